@@ -1,0 +1,155 @@
+#pragma once
+
+#include <coroutine>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/inspection.hpp>
+#include <quorumlock/lease.hpp>
+#include <quorumlock/options.hpp>
+#include <quorumlock/result.hpp>
+
+struct uv_loop_s;
+
+namespace quorumlock {
+
+namespace client {
+class Runtime;
+}
+class AcquireAwaitable;
+
+/// An owner token as text, of its own type so that it cannot be mistaken for a resource.
+class OwnerToken {
+ public:
+  explicit OwnerToken(std::string text) : text_(std::move(text)) {}
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  bool operator==(const OwnerToken&) const = default;
+
+ private:
+  std::string text_;
+};
+
+/// Locks on a quorum of independent Redis nodes.
+///
+/// Holds one connection per node and one event loop, its own or the caller's. Thread-safe but for
+/// moving and destroying. Handlers run on the loop, exactly once, never inside the call that took
+/// them; they must not block or throw. In a forked child every call gives Errc::closed.
+class Coordinator {
+ public:
+  /// With a loop thread of its own. Starts to connect and returns; nodes that cannot be reached are
+  /// the acquisitions' matter. Errc::invalid_argument where the options are wrong.
+  static Result<Coordinator> create(Options options);
+  /// On the caller's loop: call it on the thread that runs the loop. Starts no thread (a host name
+  /// is resolved on libuv's pool). Its handles keep the loop alive only while there is work: an
+  /// operation under way, a lease to be watched, a release to be answered.
+  static Result<Coordinator> attach(uv_loop_s* loop, Options options);
+
+  Coordinator(Coordinator&&) noexcept = default;
+  Coordinator& operator=(Coordinator&& other) noexcept;
+  /// close()s one with a loop thread of its own; for an attached one starts to close, which the
+  /// loop's next turns finish.
+  ~Coordinator();
+
+  /// Blocking, from any thread but the loop's own (there: Errc::would_deadlock). Waits as
+  /// LockOptions::wait says, or until `stop` is requested (Errc::cancelled; what was granted by
+  /// then is released in the background).
+  Result<Lease> acquire(std::string_view resource, LockOptions options = {},
+                        std::stop_token stop = {});
+  /// All of them or none. More than one resource is refused with Errc::invalid_argument until
+  /// multi-resource locks are in.
+  Result<Lease> acquire_all(std::vector<std::string> resources, LockOptions options = {},
+                            std::stop_token stop = {});
+
+  /// From any thread. Without a heap allocation of the library's once warm, where the resource is
+  /// short and the handler small (see Handler).
+  void async_acquire(std::string resource, LockOptions options, std::stop_token stop,
+                     detail::Handler<Result<Lease>> handler);
+  void async_acquire_all(std::vector<std::string> resources, LockOptions options,
+                         std::stop_token stop, detail::Handler<Result<Lease>> handler);
+
+  /// `Result<Lease> lease = co_await coordinator.co_acquire("orders:42", {.ttl = 10s});` in a
+  /// coroutine of any task type, which goes on on the loop.
+  AcquireAwaitable co_acquire(std::string resource, LockOptions options = {},
+                              std::stop_token stop = {});
+  AcquireAwaitable co_acquire_all(std::vector<std::string> resources, LockOptions options = {},
+                                  std::stop_token stop = {});
+
+  /// Runs fn(Lease&) under the lock and gives what it returns. Releases on every way out, also by
+  /// an exception, which goes on to the caller. Where the lock is refused fn does not run. A lease
+  /// lost while fn ran is told by its stop_token(), not by this result. Blocking.
+  template <class F>
+  auto with_lock(std::string_view resource, LockOptions options, F&& fn, std::stop_token stop = {})
+      -> Result<std::invoke_result_t<F, Lease&>>;
+
+  /// By owner token, from any process: what a Lease does without being one. `extend` counts only
+  /// nodes that still hold the token; with fencing off it cannot promise that nobody else held the
+  /// lock in between. Errc::not_held where the token is on no quorum (extend) or nowhere
+  /// (release), ::no_quorum where fewer than a quorum answered. Blocking.
+  Result<Clock::time_point> extend(std::string_view resource, const OwnerToken& token,
+                                   std::chrono::nanoseconds ttl);
+  Result<void> release(std::string_view resource, const OwnerToken& token);
+  /// Who holds the resource, node by node. Blocking.
+  Result<Inspection> inspect(std::string_view resource);
+
+  /// Finishes or cancels everything, then closes: acquisitions under way end with Errc::closed,
+  /// leases are released, answers are awaited for node_timeout at most. On the loop's own thread
+  /// it starts that and returns, and the loop's next turns finish it. Idempotent.
+  void close();
+  /// The handler runs on the loop once all is closed, as the last one of all.
+  void async_close(detail::Handler<> handler);
+
+ private:
+  friend class AcquireAwaitable;
+  explicit Coordinator(std::shared_ptr<client::Runtime> runtime) noexcept
+      : runtime_(std::move(runtime)) {}
+  std::shared_ptr<client::Runtime> runtime_;
+};
+
+/// What co_acquire gives; awaited once, at once.
+class AcquireAwaitable {
+ public:
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> caller);
+  Result<Lease> await_resume() { return std::move(*result_); }
+
+ private:
+  friend class Coordinator;
+  AcquireAwaitable(std::shared_ptr<client::Runtime> runtime, std::vector<std::string> resources,
+                   LockOptions options, std::stop_token stop)
+      : runtime_(std::move(runtime)),
+        resources_(std::move(resources)),
+        options_(options),
+        stop_(std::move(stop)) {}
+
+  std::shared_ptr<client::Runtime> runtime_;
+  std::vector<std::string> resources_;
+  LockOptions options_;
+  std::stop_token stop_;
+  std::optional<Result<Lease>> result_;
+};
+
+template <class F>
+auto Coordinator::with_lock(std::string_view resource, LockOptions options, F&& fn,
+                            std::stop_token stop) -> Result<std::invoke_result_t<F, Lease&>> {
+  Result<Lease> lease = acquire(resource, options, std::move(stop));
+  if (!lease) return lease.error();
+  Lease held = std::move(*lease);  // released by its destructor, on every way out
+  if constexpr (std::is_void_v<std::invoke_result_t<F, Lease&>>) {
+    std::forward<F>(fn)(held);
+    (void)held.release();
+    return {};
+  } else {
+    Result<std::invoke_result_t<F, Lease&>> value(std::forward<F>(fn)(held));
+    (void)held.release();
+    return value;
+  }
+}
+
+}  // namespace quorumlock

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <type_traits>
+
+#include <quorumlock/outcome.hpp>
+
+namespace quorumlock {
+
+/// Why an operation did not do what was asked. A std::error_code enum.
+enum class Errc {
+  contended = 1,     ///< a quorum of nodes answered, and the lock is held by another
+  no_quorum,         ///< fewer than a quorum of nodes answered
+  expired,           ///< the lease ran to its end: not renewed, or its limits were reached
+  lost,              ///< the lease could not be renewed, or a quorum of nodes no longer holds it
+  not_held,          ///< there is nothing to extend or release under this token
+  timed_out,         ///< the wait ran out while the lock was held by another
+  cancelled,         ///< the caller's stop_token was requested to stop
+  closed,            ///< the coordinator is closed, or this is a forked child of its process
+  invalid_argument,  ///< refused before anything was sent
+  would_deadlock,    ///< a blocking call on the loop's own thread, or a lock taken twice
+  misconfigured,     ///< the nodes contradict the options
+};
+
+const std::error_category& category() noexcept;
+std::error_code make_error_code(Errc code) noexcept;
+
+/// One sentence on what went wrong, with its code and, where nodes were asked, their votes.
+/// Cheap to copy: copies share one immutable state.
+class Error : public std::exception {
+ public:
+  Error(Errc code, std::string sentence);
+  Error(Errc code, std::string sentence, Outcome outcome);
+
+  [[nodiscard]] std::error_code code() const noexcept;
+  [[nodiscard]] const char* what() const noexcept override;
+  /// Who voted what; no votes where no node was asked.
+  [[nodiscard]] const Outcome& outcome() const noexcept;
+
+ private:
+  struct State;
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace quorumlock
+
+template <>
+struct std::is_error_code_enum<quorumlock::Errc> : std::true_type {};

@@ -1,0 +1,13 @@
+#pragma once
+
+/// Everything: `#include <quorumlock/quorumlock.hpp>`.
+
+#include <quorumlock/clock.hpp>
+#include <quorumlock/coordinator.hpp>
+#include <quorumlock/error.hpp>
+#include <quorumlock/inspection.hpp>
+#include <quorumlock/lease.hpp>
+#include <quorumlock/mutex.hpp>
+#include <quorumlock/options.hpp>
+#include <quorumlock/outcome.hpp>
+#include <quorumlock/result.hpp>

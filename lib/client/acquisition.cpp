@@ -1,0 +1,38 @@
+#include "client/acquisition.hpp"
+
+#include <utility>
+
+#include "client/driver.hpp"
+
+namespace quorumlock::client {
+
+void Acquisition::run(Driver& driver) { driver.begin(*this); }
+
+void Acquisition::dismiss() {
+  auto then = std::move(handler);
+  const Error closed(Errc::closed, "could not lock \"" + resource + "\": the coordinator is closed");
+  delete this;
+  then(closed);
+}
+
+void Acquisition::watch(Inbox& inbox) {
+  over_ = cancelling_ = false;
+  if (stop.stop_possible()) on_stop_.emplace(std::move(stop), OnStop{this, &inbox});
+}
+
+bool Acquisition::unwatch() {
+  on_stop_.reset();  // waits for a callback that is running on another thread
+  over_ = true;
+  return !cancelling_;
+}
+
+void Acquisition::Cancel::run(Driver& driver) {
+  acquisition.cancelling_ = false;
+  if (acquisition.over_) {
+    driver.dispose(acquisition);
+  } else {
+    driver.cancel(acquisition);
+  }
+}
+
+}  // namespace quorumlock::client

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <quorumlock/options.hpp>
+
+#include "core/claim.hpp"
+#include "redis/endpoint.hpp"
+
+namespace quorumlock::client {
+
+/// Options that have been checked, with what follows from them. Does not change any more.
+struct Cluster {
+  Options options;
+  std::vector<redis::Endpoint> endpoints;
+  std::vector<std::string> names;  ///< of the endpoints, without secrets
+
+  static Result<Cluster> from(Options options);
+
+  [[nodiscard]] int size() const { return static_cast<int>(names.size()); }
+  /// The votes as the user sees them, without the nodes' own words.
+  [[nodiscard]] Outcome outcome_of(const core::Tally& tally, int attempts) const;
+};
+
+/// How a request is to be carried out: the options of the cluster and of the request together.
+struct Request {
+  core::Terms terms;
+  core::Duration wait{};
+};
+
+Result<Request> request_of(const Options& options, const LockOptions& asked);
+/// The sentence that says why this cannot be locked, where it cannot.
+Result<void> check_resource(const Options& options, std::string_view resource);
+Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl);
+
+}  // namespace quorumlock::client

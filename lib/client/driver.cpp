@@ -1,0 +1,386 @@
+#include "client/driver.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/look.hpp"
+#include "client/runtime.hpp"
+#include "client/token_call.hpp"
+
+namespace quorumlock::client {
+namespace {
+
+core::Engine::Config engine_config(const Cluster& cluster) {
+  const Options& options = cluster.options;
+  return {cluster.size(), options.drift_factor, options.retry.delay, options.retry.jitter};
+}
+
+core::UserId id_of(const void* object) { return reinterpret_cast<core::UserId>(object); }
+LeaseState& lease_of(core::UserId id) { return *reinterpret_cast<LeaseState*>(id); }
+
+}  // namespace
+
+Driver::Driver(Runtime& runtime, uv_loop_t* loop)
+    : runtime_(runtime),
+      cluster_(runtime.cluster()),
+      engine_(engine_config(cluster_), random_),
+      timer_(loop, open_, [this] { on_timer(); }),
+      inbox_poll_(loop, open_, runtime.inbox().fd(), [this](int, int) { on_inbox(); }),
+      before_poll_(loop, open_, [this] { before_poll(); }) {
+  inbox_poll_.wait_for(UV_READABLE);
+  const Options& options = cluster_.options;
+  for (int i = 0; i < cluster_.size(); ++i) {
+    nodes_.push_back(std::make_unique<Node>(
+        i,
+        redis::Link::Config{cluster_.endpoints[static_cast<std::size_t>(i)], options.node_timeout,
+                            options.connect_timeout},
+        loop, open_, random_, *this));
+    nodes_.back()->link().start(Clock::now());
+    talkative_.add(i);
+  }
+}
+
+// The turn of the loop.
+
+void Driver::on_inbox() {
+  runtime_.turning();
+  runtime_.inbox().take([this](Task* task) { task->run(*this); });
+  work();
+}
+
+void Driver::on_timer() {
+  runtime_.turning();
+  const core::Time now = Clock::now();
+  for (const auto& node : nodes_) {
+    if (node->link().deadline() > now) continue;
+    node->link().advance(now);
+    talkative_.add(node->index());
+  }
+  engine_.advance(now);
+  work();
+}
+
+void Driver::on_events(Node& node) {
+  talkative_.add(node.index());
+  work();
+}
+
+void Driver::before_poll() {
+  runtime_.turning();
+  work();
+  if (stopped_) return;
+  if (closing_ && (engine_.unanswered() == 0 || Clock::now() >= close_by_)) return finish_closing();
+  core::Time due = std::min(engine_.deadline(), close_by_);
+  for (const auto& node : nodes_) {
+    node->flush();
+    due = std::min(due, node->link().deadline());
+  }
+  timer_.arm(due);
+  keep_alive();
+}
+
+/// Until there is nothing left to do: the links' events to the engine, the engine's outputs to the
+/// links and the handlers. What handlers ask for in the meantime is done here too, and not inside
+/// them.
+void Driver::work() {
+  if (working_) return;
+  working_ = true;
+  for (;;) {
+    if (std::optional<core::Output> output = engine_.next()) {
+      std::visit([this](const auto& what) { carry_out(what); }, *output);
+    } else if (!let_go_.empty()) {
+      LeaseState* lease = let_go_.back();
+      let_go_.pop_back();
+      lease->recycle();
+      spare_leases_.emplace_back(lease);
+    } else if (!talkative_.empty()) {
+      Node& node = *nodes_[static_cast<std::size_t>(*talkative_.begin())];
+      talkative_.remove(node.index());
+      pull(node);
+    } else if (!later_.empty()) {
+      for (auto& then : std::exchange(later_, {})) then();
+    } else {
+      break;
+    }
+  }
+  working_ = false;
+}
+
+void Driver::pull(Node& node) {
+  while (std::optional<redis::Link::Event> event = node.next_event()) {
+    if (const auto* answer = std::get_if<redis::Link::Answer>(&*event)) {
+      on_answer(node, *answer);
+    } else if (const auto* late = std::get_if<redis::Link::Late>(&*event)) {
+      on_late(node, late->tag);
+    } else if (const auto* changed = std::get_if<redis::Link::Changed>(&*event)) {
+      engine_.on_link(Clock::now(), node.index(), changed->state, changed->reason);
+    } else if (const auto* note = std::get_if<redis::Link::Note>(&*event)) {
+      if (cluster_.options.log) cluster_.options.log(note->sentence);
+    }
+  }
+}
+
+void Driver::on_answer(Node& node, const redis::Link::Answer& answer) {
+  if (answer.tag.kind == core::CommandKind::query) {
+    return look_answered(node, answer.tag, answer.vote, answer.reply);
+  }
+  engine_.on_answer(Clock::now(), node.index(), answer.tag, answer.vote);
+}
+
+void Driver::on_late(Node& node, core::Tag tag) {
+  if (tag.kind == core::CommandKind::query) {
+    return look_answered(node, tag, Vote::timed_out, nullptr);
+  }
+  engine_.on_timeout(Clock::now(), node.index(), tag);
+}
+
+/// While there is work for it, this coordinator is a reason for the loop to go on.
+void Driver::keep_alive() {
+  const bool busy = engine_.busy() || looks_.used() > 0 || closing_;
+  if (busy != kept_alive_) timer_.keep_alive(kept_alive_ = busy);
+}
+
+// What the engine says.
+
+void Driver::carry_out(const core::Send& send) {
+  bytes_.clear();
+  redis::append_command(bytes_, send);
+  const core::Time now = Clock::now();
+  for (const int index : send.to) {
+    Node& node = *nodes_[static_cast<std::size_t>(index)];
+    node.link().send(now, send.tag, bytes_);
+    if (node.link().has_events()) talkative_.add(index);
+  }
+}
+
+void Driver::carry_out(const core::Acquired& acquired) {
+  auto& acquisition = *reinterpret_cast<Acquisition*>(acquired.user);
+  const core::Claim* claim = engine_.claim(acquired.claim);
+  if (spare_leases_.empty()) spare_leases_.push_back(std::make_unique<LeaseState>());
+  LeaseState* lease = spare_leases_.back().release();
+  spare_leases_.pop_back();
+  lease->begin(runtime_.shared_from_this(), std::move(acquisition.resource), acquired.claim,
+               claim->token(), claim->tally, acquired.attempts, claim->deadline);
+  engine_.adopt(acquired.claim, id_of(lease));
+  finish(acquisition, lease->handle());
+}
+
+void Driver::carry_out(const core::Refused& refused) {
+  auto& acquisition = *reinterpret_cast<Acquisition*>(refused.user);
+  finish(acquisition,
+         error_of(refused.why, "lock", acquisition.resource, refused.tally, refused.attempts));
+}
+
+void Driver::carry_out(const core::Renewed& renewed) {
+  const core::Claim* claim = engine_.claim(renewed.claim);
+  if (claim == nullptr) return;
+  if (!lease_of(renewed.user).renew(claim->deadline)) {
+    engine_.abandon(Clock::now(), renewed.claim);
+  }
+}
+
+void Driver::carry_out(const core::AtRisk& risk) { lease_of(risk.user).warn(); }
+
+void Driver::carry_out(const core::Ended& ended) {
+  LeaseState& lease = lease_of(ended.user);
+  lease.end(ended.why);
+  lease.warn();
+  engine_let_go(lease);
+}
+
+void Driver::carry_out(const core::Extended& extended) {
+  if (extended.by_token) {
+    auto* call = reinterpret_cast<TokenCall*>(extended.user);
+    if (!extended.why) return call->finish(extended.valid_until);
+    return call->finish(error_of(*extended.why, "extend", call->resource, extended.tally, 0));
+  }
+  LeaseState& lease = lease_of(extended.user);
+  auto handler = std::move(lease.on_extended);
+  if (!handler) return;
+  if (!extended.why) return handler({});
+  handler(error_of(*extended.why, "extend", lease.resource, extended.tally, 0));
+}
+
+void Driver::carry_out(const core::Released& released) {
+  if (released.by_token) {
+    auto* call = reinterpret_cast<TokenCall*>(released.user);
+    if (!released.why) return call->finish(Clock::time_point());
+    return call->finish(error_of(*released.why, "release", call->resource, released.tally, 0));
+  }
+  LeaseState& lease = lease_of(released.user);
+  auto handler = std::move(lease.on_released);
+  Result<void> result;
+  if (released.why) {
+    // That nobody holds it under our token is, for a lease that seemed to last, its loss.
+    const Errc why = *released.why == Errc::not_held ? Errc::lost : *released.why;
+    result = error_of(why, "release", lease.resource, released.tally, 0);
+  }
+  engine_let_go(lease);
+  if (handler) handler(std::move(result));
+}
+
+// What tasks ask for.
+
+std::unique_ptr<Acquisition> Driver::spare_acquisition() {
+  if (spare_acquisitions_.empty()) return std::make_unique<Acquisition>();
+  std::unique_ptr<Acquisition> spare = std::move(spare_acquisitions_.back());
+  spare_acquisitions_.pop_back();
+  return spare;
+}
+
+void Driver::begin(Acquisition& acquisition) {
+  std::optional<Error> refused = std::exchange(acquisition.refused, std::nullopt);
+  if (closing_) {
+    refused = runtime_.closed_error("lock");
+  } else if (!refused && acquisition.stop.stop_requested()) {
+    refused = Error(Errc::cancelled, "could not lock \"" + acquisition.resource +
+                                         "\": the caller cancelled it before it began");
+  }
+  acquisition.watch(runtime_.inbox());
+  if (refused) {
+    return later([this, &acquisition, error = *refused] { finish(acquisition, error); });
+  }
+  key_ = cluster_.options.key_prefix;
+  key_ += acquisition.resource;
+  const core::Duration wait = acquisition.request.wait;
+  engine_.acquire(Clock::now(),
+                  {key_, acquisition.request.terms, core::later(acquisition.requested, wait),
+                   wait > core::Duration::zero(), id_of(&acquisition)},
+                  &acquisition.waiter);
+}
+
+void Driver::cancel(Acquisition& acquisition) {
+  engine_.cancel(Clock::now(), acquisition.waiter, Errc::cancelled);
+}
+
+void Driver::finish(Acquisition& acquisition, Result<Lease> result) {
+  auto handler = std::move(acquisition.handler);
+  acquisition.waiter = {};
+  if (acquisition.unwatch()) dispose(acquisition);
+  handler(std::move(result));
+}
+
+void Driver::dispose(Acquisition& acquisition) { spare_acquisitions_.emplace_back(&acquisition); }
+
+void Driver::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler) {
+  Errc why = lease.ended();
+  std::string reason;
+  if (why == Errc() && lease.on_extended) {
+    why = Errc::invalid_argument;
+    reason = "an extend of this lease is still under way: wait for its end";
+  }
+  if (why == Errc()) {
+    lease.on_extended = std::move(handler);
+    if (engine_.extend(Clock::now(), lease.claim, ttl)) return;
+    handler = std::move(lease.on_extended);
+    why = lease.ended() == Errc() ? Errc::expired : lease.ended();
+  }
+  if (reason.empty()) reason = make_error_code(why).message();
+  const Error error(why, "could not extend \"" + lease.resource + "\": " + reason);
+  later([then = std::move(handler), error]() mutable { then(error); });
+}
+
+void Driver::release(LeaseState& lease, Errc ended_before, detail::Handler<Result<void>> handler) {
+  if (ended_before == Errc()) {
+    lease.on_released = std::move(handler);
+    if (engine_.release(Clock::now(), lease.claim, true)) return;
+    handler = std::move(lease.on_released);
+  }
+  // It had ended by itself; should the engine not know yet, it does now.
+  if (ended_before != LeaseState::released) engine_.abandon(Clock::now(), lease.claim);
+  const Errc why = ended_before == Errc() ? Errc::expired : ended_before;
+  const std::string reason =
+      why == LeaseState::released ? "it has been released before" : make_error_code(why).message();
+  const Error error(why, "could not release \"" + lease.resource + "\": " + reason);
+  later([then = std::move(handler), error]() mutable { then(error); });
+}
+
+void Driver::detach(LeaseState& lease) {
+  lease.detached = true;
+  engine_.detach(Clock::now(), lease.claim);
+}
+
+/// The handle is gone. What it held is released, unless it was detached or already given up.
+void Driver::drop(LeaseState& lease) {
+  const core::Claim* claim = engine_.claim(lease.claim);
+  if (claim != nullptr && claim->phase == core::Phase::held) {
+    if (lease.detached) {
+      engine_.forget(Clock::now(), lease.claim);
+    } else {
+      engine_.release(Clock::now(), lease.claim, false);
+    }
+    engine_let_go(lease);
+  }
+  engine_let_go(lease);
+}
+
+void Driver::engine_let_go(LeaseState& lease) {
+  if (lease.let_go()) let_go_.push_back(&lease);
+}
+
+void Driver::begin(TokenCall& call) {
+  if (closing_) {
+    return later([&call] { call.dismiss(); });
+  }
+  key_ = cluster_.options.key_prefix + call.resource;
+  const core::UserId user = id_of(&call);
+  if (call.ttl == core::Duration::zero()) {
+    engine_.release_token(Clock::now(), key_, call.token, user);
+  } else {
+    engine_.extend_token(Clock::now(), key_, call.token, call.ttl, user);
+  }
+}
+
+void Driver::later(detail::Handler<> then) { later_.push_back(std::move(then)); }
+
+Error Driver::error_of(Errc why, const char* what, std::string_view resource,
+                       const core::Tally& tally, int attempts) const {
+  Outcome outcome = cluster_.outcome_of(tally, attempts);
+  std::string troubles;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    NodeVote& vote = outcome.votes[i];
+    if (core::is_answer(vote.vote) || vote.vote == Vote::pending) continue;
+    vote.detail = nodes_[i]->link().last_trouble();
+    if (!vote.detail.empty()) troubles += "; " + vote.node + ": " + vote.detail;
+  }
+  std::string sentence = std::string("could not ") + what + " \"" + std::string(resource) +
+                         "\": " + make_error_code(why).message() + " (" + outcome.to_string() + ")";
+  if (why == Errc::no_quorum) sentence += troubles;
+  return {why, std::move(sentence), std::move(outcome)};
+}
+
+// The end.
+
+void Driver::close(detail::Handler<> handler) {
+  if (handler) on_closed_.push_back(std::move(handler));
+  if (closing_) return;
+  closing_ = true;
+  const core::Time now = Clock::now();
+  close_by_ = now + cluster_.options.node_timeout;
+  engine_.close(now);
+  looks_.for_each([this](core::SlotId id) {
+    Look* look = looks_[id];
+    looks_.give_back(id);
+    look->dismiss();
+  });
+}
+
+void Driver::finish_closing() {
+  stopped_ = true;
+  for (const auto& node : nodes_) {
+    node->link().stop(Clock::now());
+    talkative_.add(node->index());
+  }
+  work();
+  runtime_.inbox().close([this](Task* task) {
+    // Those that came in time are answered here, on the loop.
+    task->run(*this);
+  });
+  work();
+  open_.when_none([this] { runtime_.loop_ended(std::move(on_closed_)); });
+  timer_.close();
+  inbox_poll_.close();
+  before_poll_.close();
+}
+
+}  // namespace quorumlock::client

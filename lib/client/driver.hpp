@@ -1,0 +1,105 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/acquisition.hpp"
+#include "client/cluster.hpp"
+#include "client/inbox.hpp"
+#include "client/kernel_random.hpp"
+#include "client/lease_state.hpp"
+#include "client/node.hpp"
+#include "core/engine.hpp"
+#include "uv/timer.hpp"
+
+namespace quorumlock::client {
+
+class Runtime;
+class TokenCall;
+class Look;
+
+/// The loop's side of a coordinator: asks the engine, does what it says, tells it what came back.
+/// Everything here runs on the loop.
+class Driver final : public Node::Listener {
+ public:
+  Driver(Runtime& runtime, uv_loop_t* loop);
+
+  // What tasks ask for.
+  void begin(Acquisition& acquisition);
+  void cancel(Acquisition& acquisition);
+  void dispose(Acquisition& acquisition);
+  void extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler);
+  void release(LeaseState& lease, Errc ended_before, detail::Handler<Result<void>> handler);
+  void detach(LeaseState& lease);
+  void drop(LeaseState& lease);
+  void begin(TokenCall& call);
+  void begin(Look& look);
+  /// Runs `then` on this turn, but not inside the call at hand.
+  void later(detail::Handler<> then);
+  /// Ends everything; the handler is called when nothing is left on the loop.
+  void close(detail::Handler<> handler);
+
+  /// An acquisition that is free to be used; from the loop only.
+  std::unique_ptr<Acquisition> spare_acquisition();
+  [[nodiscard]] bool closing() const { return closing_; }
+
+ private:
+  /// Node::Listener: pulls the node's events, then does what the engine makes of them.
+  void on_events(Node& node) override;
+  void on_inbox();
+  void on_timer();
+  void before_poll();
+
+  void work();
+  void pull(Node& node);
+  void on_answer(Node& node, const redis::Link::Answer& answer);
+  void on_late(Node& node, core::Tag tag);
+  void look_answered(Node& node, core::Tag tag, Vote vote, const redis::Reply* reply);
+
+  void carry_out(const core::Send& send);
+  void carry_out(const core::Acquired& acquired);
+  void carry_out(const core::Refused& refused);
+  void carry_out(const core::Renewed& renewed);
+  void carry_out(const core::AtRisk& risk);
+  void carry_out(const core::Ended& ended);
+  void carry_out(const core::Extended& extended);
+  void carry_out(const core::Released& released);
+
+  void finish(Acquisition& acquisition, Result<Lease> result);
+  void engine_let_go(LeaseState& lease);
+  Error error_of(Errc why, const char* what, std::string_view resource, const core::Tally& tally,
+                 int attempts) const;
+  void keep_alive();
+  void finish_closing();
+
+  Runtime& runtime_;
+  const Cluster& cluster_;
+  KernelRandom random_;
+  core::Engine engine_;
+  uv::Open open_;
+  uv::Timer timer_;
+  uv::Poll inbox_poll_;
+  uv::BeforePoll before_poll_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+
+  core::NodeSet talkative_;  // nodes whose links may have events
+  bool working_ = false;
+  bool kept_alive_ = false;
+  std::string bytes_;        // of the command being sent
+  std::string key_;
+  std::vector<detail::Handler<>> later_;
+  core::Slots<Look*> looks_;
+
+  std::vector<std::unique_ptr<Acquisition>> spare_acquisitions_;
+  std::vector<std::unique_ptr<LeaseState>> spare_leases_;
+  std::vector<LeaseState*> let_go_;  // recycled once the engine has nothing more to say of them
+
+  bool closing_ = false;
+  bool stopped_ = false;
+  core::Time close_by_ = core::never;
+  std::vector<detail::Handler<>> on_closed_;
+};
+
+}  // namespace quorumlock::client

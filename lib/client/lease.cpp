@@ -1,0 +1,148 @@
+#include <quorumlock/lease.hpp>
+
+#include <utility>
+
+#include "client/blocking.hpp"
+#include "client/lease_state.hpp"
+#include "client/runtime.hpp"
+
+namespace quorumlock {
+
+using client::LeaseState;
+using client::Runtime;
+
+namespace {
+
+Error nothing_held(const char* what) {
+  return {Errc::not_held, std::string("cannot ") + what + ": this Lease holds nothing"};
+}
+
+/// extend, release or detach on its way to the loop.
+class LeaseCall final : public client::Task {
+ public:
+  enum class What { extend, release, detach };
+  LeaseCall(What what, LeaseState& lease) : what_(what), lease_(lease) {}
+
+  core::Duration ttl{};
+  Errc ended_before{};
+  std::optional<Error> refused;
+  detail::Handler<Result<void>> handler;
+
+  void run(client::Driver& driver) override {
+    const std::unique_ptr<LeaseCall> mine(this);
+    if (refused) {
+      return driver.later([then = std::move(handler), error = *refused]() mutable { then(error); });
+    }
+    switch (what_) {
+      case What::extend: return driver.extend(lease_, ttl, std::move(handler));
+      case What::release: return driver.release(lease_, ended_before, std::move(handler));
+      case What::detach: return driver.detach(lease_);
+    }
+  }
+  void dismiss() override {
+    const std::unique_ptr<LeaseCall> mine(this);
+    if (handler) handler(lease_.runtime->closed_error(what_ == What::extend ? "extend" : "release"));
+  }
+
+ private:
+  What what_;
+  LeaseState& lease_;
+};
+
+}  // namespace
+
+Lease::Lease(Lease&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+
+Lease& Lease::operator=(Lease&& other) noexcept {
+  Lease old(std::move(*this));  // released at the end
+  state_ = std::exchange(other.state_, nullptr);
+  return *this;
+}
+
+Lease::~Lease() {
+  LeaseState* state = std::exchange(state_, nullptr);
+  if (state == nullptr || state->runtime->forked()) return;  // the parent's, if forked
+  state->end(LeaseState::released);
+  const std::shared_ptr<Runtime> runtime = state->runtime;  // the task may be its last holder
+  runtime->post(state);
+}
+
+std::string Lease::resource() const { return state_ != nullptr ? state_->resource : std::string(); }
+
+std::vector<std::string> Lease::resources() const {
+  if (state_ == nullptr) return {};
+  return {state_->resource};
+}
+
+std::string Lease::owner_token() const {
+  return state_ != nullptr ? std::string(state_->token.begin(), state_->token.end()) : "";
+}
+
+std::uint64_t Lease::fencing_token() const noexcept { return 0; }
+
+Clock::time_point Lease::valid_until() const noexcept {
+  return state_ != nullptr ? state_->valid_until() : Clock::time_point();
+}
+
+Clock::duration Lease::remaining() const noexcept {
+  if (!is_valid()) return Clock::duration::zero();
+  return std::max(state_->valid_until() - Clock::now(), Clock::duration::zero());
+}
+
+bool Lease::is_valid() const noexcept {
+  return state_ != nullptr && !state_->runtime->forked() && state_->is_valid();
+}
+
+std::stop_token Lease::stop_token() const {
+  return state_ != nullptr ? state_->stop_token() : std::stop_token();
+}
+
+Outcome Lease::outcome() const {
+  if (state_ == nullptr) return {};
+  return state_->runtime->cluster().outcome_of(state_->tally, state_->attempts);
+}
+
+void Lease::async_extend(std::chrono::nanoseconds ttl, detail::Handler<Result<void>> handler) {
+  if (state_ == nullptr) return handler(nothing_held("extend"));
+  const std::shared_ptr<Runtime> runtime = state_->runtime;
+  if (runtime->forked()) return handler(runtime->closed_error("extend"));
+  auto call = std::make_unique<LeaseCall>(LeaseCall::What::extend, *state_);
+  call->ttl = ttl;
+  if (Result<void> fine = client::check_ttl(runtime->cluster().options, ttl); !fine) {
+    call->refused = fine.error();
+  }
+  call->handler = std::move(handler);
+  runtime->post(call.release());
+}
+
+void Lease::async_release(detail::Handler<Result<void>> handler) {
+  if (state_ == nullptr) return handler(nothing_held("release"));
+  const std::shared_ptr<Runtime> runtime = state_->runtime;
+  if (runtime->forked()) return handler(runtime->closed_error("release"));
+  auto call = std::make_unique<LeaseCall>(LeaseCall::What::release, *state_);
+  (void)state_->is_valid();  // what has run out by now is not to be called released
+  call->ended_before = state_->end(LeaseState::released);
+  call->handler = std::move(handler);
+  runtime->post(call.release());
+}
+
+Result<void> Lease::extend(std::chrono::nanoseconds ttl) {
+  if (state_ == nullptr) return nothing_held("extend");
+  if (const auto error = state_->runtime->cannot_block("extend")) return *error;
+  return client::wait_for<Result<void>>(
+      [&](auto handler) { async_extend(ttl, std::move(handler)); });
+}
+
+Result<void> Lease::release() {
+  if (state_ == nullptr) return nothing_held("release");
+  if (const auto error = state_->runtime->cannot_block("release")) return *error;
+  return client::wait_for<Result<void>>([&](auto handler) { async_release(std::move(handler)); });
+}
+
+void Lease::detach() noexcept {
+  if (state_ == nullptr || state_->runtime->forked()) return;
+  const std::shared_ptr<Runtime> runtime = state_->runtime;
+  runtime->post(new LeaseCall(LeaseCall::What::detach, *state_));
+}
+
+}  // namespace quorumlock

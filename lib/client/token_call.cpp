@@ -1,0 +1,19 @@
+#include "client/token_call.hpp"
+
+#include "client/driver.hpp"
+
+namespace quorumlock::client {
+
+void TokenCall::run(Driver& driver) { driver.begin(*this); }
+
+void TokenCall::finish(Result<Clock::time_point> result) {
+  auto then = std::move(handler);
+  delete this;
+  then(std::move(result));
+}
+
+void TokenCall::dismiss() {
+  finish(Error(Errc::closed, "could not reach \"" + resource + "\": the coordinator is closed"));
+}
+
+}  // namespace quorumlock::client

@@ -1,0 +1,124 @@
+#include "core/engine.hpp"
+#include "core/validity.hpp"
+
+// Waiting for a lock: one attempt after the other, each a claim of its own.
+namespace quorumlock::core {
+
+void Engine::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) {
+  advance(now);
+  const WaiterId id = waiters_.take();
+  Waiter& waiter = waiters_[id];
+  waiter.key.assign(request.key);
+  waiter.terms = request.terms;
+  waiter.user = request.user;
+  waiter.wait_until = request.wait_until;
+  waiter.waits = request.waits;
+  waiter.attempts = 0;
+  waiter.last.begin(config_.nodes);
+  waiter.last_why = Errc::no_quorum;
+  if (id_out != nullptr) *id_out = id;
+  if (waiter.waits) waiter_timers_.set(id.index, waiter.wait_until);
+  attempt(now, id);
+}
+
+void Engine::attempt(Time now, WaiterId id) {
+  Waiter& waiter = waiters_[id];
+  ++waiter.attempts;
+  waiter.pausing = false;
+  const ClaimId claim_id = new_claim(waiter.key, {});
+  waiter.claim = claim_id;
+  Claim& claim = claims_[claim_id];
+  claim.phase = Phase::acquiring;
+  claim.terms = waiter.terms;
+  claim.waiter = id;
+  open_round(now, claim, waiter.terms.ttl);
+  claim.deadline = valid_until(now, waiter.terms.ttl, config_.drift_factor);
+  send_round(claim_id, CommandKind::set, takes_requests_);
+  claim_timers_.set(claim_id.index, claim.deadline);
+  judge_acquire(now, claim_id);
+  forget_if_done(now, claim_id);
+}
+
+void Engine::judge_acquire(Time now, ClaimId id) {
+  Claim& claim = claims_[id];
+  switch (claim.tally.granted()) {
+    case Verdict::pending: return;
+    case Verdict::won:
+      if (now < claim.deadline) return win(id);
+      break;  // granted, and run out on the way
+    case Verdict::lost: break;
+  }
+  give_up(id);
+  settle(now, id);
+}
+
+void Engine::win(ClaimId id) {
+  Claim& claim = claims_[id];
+  Waiter& waiter = waiters_[claim.waiter];
+  claim.phase = Phase::held;
+  claim.round_open = false;
+  claim.hold_limit = later(claim.round_start, claim.terms.max_hold);
+  claim.deadline = std::min(claim.deadline, claim.hold_limit);
+  claim.next_try = next_renewal(claim);
+  ++held_;
+  schedule_held(id);
+  output(Acquired{waiter.user, id, waiter.attempts});
+  waiter_timers_.clear(claim.waiter.index);
+  waiters_.give_back(claim.waiter);
+  claim.waiter = WaiterId();
+}
+
+/// Tells the waiter of an attempt that was given up, once it is clear why: whether a quorum of
+/// nodes could be reached at all may be known only after the attempt is lost.
+void Engine::settle(Time now, ClaimId id) {
+  Claim& claim = claims_[id];
+  Waiter* waiter = waiters_.find(claim.waiter);
+  if (waiter == nullptr) return;
+  const Verdict reached = claim.tally.reached();
+  if (reached == Verdict::pending) return;
+
+  const WaiterId waiter_id = claim.waiter;
+  claim.waiter = WaiterId();
+  waiter->last_why = reached == Verdict::won ? Errc::contended : Errc::no_quorum;
+  waiter->last = claim.tally;
+  if (!waiter->waits) return refuse(waiter_id, waiter->last_why, waiter->last);
+  waiter->pausing = true;
+  waiter->retry_at = later(now, config_.retry_delay + random_.below(config_.retry_jitter));
+  waiter_timers_.set(waiter_id.index, std::min(waiter->retry_at, waiter->wait_until));
+}
+
+void Engine::on_waiter_due(Time now, WaiterId id) {
+  Waiter& waiter = waiters_[id];
+  if (now >= waiter.wait_until) {
+    // An attempt cut short says why only where it has heard from a quorum; else the last one does.
+    const Claim* claim = waiter.pausing ? nullptr : claims_.find(waiter.claim);
+    if (claim != nullptr && claim->tally.reached() == Verdict::won) {
+      waiter.last_why = Errc::contended;
+    }
+    const bool contended = waiter.last_why == Errc::contended;
+    return cancel(now, id, contended ? Errc::timed_out : Errc::no_quorum);
+  }
+  if (waiter.waits) waiter_timers_.set(id.index, waiter.wait_until);
+  attempt(now, id);
+}
+
+void Engine::cancel(Time now, WaiterId id, Errc why) {
+  Waiter* waiter = waiters_.find(id);
+  if (waiter == nullptr) return;
+  const ClaimId claim_id = waiter->pausing ? ClaimId() : waiter->claim;
+  Claim* claim = claims_.find(claim_id);
+  refuse(id, why, claim != nullptr && waiter->attempts == 1 ? claim->tally : waiter->last);
+  if (claim == nullptr) return;
+  claim->waiter = WaiterId();
+  if (claim->phase == Phase::acquiring) give_up(claim_id);
+  forget_if_done(now, claim_id);
+}
+
+void Engine::refuse(WaiterId id, Errc why, const Tally& tally) {
+  Waiter& waiter = waiters_[id];
+  output(Refused{waiter.user, why, waiter.attempts, tally});
+  waiter_timers_.clear(id.index);
+  waiters_.give_back(id);
+}
+
+}  // namespace quorumlock::core

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/slots.hpp"
+#include "core/tally.hpp"
+#include "core/types.hpp"
+
+namespace quorumlock::core {
+
+using ClaimId = SlotId;
+using WaiterId = SlotId;
+/// Whatever the driver wants to find its own object by.
+using UserId = std::uintptr_t;
+
+/// What is asked of a node. The encoder knows how each is said to Redis.
+enum class CommandKind : std::uint8_t {
+  set,      ///< the key is set to the token with this ttl, where it is free
+  renew,    ///< the key's expiry is moved to ttl from now, never earlier, where it holds the token
+  release,  ///< the key is deleted, where it holds the token
+  query,    ///< something else of the driver's own: not the engine's
+};
+
+/// The round of a command that nobody counts: the clean-up's.
+inline constexpr std::uint16_t uncounted = 0;
+
+/// Travels with a command and comes back with its answer.
+struct Tag {
+  ClaimId claim;
+  std::uint16_t round = 0;  ///< an answer counts only for the round that asked
+  CommandKind kind = CommandKind::query;
+  bool with_source = false;  ///< the script went out whole: NOSCRIPT is then an error
+};
+
+/// How a lock is to be held: the checked LockOptions.
+struct Terms {
+  Duration ttl{};
+  Duration stop_margin{};
+  Duration max_hold = Duration::max();
+  int max_renewals = -1;  ///< -1: no limit
+  bool auto_extend = true;
+};
+
+/// Where an owner token is in its life. Every attempt, retry or lease has a token, and so a claim,
+/// of its own: a release that is late then never hits its successor.
+enum class Phase : std::uint8_t {
+  acquiring,  ///< the first round is out; decided by its votes or by the deadline
+  held,       ///< won: renewed until its limits, until it is released, or lost
+  extending,  ///< one extend round of a token that some other process holds
+  releasing,  ///< given up: deleted wherever it may be, then forgotten
+};
+
+/// One owner token and all that is known of it.
+struct Claim {
+  std::string names;  ///< key and token, one after the other
+  std::uint32_t key_size = 0;
+  [[nodiscard]] std::string_view key() const { return std::string_view(names).substr(0, key_size); }
+  [[nodiscard]] std::string_view token() const { return std::string_view(names).substr(key_size); }
+
+  Phase phase = Phase::acquiring;
+  bool round_open = false;  ///< the round's verdict is still out
+  bool asked_for = false;   ///< the round is the user's: its verdict is to be reported
+  bool told = false;        ///< the holder has been told to stop
+  bool by_token = false;    ///< the token is whoever's: no lease of ours stands behind it
+  bool detached = false;    ///< let the keys run out at the end, delete nothing
+  std::uint16_t round = 0;
+  int renewals = 0;
+  int unanswered = 0;  ///< commands sent whose final answer is not in
+  Terms terms;
+  Tally tally;         ///< of the current round
+  NodeSet may_hold;    ///< the nodes on which the key may be ours
+  Duration round_ttl{};
+  Time round_start{};
+  Time deadline{};     ///< valid_until: of the acquisition, then of the last renewal that was won
+  Time hold_limit{};   ///< the acquisition's start + max_hold
+  Time next_try = never;  ///< of the next renewal, or of a release that was refused
+  Time keys_die{};     ///< by then no node has a key of ours: the last write's ttl has passed
+  WaiterId waiter;     ///< whom an acquisition is for, while it wants to know
+  UserId user = 0;     ///< the lease's, once it is held
+};
+
+}  // namespace quorumlock::core

@@ -1,0 +1,191 @@
+#include "core/engine.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/validity.hpp"
+
+namespace quorumlock::core {
+namespace {
+
+/// 20 random bytes as 40 hexadecimal digits.
+std::array<char, 40> draw_token(Random& random) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::array<std::byte, 20> bytes;
+  random.fill(bytes);
+  std::array<char, 40> token;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto byte = std::to_integer<unsigned>(bytes[i]);
+    token[2 * i] = digits[byte >> 4U];
+    token[2 * i + 1] = digits[byte & 15U];
+  }
+  return token;
+}
+
+}  // namespace
+
+Engine::Engine(const Config& config, Random& random)
+    : config_(config),
+      random_(random),
+      takes_requests_(NodeSet::first(config.nodes)),
+      takes_releases_(takes_requests_),
+      unavailable_because_(static_cast<std::size_t>(config.nodes), Vote::unreachable) {}
+
+ClaimId Engine::new_claim(std::string_view key, std::string_view token) {
+  const ClaimId id = claims_.take();
+  Claim& claim = claims_[id];
+  std::string names = std::move(claim.names);  // keeps its capacity
+  claim = Claim();
+  claim.names = std::move(names);
+  claim.names.assign(key);
+  claim.key_size = static_cast<std::uint32_t>(key.size());
+  if (token.empty()) {
+    const std::array<char, 40> drawn = draw_token(random_);
+    claim.names.append(drawn.data(), drawn.size());
+  } else {
+    claim.names.append(token);
+  }
+  return id;
+}
+
+/// Begins a round: from here on only answers to its own commands count.
+void Engine::open_round(Time now, Claim& claim, Duration ttl) {
+  if (++claim.round == uncounted) ++claim.round;
+  claim.round_open = true;
+  claim.round_start = now;
+  claim.round_ttl = ttl;
+  claim.keys_die = std::max(claim.keys_die, now + ttl);
+  claim.tally.begin(config_.nodes);
+}
+
+/// Asks all these nodes at once; the others have voted by not being there.
+void Engine::send_round(ClaimId id, CommandKind kind, NodeSet to) {
+  Claim& claim = claims_[id];
+  for (int node = 0; node < config_.nodes; ++node) {
+    if (to.contains(node)) {
+      claim.tally.ask(node);
+    } else {
+      claim.tally.record(node, unavailable_because_[static_cast<std::size_t>(node)]);
+    }
+  }
+  send(id, Tag{id, claim.round, kind}, to);
+}
+
+void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
+  if (to.empty()) return;
+  Claim& claim = claims_[id];
+  claim.unanswered += to.size();
+  unanswered_ += to.size();
+  if (tag.kind == CommandKind::set) claim.may_hold = claim.may_hold | to;
+  output(Send{to, tag, claim.key(), claim.token(), claim.round_ttl});
+}
+
+void Engine::judge(Time now, ClaimId id) {
+  Claim& claim = claims_[id];
+  switch (claim.phase) {
+    case Phase::acquiring: return judge_acquire(now, id);
+    case Phase::held: return judge_renew(now, id);
+    case Phase::extending: return judge_token_extend(now, id);
+    case Phase::releasing:
+      if (claims_[id].waiter != WaiterId()) settle(now, id);
+      return judge_release(id);
+  }
+}
+
+void Engine::on_answer(Time now, int node, Tag tag, Vote vote) {
+  advance(now);
+  --unanswered_;
+  Claim* claim = claims_.find(tag.claim);
+  if (claim == nullptr) return;
+  --claim->unanswered;
+
+  const bool still_wanted = tag.kind == CommandKind::release ||
+                            (tag.round == claim->round && claim->phase != Phase::releasing);
+  if (vote == Vote::no_script && !tag.with_source && still_wanted &&
+      takes_releases_.contains(node)) {
+    tag.with_source = true;  // it did not run; the same round, now with the source
+    return send(tag.claim, tag, NodeSet::only(node));
+  }
+
+  note_answer(*claim, node, tag.kind, vote);
+  if (tag.round == claim->round && claim->tally.vote(node) != Vote::granted) {
+    claim->tally.record(node, vote);
+  }
+  if (tag.kind == CommandKind::set && vote == Vote::granted && claim->phase == Phase::releasing &&
+      takes_releases_.contains(node)) {
+    clean_up(tag.claim, NodeSet::only(node));
+  }
+  judge(now, tag.claim);
+  forget_if_done(now, tag.claim);
+}
+
+void Engine::on_timeout(Time now, int node, Tag tag) {
+  advance(now);
+  Claim* claim = claims_.find(tag.claim);
+  if (claim == nullptr || tag.round != claim->round) return;
+  if (claim->tally.vote(node) != Vote::pending) return;
+  claim->tally.record(node, Vote::timed_out);
+  judge(now, tag.claim);
+}
+
+void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
+  advance(now);
+  unavailable_because_[static_cast<std::size_t>(node)] = reason;
+  const bool was_away = !takes_releases_.contains(node);
+  const bool takes_requests = state == LinkState::connecting || state == LinkState::up;
+  takes_requests_.remove(node);
+  takes_releases_.remove(node);
+  if (takes_requests) takes_requests_.add(node);
+  if (takes_requests || state == LinkState::stalled) takes_releases_.add(node);
+  if (!was_away || state != LinkState::up) return;
+
+  // What was given up while the node was away is still owed to it.
+  claims_.for_each([&](ClaimId id) {
+    const Claim& claim = claims_[id];
+    if (claim.phase == Phase::releasing && claim.may_hold.contains(node)) {
+      clean_up(id, NodeSet::only(node));
+    }
+  });
+}
+
+void Engine::on_claim_due(Time now, ClaimId id) {
+  switch (claims_[id].phase) {
+    case Phase::acquiring:
+      give_up(id);
+      settle(now, id);
+      return forget_if_done(now, id);
+    case Phase::held: return on_held_due(now, id);
+    case Phase::extending: return;
+    case Phase::releasing: return on_releasing_due(now, id);
+  }
+}
+
+void Engine::advance(Time now) {
+  while (const std::optional<std::uint32_t> due = claim_timers_.pop_due(now)) {
+    on_claim_due(now, claims_.at(*due));
+  }
+  while (const std::optional<std::uint32_t> due = waiter_timers_.pop_due(now)) {
+    on_waiter_due(now, waiters_.at(*due));
+  }
+}
+
+void Engine::close(Time now) {
+  advance(now);
+  waiters_.for_each([&](WaiterId id) { cancel(now, id, Errc::closed); });
+  claims_.for_each([&](ClaimId id) {
+    if (claims_[id].phase == Phase::held) end(now, id, Errc::closed);
+  });
+}
+
+std::optional<Output> Engine::next() {
+  if (next_output_ == outputs_.size()) {
+    outputs_.clear();
+    next_output_ = 0;
+    return std::nullopt;
+  }
+  return std::move(outputs_[next_output_++]);
+}
+
+Time Engine::deadline() const { return std::min(claim_timers_.next(), waiter_timers_.next()); }
+
+}  // namespace quorumlock::core

@@ -1,0 +1,230 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <quorumlock/error.hpp>
+
+#include "core/claim.hpp"
+#include "core/timer_queue.hpp"
+
+namespace quorumlock::core {
+
+/// What the engine knows of the connection to a node.
+enum class LinkState {
+  connecting,  ///< the first connection is being made: commands wait in it, within its timeout
+  up,          ///< takes commands
+  stalled,     ///< an answer is overdue: asked nothing new, but told of releases, in order
+  down,        ///< not connected, or connected and refused: takes nothing
+};
+
+/// An acquisition to begin.
+struct AcquireRequest {
+  std::string_view key;
+  Terms terms;
+  /// When to give up; the time of the request for a single attempt.
+  Time wait_until{};
+  bool waits = false;
+  UserId user = 0;
+};
+
+// What the driver must do. String views and Tally references hold until the next input.
+
+/// Send this command, prepared once, to each of these nodes, behind all that went to it before.
+struct Send {
+  NodeSet to;
+  Tag tag;
+  std::string_view key;
+  std::string_view token;
+  Duration ttl{};
+};
+/// An acquisition is won. Adopt the claim (Engine::adopt) and give the user a lease.
+struct Acquired {
+  UserId user;
+  ClaimId claim;
+  int attempts;
+};
+/// An acquisition has ended without a lease.
+struct Refused {
+  UserId user;
+  Errc why;
+  int attempts;
+  Tally tally;
+};
+/// The lease's end has moved to Claim::deadline. If the user has seen the old end pass: abandon().
+struct Renewed {
+  UserId user;
+  ClaimId claim;
+};
+/// The lease will end within its stop margin: tell the holder to stop.
+struct AtRisk {
+  UserId user;
+};
+/// The lease has ended without a release: expired or lost. The claim is no longer the user's.
+struct Ended {
+  UserId user;
+  Errc why;
+  Tally tally;
+};
+/// An extend that the user asked for is decided; `why` is unset where it was won.
+struct Extended {
+  UserId user;
+  bool by_token;
+  std::optional<Errc> why;
+  Time valid_until;
+  Tally tally;
+};
+/// A release that the user asked for is decided; `why` is unset where it is done.
+struct Released {
+  UserId user;
+  bool by_token;
+  std::optional<Errc> why;
+  Tally tally;
+};
+
+using Output =
+    std::variant<Send, Acquired, Refused, Renewed, AtRisk, Ended, Extended, Released>;
+
+/// All locks of one coordinator, as one state machine.
+///
+/// Inputs are the methods that take `now`; after each, the driver pulls outputs until there are none
+/// and arms one timer for deadline(). Nothing here calls back, blocks, reads a clock or draws a
+/// random number of its own, so the same object runs on libuv and in a simulation.
+///
+/// The rules it follows:
+/// - an operation is a list of rounds; each round sends one command to every node at once and is
+///   decided by a majority of the configured nodes as soon as that is certain;
+/// - every attempt has an owner token of its own;
+/// - what was given up is released on all nodes, whatever they answered, and once more on a node
+///   whose grant comes in later; a cancelled wait ends the wait and never this clean-up.
+class Engine {
+ public:
+  struct Config {
+    int nodes = 0;
+    double drift_factor = 0.01;
+    Duration retry_delay{};
+    Duration retry_jitter{};
+  };
+
+  Engine(const Config& config, Random& random);
+
+  // Inputs. Each costs O(nodes + log(claims)) but where it says otherwise.
+
+  void acquire(Time now, const AcquireRequest& request, WaiterId* id = nullptr);
+  /// Ends the wait with this reason, at once; what it has asked for is released in the background.
+  void cancel(Time now, WaiterId waiter, Errc why);
+  /// The claim of an Acquired belongs to this user from now on.
+  void adopt(ClaimId claim, UserId user);
+  /// One round, at once, on behalf of the user. False where one is under way or the claim is gone.
+  bool extend(Time now, ClaimId claim, Duration ttl);
+  /// Ends a lease; the verdict comes as Released if `report`. False where it has ended before.
+  bool release(Time now, ClaimId claim, bool report);
+  /// No more renewals, and nothing is deleted at the end.
+  void detach(Time now, ClaimId claim);
+  /// A detached lease that nobody watches any more: its keys run out by themselves.
+  void forget(Time now, ClaimId claim);
+  /// A lease whose user no longer believes in it: to be ended as expired.
+  void abandon(Time now, ClaimId claim);
+  /// A token of whoever's: reported as Extended.
+  void extend_token(Time now, std::string_view key, std::string_view token, Duration ttl,
+                    UserId user);
+  /// A token of whoever's: reported as Released.
+  void release_token(Time now, std::string_view key, std::string_view token, UserId user);
+  /// Ends every wait with Errc::closed and releases every lease (reported as Ended). Extends and
+  /// releases by token and releases under way go on. O(claims).
+  void close(Time now);
+
+  void on_link(Time now, int node, LinkState state, Vote reason);
+  /// The final answer to a command; Vote::disconnected and ::unreachable are answers too.
+  void on_answer(Time now, int node, Tag tag, Vote vote);
+  /// The node is late: no vote for now. The final answer still follows.
+  void on_timeout(Time now, int node, Tag tag);
+  /// Does what is due by `now`; the other inputs begin with this.
+  void advance(Time now);
+
+  // Outputs.
+
+  std::optional<Output> next();
+  /// When to call advance() at the latest; `never` if nothing is awaited.
+  [[nodiscard]] Time deadline() const;
+
+  /// Null once it is forgotten.
+  const Claim* claim(ClaimId id) { return claims_.find(id); }
+  [[nodiscard]] const Config& config() const { return config_; }
+  /// True while somebody waits, a lease is held or an answer is out.
+  [[nodiscard]] bool busy() const { return waiters_.used() + held_ > 0 || unanswered_ > 0; }
+  /// Commands whose final answer is not in.
+  [[nodiscard]] int unanswered() const { return unanswered_; }
+
+ private:
+  /// An acquisition, from the request until it is answered.
+  struct Waiter {
+    std::string key;
+    Terms terms;
+    UserId user = 0;
+    Time wait_until{};
+    bool waits = false;
+    bool pausing = false;  ///< between attempts
+    int attempts = 0;
+    Time retry_at{};
+    ClaimId claim;      ///< the attempt under way, unless pausing
+    Tally last;         ///< of the last attempt that was settled
+    Errc last_why = Errc::no_quorum;
+  };
+
+  // acquire.cpp: waiting and attempts
+  void attempt(Time now, WaiterId id);
+  void judge_acquire(Time now, ClaimId id);
+  void win(ClaimId id);
+  void settle(Time now, ClaimId id);
+  void on_waiter_due(Time now, WaiterId id);
+  void refuse(WaiterId id, Errc why, const Tally& tally);
+
+  // hold.cpp: renewing, extending, the end of a lease
+  void renew(Time now, ClaimId id, Duration ttl);
+  void judge_renew(Time now, ClaimId id);
+  void judge_token_extend(Time now, ClaimId id);
+  void on_held_due(Time now, ClaimId id);
+  void end(Time now, ClaimId id, Errc why);
+  void schedule_held(ClaimId id);
+  [[nodiscard]] static Time next_renewal(const Claim& claim);
+  [[nodiscard]] Time renewal_pause_ends(Time now, const Claim& claim);
+
+  // release.cpp: giving up and forgetting
+  void give_up(ClaimId id);
+  void clean_up(ClaimId id, NodeSet nodes);
+  void judge_release(ClaimId id);
+  void on_releasing_due(Time now, ClaimId id);
+  void forget_if_done(Time now, ClaimId id);
+  void note_answer(Claim& claim, int node, CommandKind kind, Vote vote);
+
+  // engine.cpp
+  ClaimId new_claim(std::string_view key, std::string_view token);
+  void open_round(Time now, Claim& claim, Duration ttl);
+  void send_round(ClaimId id, CommandKind kind, NodeSet to);
+  void judge(Time now, ClaimId id);
+  void send(ClaimId id, const Tag& tag, NodeSet to);
+  void on_claim_due(Time now, ClaimId id);
+  template <class T>
+  void output(T&& value) {
+    outputs_.emplace_back(std::forward<T>(value));
+  }
+
+  Config config_;
+  Random& random_;
+  NodeSet takes_requests_;  ///< connecting or up
+  NodeSet takes_releases_;  ///< those, and stalled
+  std::vector<Vote> unavailable_because_;
+  Slots<Claim> claims_;
+  Slots<Waiter> waiters_;
+  TimerQueue claim_timers_;
+  TimerQueue waiter_timers_;
+  int held_ = 0;
+  int unanswered_ = 0;
+  std::vector<Output> outputs_;
+  std::size_t next_output_ = 0;
+};
+
+}  // namespace quorumlock::core

@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <utility>
+
+#include "core/engine.hpp"
+#include "core/validity.hpp"
+
+// A lease from its acquisition to its end: renewals, extends, the warning, the end.
+namespace quorumlock::core {
+
+void Engine::adopt(ClaimId id, UserId user) {
+  if (Claim* claim = claims_.find(id)) claim->user = user;
+}
+
+bool Engine::extend(Time now, ClaimId id, Duration ttl) {
+  advance(now);
+  Claim* claim = claims_.find(id);
+  if (claim == nullptr || claim->phase != Phase::held || claim->asked_for) return false;
+  claim->asked_for = true;
+  renew(now, id, ttl);
+  return true;
+}
+
+/// Opens a renew round. One that is still out is superseded: its answers no longer count.
+void Engine::renew(Time now, ClaimId id, Duration ttl) {
+  open_round(now, claims_[id], ttl);
+  claims_[id].next_try = never;
+  send_round(id, CommandKind::renew, takes_requests_);
+  schedule_held(id);
+  judge_renew(now, id);
+}
+
+void Engine::judge_renew(Time now, ClaimId id) {
+  Claim& claim = claims_[id];
+  if (!claim.round_open) return;
+  // Gone is gone: with no quorum left to hold it, somebody else may have it already.
+  if (claim.tally.certainly_gone()) return end(now, id, Errc::lost);
+  const Verdict granted = claim.tally.granted();
+  if (granted == Verdict::pending) return;
+  claim.round_open = false;
+  const bool reported = std::exchange(claim.asked_for, false);
+
+  // advance() came first, so the old end has not passed: the votes are counted within it.
+  if (granted == Verdict::won) {
+    const Time renewed = valid_until(claim.round_start, claim.round_ttl, config_.drift_factor);
+    claim.deadline = std::min(std::max(claim.deadline, renewed), claim.hold_limit);
+    if (!reported) ++claim.renewals;
+    claim.terms.ttl = claim.round_ttl;
+    claim.next_try = next_renewal(claim);
+    output(Renewed{claim.user, id});
+    if (reported) output(Extended{claim.user, claim.by_token, std::nullopt, claim.deadline, claim.tally});
+  } else {
+    // Not renewed now; the old end stands, and until then there is time to try again.
+    const bool again = next_renewal(claim) != never;
+    claim.next_try = again ? renewal_pause_ends(now, claim) : never;
+    if (reported) output(Extended{claim.user, claim.by_token, Errc::no_quorum, claim.deadline, claim.tally});
+  }
+  schedule_held(id);
+}
+
+/// A third into the validity, or never where the lease is at one of its limits.
+Time Engine::next_renewal(const Claim& claim) {
+  const Terms& terms = claim.terms;
+  const bool at_limit = claim.deadline >= claim.hold_limit ||
+                        (terms.max_renewals >= 0 && claim.renewals >= terms.max_renewals);
+  if (!terms.auto_extend || claim.detached || at_limit) return never;
+  return claim.round_start + (claim.deadline - claim.round_start) / 3;
+}
+
+/// The usual pause between attempts, but shorter where little time is left, so that there are
+/// always several more tries before the end.
+Time Engine::renewal_pause_ends(Time now, const Claim& claim) {
+  const Duration usual = config_.retry_delay + random_.below(config_.retry_jitter);
+  const Duration left = (claim.deadline - now) / 4;
+  return now + std::max<Duration>(std::min(usual, left), std::chrono::milliseconds(2));
+}
+
+void Engine::schedule_held(ClaimId id) {
+  const Claim& claim = claims_[id];
+  Time due = claim.deadline;
+  if (!claim.told) due = std::min(due, claim.deadline - claim.terms.stop_margin);
+  due = std::min(due, claim.next_try);
+  claim_timers_.set(id.index, due);
+}
+
+void Engine::on_held_due(Time now, ClaimId id) {
+  Claim& claim = claims_[id];
+  if (now >= claim.deadline) {
+    return end(now, id, next_renewal(claim) == never ? Errc::expired : Errc::lost);
+  }
+  if (!claim.told && now >= claim.deadline - claim.terms.stop_margin) {
+    claim.told = true;
+    output(AtRisk{claim.user});
+  }
+  if (now >= claim.next_try) return renew(now, id, claim.terms.ttl);
+  schedule_held(id);
+}
+
+/// The lease is over, and not by the holder's release.
+void Engine::end(Time now, ClaimId id, Errc why) {
+  Claim& claim = claims_[id];
+  if (std::exchange(claim.asked_for, false)) {
+    output(Extended{claim.user, claim.by_token, why, claim.deadline, claim.tally});
+  }
+  output(Ended{claim.user, why, claim.tally});
+  if (claim.detached) claim.may_hold = NodeSet();
+  give_up(id);
+  forget_if_done(now, id);
+}
+
+void Engine::detach(Time now, ClaimId id) {
+  advance(now);
+  Claim* claim = claims_.find(id);
+  if (claim == nullptr || claim->phase != Phase::held) return;
+  claim->detached = true;
+  claim->next_try = never;
+  schedule_held(id);
+}
+
+void Engine::abandon(Time now, ClaimId id) {
+  advance(now);
+  Claim* claim = claims_.find(id);
+  if (claim != nullptr && claim->phase == Phase::held) end(now, id, Errc::expired);
+}
+
+void Engine::extend_token(Time now, std::string_view key, std::string_view token, Duration ttl,
+                          UserId user) {
+  advance(now);
+  const ClaimId id = new_claim(key, token);
+  Claim& claim = claims_[id];
+  claim.phase = Phase::extending;
+  claim.asked_for = claim.by_token = true;
+  claim.user = user;
+  open_round(now, claim, ttl);
+  claim.deadline = valid_until(now, ttl, config_.drift_factor);
+  send_round(id, CommandKind::renew, takes_requests_);
+  judge_token_extend(now, id);
+  forget_if_done(now, id);
+}
+
+void Engine::judge_token_extend(Time now, ClaimId id) {
+  Claim& claim = claims_[id];
+  if (!claim.asked_for) return;
+  std::optional<Errc> why;
+  switch (claim.tally.granted()) {
+    case Verdict::pending: return;
+    case Verdict::won:
+      if (now >= claim.deadline) why = Errc::expired;
+      break;
+    case Verdict::lost:
+      if (claim.tally.reached() == Verdict::pending) return;
+      why = claim.tally.reached() == Verdict::won ? Errc::not_held : Errc::no_quorum;
+      break;
+  }
+  claim.asked_for = false;
+  claim.round_open = false;
+  output(Extended{claim.user, claim.by_token, why, claim.deadline, claim.tally});
+}
+
+}  // namespace quorumlock::core

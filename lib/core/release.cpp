@@ -1,0 +1,130 @@
+#include <algorithm>
+
+#include "core/engine.hpp"
+
+// Giving up: deleting our keys wherever they may be, and forgetting the claim once none can be left.
+namespace quorumlock::core {
+
+bool Engine::release(Time now, ClaimId id, bool report) {
+  advance(now);
+  Claim* claim = claims_.find(id);
+  if (claim == nullptr || claim->phase != Phase::held) return false;
+  if (claim->asked_for) output(Extended{claim->user, claim->by_token, Errc::not_held, claim->deadline, claim->tally});
+  claim->asked_for = report;
+  --held_;
+  claim->phase = Phase::releasing;
+  open_round(now, *claim, Duration::zero());
+  send_round(id, CommandKind::release, takes_requests_ | (takes_releases_ & claim->may_hold));
+  claim_timers_.clear(id.index);
+  judge_release(id);
+  forget_if_done(now, id);
+  return true;
+}
+
+void Engine::forget(Time now, ClaimId id) {
+  advance(now);
+  Claim* claim = claims_.find(id);
+  if (claim == nullptr || claim->phase != Phase::held) return;
+  claim->asked_for = false;
+  claim->detached = true;
+  claim->may_hold = NodeSet();
+  give_up(id);
+  forget_if_done(now, id);
+}
+
+void Engine::release_token(Time now, std::string_view key, std::string_view token, UserId user) {
+  advance(now);
+  const ClaimId id = new_claim(key, token);
+  Claim& claim = claims_[id];
+  claim.phase = Phase::releasing;
+  claim.asked_for = claim.by_token = true;
+  claim.user = user;
+  open_round(now, claim, Duration::zero());
+  send_round(id, CommandKind::release, takes_requests_);
+  judge_release(id);
+  forget_if_done(now, id);
+}
+
+/// After a lost attempt or a lost lease. The round's tally stays: its late answers still say
+/// whether a quorum could be reached.
+void Engine::give_up(ClaimId id) {
+  Claim& claim = claims_[id];
+  if (claim.phase == Phase::held) --held_;
+  claim.phase = Phase::releasing;
+  claim.round_open = false;
+  claim.next_try = never;
+  claim_timers_.clear(id.index);
+  // A claim that no node was asked for has nothing to delete.
+  if (claim.may_hold.empty() && claim.unanswered == 0) return;
+  if (claim.detached) return;
+  clean_up(id, takes_requests_ | (takes_releases_ & claim.may_hold));
+}
+
+/// A release whose answers nobody counts.
+void Engine::clean_up(ClaimId id, NodeSet nodes) {
+  send(id, Tag{id, uncounted, CommandKind::release}, nodes);
+}
+
+void Engine::judge_release(ClaimId id) {
+  Claim& claim = claims_[id];
+  if (!claim.asked_for) return;
+  const Tally& tally = claim.tally;
+  std::optional<Errc> why;
+  if (tally.granted() == Verdict::won) {
+    why = std::nullopt;  // a quorum has deleted it: free for the next
+  } else if (!tally.pending().empty()) {
+    return;
+  } else if (tally.reached() != Verdict::won) {
+    why = Errc::no_quorum;
+  } else if (tally.granted_by().empty()) {
+    why = Errc::not_held;
+  } else if (tally.certainly_gone()) {
+    why = Errc::lost;  // it was on some nodes still, but no quorum can have held it
+  }
+  claim.asked_for = false;
+  claim.round_open = false;
+  output(Released{claim.user, claim.by_token, why, tally});
+}
+
+/// Keeps track of where a key of ours may be.
+void Engine::note_answer(Claim& claim, int node, CommandKind kind, Vote vote) {
+  switch (kind) {
+    case CommandKind::set:
+      if (vote != Vote::granted && !maybe_executed(vote)) claim.may_hold.remove(node);
+      break;
+    case CommandKind::renew:
+    case CommandKind::release:
+      if (vote == Vote::held || vote == Vote::absent) claim.may_hold.remove(node);
+      if (kind == CommandKind::release && vote == Vote::granted) claim.may_hold.remove(node);
+      break;
+    case CommandKind::query: break;
+  }
+}
+
+/// The claim goes once every answer is in and no node can have a key of ours. Where one may, the
+/// claim waits: for the node's return (on_link), for another try where the node is there and
+/// refused, and at the longest until the key has run out by itself.
+void Engine::forget_if_done(Time now, ClaimId id) {
+  Claim* claim = claims_.find(id);
+  if (claim == nullptr || claim->unanswered > 0 || claim->asked_for) return;
+  if (waiters_.find(claim->waiter) != nullptr) return;
+  if (claim->phase != Phase::releasing && claim->phase != Phase::extending) return;
+  const bool owed = claim->phase == Phase::releasing && !claim->may_hold.empty();
+  if (owed && now < claim->keys_die) {
+    const bool refused = !(claim->may_hold & takes_requests_).empty();
+    claim->next_try = refused ? now + config_.retry_delay + random_.below(config_.retry_jitter)
+                              : never;
+    claim_timers_.set(id.index, std::min(claim->next_try, claim->keys_die));
+    return;
+  }
+  claim_timers_.clear(id.index);
+  claims_.give_back(id);
+}
+
+void Engine::on_releasing_due(Time now, ClaimId id) {
+  Claim& claim = claims_[id];
+  if (now < claim.keys_die) clean_up(id, claim.may_hold & takes_requests_);
+  forget_if_done(now, id);
+}
+
+}  // namespace quorumlock::core

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+
+#include <quorumlock/outcome.hpp>
+
+#include "core/quorum.hpp"
+#include "core/types.hpp"
+
+namespace quorumlock::core {
+
+/// True where the node said what it holds, so that it counts as reached.
+constexpr bool is_answer(Vote vote) {
+  return vote == Vote::granted || vote == Vote::held || vote == Vote::absent;
+}
+
+/// True where the command may have run, or may yet run, although no answer says so.
+constexpr bool maybe_executed(Vote vote) {
+  return vote == Vote::timed_out || vote == Vote::disconnected || vote == Vote::failed;
+}
+
+/// The votes of one round: who was asked, and what came back.
+class Tally {
+ public:
+  /// A new round over `nodes` nodes of which none has been asked.
+  void begin(int nodes) {
+    nodes_ = nodes;
+    granted_ = answered_ = pending_ = NodeSet();
+    votes_.fill(Vote::unreachable);
+  }
+  void ask(int node) {
+    votes_[static_cast<std::size_t>(node)] = Vote::pending;
+    pending_.add(node);
+  }
+  /// The vote of a node that was not asked, or its answer; the last one counts, so that an answer
+  /// after the timeout still does.
+  void record(int node, Vote vote) {
+    votes_[static_cast<std::size_t>(node)] = vote;
+    pending_.remove(node);
+    granted_.remove(node);
+    answered_.remove(node);
+    if (vote == Vote::granted) granted_.add(node);
+    if (is_answer(vote)) answered_.add(node);
+  }
+
+  /// Was it granted by a quorum?
+  [[nodiscard]] Verdict granted() const { return judge(granted_); }
+  /// Was a quorum reached at all? Won: the nodes are there; lost: too few of them.
+  [[nodiscard]] Verdict reached() const { return judge(answered_); }
+  /// Did so many nodes answer otherwise that no quorum can hold it, whatever the rest would say?
+  [[nodiscard]] bool certainly_gone() const {
+    return nodes_ - (answered_ - granted_).size() < quorum_of(nodes_);
+  }
+
+  [[nodiscard]] int nodes() const { return nodes_; }
+  [[nodiscard]] Vote vote(int node) const { return votes_[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] NodeSet granted_by() const { return granted_; }
+  [[nodiscard]] NodeSet pending() const { return pending_; }
+
+ private:
+  [[nodiscard]] Verdict judge(NodeSet yes) const {
+    return verdict(nodes_, yes.size(), pending_.size());
+  }
+
+  int nodes_ = 0;
+  NodeSet granted_, answered_, pending_;
+  std::array<Vote, max_nodes> votes_{};
+};
+
+}  // namespace quorumlock::core

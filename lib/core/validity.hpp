@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cmath>
+
+#include "core/types.hpp"
+
+namespace quorumlock::core {
+
+/// What is taken off a ttl before it is trusted: ttl x drift_factor for clocks that run at other
+/// rates, and 2 ms for what Redis rounds when it expires keys (the distributed-locks page's
+/// CLOCK_DRIFT). Rounded up: validity is never overstated.
+inline Duration margin(Duration ttl, double drift_factor) {
+  const double drift = std::ceil(static_cast<double>(ttl.count()) * drift_factor);
+  return Duration(static_cast<Duration::rep>(drift)) + std::chrono::milliseconds(2);
+}
+
+/// Until when a lock of `ttl` may be believed in. `start` was read before its first byte was
+/// written, so that a slow reply shortens the validity and never lengthens it.
+inline Time valid_until(Time start, Duration ttl, double drift_factor) {
+  return start + ttl - margin(ttl, drift_factor);
+}
+
+}  // namespace quorumlock::core

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <quorumlock/result.hpp>
+
+namespace quorumlock::redis {
+
+/// Where a node is and how to be let in.
+struct Endpoint {
+  std::string host;  ///< empty for a unix socket
+  int port = 6379;
+  std::string path;  ///< of a unix socket
+  std::string user;
+  std::string password;
+  int db = 0;
+
+  /// As a URL without user and password, for messages; equal for two spellings of one endpoint.
+  [[nodiscard]] std::string name() const;
+  bool operator==(const Endpoint&) const = default;
+
+  /// `redis://[user[:password]@]host[:port][/db]` or `unix:///path[?db=N]`. User and password may
+  /// be percent-encoded; an IPv6 address stands in brackets. An error never repeats a password.
+  static Result<Endpoint> parse(std::string_view url);
+};
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,119 @@
+#include "redis/reply.hpp"
+
+#include <hiredis/read.h>
+
+#include <new>
+
+namespace quorumlock::redis {
+
+/// What hiredis's reader calls as it meets each object. An object is named by its index in nodes_
+/// plus one, since null means out of memory (which makes the reader give up, as it should).
+struct ReplyBuilder {
+  static void* place(const redisReadTask* task, ReplyReader::Node node) {
+    auto& reader = *static_cast<ReplyReader*>(task->privdata);
+    std::size_t index = 0;
+    if (task->parent != nullptr) {
+      const auto parent = reinterpret_cast<std::uintptr_t>(task->parent->obj) - 1;
+      index = reader.nodes_[parent].first_child + static_cast<std::size_t>(task->idx);
+    } else {
+      reader.nodes_.resize(1);
+    }
+    if (node.children > 0) {
+      node.first_child = reader.nodes_.size();
+      if (node.first_child + node.children > ReplyReader::max_elements) return nullptr;
+      reader.nodes_.resize(node.first_child + node.children);
+    }
+    reader.nodes_[index] = node;
+    return reinterpret_cast<void*>(index + 1);
+  }
+
+  static Reply::Type type_of(const redisReadTask* task) {
+    switch (task->type) {
+      case REDIS_REPLY_STATUS: return Reply::Type::status;
+      case REDIS_REPLY_ERROR: return Reply::Type::error;
+      default: return Reply::Type::string;
+    }
+  }
+
+  static void* string(const redisReadTask* task, char* text, std::size_t size) {
+    auto& reader = *static_cast<ReplyReader*>(task->privdata);
+    const std::size_t at = reader.text_.size();
+    if (at + size > ReplyReader::max_bytes) return nullptr;
+    reader.text_.append(text, size);
+    return place(task, {type_of(task), 0, at, size, 0, 0});
+  }
+  static void* array(const redisReadTask* task, int elements) {
+    if (elements < 0) return nullptr;
+    return place(task, {Reply::Type::array, 0, 0, 0, 0, static_cast<std::size_t>(elements)});
+  }
+  static void* integer(const redisReadTask* task, long long value) {
+    return place(task, {Reply::Type::integer, value, 0, 0, 0, 0});
+  }
+  static void* nil(const redisReadTask* task) {
+    return place(task, {Reply::Type::nil, 0, 0, 0, 0, 0});
+  }
+  static void free(void* /*object*/) {}
+};
+
+namespace {
+
+redisReplyObjectFunctions builder_functions{ReplyBuilder::string, ReplyBuilder::array,
+                                            ReplyBuilder::integer, ReplyBuilder::nil,
+                                            ReplyBuilder::free};
+
+}  // namespace
+
+void ReplyReader::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
+
+ReplyReader::ReplyReader() { reset(); }
+ReplyReader::~ReplyReader() = default;
+
+void ReplyReader::reset() {
+  reader_.reset(redisReaderCreateWithFunctions(&builder_functions));
+  if (reader_ == nullptr) throw std::bad_alloc();
+  reader_->privdata = this;
+  nodes_.clear();
+  text_.clear();
+  finished_ = false;
+  unread_ = 0;
+  broken_.clear();
+}
+
+void ReplyReader::feed(std::string_view bytes) {
+  if (!broken_.empty()) return;
+  unread_ += bytes.size();
+  if (redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK) {
+    broken_ = reader_->errstr;
+  }
+}
+
+const Reply* ReplyReader::next() {
+  if (!broken_.empty()) return nullptr;
+  if (finished_) {
+    nodes_.clear();
+    text_.clear();
+    finished_ = false;
+  }
+  void* root = nullptr;
+  if (redisReaderGetReply(reader_.get(), &root) != REDIS_OK) {
+    broken_ = reader_->err == REDIS_ERR_OOM ? "a reply beyond the limits" : reader_->errstr;
+    return nullptr;
+  }
+  if (root == nullptr) {
+    // Bounds what a server can make us hold by announcing a huge reply and sending it slowly.
+    if (unread_ > 2 * max_bytes) broken_ = "a reply beyond the limits";
+    return nullptr;
+  }
+  unread_ = reader_->len - reader_->pos;
+  replies_.resize(nodes_.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    replies_[i] = Reply{node.type, node.integer,
+                        std::string_view(text_).substr(node.text_at, node.text_size),
+                        std::span(replies_).subspan(node.first_child, node.children)};
+  }
+  finished_ = true;  // the views point into text_: it is emptied when the next one begins
+  return replies_.data();
+}
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct redisReader;
+
+namespace quorumlock::redis {
+
+/// One reply of a Redis server (RESP2). Views hold until the reader's next call.
+struct Reply {
+  enum class Type { string, status, error, integer, nil, array };
+  Type type = Type::nil;
+  std::int64_t integer = 0;
+  std::string_view text;            ///< of a string, status or error
+  std::span<const Reply> elements;  ///< of an array
+};
+
+/// Bytes in, replies out: hiredis's reader, building into memory that is kept from reply to reply.
+///
+/// A server that sends what is not RESP, or more than the limits, breaks the reader for good: the
+/// connection must be dropped.
+class ReplyReader {
+ public:
+  static constexpr std::size_t max_bytes = 1 << 20;     ///< of one reply
+  static constexpr std::size_t max_elements = 1 << 16;  ///< of one reply
+
+  ReplyReader();
+  ~ReplyReader();
+  ReplyReader(const ReplyReader&) = delete;
+  ReplyReader& operator=(const ReplyReader&) = delete;
+
+  void feed(std::string_view bytes);
+  /// The next complete reply, or null where more bytes are needed or the reader is broken.
+  const Reply* next();
+  /// What was wrong, empty unless broken.
+  [[nodiscard]] const std::string& broken() const { return broken_; }
+  /// As new, for a new connection.
+  void reset();
+
+ private:
+  friend struct ReplyBuilder;
+  struct Node {
+    Reply::Type type;
+    std::int64_t integer;
+    std::size_t text_at, text_size;
+    std::size_t first_child, children;
+  };
+
+  struct Free {
+    void operator()(redisReader* reader) const;
+  };
+  std::unique_ptr<redisReader, Free> reader_;
+  std::vector<Node> nodes_;     // of the reply being read; an array's children stand side by side
+  std::string text_;            // theirs
+  std::vector<Reply> replies_;  // the finished reply's, node for node
+  bool finished_ = false;       // replies_ is what next() last gave
+  std::size_t unread_ = 0;      // bytes fed since the last complete reply
+  std::string broken_;
+};
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,80 @@
+#include "uv/handle.hpp"
+
+#include <utility>
+
+namespace quorumlock::uv {
+
+// libuv owns a handle until its close callback: each lives on the heap and outlives its wrapper.
+
+struct Poll::Handle {
+  uv_poll_t poll{};
+  Open* open;
+  Ready ready;
+};
+
+Poll::Poll(uv_loop_t* loop, Open& open, int fd, Ready ready)
+    : handle_(new Handle{{}, &open, std::move(ready)}) {
+  handle_->poll.data = handle_;
+  if (const int status = uv_poll_init(loop, &handle_->poll, fd); status < 0) {
+    delete std::exchange(handle_, nullptr);
+    check(status, "cannot watch a descriptor");
+  }
+  uv_unref(reinterpret_cast<uv_handle_t*>(&handle_->poll));
+  open.add();
+}
+
+void Poll::wait_for(int events) {
+  check(uv_poll_start(&handle_->poll, events,
+                      [](uv_poll_t* poll, int status, int ready) {
+                        static_cast<Handle*>(poll->data)->ready(status, ready);
+                      }),
+        "cannot watch a descriptor");
+}
+
+void Poll::close() {
+  Handle* handle = std::exchange(handle_, nullptr);
+  if (handle == nullptr) return;
+  // Not just uv_close: it must be out of epoll before the descriptor is closed.
+  uv_poll_stop(&handle->poll);
+  uv_close(reinterpret_cast<uv_handle_t*>(&handle->poll), [](uv_handle_t* closed) {
+    auto* mine = static_cast<Handle*>(closed->data);
+    Open* open = mine->open;
+    delete mine;
+    open->remove();
+  });
+}
+
+void Poll::keep_alive(bool yes) {
+  auto* handle = reinterpret_cast<uv_handle_t*>(&handle_->poll);
+  yes ? uv_ref(handle) : uv_unref(handle);
+}
+
+struct BeforePoll::Handle {
+  uv_prepare_t prepare{};
+  Open* open;
+  std::function<void()> call;
+};
+
+BeforePoll::BeforePoll(uv_loop_t* loop, Open& open, std::function<void()> call)
+    : handle_(new Handle{{}, &open, std::move(call)}) {
+  handle_->prepare.data = handle_;
+  uv_prepare_init(loop, &handle_->prepare);
+  uv_prepare_start(&handle_->prepare, [](uv_prepare_t* prepare) {
+    static_cast<Handle*>(prepare->data)->call();
+  });
+  uv_unref(reinterpret_cast<uv_handle_t*>(&handle_->prepare));
+  open.add();
+}
+
+void BeforePoll::close() {
+  Handle* handle = std::exchange(handle_, nullptr);
+  if (handle == nullptr) return;
+  uv_close(reinterpret_cast<uv_handle_t*>(&handle->prepare), [](uv_handle_t* closed) {
+    auto* mine = static_cast<Handle*>(closed->data);
+    Open* open = mine->open;
+    delete mine;
+    open->remove();
+  });
+}
+
+}  // namespace quorumlock::uv
