@@ -58,7 +58,7 @@ class Lease {
   /// ttl from then on. Needs the votes of a quorum before the old end. Errc::invalid_argument where
   /// ttl is above max_ttl or another extend is under way; Errc::no_quorum or ::lost otherwise, the
   /// old end then stands unless the lease is lost. Blocking, from any thread but the loop's own.
-  Result<void> extend(std::chrono::nanoseconds ttl);
+  [[nodiscard]] Result<void> extend(std::chrono::nanoseconds ttl);
   /// Deletes the key on every node that still holds our token. is_valid() is false as soon as this
   /// is called. Success once a quorum has deleted it, or all nodes that can be reached have;
   /// Errc::lost where a quorum turned out not to hold it any more, ::expired where it had run out,

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>  // std::scoped_lock, std::unique_lock and the like are what it is for
 #include <string>
 #include <type_traits>
 

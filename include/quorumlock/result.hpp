@@ -47,7 +47,7 @@ class [[nodiscard]] Result {
 };
 
 template <>
-class [[nodiscard]] Result<void> {
+class Result<void> {
  public:
   using value_type = void;
 

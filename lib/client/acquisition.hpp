@@ -43,7 +43,10 @@ class Acquisition final : public Task {
   struct OnStop {
     Acquisition* acquisition;
     Inbox* inbox;
-    void operator()() const { acquisition->cancelling_ = inbox->push(&acquisition->cancel_); }
+    void operator()() const {
+      acquisition->cancelling_ = true;  // before the push: the loop may be done with it at once
+      if (!inbox->push(&acquisition->cancel_)) acquisition->cancelling_ = false;
+    }
   };
 
   Cancel cancel_{*this};

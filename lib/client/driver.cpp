@@ -20,13 +20,14 @@ LeaseState& lease_of(core::UserId id) { return *reinterpret_cast<LeaseState*>(id
 
 }  // namespace
 
-Driver::Driver(Runtime& runtime, uv_loop_t* loop)
+Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
     : runtime_(runtime),
       cluster_(runtime.cluster()),
       engine_(engine_config(cluster_), random_),
       timer_(loop, open_, [this] { on_timer(); }),
       inbox_poll_(loop, open_, runtime.inbox().fd(), [this](int, int) { on_inbox(); }),
-      before_poll_(loop, open_, [this] { before_poll(); }) {
+      before_poll_(loop, open_, [this] { before_poll(); }),
+      own_loop_(own_loop) {
   inbox_poll_.wait_for(UV_READABLE);
   const Options& options = cluster_.options;
   for (int i = 0; i < cluster_.size(); ++i) {
@@ -38,9 +39,15 @@ Driver::Driver(Runtime& runtime, uv_loop_t* loop)
     nodes_.back()->link().start(Clock::now());
     talkative_.add(i);
   }
+  keep_alive();
 }
 
 // The turn of the loop.
+
+void Driver::run_now(Task* task) {
+  task->run(*this);
+  if (!working_) keep_alive();  // the loop might otherwise end before its next turn
+}
 
 void Driver::on_inbox() {
   runtime_.turning();
@@ -136,7 +143,8 @@ void Driver::on_late(Node& node, core::Tag tag) {
 
 /// While there is work for it, this coordinator is a reason for the loop to go on.
 void Driver::keep_alive() {
-  const bool busy = engine_.busy() || looks_.used() > 0 || closing_;
+  const bool busy = own_loop_ || engine_.busy() || engine_.has_outputs() || looks_.used() > 0 ||
+                    !later_.empty() || closing_;
   if (busy != kept_alive_) timer_.keep_alive(kept_alive_ = busy);
 }
 

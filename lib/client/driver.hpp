@@ -24,7 +24,12 @@ class Look;
 /// Everything here runs on the loop.
 class Driver final : public Node::Listener {
  public:
-  Driver(Runtime& runtime, uv_loop_t* loop);
+  /// On a loop of its own it keeps that going until it is closed; on another's only while it has
+  /// work.
+  Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop);
+
+  /// Runs a task that comes from the loop's own thread. Its handlers run later in this turn.
+  void run_now(Task* task);
 
   // What tasks ask for.
   void begin(Acquisition& acquisition);
@@ -85,6 +90,7 @@ class Driver final : public Node::Listener {
   std::vector<std::unique_ptr<Node>> nodes_;
 
   core::NodeSet talkative_;  // nodes whose links may have events
+  const bool own_loop_;
   bool working_ = false;
   bool kept_alive_ = false;
   std::string bytes_;        // of the command being sent

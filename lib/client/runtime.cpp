@@ -73,7 +73,7 @@ Result<std::shared_ptr<Runtime>> Runtime::with_thread(Options options) {
     auto runtime = std::make_shared<Runtime>(std::move(*cluster));
     auto loop = std::make_unique<uv_loop_t>();
     uv::check(uv_loop_init(loop.get()), "cannot create a loop");
-    runtime->driver_ = std::make_unique<Driver>(*runtime, loop.get());
+    runtime->driver_ = std::make_unique<Driver>(*runtime, loop.get(), true);
     const SignalsBlocked blocked;
     runtime->has_thread_ = true;
     runtime->thread_ = std::thread([runtime, loop = std::move(loop)] {
@@ -94,7 +94,7 @@ Result<std::shared_ptr<Runtime>> Runtime::attached(uv_loop_t* loop, Options opti
   try {
     auto runtime = std::make_shared<Runtime>(std::move(*cluster));
     runtime->turning();
-    runtime->driver_ = std::make_unique<Driver>(*runtime, loop);
+    runtime->driver_ = std::make_unique<Driver>(*runtime, loop, false);
     runtime->self_ = runtime;
     return runtime;
   } catch (const std::exception& error) {
@@ -106,13 +106,14 @@ void Runtime::loop_ended(std::vector<detail::Handler<>> then) {
   const auto self = shared_from_this();
   driver_.reset();
   self_.reset();
+  loop_thread_.store(std::thread::id());
   for (auto& handler : then) handler();
 }
 
 void Runtime::post(Task* task) {
   // On the loop there is no need to go through the inbox, unless something came before.
   if (on_loop() && inbox_.empty()) {
-    task->run(*driver_);
+    driver_->run_now(task);
   } else if (!inbox_.push(task)) {
     task->dismiss();
   }

@@ -147,6 +147,7 @@ class Engine {
   // Outputs.
 
   std::optional<Output> next();
+  [[nodiscard]] bool has_outputs() const { return next_output_ < outputs_.size(); }
   /// When to call advance() at the latest; `never` if nothing is awaited.
   [[nodiscard]] Time deadline() const;
 

@@ -144,7 +144,7 @@ void Link::on_closed(Time now, std::string_view why) {
 void Link::fail(Time now, Vote reason, std::string why) {
   const bool was_up = state_ == State::up;
   if (was_up && !pending_.empty()) orphan_id_ = client_id_;
-  note((was_up ? "lost: " : "no connection: ") + why);
+  if (!stopping_) note((was_up ? "lost: " : "no connection: ") + why);
   trouble_ = std::move(why);
   events_.push(Disconnect{});
   state_ = State::resting;
@@ -215,6 +215,7 @@ Time Link::deadline() const {
 
 void Link::stop(Time now) {
   if (state_ == State::stopped) return;
+  stopping_ = true;
   if (state_ != State::resting) fail(now, Vote::unreachable, "closed");
   state_ = State::stopped;
   next_try_ = core::never;

@@ -121,6 +121,7 @@ class Link {
   State state_ = State::stopped;
   Vote reason_ = Vote::unreachable;
   bool ever_up_or_failed_ = false;  ///< the first connection is decided
+  bool stopping_ = false;           ///< stop() was called: its end is no news
 
   ReplyReader reader_;
   std::string output_;

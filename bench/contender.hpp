@@ -1,0 +1,83 @@
+#pragma once
+
+#include <uv.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nodes.hpp"
+
+namespace quorumlock::bench {
+
+/// Told, on the loop, of what a contender has done.
+class Client {
+ public:
+  virtual ~Client() = default;
+  virtual void acquired(int slot, bool granted) = 0;
+  virtual void released(int slot, bool done) = 0;
+};
+
+/// One way to take and give back locks over the nodes, on a loop of its own, in this thread.
+///
+/// A slot is one lock in flight, with a resource of its own; acquire and release of a slot take
+/// turns. All contenders ask the same of the nodes: SET key token NX PX 10000 with a new token each
+/// time, then EVALSHA of the release script, each decided by the third of five replies.
+class Contender {
+ public:
+  virtual ~Contender() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  virtual uv_loop_t* loop() = 0;
+  /// There will be slots 0 to slots - 1.
+  virtual void prepare(int slots) = 0;
+  virtual void acquire(int slot) = 0;
+  virtual void release(int slot) = 0;
+
+  void serve(Client& client) { client_ = &client; }
+  /// The same length for each contender, and short enough to be copied without an allocation.
+  [[nodiscard]] std::string resource(int slot) const {
+    return std::string("bench/").append(name().substr(0, 1)) + "/" + std::to_string(slot);
+  }
+
+ protected:
+  Client* client_ = nullptr;
+};
+
+/// The names that make_contender() knows, the floor first.
+const std::vector<std::string>& contender_names();
+/// Connected to the nodes; throws std::runtime_error where that fails or there is no such name.
+std::unique_ptr<Contender> make_contender(std::string_view name, const Nodes& nodes);
+
+/// The same request under tokens that never come again: 40 hexadecimal digits at `at`, of which
+/// the last 16 count on.
+class TokenSequence {
+ public:
+  void write_next(char* at) {
+    static constexpr char digits[] = "0123456789abcdef";
+    unsigned long long number = ++last_;
+    for (int i = 39; i >= 24; --i, number >>= 4U) at[i] = digits[number & 15U];
+  }
+  static std::string first() { return std::string(40, '0'); }
+
+ private:
+  unsigned long long last_ = 0;
+};
+
+/// A loop that runs on until its handles are closed before it goes.
+class Loop {
+ public:
+  Loop() { uv_loop_init(&loop_); }
+  ~Loop() {
+    uv_run(&loop_, UV_RUN_DEFAULT);
+    uv_loop_close(&loop_);
+  }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  uv_loop_t* get() { return &loop_; }
+
+ private:
+  uv_loop_t loop_{};
+};
+
+}  // namespace quorumlock::bench

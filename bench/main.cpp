@@ -1,0 +1,154 @@
+// quorumlock_bench: what a lock costs, beside the least that it could cost. See bench/README.md.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <sstream>
+
+#include "allocations.hpp"
+#include "modes.hpp"
+#include "workload.hpp"
+
+namespace quorumlock::bench {
+namespace {
+
+struct Arguments {
+  bool smoke = false;
+  bool unix_sockets = false;
+  int rounds = 0;
+  int stopped = 0;
+  std::int64_t memory = 0;
+  std::vector<std::string> contenders = contender_names();
+  std::vector<Load> loads;
+};
+
+constexpr const char* usage =
+    "usage: quorumlock_bench [--contenders=NAME,...] [--in-flight=N[:CYCLES],...] [--unix] [MODE]\n"
+    "modes: --smoke           each contender works and leaves no key; seconds\n"
+    "       --rounds=N        one line of JSON for each contender, load and round\n"
+    "       --stopped=PAIRS   acquire with all nodes and with one stopped\n"
+    "       --memory=CYCLES   resident memory before and after\n"
+    "       otherwise Google Benchmark, with its own --benchmark_... flags\n";
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream in(list);
+  for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+Load load_of(const std::string& text) {
+  Load load;
+  load.in_flight = std::stoi(text);
+  const std::size_t colon = text.find(':');
+  load.cycles = colon == text.npos ? usual_cycles(load.in_flight) : std::stoll(text.substr(colon + 1));
+  if (load.in_flight < 1 || load.cycles < 1) throw std::invalid_argument(text);
+  return load;
+}
+
+/// Unset where one of them is not known.
+std::optional<Arguments> parse(int argc, char** argv) {
+  Arguments arguments;
+  std::string in_flight = "1,16,64,256";
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    const std::string value = equals == word.npos ? "" : word.substr(equals + 1);
+    if (word == "--smoke") {
+      arguments.smoke = true;
+    } else if (word == "--unix") {
+      arguments.unix_sockets = true;
+    } else if (name == "--rounds") {
+      arguments.rounds = std::stoi(value);
+    } else if (name == "--stopped") {
+      arguments.stopped = std::stoi(value);
+    } else if (name == "--memory") {
+      arguments.memory = std::stoll(value);
+    } else if (name == "--contenders") {
+      arguments.contenders = split(value);
+    } else if (name == "--in-flight") {
+      in_flight = value;
+    } else {
+      return std::nullopt;
+    }
+  }
+  for (const std::string& load : split(in_flight)) arguments.loads.push_back(load_of(load));
+  return arguments;
+}
+
+/// One iteration is one cycle; they run in batches so that the loads stay what they are.
+void measure(benchmark::State& state, Contender& contender, int in_flight) {
+  const std::int64_t batch = usual_cycles(in_flight) / 10;
+  Measurement all;
+  while (state.KeepRunningBatch(batch)) {
+    const Measurement part = run_cycles(contender, in_flight, batch);
+    all.cycles += part.cycles;
+    all.seconds += part.seconds;
+    all.user_us += part.user_us;
+    all.system_us += part.system_us;
+    all.allocations += part.allocations;
+    all.acquire_ns.insert(all.acquire_ns.end(), part.acquire_ns.begin(), part.acquire_ns.end());
+    all.release_ns.insert(all.release_ns.end(), part.release_ns.begin(), part.release_ns.end());
+  }
+  state.counters["cycles/s"] = all.rate();
+  state.counters["cpu_us"] = all.cpu_us();
+  state.counters["acquire_p50_us"] = percentile_us(all.acquire_ns, 0.5);
+  state.counters["acquire_p99_us"] = percentile_us(all.acquire_ns, 0.99);
+  state.counters["release_p50_us"] = percentile_us(all.release_ns, 0.5);
+  state.counters["release_p99_us"] = percentile_us(all.release_ns, 0.99);
+  if (allocations_counted()) {
+    state.counters["allocations"] =
+        static_cast<double>(all.allocations) / static_cast<double>(all.cycles);
+  }
+}
+
+void run_benchmarks(Field& field, const std::vector<Load>& loads) {
+  for (const Load& load : loads) {
+    for (const auto& contender : field.contenders) {
+      const std::string name =
+          std::string(contender->name()) + "/in_flight:" + std::to_string(load.in_flight);
+      benchmark::RegisterBenchmark(name.c_str(), [&contender, load](benchmark::State& state) {
+        measure(state, *contender, load.in_flight);
+      })->UseRealTime()->Unit(benchmark::kMicrosecond);
+    }
+  }
+  benchmark::RunSpecifiedBenchmarks();
+}
+
+int run(const Arguments& arguments) {
+  Field field(arguments.unix_sockets, arguments.contenders);
+  if (arguments.smoke) return smoke(field) ? EXIT_SUCCESS : EXIT_FAILURE;
+  if (arguments.rounds > 0) {
+    print_rounds(field, arguments.loads, arguments.rounds);
+  } else if (arguments.stopped > 0) {
+    print_stopped(field, arguments.stopped);
+  } else if (arguments.memory > 0) {
+    print_memory(field, arguments.memory);
+  } else {
+    run_benchmarks(field, arguments.loads);
+  }
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace quorumlock::bench
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);  // takes its own flags out
+  try {
+    const auto arguments = quorumlock::bench::parse(argc, argv);
+    if (arguments) return quorumlock::bench::run(*arguments);
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "quorumlock_bench: not a number: %s\n", error.what());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "quorumlock_bench: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
+  std::fputs(quorumlock::bench::usage, stderr);
+  return 64;
+}

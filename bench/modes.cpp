@@ -1,0 +1,179 @@
+#include "modes.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "allocations.hpp"
+#include "workload.hpp"
+
+namespace quorumlock::bench {
+namespace {
+
+double per_cycle(std::uint64_t count, const Measurement& of) {
+  return static_cast<double>(count) / static_cast<double>(of.cycles);
+}
+
+/// Of this process, in KiB, as /proc says.
+long resident_kib() {
+  long kib = -1;
+  if (std::FILE* status = std::fopen("/proc/self/status", "r")) {
+    char line[256];
+    while (std::fgets(line, sizeof line, status) != nullptr) {
+      if (std::sscanf(line, "VmRSS: %ld", &kib) == 1) break;
+    }
+    std::fclose(status);
+  }
+  return kib;
+}
+
+double longest_us(const Measurement& of) { return percentile_us(of.acquire_ns, 1.0); }
+
+/// Runs at 1 in flight until so many seconds are over.
+Measurement run_for(Contender& contender, double seconds) {
+  Measurement all;
+  while (all.seconds < seconds) {
+    const Measurement part = run_cycles(contender, 1, 200);
+    all.cycles += part.cycles;
+    all.seconds += part.seconds;
+    all.acquire_ns.insert(all.acquire_ns.end(), part.acquire_ns.begin(), part.acquire_ns.end());
+  }
+  return all;
+}
+
+void say(bool good, std::string_view contender, const char* what) {
+  std::printf("%s: %.*s: %s\n", good ? "ok" : "FAILED", static_cast<int>(contender.size()),
+              contender.data(), what);
+}
+
+/// Holds and gives back one lock, step by step.
+class OneLock final : public Client {
+ public:
+  OneLock(Contender& contender, const Nodes& nodes) : contender_(contender), nodes_(nodes) {}
+
+  bool check() {
+    contender_.serve(*this);
+    contender_.prepare(1);
+    contender_.acquire(0);
+    while (!acquired_) uv_run(contender_.loop(), UV_RUN_ONCE);
+    idle(contender_, 50);  // the decision waits for three nodes, the key comes to all five
+    const bool held = granted_ && nodes_.holding(contender_.resource(0)) == Nodes::count;
+    say(held, contender_.name(), "a lock has its token on all five nodes");
+    contender_.release(0);
+    while (!released_) uv_run(contender_.loop(), UV_RUN_ONCE);
+    idle(contender_, 50);
+    const bool gone = done_ && nodes_.keys() == 0;
+    say(gone, contender_.name(), "it is gone after its release");
+    return held && gone;
+  }
+
+ private:
+  void acquired(int, bool granted) override {
+    acquired_ = true;
+    granted_ = granted;
+  }
+  void released(int, bool done) override {
+    released_ = true;
+    done_ = done;
+  }
+
+  Contender& contender_;
+  const Nodes& nodes_;
+  bool acquired_ = false, granted_ = false, released_ = false, done_ = false;
+};
+
+}  // namespace
+
+std::int64_t usual_cycles(int in_flight) { return in_flight == 1 ? 2500 : in_flight <= 16 ? 15000 : 30000; }
+
+Field::Field(bool unix_sockets, const std::vector<std::string>& names) : nodes(unix_sockets) {
+  for (const std::string& name : names) {
+    contenders.push_back(make_contender(name, nodes));
+    run_cycles(*contenders.back(), 1, 200);
+  }
+}
+
+void print_rounds(Field& field, const std::vector<Load>& loads, int rounds) {
+  const std::size_t size = field.contenders.size();
+  for (int round = 0; round < rounds; ++round) {
+    for (const Load& load : loads) {
+      for (std::size_t turn = 0; turn < size; ++turn) {
+        Contender& contender =
+            *field.contenders[(turn + static_cast<std::size_t>(round)) % size];
+        run_cycles(contender, load.in_flight, load.cycles / 20 + load.in_flight);
+        const Measurement of = run_cycles(contender, load.in_flight, load.cycles);
+        std::printf(
+            R"({"round":%d,"contender":"%s","in_flight":%d,"cycles":%lld,"cycles_per_s":%.1f,)"
+            R"("cpu_us":%.4f,"user_us":%.4f,"acquire_p50_us":%.2f,"acquire_p99_us":%.2f,)"
+            R"("release_p50_us":%.2f,"release_p99_us":%.2f,"allocations":%.5f})"
+            "\n",
+            round, std::string(contender.name()).c_str(), load.in_flight,
+            static_cast<long long>(of.cycles), of.rate(), of.cpu_us(),
+            of.user_us / static_cast<double>(of.cycles), percentile_us(of.acquire_ns, 0.5),
+            percentile_us(of.acquire_ns, 0.99), percentile_us(of.release_ns, 0.5),
+            percentile_us(of.release_ns, 0.99),
+            allocations_counted() ? per_cycle(of.allocations, of) : -1.0);
+        std::fflush(stdout);
+      }
+    }
+  }
+}
+
+void print_stopped(Field& field, int pairs) {
+  local::Server& last = field.nodes.server(Nodes::count - 1);
+  for (int pair = 0; pair < pairs; ++pair) {
+    for (const auto& contender : field.contenders) {
+      // Longer than node_timeout (500 ms), so that the timeout, and what follows, is in it.
+      const Measurement healthy = run_for(*contender, 1.2);
+      last.pause();
+      const Measurement stopped = run_for(*contender, 1.2);
+      last.resume();
+      run_for(*contender, 1.2);  // it catches up
+      std::printf(
+          R"({"pair":%d,"contender":"%s","healthy_p50_us":%.2f,"healthy_p99_us":%.2f,)"
+          R"("healthy_max_us":%.2f,"stopped_p50_us":%.2f,"stopped_p99_us":%.2f,)"
+          R"("stopped_max_us":%.2f})"
+          "\n",
+          pair, std::string(contender->name()).c_str(), percentile_us(healthy.acquire_ns, 0.5),
+          percentile_us(healthy.acquire_ns, 0.99), longest_us(healthy),
+          percentile_us(stopped.acquire_ns, 0.5), percentile_us(stopped.acquire_ns, 0.99),
+          longest_us(stopped));
+      std::fflush(stdout);
+    }
+  }
+}
+
+void print_memory(Field& field, std::int64_t cycles) {
+  constexpr int in_flight = 64;
+  for (const auto& contender : field.contenders) {
+    run_cycles(*contender, in_flight, 50'000);
+    const long before = resident_kib();
+    std::uint64_t blocks = 0;
+    for (std::int64_t done = 0; done < cycles; done += 10'000) {
+      blocks += run_cycles(*contender, in_flight, std::min<std::int64_t>(cycles - done, 10'000))
+                    .allocations;
+    }
+    std::printf(
+        R"({"contender":"%s","cycles":%lld,"resident_kib_before":%ld,"resident_kib_after":%ld,)"
+        R"("allocations":%llu})"
+        "\n",
+        std::string(contender->name()).c_str(), static_cast<long long>(cycles), before,
+        resident_kib(), static_cast<unsigned long long>(blocks));
+    std::fflush(stdout);
+  }
+}
+
+bool smoke(Field& field) {
+  bool good = true;
+  for (const auto& contender : field.contenders) {
+    good &= OneLock(*contender, field.nodes).check();
+    const Measurement of = run_cycles(*contender, 16, 480);
+    idle(*contender, 50);
+    const bool all = of.cycles == 480 && field.nodes.keys() == 0;
+    say(all, contender->name(), "480 cycles at 16 in flight leave no key");
+    good &= all;
+  }
+  return good;
+}
+
+}  // namespace quorumlock::bench

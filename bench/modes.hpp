@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "contender.hpp"
+#include "nodes.hpp"
+
+namespace quorumlock::bench {
+
+/// So many slots at once for so many cycles.
+struct Load {
+  int in_flight = 1;
+  std::int64_t cycles = 0;
+};
+/// A number of cycles that takes about a third of a second.
+std::int64_t usual_cycles(int in_flight);
+
+/// The nodes and the contenders, all connected and warm.
+struct Field {
+  Field(bool unix_sockets, const std::vector<std::string>& names);
+  Nodes nodes;
+  std::vector<std::unique_ptr<Contender>> contenders;
+};
+
+// The modes for bench/compare. Each prints one JSON object a line.
+
+/// In each round every contender has its turn at every load, the first one another each round.
+void print_rounds(Field& field, const std::vector<Load>& loads, int rounds);
+/// Pairs of runs at 1 in flight: all nodes there, then the last one stopped by SIGSTOP.
+void print_stopped(Field& field, int pairs);
+/// Resident memory before and after so many cycles at 64 in flight.
+void print_memory(Field& field, std::int64_t cycles);
+
+/// Each contender takes a lock, is found to hold it, gives it back, and leaves no key behind after
+/// some hundred cycles. Times nothing. Prints what it found; true if all is well.
+bool smoke(Field& field);
+
+}  // namespace quorumlock::bench

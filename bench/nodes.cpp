@@ -1,0 +1,112 @@
+#include "nodes.hpp"
+
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+
+#include "redis/scripts.hpp"
+
+namespace quorumlock::bench {
+namespace {
+
+struct Free {
+  void operator()(redisContext* context) const { redisFree(context); }
+  void operator()(void* reply) const { freeReplyObject(reply); }
+};
+
+/// One command on a connection of its own.
+std::unique_ptr<redisReply, Free> ask(const Nodes& nodes, int node,
+                                      std::vector<std::string> words) {
+  const std::unique_ptr<redisContext, Free> context(
+      nodes.port(node) != 0 ? redisConnect("127.0.0.1", nodes.port(node))
+                            : redisConnectUnix(nodes.path(node).c_str()));
+  std::vector<const char*> texts;
+  std::vector<std::size_t> sizes;
+  for (const std::string& word : words) {
+    texts.push_back(word.data());
+    sizes.push_back(word.size());
+  }
+  std::unique_ptr<redisReply, Free> reply;
+  if (context != nullptr && context->err == 0) {
+    reply.reset(static_cast<redisReply*>(redisCommandArgv(
+        context.get(), static_cast<int>(words.size()), texts.data(), sizes.data())));
+  }
+  if (reply == nullptr) throw std::runtime_error("a node does not answer " + words.front());
+  return reply;
+}
+
+std::filesystem::path make_dir() {
+  std::string path = (std::filesystem::temp_directory_path() / "quorumlock-bench-XXXXXX").string();
+  if (mkdtemp(path.data()) == nullptr) {
+    throw std::system_error(errno, std::generic_category(), "cannot make " + path);
+  }
+  return path;
+}
+
+std::vector<int> free_ports(int count) {
+  std::vector<int> ports;
+  for (int tries = 0; static_cast<int>(ports.size()) < count && tries < 1000; ++tries) {
+    const int port = local::free_port();
+    if (std::ranges::find(ports, port) == ports.end()) ports.push_back(port);
+  }
+  return ports;
+}
+
+}  // namespace
+
+Nodes::Nodes(bool unix_sockets) : dir_(make_dir()) {
+  const std::vector<int> ports = free_ports(count);
+  std::vector<local::ServerSettings> settings;
+  for (int node = 0; node < count; ++node) {
+    const auto index = static_cast<std::size_t>(node);
+    settings.push_back({.dir = dir_ / std::to_string(node + 1),
+                        .port = unix_sockets ? 0 : ports.at(index),
+                        .durable = false,
+                        .more = {}});
+  }
+  servers_ = local::Server::start_all(std::move(settings));
+  for (int node = 0; node < count; ++node) {
+    ask(*this, node, {"SCRIPT", "LOAD", std::string(redis::release_script.source)});
+  }
+}
+
+Nodes::~Nodes() {
+  servers_.clear();
+  std::error_code ignored;
+  std::filesystem::remove_all(dir_, ignored);
+}
+
+std::vector<std::string> Nodes::urls() const {
+  std::vector<std::string> urls;
+  for (const local::Server& server : servers_) urls.push_back(server.url());
+  return urls;
+}
+
+int Nodes::port(int node) const {
+  return servers_[static_cast<std::size_t>(node)].settings().port;
+}
+
+std::string Nodes::path(int node) const {
+  return (servers_[static_cast<std::size_t>(node)].settings().dir / "redis.sock").string();
+}
+
+std::int64_t Nodes::keys() const {
+  std::int64_t keys = 0;
+  for (int node = 0; node < count; ++node) keys += ask(*this, node, {"DBSIZE"})->integer;
+  return keys;
+}
+
+int Nodes::holding(const std::string& key) const {
+  int holding = 0;
+  for (int node = 0; node < count; ++node) {
+    const auto reply = ask(*this, node, {"GET", key});
+    if (reply->type == REDIS_REPLY_STRING && reply->len == 40) ++holding;
+  }
+  return holding;
+}
+
+}  // namespace quorumlock::bench

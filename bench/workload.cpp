@@ -1,0 +1,118 @@
+#include "workload.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+
+#include "allocations.hpp"
+
+namespace quorumlock::bench {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+class Workload final : public Client {
+ public:
+  Workload(Contender& contender, int in_flight, std::int64_t cycles, Measurement& into)
+      : contender_(contender), into_(into), left_(cycles), in_flight_(in_flight) {}
+
+  void run() {
+    contender_.serve(*this);
+    contender_.prepare(in_flight_);
+    const int slots = static_cast<int>(std::min<std::int64_t>(in_flight_, left_));
+    for (int slot = 0; slot < slots; ++slot) begin(slot);
+    while (busy_ > 0) uv_run(contender_.loop(), UV_RUN_ONCE);
+    if (refused_ > 0) {
+      throw std::runtime_error(std::string(contender_.name()) + ": " + std::to_string(refused_) +
+                               " operations refused");
+    }
+  }
+
+ private:
+  void begin(int slot) {
+    --left_;
+    ++busy_;
+    if (slot == 0) began_ = Steady::now();
+    contender_.acquire(slot);
+  }
+
+  void acquired(int slot, bool granted) override {
+    if (slot == 0) note(into_.acquire_ns);
+    if (granted) return contender_.release(slot);
+    ++refused_;
+    --busy_;
+  }
+
+  void released(int slot, bool done) override {
+    if (slot == 0) note(into_.release_ns);
+    if (!done) ++refused_;
+    ++into_.cycles;
+    --busy_;
+    if (left_ > 0) begin(slot);
+  }
+
+  void note(std::vector<std::uint32_t>& samples) {
+    const Steady::time_point now = Steady::now();
+    samples.push_back(static_cast<std::uint32_t>((now - began_).count()));
+    began_ = now;
+  }
+
+  Contender& contender_;
+  Measurement& into_;
+  std::int64_t left_;
+  int in_flight_;
+  int busy_ = 0;
+  int refused_ = 0;
+  Steady::time_point began_;
+};
+
+double microseconds(timeval time) {
+  return 1e6 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec);
+}
+
+}  // namespace
+
+Measurement run_cycles(Contender& contender, int in_flight, std::int64_t cycles) {
+  Measurement result;
+  const auto samples = static_cast<std::size_t>(4 * cycles / in_flight + 64);
+  result.acquire_ns.reserve(samples);
+  result.release_ns.reserve(samples);
+  Workload workload(contender, in_flight, cycles, result);
+
+  rusage before{};
+  rusage after{};
+  const std::uint64_t blocks = allocations();
+  getrusage(RUSAGE_THREAD, &before);
+  const Steady::time_point start = Steady::now();
+  workload.run();
+  result.seconds = std::chrono::duration<double>(Steady::now() - start).count();
+  getrusage(RUSAGE_THREAD, &after);
+  result.allocations = allocations() - blocks;
+  result.user_us = microseconds(after.ru_utime) - microseconds(before.ru_utime);
+  result.system_us = microseconds(after.ru_stime) - microseconds(before.ru_stime);
+  return result;
+}
+
+double percentile_us(std::vector<std::uint32_t> samples_ns, double share) {
+  if (samples_ns.empty()) return 0;
+  const auto rank = static_cast<std::ptrdiff_t>(share * static_cast<double>(samples_ns.size() - 1));
+  std::nth_element(samples_ns.begin(), samples_ns.begin() + rank, samples_ns.end());
+  return samples_ns[static_cast<std::size_t>(rank)] / 1e3;
+}
+
+void idle(Contender& contender, std::uint64_t ms) {
+  uv_timer_t timer;
+  uv_timer_init(contender.loop(), &timer);
+  bool over = false;
+  timer.data = &over;
+  uv_timer_start(&timer, [](uv_timer_t* fired) { *static_cast<bool*>(fired->data) = true; }, ms, 0);
+  while (!over) uv_run(contender.loop(), UV_RUN_ONCE);
+  over = false;
+  uv_close(reinterpret_cast<uv_handle_t*>(&timer),
+           [](uv_handle_t* closed) { *static_cast<bool*>(closed->data) = true; });
+  while (!over) uv_run(contender.loop(), UV_RUN_NOWAIT);
+}
+
+}  // namespace quorumlock::bench

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "contender.hpp"
+
+namespace quorumlock::bench {
+
+/// What a number of cycles (acquire, then release) took.
+struct Measurement {
+  std::int64_t cycles = 0;
+  double seconds = 0;
+  double user_us = 0;    ///< CPU of this thread, which runs the contender's loop
+  double system_us = 0;
+  std::uint64_t allocations = 0;
+  // Slot 0's, in nanoseconds: at 1 in flight every cycle's.
+  std::vector<std::uint32_t> acquire_ns;
+  std::vector<std::uint32_t> release_ns;
+
+  [[nodiscard]] double rate() const { return static_cast<double>(cycles) / seconds; }
+  [[nodiscard]] double cpu_us() const {
+    return (user_us + system_us) / static_cast<double>(cycles);
+  }
+};
+
+/// Keeps `in_flight` slots of the contender busy until `cycles` are done. Throws
+/// std::runtime_error where a lock or a release was refused.
+Measurement run_cycles(Contender& contender, int in_flight, std::int64_t cycles);
+
+/// The value below which this share of the samples lies, in microseconds; zero for no samples.
+double percentile_us(std::vector<std::uint32_t> samples_ns, double share);
+
+/// Turns the contender's loop for this long, without work.
+void idle(Contender& contender, std::uint64_t ms);
+
+}  // namespace quorumlock::bench

@@ -1,0 +1,131 @@
+#include "client/cluster.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/duration_text.hpp"
+#include "client/quoted.hpp"
+#include "core/quorum.hpp"
+#include "core/validity.hpp"
+
+namespace quorumlock::client {
+namespace {
+
+using core::Duration;
+using std::chrono::milliseconds;
+
+constexpr std::string_view reserved = "quorumlock:";
+constexpr std::size_t longest_resource = 64 * 1024;
+
+Error refusal(std::string sentence) {
+  return {Errc::invalid_argument, std::move(sentence)};
+}
+
+/// The shortest ttl that would be valid for a moment at all.
+Duration shortest_ttl(double drift_factor) {
+  Duration ttl = milliseconds(3);
+  while (ttl <= core::margin(ttl, drift_factor)) ttl += milliseconds(1);
+  return ttl;
+}
+
+}  // namespace
+
+Result<Cluster> Cluster::from(Options options) {
+  if (const Result<void> valid = options.validate(); !valid) return valid.error();
+  Cluster cluster;
+  cluster.options = std::move(options);
+  for (const std::string& url : cluster.options.nodes) {
+    Result<redis::Endpoint> endpoint = redis::Endpoint::parse(url);
+    if (!endpoint) return endpoint.error();
+    cluster.names.push_back(endpoint->name());
+    cluster.endpoints.push_back(*std::move(endpoint));
+  }
+  return cluster;
+}
+
+Outcome Cluster::outcome_of(const core::Tally& tally, int attempts) const {
+  Outcome outcome;
+  outcome.quorum = core::quorum_of(size());
+  outcome.attempts = attempts;
+  outcome.votes.reserve(names.size());
+  for (int node = 0; node < size(); ++node) {
+    outcome.votes.push_back({names[static_cast<std::size_t>(node)], tally.vote(node), {}});
+  }
+  return outcome;
+}
+
+Result<Request> request_of(const Options& options, const LockOptions& asked) {
+  if (asked.mode == LockMode::shared) {
+    return refusal("mode is shared: read-write locks are not in this version; ask for exclusive");
+  }
+  Request request;
+  request.wait = asked.wait.value_or(options.wait);
+  core::Terms& terms = request.terms;
+  terms.ttl = asked.ttl.value_or(options.ttl);
+  terms.stop_margin =
+      options.stop_margin.value_or(std::max<Duration>(milliseconds(100), terms.ttl / 10));
+  terms.max_hold = asked.max_hold.value_or(options.max_hold.value_or(Duration::max()));
+  terms.auto_extend = asked.auto_extend.value_or(options.auto_extend);
+  const std::optional<int> max_renewals =
+      asked.max_renewals ? asked.max_renewals : options.max_renewals;
+  terms.max_renewals = max_renewals.value_or(-1);
+
+  if (const Result<void> good = check_ttl(options, terms.ttl); !good) return good.error();
+  if (request.wait < Duration::zero()) {
+    return refusal("wait is " + to_text(request.wait) +
+                   ": it must not be negative; 0s is one attempt");
+  }
+  if (terms.max_hold <= Duration::zero()) {
+    return refusal("max_hold is " + to_text(terms.max_hold) +
+                   ": it must be longer than 0s; leave it out to have no limit");
+  }
+  if (max_renewals && *max_renewals < 0) {
+    return refusal("max_renewals is " + std::to_string(*max_renewals) +
+                   ": it must not be negative; leave it out to have no limit");
+  }
+  return request;
+}
+
+Result<void> check_resource(const Options& options, std::string_view resource) {
+  if (resource.empty()) return refusal("the resource is empty: name what is to be locked");
+  if (resource.size() > longest_resource) {
+    return refusal("the resource has " + std::to_string(resource.size()) +
+                   " bytes: it must have at most " + std::to_string(longest_resource));
+  }
+  // Does key_prefix + resource start so? Without putting them together, once per acquire.
+  const std::string_view prefix = std::string_view(options.key_prefix).substr(0, reserved.size());
+  if (reserved.starts_with(prefix) && resource.starts_with(reserved.substr(prefix.size()))) {
+    return refusal("the resource " + quoted(resource) +
+                   " would have a key that starts with \"quorumlock:\", where the library keeps "
+                   "its own: choose another name");
+  }
+  return {};
+}
+
+Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl) {
+  const std::string is = "ttl is " + to_text(ttl);
+  if (ttl <= Duration::zero()) {
+    return refusal(is + ": it must be longer than 0s; 10s is the default");
+  }
+  if (ttl > options.max_ttl) {
+    const std::string most = to_text(options.max_ttl);
+    return refusal(is + ", above max_ttl, which is " + most + ": ask for at most " + most +
+                   ", or raise max_ttl for every client of the cluster");
+  }
+  if (ttl % milliseconds(1) != Duration::zero()) {
+    return refusal(is + ": it must be whole milliseconds, which Redis counts in, such as " +
+                   to_text(std::chrono::ceil<milliseconds>(ttl)));
+  }
+  if (const Duration margin = core::margin(ttl, options.drift_factor); ttl <= margin) {
+    return refusal(is + ", and its margin (ttl x drift_factor + 2ms) is " + to_text(margin) +
+                   ": it would never be valid; it must be at least " +
+                   to_text(shortest_ttl(options.drift_factor)));
+  }
+  if (options.stop_margin && *options.stop_margin >= ttl) {
+    return refusal("stop_margin is " + to_text(*options.stop_margin) +
+                   ": it must be shorter than the ttl, which is " + to_text(ttl));
+  }
+  return {};
+}
+
+}  // namespace quorumlock::client

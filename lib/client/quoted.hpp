@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace quorumlock::client {
+
+/// The user's own text in quotes, for an error: on one line, and cut where it is long.
+inline std::string quoted(std::string_view text) {
+  constexpr std::size_t longest = 100;
+  std::string_view front = text.substr(0, longest);
+  if (front.size() < text.size()) {
+    // Not inside a UTF-8 sequence: its second and later bytes are 10xxxxxx.
+    while (!front.empty() && (text[front.size()] & 0xC0) == 0x80) front.remove_suffix(1);
+  }
+  std::string shown = "\"";
+  for (const char c : front) {
+    shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  }
+  return shown + (front.size() < text.size() ? "...\"" : "\"");
+}
+
+/// As quoted(), but hidden where it could be a URL with a password, put where none belongs.
+inline std::string quoted_unless_secret(std::string_view text) {
+  const std::size_t at = text.rfind('@');
+  const bool credentials = at != text.npos && text.find(':') < at;
+  return credentials || text.find("://") != text.npos ? "\"***\"" : quoted(text);
+}
+
+}  // namespace quorumlock::client

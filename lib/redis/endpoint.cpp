@@ -1,0 +1,266 @@
+#include "redis/endpoint.hpp"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+namespace quorumlock::redis {
+namespace {
+
+constexpr std::string_view tcp_scheme = "redis://";
+constexpr std::string_view tls_scheme = "rediss://";
+constexpr std::string_view unix_scheme = "unix://";
+
+constexpr std::string_view digits = "0123456789";
+constexpr std::string_view host_characters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+constexpr std::string_view address_characters = "0123456789abcdefABCDEF:.";
+
+constexpr std::size_t longest_path = sizeof(sockaddr_un::sun_path) - 1;
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+/// Takes the front of `text` that consists of these characters.
+std::string_view take(std::string_view& text, std::string_view characters) {
+  const std::string_view front = text.substr(0, text.find_first_not_of(characters));
+  text.remove_prefix(front.size());
+  return front;
+}
+
+/// Takes a host name, or an IPv6 address with its brackets; empty where neither is there.
+std::string_view take_host(std::string_view& text) {
+  if (!text.starts_with('[')) return take(text, host_characters);
+  const std::size_t end = text.find_first_not_of(address_characters, 1);
+  if (end == text.npos || text[end] != ']') return {};
+  const std::string_view front = text.substr(0, end + 1);
+  text.remove_prefix(front.size());
+  return front;
+}
+
+bool is_port_and_db(std::string_view text) {
+  if (text.starts_with(':')) {
+    text.remove_prefix(1);
+    const std::size_t length = take(text, digits).size();
+    if (length == 0 || length > 5) return false;
+  }
+  if (text.starts_with('/')) {
+    text.remove_prefix(1);
+    take(text, digits);
+  }
+  return text.empty();
+}
+
+bool is_path_and_db(std::string_view text) {
+  const std::size_t query = text.find('?');
+  if (query == text.npos) return true;
+  text.remove_prefix(query);
+  return text.starts_with("?db=") && text.substr(4).find_first_not_of(digits) == text.npos;
+}
+
+/// The URL without what is, or could be, a password. In `redis://user:secret` (the host forgotten)
+/// the password stands where the port would, so only what reads as its place demands is shown.
+std::string redacted(std::string_view url) {
+  std::string shown;
+  const std::size_t colon = url.find("://");
+  if (colon <= 16 && url.find_first_not_of(host_characters) == colon) {
+    shown = url.substr(0, colon + 3);
+    url.remove_prefix(shown.size());
+  }
+  const std::size_t at = url.rfind('@');
+  if (at != url.npos) {
+    shown += "***@";
+    url.remove_prefix(at + 1);
+  } else if (shown == unix_scheme && !std::ranges::any_of(url, is_control) &&
+             (url.starts_with('/') || url.find(':') == url.npos)) {
+    return shown.append(is_path_and_db(url) ? url : url.substr(0, url.find('?') + 1))
+        .append(is_path_and_db(url) ? "" : "***");
+  }
+  shown += take_host(url);
+  return shown.append(is_port_and_db(url) ? url : "***");
+}
+
+Error refusal(std::string_view url, std::string_view why) {
+  return {Errc::invalid_argument, "\"" + redacted(url) + "\" " + std::string(why)};
+}
+
+std::optional<int> number(std::string_view text, int least, int most) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || value < least || value > most) return std::nullopt;
+  return value;
+}
+
+std::optional<int> db_number(std::string_view text) {
+  return number(text, 0, std::numeric_limits<int>::max());
+}
+
+constexpr std::string_view bad_db =
+    "has a bad database: it must be a number from 0 to 2147483647, as in redis://host:6379/3 or "
+    "unix:///run/redis.sock?db=3";
+
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i];
+      continue;
+    }
+    const std::string_view hex = text.substr(i + 1, 2);
+    unsigned char byte = 0;
+    const auto [stop, error] = std::from_chars(hex.data(), hex.data() + hex.size(), byte, 16);
+    if (error != std::errc() || stop != hex.data() + 2) return std::nullopt;
+    decoded += static_cast<char>(byte);
+    i += 2;
+  }
+  return decoded;
+}
+
+/// The one spelling of an address, or of a name, of which names have only their case to differ in.
+std::optional<std::string> normal_host(std::string_view host) {
+  if (!host.starts_with('[')) {
+    std::string name(host);
+    for (char& c : name) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    return name;
+  }
+  in6_addr address{};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const std::string bare(host.substr(1, host.size() - 2));
+  if (::inet_pton(AF_INET6, bare.c_str(), &address) != 1) return std::nullopt;
+  return ::inet_ntop(AF_INET6, &address, text.data(), text.size());
+}
+
+Result<Endpoint> parse_unix(std::string_view url) {
+  Endpoint endpoint;
+  std::string_view rest = url.substr(unix_scheme.size());
+  const std::size_t mark = rest.find('?');
+  endpoint.path = rest.substr(0, mark);
+  if (!endpoint.path.starts_with('/') || endpoint.path.ends_with('/')) {
+    return refusal(url, "names no socket: write an absolute path, as in unix:///run/redis.sock");
+  }
+  const auto is_slash_twice = [](char a, char b) { return a == '/' && b == '/'; };
+  endpoint.path.erase(std::ranges::unique(endpoint.path, is_slash_twice).begin(),
+                      endpoint.path.end());
+  if (endpoint.path.size() > longest_path) {
+    return refusal(url, "has a path of " + std::to_string(endpoint.path.size()) +
+                            " bytes: the system permits at most " + std::to_string(longest_path) +
+                            " for a socket");
+  }
+  if (mark == rest.npos) return endpoint;
+
+  rest.remove_prefix(mark + 1);
+  if (!rest.starts_with("db=")) {
+    return refusal(url, "has an unknown query: only ?db=N may follow the path");
+  }
+  const std::optional<int> db = db_number(rest.substr(3));
+  if (!db) return refusal(url, bad_db);
+  endpoint.db = *db;
+  return endpoint;
+}
+
+std::optional<Error> read_credentials(std::string_view url, std::string_view text, Endpoint& into) {
+  const std::size_t colon = text.find(':');
+  const std::optional<std::string> user = percent_decoded(text.substr(0, colon));
+  std::optional<std::string> password = "";
+  if (colon != text.npos) password = percent_decoded(text.substr(colon + 1));
+  if (!user || !password) {
+    return refusal(url,
+                   "has a bad percent escape in its user or password: two hexadecimal digits must "
+                   "follow each %, and a % itself is written %25");
+  }
+  if (password->empty() && (user->empty() || colon != text.npos)) {
+    return refusal(url,
+                   "has an empty password: write redis://user:password@host, "
+                   "redis://:password@host, redis://user@host or redis://host");
+  }
+  into.user = *user;
+  into.password = *password;
+  return std::nullopt;
+}
+
+Result<Endpoint> parse_tcp(std::string_view url) {
+  Endpoint endpoint;
+  std::string_view rest = url.substr(tcp_scheme.size());
+  const std::size_t at = rest.rfind('@');
+  if (at != rest.npos) {
+    const std::string_view credentials = rest.substr(0, at);
+    if (credentials.find_first_of("/?#@") != credentials.npos) {
+      return refusal(url,
+                     "has a '/', '?', '#' or '@' in its user or password: write it as %2F, %3F, "
+                     "%23 or %40");
+    }
+    if (std::optional<Error> error = read_credentials(url, credentials, endpoint)) return *error;
+    rest.remove_prefix(at + 1);
+  }
+
+  const std::string_view host = take_host(rest);
+  if (host.empty() && rest.starts_with('[')) {
+    return refusal(url, "has a bad IPv6 address: write it as in redis://[::1]:6379");
+  }
+  if (host.empty()) return refusal(url, "names no host: write redis://host:port");
+  const std::optional<std::string> normal = normal_host(host);
+  if (!normal) return refusal(url, "has a bad IPv6 address: write it as in redis://[::1]:6379");
+  endpoint.host = *normal;
+
+  if (rest.starts_with(':')) {
+    rest.remove_prefix(1);
+    const std::string_view text = rest.substr(0, rest.find_first_of("/?#"));
+    const std::optional<int> port = number(text, 1, 65535);
+    if (!port) {
+      return refusal(url,
+                     "has a bad port: it must be a number from 1 to 65535, and an IPv6 address "
+                     "stands in brackets");
+    }
+    endpoint.port = *port;
+    rest.remove_prefix(text.size());
+  }
+  if (rest.empty() || rest == "/") return endpoint;
+  if (!rest.starts_with('/')) {
+    return refusal(url,
+                   "has something behind its host that cannot be read: write "
+                   "redis://host:port or redis://host:port/db");
+  }
+  const std::optional<int> db = db_number(rest.substr(1));
+  if (!db) return refusal(url, bad_db);
+  endpoint.db = *db;
+  return endpoint;
+}
+
+}  // namespace
+
+std::string Endpoint::name() const {
+  if (!path.empty()) {
+    return std::string(unix_scheme) + path + (db == 0 ? "" : "?db=" + std::to_string(db));
+  }
+  const bool brackets = host.find(':') != host.npos;
+  return std::string(tcp_scheme) + (brackets ? "[" + host + "]" : host) + ":" +
+         std::to_string(port) + (db == 0 ? "" : "/" + std::to_string(db));
+}
+
+Result<Endpoint> Endpoint::parse(std::string_view url) {
+  if (std::ranges::any_of(url, is_control)) {
+    return refusal(url, "has a control character (a line's end, perhaps) in it: remove it");
+  }
+  if (url.starts_with(tls_scheme)) {
+    return refusal(url,
+                   "wants TLS, and this quorumlock is built without TLS: use redis:// over a "
+                   "network that you trust, or through a tunnel");
+  }
+  if (url.starts_with(tcp_scheme)) return parse_tcp(url);
+  if (url.starts_with(unix_scheme)) return parse_unix(url);
+  return refusal(url,
+                 "is not a node's URL: write redis://[user[:password]@]host[:port][/db] or "
+                 "unix:///path[?db=N]");
+}
+
+}  // namespace quorumlock::redis

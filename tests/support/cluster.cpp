@@ -1,0 +1,140 @@
+#include "support/cluster.hpp"
+
+#include <cstdlib>
+#include <stdexcept>
+
+namespace quorumlock::test {
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::string name = (std::filesystem::temp_directory_path() / "quorumlock-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+  path_ = name;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+Cluster::Cluster(ClusterSettings settings) {
+  std::vector<local::ServerSettings> each;
+  for (int node = 0; node < settings.size; ++node) {
+    local::ServerSettings one;
+    one.dir = directory_.path() / std::to_string(node);
+    one.port = settings.tcp ? local::free_port() : 0;
+    one.durable = settings.durable;
+    one.more = settings.more;
+    each.push_back(std::move(one));
+  }
+  servers_ = local::Server::start_all(std::move(each));
+}
+
+std::vector<std::string> Cluster::urls() const {
+  std::vector<std::string> urls;
+  for (const local::Server& server : servers_) urls.push_back(server.url());
+  return urls;
+}
+
+Options Cluster::options() const {
+  Options options;
+  options.nodes = urls();
+  options.node_timeout = std::chrono::seconds(20);
+  options.connect_timeout = std::chrono::seconds(20);
+  options.retry = {std::chrono::milliseconds(5), std::chrono::milliseconds(5)};
+  options.order = WaitOrder::unordered;
+  return options;
+}
+
+Reply Cluster::raw(int node, const std::vector<std::string>& words) {
+  auto found = connections_.find(node);
+  if (found == connections_.end()) {
+    found = connections_.emplace(node, Redis(server(node).url())).first;
+  }
+  return found->second(words);
+}
+
+bool Cluster::can_be_asked(int node) { return server(node).running() && !paused_[node]; }
+
+void Cluster::raw_everywhere(const std::vector<std::string>& words) {
+  for (int node = 0; node < size(); ++node) {
+    if (can_be_asked(node)) raw(node, words);
+  }
+}
+
+std::optional<std::string> Cluster::value(int node, const std::string& key) {
+  const Reply reply = raw(node, {"GET", key});
+  if (reply.type != Reply::Type::string) return std::nullopt;
+  return reply.text;
+}
+
+std::chrono::milliseconds Cluster::pttl(int node, const std::string& key) {
+  return std::chrono::milliseconds(raw(node, {"PTTL", key}).integer);
+}
+
+int Cluster::holders(const std::string& key, const std::string& token) {
+  int count = 0;
+  for (int node = 0; node < size(); ++node) {
+    if (can_be_asked(node) && value(node, key) == token) ++count;
+  }
+  return count;
+}
+
+int Cluster::holders(const std::string& key) {
+  int count = 0;
+  for (int node = 0; node < size(); ++node) {
+    if (can_be_asked(node) && raw(node, {"EXISTS", key}).integer == 1) ++count;
+  }
+  return count;
+}
+
+void Cluster::plant(int node, const std::string& key, const std::string& token) {
+  raw(node, {"SET", key, token, "PX", "600000"});
+}
+
+std::vector<std::string> Cluster::keys() {
+  std::vector<std::string> keys;
+  for (int node = 0; node < size(); ++node) {
+    if (!can_be_asked(node)) continue;
+    for (const Reply& key : raw(node, {"KEYS", "*"}).elements) {
+      if (!key.text.starts_with("quorumlock:")) keys.push_back(key.text);
+    }
+  }
+  return keys;
+}
+
+void Cluster::pause(int node) {
+  server(node).pause();
+  paused_[node] = true;
+}
+
+void Cluster::resume(int node) {
+  server(node).resume();
+  paused_[node] = false;
+}
+
+void Cluster::kill(int node) {
+  server(node).kill();
+  connections_.erase(node);
+  paused_[node] = false;
+}
+
+void Cluster::restart(int node) {
+  connections_.erase(node);
+  server(node).restart();
+}
+
+void Cluster::drop_clients(int node) {
+  raw(node, {"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+}
+
+void Cluster::heal() {
+  for (int node = 0; node < size(); ++node) {
+    if (paused_[node]) resume(node);
+    if (!server(node).running()) restart(node);
+    for (const Reply& key : raw(node, {"KEYS", "*"}).elements) {
+      if (!key.text.starts_with("quorumlock:")) raw(node, {"DEL", key.text});
+    }
+  }
+}
+
+}  // namespace quorumlock::test

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <quorumlock/options.hpp>
+
+#include "local/server.hpp"
+#include "support/redis.hpp"
+
+namespace quorumlock::test {
+
+/// A directory of its own under the temporary one, gone with this object.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct ClusterSettings {
+  int size = 5;
+  bool durable = false;
+  bool tcp = false;  ///< on free ports of 127.0.0.1 instead of unix sockets
+  std::vector<std::string> more = {};  ///< see local::ServerSettings::more
+};
+
+/// Real redis-servers of the test's own, and what a test does to them.
+class Cluster {
+ public:
+  explicit Cluster(ClusterSettings settings = {});
+
+  [[nodiscard]] int size() const { return static_cast<int>(servers_.size()); }
+  [[nodiscard]] int quorum() const { return size() / 2 + 1; }
+  local::Server& server(int node) { return servers_.at(static_cast<std::size_t>(node)); }
+  [[nodiscard]] std::vector<std::string> urls() const;
+  /// For this cluster. Timeouts are far beyond what a busy machine needs, so that a vote is
+  /// missing only where the test has seen to it.
+  [[nodiscard]] Options options() const;
+
+  /// One command on the test's own connection to this node.
+  Reply raw(int node, const std::vector<std::string>& words);
+  /// The same on every node that runs and is not paused.
+  void raw_everywhere(const std::vector<std::string>& words);
+
+  /// The value of a string key; nothing where there is no such key.
+  std::optional<std::string> value(int node, const std::string& key);
+  std::chrono::milliseconds pttl(int node, const std::string& key);
+  /// Nodes, of those that can be asked, on which the key has this value.
+  int holders(const std::string& key, const std::string& token);
+  /// Nodes, of those that can be asked, that have the key, whatever it is.
+  int holders(const std::string& key);
+  /// What another client of the algorithm would have left there.
+  void plant(int node, const std::string& key, const std::string& token = "foreign");
+  /// All keys but the library's own, on all nodes that can be asked.
+  std::vector<std::string> keys();
+
+  void pause(int node);
+  void resume(int node);
+  void kill(int node);
+  void restart(int node);
+  /// Breaks the connections of all clients but this cluster's own.
+  void drop_clients(int node);
+  /// Everything runs again and has no key but the library's own.
+  void heal();
+
+ private:
+  bool can_be_asked(int node);
+
+  TemporaryDirectory directory_;
+  std::vector<local::Server> servers_;
+  std::map<int, Redis> connections_;
+  std::map<int, bool> paused_;
+};
+
+}  // namespace quorumlock::test

@@ -1,0 +1,271 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/engine.hpp"
+#include "core/validity.hpp"
+#include "support/printing.hpp"
+#include "support/seeded_random.hpp"
+
+namespace quorumlock::test {
+
+using namespace std::chrono_literals;
+using core::CommandKind;
+using core::LinkState;
+
+/// Hand-made time: at(3s) is three seconds after a test's begin.
+constexpr core::Time at(core::Duration since) { return core::Time(since); }
+
+/// A command as it went out to one node.
+struct Command {
+  core::Tag tag;
+  std::string key;
+  std::string token;
+  core::Duration ttl{};
+  bool late = false;  ///< has been reported to the engine as overdue
+};
+
+/// Send, with its words kept.
+struct Sent {
+  core::NodeSet to;
+  Command command;
+};
+
+/// What the engine said, and when.
+struct Seen {
+  core::Time when;
+  std::variant<Sent, core::Acquired, core::Refused, core::Renewed, core::AtRisk, core::Ended,
+               core::Extended, core::Released>
+      what;
+};
+
+/// Drives an Engine as the client's driver does, but with hand-made time and with nodes whose every
+/// answer the test gives. Node numbers count from 0; a command stays with its node until the test
+/// answers it, in order.
+class EngineDriver {
+ public:
+  static constexpr core::Duration delay = 50ms;
+  static constexpr core::Duration jitter = 30ms;
+  /// The lease of an acquisition is another object of the user's than the acquisition.
+  static constexpr core::UserId lease_of(core::UserId user) { return user + 1000; }
+
+  explicit EngineDriver(int nodes, std::uint64_t seed = 1)
+      : EngineDriver(core::Engine::Config{nodes, 0.01, delay, jitter}, seed) {}
+  explicit EngineDriver(const core::Engine::Config& config, std::uint64_t seed = 1)
+      : random_(seed),
+        engine_(config, random_),
+        unanswered_(static_cast<std::size_t>(config.nodes)) {}
+
+  core::Time now{};
+
+  // What the user does. `wait` zero is one attempt.
+
+  core::WaiterId acquire(core::UserId user, const core::Terms& terms, core::Duration wait = 0s,
+                         std::string_view key = "key") {
+    core::WaiterId waiter;
+    engine_.acquire(now, {key, terms, core::later(now, wait), wait > 0s, user}, &waiter);
+    pull();
+    return waiter;
+  }
+  void cancel(core::WaiterId waiter, Errc why = Errc::cancelled) {
+    engine_.cancel(now, waiter, why);
+    pull();
+  }
+  bool release(core::ClaimId claim, bool report = true) {
+    const bool held = engine_.release(now, claim, report);
+    pull();
+    return held;
+  }
+  bool extend(core::ClaimId claim, core::Duration ttl) {
+    const bool begun = engine_.extend(now, claim, ttl);
+    pull();
+    return begun;
+  }
+  void extend_token(core::UserId user, std::string_view token, core::Duration ttl) {
+    engine_.extend_token(now, "key", token, ttl, user);
+    pull();
+  }
+  void release_token(core::UserId user, std::string_view token) {
+    engine_.release_token(now, "key", token, user);
+    pull();
+  }
+  void close() {
+    engine_.close(now);
+    pull();
+  }
+
+  // What the nodes do.
+
+  /// The node answers its oldest command.
+  void reply(int node, Vote vote) {
+    auto& commands = unanswered_[static_cast<std::size_t>(node)];
+    ASSERT_FALSE(commands.empty()) << "n" << node + 1 << " has nothing to answer";
+    const core::Tag tag = commands.front().tag;
+    commands.pop_front();
+    engine_.on_answer(now, node, tag, vote);
+    pull();
+  }
+  /// Each of these nodes answers its oldest command, in this order.
+  void reply(std::initializer_list<int> nodes, Vote vote) {
+    for (const int node : nodes) reply(node, vote);
+  }
+  /// Every node answers all that it was sent, with what Redis would say of a key that is ours; as
+  /// long as there is something to answer.
+  void answer_all(Vote vote = Vote::granted) {
+    for (bool more = true; more;) {
+      more = false;
+      for (int node = 0; node < nodes(); ++node) {
+        while (!unanswered(node).empty()) {
+          more = true;
+          reply(node, vote);
+        }
+      }
+    }
+  }
+  /// The node's oldest command that was not yet reported late is overdue.
+  void time_out(int node) {
+    for (Command& command : unanswered_[static_cast<std::size_t>(node)]) {
+      if (std::exchange(command.late, true)) continue;
+      const core::Tag tag = command.tag;
+      engine_.on_timeout(now, node, tag);
+      return pull();
+    }
+    FAIL() << "n" << node + 1 << " has nothing that could be late";
+  }
+  void link(int node, LinkState state, Vote reason = Vote::unreachable) {
+    engine_.on_link(now, node, state, reason);
+    pull();
+  }
+  /// The connection to the node breaks: what it was sent is answered so.
+  void lose(int node) {
+    link(node, LinkState::down);
+    auto& commands = unanswered_[static_cast<std::size_t>(node)];
+    while (!commands.empty()) {
+      const core::Tag tag = commands.front().tag;
+      commands.pop_front();
+      engine_.on_answer(now, node, tag, Vote::disconnected);
+      pull();
+    }
+  }
+
+  /// Lets time pass, and the engine do what is due on the way, each at its moment.
+  void pass(core::Duration span) { pass_until(now + span); }
+  void pass_until(core::Time then) {
+    for (int turns = 0; engine_.deadline() <= then; ++turns) {
+      ASSERT_LT(turns, 10'000) << "the engine's deadline does not move on";
+      now = std::max(now, engine_.deadline());
+      engine_.advance(now);
+      pull();
+    }
+    now = std::max(now, then);
+  }
+
+  // What came of it.
+
+  [[nodiscard]] core::Engine& engine() { return engine_; }
+  [[nodiscard]] int nodes() const { return engine_.config().nodes; }
+  [[nodiscard]] const std::deque<Command>& unanswered(int node) const {
+    return unanswered_[static_cast<std::size_t>(node)];
+  }
+  [[nodiscard]] const std::vector<Seen>& seen() const { return seen_; }
+  /// All outputs of one kind since the last forget_seen(), in order.
+  template <class T>
+  [[nodiscard]] std::vector<T> all() const {
+    std::vector<T> found;
+    for (const Seen& seen : seen_) {
+      if (const T* what = std::get_if<T>(&seen.what)) found.push_back(*what);
+    }
+    return found;
+  }
+  /// The only output of its kind; a failed test if there is none or more than one.
+  template <class T>
+  [[nodiscard]] T only() const {
+    const std::vector<T> found = all<T>();
+    EXPECT_EQ(found.size(), 1U);
+    return found.empty() ? T{} : found.back();
+  }
+  template <class T>
+  [[nodiscard]] std::size_t count() const {
+    return all<T>().size();
+  }
+  /// Which nodes were sent a command of this kind for this token, since the last forget_seen().
+  [[nodiscard]] core::NodeSet told(CommandKind kind, std::string_view token) const {
+    core::NodeSet nodes;
+    for (const Sent& sent : all<Sent>()) {
+      if (sent.command.tag.kind == kind && sent.command.token == token) nodes = nodes | sent.to;
+    }
+    return nodes;
+  }
+  [[nodiscard]] std::size_t count(CommandKind kind) const {
+    std::size_t commands = 0;
+    for (const Sent& sent : all<Sent>()) {
+      if (sent.command.tag.kind == kind) commands += static_cast<std::size_t>(sent.to.size());
+    }
+    return commands;
+  }
+  void forget_seen() { seen_.clear(); }
+  /// Of all that was ever sent with SET, in order of appearance.
+  [[nodiscard]] const std::vector<std::string>& tokens() const { return tokens_; }
+  /// Of the lease won last.
+  [[nodiscard]] core::ClaimId lease() const { return lease_; }
+  [[nodiscard]] core::Time lease_end() {
+    const core::Claim* claim = engine_.claim(lease_);
+    return claim == nullptr ? core::Time() : claim->deadline;
+  }
+
+  /// Wins the lock at once, on all nodes.
+  core::ClaimId hold(const core::Terms& terms, core::UserId user = 1) {
+    acquire(user, terms);
+    answer_all();
+    EXPECT_EQ(count<core::Acquired>(), 1U);
+    forget_seen();
+    return lease_;
+  }
+  /// Nothing may be left of what the test did: no wait, no lease, no answer, no timer.
+  void expect_nothing_left() {
+    EXPECT_FALSE(engine_.busy());
+    EXPECT_EQ(engine_.unanswered(), 0);
+    EXPECT_EQ(engine_.deadline(), core::never);
+  }
+
+ private:
+  void pull() {
+    while (std::optional<core::Output> output = engine_.next()) {
+      std::visit([this](const auto& what) { take(what); }, *output);
+    }
+  }
+  void take(const core::Send& send) {
+    ASSERT_FALSE(send.to.empty()) << "a command for nobody";
+    const Command command{send.tag, std::string(send.key), std::string(send.token), send.ttl};
+    for (const int node : send.to) unanswered_[static_cast<std::size_t>(node)].push_back(command);
+    if (send.tag.kind == CommandKind::set) tokens_.push_back(command.token);
+    seen_.push_back({now, Sent{send.to, command}});
+  }
+  void take(const core::Acquired& acquired) {
+    lease_ = acquired.claim;
+    engine_.adopt(acquired.claim, lease_of(acquired.user));
+    seen_.push_back({now, acquired});
+  }
+  template <class T>
+  void take(const T& what) {
+    seen_.push_back({now, what});
+  }
+
+  SeededRandom random_;
+  core::Engine engine_;
+  std::vector<std::deque<Command>> unanswered_;  // of each node, the oldest first
+  std::vector<Seen> seen_;
+  std::vector<std::string> tokens_;
+  core::ClaimId lease_;
+};
+
+}  // namespace quorumlock::test

@@ -1,0 +1,58 @@
+#include "core/quorum.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/types.hpp"
+#include "support/printing.hpp"
+
+namespace quorumlock::core {
+namespace {
+
+/// The verdict as somebody would find it who has all the time in the world: by trying every way in
+/// which the votes that are still out may come in.
+Verdict slow_verdict(int nodes, int yes, int pending) {
+  bool some_way_wins = false;
+  bool some_way_loses = false;
+  for (unsigned way = 0; way < 1U << pending; ++way) {
+    int in_favour = yes;
+    for (int voter = 0; voter < pending; ++voter) in_favour += static_cast<int>(way >> voter & 1U);
+    int against = nodes - in_favour;
+    (in_favour > against ? some_way_wins : some_way_loses) = true;
+  }
+  if (some_way_wins && some_way_loses) return Verdict::pending;
+  return some_way_wins ? Verdict::won : Verdict::lost;
+}
+
+TEST(Quorum, EveryVerdictIsThatOfTryingEveryCompletion) {
+  // However many nodes there are and however the votes stand, the verdict is the one that all the
+  // ways on agree upon, and pending only where they don't.
+  for (int nodes = 1; nodes <= 9; ++nodes) {
+    for (int yes = 0; yes <= nodes; ++yes) {
+      for (int pending = 0; yes + pending <= nodes; ++pending) {
+        EXPECT_EQ(verdict(nodes, yes, pending), slow_verdict(nodes, yes, pending))
+            << yes << " of " << nodes << " said yes, " << pending << " are out";
+      }
+    }
+  }
+}
+
+TEST(Quorum, TwoQuorumsAlwaysShareANode) {
+  // Two quorums together are more than there are nodes, and one less than a quorum would not do.
+  for (int nodes = 1; nodes <= max_nodes; ++nodes) {
+    EXPECT_GT(2 * quorum_of(nodes), nodes);
+    EXPECT_LE(2 * (quorum_of(nodes) - 1), nodes);
+  }
+}
+
+TEST(Quorum, AnEvenSplitIsLostAndNotPending) {
+  // Two of four said yes and two said no: nobody waits for a third.
+  EXPECT_EQ(verdict(4, 2, 0), Verdict::lost);
+  EXPECT_EQ(verdict(4, 2, 1), Verdict::pending);
+  EXPECT_EQ(verdict(4, 3, 1), Verdict::won);
+}
+
+static_assert(quorum_of(1) == 1 && quorum_of(2) == 2 && quorum_of(3) == 2 && quorum_of(4) == 3 &&
+              quorum_of(5) == 3);
+
+}  // namespace
+}  // namespace quorumlock::core

@@ -1,0 +1,105 @@
+#include "core/timer_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "support/printing.hpp"
+#include "support/seeded_random.hpp"
+
+namespace quorumlock::core {
+namespace {
+
+/// What a TimerQueue does, in the plainest way.
+class SlowTimerQueue {
+ public:
+  void set(std::uint32_t id, Time when) {
+    clear(id);
+    if (when != never) timers_.emplace(when, id);
+  }
+  void clear(std::uint32_t id) {
+    std::erase_if(timers_, [id](const auto& timer) { return timer.second == id; });
+  }
+  [[nodiscard]] Time next() const { return timers_.empty() ? never : timers_.begin()->first; }
+  /// Whether this timer is one of those that may come out next.
+  [[nodiscard]] bool may_pop(std::uint32_t id) const {
+    const auto [first, last] = timers_.equal_range(next());
+    return std::any_of(first, last, [id](const auto& timer) { return timer.second == id; });
+  }
+
+ private:
+  std::multimap<Time, std::uint32_t> timers_;
+};
+
+TEST(TimerQueue, EmptyHasNothingDue) {
+  // Nothing set, nothing due; clearing what is not there changes nothing.
+  TimerQueue queue;
+  EXPECT_EQ(queue.next(), never);
+  EXPECT_EQ(queue.pop_due(never), std::nullopt);
+  queue.clear(3);
+  EXPECT_EQ(queue.next(), never);
+}
+
+TEST(TimerQueue, DueIsNotLaterThanNow) {
+  // A timer comes out at its very moment, and not a nanosecond before.
+  TimerQueue queue;
+  queue.set(2, Time(Duration(100)));
+  EXPECT_EQ(queue.pop_due(Time(Duration(99))), std::nullopt);
+  EXPECT_EQ(queue.pop_due(Time(Duration(100))), std::optional<std::uint32_t>(2));
+  EXPECT_EQ(queue.next(), never);
+}
+
+TEST(TimerQueue, SetMovesATimer) {
+  // There is one deadline for each number: the last one set. `never` takes it out.
+  TimerQueue queue;
+  queue.set(0, Time(Duration(50)));
+  queue.set(1, Time(Duration(60)));
+  queue.set(0, Time(Duration(70)));
+  EXPECT_EQ(queue.next(), Time(Duration(60)));
+  queue.set(0, Time(Duration(10)));
+  EXPECT_EQ(queue.next(), Time(Duration(10)));
+  queue.set(0, never);
+  EXPECT_EQ(queue.pop_due(Time(Duration(100))), std::optional<std::uint32_t>(1));
+  EXPECT_EQ(queue.pop_due(Time(Duration(100))), std::nullopt);
+}
+
+TEST(TimerQueue, DoesWhatAMultimapDoes) {
+  // Random settings, moves and removals, with many equal deadlines, beside a std::multimap.
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    test::SeededRandom random(seed);
+    TimerQueue queue;
+    SlowTimerQueue model;
+    const int ids = random.between(1, 40);
+    for (int step = 0; step < 400; ++step) {
+      const auto id = static_cast<std::uint32_t>(random.between(0, ids - 1));
+      switch (random.between(0, 5)) {
+        case 0: {
+          queue.clear(id);
+          model.clear(id);
+          break;
+        }
+        case 1: {
+          const Time now(Duration(random.between(0, 100)));
+          const std::optional<std::uint32_t> due = queue.pop_due(now);
+          ASSERT_EQ(due.has_value(), model.next() <= now);
+          if (!due) break;
+          ASSERT_TRUE(model.may_pop(*due));
+          model.clear(*due);
+          break;
+        }
+        default: {
+          const Time when = random.one_in(20) ? never : Time(Duration(random.between(0, 100)));
+          queue.set(id, when);
+          model.set(id, when);
+        }
+      }
+      ASSERT_EQ(queue.next(), model.next()) << "step " << step;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quorumlock::core

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+
+namespace flash_sale {
+
+struct BuyersSettings {
+  int process = 1;
+  int buyers = 25;
+  std::filesystem::path stock;
+  std::chrono::milliseconds think{};
+  std::chrono::milliseconds wait{};  ///< for the lock, each buyer
+  bool locked = true;
+};
+
+/// One process of the sale: a coordinator, and a thread for each buyer. The nodes are those of
+/// QUORUMLOCK_NODES. Says "ready" on stdout, waits for one byte on stdin, and then says a line for
+/// each buyer. The end of stdin means that the sale is off: whoever waits for the lock gives up.
+/// Gives the exit code.
+int run_buyers(const BuyersSettings& settings);
+
+}  // namespace flash_sale

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <stdexcept>
+
+#include "descriptor.hpp"
+
+namespace flash_sale {
+
+/// Thrown where a signal asked us to end, so that every destructor takes down what it started.
+struct Interrupted : std::runtime_error {
+  explicit Interrupted(int which) : std::runtime_error("interrupted"), signal(which) {}
+  int signal;
+};
+
+/// Turns Ctrl-C and its kin into a descriptor to poll. One per process.
+class Interruption {
+ public:
+  Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+  /// Gives the signals their default meaning again.
+  ~Interruption();
+
+  /// Readable once a signal has come.
+  [[nodiscard]] int fd() const { return event_.get(); }
+  /// Throws Interrupted once a signal has come.
+  void check() const;
+
+ private:
+  Descriptor event_;
+};
+
+}  // namespace flash_sale
