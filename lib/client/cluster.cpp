@@ -103,21 +103,21 @@ Result<void> check_resource(const Options& options, std::string_view resource) {
 }
 
 Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl) {
-  const std::string is = "ttl is " + to_text(ttl);
+  const auto is = [ttl] { return "ttl is " + to_text(ttl); };
   if (ttl <= Duration::zero()) {
-    return refusal(is + ": it must be longer than 0s; 10s is the default");
+    return refusal(is() + ": it must be longer than 0s; 10s is the default");
   }
   if (ttl > options.max_ttl) {
     const std::string most = to_text(options.max_ttl);
-    return refusal(is + ", above max_ttl, which is " + most + ": ask for at most " + most +
+    return refusal(is() + ", above max_ttl, which is " + most + ": ask for at most " + most +
                    ", or raise max_ttl for every client of the cluster");
   }
   if (ttl % milliseconds(1) != Duration::zero()) {
-    return refusal(is + ": it must be whole milliseconds, which Redis counts in, such as " +
+    return refusal(is() + ": it must be whole milliseconds, which Redis counts in, such as " +
                    to_text(std::chrono::ceil<milliseconds>(ttl)));
   }
   if (const Duration margin = core::margin(ttl, options.drift_factor); ttl <= margin) {
-    return refusal(is + ", and its margin (ttl x drift_factor + 2ms) is " + to_text(margin) +
+    return refusal(is() + ", and its margin (ttl x drift_factor + 2ms) is " + to_text(margin) +
                    ": it would never be valid; it must be at least " +
                    to_text(shortest_ttl(options.drift_factor)));
   }

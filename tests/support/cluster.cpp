@@ -41,7 +41,6 @@ Options Cluster::options() const {
   options.node_timeout = std::chrono::seconds(20);
   options.connect_timeout = std::chrono::seconds(20);
   options.retry = {std::chrono::milliseconds(5), std::chrono::milliseconds(5)};
-  options.order = WaitOrder::unordered;
   return options;
 }
 
@@ -50,7 +49,14 @@ Reply Cluster::raw(int node, const std::vector<std::string>& words) {
   if (found == connections_.end()) {
     found = connections_.emplace(node, Redis(server(node).url())).first;
   }
+  ++own_commands_[node];
   return found->second(words);
+}
+
+long long Cluster::commands(int node) {
+  const std::string before = "total_commands_processed:";
+  const std::string info = raw(node, {"INFO", "stats"}).text;
+  return std::stoll(info.substr(info.find(before) + before.size())) - own_commands_[node] + 1;
 }
 
 bool Cluster::can_be_asked(int node) { return server(node).running() && !paused_[node]; }
@@ -115,6 +121,7 @@ void Cluster::resume(int node) {
 void Cluster::kill(int node) {
   server(node).kill();
   connections_.erase(node);
+  own_commands_[node] = 0;
   paused_[node] = false;
 }
 

@@ -61,6 +61,8 @@ class Cluster {
   int holders(const std::string& key);
   /// What another client of the algorithm would have left there.
   void plant(int node, const std::string& key, const std::string& token = "foreign");
+  /// Commands that this node has executed for others than this object.
+  long long commands(int node);
   /// All keys but the library's own, on all nodes that can be asked.
   std::vector<std::string> keys();
 
@@ -80,6 +82,7 @@ class Cluster {
   std::vector<local::Server> servers_;
   std::map<int, Redis> connections_;
   std::map<int, bool> paused_;
+  std::map<int, long long> own_commands_;
 };
 
 }  // namespace quorumlock::test

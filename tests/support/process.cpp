@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,9 +27,10 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 Process::Process(const std::vector<std::string>& command,
                  const std::vector<std::string>& environment) {
-  int in[2];
+  int in[2];  // a socket, since writing to a pipe without a reader raises SIGPIPE
   int out[2];
-  if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) {
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0 ||
+      ::pipe2(out, O_CLOEXEC) != 0) {
     throw std::runtime_error("cannot make a pipe");
   }
   posix_spawn_file_actions_t actions;
@@ -79,7 +81,7 @@ Process::~Process() {
 
 void Process::say(const std::string& line) {
   const std::string text = line + "\n";
-  if (::write(in_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+  if (::send(in_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) {
     throw std::runtime_error("cannot tell the process: " + line);
   }
 }
