@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "redis/command.hpp"
 #include "redis/ring.hpp"
 #include "redis/scripts.hpp"
 
@@ -32,6 +31,21 @@ redisReplyObjectFunctions reply_functions{
     [](const redisReadTask*) { return no; },
     [](void*) {},
 };
+
+std::string request_of(const std::vector<std::string_view>& words) {
+  std::vector<const char*> texts;
+  std::vector<std::size_t> sizes;
+  for (const std::string_view word : words) {
+    texts.push_back(word.data());
+    sizes.push_back(word.size());
+  }
+  char* bytes = nullptr;
+  const int size = redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), texts.data(),
+                                          sizes.data());
+  std::string request(bytes, static_cast<std::size_t>(size));
+  redisFreeCommand(bytes);
+  return request;
+}
 
 class Floor final : public Contender {
  public:
@@ -62,9 +76,8 @@ class Floor final : public Contender {
       Slot slot;
       const std::string key = resource(i);
       const std::string token = TokenSequence::first();
-      redis::append_command(slot.set, {"SET", key, token, "NX", "PX", "10000"});
-      redis::append_command(slot.release,
-                            {"EVALSHA", redis::release_script.sha1, "1", key, token});
+      slot.set = request_of({"SET", key, token, "NX", "PX", "10000"});
+      slot.release = request_of({"EVALSHA", redis::release_script.sha1, "1", key, token});
       slot.token_in_set = slot.set.find(token);
       slot.token_in_release = slot.release.rfind(token);
       slots_.push_back(std::move(slot));

@@ -288,15 +288,14 @@ void Driver::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Resul
   later([then = std::move(handler), error]() mutable { then(error); });
 }
 
-void Driver::release(LeaseState& lease, Errc ended_before, detail::Handler<Result<void>> handler) {
-  if (ended_before == Errc()) {
-    lease.on_released = std::move(handler);
-    if (engine_.release(Clock::now(), lease.claim, true)) return;
-    handler = std::move(lease.on_released);
-  }
-  // It had ended by itself; should the engine not know yet, it does now.
-  if (ended_before != LeaseState::released) engine_.abandon(Clock::now(), lease.claim);
-  const Errc why = ended_before == Errc() ? Errc::expired : ended_before;
+void Driver::release(LeaseState& lease) {
+  if (engine_.release(Clock::now(), lease.claim, true)) return;
+  // Its end came first, and has only not been told yet.
+  release_late(lease, Errc::expired, std::move(lease.on_released));
+}
+
+void Driver::release_late(LeaseState& lease, Errc why, detail::Handler<Result<void>> handler) {
+  if (why != LeaseState::released) engine_.abandon(Clock::now(), lease.claim);
   const std::string reason =
       why == LeaseState::released ? "it has been released before" : make_error_code(why).message();
   const Error error(why, "could not release \"" + lease.resource + "\": " + reason);

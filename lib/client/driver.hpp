@@ -36,7 +36,9 @@ class Driver final : public Node::Listener {
   void cancel(Acquisition& acquisition);
   void dispose(Acquisition& acquisition);
   void extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler);
-  void release(LeaseState& lease, Errc ended_before, detail::Handler<Result<void>> handler);
+  void release(LeaseState& lease);
+  /// A release of what had ended by itself.
+  void release_late(LeaseState& lease, Errc why, detail::Handler<Result<void>> handler);
   void detach(LeaseState& lease);
   void drop(LeaseState& lease);
   void begin(TokenCall& call);

@@ -17,10 +17,10 @@ Error nothing_held(const char* what) {
   return {Errc::not_held, std::string("cannot ") + what + ": this Lease holds nothing"};
 }
 
-/// extend, release or detach on its way to the loop.
+/// extend, detach, or a release too late, on its way to the loop.
 class LeaseCall final : public client::Task {
  public:
-  enum class What { extend, release, detach };
+  enum class What { extend, release_late, detach };
   LeaseCall(What what, LeaseState& lease) : what_(what), lease_(lease) {}
 
   core::Duration ttl{};
@@ -35,7 +35,8 @@ class LeaseCall final : public client::Task {
     }
     switch (what_) {
       case What::extend: return driver.extend(lease_, ttl, std::move(handler));
-      case What::release: return driver.release(lease_, ended_before, std::move(handler));
+      case What::release_late:
+        return driver.release_late(lease_, ended_before, std::move(handler));
       case What::detach: return driver.detach(lease_);
     }
   }
@@ -119,9 +120,14 @@ void Lease::async_release(detail::Handler<Result<void>> handler) {
   if (state_ == nullptr) return handler(nothing_held("release"));
   const std::shared_ptr<Runtime> runtime = state_->runtime;
   if (runtime->forked()) return handler(runtime->closed_error("release"));
-  auto call = std::make_unique<LeaseCall>(LeaseCall::What::release, *state_);
   (void)state_->is_valid();  // what has run out by now is not to be called released
-  call->ended_before = state_->end(LeaseState::released);
+  const Errc ended_before = state_->end(LeaseState::released);
+  if (ended_before == Errc()) {
+    state_->on_released = std::move(handler);
+    return runtime->post(&state_->release_task);
+  }
+  auto call = std::make_unique<LeaseCall>(LeaseCall::What::release_late, *state_);
+  call->ended_before = ended_before;
   call->handler = std::move(handler);
   runtime->post(call.release());
 }

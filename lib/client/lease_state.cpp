@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/driver.hpp"
+#include "client/runtime.hpp"
 
 namespace quorumlock::client {
 
@@ -78,6 +79,13 @@ void LeaseState::recycle() {
   delete stop_.exchange(nullptr);
   on_extended.reset();
   on_released.reset();
+}
+
+void LeaseState::Release::run(Driver& driver) { driver.release(lease); }
+
+void LeaseState::Release::dismiss() {
+  auto then = std::move(lease.on_released);
+  then(lease.runtime->closed_error("release"));
 }
 
 void LeaseState::run(Driver& driver) { driver.drop(*this); }

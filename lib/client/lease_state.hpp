@@ -51,6 +51,15 @@ class LeaseState final : public Task {
   /// What release() has marked it with, so that the second one is told.
   static constexpr Errc released = Errc::not_held;
 
+  /// The first release() on its way to the loop; its handler is on_released.
+  struct Release final : Task {
+    explicit Release(LeaseState& of) : lease(of) {}
+    void run(Driver& driver) override;
+    void dismiss() override;
+    LeaseState& lease;
+  };
+  Release release_task{*this};
+
   // Written by begin() alone.
   std::shared_ptr<Runtime> runtime;
   std::string resource;
@@ -59,7 +68,7 @@ class LeaseState final : public Task {
   int attempts = 0;
   core::ClaimId claim;
 
-  // The loop's own.
+  // The loop's own; on_released is the holder's until release_task is posted.
   bool detached = false;
   detail::Handler<Result<void>> on_extended;
   detail::Handler<Result<void>> on_released;

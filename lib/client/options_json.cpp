@@ -224,8 +224,14 @@ Error malformed(std::string_view json, const Json::parse_error& error) {
   const std::size_t begin = why.find(" - ");
   why = begin == why.npos ? "syntax error" : why.substr(begin + 3);
   why = why.substr(0, why.find("; last read"));
-  return refusal("the options are not valid JSON: line " + std::to_string(line) + ", column " +
-                 std::to_string(column) + ": " + std::string(why));
+  std::string sentence = "the options are not valid JSON: line " + std::to_string(line) +
+                         ", column " + std::to_string(std::max<std::size_t>(column, 1)) + ": " +
+                         std::string(why);
+  // The parser expects the end although it would take another member as well.
+  if (why.ends_with("expected '}'") || why.ends_with("expected ']'")) {
+    sentence.insert(sentence.size() - 3, "',' or ");
+  }
+  return refusal(std::move(sentence));
 }
 
 }  // namespace

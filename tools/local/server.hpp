@@ -1,9 +1,10 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <filesystem>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
 namespace quorumlock::local {
@@ -14,15 +15,20 @@ struct ServerSettings {
   int port = 0;               ///< on 127.0.0.1; 0: a unix socket in `dir` only
   bool durable = true;        ///< appendonly yes, appendfsync always; else no persistence at all
   /// More settings, as on redis-server's command line: {"--maxmemory", "1mb"}.
-  std::vector<std::string> more;
+  std::vector<std::string> more = {};
+  /// Goes on when this program ends without having ended it, be it by SIGKILL.
+  bool outlive = false;
 };
 
 /// A port of 127.0.0.1 that nobody listens on now.
 int free_port();
 /// Whether somebody listens on this port of 127.0.0.1.
 bool port_in_use(int port);
+/// The command line, after its name, of a redis-server with these settings.
+std::vector<std::string> arguments_of(const ServerSettings& settings);
 
-/// One redis-server process that this program started. Move-only; the destructor kills it.
+/// One redis-server process that this program started, in a session of its own: no Ctrl-C meant
+/// for this program reaches it. Move-only; the destructor kills it, unless in a forked child.
 /// Errors are std::runtime_error with a sentence that ends with the server's own log where it has
 /// one.
 class Server {
@@ -55,15 +61,16 @@ class Server {
   /// SIGCONT.
   void resume();
   /// Lets it run on when this object goes; the pid file in its directory names it.
-  void detach() { pid_ = -1; }
+  void detach();
 
  private:
   explicit Server(ServerSettings settings) : settings_(std::move(settings)) {}
   void launch();
-  void await(std::chrono::steady_clock::time_point deadline);
+  void await(std::chrono::steady_clock::time_point deadline) const;
 
   ServerSettings settings_;
   pid_t pid_ = -1;
+  pid_t starter_ = -1;  ///< the process that it belongs to
 };
 
 }  // namespace quorumlock::local

@@ -1,0 +1,203 @@
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "integration/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+class Acquire : public FiveNodes {};
+
+TEST_F(Acquire, PutsOneTokenOnEveryNodeForTheTtl) {
+  // An uncontended lock stands on all five nodes, under the plain key, for its ttl and no longer.
+  Coordinator coordinator = connect();
+  const Clock::time_point before = Clock::now();
+  Result<Lease> lease = coordinator.acquire(key, {.ttl = 10s, .auto_extend = false});
+  const Clock::time_point after = Clock::now();
+  ASSERT_TRUE(ok(lease));
+  EXPECT_EQ(lease->owner_token().size(), 40U);
+  EXPECT_EQ(lease->owner_token().find_first_not_of("0123456789abcdef"), std::string::npos);
+  EXPECT_TRUE(eventually([&] { return cluster().holders(key, lease->owner_token()) == 5; }));
+  for (int node = 0; node < 5; ++node) {
+    const auto left = cluster().pttl(node, key);
+    EXPECT_LE(left, 10s);
+    EXPECT_GE(left + 2ms, 10s - (Clock::now() - before));
+  }
+  const auto margin = 10s / 100 + 2ms;
+  EXPECT_GE(lease->valid_until(), before + 10s - margin);
+  EXPECT_LE(lease->valid_until(), after + 10s - margin);
+}
+
+TEST_F(Acquire, TellsWhatItHolds) {
+  // The lease knows its resource, its votes and its time.
+  Coordinator coordinator = connect();
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  EXPECT_EQ(lease->resource(), key);
+  EXPECT_EQ(lease->resources(), std::vector<std::string>{key});
+  EXPECT_TRUE(lease->is_valid());
+  EXPECT_GT(lease->remaining(), 0s);
+  EXPECT_LT(lease->remaining(), 10s);
+  EXPECT_FALSE(lease->stop_token().stop_requested());
+  EXPECT_TRUE(lease->stop_token().stop_possible());
+  const Outcome outcome = lease->outcome();
+  EXPECT_EQ(outcome.votes.size(), 5U);
+  EXPECT_EQ(outcome.quorum, 3);
+  EXPECT_EQ(outcome.attempts, 1);
+  EXPECT_GE(outcome.count(Vote::granted), 3);
+}
+
+TEST_F(Acquire, ReleaseDeletesTheKeyEverywhere) {
+  // What was put on five nodes is gone from all five.
+  Coordinator coordinator = connect();
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  EXPECT_TRUE(ok(lease->release()));
+  EXPECT_FALSE(lease->is_valid());
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(Acquire, ATakenLockIsRefusedWithTheVotes) {
+  // Another coordinator's attempt is contended, says who voted what, and changes nothing.
+  Coordinator holder = connect();
+  Coordinator other = connect();
+  Result<Lease> lease = holder.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key, lease->owner_token()) == 5; }));
+  const Result<Lease> refused = other.acquire(key, {.wait = 0s});
+  ASSERT_TRUE(fails_with(refused, Errc::contended));
+  const Outcome& outcome = refused.error().outcome();
+  EXPECT_EQ(outcome.votes.size(), 5U);
+  EXPECT_EQ(outcome.count(Vote::granted), 0);
+  EXPECT_GE(outcome.count(Vote::held), 3);
+  EXPECT_EQ(outcome.attempts, 1);
+  EXPECT_NE(std::string(refused.error().what()).find(key), std::string::npos);
+  EXPECT_EQ(cluster().holders(key, lease->owner_token()), 5);
+  EXPECT_TRUE(lease->is_valid());
+}
+
+TEST_F(Acquire, TheSameCoordinatorExcludesItself) {
+  // A lock is not reentrant: the coordinator that holds it is refused like any other.
+  Coordinator coordinator = connect();
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
+}
+
+TEST_F(Acquire, EveryLeaseHasATokenOfItsOwn) {
+  // A hundred leases of one resource, one after the other, never share an owner token.
+  Coordinator coordinator = connect();
+  std::set<std::string> tokens;
+  for (int i = 0; i < 100; ++i) {
+    Result<Lease> lease = coordinator.acquire(key, {.wait = 10s});
+    ASSERT_TRUE(ok(lease));
+    tokens.insert(lease->owner_token());
+    EXPECT_TRUE(ok(lease->release()));
+  }
+  EXPECT_EQ(tokens.size(), 100U);
+}
+
+TEST_F(Acquire, ResourcesAreAnyBytes) {
+  // Spaces, braces, a NUL, line ends, bytes beyond ASCII and a long name are all just a key.
+  Coordinator coordinator = connect();
+  const std::vector<std::string> names = {
+      "with spaces", "{braces}", std::string("nul\0inside", 10), "line\r\nend", "\xC3\xBCmlaut \xFF",
+      std::string(10'000, 'x')};
+  for (const std::string& name : names) {
+    Result<Lease> lease = coordinator.acquire(name);
+    ASSERT_TRUE(ok(lease));
+    EXPECT_EQ(lease->resource(), name);
+    EXPECT_TRUE(eventually([&] { return cluster().holders(name, lease->owner_token()) == 5; }));
+    EXPECT_TRUE(ok(lease->release()));
+  }
+}
+
+TEST_F(Acquire, ManyResourcesAtOnce) {
+  // Five hundred locks in flight side by side on one connection per node.
+  Coordinator coordinator = connect();
+  std::vector<Answer<Result<Lease>>> answers(500);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    coordinator.async_acquire(key + std::to_string(i), {}, {}, answers[i].handler());
+  }
+  std::set<std::string> tokens;
+  std::vector<Lease> leases;
+  for (auto& answer : answers) {
+    Result<Lease> lease = answer.get();
+    ASSERT_TRUE(ok(lease));
+    tokens.insert(lease->owner_token());
+    leases.push_back(std::move(*lease));
+  }
+  EXPECT_EQ(tokens.size(), answers.size());
+  leases.clear();
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(Acquire, OneAmongManyWinsAnAttempt) {
+  // Of a hundred single attempts from four coordinators at the same time at most one is granted.
+  std::vector<Coordinator> coordinators;
+  for (int i = 0; i < 4; ++i) coordinators.push_back(connect());
+  for (int round = 0; round < 10; ++round) {
+    std::vector<Answer<Result<Lease>>> answers(100);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      coordinators[i % 4].async_acquire(key, {}, {}, answers[i].handler());
+    }
+    std::vector<Lease> winners;
+    for (auto& answer : answers) {
+      Result<Lease> lease = answer.get();
+      if (lease) winners.push_back(std::move(*lease));
+      else EXPECT_TRUE(fails_with(lease, Errc::contended));
+    }
+    EXPECT_LE(winners.size(), 1U);
+    winners.clear();
+    EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+  }
+}
+
+TEST_F(Acquire, ATtlThatTheMarginEatsUpFailsAndCleansUp) {
+  // With 2 ms of margin a ttl of 2 ms is never valid: refused, and nothing is left behind.
+  Coordinator coordinator = connect();
+  const Result<Lease> refused = coordinator.acquire(key, {.ttl = 2ms});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(Acquire, AnswersAfterTheTtlMakeNoLease) {
+  // Answers that come after the ttl's end do not make a lease, whatever they grant.
+  Coordinator coordinator = connect();
+  ASSERT_TRUE(ok(coordinator.acquire(resource_of_this_test("warm"))));
+  for (const int node : {0, 1, 2}) cluster().pause(node);
+  Answer<Result<Lease>> answer;
+  coordinator.async_acquire(key, {.ttl = 300ms}, {}, answer.handler());
+  const Clock::time_point over = Clock::now() + 300ms;
+  EXPECT_TRUE(eventually([&] { return Clock::now() > over; }));
+  for (const int node : {0, 1, 2}) cluster().resume(node);
+  EXPECT_FALSE(answer.get().has_value());
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(Acquire, AnUnreleasedLockIsFreeAfterItsTtl) {
+  // A holder that neither renews nor releases keeps others out for its ttl, and not for ever.
+  Coordinator holder = connect();
+  Coordinator other = connect();
+  Result<Lease> first = holder.acquire(key, {.ttl = 1s, .auto_extend = false});
+  ASSERT_TRUE(ok(first));
+  first->detach();
+  Result<Lease> second = other.acquire(key, {.wait = forever});
+  ASSERT_TRUE(ok(second));
+  EXPECT_FALSE(first->is_valid());
+  EXPECT_NE(first->owner_token(), second->owner_token());
+}
+
+TEST_F(Acquire, AcquireAllOfOneIsAcquire) {
+  // One resource by acquire_all is one lease; none is refused before anything is sent.
+  Coordinator coordinator = connect();
+  Result<Lease> lease = coordinator.acquire_all({key});
+  ASSERT_TRUE(ok(lease));
+  EXPECT_EQ(lease->resources(), std::vector<std::string>{key});
+  EXPECT_TRUE(fails_with(coordinator.acquire_all({}), Errc::invalid_argument));
+  EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
+}
+
+}  // namespace
+}  // namespace quorumlock::test

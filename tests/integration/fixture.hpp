@@ -1,0 +1,57 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <quorumlock/quorumlock.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "support/answer.hpp"
+#include "support/cluster.hpp"
+#include "support/eventually.hpp"
+
+namespace quorumlock::test {
+
+using namespace std::chrono_literals;
+
+template <class T>
+::testing::AssertionResult ok(const Result<T>& result) {
+  if (result) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << result.error().code() << ": " << result.error().what();
+}
+
+template <class T>
+::testing::AssertionResult fails_with(const Result<T>& result, Errc code) {
+  if (result) return ::testing::AssertionFailure() << "it succeeded";
+  if (result.error().code() == code) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << result.error().code() << ": " << result.error().what();
+}
+
+/// A resource that no other test uses.
+inline std::string resource_of_this_test(const std::string& more = "") {
+  const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+  std::string name = std::string(info->test_suite_name()) + "." + info->name();
+  return more.empty() ? name : name + "/" + more;
+}
+
+inline Coordinator connect(Options options) { return Coordinator::create(std::move(options)).value(); }
+
+/// Tests that share five nodes: each begins with all of them up and without keys.
+class FiveNodes : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { cluster_ = std::make_unique<Cluster>(); }
+  static void TearDownTestSuite() { cluster_.reset(); }
+  void SetUp() override { cluster().heal(); }
+
+  static Cluster& cluster() { return *cluster_; }
+  static Options options() { return cluster().options(); }
+  static Coordinator connect() { return test::connect(options()); }
+
+  const std::string key = resource_of_this_test();
+
+ private:
+  inline static std::unique_ptr<Cluster> cluster_;
+};
+
+}  // namespace quorumlock::test

@@ -1,0 +1,224 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <quorumlock/options.hpp>
+
+#include "refusal.hpp"
+
+namespace quorumlock {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string nodes = R"("nodes": ["redis://127.0.0.1:7101", "redis://u:hunter2@h:7102"])";
+
+/// The error of options that have good nodes and this besides.
+std::string error_with(const std::string& member) {
+  return error_of(Options::from_json("{" + nodes + ", " + member + "}"));
+}
+
+TEST(OptionsJson, GivesTheDefaultsForAllButTheNodes) {
+  // The contract's table of defaults.
+  const Options options = Options::from_json("{" + nodes + "}").value();
+  EXPECT_EQ(options.nodes,
+            (std::vector<std::string>{"redis://127.0.0.1:7101", "redis://u:hunter2@h:7102"}));
+  EXPECT_EQ(options.ttl, 10s);
+  EXPECT_EQ(options.max_ttl, 30s);
+  EXPECT_EQ(options.wait, 0s);
+  EXPECT_EQ(options.order, std::nullopt);
+  EXPECT_TRUE(options.auto_extend);
+  EXPECT_EQ(options.max_hold, std::nullopt);
+  EXPECT_EQ(options.max_renewals, std::nullopt);
+  EXPECT_EQ(options.stop_margin, std::nullopt);
+  EXPECT_EQ(options.node_timeout, 500ms);
+  EXPECT_EQ(options.connect_timeout, 2s);
+  EXPECT_EQ(options.drift_factor, 0.01);
+  EXPECT_EQ(options.retry, (RetryOptions{.delay = 50ms, .jitter = 50ms}));
+  EXPECT_TRUE(options.fencing);
+  EXPECT_EQ(options.quarantine, Quarantine::automatic);
+  EXPECT_EQ(options.key_prefix, "");
+}
+
+TEST(OptionsJson, ReadsEveryKey) {
+  // Each key once, with a value other than its default.
+  const Options options = Options::from_json(R"({
+    "nodes": ["unix:///run/redis/lock3.sock?db=1"], "ttl": "20s", "max_ttl": "1m",
+    "wait": "forever", "order": "unordered", "auto_extend": false, "max_hold": "1h",
+    "max_renewals": 5, "stop_margin": "250ms", "node_timeout": "100ms", "connect_timeout": "1s",
+    "drift_factor": 0.02, "retry": { "delay": "10ms", "jitter": "20ms" }, "fencing": false,
+    "quarantine": "unsafe_never", "key_prefix": "locks:" })")
+                              .value();
+  EXPECT_EQ(options.nodes, (std::vector<std::string>{"unix:///run/redis/lock3.sock?db=1"}));
+  EXPECT_EQ(options.ttl, 20s);
+  EXPECT_EQ(options.max_ttl, 1min);
+  EXPECT_EQ(options.wait, forever);
+  EXPECT_EQ(options.order, WaitOrder::unordered);
+  EXPECT_FALSE(options.auto_extend);
+  EXPECT_EQ(options.max_hold, 1h);
+  EXPECT_EQ(options.max_renewals, 5);
+  EXPECT_EQ(options.stop_margin, 250ms);
+  EXPECT_EQ(options.node_timeout, 100ms);
+  EXPECT_EQ(options.connect_timeout, 1s);
+  EXPECT_EQ(options.drift_factor, 0.02);
+  EXPECT_EQ(options.retry, (RetryOptions{.delay = 10ms, .jitter = 20ms}));
+  EXPECT_FALSE(options.fencing);
+  EXPECT_EQ(options.quarantine, Quarantine::unsafe_never);
+  EXPECT_EQ(options.key_prefix, "locks:");
+}
+
+TEST(OptionsJson, ReadsTheOtherValuesToo) {
+  // What the test above had no place for.
+  const Options options = Options::from_json("{" + nodes + R"(, "order": "fifo", "wait": "3s",
+    "quarantine": "always", "drift_factor": 0, "retry": {"jitter": "1ms"}, "max_renewals": 0})")
+                              .value();
+  EXPECT_EQ(options.order, WaitOrder::fifo);
+  EXPECT_EQ(options.wait, 3s);
+  EXPECT_EQ(options.quarantine, Quarantine::always);
+  EXPECT_EQ(options.drift_factor, 0);
+  EXPECT_EQ(options.retry, (RetryOptions{.delay = 50ms, .jitter = 1ms}));
+  EXPECT_EQ(options.max_renewals, 0);
+  EXPECT_EQ(error_with(R"("quarantine": "auto")"), "no error");
+}
+
+TEST(OptionsJson, RefusesAnUnknownKeyAndSuggestsTheNearest) {
+  // A slip is told apart from a key that never was.
+  EXPECT_EQ(error_with(R"("tll": "10s")"), "the key \"tll\" is unknown: did you mean \"ttl\"?");
+  EXPECT_EQ(error_with(R"("maxTtl": "10s")"),
+            "the key \"maxTtl\" is unknown: did you mean \"max_ttl\"?");
+  EXPECT_EQ(error_with(R"("retry": {"delays": "10ms"})"),
+            "the key \"retry.delays\" is unknown: did you mean \"retry.delay\"?");
+  EXPECT_EQ(error_with(R"("retry": {"count": 3})"),
+            "the key \"retry.count\" is unknown: it must be one of retry.delay, retry.jitter");
+  EXPECT_EQ(error_with(R"("timeout": "10s")"),
+            "the key \"timeout\" is unknown: it must be one of nodes, ttl, max_ttl, wait, order, "
+            "auto_extend, max_hold, max_renewals, stop_margin, node_timeout, connect_timeout, "
+            "drift_factor, retry, fencing, quarantine, key_prefix");
+  EXPECT_TRUE(contains(error_with(R"("": 1)"), "the key \"\" is unknown"));
+  EXPECT_TRUE(contains(error_with(R"("redis://u:hunter2@h": 1)"), "the key \"***\" is unknown"));
+}
+
+TEST(OptionsJson, RefusesAWrongTypeAndSaysWhichIsRight) {
+  // Every type that a key can have, given another; null is another for all of them.
+  EXPECT_EQ(error_with(R"("ttl": 10)"),
+            "ttl is 10: it must be a string with a number and a unit (us, ms, s, m, h), such as "
+            "\"10s\"");
+  EXPECT_EQ(error_with(R"("auto_extend": "yes")"),
+            "auto_extend is \"yes\": it must be true or false");
+  EXPECT_EQ(error_with(R"("fencing": 0)"), "fencing is 0: it must be true or false");
+  EXPECT_EQ(error_with(R"("drift_factor": "0.01")"),
+            "drift_factor is \"0.01\": it must be a number, such as 0.01");
+  EXPECT_EQ(error_with(R"("key_prefix": ["a"])"), "key_prefix is an array: it must be a string");
+  EXPECT_EQ(error_with(R"("retry": "50ms")"),
+            "retry is \"50ms\": it must be an object, such as {\"delay\": \"50ms\", \"jitter\": "
+            "\"50ms\"}");
+  EXPECT_EQ(error_with(R"("order": {})"),
+            "order is an object: it must be \"fifo\" or \"unordered\"");
+  EXPECT_TRUE(starts(error_with(R"("retry": {"delay": 50})"), "retry.delay is 50"));
+  for (const char* key : {"ttl", "max_ttl", "wait", "order", "auto_extend", "max_hold",
+                          "max_renewals", "stop_margin", "node_timeout", "connect_timeout",
+                          "drift_factor", "retry", "fencing", "quarantine", "key_prefix"}) {
+    const std::string start = std::string(key) + " is null: it must be ";
+    EXPECT_EQ(error_with("\"" + std::string(key) + "\": null").substr(0, start.size()), start);
+  }
+}
+
+TEST(OptionsJson, RefusesNodesOfAWrongTypeWithoutShowingThem) {
+  // What stands there is probably a URL, and may have a password.
+  EXPECT_EQ(error_of(Options::from_json(R"({"nodes": "redis://u:hunter2@h"})")),
+            "nodes is \"***\": it must be an array of URLs, such as [\"redis://127.0.0.1:7101\"]");
+  EXPECT_EQ(error_of(Options::from_json(R"({"nodes": ["redis://h", ["redis://u:hunter2@h"]]})")),
+            "nodes[1] is an array: it must be a string");
+  EXPECT_EQ(error_of(Options::from_json(R"({"nodes": [7101]})")),
+            "nodes[0] is 7101: it must be a string");
+  EXPECT_TRUE(starts(error_of(Options::from_json(R"({"nodes": null})")), "nodes is null"));
+}
+
+TEST(OptionsJson, RefusesABadValue) {
+  // Right in type, wrong in value.
+  EXPECT_EQ(error_with(R"("ttl": "10")"),
+            "ttl is \"10\": it must be a whole number with a unit (us, ms, s, m, h), such as "
+            "\"10s\" or \"1500ms\"");
+  EXPECT_TRUE(
+      starts(error_with(R"("max_hold": "forever")"), "max_hold is \"forever\": it must be "));
+  EXPECT_EQ(error_with(R"("order": "lifo")"),
+            "order is \"lifo\": it must be \"fifo\" or \"unordered\"");
+  EXPECT_EQ(error_with(R"("quarantine": "never")"),
+            "quarantine is \"never\": it must be \"auto\", \"always\" or \"unsafe_never\"");
+  for (const char* number : {"-1", "3.0", "2147483648", "1e30", "99999999999999999999"}) {
+    const std::string error = error_with("\"max_renewals\": " + std::string(number));
+    EXPECT_TRUE(contains(error, "it must be a whole number from 0 to 2147483647")) << error;
+  }
+  EXPECT_EQ(error_with(R"("drift_factor": 1e999)"),
+            "the options have a number in them that is too large to be read");
+}
+
+TEST(OptionsJson, ChecksTheOptionsAsAWhole) {
+  // from_json gives no Options that validate() would refuse.
+  EXPECT_TRUE(starts(error_with(R"("ttl": "45s")"), "ttl is 45s, above max_ttl, which is 30s"));
+  EXPECT_TRUE(starts(error_of(Options::from_json("{}")), "nodes is missing"));
+  EXPECT_TRUE(starts(error_of(Options::from_json(R"({"nodes": []})")), "nodes is missing"));
+  EXPECT_TRUE(
+      starts(error_of(Options::from_json(R"({"nodes": ["redis://u:hunter2@h", "redis://h"]})")),
+             "nodes[1] is redis://h:6379,"));
+  EXPECT_TRUE(
+      contains(error_of(Options::from_json(R"({"nodes": ["rediss://u:hunter2@h"]})")),
+               "nodes[0]: \"rediss://***@h\" wants TLS, and this quorumlock is built without "
+               "TLS"));
+}
+
+TEST(OptionsJson, RefusesAKeyThatStandsTwice) {
+  // Neither of them wins silently, at any depth and whether or not they agree.
+  EXPECT_EQ(error_with(R"("ttl": "10s", "ttl": "20s")"),
+            "the key \"ttl\" stands twice in the same object: it must stand there once");
+  EXPECT_EQ(error_with(R"("retry": {"delay": "1ms", "delay": "1ms"})"),
+            "the key \"delay\" stands twice in the same object: it must stand there once");
+  EXPECT_TRUE(starts(error_with(nodes), "the key \"nodes\" stands twice"));
+}
+
+TEST(OptionsJson, RefusesWhatIsNoObject) {
+  // JSON, but not options.
+  EXPECT_EQ(error_of(Options::from_json("[]")),
+            "the whole of the options is an array: it must be an object, such as {\"nodes\": "
+            "[\"redis://127.0.0.1:7101\"]}");
+  EXPECT_TRUE(starts(error_of(Options::from_json("\"redis://u:hunter2@h\"")),
+                     "the whole of the options is \"***\":"));
+  EXPECT_TRUE(starts(error_of(Options::from_json("null")), "the whole of the options is null:"));
+}
+
+TEST(OptionsJson, SaysWhereJsonIsMalformedAndWhatWasExpected) {
+  // The line and column of the last character that was read.
+  EXPECT_EQ(error_of(Options::from_json("{\n  \"ttl\": \"10s\"\n  \"wait\": \"1s\"\n}")),
+            "the options are not valid JSON: line 3, column 8: unexpected string literal; expected "
+            "',' or '}'");
+  EXPECT_EQ(error_of(Options::from_json("")),
+            "the options are not valid JSON: line 1, column 1: unexpected end of input; expected "
+            "'[', '{', or a literal");
+  EXPECT_EQ(error_of(Options::from_json("{\"ttl\"}")),
+            "the options are not valid JSON: line 1, column 7: unexpected '}'; expected ':'");
+  EXPECT_EQ(error_of(Options::from_json("{} {}")),
+            "the options are not valid JSON: line 1, column 4: unexpected '{'; expected end of "
+            "input");
+  EXPECT_EQ(error_of(Options::from_json("{\"ttl\": \"10s}")),
+            "the options are not valid JSON: line 1, column 13: invalid string: missing closing "
+            "quote");
+}
+
+TEST(OptionsJson, ShowsNothingOfMalformedJson) {
+  // A good document broken at every place in every way that one letter can; also deep nesting.
+  const std::string good = "{" + nodes + R"(, "retry": {"delay": "50ms"}, "max_renewals": 3})";
+  for (std::size_t i = 0; i <= good.size(); ++i) {
+    error_of(Options::from_json(good.substr(0, i)));
+    for (const char c : std::string_view("\"\\{}[],:\n\0\x80 - ;e", 17)) {
+      error_of(Options::from_json(std::string(good).insert(i, 1, c)));
+      if (i < good.size()) error_of(Options::from_json(std::string(good).replace(i, 1, 1, c)));
+    }
+  }
+  error_of(Options::from_json(R"({"nodes": ["; expected hunter2 - hunter2; last read hunter2)"));
+  error_of(Options::from_json("{hunter2}"));
+  error_of(Options::from_json(std::string(100000, '[')));
+  error_of(Options::from_json(std::string(100000, '[') + std::string(100000, ']')));
+}
+
+}  // namespace
+}  // namespace quorumlock

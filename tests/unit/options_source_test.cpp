@@ -1,0 +1,149 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <quorumlock/options.hpp>
+
+#include "refusal.hpp"
+
+namespace quorumlock {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string nodes = R"("nodes": ["redis://127.0.0.1:7101", "redis://u:hunter2@h:7102"])";
+
+/// A directory of its own for each test, and an environment without our variables.
+class OptionsSource : public testing::Test {
+ protected:
+  OptionsSource() {
+    std::filesystem::create_directory(directory_);
+    ::unsetenv("QUORUMLOCK_CONFIG");
+    ::unsetenv("QUORUMLOCK_NODES");
+  }
+  ~OptionsSource() override {
+    std::filesystem::remove_all(directory_);
+    ::unsetenv("QUORUMLOCK_CONFIG");
+    ::unsetenv("QUORUMLOCK_NODES");
+  }
+
+  std::string file(const std::string& text) {
+    std::ofstream(directory_ / "options.json") << text;
+    return directory_ / "options.json";
+  }
+
+  const std::filesystem::path directory_ =
+      std::filesystem::temp_directory_path() / ("quorumlock-test-" + std::to_string(::getpid()));
+};
+
+TEST_F(OptionsSource, ReadsAFile) {
+  // The same object, from a file.
+  EXPECT_EQ(Options::from_file(file("{" + nodes + R"(, "ttl": "5s"})")).value().ttl, 5s);
+}
+
+TEST_F(OptionsSource, NamesAFileAndWhyItCannotBeUsed) {
+  // Not there, a directory, too large, not right inside.
+  const std::string missing = directory_ / "missing.json";
+  EXPECT_EQ(error_of(Options::from_file(missing)),
+            "\"" + missing + "\": the file cannot be read: No such file or directory");
+  EXPECT_EQ(error_of(Options::from_file(directory_)),
+            "\"" + directory_.string() + "\": the file cannot be read: Is a directory");
+  EXPECT_EQ(error_of(Options::from_file("/dev/zero")),
+            "\"/dev/zero\": the file must not be larger than 1 MiB");
+  const std::string wrong = file("{" + nodes + R"(, "ttl": 5})");
+  EXPECT_TRUE(starts(error_of(Options::from_file(wrong)), "\"" + wrong + "\": ttl is 5: "));
+  EXPECT_TRUE(
+      starts(error_of(Options::from_file(file("{}"))), "\"" + wrong + "\": nodes is missing"));
+}
+
+TEST_F(OptionsSource, TakesTheFileThatTheEnvironmentNames) {
+  // QUORUMLOCK_CONFIG alone.
+  ::setenv("QUORUMLOCK_CONFIG", file("{" + nodes + R"(, "ttl": "5s"})").c_str(), 1);
+  const Options options = Options::from_env().value();
+  EXPECT_EQ(options.ttl, 5s);
+  EXPECT_EQ(options.nodes.size(), 2U);
+}
+
+TEST_F(OptionsSource, TakesTheNodesThatTheEnvironmentNames) {
+  // QUORUMLOCK_NODES alone: everything else is the default.
+  ::setenv("QUORUMLOCK_NODES", "redis://h1,redis://u:hunter2@h2:7,unix:///a", 1);
+  const Options options = Options::from_env().value();
+  EXPECT_EQ(options.nodes,
+            (std::vector<std::string>{"redis://h1", "redis://u:hunter2@h2:7", "unix:///a"}));
+  EXPECT_EQ(options.ttl, 10s);
+}
+
+TEST_F(OptionsSource, LetsTheEnvironmentsNodesReplaceTheFiles) {
+  // With both: the file's nodes do not count, and may be missing, but must not be nonsense.
+  ::setenv("QUORUMLOCK_NODES", "redis://h1", 1);
+  for (const std::string& text :
+       {"{" + nodes + R"(, "ttl": "5s"})", std::string(R"({"ttl": "5s"})")}) {
+    ::setenv("QUORUMLOCK_CONFIG", file(text).c_str(), 1);
+    const Options options = Options::from_env().value();
+    EXPECT_EQ(options.nodes, (std::vector<std::string>{"redis://h1"}));
+    EXPECT_EQ(options.ttl, 5s);
+  }
+  const std::string path = file(R"({"nodes": 5})");
+  EXPECT_TRUE(
+      starts(error_of(Options::from_env()), "QUORUMLOCK_CONFIG \"" + path + "\": nodes is 5:"));
+}
+
+TEST_F(OptionsSource, NamesBothVariablesWhereNeitherIsSet) {
+  // The first thing that a new user sees.
+  EXPECT_EQ(error_of(Options::from_env()),
+            "neither QUORUMLOCK_CONFIG nor QUORUMLOCK_NODES is set: set the one to the path of a "
+            "JSON file with the options, or the other to the nodes' URLs, separated by commas");
+}
+
+TEST_F(OptionsSource, RefusesVariablesThatAreEmpty) {
+  // More likely a variable that another was to fill than a wish for the default.
+  ::setenv("QUORUMLOCK_NODES", "", 1);
+  EXPECT_EQ(error_of(Options::from_env()),
+            "QUORUMLOCK_NODES: the list is empty: name the nodes' URLs, or do not set it");
+  ::unsetenv("QUORUMLOCK_NODES");
+  ::setenv("QUORUMLOCK_CONFIG", "", 1);
+  EXPECT_EQ(error_of(Options::from_env()),
+            "QUORUMLOCK_CONFIG \"\": the file cannot be read: No such file or directory");
+}
+
+TEST_F(OptionsSource, NamesTheVariableThatABadUrlCameFrom) {
+  // Without and with a file beside it.
+  ::setenv("QUORUMLOCK_NODES", "redis://h1,redis://u:hunter2@h2:0", 1);
+  EXPECT_TRUE(starts(error_of(Options::from_env()),
+                     "QUORUMLOCK_NODES: nodes[1]: \"redis://***@h2:0\" has a bad port"));
+  const std::string path = file("{}");
+  ::setenv("QUORUMLOCK_CONFIG", path.c_str(), 1);
+  EXPECT_TRUE(
+      starts(error_of(Options::from_env()),
+             "QUORUMLOCK_CONFIG \"" + path + "\" with the nodes of QUORUMLOCK_NODES: nodes[1]: "));
+}
+
+TEST_F(OptionsSource, NeverTakesTheRestOfAPasswordForAUrl) {
+  // A comma in the password splits it; also spaces and commas too many, for which the same is
+  // said.
+  for (const char* list :
+       {"redis://u:a,hunter2@h", "redis://u:1,hunter2,b@h", "redis://h1, redis://h2", "redis://h1,",
+        "redis://h1,,redis://h2", "redis://h1,h2:7101"}) {
+    ::setenv("QUORUMLOCK_NODES", list, 1);
+    EXPECT_EQ(error_of(Options::from_env()),
+              "QUORUMLOCK_NODES: what stands behind comma 1 must be another URL, redis://host:port "
+              "or unix:///path, without a space; a comma in a password is written %2C");
+  }
+  ::setenv("QUORUMLOCK_NODES", "127.0.0.1:7101", 1);
+  EXPECT_TRUE(starts(error_of(Options::from_env()),
+                     "QUORUMLOCK_NODES: nodes[0]: \"127.0.0.1:7101\" is not a node's URL"));
+}
+
+TEST_F(OptionsSource, HidesAUrlThatWasTakenForAFile) {
+  // The two variables were mixed up.
+  ::setenv("QUORUMLOCK_CONFIG", "redis://u:hunter2@h", 1);
+  EXPECT_EQ(error_of(Options::from_env()),
+            "QUORUMLOCK_CONFIG \"***\": the file cannot be read: No such file or directory");
+}
+
+}  // namespace
+}  // namespace quorumlock

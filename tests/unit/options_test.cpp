@@ -1,0 +1,176 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include <quorumlock/options.hpp>
+
+#include "refusal.hpp"
+
+namespace quorumlock {
+namespace {
+
+using namespace std::chrono_literals;
+
+Options usual() {
+  Options options;
+  options.nodes = {"redis://127.0.0.1:7101", "redis://u:hunter2@lock2.example:6380/3",
+                   "unix:///run/redis/lock3.sock"};
+  return options;
+}
+
+/// What validate() says once the usual options have been changed like this.
+template <class F>
+std::string error_with(F&& change) {
+  Options options = usual();
+  change(options);
+  return error_of(options.validate());
+}
+
+TEST(Options, AreRightAsTheyComeOnceThereAreNodes) {
+  // Every default passes; the nodes are the one thing that has none.
+  EXPECT_EQ(error_of(usual().validate()), "no error");
+  EXPECT_EQ(error_with([](Options& o) { o.nodes.resize(1); }), "no error");
+  EXPECT_EQ(error_of(Options().validate()),
+            "nodes is missing or empty: give the URLs of 1 to 32 nodes, such as "
+            "redis://127.0.0.1:7101");
+}
+
+TEST(Options, RefuseTooManyNodes) {
+  // 32 nodes fit, 33 do not.
+  Options options;
+  for (int i = 0; i < 32; ++i) options.nodes.push_back("redis://h:" + std::to_string(7001 + i));
+  EXPECT_EQ(error_of(options.validate()), "no error");
+  options.nodes.push_back("redis://h:8000");
+  EXPECT_EQ(error_of(options.validate()), "nodes has 33 entries: it must have 1 to 32");
+}
+
+TEST(Options, RefuseABadUrlAndSayWhichOne) {
+  // The error tells its place in the list, and never its password.
+  EXPECT_EQ(error_with([](Options& o) { o.nodes[1] = "redis://u:hunter2@h:0"; }),
+            "nodes[1]: \"redis://***@h:0\" has a bad port: it must be a number from 1 to 65535, "
+            "and an IPv6 address stands in brackets");
+}
+
+TEST(Options, RefuseANodeThatIsNamedTwice) {
+  // Two spellings and two passwords, but one server: it would vote twice.
+  EXPECT_EQ(error_with([](Options& o) { o.nodes[2] = "redis://x:hunter2@LOCK2.example:06380/3"; }),
+            "nodes[2] is redis://lock2.example:6380/3, and so is nodes[1]: name each node once, or "
+            "it would have two votes");
+}
+
+TEST(Options, RefuseATtlThatCannotBe) {
+  // Not positive, above max_ttl, not in whole milliseconds.
+  EXPECT_EQ(error_with([](Options& o) { o.ttl = 0s; }),
+            "ttl is 0s: it must be longer than 0s; 10s is the default");
+  EXPECT_EQ(error_with([](Options& o) { o.ttl = -1s; }),
+            "ttl is -1s: it must be longer than 0s; 10s is the default");
+  EXPECT_EQ(error_with([](Options& o) { o.ttl = 45s; }),
+            "ttl is 45s, above max_ttl, which is 30s: ask for at most 30s, or raise max_ttl for "
+            "every client of the cluster");
+  EXPECT_EQ(error_with([](Options& o) { o.ttl = forever; }),
+            "ttl is forever, above max_ttl, which is 30s: ask for at most 30s, or raise max_ttl "
+            "for every client of the cluster");
+  EXPECT_EQ(error_with([](Options& o) { o.ttl = 1500us; }),
+            "ttl is 1500us: it must be whole milliseconds, which Redis counts in, such as 2ms");
+  EXPECT_EQ(error_with([](Options& o) { o.ttl = 30s; }), "no error");
+}
+
+TEST(Options, RefuseATtlThatItsMarginEatsUp) {
+  // The shortest ttl depends on the drift factor; the one that the error names is accepted.
+  EXPECT_EQ(error_with([](Options& o) { o.ttl = 2ms; }),
+            "ttl is 2ms, and its margin (ttl x drift_factor + 2ms) is 2020us: it would never be "
+            "valid; it must be at least 3ms");
+  EXPECT_EQ(error_with([](Options& o) { o.ttl = 3ms; }), "no error");
+  const auto drifting = [](std::chrono::nanoseconds ttl) {
+    return error_with([ttl](Options& o) {
+      o.ttl = ttl;
+      o.drift_factor = 0.4;
+    });
+  };
+  EXPECT_TRUE(contains(drifting(3ms), "at least 4ms"));
+  EXPECT_EQ(drifting(4ms), "no error");
+}
+
+TEST(Options, RefuseAMaxTtlThatCannotBe) {
+  // It bounds every ttl, and so the sums that are made with one.
+  EXPECT_EQ(error_with([](Options& o) { o.max_ttl = 0s; }),
+            "max_ttl is 0s: it must be longer than 0s and at most 8760h");
+  EXPECT_EQ(error_with([](Options& o) { o.max_ttl = 8761h; }),
+            "max_ttl is 8761h: it must be longer than 0s and at most 8760h");
+  EXPECT_EQ(error_with([](Options& o) { o.max_ttl = 30s + 1us; }),
+            "max_ttl is 30000001us: it must be whole milliseconds, which Redis counts in, such as "
+            "30s");
+  EXPECT_EQ(error_with([](Options& o) { o.max_ttl = 8760h; }), "no error");
+}
+
+TEST(Options, RefuseLimitsThatAreNegative) {
+  // Each of them may be zero or unset where that means something.
+  EXPECT_EQ(error_with([](Options& o) { o.wait = -1ms; }),
+            "wait is -1ms: it must not be negative; 0s is one attempt");
+  EXPECT_EQ(error_with([](Options& o) { o.max_hold = 0s; }),
+            "max_hold is 0s: it must be longer than 0s; leave it out to have no limit");
+  EXPECT_EQ(error_with([](Options& o) { o.max_renewals = -1; }),
+            "max_renewals is -1: it must not be negative; leave it out to have no limit");
+  EXPECT_EQ(error_with([](Options& o) { o.stop_margin = -1s; }),
+            "stop_margin is -1s: it must be from 0s to 8760h");
+  EXPECT_EQ(error_with([](Options& o) {
+              o.wait = forever;
+              o.max_hold = forever;
+              o.max_renewals = 0;
+              o.stop_margin = 0s;
+            }),
+            "no error");
+}
+
+TEST(Options, RefuseAStopMarginThatIsNoShorterThanTheTtl) {
+  // The holder would be told to stop before it began.
+  EXPECT_EQ(error_with([](Options& o) { o.stop_margin = 10s; }),
+            "stop_margin is 10s: it must be shorter than the ttl, which is 10s");
+  EXPECT_EQ(error_with([](Options& o) { o.stop_margin = 9999ms; }), "no error");
+}
+
+TEST(Options, RefuseTimeoutsThatCannotBe) {
+  // A timeout of zero would never let a node answer.
+  EXPECT_EQ(error_with([](Options& o) { o.node_timeout = 0s; }),
+            "node_timeout is 0s: it must be longer than 0s and at most 8760h");
+  EXPECT_EQ(error_with([](Options& o) { o.node_timeout = forever; }),
+            "node_timeout is forever: it must be longer than 0s and at most 8760h");
+  EXPECT_EQ(error_with([](Options& o) { o.connect_timeout = -2s; }),
+            "connect_timeout is -2s: it must be longer than 0s and at most 8760h");
+}
+
+TEST(Options, RefuseADriftFactorOutOfRange) {
+  // Also one that is not a number at all.
+  EXPECT_EQ(error_with([](Options& o) { o.drift_factor = 0.5; }),
+            "drift_factor is 0.5: it must be at least 0 and below 0.5; 0.01 suits ordinary clocks");
+  EXPECT_TRUE(
+      contains(error_with([](Options& o) { o.drift_factor = -0.01; }), "drift_factor is -0.01"));
+  EXPECT_TRUE(contains(
+      error_with([](Options& o) { o.drift_factor = std::numeric_limits<double>::quiet_NaN(); }),
+      "drift_factor is nan"));
+  EXPECT_EQ(error_with([](Options& o) { o.drift_factor = 0; }), "no error");
+}
+
+TEST(Options, RefuseARetryWithoutAPause) {
+  // Either part may be zero, but not both.
+  EXPECT_EQ(error_with([](Options& o) { o.retry = {.delay = 0s, .jitter = 0s}; }),
+            "retry.delay and retry.jitter are both 0s: without a pause a wait would keep the nodes "
+            "busy; 50ms each is the default");
+  EXPECT_EQ(error_with([](Options& o) { o.retry.delay = -1ms; }),
+            "retry.delay is -1ms: it must be from 0s to 8760h");
+  EXPECT_EQ(error_with([](Options& o) { o.retry.jitter = forever; }),
+            "retry.jitter is forever: it must be from 0s to 8760h");
+  EXPECT_EQ(error_with([](Options& o) { o.retry = {.delay = 0s, .jitter = 1ms}; }), "no error");
+}
+
+TEST(Options, RefuseAKeyPrefixOfTheLibrarysOwn) {
+  // A prefix that could only become one with the right resource is left to check_resource.
+  EXPECT_EQ(error_with([](Options& o) { o.key_prefix = "quorumlock:locks:"; }),
+            "key_prefix makes keys that start with \"quorumlock:\", where the library keeps its "
+            "own: choose another");
+  EXPECT_EQ(error_with([](Options& o) { o.key_prefix = "quorumlock"; }), "no error");
+}
+
+}  // namespace
+}  // namespace quorumlock
