@@ -19,10 +19,10 @@ class LeaseState;
 
 /// A lock that is held, until valid_until().
 ///
-/// Move-only. resource(), is_valid(), remaining(), valid_until(), owner_token() and stop_token() may be
-/// called from any thread at any time; extend, release, detach, moving and destroying are for one
-/// thread at a time. A default-made or moved-from Lease holds nothing: it is not valid, and to
-/// extend or release it is Errc::not_held.
+/// Move-only. resource(), is_valid(), remaining(), valid_until(), owner_token() and stop_token()
+/// may be called from any thread at any time; extend, release, detach, moving and destroying are
+/// for one thread at a time. A default-made or moved-from Lease holds nothing: it is not valid, and
+/// to extend or release it is Errc::not_held.
 class Lease {
  public:
   Lease() noexcept = default;

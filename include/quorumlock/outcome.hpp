@@ -9,23 +9,23 @@ namespace quorumlock {
 
 /// What one node said, or why it said nothing, about one request of ours.
 enum class Vote : std::uint8_t {
-  pending,          ///< asked, no answer yet
-  granted,          ///< the key is ours: set, renewed or deleted as asked
-  held,             ///< answered: another token (or another kind of value) is under the key
-  absent,           ///< answered: no key is there, or not ours (renew, release)
-  timed_out,        ///< no answer within node_timeout; the command may yet run
-  disconnected,     ///< the connection broke before the answer; the command may have run
-  unreachable,      ///< not connected, nothing was sent
-  stalled,          ///< an earlier command is overdue on this node, nothing was sent
-  no_script,        ///< NOSCRIPT: not executed, sent again with the script's source
-  loading,          ///< LOADING or MASTERDOWN: not executed
-  busy,             ///< BUSY: a script blocks the node, not executed
-  read_only,        ///< READONLY: the node is a replica, its vote never counts
-  out_of_memory,    ///< OOM: the write was refused
-  not_writable,     ///< MISCONF, NOREPLICAS: the node refuses writes by its configuration
-  unauthorized,     ///< NOAUTH, WRONGPASS, NOPERM: not executed
-  not_standalone,   ///< the node is a replica or runs in cluster mode, its vote never counts
-  failed,           ///< any other error reply; the command may have run
+  pending,         ///< asked, no answer yet
+  granted,         ///< the key is ours: set, renewed or deleted as asked
+  held,            ///< answered: another token (or another kind of value) is under the key
+  absent,          ///< answered: no key is there, or not ours (renew, release)
+  timed_out,       ///< no answer within node_timeout; the command may yet run
+  disconnected,    ///< the connection broke before the answer; the command may have run
+  unreachable,     ///< not connected, nothing was sent
+  stalled,         ///< an earlier command is overdue on this node, nothing was sent
+  no_script,       ///< NOSCRIPT: not executed, sent again with the script's source
+  loading,         ///< LOADING or MASTERDOWN: not executed
+  busy,            ///< BUSY: a script blocks the node, not executed
+  read_only,       ///< READONLY: the node is a replica, its vote never counts
+  out_of_memory,   ///< OOM: the write was refused
+  not_writable,    ///< MISCONF, NOREPLICAS: the node refuses writes by its configuration
+  unauthorized,    ///< NOAUTH, WRONGPASS, NOPERM: not executed
+  not_standalone,  ///< the node is a replica or runs in cluster mode, its vote never counts
+  failed,          ///< any other error reply; the command may have run
 };
 
 /// A short name for messages and logs, such as "timed out".
@@ -33,7 +33,7 @@ std::string_view to_string(Vote vote) noexcept;
 
 /// One node's part of an Outcome.
 struct NodeVote {
-  std::string node;    ///< its address as configured, without user and password
+  std::string node;  ///< its address as configured, without user and password
   Vote vote = Vote::pending;
   std::string detail;  ///< the node's own words, where there are any
   bool operator==(const NodeVote&) const = default;

@@ -6,11 +6,14 @@
 
 namespace quorumlock::client {
 
-void Acquisition::run(Driver& driver) { driver.begin(*this); }
+void Acquisition::run(Driver& driver) {
+  driver.begin(*this);
+}
 
 void Acquisition::dismiss() {
   auto then = std::move(handler);
-  const Error closed(Errc::closed, "could not lock \"" + resource + "\": the coordinator is closed");
+  const Error closed(Errc::closed,
+                     "could not lock \"" + resource + "\": the coordinator is closed");
   delete this;
   then(closed);
 }

@@ -15,8 +15,12 @@ core::Engine::Config engine_config(const Cluster& cluster) {
   return {cluster.size(), options.drift_factor, options.retry.delay, options.retry.jitter};
 }
 
-core::UserId id_of(const void* object) { return reinterpret_cast<core::UserId>(object); }
-LeaseState& lease_of(core::UserId id) { return *reinterpret_cast<LeaseState*>(id); }
+core::UserId id_of(const void* object) {
+  return reinterpret_cast<core::UserId>(object);
+}
+LeaseState& lease_of(core::UserId id) {
+  return *reinterpret_cast<LeaseState*>(id);
+}
 
 }  // namespace
 
@@ -31,11 +35,11 @@ Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
   inbox_poll_.wait_for(UV_READABLE);
   const Options& options = cluster_.options;
   for (int i = 0; i < cluster_.size(); ++i) {
-    nodes_.push_back(std::make_unique<Node>(
-        i,
-        redis::Link::Config{cluster_.endpoints[static_cast<std::size_t>(i)], options.node_timeout,
-                            options.connect_timeout},
-        loop, open_, random_, *this));
+    nodes_.push_back(
+        std::make_unique<Node>(i,
+                               redis::Link::Config{cluster_.endpoints[static_cast<std::size_t>(i)],
+                                                   options.node_timeout, options.connect_timeout},
+                               loop, open_, random_, *this));
     nodes_.back()->link().start(Clock::now());
     talkative_.add(i);
   }
@@ -187,7 +191,9 @@ void Driver::carry_out(const core::Renewed& renewed) {
   }
 }
 
-void Driver::carry_out(const core::AtRisk& risk) { lease_of(risk.user).warn(); }
+void Driver::carry_out(const core::AtRisk& risk) {
+  lease_of(risk.user).warn();
+}
 
 void Driver::carry_out(const core::Ended& ended) {
   LeaseState& lease = lease_of(ended.user);
@@ -268,7 +274,9 @@ void Driver::finish(Acquisition& acquisition, Result<Lease> result) {
   handler(std::move(result));
 }
 
-void Driver::dispose(Acquisition& acquisition) { spare_acquisitions_.emplace_back(&acquisition); }
+void Driver::dispose(Acquisition& acquisition) {
+  spare_acquisitions_.emplace_back(&acquisition);
+}
 
 void Driver::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler) {
   Errc why = lease.ended();
@@ -338,7 +346,9 @@ void Driver::begin(TokenCall& call) {
   }
 }
 
-void Driver::later(detail::Handler<> then) { later_.push_back(std::move(then)); }
+void Driver::later(detail::Handler<> then) {
+  later_.push_back(std::move(then));
+}
 
 Error Driver::error_of(Errc why, const char* what, std::string_view resource,
                        const core::Tally& tally, int attempts) const {

@@ -95,7 +95,7 @@ class Driver final : public Node::Listener {
   const bool own_loop_;
   bool working_ = false;
   bool kept_alive_ = false;
-  std::string bytes_;        // of the command being sent
+  std::string bytes_;  // of the command being sent
   std::string key_;
   std::vector<detail::Handler<>> later_;
   core::Slots<Look*> looks_;

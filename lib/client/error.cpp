@@ -34,7 +34,9 @@ const std::error_category& category() noexcept {
   return instance;
 }
 
-std::error_code make_error_code(Errc code) noexcept { return {static_cast<int>(code), category()}; }
+std::error_code make_error_code(Errc code) noexcept {
+  return {static_cast<int>(code), category()};
+}
 
 struct Error::State {
   Errc code;
@@ -47,8 +49,14 @@ Error::Error(Errc code, std::string sentence) : Error(code, std::move(sentence),
 Error::Error(Errc code, std::string sentence, Outcome outcome)
     : state_(std::make_shared<const State>(State{code, std::move(sentence), std::move(outcome)})) {}
 
-std::error_code Error::code() const noexcept { return state_->code; }
-const char* Error::what() const noexcept { return state_->sentence.c_str(); }
-const Outcome& Error::outcome() const noexcept { return state_->outcome; }
+std::error_code Error::code() const noexcept {
+  return state_->code;
+}
+const char* Error::what() const noexcept {
+  return state_->sentence.c_str();
+}
+const Outcome& Error::outcome() const noexcept {
+  return state_->outcome;
+}
 
 }  // namespace quorumlock

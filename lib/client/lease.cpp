@@ -35,14 +35,14 @@ class LeaseCall final : public client::Task {
     }
     switch (what_) {
       case What::extend: return driver.extend(lease_, ttl, std::move(handler));
-      case What::release_late:
-        return driver.release_late(lease_, ended_before, std::move(handler));
+      case What::release_late: return driver.release_late(lease_, ended_before, std::move(handler));
       case What::detach: return driver.detach(lease_);
     }
   }
   void dismiss() override {
     const std::unique_ptr<LeaseCall> mine(this);
-    if (handler) handler(lease_.runtime->closed_error(what_ == What::extend ? "extend" : "release"));
+    if (handler)
+      handler(lease_.runtime->closed_error(what_ == What::extend ? "extend" : "release"));
   }
 
  private:
@@ -68,7 +68,9 @@ Lease::~Lease() {
   runtime->post(state);
 }
 
-std::string Lease::resource() const { return state_ != nullptr ? state_->resource : std::string(); }
+std::string Lease::resource() const {
+  return state_ != nullptr ? state_->resource : std::string();
+}
 
 std::vector<std::string> Lease::resources() const {
   if (state_ == nullptr) return {};
@@ -79,7 +81,9 @@ std::string Lease::owner_token() const {
   return state_ != nullptr ? std::string(state_->token.begin(), state_->token.end()) : "";
 }
 
-std::uint64_t Lease::fencing_token() const noexcept { return 0; }
+std::uint64_t Lease::fencing_token() const noexcept {
+  return 0;
+}
 
 Clock::time_point Lease::valid_until() const noexcept {
   return state_ != nullptr ? state_->valid_until() : Clock::time_point();

@@ -48,7 +48,9 @@ bool LeaseState::is_valid() {
   }
 }
 
-core::Time LeaseState::valid_until() const { return core::Time(Clock::duration(valid_until_)); }
+core::Time LeaseState::valid_until() const {
+  return core::Time(Clock::duration(valid_until_));
+}
 
 Errc LeaseState::end(Errc why) {
   Errc standing{};
@@ -81,14 +83,18 @@ void LeaseState::recycle() {
   on_released.reset();
 }
 
-void LeaseState::Release::run(Driver& driver) { driver.release(lease); }
+void LeaseState::Release::run(Driver& driver) {
+  driver.release(lease);
+}
 
 void LeaseState::Release::dismiss() {
   auto then = std::move(lease.on_released);
   then(lease.runtime->closed_error("release"));
 }
 
-void LeaseState::run(Driver& driver) { driver.drop(*this); }
+void LeaseState::run(Driver& driver) {
+  driver.drop(*this);
+}
 
 /// The handle's end after the loop's: nothing is left to be released.
 void LeaseState::dismiss() {

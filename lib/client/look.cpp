@@ -12,7 +12,9 @@ enum Question : std::uint16_t { value, expiry };
 
 }  // namespace
 
-void Look::run(Driver& driver) { driver.begin(*this); }
+void Look::run(Driver& driver) {
+  driver.begin(*this);
+}
 
 void Look::finish(Result<Inspection> result) {
   auto then = std::move(handler);

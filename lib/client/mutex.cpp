@@ -43,7 +43,9 @@ void Mutex::lock() {
   take(options).value();
 }
 
-bool Mutex::try_lock() { return try_lock_within(std::chrono::nanoseconds::zero()); }
+bool Mutex::try_lock() {
+  return try_lock_within(std::chrono::nanoseconds::zero());
+}
 
 bool Mutex::try_lock_within(std::chrono::nanoseconds patience) {
   LockOptions options = state_->options;

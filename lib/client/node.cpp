@@ -48,7 +48,9 @@ void Node::on_bytes(std::string_view bytes) {
   listener_.on_events(*this);
 }
 
-void Node::on_writable() { flush(); }
+void Node::on_writable() {
+  flush();
+}
 
 void Node::on_closed(std::string_view why) {
   link_.on_closed(Clock::now(), why);

@@ -16,8 +16,8 @@ class Node final : public uv::Socket::Events {
     virtual void on_events(Node& node) = 0;
   };
 
-  Node(int index, redis::Link::Config config, uv_loop_t* loop, uv::Open& open,
-       core::Random& random, Listener& listener);
+  Node(int index, redis::Link::Config config, uv_loop_t* loop, uv::Open& open, core::Random& random,
+       Listener& listener);
 
   [[nodiscard]] int index() const { return index_; }
   redis::Link& link() { return link_; }

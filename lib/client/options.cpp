@@ -42,11 +42,13 @@ Result<void> check_nodes(const std::vector<std::string>& nodes) {
     const std::string place = "nodes[" + std::to_string(i) + "]";
     const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(nodes[i]);
     if (!endpoint) return refusal(place + ": " + endpoint.error().what());
-    names.push_back(endpoint->name());
+    redis::Endpoint server = *endpoint;
+    server.db = 0;  // another database of one server is no other node
+    names.push_back(server.name());
     for (std::size_t j = 0; j < i; ++j) {
       if (names[j] != names[i]) continue;
-      return refusal(place + " is " + names[i] + ", and so is nodes[" + std::to_string(j) +
-                     "]: name each node once, or it would have two votes");
+      return refusal(place + " is the server " + names[i] + ", and so is nodes[" +
+                     std::to_string(j) + "]: name each node once, or it would have two votes");
     }
   }
   return {};

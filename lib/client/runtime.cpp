@@ -132,9 +132,8 @@ void Runtime::acquire_all(std::vector<std::string> resources, const LockOptions&
 void Runtime::acquire_one(Result<std::string> resource, const LockOptions& asked,
                           std::stop_token stop, detail::Handler<Result<Lease>> handler) {
   if (forked()) return handler(closed_error("lock"));
-  std::unique_ptr<Acquisition> acquisition = on_loop() && inbox_.empty()
-                                                 ? driver_->spare_acquisition()
-                                                 : std::make_unique<Acquisition>();
+  std::unique_ptr<Acquisition> acquisition =
+      on_loop() && inbox_.empty() ? driver_->spare_acquisition() : std::make_unique<Acquisition>();
   acquisition->requested = Clock::now();
   acquisition->stop = std::move(stop);
   acquisition->handler = std::move(handler);
@@ -152,11 +151,12 @@ void Runtime::acquire_one(Result<std::string> resource, const LockOptions& asked
   post(acquisition.release());
 }
 
-Result<Clock::time_point> Runtime::call_by_token(std::string_view resource,
-                                                 const OwnerToken& token, core::Duration ttl) {
+Result<Clock::time_point> Runtime::call_by_token(std::string_view resource, const OwnerToken& token,
+                                                 core::Duration ttl) {
   if (Result<void> fine = check_resource(cluster_.options, resource); !fine) return fine.error();
   if (token.text().empty()) {
-    return Error(Errc::invalid_argument, "the owner token is empty: give the one that acquire gave");
+    return Error(Errc::invalid_argument,
+                 "the owner token is empty: give the one that acquire gave");
   }
   return wait_for<Result<Clock::time_point>>([&](auto handler) {
     auto call = std::make_unique<TokenCall>();

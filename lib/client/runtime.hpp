@@ -70,7 +70,7 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   bool has_thread_ = false;
   std::thread thread_;
   std::mutex joining_;
-  std::shared_ptr<Runtime> self_;   // while attached: the loop may outlive every handle
+  std::shared_ptr<Runtime> self_;  // while attached: the loop may outlive every handle
 };
 
 }  // namespace quorumlock::client

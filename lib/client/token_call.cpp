@@ -4,7 +4,9 @@
 
 namespace quorumlock::client {
 
-void TokenCall::run(Driver& driver) { driver.begin(*this); }
+void TokenCall::run(Driver& driver) {
+  driver.begin(*this);
+}
 
 void TokenCall::finish(Result<Clock::time_point> result) {
   auto then = std::move(handler);

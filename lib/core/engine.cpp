@@ -186,6 +186,8 @@ std::optional<Output> Engine::next() {
   return std::move(outputs_[next_output_++]);
 }
 
-Time Engine::deadline() const { return std::min(claim_timers_.next(), waiter_timers_.next()); }
+Time Engine::deadline() const {
+  return std::min(claim_timers_.next(), waiter_timers_.next());
+}
 
 }  // namespace quorumlock::core

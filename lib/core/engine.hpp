@@ -84,14 +84,13 @@ struct Released {
   Tally tally;
 };
 
-using Output =
-    std::variant<Send, Acquired, Refused, Renewed, AtRisk, Ended, Extended, Released>;
+using Output = std::variant<Send, Acquired, Refused, Renewed, AtRisk, Ended, Extended, Released>;
 
 /// All locks of one coordinator, as one state machine.
 ///
-/// Inputs are the methods that take `now`; after each, the driver pulls outputs until there are none
-/// and arms one timer for deadline(). Nothing here calls back, blocks, reads a clock or draws a
-/// random number of its own, so the same object runs on libuv and in a simulation.
+/// Inputs are the methods that take `now`; after each, the driver pulls outputs until there are
+/// none and arms one timer for deadline(). Nothing here calls back, blocks, reads a clock or draws
+/// a random number of its own, so the same object runs on libuv and in a simulation.
 ///
 /// The rules it follows:
 /// - an operation is a list of rounds; each round sends one command to every node at once and is
@@ -170,8 +169,8 @@ class Engine {
     bool pausing = false;  ///< between attempts
     int attempts = 0;
     Time retry_at{};
-    ClaimId claim;      ///< the attempt under way, unless pausing
-    Tally last;         ///< of the last attempt that was settled
+    ClaimId claim;  ///< the attempt under way, unless pausing
+    Tally last;     ///< of the last attempt that was settled
     Errc last_why = Errc::no_quorum;
   };
 

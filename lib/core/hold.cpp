@@ -47,12 +47,14 @@ void Engine::judge_renew(Time now, ClaimId id) {
     claim.terms.ttl = claim.round_ttl;
     claim.next_try = next_renewal(claim);
     output(Renewed{claim.user, id});
-    if (reported) output(Extended{claim.user, claim.by_token, std::nullopt, claim.deadline, claim.tally});
+    if (reported)
+      output(Extended{claim.user, claim.by_token, std::nullopt, claim.deadline, claim.tally});
   } else {
     // Not renewed now; the old end stands, and until then there is time to try again.
     const bool again = next_renewal(claim) != never;
     claim.next_try = again ? renewal_pause_ends(now, claim) : never;
-    if (reported) output(Extended{claim.user, claim.by_token, Errc::no_quorum, claim.deadline, claim.tally});
+    if (reported)
+      output(Extended{claim.user, claim.by_token, Errc::no_quorum, claim.deadline, claim.tally});
   }
   schedule_held(id);
 }

@@ -11,7 +11,9 @@ enum class Verdict {
 
 /// The majority of the configured nodes, never of the connected ones: two majorities always share
 /// a node, and that node grants to one.
-constexpr int quorum_of(int nodes) { return nodes / 2 + 1; }
+constexpr int quorum_of(int nodes) {
+  return nodes / 2 + 1;
+}
 
 /// Decided as soon as it is certain, so that an even split settles.
 constexpr Verdict verdict(int nodes, int yes, int pending) {

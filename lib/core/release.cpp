@@ -2,14 +2,16 @@
 
 #include "core/engine.hpp"
 
-// Giving up: deleting our keys wherever they may be, and forgetting the claim once none can be left.
+// Giving up: deleting our keys wherever they may be, and forgetting the claim once none can be
+// left.
 namespace quorumlock::core {
 
 bool Engine::release(Time now, ClaimId id, bool report) {
   advance(now);
   Claim* claim = claims_.find(id);
   if (claim == nullptr || claim->phase != Phase::held) return false;
-  if (claim->asked_for) output(Extended{claim->user, claim->by_token, Errc::not_held, claim->deadline, claim->tally});
+  if (claim->asked_for)
+    output(Extended{claim->user, claim->by_token, Errc::not_held, claim->deadline, claim->tally});
   claim->asked_for = report;
   --held_;
   claim->phase = Phase::releasing;
@@ -112,8 +114,8 @@ void Engine::forget_if_done(Time now, ClaimId id) {
   const bool owed = claim->phase == Phase::releasing && !claim->may_hold.empty();
   if (owed && now < claim->keys_die) {
     const bool refused = !(claim->may_hold & takes_requests_).empty();
-    claim->next_try = refused ? now + config_.retry_delay + random_.below(config_.retry_jitter)
-                              : never;
+    claim->next_try =
+        refused ? now + config_.retry_delay + random_.below(config_.retry_jitter) : never;
     claim_timers_.set(id.index, std::min(claim->next_try, claim->keys_die));
     return;
   }

@@ -55,13 +55,13 @@ void append_command(std::string& out, const core::Send& send) {
 
 Vote vote_of_error(std::string_view text) {
   static constexpr std::pair<std::string_view, Vote> table[] = {
-      {"NOSCRIPT", Vote::no_script},        {"LOADING", Vote::loading},
-      {"MASTERDOWN", Vote::loading},        {"BUSY", Vote::busy},
-      {"READONLY", Vote::read_only},        {"OOM", Vote::out_of_memory},
-      {"MISCONF", Vote::not_writable},      {"NOREPLICAS", Vote::not_writable},
-      {"NOAUTH", Vote::unauthorized},       {"WRONGPASS", Vote::unauthorized},
-      {"NOPERM", Vote::unauthorized},       {"CLUSTERDOWN", Vote::not_standalone},
-      {"MOVED", Vote::not_standalone},      {"CROSSSLOT", Vote::not_standalone},
+      {"NOSCRIPT", Vote::no_script},   {"LOADING", Vote::loading},
+      {"MASTERDOWN", Vote::loading},   {"BUSY", Vote::busy},
+      {"READONLY", Vote::read_only},   {"OOM", Vote::out_of_memory},
+      {"MISCONF", Vote::not_writable}, {"NOREPLICAS", Vote::not_writable},
+      {"NOAUTH", Vote::unauthorized},  {"WRONGPASS", Vote::unauthorized},
+      {"NOPERM", Vote::unauthorized},  {"CLUSTERDOWN", Vote::not_standalone},
+      {"MOVED", Vote::not_standalone}, {"CROSSSLOT", Vote::not_standalone},
   };
   const std::string_view code = text.substr(0, text.find(' '));
   for (const auto& [name, vote] : table) {

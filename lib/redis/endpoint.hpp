@@ -9,11 +9,11 @@ namespace quorumlock::redis {
 
 /// Where a node is and how to be let in.
 struct Endpoint {
-  std::string host;  ///< empty for a unix socket
+  std::string host = {};  ///< empty for a unix socket
   int port = 6379;
-  std::string path;  ///< of a unix socket
-  std::string user;
-  std::string password;
+  std::string path = {};  ///< of a unix socket
+  std::string user = {};
+  std::string password = {};
   int db = 0;
 
   /// As a URL without user and password, for messages; equal for two spellings of one endpoint.

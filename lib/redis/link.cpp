@@ -62,7 +62,7 @@ void Link::greet() {
   const Endpoint& to = config_.endpoint;
   client_id_ = -1;
   greeted_run_id_.clear();
-  if (!to.password.empty() && !to.user.empty()) {
+  if (!to.user.empty()) {  // an ACL user may have no password
     ask(Greeting::auth, {"AUTH", to.user, to.password});
   } else if (!to.password.empty()) {
     ask(Greeting::auth, {"AUTH", to.password});
@@ -83,13 +83,15 @@ void Link::on_greeting(Time now, const Reply& reply) {
   const bool shut = error && reply.text.starts_with("NOAUTH");
   switch (greeting) {
     case Greeting::auth:
-      if (error) return fail(now, Vote::unauthorized, "refused to log us in: " + std::string(reply.text));
+      if (error)
+        return fail(now, Vote::unauthorized, "refused to log us in: " + std::string(reply.text));
       break;
     case Greeting::select:
       if (error) return fail(now, Vote::failed, "refused SELECT: " + std::string(reply.text));
       break;
     case Greeting::client_id:
-      if (shut) return fail(now, Vote::unauthorized, "wants a password: " + std::string(reply.text));
+      if (shut)
+        return fail(now, Vote::unauthorized, "wants a password: " + std::string(reply.text));
       if (reply.type == Reply::Type::integer) client_id_ = reply.integer;
       break;
     case Greeting::role:

@@ -94,7 +94,7 @@ class Link {
     greeting,  ///< who are you: logging in, asking for run id and role, loading the scripts
     killing,   ///< the old connection to the same server is being killed
     up,
-    resting,   ///< not connected, until the next try
+    resting,  ///< not connected, until the next try
   };
   /// The greeting's commands, in the order of their replies.
   enum class Greeting { auth, select, client_id, server, role, script, kill };
@@ -126,9 +126,9 @@ class Link {
   ReplyReader reader_;
   std::string output_;
   std::size_t written_ = 0;
-  std::string waiting_;            ///< commands that wait for the first connection
-  Ring<Pending> pending_;          ///< unanswered, the oldest first
-  std::size_t late_ = 0;           ///< how many of them, from the front, were reported late
+  std::string waiting_;    ///< commands that wait for the first connection
+  Ring<Pending> pending_;  ///< unanswered, the oldest first
+  std::size_t late_ = 0;   ///< how many of them, from the front, were reported late
   core::Time stalled_since_{};
   Ring<Event> events_;
 
@@ -137,10 +137,10 @@ class Link {
   core::Time next_try_ = core::never;
   core::Duration back_off_{};
 
-  std::string run_id_;             ///< of the server last greeted; empty if it would not say
+  std::string run_id_;  ///< of the server last greeted; empty if it would not say
   std::string greeted_run_id_;
-  std::int64_t client_id_ = -1;    ///< of our connection
-  std::int64_t orphan_id_ = -1;    ///< of a connection lost with unanswered commands
+  std::int64_t client_id_ = -1;  ///< of our connection
+  std::int64_t orphan_id_ = -1;  ///< of a connection lost with unanswered commands
   std::string trouble_;
 };
 

@@ -63,9 +63,13 @@ redisReplyObjectFunctions builder_functions{ReplyBuilder::string, ReplyBuilder::
 
 }  // namespace
 
-void ReplyReader::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
+void ReplyReader::Free::operator()(redisReader* reader) const {
+  redisReaderFree(reader);
+}
 
-ReplyReader::ReplyReader() { reset(); }
+ReplyReader::ReplyReader() {
+  reset();
+}
 ReplyReader::~ReplyReader() = default;
 
 void ReplyReader::reset() {
@@ -108,9 +112,9 @@ const Reply* ReplyReader::next() {
   replies_.resize(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
-    replies_[i] = Reply{node.type, node.integer,
-                        std::string_view(text_).substr(node.text_at, node.text_size),
-                        std::span(replies_).subspan(node.first_child, node.children)};
+    replies_[i] =
+        Reply{node.type, node.integer, std::string_view(text_).substr(node.text_at, node.text_size),
+              std::span(replies_).subspan(node.first_child, node.children)};
   }
   finished_ = true;  // the views point into text_: it is emptied when the next one begins
   return replies_.data();

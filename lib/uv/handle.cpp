@@ -59,9 +59,8 @@ BeforePoll::BeforePoll(uv_loop_t* loop, Open& open, std::function<void()> call)
     : handle_(new Handle{{}, &open, std::move(call)}) {
   handle_->prepare.data = handle_;
   uv_prepare_init(loop, &handle_->prepare);
-  uv_prepare_start(&handle_->prepare, [](uv_prepare_t* prepare) {
-    static_cast<Handle*>(prepare->data)->call();
-  });
+  uv_prepare_start(&handle_->prepare,
+                   [](uv_prepare_t* prepare) { static_cast<Handle*>(prepare->data)->call(); });
   uv_unref(reinterpret_cast<uv_handle_t*>(&handle_->prepare));
   open.add();
 }

@@ -13,7 +13,9 @@
 namespace quorumlock::uv {
 namespace {
 
-std::string sentence_of(int error) { return std::generic_category().message(error); }
+std::string sentence_of(int error) {
+  return std::generic_category().message(error);
+}
 
 /// Why the kernel gave the connection up; libuv only says that it did.
 int pending_error(int fd) {
@@ -155,7 +157,8 @@ void Socket::on_connected() {
 void Socket::read() {
   std::array<char, 16 * 1024> buffer;
   const ssize_t size = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
-  if (size > 0) return events_.on_bytes(std::string_view(buffer.data(), static_cast<std::size_t>(size)));
+  if (size > 0)
+    return events_.on_bytes(std::string_view(buffer.data(), static_cast<std::size_t>(size)));
   if (size == 0) return end("the node closed the connection");
   if (errno != EAGAIN && errno != EINTR) end(sentence_of(errno));
 }

@@ -53,16 +53,16 @@ TEST(DurationText, TakesForeverForAWaitOnly) {
 
 TEST(DurationText, HidesAUrlThatWasPutInItsPlace) {
   // Two arguments were swapped, and one of them has a password in it.
-  EXPECT_EQ(error_of(parse_duration("ttl", "redis://u:hunter2@host")).find("secret"),
-            std::string::npos);
-  EXPECT_EQ(error_of(parse_duration("ttl", "u:hunter2@host")).find("secret"), std::string::npos);
+  for (const char* url : {"redis://u:hunter2@host", "redis://hunter2", "u:hunter2@host"}) {
+    EXPECT_TRUE(starts(error_of(parse_duration("ttl", url)), "ttl is \"***\": it must be "));
+  }
 }
 
 TEST(DurationText, KeepsTheErrorOnOneShortLine) {
   // The text is long and has control characters in it; a cut never splits a UTF-8 sequence.
   const std::string error =
       error_of(parse_duration("ttl", "1\n" + std::string(97, 'x') + "\u00e9y"));
-  EXPECT_TRUE(contains(error, "\"1?" + std::string(97, 'x') + "...\"")) << error;
+  EXPECT_TRUE(contains(error, "\"1?" + std::string(97, 'x') + "...\""));
 }
 
 TEST(DurationText, WritesTheLargestUnitThatIsExact) {

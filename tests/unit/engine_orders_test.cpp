@@ -9,34 +9,8 @@
 namespace quorumlock::test {
 namespace {
 
-enum class End { undecided, won, contended, no_quorum };
-
 /// What becomes of a node that an attempt asks.
 enum Fate { grants, refuses, silent, breaks, away };
-
-/// How the attempt ends if nothing more comes in.
-End end_of(int nodes, int granted, int held) {
-  if (2 * granted > nodes) return End::won;
-  return 2 * (granted + held) > nodes ? End::contended : End::no_quorum;
-}
-
-/// Certain is an end that every completion of the open votes has: found by trying them all.
-End slow_end(int nodes, int granted, int held, int open) {
-  if (open == 0) return end_of(nodes, granted, held);
-  const End one = slow_end(nodes, granted + 1, held, open - 1);
-  const End another = slow_end(nodes, granted, held + 1, open - 1);
-  const End third = slow_end(nodes, granted, held, open - 1);
-  return one == another && another == third ? one : End::undecided;
-}
-
-End certain_end(int nodes, int granted, int held, int open) {
-  constexpr std::size_t size = 6;
-  static std::array<std::array<std::array<std::array<int, size>, size>, size>, size> known{};
-  int& end = known[static_cast<std::size_t>(nodes)][static_cast<std::size_t>(granted)]
-                  [static_cast<std::size_t>(held)][static_cast<std::size_t>(open)];
-  if (end == 0) end = 1 + static_cast<int>(slow_end(nodes, granted, held, open));
-  return static_cast<End>(end - 1);
-}
 
 /// One attempt, its nodes meeting their fates one after the other.
 class Play {

@@ -17,8 +17,8 @@ class Handler {
   Handler() noexcept = default;
 
   template <class F>
-    requires(!std::is_same_v<std::decay_t<F>, Handler> && std::is_invocable_v<std::decay_t<F>&, Args...>)
-  Handler(F&& callable) {
+  requires(!std::is_same_v<std::decay_t<F>, Handler> &&
+           std::is_invocable_v<std::decay_t<F>&, Args...>) Handler(F&& callable) {
     using Callable = std::decay_t<F>;
     if constexpr (sizeof(Callable) <= sizeof(place_) && alignof(Callable) <= alignof(void*) &&
                   std::is_nothrow_move_constructible_v<Callable>) {
