@@ -53,10 +53,10 @@ TEST(Options, RefuseABadUrlAndSayWhichOne) {
 }
 
 TEST(Options, RefuseANodeThatIsNamedTwice) {
-  // Two spellings and two passwords, but one server: it would vote twice.
-  EXPECT_EQ(error_with([](Options& o) { o.nodes[2] = "redis://x:hunter2@LOCK2.example:06380/3"; }),
-            "nodes[2] is redis://lock2.example:6380/3, and so is nodes[1]: name each node once, or "
-            "it would have two votes");
+  // Two spellings, passwords and databases, but one server: it would vote twice.
+  EXPECT_EQ(error_with([](Options& o) { o.nodes[2] = "redis://x:hunter2@LOCK2.example:06380/4"; }),
+            "nodes[2] is the server redis://lock2.example:6380, and so is nodes[1]: name each node "
+            "once, or it would have two votes");
 }
 
 TEST(Options, RefuseATtlThatCannotBe) {
