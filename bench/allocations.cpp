@@ -16,8 +16,12 @@ std::atomic<std::uint64_t> count{0};
 
 }  // namespace
 
-std::uint64_t allocations() { return count.load(std::memory_order_relaxed); }
-bool allocations_counted() { return QUORUMLOCK_BENCH_COUNTS_ALLOCATIONS != 0; }
+std::uint64_t allocations() {
+  return count.load(std::memory_order_relaxed);
+}
+bool allocations_counted() {
+  return QUORUMLOCK_BENCH_COUNTS_ALLOCATIONS != 0;
+}
 
 }  // namespace quorumlock::bench
 

@@ -49,8 +49,8 @@ const std::vector<std::string>& contender_names();
 /// Connected to the nodes; throws std::runtime_error where that fails or there is no such name.
 std::unique_ptr<Contender> make_contender(std::string_view name, const Nodes& nodes);
 
-/// The same request under tokens that never come again: 40 hexadecimal digits at `at`, of which
-/// the last 16 count on.
+/// Owner tokens as the bare contenders make them: 40 hexadecimal digits, of which the last 16 count
+/// on, written over those of the request before.
 class TokenSequence {
  public:
   void write_next(char* at) {

@@ -40,8 +40,8 @@ std::string request_of(const std::vector<std::string_view>& words) {
     sizes.push_back(word.size());
   }
   char* bytes = nullptr;
-  const int size = redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), texts.data(),
-                                          sizes.data());
+  const int size =
+      redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), texts.data(), sizes.data());
   std::string request(bytes, static_cast<std::size_t>(size));
   redisFreeCommand(bytes);
   return request;
@@ -201,6 +201,8 @@ class Floor final : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_floor(const Nodes& nodes) { return std::make_unique<Floor>(nodes); }
+std::unique_ptr<Contender> make_floor(const Nodes& nodes) {
+  return std::make_unique<Floor>(nodes);
+}
 
 }  // namespace quorumlock::bench

@@ -18,9 +18,8 @@ class HiredisAsync final : public Contender {
  public:
   explicit HiredisAsync(const Nodes& nodes) {
     for (int i = 0; i < Nodes::count; ++i) {
-      redisAsyncContext* node = nodes.port(i) != 0
-                                    ? redisAsyncConnect("127.0.0.1", nodes.port(i))
-                                    : redisAsyncConnectUnix(nodes.path(i).c_str());
+      redisAsyncContext* node = nodes.port(i) != 0 ? redisAsyncConnect("127.0.0.1", nodes.port(i))
+                                                   : redisAsyncConnectUnix(nodes.path(i).c_str());
       if (node == nullptr || node->err != 0) throw std::runtime_error("hiredis cannot connect");
       node->data = this;
       redisLibuvAttach(node, loop_.get());
@@ -55,8 +54,8 @@ class HiredisAsync final : public Contender {
 
   void release(int slot) override {
     const Slot& mine = slots_[static_cast<std::size_t>(slot)];
-    send(slot, std::array<std::string_view, 5>{"EVALSHA", redis::release_script.sha1, "1",
-                                               mine.key, mine.token});
+    send(slot, std::array<std::string_view, 5>{"EVALSHA", redis::release_script.sha1, "1", mine.key,
+                                               mine.token});
   }
 
  private:

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <exception>
 #include <optional>
-#include <stdexcept>
 #include <sstream>
+#include <stdexcept>
 
 #include "allocations.hpp"
 #include "modes.hpp"
@@ -31,7 +31,7 @@ constexpr const char* usage =
     "modes: --smoke           each contender works and leaves no key; seconds\n"
     "       --rounds=N        one line of JSON for each contender, load and round\n"
     "       --stopped=PAIRS   acquire with all nodes and with one stopped\n"
-    "       --memory=CYCLES   resident memory before and after\n"
+    "       --memory=CYCLES   resident memory before, on the way and after\n"
     "       otherwise Google Benchmark, with its own --benchmark_... flags\n";
 
 std::vector<std::string> split(const std::string& list) {
@@ -45,7 +45,8 @@ Load load_of(const std::string& text) {
   Load load;
   load.in_flight = std::stoi(text);
   const std::size_t colon = text.find(':');
-  load.cycles = colon == text.npos ? usual_cycles(load.in_flight) : std::stoll(text.substr(colon + 1));
+  load.cycles =
+      colon == text.npos ? usual_cycles(load.in_flight) : std::stoll(text.substr(colon + 1));
   if (load.in_flight < 1 || load.cycles < 1) throw std::invalid_argument(text);
   return load;
 }
@@ -112,9 +113,12 @@ void run_benchmarks(Field& field, const std::vector<Load>& loads) {
     for (const auto& contender : field.contenders) {
       const std::string name =
           std::string(contender->name()) + "/in_flight:" + std::to_string(load.in_flight);
-      benchmark::RegisterBenchmark(name.c_str(), [&contender, load](benchmark::State& state) {
-        measure(state, *contender, load.in_flight);
-      })->UseRealTime()->Unit(benchmark::kMicrosecond);
+      benchmark::RegisterBenchmark(name.c_str(),
+                                   [&contender, load](benchmark::State& state) {
+                                     measure(state, *contender, load.in_flight);
+                                   })
+          ->UseRealTime()
+          ->Unit(benchmark::kMicrosecond);
     }
   }
   benchmark::RunSpecifiedBenchmarks();

@@ -31,7 +31,7 @@ struct Field {
 void print_rounds(Field& field, const std::vector<Load>& loads, int rounds);
 /// Pairs of runs at 1 in flight: all nodes there, then the last one stopped by SIGSTOP.
 void print_stopped(Field& field, int pairs);
-/// Resident memory before and after so many cycles at 64 in flight.
+/// Resident memory before, at each quarter of, and after so many cycles at 64 in flight.
 void print_memory(Field& field, std::int64_t cycles);
 
 /// Each contender takes a lock, is found to hold it, gives it back, and leaves no key behind after

@@ -107,7 +107,8 @@ void idle(Contender& contender, std::uint64_t ms) {
   uv_timer_init(contender.loop(), &timer);
   bool over = false;
   timer.data = &over;
-  uv_timer_start(&timer, [](uv_timer_t* fired) { *static_cast<bool*>(fired->data) = true; }, ms, 0);
+  uv_timer_start(
+      &timer, [](uv_timer_t* fired) { *static_cast<bool*>(fired->data) = true; }, ms, 0);
   while (!over) uv_run(contender.loop(), UV_RUN_ONCE);
   over = false;
   uv_close(reinterpret_cast<uv_handle_t*>(&timer),

@@ -11,7 +11,7 @@ namespace quorumlock::bench {
 struct Measurement {
   std::int64_t cycles = 0;
   double seconds = 0;
-  double user_us = 0;    ///< CPU of this thread, which runs the contender's loop
+  double user_us = 0;  ///< CPU of this thread, which runs the contender's loop
   double system_us = 0;
   std::uint64_t allocations = 0;
   // Slot 0's, in nanoseconds: at 1 in flight every cycle's.

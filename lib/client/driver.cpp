@@ -118,31 +118,33 @@ void Driver::work() {
 }
 
 void Driver::pull(Node& node) {
-  while (std::optional<redis::Link::Event> event = node.next_event()) {
+  // Read after the last of these came in, and once for all: no handler runs in between.
+  const core::Time now = Clock::now();
+  while (std::optional<redis::Link::Event> event = node.next_event(now)) {
     if (const auto* answer = std::get_if<redis::Link::Answer>(&*event)) {
-      on_answer(node, *answer);
+      on_answer(now, node, *answer);
     } else if (const auto* late = std::get_if<redis::Link::Late>(&*event)) {
-      on_late(node, late->tag);
+      on_late(now, node, late->tag);
     } else if (const auto* changed = std::get_if<redis::Link::Changed>(&*event)) {
-      engine_.on_link(Clock::now(), node.index(), changed->state, changed->reason);
+      engine_.on_link(now, node.index(), changed->state, changed->reason);
     } else if (const auto* note = std::get_if<redis::Link::Note>(&*event)) {
       if (cluster_.options.log) cluster_.options.log(note->sentence);
     }
   }
 }
 
-void Driver::on_answer(Node& node, const redis::Link::Answer& answer) {
+void Driver::on_answer(core::Time now, Node& node, const redis::Link::Answer& answer) {
   if (answer.tag.kind == core::CommandKind::query) {
     return look_answered(node, answer.tag, answer.vote, answer.reply);
   }
-  engine_.on_answer(Clock::now(), node.index(), answer.tag, answer.vote);
+  engine_.on_answer(now, node.index(), answer.tag, answer.vote);
 }
 
-void Driver::on_late(Node& node, core::Tag tag) {
+void Driver::on_late(core::Time now, Node& node, core::Tag tag) {
   if (tag.kind == core::CommandKind::query) {
     return look_answered(node, tag, Vote::timed_out, nullptr);
   }
-  engine_.on_timeout(Clock::now(), node.index(), tag);
+  engine_.on_timeout(now, node.index(), tag);
 }
 
 /// While there is work for it, this coordinator is a reason for the loop to go on.
@@ -186,7 +188,9 @@ void Driver::carry_out(const core::Refused& refused) {
 void Driver::carry_out(const core::Renewed& renewed) {
   const core::Claim* claim = engine_.claim(renewed.claim);
   if (claim == nullptr) return;
-  if (!lease_of(renewed.user).renew(claim->deadline)) {
+  LeaseState& lease = lease_of(renewed.user);
+  // Where the holder has released it meanwhile, that release is on its way here.
+  if (!lease.renew(claim->deadline) && lease.ended() != LeaseState::released) {
     engine_.abandon(Clock::now(), renewed.claim);
   }
 }

@@ -61,8 +61,8 @@ class Driver final : public Node::Listener {
 
   void work();
   void pull(Node& node);
-  void on_answer(Node& node, const redis::Link::Answer& answer);
-  void on_late(Node& node, core::Tag tag);
+  void on_answer(core::Time now, Node& node, const redis::Link::Answer& answer);
+  void on_late(core::Time now, Node& node, core::Tag tag);
   void look_answered(Node& node, core::Tag tag, Vote vote, const redis::Reply* reply);
 
   void carry_out(const core::Send& send);

@@ -55,6 +55,7 @@ class LeaseCall final : public client::Task {
 Lease::Lease(Lease&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
 
 Lease& Lease::operator=(Lease&& other) noexcept {
+  if (this == &other) return *this;
   Lease old(std::move(*this));  // released at the end
   state_ = std::exchange(other.state_, nullptr);
   return *this;

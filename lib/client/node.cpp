@@ -9,9 +9,9 @@ Node::Node(int index, redis::Link::Config config, uv_loop_t* loop, uv::Open& ope
       socket_(loop, open, *this),
       listener_(listener) {}
 
-std::optional<redis::Link::Event> Node::next_event() {
+std::optional<redis::Link::Event> Node::next_event(core::Time now) {
   for (;;) {
-    std::optional<redis::Link::Event> event = link_.next(Clock::now());
+    std::optional<redis::Link::Event> event = link_.next(now);
     if (!event) return event;
     if (std::holds_alternative<redis::Link::Connect>(*event)) {
       connect();

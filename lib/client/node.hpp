@@ -24,7 +24,7 @@ class Node final : public uv::Socket::Events {
   [[nodiscard]] const redis::Link& link() const { return link_; }
 
   /// The link's next event that is not about the socket, which is dealt with here.
-  std::optional<redis::Link::Event> next_event();
+  std::optional<redis::Link::Event> next_event(core::Time now);
   /// Writes what the link has to say, once a turn.
   void flush();
 

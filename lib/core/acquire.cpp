@@ -56,6 +56,7 @@ void Engine::win(ClaimId id) {
   Claim& claim = claims_[id];
   Waiter& waiter = waiters_[claim.waiter];
   claim.phase = Phase::held;
+  claim.won = true;
   claim.round_open = false;
   claim.hold_limit = later(claim.round_start, claim.terms.max_hold);
   claim.deadline = std::min(claim.deadline, claim.hold_limit);

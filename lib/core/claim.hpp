@@ -65,6 +65,7 @@ struct Claim {
   bool told = false;        ///< the holder has been told to stop
   bool by_token = false;    ///< the token is whoever's: no lease of ours stands behind it
   bool detached = false;    ///< let the keys run out at the end, delete nothing
+  bool won = false;         ///< it has been a lease, to which grants that come late belong
   std::uint16_t round = 0;
   int renewals = 0;
   int unanswered = 0;  ///< commands sent whose final answer is not in

@@ -108,11 +108,17 @@ void Engine::on_answer(Time now, int node, Tag tag, Vote vote) {
   }
 
   note_answer(*claim, node, tag.kind, vote);
+  if (vote == Vote::granted && tag.kind != CommandKind::release) {
+    // A key that was set or renewed late lives for a whole ttl from then, not from the question.
+    const Duration ttl = std::max(claim->terms.ttl, claim->round_ttl);
+    claim->keys_die = std::max(claim->keys_die, now + ttl);
+  }
   if (tag.round == claim->round && claim->tally.vote(node) != Vote::granted) {
     claim->tally.record(node, vote);
   }
-  if (tag.kind == CommandKind::set && vote == Vote::granted && claim->phase == Phase::releasing &&
-      takes_releases_.contains(node)) {
+  // After a win a late grant was the lease's: the release that ended it is behind it already.
+  if (tag.kind == CommandKind::set && vote == Vote::granted && !claim->won &&
+      claim->phase == Phase::releasing && takes_releases_.contains(node)) {
     clean_up(tag.claim, NodeSet::only(node));
   }
   judge(now, tag.claim);

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <vector>
 
 namespace quorumlock::core {
@@ -21,19 +23,19 @@ class Slots {
   SlotId take() {
     std::uint32_t index;
     if (free_.empty()) {
-      index = static_cast<std::uint32_t>(slots_.size());
-      slots_.emplace_back();
+      if (size_ % chunk == 0) chunks_.push_back(std::make_unique<Chunk>());
+      index = size_++;
     } else {
       index = free_.back();
       free_.pop_back();
     }
-    slots_[index].used = true;
+    place(index).used = true;
     ++used_;
-    return {index, slots_[index].generation};
+    return {index, place(index).generation};
   }
 
   void give_back(SlotId id) {
-    Slot& slot = slots_[id.index];
+    Slot& slot = place(id.index);
     slot.used = false;
     ++slot.generation;
     --used_;
@@ -42,18 +44,18 @@ class Slots {
 
   /// Null where the object has been given back.
   T* find(SlotId id) {
-    if (id.index >= slots_.size()) return nullptr;
-    Slot& slot = slots_[id.index];
+    if (id.index >= size_) return nullptr;
+    Slot& slot = place(id.index);
     return slot.used && slot.generation == id.generation ? &slot.value : nullptr;
   }
-  T& operator[](SlotId id) { return slots_[id.index].value; }
-  SlotId at(std::uint32_t index) { return {index, slots_[index].generation}; }
+  T& operator[](SlotId id) { return place(id.index).value; }
+  SlotId at(std::uint32_t index) { return {index, place(index).generation}; }
 
   /// Calls fn(SlotId) for each object in use; fn may give that one back. O(the most ever in use).
   template <class F>
   void for_each(F&& fn) {
-    for (std::uint32_t index = 0; index < slots_.size(); ++index) {
-      if (slots_[index].used) fn(SlotId{index, slots_[index].generation});
+    for (std::uint32_t index = 0; index < size_; ++index) {
+      if (place(index).used) fn(SlotId{index, place(index).generation});
     }
   }
 
@@ -65,7 +67,14 @@ class Slots {
     std::uint32_t generation = 0;
     bool used = false;
   };
-  std::deque<Slot> slots_;
+  // Chunks, so that objects stay where they are; powers of two, so that finding one is cheap.
+  static constexpr std::uint32_t chunk = 64;
+  using Chunk = std::array<Slot, chunk>;
+
+  Slot& place(std::uint32_t index) { return (*chunks_[index / chunk])[index % chunk]; }
+
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::uint32_t size_ = 0;  // slots ever taken
   std::vector<std::uint32_t> free_;
   std::size_t used_ = 0;
 };

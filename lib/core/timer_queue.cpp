@@ -58,11 +58,4 @@ void TimerQueue::clear(std::uint32_t id) {
   }
 }
 
-std::optional<std::uint32_t> TimerQueue::pop_due(Time now) {
-  if (heap_.empty() || heap_.front().when > now) return std::nullopt;
-  const std::uint32_t id = heap_.front().id;
-  clear(id);
-  return id;
-}
-
 }  // namespace quorumlock::core

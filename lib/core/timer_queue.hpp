@@ -17,7 +17,12 @@ class TimerQueue {
   /// The earliest deadline, or `never`.
   [[nodiscard]] Time next() const { return heap_.empty() ? never : heap_.front().when; }
   /// Takes out one timer whose deadline is not after `now`, the earliest first.
-  std::optional<std::uint32_t> pop_due(Time now);
+  std::optional<std::uint32_t> pop_due(Time now) {
+    if (heap_.empty() || heap_.front().when > now) return std::nullopt;
+    const std::uint32_t id = heap_.front().id;
+    clear(id);
+    return id;
+  }
 
  private:
   struct Entry {

@@ -1,5 +1,6 @@
 #include "redis/command.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -12,25 +13,32 @@ namespace {
 
 using core::CommandKind;
 
-void append_number(std::string& out, char mark, std::size_t number) {
-  std::array<char, 24> digits;
-  const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  out += mark;
-  out.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
-  out += "\r\n";
-}
+/// What a number takes at the most, with its mark and the end of its line.
+constexpr std::size_t number_room = 24;
 
-void append_word(std::string& out, std::string_view word) {
-  append_number(out, '$', word.size());
-  out += word;
-  out += "\r\n";
+char* put_number(char* at, char mark, std::size_t number) {
+  *at++ = mark;
+  at = std::to_chars(at, at + number_room - 3, number).ptr;
+  *at++ = '\r';
+  *at++ = '\n';
+  return at;
 }
 
 }  // namespace
 
 void append_command(std::string& out, std::initializer_list<std::string_view> words) {
-  append_number(out, '*', words.size());
-  for (const std::string_view word : words) append_word(out, word);
+  std::size_t room = number_room;
+  for (const std::string_view word : words) room += number_room + word.size() + 2;
+  const std::size_t before = out.size();
+  out.resize(before + room);
+  char* at = put_number(out.data() + before, '*', words.size());
+  for (const std::string_view word : words) {
+    at = put_number(at, '$', word.size());
+    at = std::copy(word.begin(), word.end(), at);
+    *at++ = '\r';
+    *at++ = '\n';
+  }
+  out.resize(static_cast<std::size_t>(at - out.data()));
 }
 
 void append_command(std::string& out, const core::Send& send) {

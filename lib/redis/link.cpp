@@ -15,6 +15,9 @@ namespace {
 
 constexpr Duration first_back_off = std::chrono::milliseconds(20);
 constexpr Duration longest_back_off = std::chrono::seconds(1);
+/// Of a node that is overdue already, the commands behind the first are reported in batches: a
+/// node that stops with thousands of them must not take a timer for each.
+constexpr Duration batch_of_late = std::chrono::milliseconds(10);
 
 /// The value behind "name:" on a line of its own in an INFO reply; empty if there is none.
 std::string_view info_field(std::string_view info, std::string_view name) {
@@ -198,6 +201,7 @@ void Link::advance(Time now) {
       set_state(LinkState::stalled, Vote::stalled);
     }
     events_.push(Late{pending_[late_++].tag});
+    next_batch_ = now + batch_of_late;
   }
   // Nothing for so long: the path may be dead without either end knowing. A new one will tell.
   if (late_ > 0 && now >= stalled_since_ + config_.connect_timeout) {
@@ -210,7 +214,8 @@ Time Link::deadline() const {
   if (state_ != State::up) return due;
   if (late_ > 0) due = std::min(due, stalled_since_ + config_.connect_timeout);
   if (late_ < pending_.size()) {
-    due = std::min(due, pending_[late_].sent + config_.node_timeout);
+    const Time overdue = pending_[late_].sent + config_.node_timeout;
+    due = std::min(due, late_ > 0 ? std::max(overdue, next_batch_) : overdue);
   }
   return due;
 }

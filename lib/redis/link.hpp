@@ -130,6 +130,7 @@ class Link {
   Ring<Pending> pending_;  ///< unanswered, the oldest first
   std::size_t late_ = 0;   ///< how many of them, from the front, were reported late
   core::Time stalled_since_{};
+  core::Time next_batch_{};        ///< of late ones, while there are some
   Ring<Event> events_;
 
   Ring<Greeting> greetings_;

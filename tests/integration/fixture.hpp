@@ -4,12 +4,22 @@
 #include <quorumlock/quorumlock.hpp>
 
 #include <memory>
+#include <ostream>
 #include <string>
 #include <utility>
 
 #include "support/answer.hpp"
 #include "support/cluster.hpp"
 #include "support/eventually.hpp"
+
+namespace quorumlock {
+
+/// Failures tell times in milliseconds since the machine's boot.
+inline void PrintTo(const Clock::time_point& time, std::ostream* out) {
+  *out << std::chrono::duration<double, std::milli>(time.time_since_epoch()).count() << " ms";
+}
+
+}  // namespace quorumlock
 
 namespace quorumlock::test {
 
@@ -35,7 +45,9 @@ inline std::string resource_of_this_test(const std::string& more = "") {
   return more.empty() ? name : name + "/" + more;
 }
 
-inline Coordinator connect(Options options) { return Coordinator::create(std::move(options)).value(); }
+inline Coordinator connect(Options options) {
+  return Coordinator::create(std::move(options)).value();
+}
 
 /// Tests that share five nodes: each begins with all of them up and without keys.
 class FiveNodes : public ::testing::Test {
@@ -47,6 +59,16 @@ class FiveNodes : public ::testing::Test {
   static Cluster& cluster() { return *cluster_; }
   static Options options() { return cluster().options(); }
   static Coordinator connect() { return test::connect(options()); }
+  /// Returns once this coordinator is connected to every node, and nothing of it is left there.
+  void warm(Coordinator& coordinator) const {
+    const std::string marker = key + "/warm";
+    {
+      const Result<Lease> lease = coordinator.acquire(marker, {.wait = 20s});
+      ASSERT_TRUE(ok(lease));
+      ASSERT_TRUE(eventually([&] { return cluster().holders(marker, lease->owner_token()) == 5; }));
+    }
+    ASSERT_TRUE(eventually([&] { return cluster().holders(marker) == 0; }));
+  }
 
   const std::string key = resource_of_this_test();
 

@@ -59,7 +59,9 @@ long long Cluster::commands(int node) {
   return std::stoll(info.substr(info.find(before) + before.size())) - own_commands_[node] + 1;
 }
 
-bool Cluster::can_be_asked(int node) { return server(node).running() && !paused_[node]; }
+bool Cluster::can_be_asked(int node) {
+  return server(node).running() && !paused_[node];
+}
 
 void Cluster::raw_everywhere(const std::vector<std::string>& words) {
   for (int node = 0; node < size(); ++node) {

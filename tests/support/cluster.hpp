@@ -30,7 +30,7 @@ class TemporaryDirectory {
 struct ClusterSettings {
   int size = 5;
   bool durable = false;
-  bool tcp = false;  ///< on free ports of 127.0.0.1 instead of unix sockets
+  bool tcp = false;                    ///< on free ports of 127.0.0.1 instead of unix sockets
   std::vector<std::string> more = {};  ///< see local::ServerSettings::more
 };
 

@@ -23,7 +23,9 @@ using core::CommandKind;
 using core::LinkState;
 
 /// Hand-made time: at(3s) is three seconds after a test's begin.
-constexpr core::Time at(core::Duration since) { return core::Time(since); }
+constexpr core::Time at(core::Duration since) {
+  return core::Time(since);
+}
 
 /// A command as it went out to one node.
 struct Command {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <vector>
 
@@ -24,6 +25,34 @@ int for_each_order(int nodes, int kinds, F&& fn) {
     while (digit != fates.end() && ++*digit == kinds) *digit++ = 0;
     if (digit == fates.end()) return count;
   }
+}
+
+/// How a round of votes ends.
+enum class End { undecided, won, contended, no_quorum };
+
+/// How it ends if nothing more comes in. `refused` nodes have answered, but not with a grant.
+inline End end_of(int nodes, int granted, int refused) {
+  if (2 * granted > nodes) return End::won;
+  return 2 * (granted + refused) > nodes ? End::contended : End::no_quorum;
+}
+
+/// Certain is an end that every completion of the open votes has: found by trying them all.
+inline End slow_end(int nodes, int granted, int refused, int open) {
+  if (open == 0) return end_of(nodes, granted, refused);
+  const End one = slow_end(nodes, granted + 1, refused, open - 1);
+  const End another = slow_end(nodes, granted, refused + 1, open - 1);
+  const End third = slow_end(nodes, granted, refused, open - 1);
+  return one == another && another == third ? one : End::undecided;
+}
+
+/// slow_end, remembered.
+inline End certain_end(int nodes, int granted, int refused, int open) {
+  constexpr std::size_t size = 6;
+  static std::array<std::array<std::array<std::array<int, size>, size>, size>, size> known{};
+  int& end = known[static_cast<std::size_t>(nodes)][static_cast<std::size_t>(granted)]
+                  [static_cast<std::size_t>(refused)][static_cast<std::size_t>(open)];
+  if (end == 0) end = 1 + static_cast<int>(slow_end(nodes, granted, refused, open));
+  return static_cast<End>(end - 1);
 }
 
 }  // namespace quorumlock::test

@@ -61,8 +61,12 @@ inline std::string to_text(core::NodeSet nodes) {
 
 namespace quorumlock {
 
-inline void PrintTo(Vote vote, std::ostream* out) { *out << to_string(vote); }
-inline void PrintTo(Errc code, std::ostream* out) { *out << test::to_text(code); }
+inline void PrintTo(Vote vote, std::ostream* out) {
+  *out << to_string(vote);
+}
+inline void PrintTo(Errc code, std::ostream* out) {
+  *out << test::to_text(code);
+}
 inline void PrintTo(const Clock::time_point& time, std::ostream* out) {
   *out << (time == core::never ? "never" : test::to_text(time.time_since_epoch()));
 }
@@ -71,8 +75,12 @@ inline void PrintTo(const Clock::time_point& time, std::ostream* out) {
 
 namespace quorumlock::core {
 
-inline void PrintTo(CommandKind kind, std::ostream* out) { *out << test::to_text(kind); }
-inline void PrintTo(const NodeSet& nodes, std::ostream* out) { *out << test::to_text(nodes); }
+inline void PrintTo(CommandKind kind, std::ostream* out) {
+  *out << test::to_text(kind);
+}
+inline void PrintTo(const NodeSet& nodes, std::ostream* out) {
+  *out << test::to_text(nodes);
+}
 inline void PrintTo(Verdict verdict, std::ostream* out) {
   *out << (verdict == Verdict::won ? "won" : verdict == Verdict::lost ? "lost" : "pending");
 }

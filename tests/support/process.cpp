@@ -48,8 +48,10 @@ Process::Process(const std::vector<std::string>& command,
 
   std::vector<std::string> words = command;
   std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
-  variables.insert(variables.begin(), environment.begin(), environment.end());  // the first one counts
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    variables.emplace_back(*variable);
+  variables.insert(variables.begin(), environment.begin(),
+                   environment.end());  // the first one counts
   const int error = ::posix_spawn(&pid_, words.front().c_str(), &actions, &attributes,
                                   pointers(words).data(), pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
@@ -86,6 +88,10 @@ void Process::say(const std::string& line) {
   }
 }
 
+void Process::hush() {
+  if (in_ >= 0) ::close(std::exchange(in_, -1));
+}
+
 std::string Process::line() {
   for (;;) {
     if (const std::size_t end = unread_.find('\n'); end != unread_.npos) {
@@ -113,7 +119,9 @@ void Process::stop() const {
   ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT);
 }
 
-void Process::resume() const { signal(SIGCONT); }
+void Process::resume() const {
+  signal(SIGCONT);
+}
 
 int Process::wait() {
   int status = 0;

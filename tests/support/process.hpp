@@ -19,6 +19,8 @@ class Process {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   void say(const std::string& line);
+  /// The end of its standard input.
+  void hush();
   /// The next line of its standard output. Throws std::runtime_error at the end of it and where
   /// none comes.
   std::string line();

@@ -49,7 +49,9 @@ redisContext* connect(const std::string& url) {
 
 }  // namespace
 
-void Redis::Free::operator()(redisContext* context) const { redisFree(context); }
+void Redis::Free::operator()(redisContext* context) const {
+  redisFree(context);
+}
 
 Redis::Redis(const std::string& url) : context_(connect(url)) {
   if (context_ == nullptr || context_->err != 0) {

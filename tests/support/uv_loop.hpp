@@ -26,7 +26,8 @@ class UvLoop {
   void run_until(Condition&& condition) {
     uv_timer_t ticks{};
     uv_timer_init(&loop_, &ticks);
-    uv_timer_start(&ticks, [](uv_timer_t*) {}, 1, 1);
+    uv_timer_start(
+        &ticks, [](uv_timer_t*) {}, 1, 1);
     const auto deadline = std::chrono::steady_clock::now() + patience;
     while (!condition() && std::chrono::steady_clock::now() < deadline) {
       uv_run(&loop_, UV_RUN_ONCE);

@@ -20,8 +20,8 @@ class Play {
         order_(order),
         nodes_(static_cast<int>(fates.size())),
         // What the silent ones say in the end, long after the verdict.
-        late_(std::array{Vote::granted, Vote::held, Vote::disconnected}[static_cast<std::size_t>(
-            number % 3)]),
+        late_(std::array{Vote::granted, Vote::held,
+                         Vote::disconnected}[static_cast<std::size_t>(number % 3)]),
         driver_(nodes_, static_cast<std::uint64_t>(number)),
         votes_(fates.size(), Vote::pending),
         releases_due_(fates.size(), 0) {}

@@ -23,7 +23,7 @@ extern "C" void on_signal(int which) {
 }
 
 void set(void (*handler)(int)) {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;  // the servers' start and the table's printing go on undisturbed
   for (const int which : endings) ::sigaction(which, &action, nullptr);

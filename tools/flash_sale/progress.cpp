@@ -12,7 +12,9 @@ using std::chrono::steady_clock;
 
 Progress::Progress() : terminal_(::isatty(STDOUT_FILENO) == 1), started_(steady_clock::now()) {}
 
-void Progress::start() { started_ = steady_clock::now(); }
+void Progress::start() {
+  started_ = steady_clock::now();
+}
 
 std::string Progress::stamp() const {
   std::ostringstream out;

@@ -14,13 +14,17 @@ std::string joined(const std::vector<std::string>& parts) {
 }
 
 std::vector<std::string> arguments_of(const SaleSettings& settings, int process) {
-  std::vector<std::string> arguments{
-      "buyers",
-      "--process", std::to_string(process),
-      "--count", std::to_string(settings.buyers),
-      "--stock", settings.stock.string(),
-      "--think", std::to_string(settings.think.count()) + "ms",
-      "--wait", std::to_string(settings.wait.count()) + "ms"};
+  std::vector<std::string> arguments{"buyers",
+                                     "--process",
+                                     std::to_string(process),
+                                     "--count",
+                                     std::to_string(settings.buyers),
+                                     "--stock",
+                                     settings.stock.string(),
+                                     "--think",
+                                     std::to_string(settings.think.count()) + "ms",
+                                     "--wait",
+                                     std::to_string(settings.wait.count()) + "ms"};
   if (settings.locked()) arguments.emplace_back("--locked");
   return arguments;
 }

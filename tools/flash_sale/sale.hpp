@@ -17,7 +17,7 @@ struct SaleSettings {
   int processes = 4;
   int buyers = 25;  ///< in each process
   int phones = 10;
-  std::chrono::milliseconds think{100};
+  std::chrono::milliseconds think{300};
   std::chrono::milliseconds wait = std::chrono::minutes(3);
   std::filesystem::path stock;
   std::vector<std::string> nodes;  ///< none: without a lock

@@ -20,7 +20,10 @@ void Stock::write(const Shelf& shelf) const {
   // file, and what goes wrong without the lock is the selling and not the file system.
   const Buyer writer = shelf.sold.empty() ? Buyer{} : shelf.sold.back();
   std::filesystem::path draft = file_;
-  draft += "." + std::to_string(writer.process) + "-" + std::to_string(writer.number);
+  draft += '.';
+  draft += std::to_string(writer.process);
+  draft += '-';
+  draft += std::to_string(writer.number);
   std::ofstream out(draft, std::ios::trunc);
   out << shelf.phones << '\n';
   for (const Buyer& buyer : shelf.sold) out << buyer.process << ' ' << buyer.number << '\n';
@@ -29,12 +32,12 @@ void Stock::write(const Shelf& shelf) const {
   std::filesystem::rename(draft, file_);
 }
 
-int Stock::sell(Buyer buyer, std::chrono::milliseconds think,
-                const std::stop_token& ending) const {
+int Stock::sell(Buyer buyer, std::chrono::milliseconds think, const std::stop_token& ending) const {
   Shelf shelf = read();
   if (std::ssize(shelf.sold) >= shelf.phones) return 0;
   std::this_thread::sleep_for(think);  // what a payment takes: the time in which others look too
-  if (ending.stop_requested()) throw std::runtime_error("the lease was ending: nothing was written");
+  if (ending.stop_requested())
+    throw std::runtime_error("the lease was ending: nothing was written");
   shelf.sold.push_back(buyer);
   write(shelf);
   return static_cast<int>(shelf.sold.size());

@@ -25,7 +25,8 @@ std::vector<std::string> faults(const SaleSettings& settings, const Sale& sale,
 
 /// What came of the sale without the lock.
 void print_overselling(std::ostream& out, const SaleSettings& settings, const Sale& sale);
-/// How many more receipts there are than phones.
-int oversold(const SaleSettings& settings, const Sale& sale);
+/// How many buyers have a receipt for a phone that somebody else has, too; the first one not
+/// counted.
+int sold_again(const Sale& sale);
 
 }  // namespace flash_sale

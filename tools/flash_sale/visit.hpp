@@ -15,8 +15,8 @@ namespace flash_sale {
 /// What became of one buyer.
 struct Visit {
   Buyer buyer;
-  int phone = 0;        ///< the one bought; 0: left empty-handed
-  bool failed = false;  ///< neither: `note` says why
+  int phone = 0;                         ///< the one bought; 0: left empty-handed
+  bool failed = false;                   ///< neither: `note` says why
   quorumlock::Clock::duration waited{};  ///< for the lock
   /// In the shop. One clock for all processes of a machine, so that visits can be compared.
   quorumlock::Clock::time_point entered{}, left{};

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace quorumlock::local {
@@ -24,6 +25,8 @@ struct ServerSettings {
 int free_port();
 /// Whether somebody listens on this port of 127.0.0.1.
 bool port_in_use(int port);
+/// Whether a server with these settings answers PING within the patience.
+bool answers(const ServerSettings& settings, std::chrono::milliseconds patience);
 /// The command line, after its name, of a redis-server with these settings.
 std::vector<std::string> arguments_of(const ServerSettings& settings);
 
@@ -37,8 +40,9 @@ class Server {
   static Server start(ServerSettings settings,
                       std::chrono::milliseconds patience = std::chrono::seconds(10));
   /// Starts many side by side, then waits for all.
-  static std::vector<Server> start_all(std::vector<ServerSettings> settings,
-                                       std::chrono::milliseconds patience = std::chrono::seconds(10));
+  static std::vector<Server> start_all(
+      std::vector<ServerSettings> settings,
+      std::chrono::milliseconds patience = std::chrono::seconds(10));
 
   Server(Server&& other) noexcept;
   Server& operator=(Server&& other) noexcept;

@@ -1,0 +1,198 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "cli/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int size = 3;
+
+bool all_free(int first) {
+  for (int port = first; port < first + size; ++port) {
+    if (port > 65535 || local::port_in_use(port)) return false;
+  }
+  return true;
+}
+
+/// A cluster in a directory of the test's own, gone with the test.
+class ClusterCommand : public testing::Test {
+ protected:
+  ~ClusterCommand() override { run("stop"); }
+
+  Ended run(const std::string& what, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {QUORUMLOCK_PROGRAM, "--json", "cluster", what, "--dir", dir()});
+    return Program(more).finish();
+  }
+  /// Starts it on ports that nobody else turned out to use, and gives the document.
+  json start() {
+    for (int tries = 0; tries < 20; ++tries) {
+      port = local::free_port();
+      if (!all_free(port)) continue;
+      const Ended ended = run("start", flags());
+      if (ended.code == 0) return json::parse(ended.out);
+    }
+    ADD_FAILURE() << "no free ports";
+    return {};
+  }
+  [[nodiscard]] std::vector<std::string> flags() const {
+    return {"--size", std::to_string(size), "--port", std::to_string(port)};
+  }
+  [[nodiscard]] std::string dir() const { return (directory.path() / "state/cluster").string(); }
+  static std::string message(const Ended& ended) {
+    return json::parse(ended.out).at("error").at("message");
+  }
+
+  TemporaryDirectory directory;
+  int port = 0;
+};
+
+TEST_F(ClusterCommand, StartedNodesAnswerAndAreDurable) {
+  // start returns when all answer; they run on without it; what it says of them is so.
+  const json started = start();
+  ASSERT_EQ(started.at("nodes").size(), size);
+  for (const json& node : started.at("nodes")) {
+    EXPECT_TRUE(node.at("answers"));
+    Redis redis(node.at("url"));
+    EXPECT_EQ(redis({"CONFIG", "GET", "appendonly"}).elements.at(1).text, "yes");
+    EXPECT_EQ(redis({"CONFIG", "GET", "appendfsync"}).elements.at(1).text, "always");
+    EXPECT_EQ(redis({"CONFIG", "GET", "dir"}).elements.at(1).text, node.at("dir"));
+    EXPECT_THAT(redis({"INFO", "server"}).text,
+                HasSubstr("process_id:" + std::to_string(node.at("pid").get<int>()) + "\r\n"));
+  }
+  const Ended status = run("status");
+  EXPECT_EQ(status.code, 0);
+  EXPECT_EQ(json::parse(status.out), started);
+}
+
+TEST_F(ClusterCommand, StopLeavesNothingBehind) {
+  // No process, no port, no file, not even the directories that had to be made.
+  const json started = start();
+  const Ended stopped = run("stop");
+  EXPECT_EQ(stopped.code, 0);
+  EXPECT_EQ(json::parse(stopped.out).at("ended"), size);
+  for (const json& node : started.at("nodes")) {
+    const pid_t pid = node.at("pid");
+    EXPECT_TRUE(eventually([&] { return ::kill(pid, 0) != 0; }));  // reaped by whom it was left to
+  }
+  EXPECT_TRUE(fs::is_empty(directory.path()));
+  // And again: there is nothing to do, and that is what it says.
+  EXPECT_EQ(run("stop").code, 0);
+  EXPECT_EQ(run("status").code, 1);
+}
+
+TEST_F(ClusterCommand, StartedTwiceIsTheSameCluster) {
+  // A node that died is brought back with its data; another size or port is refused.
+  const json started = start();
+  const pid_t pid = started.at("nodes")[1].at("pid");
+  Redis(started.at("nodes")[1].at("url"))({"SET", "key", "value"});
+  ::kill(pid, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return run("status").code == 1; }));
+  const Ended again = run("start");
+  EXPECT_EQ(again.code, 0) << again.out;
+  const json nodes = json::parse(again.out).at("nodes");
+  EXPECT_EQ(nodes[0].at("pid"), started.at("nodes")[0].at("pid"));
+  EXPECT_NE(nodes[1].at("pid"), pid);
+  EXPECT_EQ(Redis(nodes[1].at("url"))({"GET", "key"}).text, "value");
+  const Ended other = run("start", {"--size", "5"});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(message(other), HasSubstr("cluster of 3 nodes"));
+}
+
+TEST_F(ClusterCommand, APortInUseIsRefusedBeforeAnythingIsStarted) {
+  // The sentence names the port and the remedy; nothing is left, also of the other nodes.
+  const TemporaryDirectory elsewhere;
+  const local::Server other =
+      local::Server::start({.dir = elsewhere.path() / "other", .port = local::free_port()});
+  port = other.settings().port - 1;
+  const Ended refused = run("start", flags());
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(message(refused), HasSubstr("--port"));
+  EXPECT_THAT(message(refused), HasSubstr("is in use"));
+  EXPECT_TRUE(fs::is_empty(directory.path()));
+}
+
+TEST_F(ClusterCommand, AStartThatFailsHalfWayLeavesNothing) {
+  // There is no redis-server to be found.
+  port = local::free_port();
+  Program program({QUORUMLOCK_PROGRAM, "cluster", "start", "--dir", dir(), "--size", "1", "--port",
+                   std::to_string(port)},
+                  {"PATH=" + directory.path().string()});
+  const Ended failed = program.finish();
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_THAT(failed.err, HasSubstr("is it installed"));
+  EXPECT_TRUE(fs::is_empty(directory.path()));
+}
+
+TEST_F(ClusterCommand, WhatItDidNotMakeIsLeftAlone) {
+  // A directory with something in it is refused; a file that came later stays when all else goes.
+  fs::create_directories(dir());
+  std::ofstream(fs::path(dir()) / "precious") << "data";
+  port = local::free_port();
+  const Ended refused = run("start", flags());
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(run("stop").code, 0);
+  EXPECT_TRUE(fs::exists(fs::path(dir()) / "precious"));
+  fs::remove(fs::path(dir()) / "precious");
+  start();
+  std::ofstream(fs::path(dir()) / "node-2" / "precious") << "data";
+  const Ended stopped = run("stop");
+  EXPECT_EQ(stopped.code, 0);
+  EXPECT_EQ(json::parse(stopped.out).at("left_as_not_ours").size(), 1);
+  EXPECT_TRUE(fs::exists(fs::path(dir()) / "node-2" / "precious"));
+  EXPECT_FALSE(fs::exists(fs::path(dir()) / "node-2" / "redis.log"));
+  EXPECT_FALSE(fs::exists(fs::path(dir()) / "node-1"));
+}
+
+TEST_F(ClusterCommand, StopEndsNobodyElse) {
+  // A pid file that names a process which is not the node: the number has been given away since.
+  start();
+  Program bystander({"sleep", "1000"});
+  const json nodes = json::parse(run("status").out).at("nodes");
+  const pid_t pid = nodes[0].at("pid");
+  ::kill(pid, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return run("status").code == 1; }));
+  std::ofstream(fs::path(dir()) / "node-1" / "redis.pid") << bystander.pid() << '\n';
+  EXPECT_EQ(run("stop").code, 0);
+  EXPECT_EQ(::kill(bystander.pid(), 0), 0);
+  bystander.signal(SIGTERM);
+  EXPECT_EQ(bystander.finish().code, 128 + SIGTERM);
+}
+
+TEST_F(ClusterCommand, StopEndsAStoppedNode) {
+  // One that somebody has sent SIGSTOP to.
+  const json started = start();
+  ::kill(started.at("nodes")[0].at("pid").get<pid_t>(), SIGSTOP);
+  const Ended stopped = run("stop");
+  EXPECT_EQ(stopped.code, 0);
+  EXPECT_EQ(json::parse(stopped.out).at("ended"), size);
+  EXPECT_TRUE(fs::is_empty(directory.path()));
+}
+
+TEST_F(ClusterCommand, OneAtATimeInADirectory) {
+  // While another such command is at work there, it is refused.
+  fs::create_directories(dir());
+  const int fd = ::open(dir().c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(fd, LOCK_EX), 0);
+  const Ended refused = run("start", {"--size", "1", "--port", std::to_string(local::free_port())});
+  ::close(fd);
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(message(refused), HasSubstr("another quorumlock"));
+}
+
+TEST_F(ClusterCommand, ItsDirectoryIsTheUsersStateByDefault) {
+  // Without --dir: below XDG_STATE_HOME.
+  const std::string state = "XDG_STATE_HOME=" + directory.path().string();
+  Program program({QUORUMLOCK_PROGRAM, "cluster", "status"}, {state});
+  const Ended ended = program.finish();
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr(directory.path().string() + "/quorumlock/cluster"));
+}
+
+}  // namespace
+}  // namespace quorumlock::test

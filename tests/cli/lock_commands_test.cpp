@@ -1,0 +1,154 @@
+#include "cli/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+std::string without_end_of_line(std::string text) {
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+TEST_F(CommandLine, AcquirePrintsTheTokenThatIsOnTheNodesAfterwards) {
+  // Nothing but the token goes to standard output, and it stays on every node when the program
+  // ends.
+  const Ended ended = run({"acquire", "--ttl", "20s", "orders"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  const std::string token = without_end_of_line(ended.out);
+  EXPECT_THAT(token, testing::MatchesRegex("[0-9a-f]{40}"));
+  EXPECT_EQ(cluster.holders("orders", token), 3);
+  EXPECT_GT(cluster.pttl(0, "orders"), std::chrono::seconds(10));
+}
+
+TEST_F(CommandLine, AcquireWithJsonTellsTokensValidityAndVotes) {
+  // The document has everything that a program needs to go on with.
+  const Ended ended = run({"--json", "acquire", "orders"});
+  const json document = json::parse(ended.out);
+  EXPECT_EQ(document.at("resource"), "orders");
+  EXPECT_EQ(cluster.holders("orders", document.at("owner_token")), 3);
+  EXPECT_TRUE(document.at("fencing_token").is_number_unsigned());
+  EXPECT_GT(document.at("valid_for_ms"), 0);
+  EXPECT_LE(document.at("valid_for_ms"), 10'000);
+  ASSERT_EQ(document.at("votes").size(), 3);
+  EXPECT_EQ(document.at("votes")[0].at("node"), cluster.urls()[0]);
+  const auto granted = std::ranges::count_if(
+      document.at("votes"), [](const json& vote) { return vote.at("vote") == "granted"; });
+  EXPECT_GE(granted, 2);
+}
+
+TEST_F(CommandLine, AResourceIsTakenAsItIsWritten) {
+  // Names that flag parsers like to see lists and flags in are names all the same.
+  for (const std::string name : {"[a,b]", "{}", "%%", "run", "a,b", "-x", "--json"}) {
+    EXPECT_EQ(run({"acquire", "--", name}).code, 0) << name;
+    EXPECT_EQ(cluster.holders(name), 3) << name;
+  }
+}
+
+TEST_F(CommandLine, AcquireOfAHeldLockEndsWith75) {
+  // One attempt without --wait, several with it; the error says which, and who voted what.
+  hold("orders");
+  const json at_once = json::parse(run({"--json", "acquire", "orders"}).out).at("error");
+  EXPECT_EQ(at_once.at("code"), "contended");
+  EXPECT_EQ(at_once.at("exit_code"), 75);
+  EXPECT_EQ(at_once.at("quorum"), 2);
+  EXPECT_EQ(at_once.at("votes").size(), 3);
+  const Ended later = run({"--json", "acquire", "--wait", "200ms", "orders"});
+  EXPECT_EQ(later.code, 75);
+  EXPECT_EQ(json::parse(later.out).at("error").at("code"), "timed_out");
+}
+
+TEST_F(CommandLine, WithoutAQuorumEverythingEndsWith69) {
+  // Two of three nodes are dead: no command can do its work, and each says so.
+  cluster.kill(0);
+  cluster.kill(1);
+  const Ended acquire = run({"--json", "acquire", "orders"});
+  EXPECT_EQ(acquire.code, 69);
+  EXPECT_EQ(json::parse(acquire.out).at("error").at("code"), "no_quorum");
+  EXPECT_EQ(run({"extend", "--token", "mine", "orders"}).code, 69);
+  EXPECT_EQ(run({"release", "--token", "mine", "orders"}).code, 69);
+  EXPECT_EQ(run({"run", "orders", "--", "true"}).code, 69);
+  const Ended inspect = run({"--json", "inspect", "orders"});
+  EXPECT_EQ(inspect.code, 69);
+  const json document = json::parse(inspect.out);
+  EXPECT_EQ(document.at("state"), "unknown");
+  EXPECT_EQ(document.at("error").at("code"), "no_quorum");
+}
+
+TEST_F(CommandLine, ExtendAndReleaseByToken) {
+  // A lock that one process took is made longer by another, and released by a third.
+  const std::string token = without_end_of_line(run({"acquire", "--ttl", "5s", "orders"}).out);
+  const Ended extended = run({"--json", "extend", "--token", token, "--ttl", "25s", "orders"});
+  EXPECT_EQ(extended.code, 0) << extended.out;
+  EXPECT_GT(json::parse(extended.out).at("valid_for_ms"), 10'000);
+  EXPECT_GT(cluster.pttl(2, "orders"), std::chrono::seconds(10));
+  EXPECT_EQ(run({"release", "--token", token, "orders"}).code, 0);
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
+TEST_F(CommandLine, ExtendAndReleaseOfWhatIsNotHeldEndWith75) {
+  // Another's lock is left as it was.
+  hold("orders");
+  const Ended extended = run({"extend", "--token", "mine", "orders"});
+  EXPECT_EQ(extended.code, 75);
+  EXPECT_THAT(extended.err, HasSubstr("orders"));
+  EXPECT_EQ(run({"release", "--token", "mine", "orders"}).code, 75);
+  const Ended again = run({"--json", "release", "--token", "mine", "free"});
+  EXPECT_EQ(again.code, 75);
+  EXPECT_EQ(json::parse(again.out).at("error").at("code"), "not_held");
+  EXPECT_EQ(cluster.holders("orders", "foreign"), 2);
+}
+
+TEST_F(CommandLine, InspectShowsTheHolderNodeByNode) {
+  // Held on all nodes, then looked at by a person and by a program.
+  const std::string token = without_end_of_line(run({"acquire", "orders"}).out);
+  const Ended table = run({"inspect", "orders"});
+  EXPECT_EQ(table.code, 0);
+  EXPECT_THAT(table.out, HasSubstr("held by " + token + " on 3 of 3 nodes"));
+  for (const std::string& url : cluster.urls()) EXPECT_THAT(table.out, HasSubstr(url));
+  const json document = json::parse(run({"--json", "inspect", "orders"}).out);
+  EXPECT_EQ(document.at("holder"), token);
+  EXPECT_EQ(document.at("state"), "held");
+  ASSERT_EQ(document.at("nodes").size(), 3);
+  EXPECT_EQ(document.at("nodes")[1].at("owner_token"), token);
+  EXPECT_GT(document.at("nodes")[1].at("expires_in_ms"), 0);
+}
+
+TEST_F(CommandLine, InspectOfAFreeResourceEndsWith0) {
+  // Nobody holds it; a minority that does is shown, and is no holder.
+  const json free = json::parse(run({"--json", "inspect", "orders"}).out);
+  EXPECT_EQ(free.at("state"), "free");
+  EXPECT_TRUE(free.at("holder").is_null());
+  cluster.plant(0, "orders");
+  const Ended minority = run({"inspect", "orders"});
+  EXPECT_EQ(minority.code, 0);
+  EXPECT_THAT(minority.out, HasSubstr("orders: free"));
+  EXPECT_THAT(minority.out, HasSubstr("held by foreign"));
+}
+
+TEST_F(CommandLine, ATokenThatCannotBePrintedLocksNothing) {
+  // Nobody would know the token: the lock is released and the program fails.
+  Program program({"sh", "-c", QUORUMLOCK_PROGRAM " acquire orders > /dev/full"}, {nodes()});
+  const Ended ended = program.finish();
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("standard output"));
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
+TEST_F(CommandLine, AnInterruptedWaitLeavesNothing) {
+  // Two nodes are held by another, the third grants each attempt for a moment; then comes SIGINT.
+  hold("orders");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"acquire", "--wait", "forever", "orders"},
+        std::vector<std::string>{"run", "--wait", "forever", "orders", "--", "echo", "started"}}) {
+    Program waiting = start(command);
+    ASSERT_TRUE(somebody_tries());
+    waiting.signal(SIGINT);
+    const Ended ended = waiting.finish();
+    EXPECT_EQ(ended.code, 128 + SIGINT);
+    EXPECT_THAT(ended.out, IsEmpty());
+    EXPECT_EQ(cluster.holders("orders"), 2);
+    EXPECT_EQ(cluster.holders("orders", "foreign"), 2);
+  }
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace quorumlock::test {
+
+/// How a program ended, and what it said.
+struct Ended {
+  int code = -1;  ///< its exit code, or 128 + N where signal N ended it
+  std::string out;
+  std::string err;
+};
+
+/// A program that a test runs, in a session of its own: without a terminal, and with its process
+/// group to itself. The destructor kills it.
+class Program {
+ public:
+  /// Environment as "NAME=value", in place of all variables that begin with QUORUMLOCK_.
+  explicit Program(const std::vector<std::string>& words,
+                   const std::vector<std::string>& environment = {});
+  Program(Program&& other) noexcept;
+  Program& operator=(Program&&) = delete;
+  ~Program();
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  void signal(int number) const;
+  /// SIGSTOP; returns once it has stopped.
+  void stop() const;
+  /// The next line of its standard output. Throws std::runtime_error where none comes.
+  std::string line();
+  /// Waits until it has ended and nobody has its outputs open any more.
+  Ended finish();
+
+ private:
+  void read_some();
+
+  pid_t pid_ = -1;
+  int out_ = -1;
+  int err_ = -1;
+  std::size_t lines_read_ = 0;  ///< bytes of `said_.out` that line() gave
+  Ended said_;
+};
+
+/// A named pipe that processes under test hold open for writing.
+class Fifo {
+ public:
+  explicit Fifo(const std::filesystem::path& path);
+  Fifo(const Fifo&) = delete;
+  Fifo& operator=(const Fifo&) = delete;
+  ~Fifo();
+
+  [[nodiscard]] std::string path() const { return path_.string(); }
+  /// Waits until somebody has written a line to it.
+  bool somebody_came();
+  /// Waits until nobody holds it any more.
+  bool all_have_gone();
+
+ private:
+  std::filesystem::path path_;
+  int fd_;
+};
+
+}  // namespace quorumlock::test

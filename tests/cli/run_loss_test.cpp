@@ -1,0 +1,101 @@
+#include "cli/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+/// Says so when it is asked to end, and goes on.
+constexpr const char* stubborn = "trap 'echo asked' TERM; echo ready; while :; do sleep 0.01; done";
+
+TEST_F(CommandLine, WithoutAQuorumTheCommandIsAskedAndThenKilled) {
+  // Two of three nodes die: the lease is not renewed, its end comes. SIGTERM before, SIGKILL at it.
+  Program program = start_run("orders", stubborn, {"--ttl", "2s"});
+  EXPECT_EQ(program.line(), "ready");
+  cluster.kill(0);
+  cluster.kill(1);
+  EXPECT_EQ(program.line(), "asked");
+  const Ended ended = program.finish();
+  EXPECT_EQ(ended.code, 76);
+  EXPECT_THAT(ended.err, HasSubstr("lost"));
+}
+
+TEST_F(CommandLine, NodesThatAreSilentAreNoQuorumEither) {
+  // Stopped, not dead: nothing refuses the renewals, nothing answers them.
+  Program program = start_run("orders", stubborn, {"--ttl", "2s", "--json"});
+  EXPECT_EQ(program.line(), "ready");
+  cluster.pause(1);
+  cluster.pause(2);
+  EXPECT_EQ(program.line(), "asked");
+  const Ended ended = program.finish();
+  EXPECT_EQ(ended.code, 76);
+  EXPECT_EQ(document_in(ended.err).at("error").at("exit_code"), 76);
+}
+
+TEST_F(CommandLine, ACommandThatEndsWhenAskedStillLostItsLock) {
+  // It has been cut short, whatever code it gives.
+  Program program = start_run(
+      "orders", "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done", {"--ttl", "2s"});
+  EXPECT_EQ(program.line(), "ready");
+  cluster.kill(0);
+  cluster.kill(1);
+  EXPECT_EQ(program.finish().code, 76);
+}
+
+TEST_F(CommandLine, KillAfterGivesTheCommandMoreTime) {
+  // With what it still has to do it goes on beyond the lease's end, as it was allowed to.
+  Program program = start_run("orders",
+                              "trap 'sleep 1; echo cleaned; exit' TERM; echo ready;"
+                              " while :; do sleep 0.01; done",
+                              {"--ttl", "1s", "--kill-after", "1h"});
+  EXPECT_EQ(program.line(), "ready");
+  cluster.kill(0);
+  cluster.kill(1);
+  EXPECT_EQ(program.line(), "cleaned");
+  EXPECT_EQ(program.finish().code, 76);
+}
+
+TEST_F(CommandLine, ALockTakenAwayEndsTheCommandBeforeTheTtlDoes) {
+  // Somebody deletes the keys: the next renewal finds out, long before the lease would have ended.
+  const auto begin = std::chrono::steady_clock::now();
+  Program program = start_run("orders", stubborn, {"--ttl", "30s"});
+  EXPECT_EQ(program.line(), "ready");
+  cluster.raw_everywhere({"DEL", "orders"});
+  hold("orders");
+  EXPECT_EQ(program.finish().code, 76);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(29));
+  EXPECT_EQ(cluster.holders("orders", "foreign"), 2);
+}
+
+TEST_F(CommandLine, ACommandDoesNotOutliveTheLeaseOfAStoppedProgram) {
+  // quorumlock is stopped and cannot end it: the guard does. Continued, it says what happened.
+  Fifo held = fifo();
+  Program program =
+      start_run("orders", "exec 3> " + held.path() + "; echo up >&3; sleep 1000", {"--ttl", "1s"});
+  ASSERT_TRUE(held.somebody_came());
+  program.stop();
+  EXPECT_TRUE(held.all_have_gone());
+  program.signal(SIGCONT);
+  EXPECT_EQ(program.finish().code, 76);
+}
+
+TEST_F(CommandLine, ALeaseIsRenewedForAsLongAsTheCommandRuns) {
+  // More than two ttls with the same token, then the command ends by itself.
+  Program program = start_run("orders", "echo $QUORUMLOCK_TOKEN; sleep 3", {"--ttl", "1s"});
+  const std::string token = program.line();
+  EXPECT_EQ(program.finish().code, 0);
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
+TEST_F(CommandLine, TheCommandIsKilledWhereItsGuardIs) {
+  // Without the guard nothing would end the command if quorumlock were killed.
+  Program program = start_run(
+      "orders", std::string("ps -o pid=,comm= -s $PPID | grep guard;") + " echo ready; sleep 1000");
+  const std::string guard = program.line();
+  ASSERT_THAT(guard, HasSubstr("qlock-guard"));
+  EXPECT_EQ(program.line(), "ready");
+  ::kill(std::stoi(guard), SIGKILL);
+  EXPECT_EQ(program.finish().code, 128 + SIGKILL);
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,202 @@
+#include <fstream>
+#include <sstream>
+
+#include "cli/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+/// A shell's loop that ends only by a signal.
+constexpr const char* for_ever = "while :; do sleep 1000 & wait $!; done";
+
+TEST_F(CommandLine, RunHoldsTheLockWhileTheCommandRuns) {
+  // The command is told what is held; while it runs that is on the nodes, and afterwards nothing.
+  Program program = start_run("orders",
+                              "echo $QUORUMLOCK_RESOURCE; echo $QUORUMLOCK_TOKEN;"
+                              "echo $QUORUMLOCK_FENCING_TOKEN;" +
+                                  std::string(for_ever));
+  EXPECT_EQ(program.line(), "orders");
+  const std::string token = program.line();
+  EXPECT_TRUE(eventually([&] { return cluster.holders("orders", token) == 3; }));
+  EXPECT_THAT(program.line(), testing::MatchesRegex("[0-9]+"));
+  EXPECT_EQ(run({"run", "orders", "--", "true"}).code, 75);
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.finish().code, 128 + SIGTERM);
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
+TEST_F(CommandLine, RunPassesTheCommandsCodeThrough) {
+  // Its exit code, its signal, and its outputs untouched.
+  const Ended ended = start_run("orders", "echo out; echo err >&2; exit 3").finish();
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_EQ(ended.out, "out\n");
+  EXPECT_EQ(ended.err, "err\n");
+  EXPECT_EQ(start_run("orders", "kill -KILL $$").finish().code, 128 + SIGKILL);
+  EXPECT_EQ(start_run("orders", "true").finish().code, 0);
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
+TEST_F(CommandLine, RunWithJsonReportsOnStandardError) {
+  // One document at the end; standard output is the command's.
+  const Ended ended = start_run("orders", "echo out; exit 5", {"--json"}).finish();
+  EXPECT_EQ(ended.code, 5);
+  EXPECT_EQ(ended.out, "out\n");
+  const json document = json::parse(ended.err);
+  EXPECT_EQ(document.at("resources"), json::array({"orders"}));
+  EXPECT_EQ(document.at("exit_code"), 5);
+  EXPECT_EQ(document.at("owner_token").get<std::string>().size(), 40);
+  hold("other");
+  const Ended refused = run({"--json", "run", "other", "--", "true"});
+  EXPECT_EQ(json::parse(refused.err).at("error").at("code"), "contended");
+}
+
+TEST_F(CommandLine, RunLooksForTheCommandAsShellsDo) {
+  // 127 where there is none, 126 where it is no program; a script without #! is the shell's.
+  EXPECT_EQ(run({"run", "orders", "--", "no-such-command"}).code, 127);
+  EXPECT_EQ(run({"run", "orders", "--", "/no/such/command"}).code, 127);
+  EXPECT_EQ(run({"run", "orders", "--", directory.path().string()}).code, 126);
+  EXPECT_EQ(run({"run", "orders", "--", ""}).code, 127);
+  const std::filesystem::path script = directory.path() / "script";
+  std::ofstream(script) << "echo $1; exit 6\n";
+  EXPECT_EQ(run({"run", "orders", "--", script.string()}).code, 126);
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const Ended ended = run({"run", "orders", "--", script.string(), "argument"});
+  EXPECT_EQ(ended.code, 6);
+  EXPECT_EQ(ended.out, "argument\n");
+  // Found executable, but it cannot be: only the exec notices, and the lock is released.
+  std::ofstream(script) << "#!/no/such/interpreter\n";
+  EXPECT_EQ(run({"run", "orders", "--", script.string()}).code, 127);
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
+TEST_F(CommandLine, FailureExitCodeReplacesOurOwnCodesOnly) {
+  // A caller whose command uses our codes asks for another.
+  hold("held");
+  EXPECT_EQ(run({"run", "--failure-exit-code", "9", "held", "--", "true"}).code, 9);
+  EXPECT_EQ(run({"run", "--failure-exit-code", "9", "orders", "--", "no-such-command"}).code, 9);
+  EXPECT_EQ(start_run("orders", "exit 75", {"--failure-exit-code", "9"}).finish().code, 75);
+  EXPECT_EQ(start_run("orders", "kill -TERM $$", {"--failure-exit-code", "9"}).finish().code, 143);
+}
+
+TEST_F(CommandLine, TheSecondWaitsForTheFirst) {
+  // The first reads a line from the pipe that the test closes; the second starts only after it.
+  Program first = start_run("orders", std::string("echo first; ") + for_ever);
+  EXPECT_EQ(first.line(), "first");
+  Program second = start_run("orders", "echo second", {"--wait", "forever"});
+  ASSERT_TRUE(somebody_tries());
+  EXPECT_EQ(cluster.holders("orders"), 3);
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.finish().code, 128 + SIGTERM);
+  const Ended ended = second.finish();
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.out, "second\n");
+}
+
+TEST_F(CommandLine, AnInterruptedHolderHandsOverWithinASecond) {
+  // From SIGINT at the holder to the next one's first word. The best of a few tries counts: a busy
+  // machine may hold one up. The lock itself would last for much longer.
+  using std::chrono::steady_clock;
+  auto best = steady_clock::duration::max();
+  for (int tries = 0; tries < 5 && best > std::chrono::seconds(1); ++tries) {
+    Program first = start_run("orders", std::string("echo first; ") + for_ever, {"--ttl", "30s"});
+    EXPECT_EQ(first.line(), "first");
+    Program second = start_run("orders", "echo second", {"--wait", "forever"});
+    ASSERT_TRUE(somebody_tries());
+    const auto begin = steady_clock::now();
+    first.signal(SIGINT);
+    EXPECT_EQ(second.line(), "second");
+    best = std::min(best, steady_clock::now() - begin);
+    EXPECT_EQ(first.finish().code, 128 + SIGINT);
+    EXPECT_EQ(second.finish().code, 0);
+  }
+  EXPECT_LT(best, std::chrono::seconds(1));
+}
+
+TEST_F(CommandLine, SignalsArePassedOn) {
+  // The command has ideas of its own about them, and its code is what counts.
+  Program program = start_run(
+      "orders", "trap 'echo usr1' USR1; trap 'exit 7' TERM; echo ready;" + std::string(for_ever));
+  EXPECT_EQ(program.line(), "ready");
+  program.signal(SIGUSR1);
+  EXPECT_EQ(program.line(), "usr1");
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.finish().code, 7);
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
+TEST_F(CommandLine, AnInterruptAtAnyMomentStartsNothingThatStays) {
+  // SIGINT at moments from the program's first instruction to well after the command's.
+  for (int moment = 0; moment < 40; ++moment) {
+    Program program = start_run("orders", std::string("echo started;") + for_ever);
+    std::this_thread::sleep_for(std::chrono::microseconds(500) * moment);
+    program.signal(SIGINT);
+    EXPECT_EQ(program.finish().code, 128 + SIGINT) << moment;
+    EXPECT_THAT(cluster.keys(), IsEmpty()) << moment;
+  }
+}
+
+TEST_F(CommandLine, AHangupThatWasIgnoredStaysIgnored) {
+  // nohup: neither the program nor the command minds; SIGTERM still ends both.
+  Program program({"nohup", QUORUMLOCK_PROGRAM, "run", "orders", "--", "sh", "-c",
+                   std::string("trap 'echo usr1' USR1; echo ready;") + for_ever},
+                  {nodes()});
+  EXPECT_EQ(program.line(), "ready");
+  program.signal(SIGHUP);
+  program.signal(SIGUSR1);
+  EXPECT_EQ(program.line(), "usr1");
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.finish().code, 128 + SIGTERM);
+}
+
+TEST_F(CommandLine, InTheBackgroundOfAScriptAnInterruptWorks) {
+  // A shell without job control starts it with SIGINT ignored; sent to it, it is meant.
+  const std::string script = QUORUMLOCK_PROGRAM
+      " run orders -- sh -c 'echo $PPID; exec sleep 1000' &"
+      " wait $!; echo ended $?";
+  Program shell({"sh", "-c", script}, {nodes()});
+  ::kill(std::stoi(shell.line()), SIGINT);
+  EXPECT_EQ(shell.line(), "ended 130");
+  EXPECT_EQ(shell.finish().code, 0);
+}
+
+TEST_F(CommandLine, GrandchildrenDieWithTheProgram) {
+  // SIGKILL at quorumlock: the shell that it started dies, and so does what that has started.
+  Fifo held = fifo();
+  Program program = start_run("orders", "exec 3> " + held.path() +
+                                            "; sleep 1000 & (sleep 1000 & sleep 1000) &"
+                                            " echo up >&3; sleep 1000; true");
+  ASSERT_TRUE(held.somebody_came());
+  program.signal(SIGKILL);
+  EXPECT_TRUE(held.all_have_gone());
+  EXPECT_EQ(program.finish().code, 128 + SIGKILL);
+}
+
+TEST_F(CommandLine, WhatTheCommandLeavesRunningIsEnded) {
+  // It would work on without the lock. It is asked first; what does not listen is killed.
+  Fifo held = fifo();
+  const Ended ended = start_run("orders", "exec 3> " + held.path() +
+                                              "; (trap 'echo asked; exit' TERM; echo up >&3;"
+                                              " while :; do sleep 0.01; done) &"
+                                              " (trap '' TERM; sleep 1000) &"
+                                              " read line < " +
+                                              held.path() + "; exit 4")
+                          .finish();
+  EXPECT_EQ(ended.code, 4);
+  EXPECT_EQ(ended.out, "asked\n");
+  EXPECT_TRUE(held.all_have_gone());
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
+TEST_F(CommandLine, OptionsOfTheFileHold) {
+  // A lease that may not be held for longer than this: the command is ended in time.
+  const std::filesystem::path file = directory.path() / "options.json";
+  std::ofstream(file) << json{
+      {"nodes", cluster.urls()}, {"max_hold", "1500ms"}, {"auto_extend", false}};
+  const Ended ended = run({"--config", file.string(), "--json", "run", "orders", "--", "sh", "-c",
+                           "trap 'echo asked; exit 3' TERM; while :; do sleep 0.01; done"});
+  EXPECT_EQ(ended.code, 76);
+  EXPECT_EQ(document_in(ended.err).at("error").at("code"), "lost");
+}
+
+}  // namespace
+}  // namespace quorumlock::test

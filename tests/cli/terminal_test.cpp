@@ -1,0 +1,187 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "cli/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+constexpr const char* ctrl_c = "\x03";
+constexpr const char* ctrl_z = "\x1a";
+
+/// An interactive shell on a terminal of its own, and the hands that type.
+class Shell {
+ public:
+  explicit Shell(const std::string& nodes)
+      : terminal_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+    ::grantpt(terminal_);
+    ::unlockpt(terminal_);
+    const std::string name = ::ptsname(terminal_);
+    const std::string path = "PATH=" + std::string(::getenv("PATH"));
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::setsid();
+      const int tty = ::open(name.c_str(), O_RDWR);
+      ::ioctl(tty, TIOCSCTTY, 0);
+      termios modes{};
+      ::tcgetattr(tty, &modes);
+      modes.c_lflag &= ~static_cast<tcflag_t>(ECHO);  // what is typed is not what is said
+      ::tcsetattr(tty, TCSANOW, &modes);
+      for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(tty, fd);
+      const char* const words[] = {"bash", "--norc", "--noprofile", "--noediting", "-i", nullptr};
+      const char* const variables[] = {nodes.c_str(), path.c_str(), "PS1=prompt> ", "TERM=dumb",
+                                       nullptr};
+      ::execve("/bin/bash", const_cast<char* const*>(words), const_cast<char* const*>(variables));
+      ::_exit(127);
+    }
+    expect("prompt> ");
+  }
+  Shell(const Shell&) = delete;
+  Shell& operator=(const Shell&) = delete;
+  ~Shell() {
+    ::close(terminal_);  // hangs up
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  void type(const std::string& keys) {
+    ASSERT_EQ(::write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  }
+  void enter(const std::string& line) { type(line + "\n"); }
+
+  /// The process group that gets Ctrl-C.
+  [[nodiscard]] pid_t foreground() const { return ::tcgetpgrp(terminal_); }
+
+  /// Reads until this has been said; what came before it.
+  std::string expect(const std::string& text) {
+    for (;;) {
+      if (const std::size_t at = said_.find(text); at != said_.npos) {
+        std::string before = said_.substr(0, at);
+        said_.erase(0, at + text.size());
+        return before;
+      }
+      pollfd ready{terminal_, POLLIN, 0};
+      const int limit = static_cast<int>(std::chrono::milliseconds(patience).count());
+      char more[1024];
+      if (::poll(&ready, 1, limit) <= 0) {
+        throw std::runtime_error("the shell did not say \"" + text + "\" but: " + said_);
+      }
+      const ssize_t size = ::read(terminal_, more, sizeof more);
+      if (size <= 0) throw std::runtime_error("the shell has gone, having said: " + said_);
+      said_.append(more, static_cast<std::size_t>(size));
+    }
+  }
+
+ private:
+  int terminal_;
+  pid_t pid_ = -1;
+  std::string said_;
+};
+
+class Terminal : public CommandLine {
+ protected:
+  Shell shell{nodes()};
+  const std::string run = QUORUMLOCK_PROGRAM " run --ttl 30s orders -- ";
+};
+
+TEST_F(Terminal, TheCommandReadsFromTheTerminal) {
+  // It gets what is typed, and the end of it; then the shell has the terminal again.
+  shell.enter(run + "sh -c 'echo ready; read line; echo \"got $line\"'; echo code $?");
+  shell.expect("ready");
+  shell.enter("hello");
+  shell.expect("got hello");
+  shell.expect("code 0");
+  shell.enter("echo still $((6 * 7))");
+  shell.expect("still 42");
+}
+
+TEST_F(Terminal, CtrlZStopsItAndFgContinuesIt) {
+  // The shell sees its job stop, and continue with the terminal, twice; Ctrl-C ends it.
+  shell.enter(run + "sh -c 'echo ready; while read line; do echo \"got $line\"; done'");
+  shell.expect("ready");
+  for (const std::string word : {"one", "two"}) {
+    shell.type(ctrl_z);
+    shell.expect("Stopped");
+    shell.expect("prompt> ");
+    shell.enter("echo here $((6 * 7))");
+    shell.expect("here 42");
+    EXPECT_EQ(cluster.holders("orders"), 3);
+    shell.enter("fg");
+    shell.enter(word);
+    shell.expect("got " + word);
+  }
+  shell.type(ctrl_c);
+  shell.expect("prompt> ");
+  shell.enter("echo code $?");
+  shell.expect("code 130");
+  EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));
+}
+
+TEST_F(Terminal, InTheBackgroundItStopsForInputLikeAnyJob) {
+  // Started with &, it may not read; fg gives it the terminal.
+  shell.enter(run + "sh -c 'echo ready; read line; echo \"got $line\"' &");
+  shell.expect("ready");
+  ASSERT_TRUE(eventually([&] {
+    shell.enter("jobs");
+    return shell.expect("prompt> ").find("Stopped") != std::string::npos;
+  }));
+  shell.enter("fg");
+  shell.enter("hello");
+  shell.expect("got hello");
+  shell.expect("prompt> ");
+}
+
+TEST_F(Terminal, APagerBehindItKeepsTheTerminal) {
+  // In a pipeline the command leaves the terminal to the others, and takes it when it needs it.
+  shell.enter(run + "sh -c 'echo first; read line; echo \"got $line\"' | " +
+              "sh -c 'read a; echo \"$a\"; read key < /dev/tty; echo \"key $key\"; cat'");
+  shell.expect("first");
+  shell.enter("x");
+  shell.expect("key x");
+}
+
+TEST_F(Terminal, CtrlCEndsAWholePipeline) {
+  // The command is not in the foreground's group; it gets the signal all the same.
+  shell.enter(run + "sleep 1000 | cat");
+  ASSERT_TRUE(eventually([&] { return cluster.holders("orders") == 3; }));
+  shell.type(ctrl_c);
+  shell.expect("prompt> ");
+  EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));
+}
+
+TEST_F(Terminal, StoppedBeyondItsLeaseItIsNotContinued) {
+  // While it is stopped nobody renews; its lock is another's by the time of the fg.
+  Fifo held = fifo();
+  shell.enter(QUORUMLOCK_PROGRAM " run --ttl 1s orders -- sh -c 'exec 3> " + held.path() +
+              "; echo up >&3; read line; echo \"got $line\"'");
+  ASSERT_TRUE(held.somebody_came());
+  shell.type(ctrl_z);
+  shell.expect("Stopped");
+  EXPECT_TRUE(held.all_have_gone());
+  shell.enter("fg; echo code $?");
+  shell.expect("code 76");
+}
+
+TEST_F(Terminal, AKilledProgramGivesTheTerminalBack) {
+  // SIGKILL at quorumlock while the command has the terminal: the script that ran it gets it again.
+  shell.enter("sh -c 'echo script $$;" + run +
+              "sh -c \"echo program \\$PPID; sleep 1000\"; echo gone; exec sleep 1000'");
+  shell.expect("script ");
+  const pid_t script = std::stoi(shell.expect("\n"));
+  shell.expect("program ");
+  const pid_t program = std::stoi(shell.expect("\n"));
+  EXPECT_NE(shell.foreground(), script);
+  ::kill(program, SIGKILL);
+  shell.expect("gone");
+  EXPECT_TRUE(eventually([&] { return shell.foreground() == script; }));
+  shell.type(ctrl_c);
+  shell.expect("prompt> ");
+}
+
+}  // namespace
+}  // namespace quorumlock::test

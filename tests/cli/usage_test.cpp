@@ -1,0 +1,128 @@
+#include <fstream>
+
+#include "cli/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+Ended quorumlock_with(std::vector<std::string> arguments,
+                      const std::vector<std::string>& environment = {}) {
+  arguments.insert(arguments.begin(), QUORUMLOCK_PROGRAM);
+  return Program(arguments, environment).finish();
+}
+
+/// The nodes that a command asked, none of which is there.
+std::vector<std::string> nodes_asked(const Ended& ended) {
+  std::vector<std::string> nodes;
+  const json document = json::parse(ended.out);
+  for (const json& node : document.at("nodes")) nodes.push_back(node.at("node"));
+  return nodes;
+}
+
+TEST(Usage, HelpEndsWith0) {
+  // For the program and for each command, on standard output.
+  EXPECT_THAT(quorumlock_with({"--help"}).out, HasSubstr("Exit codes"));
+  for (const std::string command : {"run", "acquire", "extend", "release", "inspect", "cluster"}) {
+    const Ended ended = quorumlock_with({command, "--help"});
+    EXPECT_EQ(ended.code, 0) << command;
+    EXPECT_THAT(ended.out, HasSubstr("Usage: quorumlock " + command));
+  }
+}
+
+TEST(Usage, MistakesEndWith64AndASentence) {
+  // Each says what was wrong, on standard error alone.
+  const std::pair<std::vector<std::string>, const char*> mistakes[] = {
+      {{}, "no command given"},
+      {{"aquire", "x"}, "there is no command aquire"},
+      {{"acquire"}, "RESOURCE"},
+      {{"acquire", ""}, "resource"},
+      {{"acquire", "x", "y"}, "y"},
+      {{"acquire", "--bogus", "x"}, "--bogus"},
+      {{"acquire", "--ttl", "10", "x"}, "--ttl is \"10\""},
+      {{"acquire", "--ttl", "31s", "x"}, "max_ttl"},
+      {{"acquire", "--wait", "soon", "x"}, "--wait is \"soon\""},
+      {{"extend", "x"}, "--token"},
+      {{"release", "x"}, "--token"},
+      {{"run", "x"}, "needs a command behind --"},
+      {{"run", "x", "--"}, "needs a command behind --"},
+      {{"run", "--bogus", "x", "--", "true"}, "--bogus"},
+      {{"run", "--ttl", "100ms", "x", "--", "true"}, "stop_margin"},
+      {{"run", "--failure-exit-code", "256", "x", "--", "true"}, "--failure-exit-code"},
+      {{"run", "x", "y", "--", "true"}, "multi-resource"},
+      {{"run", "--shared", "x", "--", "true"}, "shared"},
+      {{"cluster"}, "subcommand"},
+      {{"cluster", "start", "--size", "0"}, "--size"},
+      {{"cluster", "start", "--port", "65535"}, "--port"},
+      {{"--nodes", "http://x", "inspect", "x"}, "--nodes"},
+      {{"--config", "/nowhere/at/all", "inspect", "x"}, "--config"},
+  };
+  for (const auto& [arguments, why] : mistakes) {
+    const Ended ended = quorumlock_with(arguments);
+    EXPECT_EQ(ended.code, 64) << why;
+    EXPECT_THAT(ended.err, HasSubstr(why));
+    EXPECT_THAT(ended.out, IsEmpty());
+  }
+}
+
+TEST(Usage, MistakesAreJsonWhereThatIsAskedFor) {
+  // On standard output; for `run`, whose command has that, on standard error.
+  const json error = json::parse(quorumlock_with({"acquire", "--json"}).out).at("error");
+  EXPECT_EQ(error.at("code"), "usage");
+  EXPECT_EQ(error.at("exit_code"), 64);
+  EXPECT_THAT(error.at("message"), HasSubstr("RESOURCE"));
+  const Ended run = quorumlock_with({"--json", "run", "x"});
+  EXPECT_THAT(run.out, IsEmpty());
+  EXPECT_EQ(json::parse(run.err).at("error").at("exit_code"), 64);
+  // What stands behind -- is the command's.
+  EXPECT_THAT(quorumlock_with({"run", "--", "--json"}).err, Not(HasSubstr("{")));
+}
+
+TEST(Usage, AFlagBeatsTheEnvironmentWhichBeatsTheFile) {
+  // None of the nodes is there; what matters is which of them were asked.
+  const TemporaryDirectory directory;
+  const std::string file = (directory.path() / "options.json").string();
+  std::ofstream(file) << R"({"nodes": ["unix:///nowhere/file"], "connect_timeout": "1s"})";
+  const std::string config = "QUORUMLOCK_CONFIG=" + file;
+  const std::string nodes = "QUORUMLOCK_NODES=unix:///nowhere/environment";
+  using testing::ElementsAre;
+  const std::vector<std::string> inspect = {"--json", "inspect", "x"};
+  EXPECT_THAT(nodes_asked(quorumlock_with(inspect, {config})), ElementsAre("unix:///nowhere/file"));
+  EXPECT_THAT(nodes_asked(quorumlock_with(inspect, {config, nodes})),
+              ElementsAre("unix:///nowhere/environment"));
+  EXPECT_THAT(nodes_asked(quorumlock_with(
+                  {"--nodes", "unix:///nowhere/1,unix:///nowhere/2", "--json", "inspect", "x"},
+                  {config, nodes})),
+              ElementsAre("unix:///nowhere/1", "unix:///nowhere/2"));
+  EXPECT_THAT(nodes_asked(quorumlock_with({"inspect", "--json", "--config", file, "x"},
+                                          {"QUORUMLOCK_CONFIG=/nowhere/at/all"})),
+              ElementsAre("unix:///nowhere/file"));
+}
+
+TEST(Usage, WithoutAnythingTheNodesAreTheLocalClusters) {
+  // Whether somebody runs one here now or not.
+  const std::vector<std::string> nodes = nodes_asked(quorumlock_with({"--json", "inspect", "x"}));
+  ASSERT_EQ(nodes.size(), 5);
+  EXPECT_EQ(nodes.front(), "redis://127.0.0.1:7101");
+  EXPECT_EQ(nodes.back(), "redis://127.0.0.1:7105");
+}
+
+TEST(Usage, SecretsAreNeverShown) {
+  // Neither by an error, nor by a note, nor in a document, nor where a URL stands in a wrong place.
+  const std::string url = "redis://user:hush-hush@127.0.0.1:1";
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--verbose", "--nodes", url, "acquire", "x"},
+        std::vector<std::string>{"--json", "--nodes", url, "inspect", "x"},
+        std::vector<std::string>{"--nodes", url + "/nonsense", "inspect", "x"},
+        std::vector<std::string>{"inspect", "x", url},
+        std::vector<std::string>{"inspect", "--nodes=" + url, "--bogus=" + url, "x"},
+        std::vector<std::string>{"run", "--bogus=" + url, "x", "--", "true"},
+        std::vector<std::string>{url, "inspect", "x"},
+        std::vector<std::string>{"acquire", "--ttl", url, "x"}}) {
+    const Ended ended = quorumlock_with(arguments);
+    EXPECT_NE(ended.code, 0);
+    EXPECT_THAT(ended.out + ended.err, Not(HasSubstr("hush-hush")));
+  }
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""Compiles, runs or parses every fenced code block of README.md and docs/*.md.
+
+The block's info string says how:
+
+  ```cpp            compiles as a file of its own
+  ```cpp fragment   compiles as the body of a function that has `quorumlock::Coordinator&
+                    coordinator`, and the names of quorumlock and std::chrono_literals, in scope; a
+                    body with co_await or co_return is a coroutine; what it takes for granted is
+                    declared in a comment before it: <!-- given: void serve(Lease); -->
+  ```sh             is shell that bash can parse
+  ```sh run         is run by bash, in a directory of its own for each file, with the program in PATH
+  ```json           parses, and the program accepts it as its --config
+  ```json output    parses
+
+Other blocks (text, console, cmake ...) are left alone; a block without an info string is an error.
+
+  readme_test.py [--program PATH] [FILE...]
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LEFT_ALONE = {"text", "console", "cmake", "yaml", "lua", "mermaid", "diff", "toml", "ini", "python"}
+CONFIGURATION_REFUSED = 64
+
+FRAGMENTS_BEGIN = """\
+#include <quorumlock/quorumlock.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <coroutine>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace quorumlock;
+using namespace std::chrono_literals;
+
+struct FragmentTask {
+  struct promise_type {
+    FragmentTask get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+"""
+
+
+class Block:
+    def __init__(self, file, line, info, text, given):
+        self.file, self.line, self.info, self.text = file, line, info.split(), text
+        self.given = given
+
+    @property
+    def place(self):
+        return f"{self.file}:{self.line}"
+
+
+class Failure(Exception):
+    pass
+
+
+def blocks_of(file, text):
+    """The fenced blocks of a file; `line` is that of the block's first line of code."""
+    found, fence, given = [], None, ""
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = re.match(r"^( *)(`{3,}|~{3,})\s*(.*?)\s*$", line)
+        if fence is None:
+            if mark:
+                fence, indent, info, code, first = mark[2], len(mark[1]), mark[3], [], number + 1
+            elif line.strip():
+                comment = re.match(r"^\s*<!-- given: (.*) -->\s*$", line)
+                given = comment[1] if comment else ""
+        elif mark and mark[2].startswith(fence) and not mark[3]:
+            found.append(Block(file, first, info, "\n".join(code) + "\n", given))
+            fence, given = None, ""
+        else:
+            code.append(line[min(indent, len(line) - len(line.lstrip(" "))):])
+    if fence is not None:
+        raise Failure(f"{file}:{first}: the block has no end")
+    return found
+
+
+def run(words, what, **options):
+    done = subprocess.run(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False, timeout=300, **options)
+    if done.returncode != 0:
+        raise Failure(f"{what}: exit code {done.returncode}\n{done.stdout}")
+
+
+def compile_source(text, what):
+    compiler = os.environ.get("CXX", "c++")
+    run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-fsyntax-only",
+         f"-I{ROOT / 'include'}", "-x", "c++", "-"], what, input=text)
+
+
+def wrapped(number, block):
+    coroutine = re.search(r"\bco_(await|return|yield)\b", block.text)
+    result = "FragmentTask" if coroutine else "void"
+    name = f"fragment_{number}"
+    return (f"{result} {name}(quorumlock::Coordinator& coordinator);\n"
+            f"{result} {name}([[maybe_unused]] quorumlock::Coordinator& coordinator) {{\n"
+            f"{block.given}\n#line {block.line} \"{block.file}\"\n{block.text}}}\n")
+
+
+def check_cpp(blocks):
+    for block in blocks:
+        if block.info[1:] == []:
+            compile_source(f"#line {block.line} \"{block.file}\"\n{block.text}", block.place)
+        elif block.info[1:] != ["fragment"]:
+            raise Failure(f"{block.place}: cpp blocks are `cpp` or `cpp fragment`")
+    fragments = [block for block in blocks if block.info[1:] == ["fragment"]]
+    if fragments:
+        compile_source(FRAGMENTS_BEGIN + "".join(map(wrapped, range(len(fragments)), fragments)),
+                       "fragments of " + ", ".join(sorted({block.file for block in fragments})))
+
+
+def check_sh(blocks, program):
+    directories = {}
+    environment = dict(os.environ)
+    if program:
+        environment["PATH"] = f"{program.parent}:{environment['PATH']}"
+    try:
+        for block in blocks:
+            run(["bash", "-n"], block.place, input=block.text)
+            if block.info[1:] == []:
+                continue
+            if block.info[1:] != ["run"]:
+                raise Failure(f"{block.place}: sh blocks are `sh` or `sh run`")
+            directory = directories.setdefault(block.file, tempfile.TemporaryDirectory())
+            run(["bash", "-euo", "pipefail", "-c", block.text], block.place, cwd=directory.name,
+                env=environment, stdin=subprocess.DEVNULL)
+    finally:
+        for directory in directories.values():
+            directory.cleanup()
+
+
+def check_json(blocks, program):
+    for block in blocks:
+        try:
+            json.loads(block.text)
+        except json.JSONDecodeError as error:
+            raise Failure(f"{block.place}: {error}") from error
+        if block.info[1:] == ["output"]:
+            continue
+        if block.info[1:] != []:
+            raise Failure(f"{block.place}: json blocks are `json` or `json output`")
+        if not program:
+            continue
+        # Whether its nodes are there is none of our concern: only that it was understood.
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as config:
+            config.write(block.text)
+            config.flush()
+            done = subprocess.run([program, "--config", config.name, "inspect", "readme"],
+                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  check=False, timeout=60,
+                                  env={k: v for k, v in os.environ.items()
+                                       if not k.startswith("QUORUMLOCK_")})
+        if done.returncode < 0 or done.returncode == CONFIGURATION_REFUSED:
+            raise Failure(f"{block.place}: refused as --config\n{done.stdout}")
+
+
+def check(blocks, program):
+    """The number of blocks of each kind; raises Failure at the first that is wrong."""
+    kinds = {"cpp": [], "sh": [], "json": []}
+    for block in blocks:
+        if not block.info:
+            raise Failure(f"{block.place}: the block does not say what it is")
+        kind = {"bash": "sh", "c++": "cpp"}.get(block.info[0], block.info[0])
+        if kind in kinds:
+            kinds[kind].append(block)
+        elif kind not in LEFT_ALONE:
+            raise Failure(f"{block.place}: what is a {kind} block?")
+    check_cpp(kinds["cpp"])
+    check_sh(kinds["sh"], program)
+    check_json(kinds["json"], program)
+    return {kind: len(found) for kind, found in kinds.items()}
+
+
+GOOD = """
+```cpp
+#include <quorumlock/quorumlock.hpp>
+int main() { return quorumlock::Options().nodes.empty() ? 0 : 1; }
+```
+- in a list
+  ```cpp fragment
+  Result<Lease> lease = coordinator.acquire("orders:42", {.ttl = 10s});
+  ```
+<!-- given: void serve(Lease lease); -->
+
+```cpp fragment
+serve(coordinator.acquire("orders:42").value());
+```
+```cpp fragment
+Result<Lease> lease = co_await coordinator.co_acquire("orders:42", {.ttl = 10s});
+```
+```sh
+quorumlock run orders:42 -- ./nightly
+```
+```sh run
+echo kept > file
+```
+```sh run
+grep -q kept file
+```
+```json
+{ "nodes": ["unix:///nowhere/1"] }
+```
+~~~~text
+``` anything
+~~~~
+"""
+BAD = {
+    "does not compile": "```cpp\nint main() { return nowhere; }\n```",
+    "a fragment that does not compile": "```cpp fragment\ncoordinator.lock(1);\n```",
+    "one of two fragments": "```cpp fragment\nint a = 1;\n```\n```cpp fragment\nint b = c;\n```",
+    "what was given to another": "<!-- given: void f(); -->\n```cpp fragment\nf();\n```\n"
+                                 "```cpp fragment\nf();\n```",
+    "is no shell": "```sh\nif true\n```",
+    "fails when it is run": "```sh run\nfalse\n```",
+    "fails in its middle": "```sh run\nfalse\ntrue\n```",
+    "is no JSON": "```json\n{ \"nodes\": [1, }\n```",
+    "has an unknown word": "```cpp ignore\nx\n```",
+    "says nothing": "```\nx\n```",
+    "is of an unknown kind": "```cobol\nx\n```",
+    "has no end": "```sh\ntrue\n",
+}
+REFUSED = "```json\n{ \"nodes\": [\"unix:///nowhere/1\"], \"tll\": \"1s\" }\n```"
+
+
+def check_myself(program):
+    """A checker that finds nothing checks nothing: each of these must be told from the good."""
+    counts = check(blocks_of("good.md", GOOD), program)
+    if counts != {"cpp": 4, "sh": 3, "json": 1}:
+        raise Failure(f"self-check: counted {counts}")
+    for what, text in {**BAD, **({"is refused": REFUSED} if program else {})}.items():
+        try:
+            check(blocks_of("bad.md", text), program)
+        except Failure as failure:
+            if "bad.md" not in str(failure):
+                raise Failure(f"self-check: {what}: does not say where\n{failure}") from failure
+            continue
+        raise Failure(f"self-check: a block that {what} was not found")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", type=pathlib.Path, help="the quorumlock program, built")
+    parser.add_argument("files", nargs="*", type=pathlib.Path)
+    arguments = parser.parse_args()
+    program = arguments.program.resolve() if arguments.program else None
+    files = arguments.files or [file for file in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+                                if file.exists()]
+    try:
+        check_myself(program)
+        print("self-check: ok")
+        for file in files:
+            name = os.path.relpath(file, ROOT)
+            counts = check(blocks_of(name, file.read_text()), program)
+            print(f"{name}: ok,", ", ".join(f"{count} {kind}" for kind, count in counts.items()))
+    except (Failure, subprocess.TimeoutExpired) as failure:
+        print(f"FAILED: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+#include "integration/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+/// What another process may do with an owner token.
+class ByToken : public FiveNodes {
+ protected:
+  Coordinator coordinator = connect();
+  Coordinator elsewhere = connect();
+};
+
+TEST_F(ByToken, Release) {
+  // Whoever has the token releases the lock, once.
+  Lease lease = coordinator.acquire(key).value();
+  lease.detach();
+  const OwnerToken token(lease.owner_token());
+  EXPECT_TRUE(ok(elsewhere.release(key, token)));
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+  EXPECT_TRUE(fails_with(elsewhere.release(key, token), Errc::not_held));
+}
+
+TEST_F(ByToken, ReleaseByTheWrongToken) {
+  // Another token releases nothing, and leaves the holder's keys and their expiry alone.
+  Lease lease = coordinator.acquire(key, {.auto_extend = false}).value();
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
+  EXPECT_TRUE(fails_with(elsewhere.release(key, OwnerToken(std::string(40, 'a'))), Errc::not_held));
+  EXPECT_TRUE(fails_with(elsewhere.release(key, OwnerToken("")), Errc::invalid_argument));
+  EXPECT_EQ(cluster().holders(key, lease.owner_token()), 5);
+  EXPECT_TRUE(ok(lease.extend(10s)));
+}
+
+TEST_F(ByToken, ReleaseNeverTouchesForeignKeys) {
+  // Foreign values and hashes under the key are not ours by any token.
+  for (const int node : {0, 1, 2}) cluster().plant(node, key);
+  for (const int node : {3, 4}) cluster().raw(node, {"HSET", key, "f", "v"});
+  EXPECT_TRUE(fails_with(elsewhere.release(key, OwnerToken(std::string(40, 'a'))), Errc::not_held));
+  EXPECT_EQ(cluster().holders(key), 5);
+}
+
+TEST_F(ByToken, ReleasedUnderItsHolder) {
+  // A lease whose keys somebody released by token finds out at its next renewal.
+  Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
+  const std::stop_token stop = lease.stop_token();
+  EXPECT_TRUE(ok(elsewhere.release(key, OwnerToken(lease.owner_token()))));
+  EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));
+  EXPECT_TRUE(eventually([&] { return !lease.is_valid(); }));
+  EXPECT_FALSE(lease.release().has_value());
+}
+
+TEST_F(ByToken, Extend) {
+  // Whoever has the token makes the lock last, and is told until when.
+  Lease lease = coordinator.acquire(key, {.ttl = 3s, .auto_extend = false}).value();
+  lease.detach();
+  const Clock::time_point before = Clock::now();
+  const auto until = elsewhere.extend(key, OwnerToken(lease.owner_token()), 20s);
+  ASSERT_TRUE(ok(until));
+  EXPECT_GE(*until, before + 20s - 202ms);
+  EXPECT_LE(*until, Clock::now() + 20s - 202ms);
+  EXPECT_TRUE(eventually([&] {
+    int extended = 0;
+    for (int node = 0; node < 5; ++node) extended += cluster().pttl(node, key) > 10s ? 1 : 0;
+    return extended == 5;
+  }));
+}
+
+TEST_F(ByToken, ExtendOfWhatIsNotHeld) {
+  // No key, or somebody else's: not_held, and nothing is set or prolonged.
+  const OwnerToken token(std::string(40, 'a'));
+  EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 10s), Errc::not_held));
+  EXPECT_TRUE(cluster().keys().empty());
+  for (int node = 0; node < 5; ++node) cluster().raw(node, {"SET", key, "foreign", "PX", "5000"});
+  EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 20s), Errc::not_held));
+  EXPECT_EQ(cluster().holders(key, "foreign"), 5);
+  for (int node = 0; node < 5; ++node) EXPECT_LE(cluster().pttl(node, key), 5s);
+}
+
+TEST_F(ByToken, ExtendOnAMinorityOnly) {
+  // The token is on two nodes: too few, whatever the others hold.
+  Lease lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false}).value();
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
+  for (const int node : {0, 1, 2}) cluster().raw(node, {"DEL", key});
+  const OwnerToken token(lease.owner_token());
+  EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 20s), Errc::not_held));
+  for (const int node : {0, 1, 2}) EXPECT_EQ(cluster().value(node, key), std::nullopt);
+}
+
+TEST_F(ByToken, BeyondTheMaximum) {
+  // A ttl that no lock of this cluster may have is refused, as for a lease.
+  Lease lease = coordinator.acquire(key).value();
+  const OwnerToken token(lease.owner_token());
+  EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 31s), Errc::invalid_argument));
+  EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 0s), Errc::invalid_argument));
+}
+
+TEST_F(ByToken, WithoutAQuorum) {
+  // Too few nodes are there to say anything.
+  Lease lease = coordinator.acquire(key).value();
+  const OwnerToken token(lease.owner_token());
+  for (const int node : {0, 1, 2}) cluster().kill(node);
+  EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 10s), Errc::no_quorum));
+  EXPECT_TRUE(fails_with(elsewhere.release(key, token), Errc::no_quorum));
+}
+
+TEST_F(ByToken, ExtendAndReleaseUnderFire) {
+  // Two extends and a release by token at once: each has an outcome, and the key is gone.
+  Lease lease = coordinator.acquire(key, {.ttl = 20s}).value();
+  const OwnerToken token(lease.owner_token());
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(ok(elsewhere.extend(key, token, 20s)));
+  EXPECT_TRUE(ok(lease.release()));
+  EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 20s), Errc::not_held));
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+class Inspect : public FiveNodes {};
+
+TEST_F(Inspect, SaysWhoHoldsIt) {
+  // Node by node: the holder's token and the time left, another's value, nothing, a dead node.
+  Coordinator coordinator = connect();
+  Coordinator elsewhere = connect();
+  cluster().plant(0, key);
+  Lease lease = coordinator.acquire(key, {.ttl = 20s}).value();
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
+  Result<Inspection> seen = elsewhere.inspect(key);
+  ASSERT_TRUE(ok(seen));
+  EXPECT_EQ(seen->resource, key);
+  EXPECT_EQ(seen->quorum, 3);
+  EXPECT_EQ(seen->holder, lease.owner_token());
+  EXPECT_EQ(seen->count(Vote::held), 5);
+  EXPECT_EQ(seen->nodes.at(0).token, "foreign");
+  EXPECT_EQ(seen->nodes.at(1).token, lease.owner_token());
+  ASSERT_TRUE(seen->nodes.at(1).expires_in.has_value());
+  EXPECT_LE(*seen->nodes.at(1).expires_in, 20s);
+  EXPECT_GT(*seen->nodes.at(1).expires_in, 1s);
+}
+
+TEST_F(Inspect, SaysWhatElseIsThere) {
+  // A hash, a value without expiry, an empty key, a dead node: no holder, and each by its name.
+  cluster().raw(0, {"HSET", key, "f", "v"});
+  cluster().raw(1, {"SET", key, "for ever"});
+  cluster().kill(4);
+  Coordinator coordinator = connect();
+  Result<Inspection> seen = coordinator.inspect(key);
+  ASSERT_TRUE(ok(seen));
+  EXPECT_EQ(seen->holder, "");
+  EXPECT_EQ(seen->nodes.at(0).vote, Vote::held);
+  EXPECT_EQ(seen->nodes.at(1).vote, Vote::held);
+  EXPECT_EQ(seen->nodes.at(1).token, "for ever");
+  EXPECT_FALSE(seen->nodes.at(1).expires_in.has_value());
+  EXPECT_EQ(seen->nodes.at(2).vote, Vote::absent);
+  EXPECT_EQ(seen->nodes.at(4).vote, Vote::unreachable);
+}
+
+TEST_F(Inspect, EndsWithASilentNode) {
+  // A node that says nothing is reported as such after node_timeout.
+  Options impatient = options();
+  impatient.node_timeout = 200ms;
+  Coordinator coordinator = test::connect(impatient);
+  warm(coordinator);
+  cluster().pause(2);
+  Result<Inspection> seen = coordinator.inspect(key);
+  cluster().resume(2);
+  ASSERT_TRUE(ok(seen));
+  EXPECT_TRUE(seen->nodes.at(2).vote == Vote::timed_out || seen->nodes.at(2).vote == Vote::stalled)
+      << to_string(seen->nodes.at(2).vote);
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,212 @@
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "integration/fixture.hpp"
+#include "support/uv_loop.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+/// The least a task can be: starts at once, belongs to nobody.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+/// A task as other libraries have it: lazy, awaited once, resumes its awaiter by symmetric
+/// transfer, and looks at every awaited thing through await_transform.
+template <class T>
+class Lazy {
+ public:
+  struct promise_type {
+    std::coroutine_handle<> awaiter;
+    std::optional<T> value;
+    std::exception_ptr error;
+
+    Lazy get_return_object() {
+      return Lazy(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    auto final_suspend() noexcept {
+      struct Transfer {
+        bool await_ready() noexcept { return false; }
+        std::coroutine_handle<> await_suspend(
+            std::coroutine_handle<promise_type> finished) noexcept {
+          return finished.promise().awaiter;
+        }
+        void await_resume() noexcept {}
+      };
+      return Transfer{};
+    }
+    template <class Awaitable>
+    Awaitable&& await_transform(Awaitable&& awaitable) {
+      return std::forward<Awaitable>(awaitable);
+    }
+    void return_value(T result) { value.emplace(std::move(result)); }
+    void unhandled_exception() { error = std::current_exception(); }
+  };
+
+  explicit Lazy(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
+  Lazy(Lazy&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  Lazy& operator=(Lazy&&) = delete;
+  ~Lazy() {
+    if (handle_) handle_.destroy();
+  }
+
+  bool await_ready() const noexcept { return false; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiter) {
+    handle_.promise().awaiter = awaiter;
+    return handle_;
+  }
+  T await_resume() {
+    if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
+    return std::move(*handle_.promise().value);
+  }
+
+ private:
+  std::coroutine_handle<promise_type> handle_;
+};
+
+class Coroutine : public FiveNodes {};
+
+using Tell = std::function<void(int)>;
+
+Detached lock_twice(Coordinator& coordinator, std::string key, Tell tell) {
+  int locked = 0;
+  for (int i = 0; i < 2; ++i) {
+    Result<Lease> lease = co_await coordinator.co_acquire(key, {.ttl = 10s, .wait = 20s});
+    if (lease && lease->is_valid() && lease->resource() == key) ++locked;
+  }
+  tell(locked);
+}
+
+TEST_F(Coroutine, LocksInATaskOfAnyType) {
+  // The contract's line in the smallest task there can be, twice; the lease releases by scope.
+  Coordinator coordinator = connect();
+  Answer<int> answer;
+  lock_twice(coordinator, key, answer.handler());
+  EXPECT_EQ(answer.get(), 2);
+  EXPECT_NE(answer.thread(), std::this_thread::get_id());
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+Lazy<int> buy(Coordinator& coordinator, std::string key, int price) {
+  Result<Lease> lease = co_await coordinator.co_acquire(std::move(key), {.wait = 20s});
+  co_return lease.value().is_valid() ? price : 0;
+}
+
+Lazy<int> shop(Coordinator& coordinator, std::string key) {
+  int sum = 0;
+  for (int price = 1; price <= 20; ++price) sum += co_await buy(coordinator, key, price);
+  co_return sum;
+}
+
+Detached run(Lazy<int> task, Tell tell) {
+  int result = -1;
+  try {
+    result = co_await task;
+  } catch (const Error& error) {
+    result = -error.code().value();
+  }
+  tell(result);
+}
+
+TEST_F(Coroutine, LocksInAForeignTask) {
+  // Nested lazy tasks with a promise of their own await locks one after the other.
+  Coordinator coordinator = connect();
+  Answer<int> answer;
+  run(shop(coordinator, key), answer.handler());
+  EXPECT_EQ(answer.get(), 210);
+}
+
+TEST_F(Coroutine, ARefusalIsAResult) {
+  // co_await gives the refusal as a Result; value() turns it into the exception of who wants one.
+  Coordinator coordinator = connect();
+  for (int node = 0; node < 5; ++node) cluster().plant(node, key);
+  Answer<int> answer;
+  run(
+      [](Coordinator& on, std::string name) -> Lazy<int> {
+        Result<Lease> refused = co_await on.co_acquire(name, {.wait = 0s});
+        if (refused || refused.error().code() != Errc::contended) co_return 1;
+        (void)refused.value();
+        co_return 2;
+      }(coordinator, key),
+      answer.handler());
+  EXPECT_EQ(answer.get(), -static_cast<int>(Errc::contended));
+}
+
+Detached wait_for_it(Coordinator& coordinator, std::string key, std::stop_token stop, Tell tell) {
+  Result<Lease> lease = co_await coordinator.co_acquire(key, {.wait = forever}, stop);
+  tell(lease ? 0 : lease.error().code().value());
+}
+
+TEST_F(Coroutine, IsCancelled) {
+  // A stop request resumes the coroutine with cancelled, also one that was made before.
+  Coordinator coordinator = connect();
+  for (int node = 0; node < 5; ++node) cluster().plant(node, key);
+  std::stop_source stop;
+  Answer<int> waiting;
+  Answer<int> late;
+  wait_for_it(coordinator, key, stop.get_token(), waiting.handler());
+  stop.request_stop();
+  wait_for_it(coordinator, key, stop.get_token(), late.handler());
+  EXPECT_EQ(waiting.get(), static_cast<int>(Errc::cancelled));
+  EXPECT_EQ(late.get(), static_cast<int>(Errc::cancelled));
+}
+
+TEST_F(Coroutine, IsClosed) {
+  // close() resumes what waits; after it, and on a moved-from coordinator, co_await gives closed.
+  Coordinator coordinator = connect();
+  for (int node = 0; node < 5; ++node) cluster().plant(node, key);
+  Answer<int> waiting;
+  Answer<int> after;
+  Answer<int> moved_from;
+  wait_for_it(coordinator, key, {}, waiting.handler());
+  coordinator.close();
+  wait_for_it(coordinator, key, {}, after.handler());
+  EXPECT_EQ(waiting.get(), static_cast<int>(Errc::closed));
+  EXPECT_EQ(after.get(), static_cast<int>(Errc::closed));
+  const Coordinator elsewhere = std::move(coordinator);
+  wait_for_it(coordinator, key, {}, moved_from.handler());
+  EXPECT_EQ(moved_from.get(), static_cast<int>(Errc::closed));
+}
+
+TEST_F(Coroutine, AllOfOneAndBadArguments) {
+  // co_acquire_all of one is co_acquire; a ttl that cannot be is refused by co_await, not before.
+  Coordinator coordinator = connect();
+  Answer<int> answer;
+  [](Coordinator& on, std::string name, Tell tell) -> Detached {
+    std::vector<std::string> one;
+    one.push_back(name);
+    Result<Lease> lease = co_await on.co_acquire_all(std::move(one));
+    Result<Lease> refused = co_await on.co_acquire(name, {.ttl = 1000s});
+    tell(lease && !refused && refused.error().code() == Errc::invalid_argument ? 1 : 0);
+  }(coordinator, key, answer.handler());
+  EXPECT_EQ(answer.get(), 1);
+}
+
+TEST_F(Coroutine, OnTheHostsLoop) {
+  // On an attached loop coroutines go on there, on the host's own thread.
+  UvLoop loop;
+  Coordinator coordinator = Coordinator::attach(loop.get(), options()).value();
+  Answer<int> answer;
+  run(shop(coordinator, key), answer.handler());
+  loop.run();
+  EXPECT_EQ(answer.calls(), 1);
+  EXPECT_EQ(answer.get(), 210);
+  EXPECT_EQ(answer.thread(), std::this_thread::get_id());
+  coordinator.close();
+  loop.run();
+  EXPECT_EQ(loop.close(), 0);
+}
+
+}  // namespace
+}  // namespace quorumlock::test

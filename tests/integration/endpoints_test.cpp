@@ -1,0 +1,289 @@
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "integration/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+const std::string key = "resource";
+
+std::string port_of(Cluster& cluster, int node) {
+  return std::to_string(cluster.server(node).settings().port);
+}
+
+/// Options of a cluster whose nodes are named in another way.
+Options named(Cluster& cluster, const std::function<std::string(int node)>& url) {
+  Options options = cluster.options();
+  for (int node = 0; node < cluster.size(); ++node) {
+    options.nodes[static_cast<std::size_t>(node)] = url(node);
+  }
+  return options;
+}
+
+void expect_full_circle(Cluster& cluster, const Options& options) {
+  Coordinator coordinator = connect(options);
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  EXPECT_TRUE(
+      eventually([&] { return cluster.holders(key, lease->owner_token()) == cluster.size(); }));
+  EXPECT_TRUE(ok(lease->extend(20s)));
+  EXPECT_TRUE(ok(lease->release()));
+  EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));
+}
+
+class Tcp : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    cluster_ = std::make_unique<Cluster>(ClusterSettings{3, false, true});
+  }
+  static void TearDownTestSuite() { cluster_.reset(); }
+  void SetUp() override { cluster_->heal(); }
+  inline static std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(Tcp, ByAddress) {
+  // Nodes named by address and port.
+  expect_full_circle(*cluster_, cluster_->options());
+}
+
+TEST_F(Tcp, ByHostName) {
+  // Nodes named by a host name, which may stand for several addresses of which one is ours.
+  expect_full_circle(*cluster_, named(*cluster_, [](int node) {
+    return "redis://localhost:" + port_of(*cluster_, node);
+  }));
+}
+
+TEST_F(Tcp, ANameThatDoesNotResolveIsOneVoteLess) {
+  // A node whose name nobody knows is unreachable; the others are enough.
+  Options options = cluster_->options();
+  options.nodes[1] = "redis://no-such-host.invalid:6379";
+  Coordinator coordinator = connect(options);
+  EXPECT_TRUE(ok(coordinator.acquire(key)));
+  options.nodes[2] = "redis://nor-this-one.invalid:6379";
+  Coordinator hopeless = connect(options);
+  const Result<Lease> refused = hopeless.acquire(key);
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  EXPECT_EQ(refused.error().outcome().count(Vote::unreachable), 2);
+}
+
+TEST_F(Tcp, InADatabaseOfItsOwn) {
+  // The number behind the slash chooses the database, and locks of other databases do not meet.
+  Coordinator in_three = connect(named(
+      *cluster_, [](int node) { return "redis://127.0.0.1:" + port_of(*cluster_, node) + "/3"; }));
+  Coordinator in_zero = connect(cluster_->options());
+  Result<Lease> lease = in_three.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  EXPECT_TRUE(ok(in_zero.acquire(key)));
+  cluster_->raw_everywhere({"SELECT", "3"});
+  EXPECT_TRUE(eventually([&] { return cluster_->holders(key, lease->owner_token()) == 3; }));
+  EXPECT_TRUE(ok(lease->release()));
+  EXPECT_TRUE(eventually([&] { return cluster_->keys().empty(); }));
+  cluster_->raw_everywhere({"SELECT", "0"});
+}
+
+TEST_F(Tcp, ADatabaseThatIsNotThere) {
+  // SELECT is refused: the node does not vote, and the error has the server's words.
+  Coordinator coordinator = connect(named(*cluster_, [](int node) {
+    return "redis://127.0.0.1:" + port_of(*cluster_, node) + "/9999";
+  }));
+  const Result<Lease> refused = coordinator.acquire(key);
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  EXPECT_NE(std::string(refused.error().what()).find("SELECT"), std::string::npos);
+}
+
+TEST(UnixSockets, InADatabaseOfItsOwn) {
+  // ?db=N chooses the database behind a unix socket.
+  Cluster cluster({.size = 3});
+  const Options options =
+      named(cluster, [&](int node) { return cluster.server(node).url() + "?db=5"; });
+  cluster.raw_everywhere({"SELECT", "5"});
+  expect_full_circle(cluster, options);
+}
+
+TEST(UnixSockets, MixedWithTcp) {
+  // Some nodes by socket, some by port, and one that is not there at all.
+  Cluster local({.size = 2});
+  Cluster remote({.size = 2, .tcp = true});
+  Options options = local.options();
+  for (const std::string& url : remote.urls()) options.nodes.push_back(url);
+  options.nodes.push_back("unix:///nowhere/redis.sock");
+  Coordinator coordinator = connect(options);
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  EXPECT_TRUE(eventually([&] {
+    return local.holders(key, lease->owner_token()) == 2 &&
+           remote.holders(key, lease->owner_token()) == 2;
+  }));
+}
+
+/// Nodes that want a password; everything that is said about them is kept.
+class Password : public ::testing::Test {
+ protected:
+  static constexpr const char* secret = "s3cr3t/with:odd@chars%";
+  static constexpr const char* encoded = "s3cr3t%2Fwith%3Aodd%40chars%25";
+
+  static void SetUpTestSuite() {
+    cluster_ =
+        std::make_unique<Cluster>(ClusterSettings{3, false, true, {"--requirepass", secret}});
+    cluster_->raw_everywhere({"AUTH", secret});
+    cluster_->raw_everywhere({"ACL", "SETUSER", "locker", "on", ">pass2word", "~*", "+@all"});
+    cluster_->raw_everywhere(
+        {"ACL", "SETUSER", "unscripted", "on", ">pass2word", "~*", "+@all", "-@scripting"});
+  }
+  static void TearDownTestSuite() { cluster_.reset(); }
+  void SetUp() override { cluster_->heal(); }
+  void TearDown() override {
+    EXPECT_EQ(said_.find("s3cr3t"), said_.npos) << said_;
+    EXPECT_EQ(said_.find("pass2word"), said_.npos) << said_;
+  }
+
+  Options with(const std::string& user_and_password) {
+    Options options = named(*cluster_, [&](int node) {
+      return "redis://" + user_and_password + "@127.0.0.1:" + port_of(*cluster_, node);
+    });
+    options.log = [this](std::string_view sentence) { note(sentence); };
+    return options;
+  }
+  void note(std::string_view sentence) {
+    const std::lock_guard<std::mutex> lock(guard_);
+    said_ += sentence;
+    said_ += '\n';
+  }
+  void expect_unauthorized(const Options& options) {
+    Coordinator coordinator = connect(options);
+    const Result<Lease> refused = coordinator.acquire(key);
+    ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+    EXPECT_GE(refused.error().outcome().count(Vote::unauthorized), 2);
+    note(refused.error().what());
+    for (const NodeVote& vote : refused.error().outcome().votes) note(vote.node + vote.detail);
+  }
+
+  inline static std::unique_ptr<Cluster> cluster_;
+  std::mutex guard_;
+  std::string said_;
+};
+
+TEST_F(Password, OfTheDefaultUser) {
+  // A password alone, with characters that must be percent-encoded in a URL.
+  expect_full_circle(*cluster_, with(std::string(":") + encoded));
+  EXPECT_NE(said_.find("connected"), said_.npos);
+}
+
+TEST_F(Password, OfAnAclUser) {
+  // A user of the server's access control list.
+  expect_full_circle(*cluster_, with("locker:pass2word"));
+}
+
+TEST_F(Password, Wrong) {
+  // Refused with who said so, and without the password.
+  expect_unauthorized(with("locker:s3cr3t-but-wrong"));
+  expect_unauthorized(with(":s3cr3t-but-wrong"));
+}
+
+TEST_F(Password, None) {
+  // Nodes that want one are no quorum for who has none.
+  Options options = cluster_->options();
+  expect_unauthorized(options);
+}
+
+TEST_F(Password, AUserWithoutScripts) {
+  // One of three nodes lets us in but runs no script for us: it may lock, cannot release, and the
+  // other two are enough for both.
+  Options options = with("locker:pass2word");
+  options.nodes[0] = "redis://unscripted:pass2word@127.0.0.1:" + port_of(*cluster_, 0);
+  Coordinator coordinator = connect(options);
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  EXPECT_TRUE(ok(lease->extend(20s)));
+  EXPECT_TRUE(ok(lease->release()));
+}
+
+TEST_F(Password, UsersWithoutScriptsAreTold) {
+  // Where no quorum runs our scripts that is said at acquire or at release, as unauthorized.
+  Coordinator coordinator = connect(with("unscripted:pass2word"));
+  Result<Lease> lease = coordinator.acquire(key, {.ttl = 1s});
+  const Result<void> released = lease ? lease->release() : Result<void>(lease.error());
+  ASSERT_TRUE(fails_with(released, Errc::no_quorum));
+  EXPECT_GE(released.error().outcome().count(Vote::unauthorized), 2);
+}
+
+/// Nodes of a kind that casts no vote.
+class WrongKind : public ::testing::Test {
+ protected:
+  static void expect_refused(Cluster& one, Cluster& another, std::string_view word) {
+    Cluster good({.size = 3});
+    Options options = good.options();
+    options.nodes.push_back(one.urls().front());
+    options.nodes.push_back(another.urls().front());
+    Coordinator works = connect(options);
+    EXPECT_TRUE(ok(works.acquire(key)));
+    good.kill(0);
+    Coordinator coordinator = connect(options);
+    const Result<Lease> refused = coordinator.acquire(key);
+    ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+    EXPECT_EQ(refused.error().outcome().count(Vote::not_standalone), 2);
+    const std::string sentence = refused.error().what();
+    EXPECT_NE(sentence.find(word), sentence.npos) << sentence;
+    EXPECT_NE(sentence.find(one.urls().front()), sentence.npos) << sentence;
+    EXPECT_NE(sentence.find(another.urls().front()), sentence.npos) << sentence;
+    EXPECT_TRUE(eventually([&] { return good.keys().empty(); }));
+  }
+};
+
+TEST_F(WrongKind, Replica) {
+  // A replica is named in a sentence, and casts no vote.
+  const ClusterSettings replica{.size = 1, .more = {"--replicaof", "127.0.0.1 1"}};
+  Cluster one(replica);
+  Cluster another(replica);
+  expect_refused(one, another, "replica");
+}
+
+TEST_F(WrongKind, ClusterMode) {
+  // So is a node in cluster mode.
+  const auto clustered = [] {
+    return ClusterSettings{
+        .size = 1,
+        .tcp = true,
+        .more = {"--cluster-enabled", "yes", "--cluster-port", std::to_string(local::free_port())}};
+  };
+  Cluster one(clustered());
+  Cluster another(clustered());
+  expect_refused(one, another, "cluster mode");
+}
+
+TEST(KeyPrefix, StandsBeforeTheResource) {
+  // The key on the nodes is prefix and resource; the lease knows the resource alone.
+  Cluster cluster({.size = 3});
+  Options options = cluster.options();
+  options.key_prefix = "app:";
+  Coordinator coordinator = connect(options);
+  Coordinator plain = connect(cluster.options());
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  EXPECT_EQ(lease->resource(), key);
+  EXPECT_TRUE(eventually([&] { return cluster.holders("app:" + key, lease->owner_token()) == 3; }));
+  EXPECT_EQ(cluster.holders(key), 0);
+  EXPECT_TRUE(fails_with(plain.acquire("app:" + key), Errc::contended));
+  EXPECT_TRUE(ok(coordinator.release(key, OwnerToken(lease->owner_token()))));
+  EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));
+}
+
+TEST(KeyPrefix, OurOwnKeysAreOutOfReach) {
+  // No resource may have a key that starts with quorumlock:, with the help of a prefix or without.
+  Cluster cluster({.size = 1});
+  Options options = cluster.options();
+  Coordinator coordinator = connect(options);
+  EXPECT_TRUE(fails_with(coordinator.acquire("quorumlock:x"), Errc::invalid_argument));
+  EXPECT_TRUE(ok(coordinator.acquire("quorumlock")));
+  EXPECT_TRUE(ok(coordinator.acquire("Quorumlock:x")));
+  options.key_prefix = "quorum";
+  Coordinator prefixed = connect(options);
+  EXPECT_TRUE(fails_with(prefixed.acquire("lock:x"), Errc::invalid_argument));
+  EXPECT_TRUE(fails_with(prefixed.release("lock:x", OwnerToken("t")), Errc::invalid_argument));
+  EXPECT_TRUE(ok(prefixed.acquire("quorumlock:x")));
+}
+
+}  // namespace
+}  // namespace quorumlock::test

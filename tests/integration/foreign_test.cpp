@@ -1,0 +1,162 @@
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "integration/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+/// A client of the same algorithm as other libraries have it: SET NX PX everywhere, a majority
+/// wins, compare-and-delete everywhere.
+class ForeignClient {
+ public:
+  explicit ForeignClient(const std::vector<std::string>& urls) {
+    for (const std::string& url : urls) nodes_.push_back(std::make_unique<Redis>(url));
+  }
+  bool lock(const std::string& key, const std::string& token) {
+    std::size_t granted = 0;
+    for (auto& node : nodes_) {
+      granted += (*node)({"SET", key, token, "NX", "PX", "10000"}).text == "OK" ? 1 : 0;
+    }
+    if (granted > nodes_.size() / 2) return true;
+    (void)unlock(key, token);
+    return false;
+  }
+  std::size_t unlock(const std::string& key, const std::string& token) {
+    std::size_t deleted = 0;
+    for (auto& node : nodes_) {
+      deleted += (*node)({"EVAL",
+                          "if redis.call('get', KEYS[1]) == ARGV[1] then "
+                          "return redis.call('del', KEYS[1]) else return 0 end",
+                          "1", key, token})
+                             .integer == 1
+                     ? 1
+                     : 0;
+    }
+    return deleted;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Redis>> nodes_;
+};
+
+class Foreign : public FiveNodes {};
+
+TEST_F(Foreign, ClientsExcludeEachOther) {
+  // We keep a foreign client out, it keeps us out, and each lets the other in when it is done.
+  ForeignClient foreign(cluster().urls());
+  Coordinator coordinator = connect();
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
+  EXPECT_FALSE(foreign.lock(key, "its token"));
+  EXPECT_EQ(foreign.unlock(key, "its token"), 0U);
+  EXPECT_EQ(cluster().holders(key, lease->owner_token()), 5);
+  EXPECT_TRUE(ok(lease->release()));
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 0; }));
+  EXPECT_TRUE(foreign.lock(key, "its token"));
+  EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
+  EXPECT_EQ(foreign.unlock(key, "its token"), 5U);
+  EXPECT_TRUE(ok(coordinator.acquire(key)));
+}
+
+TEST_F(Foreign, ClientsMayReleaseByOurToken) {
+  // Whoever has our token may compare and delete with it: the lease is lost, as release says.
+  ForeignClient foreign(cluster().urls());
+  Coordinator coordinator = connect();
+  Lease lease = coordinator.acquire(key).value();
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
+  EXPECT_EQ(foreign.unlock(key, lease.owner_token()), 5U);
+  EXPECT_TRUE(fails_with(lease.release(), Errc::lost));
+}
+
+TEST_F(Foreign, ClientsShareACounterWithUs) {
+  // A foreign client and ours take turns, in two threads, at a number that only the lock protects.
+  std::atomic<int> number{0};
+  const auto add = [&number] {
+    const int read = number.load(std::memory_order_relaxed);
+    std::this_thread::yield();
+    number.store(read + 1, std::memory_order_relaxed);
+  };
+  std::thread other([&] {
+    ForeignClient foreign(cluster().urls());
+    for (int i = 0; i < 100;) {
+      const std::string token = "its token " + std::to_string(i);
+      if (!foreign.lock(key, token)) continue;
+      add();
+      foreign.unlock(key, token);
+      ++i;
+    }
+  });
+  Coordinator coordinator = connect();
+  for (int i = 0; i < 100; ++i) {
+    Result<Lease> lease = coordinator.acquire(key, {.wait = forever});
+    EXPECT_TRUE(ok(lease));
+    add();
+  }
+  other.join();
+  EXPECT_EQ(number, 200);
+}
+
+TEST_F(Foreign, AHashUnderTheKeyIsHeld) {
+  // Redisson keeps a hash there: held at acquire, whole afterwards, and free once it is gone.
+  Coordinator coordinator = connect();
+  for (int node = 0; node < 5; ++node) cluster().raw(node, {"HSET", key, "thread", "1"});
+  const Result<Lease> refused = coordinator.acquire(key);
+  ASSERT_TRUE(fails_with(refused, Errc::contended));
+  EXPECT_GE(refused.error().outcome().count(Vote::held), 3);
+  EXPECT_TRUE(fails_with(coordinator.acquire(key, {.wait = 100ms}), Errc::timed_out));
+  for (int node = 0; node < 5; ++node) {
+    EXPECT_EQ(cluster().raw(node, {"HGET", key, "thread"}).text, "1");
+    cluster().raw(node, {"DEL", key});
+  }
+  EXPECT_TRUE(ok(coordinator.acquire(key)));
+}
+
+TEST_F(Foreign, AHashInPlaceOfOursIsNotOurs) {
+  // Hashes took the place of our keys on two nodes, then on four: release says done, then lost, and
+  // leaves them whole.
+  Coordinator coordinator = connect();
+  for (const int hashes : {2, 4}) {
+    Lease lease = coordinator.acquire(key, {.wait = 20s}).value();
+    ASSERT_TRUE(eventually([&] { return cluster().holders(key, lease.owner_token()) == 5; }));
+    for (int node = 0; node < hashes; ++node) {
+      cluster().raw(node, {"DEL", key});
+      cluster().raw(node, {"HSET", key, "thread", "1"});
+    }
+    if (hashes == 2) {
+      EXPECT_TRUE(ok(lease.extend(10s)));
+      EXPECT_TRUE(ok(lease.release()));
+    } else {
+      EXPECT_TRUE(fails_with(lease.extend(10s), Errc::lost));
+      EXPECT_TRUE(fails_with(lease.release(), Errc::lost));
+    }
+    EXPECT_TRUE(eventually([&] { return cluster().holders(key) == hashes; }));
+    for (int node = 0; node < hashes; ++node) {
+      EXPECT_EQ(cluster().raw(node, {"HGET", key, "thread"}).text, "1");
+      cluster().raw(node, {"DEL", key});
+    }
+  }
+}
+
+TEST_F(Foreign, WithoutFencingItIsOneSet) {
+  // Exclusive, unordered and without fencing, an acquire is exactly SET key token NX PX ttl.
+  Options plain = options();
+  plain.fencing = false;
+  Coordinator coordinator = test::connect(plain);
+  warm(coordinator);
+  Redis monitor(cluster().urls().at(0));
+  EXPECT_EQ(monitor({"MONITOR"}).text, "OK");
+  const Result<Lease> lease = coordinator.acquire(key, {.ttl = 7s});
+  ASSERT_TRUE(ok(lease));
+  std::string line;
+  while (line.find('"' + key + '"') == line.npos) line = monitor.read().text;
+  EXPECT_TRUE(line.ends_with("\"SET\" \"" + key + "\" \"" + lease->owner_token() +
+                             "\" \"NX\" \"PX\" \"7000\""))
+      << line;
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,282 @@
+#include <filesystem>
+#include <thread>
+
+#include "integration/fixture.hpp"
+#include "support/uv_loop.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+/// A coordinator that rides on the loop of a host program: this thread's.
+class HostLoop : public FiveNodes {
+ protected:
+  static Coordinator attach(UvLoop& loop) {
+    return Coordinator::attach(loop.get(), options()).value();
+  }
+  static std::ptrdiff_t threads() {
+    using Entries = std::filesystem::directory_iterator;
+    return std::distance(Entries("/proc/self/task"), Entries());
+  }
+  static void close(UvLoop& loop, Coordinator& coordinator) {
+    int closed = 0;
+    coordinator.async_close([&] { ++closed; });
+    EXPECT_EQ(closed, 0);
+    loop.run();
+    EXPECT_EQ(closed, 1);
+    EXPECT_EQ(loop.close(), 0);
+  }
+};
+
+TEST_F(HostLoop, EndsAtOnceWithoutWork) {
+  // An attached coordinator that nobody asks anything is no reason for the loop to go on.
+  UvLoop loop;
+  Coordinator coordinator = attach(loop);
+  EXPECT_EQ(uv_loop_alive(loop.get()), 0);
+  loop.run();
+  close(loop, coordinator);
+}
+
+TEST_F(HostLoop, GoesOnWhileThereIsWork) {
+  // The loop runs until the lock is acquired and released, and then ends by itself.
+  UvLoop loop;
+  Coordinator coordinator = attach(loop);
+  int acquired = 0;
+  int released = 0;
+  Lease lease;
+  coordinator.async_acquire(key, {}, {}, [&](Result<Lease> result) {
+    ASSERT_TRUE(ok(result));
+    ++acquired;
+    lease = std::move(*result);
+    lease.async_release([&](const Result<void>& done) {
+      EXPECT_TRUE(ok(done));
+      ++released;
+    });
+  });
+  EXPECT_EQ(acquired, 0);
+  EXPECT_NE(uv_loop_alive(loop.get()), 0);
+  loop.run();
+  EXPECT_EQ(acquired, 1);
+  EXPECT_EQ(released, 1);
+  EXPECT_TRUE(cluster().keys().empty());
+  close(loop, coordinator);
+}
+
+TEST_F(HostLoop, GoesOnWhileALeaseIsHeld) {
+  // A held lease keeps the loop alive, since it is renewed there; dropping it lets the loop end.
+  UvLoop loop;
+  Coordinator coordinator = attach(loop);
+  Lease lease;
+  coordinator.async_acquire(key, {.ttl = 1500ms}, {}, [&](Result<Lease> result) {
+    ASSERT_TRUE(ok(result));
+    lease = std::move(*result);
+  });
+  loop.run_until([&] { return lease.is_valid(); });
+  const Clock::time_point first_end = lease.valid_until();
+  loop.run_until([&] { return lease.valid_until() > first_end; });
+  EXPECT_NE(uv_loop_alive(loop.get()), 0);
+  lease = Lease();
+  loop.run();
+  EXPECT_TRUE(cluster().keys().empty());
+  EXPECT_EQ(uv_loop_alive(loop.get()), 0);
+  close(loop, coordinator);
+}
+
+TEST_F(HostLoop, GoesOnUntilARefusalIsTold) {
+  // Refusals that need no node are work, too: their handlers run before the loop ends.
+  UvLoop loop;
+  Coordinator coordinator = attach(loop);
+  int refused = 0;
+  std::stop_source stopped;
+  stopped.request_stop();
+  coordinator.async_acquire(key, {.ttl = -1s}, {}, [&](const Result<Lease>& result) {
+    EXPECT_TRUE(fails_with(result, Errc::invalid_argument));
+    ++refused;
+  });
+  coordinator.async_acquire(key, {}, stopped.get_token(), [&](const Result<Lease>& result) {
+    EXPECT_TRUE(fails_with(result, Errc::cancelled));
+    ++refused;
+  });
+  EXPECT_EQ(refused, 0);
+  loop.run();
+  EXPECT_EQ(refused, 2);
+  close(loop, coordinator);
+}
+
+TEST_F(HostLoop, IsWorkedOffAgainAndAgain) {
+  // The host runs its loop to the end, asks for more and runs it again.
+  UvLoop loop;
+  Coordinator coordinator = attach(loop);
+  for (int round = 1; round <= 5; ++round) {
+    int acquired = 0;
+    coordinator.async_acquire(key, {.wait = 20s}, {},
+                              [&](const Result<Lease>& result) { acquired += result ? 1 : 0; });
+    loop.run();
+    EXPECT_EQ(acquired, 1);
+    EXPECT_TRUE(cluster().keys().empty());
+  }
+  close(loop, coordinator);
+}
+
+TEST_F(HostLoop, BlockingCallsWouldDeadlock) {
+  // The host's thread is the loop's: there only the asynchronous calls are taken.
+  UvLoop loop;
+  Coordinator coordinator = attach(loop);
+  EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::would_deadlock));
+  EXPECT_TRUE(fails_with(coordinator.inspect(key), Errc::would_deadlock));
+  close(loop, coordinator);
+}
+
+TEST_F(HostLoop, OtherThreadsMayBlock) {
+  // While the host's thread turns the loop another one acquires and releases, blocking.
+  UvLoop loop;
+  Coordinator coordinator = attach(loop);
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    for (int i = 0; i < 20; ++i) {
+      Result<Lease> lease = coordinator.acquire(key, {.wait = 20s});
+      EXPECT_TRUE(ok(lease));
+      EXPECT_TRUE(lease && ok(lease->release()));
+    }
+    done = true;
+  });
+  loop.run_until([&] { return done.load(); });
+  other.join();
+  close(loop, coordinator);
+}
+
+TEST_F(HostLoop, AnotherThreadMayClose) {
+  // close() from elsewhere returns once the loop has seen it through.
+  UvLoop loop;
+  Coordinator coordinator = attach(loop);
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    coordinator.close();
+    done = true;
+  });
+  loop.run_until([&] { return done.load(); });
+  other.join();
+  EXPECT_EQ(loop.close(), 0);
+}
+
+TEST_F(HostLoop, DestructionClosesInTheNextTurns) {
+  // The destructor of an attached coordinator returns at once; the loop's next turns do the rest,
+  // also the release of what is held.
+  UvLoop loop;
+  Lease lease;
+  {
+    Coordinator coordinator = attach(loop);
+    coordinator.async_acquire(key, {}, {}, [&](Result<Lease> result) {
+      if (result) lease = std::move(*result);
+    });
+    loop.run_until([&] { return lease.is_valid(); });
+  }
+  loop.run();
+  EXPECT_FALSE(lease.is_valid());
+  EXPECT_TRUE(cluster().keys().empty());
+  EXPECT_EQ(loop.close(), 0);
+}
+
+TEST_F(HostLoop, IsClosedBeforeItEverTurned) {
+  // Attached and gone again before the loop's first turn: nothing is left on it.
+  UvLoop loop;
+  { const Coordinator coordinator = attach(loop); }
+  loop.run();
+  EXPECT_EQ(loop.close(), 0);
+}
+
+TEST_F(HostLoop, CloseWithWorkUnderWay) {
+  // Attempts that are on their way and waits end with closed, each once, before the close's own
+  // handler, and nothing is left on loop or nodes.
+  UvLoop loop;
+  Coordinator coordinator = attach(loop);
+  for (int node = 0; node < 5; ++node) cluster().plant(node, key);
+  int closed = 0;
+  for (int i = 0; i < 10; ++i) {
+    coordinator.async_acquire(key, {.wait = forever}, {}, [&](const Result<Lease>& result) {
+      EXPECT_TRUE(fails_with(result, Errc::closed));
+      ++closed;
+    });
+    coordinator.async_acquire(key + std::to_string(i), {}, {}, [&](const Result<Lease>& result) {
+      EXPECT_TRUE(fails_with(result, Errc::closed));
+      ++closed;
+    });
+  }
+  coordinator.async_close([&] { EXPECT_EQ(closed, 20); });
+  loop.run();
+  EXPECT_EQ(closed, 20);
+  EXPECT_EQ(loop.close(), 0);
+  EXPECT_TRUE(eventually([&] { return cluster().keys().size() == 5; }));
+}
+
+TEST_F(HostLoop, SharesItWithTheHostAndItsLike) {
+  // Two coordinators and the host's own timer turn on one loop.
+  UvLoop loop;
+  Coordinator first = attach(loop);
+  Coordinator second = attach(loop);
+  int ticks = 0;
+  uv_timer_t timer{};
+  uv_timer_init(loop.get(), &timer);
+  timer.data = &ticks;
+  uv_timer_start(
+      &timer, [](uv_timer_t* tick) { ++*static_cast<int*>(tick->data); }, 1, 1);
+  Lease lease;
+  bool contended = false;
+  first.async_acquire(key, {}, {}, [&](Result<Lease> result) {
+    ASSERT_TRUE(ok(result));
+    lease = std::move(*result);
+    second.async_acquire(key, {}, {}, [&](const Result<Lease>& refused) {
+      contended = bool(fails_with(refused, Errc::contended));
+    });
+  });
+  loop.run_until([&] { return contended && ticks > 3; });
+  uv_close(reinterpret_cast<uv_handle_t*>(&timer), nullptr);
+  first.close();
+  second.close();
+  loop.run();
+  EXPECT_EQ(loop.close(), 0);
+}
+
+TEST_F(HostLoop, StartsNoThread) {
+  // Over addresses that need no resolving the whole of it runs on the host's one thread.
+  const auto before = threads();
+  UvLoop loop;
+  Coordinator coordinator = attach(loop);
+  int acquired = 0;
+  coordinator.async_acquire(key, {}, {},
+                            [&](const Result<Lease>& result) { acquired += result ? 1 : 0; });
+  loop.run();
+  EXPECT_EQ(acquired, 1);
+  EXPECT_EQ(threads(), before);
+  close(loop, coordinator);
+}
+
+TEST_F(HostLoop, TellsTheHolderInTime) {
+  // Without renewal the stop token is requested on the loop before the lease ends, and the loop
+  // ends once the lease has.
+  UvLoop loop;
+  Options early = options();
+  early.stop_margin = 1s;
+  Coordinator coordinator = Coordinator::attach(loop.get(), early).value();
+  Lease lease;
+  Clock::time_point told{};
+  std::optional<std::stop_callback<std::function<void()>>> on_stop;
+  coordinator.async_acquire(key, {.ttl = 1500ms, .auto_extend = false}, {},
+                            [&](Result<Lease> result) {
+                              ASSERT_TRUE(ok(result));
+                              lease = std::move(*result);
+                              on_stop.emplace(lease.stop_token(), [&] { told = Clock::now(); });
+                            });
+  loop.run();
+  EXPECT_GE(told, lease.valid_until() - 1s);
+  EXPECT_LT(told, lease.valid_until());
+  EXPECT_FALSE(lease.is_valid());
+  close(loop, coordinator);
+}
+
+TEST_F(HostLoop, NullIsRefused) {
+  // There is no loop to ride on.
+  EXPECT_TRUE(fails_with(Coordinator::attach(nullptr, options()), Errc::invalid_argument));
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,237 @@
+#include <bit>
+#include <vector>
+
+#include "integration/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+class ForeignHeld : public FiveNodes {};
+
+TEST_F(ForeignHeld, EverySubsetIsDecidedByTheMajority) {
+  // Whatever subset of nodes another client holds: locked iff three are free, and its values and
+  // their expiry stay untouched.
+  Coordinator coordinator = connect();
+  for (unsigned held = 0; held < 32; ++held) {
+    SCOPED_TRACE(held);
+    const std::string name = resource_of_this_test(std::to_string(held));
+    const int foreign = std::popcount(held);
+    for (int node = 0; node < 5; ++node) {
+      if ((held >> node & 1U) != 0) cluster().plant(node, name);
+    }
+    Result<Lease> lease = coordinator.acquire(name);
+    if (foreign <= 2) {
+      ASSERT_TRUE(ok(lease));
+      EXPECT_TRUE(
+          eventually([&] { return cluster().holders(name, lease->owner_token()) == 5 - foreign; }));
+      EXPECT_EQ(cluster().holders(name, "foreign"), foreign);
+      EXPECT_TRUE(ok(lease->release()));
+    } else {
+      ASSERT_TRUE(fails_with(lease, Errc::contended));
+      const Outcome& outcome = lease.error().outcome();
+      EXPECT_EQ(outcome.attempts, 1);
+      EXPECT_GE(outcome.count(Vote::held), 3);
+      for (int node = 0; node < 5; ++node) {
+        const Vote vote = outcome.votes.at(static_cast<std::size_t>(node)).vote;
+        const Vote expected = (held >> node & 1U) != 0 ? Vote::held : Vote::granted;
+        EXPECT_TRUE(vote == expected || vote == Vote::pending) << to_string(vote);
+      }
+    }
+    EXPECT_TRUE(eventually([&] { return cluster().holders(name) == foreign; }));
+    EXPECT_EQ(cluster().holders(name, "foreign"), foreign);
+    for (int node = 0; node < 5; ++node) {
+      const bool planted = (held >> node & 1U) != 0;
+      EXPECT_EQ(cluster().pttl(node, name) > 500s, planted);
+    }
+  }
+}
+
+TEST_F(ForeignHeld, ExtendAndReleaseLeaveTheMinorityAlone) {
+  // A lease beside two foreign values is extended and released on its own three nodes only.
+  Coordinator coordinator = connect();
+  cluster().plant(1, key);
+  cluster().plant(3, key);
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  EXPECT_TRUE(ok(lease->extend(20s)));
+  EXPECT_EQ(cluster().holders(key, "foreign"), 2);
+  EXPECT_GT(cluster().pttl(1, key), 500s);
+  EXPECT_TRUE(ok(lease->release()));
+  EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 2; }));
+  EXPECT_EQ(cluster().holders(key, "foreign"), 2);
+}
+
+class NodesDown : public FiveNodes {};
+
+TEST_F(NodesDown, EverySubsetIsDecidedByTheMajority) {
+  // Whatever subset of nodes is dead: locked iff three are up, else no_quorum; the votes say which
+  // were not there, and nothing is left on those that were.
+  unsigned down = 0;
+  for (unsigned step = 0; step < 32; ++step) {
+    const unsigned wanted = step ^ (step >> 1U);  // one node dies or comes back at each step
+    for (int node = 0; node < 5; ++node) {
+      if (((down ^ wanted) >> node & 1U) == 0) continue;
+      if ((wanted >> node & 1U) != 0)
+        cluster().kill(node);
+      else
+        cluster().restart(node);
+    }
+    down = wanted;
+    SCOPED_TRACE(down);
+    const int up = 5 - std::popcount(down);
+    Coordinator coordinator = connect();
+    Result<Lease> lease = coordinator.acquire(key);
+    if (up >= 3) {
+      ASSERT_TRUE(ok(lease));
+      EXPECT_TRUE(eventually([&] { return cluster().holders(key, lease->owner_token()) == up; }));
+      EXPECT_TRUE(ok(lease->extend(20s)));
+      EXPECT_TRUE(ok(lease->release()));
+    } else {
+      ASSERT_TRUE(fails_with(lease, Errc::no_quorum));
+      const Outcome& outcome = lease.error().outcome();
+      for (int node = 0; node < 5; ++node) {
+        const Vote vote = outcome.votes.at(static_cast<std::size_t>(node)).vote;
+        if ((down >> node & 1U) == 0)
+          EXPECT_NE(vote, Vote::unreachable);
+        else
+          EXPECT_TRUE(vote == Vote::unreachable || vote == Vote::pending) << to_string(vote);
+      }
+    }
+    EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+  }
+}
+
+TEST_F(NodesDown, AllDownIsNoQuorum) {
+  // With nobody there an attempt and a whole wait end alike: no_quorum, and never contended.
+  for (int node = 0; node < 5; ++node) cluster().kill(node);
+  Coordinator coordinator = connect();
+  EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::no_quorum));
+  const Clock::time_point before = Clock::now();
+  const Result<Lease> waited = coordinator.acquire(key, {.wait = 200ms});
+  EXPECT_GE(Clock::now() - before, 200ms);
+  EXPECT_TRUE(fails_with(waited, Errc::no_quorum));
+}
+
+TEST_F(NodesDown, AServerThatComesBackVotesAgain) {
+  // Two nodes die under a running coordinator, come back, and then two others may die.
+  Coordinator coordinator = connect();
+  warm(coordinator);
+  cluster().kill(0);
+  cluster().kill(1);
+  {
+    Result<Lease> lease = coordinator.acquire(key);
+    ASSERT_TRUE(ok(lease));
+    EXPECT_TRUE(ok(lease->release()));
+  }
+  cluster().restart(0);
+  cluster().restart(1);
+  EXPECT_TRUE(eventually([&] {
+    Result<Lease> lease = coordinator.acquire(resource_of_this_test("probe"), {.wait = 1s});
+    return lease && eventually([&] { return cluster().holders(lease->resource()) >= 3; }) &&
+           cluster().holders(lease->resource(), lease->owner_token()) == 5;
+  }));
+  cluster().kill(2);
+  cluster().kill(3);
+  EXPECT_TRUE(ok(coordinator.acquire(key, {.wait = 20s})));
+}
+
+TEST_F(NodesDown, ReleaseWithoutAQuorumSaysSo) {
+  // The holder is told that its release could not be seen through; where nodes are up it was.
+  Coordinator coordinator = connect();
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  for (const int node : {0, 1, 2}) cluster().kill(node);
+  const Result<void> released = lease->release();
+  EXPECT_TRUE(fails_with(released, Errc::no_quorum));
+  EXPECT_FALSE(lease->is_valid());
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+class OneStopped : public FiveNodes {
+ protected:
+  // If anything waited for the stopped node it would be for a minute, twice what a test may take.
+  static Options patient() {
+    Options options = FiveNodes::options();
+    options.node_timeout = 60s;
+    options.connect_timeout = 60s;
+    return options;
+  }
+};
+
+TEST_F(OneStopped, IsNeverWaitedFor) {
+  // One node falls silent under a running coordinator: acquire, extend and release go on at the
+  // pace of the others. (It is resumed before the close, which may wait for it.)
+  Coordinator coordinator = test::connect(patient());
+  warm(coordinator);
+  cluster().pause(2);
+  const Clock::time_point before = Clock::now();
+  for (int i = 0; i < 20; ++i) {
+    Result<Lease> lease = coordinator.acquire(key, {.wait = 10s});
+    ASSERT_TRUE(ok(lease));
+    EXPECT_TRUE(ok(lease->extend(15s)));
+    EXPECT_TRUE(ok(lease->release()));
+  }
+  EXPECT_LT(Clock::now() - before, 30s);
+  cluster().resume(2);
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(OneStopped, IsNotWaitedForWhileConnecting) {
+  // It was silent before the first connection: four greetings are enough.
+  cluster().pause(0);
+  const Clock::time_point before = Clock::now();
+  {
+    Coordinator coordinator = test::connect(patient());
+    Result<Lease> lease = coordinator.acquire(key);
+    ASSERT_TRUE(ok(lease));
+    EXPECT_TRUE(ok(lease->release()));
+    EXPECT_LT(Clock::now() - before, 30s);
+    cluster().resume(0);
+  }
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(OneStopped, IsRefusedLikeAnyOther) {
+  // A taken lock is contended at once, although one node says nothing.
+  Coordinator holder = test::connect(patient());
+  Coordinator other = test::connect(patient());
+  Result<Lease> lease = holder.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
+  cluster().pause(4);
+  const Clock::time_point before = Clock::now();
+  EXPECT_TRUE(fails_with(other.acquire(key), Errc::contended));
+  EXPECT_LT(Clock::now() - before, 30s);
+  cluster().resume(4);
+}
+
+TEST_F(OneStopped, CatchesUpWhenItGoesOn) {
+  // What was sent to it runs late: its grant joins the lease, and the release takes it away again.
+  Coordinator coordinator = connect();
+  warm(coordinator);
+  cluster().pause(1);
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  cluster().resume(1);
+  EXPECT_TRUE(eventually([&] { return cluster().holders(key, lease->owner_token()) == 5; }));
+  EXPECT_TRUE(ok(lease->release()));
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(OneStopped, ThreeStoppedAreNoQuorumAfterTheTimeout) {
+  // With a majority silent an attempt ends after node_timeout, and leaves nothing once they go on.
+  Options short_timeout = options();
+  short_timeout.node_timeout = 300ms;
+  Coordinator coordinator = test::connect(short_timeout);
+  warm(coordinator);
+  for (const int node : {0, 1, 2}) cluster().pause(node);
+  const Result<Lease> refused = coordinator.acquire(key);
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  EXPECT_EQ(refused.error().outcome().count(Vote::timed_out), 3);
+  for (const int node : {0, 1, 2}) cluster().resume(node);
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+  EXPECT_TRUE(ok(coordinator.acquire(key, {.wait = 20s})));
+}
+
+}  // namespace
+}  // namespace quorumlock::test

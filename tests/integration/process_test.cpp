@@ -1,0 +1,202 @@
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+#include "integration/fixture.hpp"
+#include "support/process.hpp"
+#include "support/uv_loop.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+/// What the library must not do to the process it lives in.
+class Host : public FiveNodes {
+ protected:
+  /// Runs `checks` in a forked child; the bits of what it returns say which of them failed.
+  template <class Checks>
+  static int failed_in_child(Checks&& checks) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(checks());
+    int status = 0;
+    EXPECT_TRUE(eventually([&] { return ::waitpid(child, &status, WNOHANG) == child; }));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+  }
+  template <class T>
+  static bool closed(const Result<T>& result) {
+    return !result && result.error().code() == Errc::closed;
+  }
+};
+
+TEST_F(Host, HandlesInAForkedChildAreClosed) {
+  // The child's copies of coordinator and lease do nothing, say so, and can be destroyed; the
+  // parent's go on as if there had been no child.
+  auto coordinator = std::make_unique<Coordinator>(connect());
+  auto lease = std::make_unique<Lease>(coordinator->acquire(key).value());
+  auto mutex = std::make_unique<Mutex>(*coordinator, key + "/mutex");
+  mutex->lock();
+  const int failed = failed_in_child([&] {
+    int bits = 0;
+    if (lease->is_valid() || lease->remaining() > 0s) bits |= 1;
+    if (!closed(lease->extend(10s))) bits |= 2;
+    if (!closed(lease->release())) bits |= 4;
+    if (!closed(coordinator->acquire(key + "/child", {.wait = forever}))) bits |= 8;
+    if (!closed(coordinator->inspect(key))) bits |= 16;
+    int calls = 0;
+    coordinator->async_acquire(key, {}, {}, [&](Result<Lease> result) { calls += closed(result); });
+    lease->async_release([&](Result<void> result) { calls += closed(result); });
+    if (calls != 2) bits |= 32;
+    lease->detach();
+    coordinator->close();
+    coordinator->async_close([&] { ++calls; });
+    if (calls != 3) bits |= 64;
+    mutex.reset();
+    lease.reset();
+    coordinator.reset();
+    return bits;
+  });
+  EXPECT_EQ(failed, 0);
+  EXPECT_TRUE(lease->is_valid());
+  EXPECT_TRUE(ok(lease->extend(10s)));
+  EXPECT_TRUE(mutex->lease().is_valid());
+  mutex->unlock();
+  EXPECT_TRUE(ok(lease->release()));
+  EXPECT_TRUE(ok(coordinator->acquire(key, {.wait = 20s})));
+}
+
+TEST_F(Host, AnAttachedCoordinatorInAForkedChildIsClosed) {
+  // The same for one that rides on the host's loop, which the child may close around it.
+  UvLoop loop;
+  Coordinator coordinator = Coordinator::attach(loop.get(), options()).value();
+  Lease lease;
+  coordinator.async_acquire(key, {}, {}, [&](Result<Lease> result) {
+    if (result) lease = std::move(*result);
+  });
+  loop.run_until([&] { return lease.is_valid(); });
+  const int failed = failed_in_child([&] {
+    int bits = 0;
+    if (lease.is_valid()) bits |= 1;
+    if (!closed(coordinator.acquire(key))) bits |= 2;
+    if (!closed(lease.release())) bits |= 4;
+    { const Lease dropped = std::move(lease); }
+    { const Coordinator dropped = std::move(coordinator); }
+    return bits;
+  });
+  EXPECT_EQ(failed, 0);
+  EXPECT_TRUE(lease.is_valid());
+  lease = Lease();
+  coordinator.close();
+  loop.run();
+  EXPECT_EQ(loop.close(), 0);
+}
+
+TEST_F(Host, AChildMayMakeItsOwn) {
+  // A coordinator that was made after the fork works in the child.
+  Coordinator coordinator = connect();
+  const Lease lease = coordinator.acquire(key).value();
+  const int failed = failed_in_child([&] {
+    Result<Coordinator> own = Coordinator::create(options());
+    if (!own) return 1;
+    const Result<Lease> refused = own->acquire(key);
+    if (refused || refused.error().code() != Errc::contended) return 2;
+    Result<Lease> other = own->acquire(key + "/child");
+    if (!other || !other->release()) return 4;
+    own->close();
+    return 0;
+  });
+  EXPECT_EQ(failed, 0);
+  EXPECT_TRUE(lease.is_valid());
+}
+
+TEST_F(Host, SignalDispositionsStayAsTheyWere) {
+  // Created, attached, used and closed: all signal dispositions and this thread's mask are the
+  // host's own, as before.
+  const auto dispositions = [] {
+    std::vector<std::pair<void (*)(int), int>> all;
+    for (int signal = 1; signal < NSIG; ++signal) {
+      struct sigaction action {};
+      ::sigaction(signal, nullptr, &action);
+      all.emplace_back(action.sa_handler, action.sa_flags);
+    }
+    return all;
+  };
+  const auto blocked = [] {
+    sigset_t mask;
+    sigemptyset(&mask);
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    std::vector<bool> signals;
+    for (int signal = 1; signal < NSIG; ++signal) {
+      signals.push_back(sigismember(&mask, signal) == 1);
+    }
+    return signals;
+  };
+  const auto before = dispositions();
+  const auto mask = blocked();
+  {
+    Coordinator coordinator = connect();
+    UvLoop loop;
+    Coordinator attached = Coordinator::attach(loop.get(), options()).value();
+    EXPECT_TRUE(ok(coordinator.acquire(key)));
+    attached.async_acquire(key + "/attached", {}, {}, [](const Result<Lease>&) {});
+    loop.run();
+    EXPECT_TRUE(dispositions() == before);
+    EXPECT_TRUE(blocked() == mask);
+    attached.close();
+    loop.run();
+    EXPECT_EQ(loop.close(), 0);
+  }
+  EXPECT_TRUE(dispositions() == before);
+  EXPECT_TRUE(blocked() == mask);
+}
+
+TEST_F(Host, SignalsAreDeliveredToTheHostsThreads) {
+  // The loop's thread blocks all signals: one that is sent to the process waits for the host's.
+  Coordinator coordinator = connect();
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  ::pthread_sigmask(SIG_BLOCK, &one, nullptr);
+  ::kill(::getpid(), SIGUSR1);  // fatal in any thread that does not block it
+  EXPECT_TRUE(ok(coordinator.acquire(key)));
+  int taken = 0;
+  ::sigwait(&one, &taken);
+  EXPECT_EQ(taken, SIGUSR1);
+  ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+}
+
+TEST_F(Host, DescriptorsDoNotReachItsPrograms) {
+  // What the host runs inherits none of the library's descriptors.
+  const auto inherited = [] {
+    Process program({"/bin/sh", "-c", "echo /proc/self/fd/*"});
+    return program.line();
+  };
+  const std::string before = inherited();
+  Coordinator coordinator = connect();
+  const Result<Lease> lease = coordinator.acquire(key);
+  EXPECT_TRUE(ok(lease));
+  EXPECT_EQ(inherited(), before);
+}
+
+TEST_F(Host, DoesNotDieOfSigpipe) {
+  // A process with the default disposition of SIGPIPE writes to servers that are killed and drop
+  // it all the time, and lives.
+  std::string urls;
+  for (const std::string& url : cluster().urls()) urls += (urls.empty() ? "" : ",") + url;
+  Process worker({QUORUMLOCK_TEST_WORKER, "cycle", urls, key});
+  EXPECT_EQ(worker.line(), "cycling");
+  for (int i = 0; i < 10; ++i) {
+    cluster().kill(i % 5);
+    cluster().restart(i % 5);
+    for (int node = 0; node < 5; ++node) cluster().drop_clients(node);
+  }
+  for (int node = 0; node < 5; ++node) cluster().kill(node);
+  for (int node = 0; node < 5; ++node) cluster().restart(node);
+  worker.hush();
+  EXPECT_TRUE(worker.line().starts_with("locked "));
+  EXPECT_EQ(worker.wait(), 0);
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,239 @@
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "integration/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+/// Servers that are there and refuse. One that does must not matter; three are no quorum, with the
+/// reason in the votes; once they are well again, so are we.
+class ServerErrors : public FiveNodes {
+ protected:
+  using Act = std::function<void(int node)>;
+
+  void expect_votes(Vote vote, const Act& inflict, const Act& undo) {
+    Coordinator coordinator = connect();
+    warm(coordinator);
+    inflict(0);
+    {
+      Result<Lease> lease = coordinator.acquire(key);
+      EXPECT_TRUE(ok(lease) && ok(lease->release())) << "with one node in trouble";
+    }
+    inflict(1);
+    inflict(2);
+    EXPECT_TRUE(eventually([&] {
+      // Where a connection had to break first, the very first attempts may say that.
+      Result<Lease> refused = coordinator.acquire(key);
+      EXPECT_TRUE(fails_with(refused, Errc::no_quorum));
+      if (refused) return true;
+      last_ = refused.error().what();
+      return refused.error().outcome().count(vote) == 3;
+    })) << last_;
+    for (const int node : {0, 1, 2}) undo(node);
+    EXPECT_TRUE(ok(coordinator.acquire(key, {.wait = 20s})));
+    EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+  }
+  static void configure(int node, const std::string& name, const std::string& value) {
+    const Reply reply = cluster().raw(node, {"CONFIG", "SET", name, value});
+    EXPECT_FALSE(reply.is_error()) << reply.text;
+  }
+
+  std::string last_;  ///< the last refusal's sentence
+};
+
+TEST_F(ServerErrors, ReadOnly) {
+  // A node became a replica under us: it takes no writes, and its vote does not count.
+  expect_votes(
+      Vote::read_only,
+      [](int node) {
+        cluster().raw(node, {"REPLICAOF", "127.0.0.1", "1"});
+      },
+      [](int node) {
+        cluster().raw(node, {"REPLICAOF", "NO", "ONE"});
+      });
+}
+
+TEST_F(ServerErrors, MasterDown) {
+  // A replica that has lost its master and must not answer from stale data.
+  expect_votes(
+      Vote::loading,
+      [](int node) {
+        configure(node, "replica-serve-stale-data", "no");
+        configure(node, "replica-read-only", "no");
+        cluster().raw(node, {"REPLICAOF", "127.0.0.1", "1"});
+      },
+      [](int node) {
+        cluster().raw(node, {"REPLICAOF", "NO", "ONE"});
+        configure(node, "replica-serve-stale-data", "yes");
+        configure(node, "replica-read-only", "yes");
+      });
+}
+
+TEST_F(ServerErrors, OutOfMemory) {
+  // A node at its maxmemory refuses new keys.
+  expect_votes(
+      Vote::out_of_memory, [](int node) { configure(node, "maxmemory", "1"); },
+      [](int node) { configure(node, "maxmemory", "0"); });
+}
+
+TEST_F(ServerErrors, NoReplicas) {
+  // A node that wants replicas before it takes writes, and has none.
+  expect_votes(
+      Vote::not_writable, [](int node) { configure(node, "min-replicas-to-write", "1"); },
+      [](int node) { configure(node, "min-replicas-to-write", "0"); });
+}
+
+TEST_F(ServerErrors, Misconf) {
+  // A node that cannot save its data refuses writes, as stop-writes-on-bgsave-error says.
+  const auto obstacle = [](int node) { return cluster().server(node).settings().dir / "dump.rdb"; };
+  expect_votes(
+      Vote::not_writable,
+      [&](int node) {
+        std::filesystem::create_directory(obstacle(node));
+        configure(node, "save", "3600 1");
+        cluster().raw(node, {"BGSAVE"});
+        EXPECT_TRUE(eventually([&] {
+          const std::string info = cluster().raw(node, {"INFO", "persistence"}).text;
+          return info.find("rdb_last_bgsave_status:err") != info.npos;
+        }));
+      },
+      [&](int node) {
+        configure(node, "save", "");
+        std::filesystem::remove(obstacle(node));
+      });
+}
+
+TEST_F(ServerErrors, NoAuth) {
+  // A node begins to want a password that we don't have, and drops us.
+  expect_votes(
+      Vote::unauthorized,
+      [](int node) {
+        configure(node, "requirepass", "secret");
+        cluster().drop_clients(node);
+      },
+      [](int node) { configure(node, "requirepass", ""); });
+}
+
+TEST_F(ServerErrors, Busy) {
+  // Somebody's endless script blocks a node, until it is killed.
+  std::vector<std::unique_ptr<Redis>> hogs;
+  expect_votes(
+      Vote::busy,
+      [&](int node) {
+        configure(node, "busy-reply-threshold", "1");
+        hogs.push_back(std::make_unique<Redis>(cluster().server(node).url()));
+        hogs.back()->send({"EVAL", "while true do end", "0"});
+        EXPECT_TRUE(
+            eventually([&] { return cluster().raw(node, {"PING"}).text.starts_with("BUSY"); }));
+      },
+      [](int node) {
+        cluster().raw(node, {"SCRIPT", "KILL"});
+      });
+}
+
+TEST_F(ServerErrors, Loading) {
+  // Nodes that load their data answer and do nothing; a waiter gets the lock when they are done.
+  Cluster slow({.size = 3,
+                .more = {"--enable-debug-command", "yes", "--loading-process-events-interval-bytes",
+                         "1024"}});
+  Coordinator coordinator = test::connect(slow.options());
+  {
+    const Result<Lease> first = coordinator.acquire(key);
+    ASSERT_TRUE(eventually([&] { return slow.holders(key, first->owner_token()) == 3; }));
+  }
+  std::vector<std::unique_ptr<Redis>> reloads;
+  for (const int node : {0, 1}) {
+    slow.raw(node, {"DEBUG", "POPULATE", "3000", "filler", "100"});
+    slow.raw(node, {"CONFIG", "SET", "key-load-delay", "10000"});
+    reloads.push_back(std::make_unique<Redis>(slow.server(node).url()));
+    reloads.back()->send({"DEBUG", "RELOAD"});
+    EXPECT_TRUE(eventually([&] {
+      return slow.raw(node, {"GET", key}).text.starts_with("LOADING");
+    }));
+  }
+  const Result<Lease> refused = coordinator.acquire(key);
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  EXPECT_EQ(refused.error().outcome().count(Vote::loading), 2);
+  Answer<Result<Lease>> answer;
+  coordinator.async_acquire(key, {.wait = forever}, {}, answer.handler());
+  for (const int node : {0, 1}) slow.raw(node, {"CONFIG", "SET", "key-load-delay", "0"});
+  const Result<Lease> lease = answer.get();
+  ASSERT_TRUE(ok(lease));
+  for (auto& reload : reloads) EXPECT_EQ(reload->read().text, "OK");
+}
+
+TEST_F(ServerErrors, OutOfMemoryTakesNoLeaseAway) {
+  // Nodes without memory refuse new locks only: what is held is renewed and released.
+  Coordinator coordinator = connect();
+  Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
+  for (int node = 0; node < 5; ++node) configure(node, "maxmemory", "1");
+  EXPECT_TRUE(ok(lease.extend(2s)));
+  const Clock::time_point end = lease.valid_until();
+  EXPECT_TRUE(eventually([&] { return lease.valid_until() > end; }));
+  EXPECT_TRUE(fails_with(coordinator.acquire(key + "/new"), Errc::no_quorum));
+  EXPECT_TRUE(ok(lease.release()));
+  for (int node = 0; node < 5; ++node) configure(node, "maxmemory", "0");
+  EXPECT_TRUE(cluster().keys().empty());
+}
+
+TEST_F(ServerErrors, AReleaseThatWasRefusedIsTriedAgain) {
+  // Nodes that refuse to delete, for a while, are told again until they have: well within the ttl.
+  Coordinator coordinator = connect();
+  Lease lease = coordinator.acquire(key, {.ttl = 30s}).value();
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
+  for (int node = 0; node < 5; ++node) configure(node, "min-replicas-to-write", "1");
+  const Result<void> refused = lease.release();
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  EXPECT_GE(refused.error().outcome().count(Vote::not_writable), 3);
+  EXPECT_EQ(cluster().holders(key), 5);
+  for (int node = 0; node < 5; ++node) configure(node, "min-replicas-to-write", "0");
+  EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 0; }));
+}
+
+TEST_F(ServerErrors, FlushedScriptsAreNotNoticed) {
+  // SCRIPT FLUSH between the calls, and all the time: extend and release go on as before.
+  Coordinator coordinator = connect();
+  Lease lease = coordinator.acquire(key).value();
+  cluster().raw_everywhere({"SCRIPT", "FLUSH"});
+  EXPECT_TRUE(ok(lease.extend(20s)));
+  cluster().raw_everywhere({"SCRIPT", "FLUSH"});
+  EXPECT_TRUE(ok(lease.release()));
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+
+  std::atomic<bool> done{false};
+  std::thread flusher([&] {
+    std::vector<std::unique_ptr<Redis>> nodes;
+    for (const std::string& url : cluster().urls()) nodes.push_back(std::make_unique<Redis>(url));
+    while (!done) {
+      for (auto& node : nodes) (*node)({"SCRIPT", "FLUSH"});
+    }
+  });
+  for (int i = 0; i < 50; ++i) {
+    Result<Lease> one = coordinator.acquire(key, {.wait = 20s});
+    EXPECT_TRUE(ok(one) && ok(one->extend(20s)) && ok(one->release()));
+  }
+  done = true;
+  flusher.join();
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(ServerErrors, ConnectionsAreDroppedAllTheTime) {
+  // A node that throws us out again and again costs its vote now and then, and nothing else.
+  Coordinator coordinator = connect();
+  for (int i = 0; i < 50; ++i) {
+    cluster().drop_clients(i % 5);
+    Result<Lease> lease = coordinator.acquire(key, {.wait = 20s});
+    ASSERT_TRUE(ok(lease));
+    cluster().drop_clients((i + 2) % 5);
+    (void)lease->release();
+  }
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,81 @@
+#include <vector>
+
+#include "integration/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+/// Clusters of every size that people run, and of the even ones that they should not.
+class ClusterOf : public ::testing::TestWithParam<int> {
+ protected:
+  Cluster cluster{{.size = GetParam()}};
+  const std::string key = "resource";
+};
+
+TEST_P(ClusterOf, LocksAndReleases) {
+  // The token stands on all nodes, a second attempt is contended, and release clears them.
+  Coordinator coordinator = connect(cluster.options());
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  EXPECT_TRUE(eventually([&] { return cluster.holders(key, lease->owner_token()) == GetParam(); }));
+  EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
+  EXPECT_TRUE(ok(lease->release()));
+  EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));
+}
+
+TEST_P(ClusterOf, SettlesForAnyNumberOfForeignValues) {
+  // Also an even split is decided at once: nobody has it, it is contended, and ours is taken back.
+  Coordinator coordinator = connect(cluster.options());
+  for (int foreign = 0; foreign <= GetParam(); ++foreign) {
+    SCOPED_TRACE(foreign);
+    if (foreign > 0) cluster.plant(foreign - 1, key);
+    Result<Lease> lease = coordinator.acquire(key);
+    if (GetParam() - foreign >= cluster.quorum()) {
+      ASSERT_TRUE(ok(lease));
+      EXPECT_TRUE(ok(lease->release()));
+    } else {
+      EXPECT_TRUE(fails_with(lease, Errc::contended));
+      EXPECT_EQ(lease.error().outcome().quorum, GetParam() / 2 + 1);
+    }
+    EXPECT_TRUE(eventually([&] { return cluster.holders(key) == foreign; }));
+  }
+}
+
+TEST_P(ClusterOf, NeedsMoreThanHalfOfTheConfiguredNodes) {
+  // The quorum is counted over the nodes that are configured, and not over those that are there.
+  for (int up = GetParam(); up >= 0; --up) {
+    SCOPED_TRACE(up);
+    Coordinator coordinator = connect(cluster.options());
+    Result<Lease> lease = coordinator.acquire(key);
+    if (up >= cluster.quorum()) {
+      ASSERT_TRUE(ok(lease));
+      EXPECT_TRUE(ok(lease->release()));
+    } else {
+      EXPECT_TRUE(fails_with(lease, Errc::no_quorum));
+    }
+    EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));
+    if (up > 0) cluster.kill(up - 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ClusterOf, ::testing::Values(1, 2, 3, 4, 6, 7));
+
+TEST(Sizes, ThirtyTwoNodes) {
+  // As many as there may be: with the fifteen that may be dead there are just enough; and no more.
+  Cluster cluster({.size = 17});
+  Options options = cluster.options();
+  while (options.nodes.size() < 32) {
+    options.nodes.push_back("unix:///nowhere/" + std::to_string(options.nodes.size()));
+  }
+  Coordinator coordinator = connect(options);
+  Result<Lease> lease = coordinator.acquire("resource");
+  ASSERT_TRUE(ok(lease));
+  EXPECT_EQ(lease->outcome().quorum, 17);
+  EXPECT_TRUE(ok(lease->extend(20s)));
+  EXPECT_TRUE(ok(lease->release()));
+  options.nodes.push_back("unix:///nowhere/33");
+  EXPECT_TRUE(fails_with(Coordinator::create(options), Errc::invalid_argument));
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,104 @@
+/// Another process for the tests: `integration_worker COMMAND URL,URL,... RESOURCE [ARGUMENT...]`.
+/// It is told what to do by its arguments and by lines on standard input, and answers by lines.
+
+#include <quorumlock/quorumlock.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace quorumlock;
+using namespace std::chrono_literals;
+
+Options options_for(const std::string& urls) {
+  Options options;
+  std::istringstream list(urls);
+  for (std::string url; std::getline(list, url, ',');) options.nodes.push_back(url);
+  options.node_timeout = 2s;
+  options.connect_timeout = 2s;
+  options.retry = {5ms, 5ms};
+  return options;
+}
+
+long long since_boot(Clock::time_point time) {
+  return time.time_since_epoch().count();
+}
+
+/// Holds the lock and believes in it for as long as the lease says so; then tells when it last
+/// did. ARGUMENTS: the ttl in ms.
+int hold(Coordinator& coordinator, const std::string& resource, const std::string& ttl) {
+  Lease lease = coordinator.acquire(resource, {.ttl = std::stoi(ttl) * 1ms, .wait = 20s}).value();
+  std::atomic<long long> told{0};
+  const std::function<void()> tell = [&] { told = since_boot(Clock::now()); };
+  const std::stop_callback<std::function<void()>> on_stop(lease.stop_token(), tell);
+  std::cout << "held " << lease.owner_token() << std::endl;
+  Clock::time_point believed;
+  for (;;) {
+    const Clock::time_point now = Clock::now();
+    if (!lease.is_valid()) break;
+    believed = now;
+    std::this_thread::yield();
+  }
+  while (told == 0) std::this_thread::yield();
+  const bool revived = lease.is_valid() || lease.remaining() > 0s;
+  std::cout << "over " << since_boot(believed) << " " << told << " " << revived << std::endl;
+  std::cin.get();
+  return 0;
+}
+
+/// Adds one to the number in a file that only the lock protects. ARGUMENTS: the file, how often.
+int count(Coordinator& coordinator, const std::string& resource, const std::string& file,
+          const std::string& times) {
+  for (int i = 0; i < std::stoi(times); ++i) {
+    Result<Lease> lease = coordinator.acquire(resource, {.wait = 60s});
+    if (!lease) {
+      std::cerr << lease.error().what() << std::endl;
+      return 1;
+    }
+    long long number = 0;
+    std::ifstream(file) >> number;
+    std::this_thread::yield();
+    std::ofstream(file) << number + 1;
+    if (!lease->is_valid()) return 2;
+    (void)lease->release();
+  }
+  return 0;
+}
+
+/// Locks and unlocks without a pause, whatever comes of it, until its standard input ends.
+int cycle(Coordinator& coordinator, const std::string& resource) {
+  std::atomic<bool> end{false};
+  std::thread reader([&] {
+    while (std::cin.get() != std::char_traits<char>::eof()) {
+    }
+    end = true;
+  });
+  std::cout << "cycling" << std::endl;
+  long long locked = 0;
+  while (!end) {
+    if (Result<Lease> lease = coordinator.acquire(resource)) ++locked;
+  }
+  reader.join();
+  std::cout << "locked " << locked << std::endl;
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  Coordinator coordinator = Coordinator::create(options_for(words.at(1))).value();
+  if (words.at(0) == "hold") return hold(coordinator, words.at(2), words.at(3));
+  if (words.at(0) == "count") return count(coordinator, words.at(2), words.at(3), words.at(4));
+  if (words.at(0) == "cycle") return cycle(coordinator, words.at(2));
+  return 64;
+}

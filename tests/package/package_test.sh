@@ -1,0 +1,107 @@
+#!/bin/bash
+# Installs a build to a prefix of its own and uses it there as a stranger would: with find_package,
+# with pkg-config, each header alone, and the program.
+#
+#   package_test.sh BUILD_DIR
+set -euo pipefail
+
+build=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+cxx=${CXX:-c++}
+
+step() { echo "== $*"; }
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+
+step "install to $prefix"
+cmake --install "$build" --prefix "$prefix" >"$work/install.log" 2>&1 || {
+  cat "$work/install.log"
+  fail "cmake --install"
+}
+(cd "$prefix" && find . -type f -o -type l | sort | sed 's/^/   /')
+[ -f "$prefix/include/quorumlock/quorumlock.hpp" ] || fail "the umbrella header is not installed"
+extra=$(find "$prefix/include" -type f ! -path "$prefix/include/quorumlock/*")
+[ -z "$extra" ] || fail "headers that are not the library's own: $extra"
+
+# Headers that a consumer must not need: whoever includes one of them is stopped here.
+poison=$work/poison
+for header in hiredis/hiredis.h hiredis/read.h hiredis/async.h uv.h nlohmann/json.hpp \
+  nlohmann/json_fwd.hpp openssl/ssl.h; do
+  mkdir -p "$poison/$(dirname "$header")"
+  echo "#error \"a public header includes <$header>\"" >"$poison/$header"
+done
+flags=(-std=c++20 -Wall -Wextra -Wpedantic -Werror -isystem "$poison")
+sanitize=$(cached QUORUMLOCK_SANITIZE)
+[ -z "$sanitize" ] || flags+=("-fsanitize=$sanitize")
+
+step "every header by itself"
+for header in "$prefix"/include/quorumlock/*.hpp "$prefix"/include/quorumlock/*/*.hpp; do
+  echo "#include \"$header\"" | "$cxx" "${flags[@]}" -I"$prefix/include" -fsyntax-only -x c++ - ||
+    fail "$header does not compile by itself"
+done
+
+step "what the umbrella header includes"
+"$cxx" "${flags[@]}" -I"$prefix/include" -M "$here/consumer/main.cpp" | tr -d '\\' |
+  tr ' ' '\n' | grep '^/' | sort -u >"$work/includes"
+! grep -E '/(hiredis|nlohmann|openssl)/|/uv(\.h|/)' "$work/includes" || fail "see above"
+
+step "find_package"
+cmake -S "$here/consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" \
+  -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_STANDARD=20 "-DCMAKE_CXX_FLAGS=${flags[*]:1}" \
+  >"$work/cmake.log" 2>&1 || {
+  cat "$work/cmake.log"
+  fail "find_package(quorumlock)"
+}
+found=$(sed -n 's/^quorumlock_DIR:PATH=//p' "$work/cmake/CMakeCache.txt")
+case $found in
+  "$prefix"/*) ;;
+  *) fail "found in $found and not in $prefix" ;;
+esac
+cmake --build "$work/cmake" >"$work/cmake.log" 2>&1 || {
+  cat "$work/cmake.log"
+  fail "building with find_package"
+}
+"$work/cmake/consumer" || fail "running what was built with find_package"
+
+step "pkg-config"
+pc=$(find "$prefix" -name quorumlock.pc)
+libdir=$(dirname "$(dirname "$pc")")
+export PKG_CONFIG_PATH
+PKG_CONFIG_PATH=$(dirname "$pc")
+if [ "$(cached BUILD_SHARED_LIBS)" != OFF ]; then
+  # Nothing else is needed, and so nothing else is there.
+  PKG_CONFIG_LIBDIR=$PKG_CONFIG_PATH pkg-config --cflags --libs quorumlock >/dev/null ||
+    fail "quorumlock.pc asks for other packages, which a user of the shared library need not have"
+fi
+[ "$(pkg-config --variable=prefix quorumlock | xargs realpath -m)" = "$(realpath "$prefix")" ] ||
+  fail "quorumlock.pc says prefix=$(pkg-config --variable=prefix quorumlock), it is in $prefix"
+version=$(pkg-config --modversion quorumlock)
+read -ra cflags < <(pkg-config --cflags quorumlock)
+read -ra libs < <(pkg-config --libs quorumlock)
+"$cxx" "${flags[@]}" "${cflags[@]}" "$here/consumer/main.cpp" -o "$work/consumer" "${libs[@]}" ||
+  fail "building with pkg-config: ${cflags[*]} ${libs[*]}"
+LD_LIBRARY_PATH=$libdir "$work/consumer" || fail "running what was built with pkg-config"
+
+shared=$(find "$libdir" -maxdepth 1 -name 'libquorumlock.so.*.*.*')
+if [ -n "$shared" ]; then
+  step "symbols of others stay inside"
+  # A host may use another version of hiredis: it must not meet ours.
+  ! nm -D --defined-only "$shared" | grep -E ' (redis|sds|hi_|__redis)' || fail "exported: see above"
+fi
+
+step "the program"
+program=$prefix/bin/quorumlock
+[ -x "$program" ] || fail "no program in $prefix/bin"
+"$program" --version | grep -F "$version" || fail "quorumlock --version does not say $version"
+"$program" --help | grep -q 'acquire' || fail "quorumlock --help does not name its commands"
+code=0
+"$program" --nodes unix:///nowhere/1 acquire orders:42 >/dev/null 2>"$work/stderr" || code=$?
+[ "$code" = 69 ] || fail "acquire without nodes gave $code and not 69: $(cat "$work/stderr")"
+
+echo "package: ok"

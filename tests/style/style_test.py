@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""The house's rules: who includes whom, what the core must not know, how long a file may get.
+
+Prints each violation as path:line: sentence and ends with 1 if there is one. Before that, each rule
+is shown a snippet that breaks it and one that does not: a rule that cannot fail is a violation too.
+
+    tests/style/style_test.py [the repository's top directory]
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+CODE = (".cpp", ".hpp")
+LONGEST_FILE = 400
+
+
+def without_comments_and_strings(text):
+    """The same lines, with what is only said or quoted blanked out."""
+
+    def blank(match):
+        token = match.group(0)
+        kept = token[0] if token[0] in "\"'" else ""
+        return kept + re.sub(r"[^\n]", " ", token[len(kept):len(token) - len(kept)]) + kept
+
+    pattern = (r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|' r"(?<!\w)'(?:\\.|[^'\\\n])+'|//[^\n]*|/\*.*?\*/")
+    return re.sub(pattern, blank, text, flags=re.S)
+
+
+def includes(text):
+    """(line number, name with its brackets) of each #include."""
+    for number, line in enumerate(text.splitlines(), 1):
+        found = re.match(r'\s*#\s*include\s*(<[^>]+>|"[^"]+")', line)
+        if found:
+            yield number, found.group(1)
+
+
+def is_standard(name):
+    return re.fullmatch(r"<[a-z_0-9]+>", name) is not None
+
+
+def is_ours(name, *folders):
+    return any(name.startswith('"' + folder + "/") for folder in folders)
+
+
+def may_include(where, sentence, allowed):
+    """A rule: files under `where` include only what `allowed` says."""
+
+    def check(path, text):
+        if path.startswith(where) and path.endswith(CODE):
+            for number, name in includes(text):
+                if not allowed(name):
+                    yield number, f"includes {name}: {sentence}"
+
+    return check
+
+
+def only_in(folders, header, sentence):
+    """A rule: this header is included nowhere but in these folders."""
+
+    def check(path, text):
+        if path.startswith(("lib/", "include/")) and not path.startswith(folders):
+            for number, name in includes(text):
+                if re.match(header, name):
+                    yield number, f"includes {name}: {sentence}"
+
+    return check
+
+
+def never_says(where, words, sentence, allowed=()):
+    """A rule: none of these words in the code (not the comments or strings) of files there."""
+    pattern = re.compile(r"(?<![\w])(?:" + "|".join(words) + r")(?![\w])")
+
+    def check(path, text):
+        if path.startswith(where) and path.endswith(CODE) and path not in allowed:
+            code = without_comments_and_strings(text)
+            for number, line in enumerate(code.splitlines(), 1):
+                for found in pattern.finditer(line):
+                    yield number, f"says {found.group(0)}: {sentence}"
+
+    return check
+
+
+def not_too_long(path, text):
+    if path.startswith(("lib/", "include/", "tests/")) and path.endswith(CODE):
+        lines = text.count("\n")
+        if lines > LONGEST_FILE:
+            yield lines, f"has {lines} lines: at most {LONGEST_FILE}, a longer one holds two ideas"
+
+
+def nothing_left_to_do(path, text):
+    if path.startswith(("lib/", "include/", "tools/", "tests/", "bench/")):
+        for number, line in enumerate(text.splitlines(), 1):
+            found = re.search(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b", line)
+            if found:
+                yield number, f"says {found.group(0)}: do it, or open an issue"
+
+
+def headers_are_guarded(path, text):
+    if path.endswith(".hpp") and "#pragma once" not in text:
+        yield 1, "has no #pragma once"
+
+
+def no_way_up(path, text):
+    if path.endswith(CODE):
+        for number, name in includes(text):
+            if ".." in name:
+                yield number, f"includes {name}: name headers from their root"
+
+
+CLOCKS = [r"(?:\w*[cC]lock)::now", "steady_clock", "system_clock", "high_resolution_clock",
+          "clock_gettime", "gettimeofday", "time_t", "uv_now", "uv_hrtime"]
+SLEEPS = ["sleep_for", "sleep_until", "usleep", "nanosleep", "sleep"]
+RANDOM = ["random_device", r"mt19937(?:_64)?", "default_random_engine", "rand", "srand", "getrandom",
+          "arc4random"]
+ENVIRONMENT = ["getenv", "secure_getenv", "setenv", "environ"]
+THREADS = [r"std::j?thread", "this_thread", "mutex", "condition_variable", "atomic", "async",
+           "future", "semaphore", "thread_local", "pthread_\\w+"]
+
+# Each with a (path, text) that must break it, and one that must not.
+RULES = [
+    (may_include("include/", "a user's headers need the standard library and each other only",
+                 lambda name: is_standard(name) or name.startswith("<quorumlock/")),
+     ("include/quorumlock/a.hpp", "#pragma once\n#include <uv.h>\n"),
+     ("include/quorumlock/a.hpp", "#pragma once\n#include <chrono>\nstruct uv_loop_s;\n")),
+    (may_include("lib/core/", "the core knows the public values and itself",
+                 lambda name: is_standard(name) or name.startswith("<quorumlock/")
+                 or is_ours(name, "core")),
+     ("lib/core/a.cpp", '#include "redis/reply.hpp"\n'),
+     ("lib/core/a.cpp", '#include <span>\n#include "core/types.hpp"\n')),
+    (may_include("lib/redis/", "commands and replies know neither loop nor client",
+                 lambda name: not is_ours(name, "client", "uv", "tls")),
+     ("lib/redis/a.cpp", '#include "client/node.hpp"\n'),
+     ("lib/redis/a.cpp", '#include "core/engine.hpp"\n#include <hiredis/read.h>\n')),
+    (may_include("lib/uv/", "streams and timers know nobody above them",
+                 lambda name: not is_ours(name, "client", "core", "redis", "tls")),
+     ("lib/uv/a.cpp", '#include "core/types.hpp"\n'),
+     ("lib/uv/a.cpp", '#include <uv.h>\n#include "uv/handle.hpp"\n')),
+    (only_in(("lib/redis/",), r"<hiredis/", "hiredis is lib/redis's own"),
+     ("lib/client/a.cpp", "#include <hiredis/hiredis.h>\n"),
+     ("lib/redis/a.cpp", "#include <hiredis/read.h>\n")),
+    (only_in(("lib/uv/", "lib/client/"), r"<uv\.h>", "libuv is lib/uv's and lib/client's own"),
+     ("lib/redis/a.cpp", "#include <uv.h>\n"),
+     ("lib/uv/a.cpp", "#include <uv.h>\n")),
+    (only_in(("lib/tls/",), r"<openssl/", "OpenSSL is lib/tls's own"),
+     ("lib/uv/a.cpp", "#include <openssl/ssl.h>\n"),
+     ("lib/tls/a.cpp", "#include <openssl/ssl.h>\n")),
+    (never_says("lib/core/", CLOCKS, "time is handed to the core"),
+     ("lib/core/a.cpp", "auto t = Clock::now();\n"),
+     ("lib/core/a.cpp", "// not Clock::now()\nvoid f(Time now) { g(now); }\n")),
+    (never_says("lib/core/", SLEEPS, "the core does not wait"),
+     ("lib/core/a.cpp", "std::this_thread::sleep_for(1ms);\n"),
+     ("lib/core/a.cpp", "const char* word = \"sleep\";\n")),
+    (never_says("lib/core/", RANDOM, "randomness is handed to the core"),
+     ("lib/core/a.cpp", "std::random_device device;\n"),
+     ("lib/core/a.cpp", "Random& random_; random_.below(bound);\n")),
+    (never_says("lib/core/", ENVIRONMENT, "the core does not look around"),
+     ("lib/core/a.cpp", "const char* path = std::getenv(name);\n"),
+     ("lib/core/a.cpp", "// getenv is not for us\n")),
+    (never_says("lib/core/", THREADS, "the core runs on one thread and does not know which"),
+     ("lib/core/a.cpp", "std::mutex mutex;\n"),
+     ("lib/core/a.cpp", "/* no mutex */ int threads;\n")),
+    (never_says("tests/", SLEEPS, "a test waits for what it needs (support/eventually.hpp)",
+                allowed=("tests/support/eventually.hpp",)),
+     ("tests/unit/a_test.cpp", "usleep(100);\n"),
+     ("tests/support/eventually.hpp", "sleep_for(1ms);\n")),
+    (never_says("tests/", ["GTEST_SKIP", r"DISABLED_\w*"], "a test runs or is not there"),
+     ("tests/unit/a_test.cpp", "TEST(A, DISABLED_B) {}\n"),
+     ("tests/unit/a_test.cpp", "TEST(A, Disabled) { EXPECT_EQ(a, \"GTEST_SKIP\"); }\n")),
+    (not_too_long,
+     ("lib/core/a.cpp", "\n" * (LONGEST_FILE + 1)),
+     ("lib/core/a.cpp", "\n" * LONGEST_FILE)),
+    (nothing_left_to_do,
+     ("lib/core/a.cpp", "// FIX" "ME later\n"),
+     ("lib/core/a.cpp", "// done\n")),
+    (headers_are_guarded,
+     ("lib/core/a.hpp", "int a;\n"),
+     ("lib/core/a.hpp", "#pragma once\nint a;\n")),
+    (no_way_up,
+     ("lib/core/a.cpp", '#include "../redis/reply.hpp"\n'),
+     ("lib/core/a.cpp", '#include "core/types.hpp"\n')),
+]
+
+
+def unreferenced_scripts(scripts, build_file, code):
+    """Each script must be built into the header, and what is built in must be sent by somebody."""
+    for name in scripts:
+        if not re.search(rf"\b{name}\b", build_file):
+            yield f"lib/redis/scripts/{name}.lua", 1, "is not named in lib/CMakeLists.txt"
+        if not re.search(rf"\b{name}_script\b", code):
+            yield f"lib/redis/scripts/{name}.lua", 1, f"is sent nowhere: no code says {name}_script"
+
+
+def does_not_compile(compiler, include, header):
+    """The compiler's words where a file that includes only this, twice, does not compile."""
+    source = f"#include <{header}>\n" * 2 + "int main() {}\n"
+    run = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+                          "-I", str(include), "-x", "c++", "-"],
+                         input=source, text=True, capture_output=True, check=False)
+    return run.stderr if run.returncode != 0 else ""
+
+
+def self_check(compiler, include):
+    for number, (rule, bad, good) in enumerate(RULES, 1):
+        if not list(rule(*bad)):
+            yield f"rule {number} lets this pass: {bad}"
+        if list(rule(*good)):
+            yield f"rule {number} refuses this: {good}"
+    if len(list(unreferenced_scripts(["a"], "foreach(b)", "b_script"))) != 2:
+        yield "the rule on scripts lets a script pass that nobody uses"
+    if list(unreferenced_scripts(["a"], "foreach(a)", "f(a_script);")):
+        yield "the rule on scripts refuses one that is used"
+    if not does_not_compile(compiler, include, "quorumlock/no_such_header.hpp"):
+        yield "the rule on public headers lets one pass that does not compile"
+
+
+def files(root):
+    for folder in ("include", "lib", "tests", "tools", "bench"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.is_file() and path.suffix in CODE + (".lua", ".py", ".sh", ".txt", ".in"):
+                yield path.relative_to(root).as_posix(), path.read_text(errors="replace")
+
+
+def violations(root, compiler):
+    code = ""
+    for path, text in files(root):
+        if path.startswith("lib/"):
+            code += text
+        for rule, _, _ in RULES:
+            for number, sentence in rule(path, text):
+                yield path, number, sentence
+    scripts = sorted(path.stem for path in (root / "lib/redis/scripts").glob("*.lua"))
+    yield from unreferenced_scripts(scripts, (root / "lib/CMakeLists.txt").read_text(), code)
+    include = root / "include"
+    for path in sorted(include.rglob("*.hpp")):
+        header = path.relative_to(include).as_posix()
+        words = does_not_compile(compiler, include, header)
+        if words:
+            yield f"include/{header}", 1, "does not compile on its own:\n" + words
+
+
+def main():
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[2]).resolve()
+    compiler = os.environ.get("CXX", "c++")
+    problems = [f"{Path(__file__).name}: {words}" for words in self_check(compiler, root / "include")]
+    problems += [f"{path}:{number}: {words}" for path, number, words in violations(root, compiler)]
+    for problem in problems:
+        print(problem)
+    print(f"{len(RULES) + 2} rules, {len(problems)} violations")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

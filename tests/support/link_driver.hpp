@@ -1,0 +1,192 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "redis/link.hpp"
+#include "support/printing.hpp"
+#include "support/seeded_random.hpp"
+
+namespace quorumlock::test {
+
+using namespace std::chrono_literals;
+using core::CommandKind;
+using core::LinkState;
+
+/// Drives a Link with hand-made time and bytes, and puts down what it says as short sentences.
+class LinkDriver {
+ public:
+  static constexpr core::Duration node_timeout = 500ms;
+  static constexpr core::Duration connect_timeout = 2s;
+
+  explicit LinkDriver(redis::Endpoint endpoint = {.host = "n1"}, std::uint64_t seed = 1)
+      : random_(seed), link({std::move(endpoint), node_timeout, connect_timeout}, random_) {}
+
+ private:
+  SeededRandom random_;
+
+ public:
+  redis::Link link;
+  core::Time now = core::Time(1h);
+
+  // What the socket does.
+
+  void start() {
+    link.start(now);
+    pull();
+  }
+  void open() {
+    link.on_open();
+    pull();
+  }
+  void close(std::string_view why = "closed by the server") {
+    link.on_closed(now, why);
+    pull();
+  }
+  void feed(std::string_view bytes) {
+    link.on_bytes(bytes);
+    pull();
+  }
+  void stop() {
+    link.stop(now);
+    pull();
+  }
+  /// Lets time pass, and the link do what is due on the way, each at its moment.
+  void pass(core::Duration span) {
+    const core::Time then = now + span;
+    for (int turns = 0; link.deadline() <= then; ++turns) {
+      ASSERT_LT(turns, 1000) << "the link's deadline does not move on";
+      now = std::max(now, link.deadline());
+      link.advance(now);
+      pull();
+    }
+    now = then;
+  }
+
+  // What the user does. Commands are told apart by a number, and ask "PING <number>".
+
+  void send(int number, CommandKind kind = CommandKind::set) {
+    std::string bytes;
+    redis::append_command(bytes, {"PING", std::to_string(number)});
+    link.send(now, tag(number, kind), bytes);
+    pull();
+  }
+
+  // What came of it.
+
+  /// The commands written since the last call, each with its words separated by spaces.
+  std::vector<std::string> written() {
+    std::vector<std::string> commands;
+    std::string_view bytes = link.output();
+    const auto take_number = [&bytes] {
+      const std::size_t end = bytes.find("\r\n");
+      const int number = std::stoi(std::string(bytes.substr(1, end - 1)));
+      bytes.remove_prefix(end + 2);
+      return static_cast<std::size_t>(number);
+    };
+    while (!bytes.empty()) {
+      std::string command;
+      for (std::size_t words = take_number(); words > 0; --words) {
+        const std::size_t size = take_number();
+        command += (command.empty() ? "" : " ") + std::string(bytes.substr(0, size));
+        bytes.remove_prefix(size + 2);
+      }
+      // The scripts are known to be long.
+      commands.push_back(command.starts_with("SCRIPT LOAD") ? "SCRIPT LOAD" : command);
+    }
+    link.wrote(link.output().size());
+    return commands;
+  }
+  /// What the link said since the last call, without the notes.
+  std::vector<std::string> said() { return std::exchange(said_, {}); }
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+
+  /// A server that lets us in.
+  struct Server {
+    std::string run_id = "run1";
+    int client_id = 7;
+    std::string role = "master";
+    std::string mode = "standalone";
+  };
+  /// Answers all greetings that are written, as this server would. Returns what they were.
+  std::vector<std::string> greet(const Server& server) {
+    std::vector<std::string> greetings = written();
+    for (const std::string& greeting : greetings) {
+      if (greeting == "CLIENT ID") {
+        feed(":" + std::to_string(server.client_id) + "\r\n");
+      } else if (greeting == "INFO replication") {
+        feed(bulk("# Replication\r\nrole:" + server.role + "\r\nconnected_slaves:0\r\n"));
+      } else if (greeting == "INFO server") {
+        feed(bulk("# Server\r\nredis_version:7.0.15\r\nredis_mode:" + server.mode +
+                  "\r\nrun_id:" + server.run_id + "\r\ntcp_port:6379\r\n"));
+      } else if (greeting == "SCRIPT LOAD") {
+        feed(bulk("a1a3971130d890ec4bcde1be19c986f55a346300"));
+      } else if (greeting.starts_with("CLIENT KILL")) {
+        feed(":1\r\n");
+      } else {
+        feed("+OK\r\n");
+      }
+    }
+    return greetings;
+  }
+  std::vector<std::string> greet() { return greet(Server()); }
+  /// Connects for the first time, and is up.
+  void come_up(const Server& server) {
+    start();
+    open();
+    greet(server);
+    said();
+  }
+  void come_up() { come_up(Server()); }
+  /// Waits for the next try and connects; the greeting is up to the test.
+  void reconnect() {
+    pass(link.deadline() - now);
+    open();
+  }
+
+  static std::string bulk(std::string_view text) {
+    return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
+  }
+  static core::Tag tag(int number, CommandKind kind) {
+    return {{static_cast<std::uint32_t>(number), 0}, 1, kind, false};
+  }
+
+ private:
+  void pull() {
+    while (std::optional<redis::Link::Event> event = link.next(now)) {
+      std::visit([this](const auto& what) { take(what); }, *event);
+    }
+    EXPECT_FALSE(link.has_events());
+  }
+  void take(const redis::Link::Connect&) { said_.emplace_back("connect"); }
+  void take(const redis::Link::Disconnect&) { said_.emplace_back("disconnect"); }
+  void take(const redis::Link::Changed& changed) {
+    switch (changed.state) {
+      case LinkState::connecting: said_.emplace_back("connecting"); break;
+      case LinkState::up: said_.emplace_back("up"); break;
+      case LinkState::stalled: said_.emplace_back("stalled"); break;
+      case LinkState::down: said_.push_back("down: " + std::string(to_string(changed.reason)));
+    }
+  }
+  void take(const redis::Link::Answer& answer) {
+    said_.push_back(std::to_string(answer.tag.claim.index) + " " +
+                    std::string(to_string(answer.vote)));
+    if (answer.vote == Vote::granted) {
+      ASSERT_NE(answer.reply, nullptr);
+      EXPECT_EQ(answer.reply->text, "OK");
+    }
+  }
+  void take(const redis::Link::Late& late) {
+    said_.push_back(std::to_string(late.tag.claim.index) + " late");
+  }
+  void take(const redis::Link::Note& note) { notes_.push_back(note.sentence); }
+
+  std::vector<std::string> said_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace quorumlock::test

@@ -1,0 +1,192 @@
+#include "redis/command.hpp"
+
+#include <gtest/gtest.h>
+#include <hiredis/hiredis.h>
+
+#include <array>
+#include <span>
+
+#include "redis/scripts.hpp"
+#include "support/printing.hpp"
+#include "support/seeded_random.hpp"
+
+namespace quorumlock::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using core::CommandKind;
+
+/// What hiredis makes of these words.
+std::string formatted(std::span<const std::string_view> words) {
+  std::vector<const char*> pointers;
+  std::vector<std::size_t> sizes;
+  for (const std::string_view word : words) {
+    pointers.push_back(word.data());
+    sizes.push_back(word.size());
+  }
+  char* bytes = nullptr;
+  const int size =
+      redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), pointers.data(), sizes.data());
+  EXPECT_GE(size, 0);
+  std::string text(bytes, static_cast<std::size_t>(size));
+  redisFreeCommand(bytes);
+  return text;
+}
+
+std::string formatted(std::initializer_list<std::string_view> words) {
+  return formatted(std::span(words.begin(), words.size()));
+}
+
+std::string encoded(const core::Send& send) {
+  std::string bytes;
+  append_command(bytes, send);
+  return bytes;
+}
+
+core::Send command(CommandKind kind, bool with_source = false) {
+  return {core::NodeSet::only(0), {{}, 1, kind, with_source}, "orders:42", "t0ken", 12345ms};
+}
+
+TEST(Command, IsWhatHiredisFormats) {
+  // Random words, empty and binary ones among them, of all lengths that have another number of
+  // digits; what was there before stays in front.
+  test::SeededRandom random(17);
+  for (int run = 0; run < 500; ++run) {
+    std::array<std::string, 4> words;
+    for (std::string& word : words) {
+      const int longest = std::array{0, 1, 9, 10, 99, 100, 5000}[random.index(7)];
+      word.resize(static_cast<std::size_t>(random.between(0, longest)));
+      random.fill(std::as_writable_bytes(std::span(word)));
+    }
+    std::string bytes = "before";
+    append_command(bytes, {words[0], words[1], words[2], words[3]});
+    ASSERT_EQ(bytes, "before" + formatted({words[0], words[1], words[2], words[3]}));
+    bytes.clear();
+    append_command(bytes, {words[0]});
+    ASSERT_EQ(bytes, formatted({words[0]}));
+  }
+}
+
+TEST(Command, OfTheEngine) {
+  // SET as any other client would, the scripts by their names, with one key.
+  EXPECT_EQ(encoded(command(CommandKind::set)),
+            formatted({"SET", "orders:42", "t0ken", "NX", "PX", "12345"}));
+  EXPECT_EQ(encoded(command(CommandKind::renew)),
+            formatted({"EVALSHA", renew_script.sha1, "1", "orders:42", "t0ken", "12345"}));
+  EXPECT_EQ(encoded(command(CommandKind::release)),
+            formatted({"EVALSHA", release_script.sha1, "1", "orders:42", "t0ken"}));
+}
+
+TEST(Command, WithItsSource) {
+  // Where the node does not know the script it is sent whole.
+  EXPECT_EQ(encoded(command(CommandKind::renew, true)),
+            formatted({"EVAL", renew_script.source, "1", "orders:42", "t0ken", "12345"}));
+  EXPECT_EQ(encoded(command(CommandKind::release, true)),
+            formatted({"EVAL", release_script.source, "1", "orders:42", "t0ken"}));
+}
+
+TEST(Command, NamesTheScriptsByFortyHexDigits) {
+  // Two different ones.
+  for (const std::string_view sha1 : {renew_script.sha1, release_script.sha1}) {
+    EXPECT_EQ(sha1.size(), 40U);
+    EXPECT_EQ(sha1.find_first_not_of("0123456789abcdef"), sha1.npos);
+  }
+  EXPECT_NE(renew_script.sha1, release_script.sha1);
+}
+
+Reply of(Reply::Type type, std::string_view text = {}) {
+  return {type, 0, text, {}};
+}
+Reply number(std::int64_t value) {
+  return {Reply::Type::integer, value, {}, {}};
+}
+
+TEST(Vote, OnASet) {
+  // OK is a grant and nil a refusal; anything else is no answer that Redis gives.
+  EXPECT_EQ(vote_of(CommandKind::set, of(Reply::Type::status, "OK")), Vote::granted);
+  EXPECT_EQ(vote_of(CommandKind::set, of(Reply::Type::nil)), Vote::held);
+  EXPECT_EQ(vote_of(CommandKind::set, of(Reply::Type::status, "QUEUED")), Vote::failed);
+  EXPECT_EQ(vote_of(CommandKind::set, of(Reply::Type::string, "OK")), Vote::failed);
+  EXPECT_EQ(vote_of(CommandKind::set, number(1)), Vote::failed);
+  EXPECT_EQ(vote_of(CommandKind::set, of(Reply::Type::array)), Vote::failed);
+}
+
+TEST(Vote, OnARenewal) {
+  // The script's numbers: ours, another's, gone.
+  EXPECT_EQ(vote_of(CommandKind::renew, number(1)), Vote::granted);
+  EXPECT_EQ(vote_of(CommandKind::renew, number(0)), Vote::held);
+  EXPECT_EQ(vote_of(CommandKind::renew, number(3)), Vote::absent);
+  for (const std::int64_t odd : {-1, 2, 4}) {
+    EXPECT_EQ(vote_of(CommandKind::renew, number(odd)), Vote::failed);
+  }
+  EXPECT_EQ(vote_of(CommandKind::renew, of(Reply::Type::nil)), Vote::failed);
+  EXPECT_EQ(vote_of(CommandKind::renew, of(Reply::Type::status, "OK")), Vote::failed);
+}
+
+TEST(Vote, OnARelease) {
+  // Deleted, or nothing of ours there.
+  EXPECT_EQ(vote_of(CommandKind::release, number(1)), Vote::granted);
+  EXPECT_EQ(vote_of(CommandKind::release, number(0)), Vote::absent);
+  for (const std::int64_t odd : {-1, 2, 3}) {
+    EXPECT_EQ(vote_of(CommandKind::release, number(odd)), Vote::failed);
+  }
+  EXPECT_EQ(vote_of(CommandKind::release, of(Reply::Type::nil)), Vote::failed);
+}
+
+TEST(Vote, OnEachError) {
+  // What Redis 7 says, and what it means for a lock.
+  constexpr std::pair<std::string_view, Vote> table[] = {
+      {"NOSCRIPT No matching script. Please use EVAL.", Vote::no_script},
+      {"LOADING Redis is loading the dataset in memory", Vote::loading},
+      {"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+       Vote::loading},
+      {"BUSY Redis is busy running a script. You can only call SCRIPT KILL.", Vote::busy},
+      {"READONLY You can't write against a read only replica.", Vote::read_only},
+      {"OOM command not allowed when used memory > 'maxmemory'.", Vote::out_of_memory},
+      {"MISCONF Redis is configured to save RDB snapshots", Vote::not_writable},
+      {"NOREPLICAS Not enough good replicas to write.", Vote::not_writable},
+      {"NOAUTH Authentication required.", Vote::unauthorized},
+      {"WRONGPASS invalid username-password pair or user is disabled.", Vote::unauthorized},
+      {"NOPERM this user has no permissions to run the 'set' command", Vote::unauthorized},
+      {"CLUSTERDOWN The cluster is down", Vote::not_standalone},
+      {"MOVED 3999 127.0.0.1:6381", Vote::not_standalone},
+      {"CROSSSLOT Keys in request don't hash to the same slot", Vote::not_standalone},
+      {"WRONGTYPE Operation against a key holding the wrong kind of value", Vote::held},
+      {"ERR unknown command 'SET'", Vote::failed},
+      {"ERR max number of clients reached", Vote::failed},
+      {"EXECABORT Transaction discarded because of previous errors.", Vote::failed},
+      {"BUSYGROUP Consumer Group name already exists", Vote::failed},
+      {"", Vote::failed},
+  };
+  for (const auto& [text, vote] : table) {
+    EXPECT_EQ(vote_of_error(text), vote) << text;
+    EXPECT_EQ(vote_of(CommandKind::set, of(Reply::Type::error, text)), vote) << text;
+    EXPECT_EQ(vote_of(CommandKind::renew, of(Reply::Type::error, text)), vote) << text;
+  }
+}
+
+TEST(Vote, OnAnErrorInsideAScript) {
+  // Redis 6 puts its own words around what a call in a script was answered.
+  constexpr std::string_view around = "ERR Error running script (call to f_0123): @user_script:3: ";
+  const auto inside = [&](std::string_view text) {
+    return vote_of_error(std::string(around) + std::string(text));
+  };
+  EXPECT_EQ(inside("-READONLY You can't write against a read only replica."), Vote::read_only);
+  EXPECT_EQ(inside("-OOM command not allowed when used memory > 'maxmemory'."),
+            Vote::out_of_memory);
+  EXPECT_EQ(inside("WRONGTYPE Operation against a key holding the wrong kind of value"),
+            Vote::held);
+  EXPECT_EQ(inside("The user executing the script has no permissions to run this command"),
+            Vote::unauthorized);
+  EXPECT_EQ(inside("something else"), Vote::failed);
+}
+
+TEST(Vote, AnotherKindOfValueIsNothingToRelease) {
+  // Whatever lies under the key, it is not ours: done.
+  const Reply wrong_type = of(Reply::Type::error, "WRONGTYPE Operation against a key");
+  EXPECT_EQ(vote_of(CommandKind::release, wrong_type), Vote::absent);
+  EXPECT_EQ(vote_of(CommandKind::renew, wrong_type), Vote::held);
+}
+
+}  // namespace
+}  // namespace quorumlock::redis

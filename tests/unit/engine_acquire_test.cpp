@@ -1,0 +1,265 @@
+#include <algorithm>
+#include <set>
+
+#include "support/engine_driver.hpp"
+
+// One acquisition: its attempts, its wait, its end.
+namespace quorumlock::test {
+namespace {
+
+constexpr core::NodeSet all_of(int nodes) {
+  return core::NodeSet::first(nodes);
+}
+const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
+
+TEST(EngineAcquire, AsksEveryNodeAtOnce) {
+  // One command to all five, before any of them has answered: SET of a random token with the ttl.
+  EngineDriver driver(5);
+  driver.acquire(1, ten_seconds);
+  const Sent sent = driver.only<Sent>();
+  EXPECT_EQ(sent.to, all_of(5));
+  EXPECT_EQ(sent.command.tag.kind, CommandKind::set);
+  EXPECT_EQ(sent.command.key, "key");
+  EXPECT_EQ(sent.command.ttl, 10s);
+  EXPECT_EQ(sent.command.token.size(), 40U);
+  EXPECT_EQ(sent.command.token.find_first_not_of("0123456789abcdef"), std::string::npos);
+  EXPECT_EQ(driver.engine().unanswered(), 5);
+}
+
+TEST(EngineAcquire, ValidityCountsFromBeforeTheFirstByte) {
+  // The q-th grant comes three seconds after the start: the lease has those three seconds less.
+  EngineDriver driver(3);
+  driver.now = at(1s);
+  driver.acquire(1, ten_seconds);
+  driver.pass(1s);
+  driver.reply(2, Vote::granted);
+  driver.pass(2s);
+  driver.reply(0, Vote::granted);
+  const core::Acquired won = driver.only<core::Acquired>();
+  EXPECT_EQ(won.user, 1U);
+  EXPECT_EQ(won.attempts, 1);
+  EXPECT_EQ(driver.lease_end(), at(1s + 10s - 102ms));
+}
+
+TEST(EngineAcquire, TheMarginIsTheConfiguredOne) {
+  // Five per cent of drift instead of one.
+  EngineDriver driver(core::Engine::Config{1, 0.05, 50ms, 0ms});
+  driver.acquire(1, ten_seconds);
+  driver.reply(0, Vote::granted);
+  EXPECT_EQ(driver.lease_end(), at(10s - 502ms));
+}
+
+TEST(EngineAcquire, AGrantAtTheDeadlineIsNoWin) {
+  // The second grant is processed a nanosecond before the validity ends: won. At its end: lost,
+  // and all is given back. Whether the timer or the answer is first makes no difference.
+  for (const core::Duration early : {1ns, 0ns, -1000000ns}) {
+    for (const bool timer_first : {false, true}) {
+      EngineDriver driver(3);
+      driver.acquire(1, ten_seconds);
+      driver.reply(0, Vote::granted);
+      const core::Time then = at(9898ms - early);
+      if (timer_first) driver.pass_until(then);
+      driver.now = then;
+      driver.reply(1, Vote::granted);
+      EXPECT_EQ(driver.count<core::Acquired>(), early > 0ns ? 1U : 0U);
+      EXPECT_EQ(driver.count<core::Refused>(), early > 0ns ? 0U : 1U);
+      EXPECT_EQ(driver.told(CommandKind::release, driver.tokens()[0]),
+                early > 0ns ? core::NodeSet() : all_of(3));
+    }
+  }
+}
+
+TEST(EngineAcquire, ALockThatMayNotBeHeldAnyMoreIsNoWin) {
+  // max_hold counts from the acquisition's start as well: a quorum that comes together after it
+  // gives no lease that has ended already.
+  for (const core::Duration early : {1ns, 0ns, -1000000ns}) {
+    EngineDriver driver(3);
+    driver.acquire(1, {.ttl = 10s, .stop_margin = 1s, .max_hold = 2s});
+    driver.reply(0, Vote::granted);
+    driver.now = at(2s - early);
+    driver.reply(1, Vote::granted);
+    EXPECT_EQ(driver.count<core::Acquired>(), early > 0ns ? 1U : 0U) << to_text(early);
+    EXPECT_EQ(driver.count<core::Refused>(), early > 0ns ? 0U : 1U) << to_text(early);
+  }
+}
+
+TEST(EngineAcquire, AnAttemptWithoutAnswersEndsWithItsValidity) {
+  // Nobody answers and nobody is reported late: at the deadline the attempt is given up by its own
+  // timer; why it failed is told when the nodes turn out to be silent.
+  EngineDriver driver(3);
+  driver.acquire(1, ten_seconds);
+  EXPECT_EQ(driver.engine().deadline(), at(9898ms));
+  driver.pass_until(at(9898ms));
+  EXPECT_EQ(driver.told(CommandKind::release, driver.tokens()[0]), all_of(3));
+  driver.time_out(0);
+  EXPECT_EQ(driver.count<core::Refused>(), 0U);
+  driver.time_out(1);
+  EXPECT_EQ(driver.only<core::Refused>().why, Errc::no_quorum);
+}
+
+TEST(EngineAcquire, AnEvenSplitOfFourSettles) {
+  // Two granted, two held: nobody has it, and it is known with the fourth answer at the latest.
+  EngineDriver driver(4);
+  driver.acquire(1, ten_seconds);
+  driver.reply({0, 1}, Vote::granted);
+  driver.reply(2, Vote::held);
+  EXPECT_EQ(driver.count<core::Refused>(), 0U);
+  driver.reply(3, Vote::held);
+  EXPECT_EQ(driver.only<core::Refused>().why, Errc::contended);
+}
+
+TEST(EngineAcquire, NodesThatAreAwayAreNotAskedButCount) {
+  // Two of five are away: the quorum stays three, and all three that are there must grant.
+  EngineDriver driver(5);
+  driver.link(3, LinkState::down);
+  driver.link(4, LinkState::down, Vote::not_standalone);
+  driver.acquire(1, ten_seconds);
+  EXPECT_EQ(driver.only<Sent>().to, all_of(3));
+  driver.reply({0, 1}, Vote::granted);
+  EXPECT_EQ(driver.count<core::Acquired>(), 0U);
+  driver.reply(2, Vote::held);
+  const core::Refused refused = driver.only<core::Refused>();
+  EXPECT_EQ(refused.why, Errc::contended);
+  EXPECT_EQ(refused.tally.vote(3), Vote::unreachable);
+  EXPECT_EQ(refused.tally.vote(4), Vote::not_standalone);
+  driver.answer_all();
+  driver.expect_nothing_left();
+}
+
+TEST(EngineAcquire, WithoutEnoughNodesTheAnswerIsImmediate) {
+  // Three of five are away: no answer is waited for. What the other two were asked is taken back.
+  EngineDriver driver(5);
+  for (const int node : {0, 1, 2}) driver.link(node, LinkState::down);
+  driver.acquire(1, ten_seconds);
+  EXPECT_EQ(driver.only<core::Refused>().why, Errc::no_quorum);
+  EXPECT_EQ(driver.count(CommandKind::set), driver.count(CommandKind::release));
+  driver.answer_all();
+  driver.expect_nothing_left();
+}
+
+TEST(EngineAcquire, WithoutAnyNodeNothingIsSent) {
+  // All are away: refused inside the call, and no trace is left.
+  EngineDriver driver(3);
+  for (const int node : {0, 1, 2}) driver.link(node, LinkState::down);
+  driver.acquire(1, ten_seconds);
+  EXPECT_EQ(driver.only<core::Refused>().why, Errc::no_quorum);
+  EXPECT_EQ(driver.count<Sent>(), 0U);
+  driver.expect_nothing_left();
+}
+
+TEST(EngineAcquire, AStalledNodeIsAskedNothingNew) {
+  // A node with an overdue answer votes "stalled", until it answers again.
+  EngineDriver driver(3);
+  driver.link(2, LinkState::stalled, Vote::stalled);
+  driver.acquire(1, ten_seconds);
+  EXPECT_EQ(driver.only<Sent>().to, all_of(2));
+  driver.reply({0, 1}, Vote::held);
+  EXPECT_EQ(driver.only<core::Refused>().tally.vote(2), Vote::stalled);
+  driver.answer_all();
+  driver.forget_seen();
+  driver.link(2, LinkState::up, Vote::pending);
+  driver.acquire(1, ten_seconds);
+  EXPECT_EQ(driver.only<Sent>().to, all_of(3));
+}
+
+TEST(EngineAcquire, ErrorsAreNoAnswers) {
+  // Whatever error two of three reply with, no quorum has answered; the third's vote won't help.
+  for (int i = static_cast<int>(Vote::timed_out); i <= static_cast<int>(Vote::failed); ++i) {
+    const auto vote = static_cast<Vote>(i);
+    if (vote == Vote::timed_out || vote == Vote::no_script) continue;  // not what a SET is answered
+    EngineDriver driver(3);
+    driver.acquire(1, ten_seconds);
+    driver.reply({0, 1}, vote);
+    const core::Refused refused = driver.only<core::Refused>();
+    EXPECT_EQ(refused.why, Errc::no_quorum) << to_string(vote);
+    EXPECT_EQ(refused.tally.vote(1), vote);
+    EXPECT_EQ(driver.told(CommandKind::release, driver.tokens()[0]), all_of(3));
+    driver.reply(2, Vote::granted);
+    driver.answer_all();
+    driver.expect_nothing_left();
+  }
+}
+
+TEST(EngineAcquire, RetriesPauseForTheDelayAndSomeJitter) {
+  // From the verdict to the next attempt: at least the delay, less than delay and jitter, and not
+  // always the same.
+  std::set<core::Duration> pauses;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    EngineDriver driver(3, seed);
+    driver.acquire(1, ten_seconds, 1min);
+    driver.now = at(7ms);
+    driver.answer_all(Vote::held);
+    ASSERT_EQ(driver.tokens().size(), 1U);
+    driver.pass_until(at(7ms + EngineDriver::delay + EngineDriver::jitter - 1ns));
+    ASSERT_EQ(driver.tokens().size(), 2U) << "seed " << seed;
+    pauses.insert(driver.seen().back().when - at(7ms));
+  }
+  EXPECT_GE(*pauses.begin(), EngineDriver::delay);
+  EXPECT_LT(*pauses.rbegin(), EngineDriver::delay + EngineDriver::jitter);
+  EXPECT_GT(pauses.size(), 100U);
+}
+
+TEST(EngineAcquire, EveryAttemptHasATokenOfItsOwn) {
+  // A thousand attempts of one wait: no token appears twice, and each is released before the next
+  // is set.
+  EngineDriver driver(3);
+  driver.acquire(1, ten_seconds, forever);
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(driver.tokens().size(), static_cast<std::size_t>(i) + 1);
+    driver.reply({0, 1}, Vote::held);
+    ASSERT_EQ(driver.told(CommandKind::release, driver.tokens().back()), all_of(3));
+    driver.answer_all();
+    driver.forget_seen();
+    driver.pass(EngineDriver::delay + EngineDriver::jitter);
+  }
+  const std::set<std::string> distinct(driver.tokens().begin(), driver.tokens().end());
+  EXPECT_EQ(distinct.size(), driver.tokens().size());
+}
+
+TEST(EngineAcquire, ARetryIsWonWithItsOwnVotes) {
+  // The first attempt was granted by n1 and lost; in the second n1 refuses (its release is on the
+  // way) and the others grant.
+  EngineDriver driver(3);
+  driver.acquire(1, ten_seconds, 1min);
+  driver.reply(0, Vote::granted);
+  driver.reply({1, 2}, Vote::held);
+  driver.pass(100ms);
+  ASSERT_EQ(driver.tokens().size(), 2U);
+  const core::Time start = driver.seen().back().when;
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::granted);  // of the first one's release
+  EXPECT_EQ(driver.count<core::Acquired>(), 0U);
+  driver.reply(0, Vote::held);
+  driver.reply({1, 2}, Vote::granted);
+  const core::Acquired won = driver.only<core::Acquired>();
+  EXPECT_EQ(won.attempts, 2);
+  EXPECT_EQ(driver.engine().claim(won.claim)->token(), driver.tokens()[1]);
+  EXPECT_EQ(driver.lease_end(), start + 9898ms);
+}
+
+TEST(EngineAcquire, TwoAcquisitionsDoNotMix) {
+  // Two users at once, on two keys; the answers come in turns, and each gets its own.
+  EngineDriver driver(3);
+  driver.acquire(1, ten_seconds, 0s, "one");
+  driver.acquire(2, ten_seconds, 0s, "two");
+  EXPECT_NE(driver.tokens()[0], driver.tokens()[1]);
+  for (const int node : {0, 1, 2}) {
+    driver.reply(node, Vote::granted);
+    driver.reply(node, Vote::held);
+  }
+  EXPECT_EQ(driver.only<core::Acquired>().user, 1U);
+  EXPECT_EQ(driver.only<core::Refused>().user, 2U);
+  EXPECT_EQ(driver.engine().claim(driver.lease())->key(), "one");
+}
+
+TEST(EngineAcquire, ThirtyTwoNodes) {
+  // As many nodes as there can be: seventeen grants win, sixteen don't.
+  EngineDriver driver(32);
+  driver.acquire(1, ten_seconds);
+  for (int node = 0; node < 16; ++node) driver.reply(node, Vote::granted);
+  EXPECT_EQ(driver.count<core::Acquired>(), 0U);
+  driver.reply(31, Vote::granted);
+  EXPECT_EQ(driver.count<core::Acquired>(), 1U);
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,241 @@
+#include "support/engine_driver.hpp"
+
+// How a wait ends without a lock: its own deadline, a cancellation, close().
+namespace quorumlock::test {
+namespace {
+
+constexpr core::NodeSet all_of(int nodes) {
+  return core::NodeSet::first(nodes);
+}
+const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
+
+TEST(EngineWait, EndsAtItsDeadlineBetweenAttempts) {
+  // Always refused: the wait ends at its very moment, and no attempt is begun after it.
+  EngineDriver driver(3);
+  driver.acquire(1, ten_seconds, 1s);
+  while (driver.count<core::Refused>() == 0) {
+    ASSERT_LE(driver.engine().deadline(), at(1s));
+    driver.answer_all(Vote::held);
+    driver.pass_until(driver.engine().deadline());
+  }
+  EXPECT_EQ(driver.now, at(1s));
+  const core::Refused refused = driver.only<core::Refused>();
+  EXPECT_EQ(refused.why, Errc::timed_out);
+  EXPECT_EQ(refused.attempts, static_cast<int>(driver.tokens().size()));
+  EXPECT_GE(refused.attempts, 1000 / 80);
+  EXPECT_LE(refused.attempts, 1000 / 50 + 1);
+  EXPECT_EQ(refused.tally.vote(0), Vote::held);
+  driver.answer_all(Vote::absent);
+  driver.expect_nothing_left();
+}
+
+TEST(EngineWait, EndsAtItsDeadlineWithinAnAttempt) {
+  // The wait runs out while votes are out: told at once, and what was granted is given back.
+  EngineDriver driver(3);
+  driver.acquire(1, ten_seconds, 1s);
+  driver.reply(0, Vote::granted);
+  driver.pass_until(at(1s));
+  EXPECT_EQ(driver.only<core::Refused>().why, Errc::no_quorum);
+  EXPECT_EQ(driver.told(CommandKind::release, driver.tokens()[0]), all_of(3));
+  driver.reply({1, 2}, Vote::granted);  // too late: given back once more
+  EXPECT_EQ(driver.count<core::Acquired>(), 0U);
+  EXPECT_EQ(driver.count(CommandKind::release), 5U);
+  driver.answer_all();
+  driver.expect_nothing_left();
+}
+
+TEST(EngineWait, AGrantAtItsDeadlineIsTooLate) {
+  // The q-th grant and the wait's end at the same moment: the wait has ended.
+  EngineDriver driver(3);
+  driver.acquire(1, ten_seconds, 1s);
+  driver.reply(0, Vote::granted);
+  driver.now = at(1s);
+  driver.reply(1, Vote::granted);
+  EXPECT_EQ(driver.count<core::Acquired>(), 0U);
+  EXPECT_EQ(driver.count<core::Refused>(), 1U);
+  driver.answer_all();
+  driver.expect_nothing_left();
+}
+
+TEST(EngineWait, SaysTimedOutOnlyWhereTheLockWasSeenHeld) {
+  // Held by another in the only attempt that was heard: timed_out. Nodes silent: no_quorum. Held
+  // at first, then cut short without an answer: still timed_out, by what was heard last.
+  EngineDriver held(3);
+  held.acquire(1, ten_seconds, 1s);
+  held.reply(0, Vote::granted);
+  held.reply(1, Vote::held);
+  held.pass_until(at(1s));
+  EXPECT_EQ(held.only<core::Refused>().why, Errc::timed_out);
+
+  EngineDriver silent(3);
+  silent.acquire(1, ten_seconds, 1s);
+  silent.time_out(0);
+  silent.time_out(1);
+  silent.pass_until(at(1s));
+  EXPECT_EQ(silent.only<core::Refused>().why, Errc::no_quorum);
+
+  EngineDriver both(3);
+  both.acquire(1, ten_seconds, 1s);
+  both.answer_all(Vote::held);
+  both.pass_until(at(1s));
+  EXPECT_EQ(both.only<core::Refused>().attempts, 2);
+  EXPECT_EQ(both.only<core::Refused>().why, Errc::timed_out);
+  EXPECT_EQ(both.only<core::Refused>().tally.vote(0), Vote::held);
+}
+
+TEST(EngineWait, WithoutLimitGoesOnForDays) {
+  // `forever` has no end of its own: a million seconds later it still tries.
+  EngineDriver driver(core::Engine::Config{3, 0.01, 1000s, 0s});
+  driver.acquire(1, ten_seconds, forever);
+  for (int i = 0; i < 1000; ++i) {
+    driver.answer_all(Vote::held);
+    driver.pass(1000s);
+  }
+  EXPECT_EQ(driver.count<core::Refused>(), 0U);
+  EXPECT_EQ(driver.tokens().size(), 1001U);
+  driver.answer_all(Vote::granted);
+  EXPECT_EQ(driver.only<core::Acquired>().attempts, 1001);
+}
+
+TEST(EngineWait, ThatIsZeroIsOneAttempt) {
+  // No pause follows, whatever the verdict.
+  EngineDriver driver(3);
+  driver.acquire(1, ten_seconds);
+  driver.answer_all(Vote::held);
+  EXPECT_EQ(driver.only<core::Refused>().why, Errc::contended);
+  driver.pass(1h);
+  EXPECT_EQ(driver.tokens().size(), 1U);
+  driver.expect_nothing_left();
+}
+
+TEST(EngineWait, OutlivesNodesThatAreAway) {
+  // All nodes are down at first: it goes on trying, sends nothing, and wins when they are back.
+  EngineDriver driver(3);
+  for (const int node : {0, 1, 2}) driver.link(node, LinkState::down);
+  driver.acquire(1, ten_seconds, 1min);
+  driver.pass(5s);
+  EXPECT_EQ(driver.count<Sent>(), 0U);
+  EXPECT_EQ(driver.count<core::Refused>(), 0U);
+  for (const int node : {0, 1, 2}) driver.link(node, LinkState::up);
+  driver.pass(80ms);
+  driver.answer_all();
+  EXPECT_EQ(driver.count<core::Acquired>(), 1U);
+}
+
+TEST(EngineCancel, EndsTheWaitAtOnceAndNotTheCleanUp) {
+  // Cancelled with one grant in and two votes out: refused inside the call, released everywhere,
+  // and the grants that come later are released again.
+  EngineDriver driver(3);
+  const core::WaiterId waiter = driver.acquire(1, ten_seconds, 1min);
+  driver.reply(0, Vote::granted);
+  driver.pass(20ms);
+  driver.cancel(waiter);
+  const core::Refused refused = driver.only<core::Refused>();
+  EXPECT_EQ(refused.why, Errc::cancelled);
+  EXPECT_EQ(refused.tally.vote(0), Vote::granted);
+  EXPECT_EQ(refused.tally.vote(1), Vote::pending);
+  EXPECT_EQ(driver.told(CommandKind::release, driver.tokens()[0]), all_of(3));
+  EXPECT_TRUE(driver.engine().busy());
+  driver.reply({1, 2}, Vote::granted);
+  EXPECT_EQ(driver.count(CommandKind::release), 5U);
+  EXPECT_EQ(driver.count<core::Acquired>(), 0U);
+  driver.answer_all();
+  driver.pass(1h);
+  EXPECT_EQ(driver.tokens().size(), 1U);
+  driver.expect_nothing_left();
+}
+
+TEST(EngineCancel, OfAnAttemptThatIsLostAlready) {
+  // Lost (two of three refused or failed), but why is not known yet; the release is out.
+  // Cancelling adds the answer and nothing else.
+  EngineDriver driver(3);
+  const core::WaiterId waiter = driver.acquire(1, ten_seconds, 1min);
+  driver.reply(0, Vote::held);
+  driver.reply(1, Vote::busy);
+  EXPECT_EQ(driver.count(CommandKind::release), 3U);
+  EXPECT_EQ(driver.count<core::Refused>(), 0U);
+  driver.cancel(waiter);
+  EXPECT_EQ(driver.only<core::Refused>().why, Errc::cancelled);
+  EXPECT_EQ(driver.count(CommandKind::release), 3U);
+  driver.answer_all();
+  driver.expect_nothing_left();
+}
+
+TEST(EngineCancel, BetweenAttempts) {
+  // In the pause there is nothing to give back.
+  EngineDriver driver(3);
+  const core::WaiterId waiter = driver.acquire(1, ten_seconds, 1min);
+  driver.answer_all(Vote::held);
+  driver.forget_seen();
+  driver.cancel(waiter);
+  EXPECT_EQ(driver.only<core::Refused>().why, Errc::cancelled);
+  EXPECT_EQ(driver.count<Sent>(), 0U);
+  driver.expect_nothing_left();
+}
+
+TEST(EngineCancel, ComesTooLate) {
+  // After the win, or a second time, it finds nobody who waits, also where another one waits in
+  // the same place.
+  EngineDriver driver(3);
+  const core::WaiterId waiter = driver.acquire(1, ten_seconds);
+  driver.answer_all();
+  driver.cancel(waiter);
+  EXPECT_EQ(driver.count<core::Acquired>(), 1U);
+  EXPECT_EQ(driver.count<core::Refused>(), 0U);
+  driver.acquire(2, ten_seconds, 1min, "another");
+  driver.cancel(waiter);
+  EXPECT_EQ(driver.count<core::Refused>(), 0U);
+  EXPECT_EQ(driver.count(CommandKind::release), 0U);
+}
+
+TEST(EngineClose, EndsWaitsAndLeasesAndCleansUp) {
+  // One lease is held, one acquisition waits for votes, one is pausing: all three are told so, the
+  // keys are given back, and once that is answered nothing is left.
+  EngineDriver driver(3);
+  driver.hold(ten_seconds);
+  driver.acquire(2, ten_seconds, 1min, "pausing");
+  driver.answer_all(Vote::held);
+  driver.acquire(3, ten_seconds, 1min, "voting");
+  driver.reply(0, Vote::granted);
+  driver.forget_seen();
+  driver.close();
+  const core::Ended ended = driver.only<core::Ended>();
+  EXPECT_EQ(ended.user, EngineDriver::lease_of(1));
+  EXPECT_EQ(ended.why, Errc::closed);
+  const std::vector<core::Refused> refused = driver.all<core::Refused>();
+  ASSERT_EQ(refused.size(), 2U);
+  for (const core::Refused& one : refused) EXPECT_EQ(one.why, Errc::closed);
+  EXPECT_EQ(driver.told(CommandKind::release, driver.tokens()[0]), all_of(3));
+  EXPECT_EQ(driver.told(CommandKind::release, driver.tokens()[2]), all_of(3));
+  driver.answer_all();
+  driver.expect_nothing_left();
+}
+
+TEST(EngineClose, ReportsAnExtendThatIsUnderWay) {
+  // Whoever waits for an extend is not forgotten; an extend by token goes on to its own end.
+  EngineDriver driver(3);
+  const core::ClaimId lease = driver.hold(ten_seconds);
+  driver.extend(lease, 20s);
+  driver.extend_token(5, "theirs", 10s);
+  driver.close();
+  const core::Extended ours = driver.only<core::Extended>();
+  EXPECT_EQ(ours.user, EngineDriver::lease_of(1));
+  EXPECT_EQ(ours.why, Errc::closed);
+  EXPECT_EQ(driver.count<core::Ended>(), 1U);
+  driver.answer_all();
+  const core::Extended theirs = driver.all<core::Extended>().back();
+  EXPECT_EQ(theirs.user, 5U);
+  EXPECT_EQ(theirs.why, std::nullopt);
+  driver.expect_nothing_left();
+}
+
+TEST(EngineClose, WithNothingUnderWay) {
+  // There is nothing to say or to send.
+  EngineDriver driver(3);
+  driver.close();
+  EXPECT_TRUE(driver.seen().empty());
+  driver.expect_nothing_left();
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,310 @@
+#include "support/link_driver.hpp"
+
+// The link until it is up: connecting, who are you, killing what an old connection left behind.
+namespace quorumlock::test {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+TEST(LinkGreeting, LogsInAndAsksWhoItIs) {
+  // ACL user, password and database: logged in first, the database chosen, then the questions and
+  // the scripts, all in one write. Up once the last one is answered.
+  LinkDriver driver({.host = "n1", .user = "locker", .password = "s3cret", .db = 3});
+  driver.start();
+  EXPECT_EQ(driver.said(), Strings{"connect"});
+  EXPECT_TRUE(driver.written().empty());
+  driver.open();
+  EXPECT_EQ(driver.greet(),
+            (Strings{"AUTH locker s3cret", "SELECT 3", "CLIENT ID", "INFO replication",
+                     "SCRIPT LOAD", "SCRIPT LOAD", "INFO server"}));
+  EXPECT_EQ(driver.said(), Strings{"up"});
+  EXPECT_EQ(driver.link.deadline(), core::never);
+  for (const std::string& note : driver.notes()) {
+    EXPECT_EQ(note.find("s3cret"), std::string::npos) << note;
+  }
+}
+
+TEST(LinkGreeting, WithoutUserOrPasswordDoesNotLogIn) {
+  // A password alone is the default user's; neither is neither.
+  LinkDriver with_password({.host = "n1", .password = "s3cret"});
+  with_password.start();
+  with_password.open();
+  EXPECT_EQ(with_password.greet()[0], "AUTH s3cret");
+  LinkDriver with_nothing;
+  with_nothing.start();
+  with_nothing.open();
+  EXPECT_EQ(with_nothing.greet()[0], "CLIENT ID");
+}
+
+TEST(LinkGreeting, IsReadInAnyPieces) {
+  // The server's answers come byte by byte.
+  LinkDriver driver;
+  driver.start();
+  driver.open();
+  const std::string answers = ":7\r\n" + driver.bulk("role:master\r\n") + driver.bulk("sha") +
+                              driver.bulk("sha") + driver.bulk("run_id:x\r\n");
+  driver.said();
+  for (std::size_t i = 0; i + 1 < answers.size(); ++i) driver.feed(answers.substr(i, 1));
+  EXPECT_TRUE(driver.said().empty());
+  driver.feed(answers.substr(answers.size() - 1));
+  EXPECT_EQ(driver.said(), Strings{"up"});
+}
+
+/// What becomes of a link whose greeting is answered so, up to the answer that decides.
+Strings answered(const redis::Endpoint& endpoint, const Strings& answers) {
+  LinkDriver driver(endpoint);
+  driver.start();
+  driver.open();
+  driver.said();
+  for (const std::string& answer : answers) driver.feed(answer);
+  return driver.said();
+}
+const redis::Endpoint plain{.host = "n1"};
+const Strings refused_unauthorized{"disconnect", "down: not authorized"};
+const Strings refused_not_standalone{"disconnect", "down: not standalone"};
+
+TEST(LinkGreeting, AWrongPasswordIsNotAuthorized) {
+  // Told at the login, whatever the words.
+  const redis::Endpoint endpoint{.host = "n1", .password = "wrong"};
+  for (const char* words : {"-WRONGPASS invalid username-password pair or user is disabled.\r\n",
+                            "-ERR AUTH <password> called without any password configured\r\n"}) {
+    EXPECT_EQ(answered(endpoint, {words}), refused_unauthorized) << words;
+  }
+}
+
+TEST(LinkGreeting, AMissingPasswordIsNotAuthorized) {
+  // A server that wants a password says NOAUTH to the first thing it is asked.
+  const std::string noauth = "-NOAUTH Authentication required.\r\n";
+  EXPECT_EQ(answered(plain, {noauth}), refused_unauthorized);
+}
+
+TEST(LinkGreeting, AMissingPasswordIsNotAuthorizedInAnyDatabase) {
+  // The same where the first thing it is asked is to choose a database.
+  const std::string noauth = "-NOAUTH Authentication required.\r\n";
+  EXPECT_EQ(answered({.host = "n1", .db = 3}, {noauth}), refused_unauthorized);
+}
+
+TEST(LinkGreeting, ADatabaseThatIsNotThereIsAFailure) {
+  // Locks in another database than everybody else's would exclude nobody.
+  EXPECT_EQ(answered({.host = "n1", .db = 99}, {"-ERR DB index is out of range\r\n"}),
+            (Strings{"disconnect", "down: failed"}));
+}
+
+TEST(LinkGreeting, AReplicaIsRefused) {
+  // It would forget what its master never told it.
+  EXPECT_EQ(answered(plain, {":7\r\n", LinkDriver::bulk("# Replication\r\nrole:slave\r\n")}),
+            refused_not_standalone);
+}
+
+TEST(LinkGreeting, AClusterNodeIsRefused) {
+  // Its keys move.
+  LinkDriver driver;
+  driver.start();
+  driver.open();
+  driver.said();
+  driver.greet({.mode = "cluster"});
+  EXPECT_EQ(driver.said(), refused_not_standalone);
+  EXPECT_NE(driver.link.last_trouble().find("cluster"), std::string::npos);
+}
+
+TEST(LinkGreeting, WhatThisUserMayNotAskStaysUnknown) {
+  // An ACL that forbids CLIENT, INFO and SCRIPT is no reason to refuse the node.
+  const std::string no = "-NOPERM this user has no permissions to run this command\r\n";
+  EXPECT_EQ(answered(plain, {no, no, no, no, no}), Strings{"up"});
+}
+
+TEST(LinkGreeting, ARefusedNodeIsTriedAgain) {
+  // The operator may put it right: the next try comes by itself.
+  LinkDriver driver({.host = "n1", .password = "wrong"});
+  driver.start();
+  driver.open();
+  driver.feed("-WRONGPASS no\r\n");
+  driver.said();
+  driver.reconnect();
+  EXPECT_EQ(driver.said(), Strings{"connect"});
+  driver.greet();
+  EXPECT_EQ(driver.said(), Strings{"up"});
+}
+
+TEST(LinkGreeting, GivesUpOnAServerThatSaysNothing) {
+  // Connecting and greeting together have connect_timeout.
+  LinkDriver driver;
+  driver.start();
+  EXPECT_EQ(driver.link.deadline(), driver.now + LinkDriver::connect_timeout);
+  driver.pass(1s);
+  driver.open();
+  driver.said();
+  driver.pass(999ms);
+  EXPECT_TRUE(driver.said().empty());
+  driver.pass(1ms);
+  EXPECT_EQ(driver.said(), (Strings{"disconnect", "down: unreachable"}));
+}
+
+TEST(LinkGreeting, GivesUpOnASocketThatDoesNotOpen) {
+  // A black hole: nobody says no either.
+  LinkDriver driver;
+  driver.start();
+  driver.said();
+  driver.pass(LinkDriver::connect_timeout);
+  EXPECT_EQ(driver.said(), (Strings{"disconnect", "down: unreachable"}));
+}
+
+TEST(LinkGreeting, GarbageIsRefused) {
+  // Not a Redis server at all.
+  EXPECT_EQ(answered(plain, {"HTTP/1.1 400 Bad Request\r\n\r\n"}),
+            (Strings{"disconnect", "down: failed"}));
+}
+
+TEST(LinkGreeting, FirstCommandsWaitForTheConnection) {
+  // Sent while the first connection is being made: written behind the greeting, once that is
+  // answered, and late only from then on.
+  LinkDriver driver;
+  driver.start();
+  driver.send(1);
+  driver.pass(700ms);
+  driver.open();
+  driver.send(2);
+  driver.said();
+  driver.pass(700ms);
+  for (const std::string& command : driver.greet()) EXPECT_FALSE(command.starts_with("PING"));
+  EXPECT_EQ(driver.said(), Strings{"up"});
+  EXPECT_EQ(driver.written(), (Strings{"PING 1", "PING 2"}));
+  EXPECT_EQ(driver.link.deadline(), driver.now + LinkDriver::node_timeout);
+  driver.feed("+OK\r\n$-1\r\n");
+  EXPECT_EQ(driver.said(), (Strings{"1 granted", "2 held by another"}));
+}
+
+TEST(LinkGreeting, FirstCommandsAreAnsweredWhereThereIsNoConnection) {
+  // The first connection fails: that the node is down comes before the answers, so that nothing
+  // new is asked of it on their account. After that nothing waits any more.
+  LinkDriver driver;
+  driver.start();
+  driver.send(1);
+  driver.send(2);
+  driver.said();
+  driver.close("connection refused");
+  EXPECT_EQ(driver.said(),
+            (Strings{"disconnect", "down: unreachable", "1 unreachable", "2 unreachable"}));
+  driver.send(3);
+  EXPECT_EQ(driver.said(), Strings{"3 unreachable"});
+  driver.reconnect();
+  driver.send(4);
+  driver.said();
+  driver.greet();
+  EXPECT_EQ(driver.said(), Strings{"up"});
+  EXPECT_TRUE(driver.written().empty());
+}
+
+TEST(LinkGreeting, ARefusalIsTheVoteOfWhatWaited) {
+  // What waited for a node that turns out to be a replica was never sent: its vote says why.
+  LinkDriver driver;
+  driver.start();
+  driver.send(1);
+  driver.open();
+  driver.said();
+  driver.feed(":7\r\n" + LinkDriver::bulk("role:slave\r\n"));
+  EXPECT_EQ(driver.said(), (Strings{"disconnect", "down: not standalone", "1 not standalone"}));
+  driver.send(2);
+  EXPECT_EQ(driver.said(), Strings{"2 not standalone"});
+}
+
+/// Comes up as client 7 of `before`, loses the connection over an unanswered command, and greets
+/// `after`. Returns what was written last.
+Strings written_after_loss(LinkDriver& driver, const LinkDriver::Server& before,
+                           const LinkDriver::Server& after, bool unanswered = true) {
+  driver.come_up(before);
+  driver.send(1);
+  if (!unanswered) driver.feed("+OK\r\n");
+  driver.written();
+  driver.close();
+  driver.reconnect();
+  driver.greet(after);
+  return driver.written();
+}
+
+TEST(LinkOrphan, IsKilledBeforeAnythingElse) {
+  // The same run of the server, and a command that was not answered: the old connection is killed,
+  // and only then is the node up again.
+  LinkDriver driver;
+  EXPECT_EQ(written_after_loss(driver, {}, {.client_id = 9}), Strings{"CLIENT KILL ID 7"});
+  const Strings said = driver.said();
+  EXPECT_EQ(said.back(), "connect");
+  driver.feed(":1\r\n");
+  EXPECT_EQ(driver.said(), Strings{"up"});
+}
+
+TEST(LinkOrphan, MayBeGoneAlready) {
+  // The server has noticed by itself; that, or that this user may not kill, keeps nobody waiting.
+  for (const char* answer : {":0\r\n", "-ERR No such client\r\n", "-NOPERM no\r\n"}) {
+    LinkDriver driver;
+    written_after_loss(driver, {}, {.client_id = 9});
+    driver.said();
+    driver.feed(answer);
+    EXPECT_EQ(driver.said(), Strings{"up"}) << answer;
+  }
+}
+
+TEST(LinkOrphan, OfAnotherRunIsLeftAlone) {
+  // The server was started anew: its client 7 is somebody else.
+  LinkDriver driver;
+  EXPECT_TRUE(written_after_loss(driver, {.run_id = "run1"}, {.run_id = "run2"}).empty());
+  EXPECT_EQ(driver.said().back(), "up");
+}
+
+TEST(LinkOrphan, OfAnUnknownRunIsLeftAlone) {
+  // Without a run id it is not known whether it is the same one.
+  LinkDriver driver;
+  EXPECT_TRUE(written_after_loss(driver, {.run_id = ""}, {.run_id = ""}).empty());
+}
+
+TEST(LinkOrphan, WithNothingUnansweredIsNone) {
+  // Everything was answered: nothing can run later.
+  LinkDriver driver;
+  EXPECT_TRUE(written_after_loss(driver, {}, {.client_id = 9}, false).empty());
+  EXPECT_EQ(driver.said().back(), "up");
+}
+
+TEST(LinkOrphan, IsRememberedAcrossFailedTries) {
+  // Two tries fail, one before the socket is open and one during the greeting.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.close();
+  driver.pass(driver.link.deadline() - driver.now);
+  driver.close("connection refused");
+  driver.reconnect();
+  driver.close("reset");
+  driver.reconnect();
+  driver.greet({.client_id = 12});
+  EXPECT_EQ(driver.written(), Strings{"CLIENT KILL ID 7"});
+}
+
+TEST(LinkOrphan, IsRememberedWhereTheKillWasNotAnswered) {
+  // The connection breaks again before the kill is answered: it may not have run, so the next
+  // connection kills once more.
+  LinkDriver driver;
+  EXPECT_EQ(written_after_loss(driver, {}, {.client_id = 9}), Strings{"CLIENT KILL ID 7"});
+  driver.close("reset");
+  driver.reconnect();
+  driver.greet({.client_id = 10});
+  EXPECT_EQ(driver.written(), Strings{"CLIENT KILL ID 7"});
+}
+
+TEST(LinkOrphan, IsTheLastConnectionThatHadOne) {
+  // Killed once and done: a later loss with nothing unanswered kills nobody.
+  LinkDriver driver;
+  written_after_loss(driver, {}, {.client_id = 9});
+  driver.feed(":1\r\n");
+  driver.close();
+  driver.reconnect();
+  driver.greet({.client_id = 10});
+  EXPECT_TRUE(driver.written().empty());
+  driver.send(2);
+  driver.close();
+  driver.reconnect();
+  driver.greet({.client_id = 11});
+  EXPECT_EQ(driver.written().back(), "CLIENT KILL ID 10");
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,284 @@
+#include <algorithm>
+#include <set>
+
+#include "support/link_driver.hpp"
+
+// The link while it is up, and after: answers, lateness, loss, the next try.
+namespace quorumlock::test {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+/// Where it does not matter what is said first.
+Strings sorted(Strings said) {
+  std::ranges::sort(said);
+  return said;
+}
+
+TEST(Link, AnswersInOrder) {
+  // Three commands of different kinds, answered in one read.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.send(2, CommandKind::renew);
+  driver.send(3, CommandKind::release);
+  EXPECT_EQ(driver.written(), (Strings{"PING 1", "PING 2", "PING 3"}));
+  driver.feed("+OK\r\n:3\r\n:0\r\n");
+  EXPECT_EQ(driver.said(), (Strings{"1 granted", "2 absent", "3 absent"}));
+}
+
+TEST(Link, IsWrittenInPieces) {
+  // The socket takes some bytes at a time; what comes in between goes to the end.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  const std::string first(driver.link.output());
+  driver.link.wrote(3);
+  EXPECT_EQ(driver.link.output(), std::string_view(first).substr(3));
+  driver.send(2);
+  EXPECT_TRUE(driver.link.output().starts_with(first.substr(3)));
+  driver.link.wrote(driver.link.output().size());
+  EXPECT_TRUE(driver.link.output().empty());
+}
+
+TEST(Link, ErrorsBecomeVotes) {
+  // Each with the node's own words, for whoever asks.
+  LinkDriver driver;
+  driver.come_up();
+  for (int i = 1; i <= 4; ++i) driver.send(i);
+  driver.feed("-LOADING Redis is loading the dataset in memory\r\n-BUSY Redis is busy\r\n");
+  driver.feed("-READONLY You can't write against a read only replica.\r\n");
+  EXPECT_EQ(driver.said(), (Strings{"1 loading", "2 busy", "3 read-only"}));
+  EXPECT_EQ(driver.link.last_trouble(), "READONLY You can't write against a read only replica.");
+  driver.feed("-OOM command not allowed\r\n");
+  EXPECT_EQ(driver.said(), Strings{"4 out of memory"});
+}
+
+TEST(Link, IsLateAtItsTimeoutAndNotBefore) {
+  // Each command has its own time. The first one that is late stalls the node; the answers still
+  // follow.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.pass(100ms);
+  driver.send(2);
+  driver.pass(399ms);
+  EXPECT_TRUE(driver.said().empty());
+  driver.pass(1ms);
+  EXPECT_EQ(driver.said(), (Strings{"stalled", "1 late"}));
+  driver.pass(100ms);
+  EXPECT_EQ(driver.said(), Strings{"2 late"});
+  driver.feed("+OK\r\n");
+  EXPECT_EQ(driver.said(), Strings{"1 granted"});
+  driver.feed("+OK\r\n");
+  EXPECT_EQ(sorted(driver.said()), (Strings{"2 granted", "up"}));
+  EXPECT_EQ(driver.link.deadline(), core::never);
+}
+
+TEST(Link, AStalledNodeStillTakesReleases) {
+  // What is sent to it goes behind what it owes, and is late by its own time.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.pass(600ms);
+  driver.written();
+  driver.send(2, CommandKind::release);
+  EXPECT_EQ(driver.written(), Strings{"PING 2"});
+  driver.said();
+  driver.feed("$-1\r\n");
+  // No more late ones: it is up again.
+  EXPECT_EQ(sorted(driver.said()), (Strings{"1 held by another", "up"}));
+  driver.pass(499ms);
+  EXPECT_TRUE(driver.said().empty());
+  driver.pass(1ms);
+  EXPECT_EQ(driver.said(), (Strings{"stalled", "2 late"}));
+}
+
+TEST(Link, ThatStaysStalledIsGivenUp) {
+  // Late, and then silent for connect_timeout: the connection is dropped, and what was on it is
+  // answered so; the node is down before that is said.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.pass(LinkDriver::node_timeout);
+  driver.send(2, CommandKind::release);
+  driver.said();
+  driver.pass(LinkDriver::connect_timeout - 1ns);
+  EXPECT_EQ(driver.said(), Strings{"2 late"});
+  driver.pass(1ns);
+  EXPECT_EQ(driver.said(),
+            (Strings{"disconnect", "down: unreachable", "1 disconnected", "2 disconnected"}));
+}
+
+TEST(Link, ThatAnswersSlowlyIsNotGivenUp) {
+  // Every answer takes longer than the timeout but they keep coming: it is slow, not dead.
+  LinkDriver driver;
+  driver.come_up();
+  for (int i = 1; i <= 10; ++i) driver.send(i);
+  driver.pass(LinkDriver::node_timeout);
+  EXPECT_EQ(driver.said().size(), 11U);
+  for (int i = 1; i <= 10; ++i) {
+    driver.pass(LinkDriver::connect_timeout - 1ns);
+    driver.feed("+OK\r\n");
+    const Strings said = driver.said();
+    ASSERT_FALSE(said.empty());
+    EXPECT_EQ(std::ranges::find(said, "disconnect"), said.end());
+    EXPECT_NE(std::ranges::find(said, std::to_string(i) + " granted"), said.end());
+  }
+}
+
+TEST(Link, ThatBreaksAnswersAllThatWasOnIt) {
+  // In order, late or not, sent or not; nothing is answered twice.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.pass(LinkDriver::node_timeout);
+  driver.send(2);
+  driver.said();
+  driver.close("reset");
+  EXPECT_EQ(driver.said(),
+            (Strings{"disconnect", "down: unreachable", "1 disconnected", "2 disconnected"}));
+  EXPECT_TRUE(driver.link.output().empty());
+  EXPECT_NE(driver.link.last_trouble().find("reset"), std::string::npos);
+  driver.send(3);
+  EXPECT_EQ(driver.said(), Strings{"3 unreachable"});
+  // Too late to mean anything.
+  driver.feed("+OK\r\n");
+  driver.close("again");
+  EXPECT_TRUE(driver.said().empty());
+}
+
+TEST(Link, AReplyThatNobodyAskedForIsTheEnd) {
+  // From there on nobody could tell which answer belongs to which command.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.feed("+OK\r\n+OK\r\n");
+  EXPECT_EQ(driver.said(), (Strings{"1 granted", "disconnect", "down: failed"}));
+}
+
+TEST(Link, GarbageIsTheEnd) {
+  // What came before it counts; what is unanswered is answered so.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.send(2);
+  driver.feed("+OK\r\nHello\r\n");
+  EXPECT_EQ(driver.said(), (Strings{"1 granted", "disconnect", "down: failed", "2 disconnected"}));
+}
+
+TEST(Link, TriesAgainEverLaterUpToASecond) {
+  // The pauses grow from 10..20 ms to 500..1000 ms, differ from client to client, and start anew
+  // once it was up.
+  std::set<core::Duration> firsts;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    LinkDriver driver({.host = "n1"}, seed);
+    driver.start();
+    for (int round = 0; round < 2; ++round) {
+      core::Duration most = 20ms;
+      for (int failures = 1; failures <= 12; ++failures) {
+        driver.close("refused");
+        const core::Duration pause = driver.link.deadline() - driver.now;
+        ASSERT_GE(pause, most / 2) << "after " << failures;
+        ASSERT_LE(pause, most) << "after " << failures;
+        if (failures == 1) firsts.insert(pause);
+        most = std::min<core::Duration>(2 * most, 1s);
+        driver.pass(pause - 1ns);
+        driver.said();
+        driver.pass(1ns);
+        ASSERT_EQ(driver.said(), Strings{"connect"});
+      }
+      driver.open();
+      driver.greet();
+      ASSERT_EQ(driver.said(), Strings{"up"});
+    }
+  }
+  EXPECT_GT(firsts.size(), 25U);
+}
+
+TEST(Link, StopsForGood) {
+  // What is on it is answered, nothing is tried again, and it takes nothing.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.stop();
+  EXPECT_EQ(driver.said(), (Strings{"disconnect", "down: unreachable", "1 disconnected"}));
+  EXPECT_EQ(driver.link.deadline(), core::never);
+  driver.pass(1h);
+  driver.send(2);
+  EXPECT_EQ(driver.said(), Strings{"2 unreachable"});
+  driver.stop();
+  EXPECT_TRUE(driver.said().empty());
+}
+
+TEST(Link, StopsWhileItRests) {
+  // Between two tries there is nothing to drop.
+  LinkDriver driver;
+  driver.start();
+  driver.close("refused");
+  driver.said();
+  driver.stop();
+  EXPECT_TRUE(driver.said().empty());
+  EXPECT_EQ(driver.link.deadline(), core::never);
+}
+
+TEST(Link, SaysWhatItDoesInSentences) {
+  // For the log: each names the node, none the password.
+  LinkDriver driver({.host = "n1", .password = "s3cret"});
+  driver.come_up();
+  driver.send(1);
+  driver.pass(LinkDriver::node_timeout);
+  driver.feed("+OK\r\n");
+  driver.close("reset by peer");
+  ASSERT_EQ(driver.notes().size(), 4U);
+  for (const std::string& note : driver.notes()) {
+    EXPECT_NE(note.find("n1"), std::string::npos) << note;
+    EXPECT_EQ(note.find("s3cret"), std::string::npos) << note;
+  }
+  EXPECT_NE(driver.notes()[3].find("reset by peer"), std::string::npos);
+}
+
+TEST(Link, AnswersEveryCommandOnceWhateverHappens) {
+  // Random walks: bytes, silences, losses and tries. Every command gets exactly one answer, in
+  // order, and is late at most once and before that.
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    SeededRandom random(seed);
+    LinkDriver driver({.host = "n1"}, seed);
+    driver.start();
+    int sent = 0;
+    for (int step = 0; step < 200; ++step) {
+      switch (random.between(0, 9)) {
+        case 0:
+        case 1:
+        case 2: driver.send(++sent); break;
+        case 3:
+        case 4: driver.pass(random.between(0, 700) * 1ms); break;
+        case 5: driver.feed(random.one_in(20) ? "?" : "+OK\r\n"); break;
+        case 6:
+          if (random.one_in(4)) driver.close();
+          break;
+        default:
+          driver.open();
+          if (!random.one_in(5)) driver.greet({.client_id = step});
+      }
+    }
+    driver.stop();
+    int answered = 0;
+    std::set<int> late;
+    for (const std::string& what : driver.said()) {
+      if (what.find_first_of("0123456789") != 0) continue;
+      const int number = std::stoi(what);
+      if (what.ends_with(" late")) {
+        ASSERT_TRUE(late.insert(number).second);
+        ASSERT_GT(number, answered);
+      } else {
+        ASSERT_EQ(number, ++answered);
+      }
+    }
+    ASSERT_EQ(answered, sent);
+  }
+}
+
+}  // namespace
+}  // namespace quorumlock::test

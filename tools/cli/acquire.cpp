@@ -1,0 +1,55 @@
+#include <CLI/CLI.hpp>
+
+#include "commands.hpp"
+#include "globals.hpp"
+#include "lock.hpp"
+#include "output.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+using std::chrono::nanoseconds;
+
+struct Asked {
+  std::optional<nanoseconds> ttl;
+  std::optional<nanoseconds> wait;
+  std::string resource;
+};
+
+Json described(const Lease& lease) {
+  const auto valid_for = std::chrono::floor<std::chrono::milliseconds>(lease.remaining());
+  return {{"resource", lease.resource()},           {"owner_token", lease.owner_token()},
+          {"fencing_token", lease.fencing_token()}, {"valid_for_ms", valid_for.count()},
+          {"quorum", lease.outcome().quorum},       {"votes", votes_json(lease.outcome())}};
+}
+
+int acquire(const Globals& globals, const Asked& asked) {
+  Signals signals;
+  Coordinator coordinator = coordinator_with(globals.options());
+  Lease lease = lock(coordinator, {asked.resource},
+                     {.ttl = asked.ttl, .wait = asked.wait, .auto_extend = false}, signals);
+  // Where the token cannot be printed the lease goes with this function, released.
+  if (globals.json) {
+    print(described(lease));
+  } else {
+    print(lease.owner_token());
+  }
+  lease.detach();
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_acquire(CLI::App& app, Globals& globals, Action& chosen) {
+  auto asked = std::make_shared<Asked>();
+  CLI::App& command = *app.add_subcommand(
+      "acquire", "lock a resource and print the owner token; the lock runs out by itself");
+  add_duration(command, "--ttl", asked->ttl, "how long the lock lasts");
+  add_wait(command, "--wait", asked->wait, "how long to wait for it, or forever");
+  command.add_option("RESOURCE", asked->resource, "what to lock")->required()->type_name("");
+  globals.add_flags_to(command);
+  command.callback(
+      [=, &globals, &chosen] { chosen = [=, &globals] { return acquire(globals, *asked); }; });
+}
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,36 @@
+#include "arguments.hpp"
+
+#include <algorithm>
+
+namespace quorumlock::cli {
+
+Arguments::Arguments(int argc, char** argv) : own(argv + 1, argv + argc) {
+  const auto dashes = std::ranges::find(own, "--");
+  json = std::find(own.begin(), dashes, "--json") != dashes;
+  for (auto word = own.begin(); word != dashes; ++word) {
+    if (*word == "--config" || *word == "--nodes") {
+      if (++word == dashes) break;
+    } else if (!word->starts_with('-')) {
+      command = *word;
+      break;
+    }
+  }
+  if (command == "run" && dashes != own.end()) {
+    behind_dashes.emplace(dashes + 1, own.end());
+    own.erase(dashes, own.end());
+  }
+}
+
+std::string Arguments::without_secrets(std::string sentence) const {
+  for (const std::string_view word : own) {
+    // Of --flag=value, the value: a complaint may be about that alone.
+    const std::string_view url = word.substr(word.starts_with("--") ? word.find('=') + 1 : 0);
+    if (url.find("://") == url.npos || url.find('@') == url.npos) continue;
+    for (std::size_t at = 0; (at = sentence.find(url, at)) != sentence.npos;) {
+      sentence.replace(at, url.size(), "***");
+    }
+  }
+  return sentence;
+}
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,95 @@
+#include "cluster_processes.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "failure.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// A process that stays this one, also when its number is given to another.
+struct Process {
+  pid_t pid;
+  int fd;
+};
+
+bool ends_by(const Process& process, steady_clock::time_point deadline) {
+  pollfd ended{process.fd, POLLIN, 0};
+  const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+  return ::poll(&ended, 1, static_cast<int>(std::max<long>(0, left.count()))) > 0;
+}
+
+void send(const Process& process, int signal) {
+  ::syscall(SYS_pidfd_send_signal, process.fd, signal, nullptr, 0);
+}
+
+}  // namespace
+
+pid_t process_of(const local::ServerSettings& node) {
+  pid_t pid = 0;
+  std::ifstream(node.dir / "redis.pid") >> pid;
+  if (pid <= 0) return 0;
+  // The file may be older than the process that has the number now.
+  const fs::path proc = fs::path("/proc") / std::to_string(pid);
+  std::error_code error;
+  if (!fs::equivalent(proc / "cwd", node.dir, error) || error) return 0;
+  std::ifstream file(proc / "cmdline");
+  const std::string words{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return words.find("redis-server") != words.npos ? pid : 0;
+}
+
+int end_processes(const std::vector<local::ServerSettings>& nodes) {
+  std::vector<Process> processes;
+  for (const local::ServerSettings& node : nodes) {
+    const pid_t pid = process_of(node);
+    if (pid == 0) continue;
+    const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    if (fd < 0) continue;  // it has just ended
+    if (process_of(node) == pid) {
+      processes.push_back({pid, fd});
+    } else {
+      ::close(fd);
+    }
+  }
+  // SIGTERM, so that it ends what it may have forked to rewrite its file; SIGCONT for a node that
+  // somebody has stopped.
+  for (const Process& process : processes) {
+    send(process, SIGTERM);
+    send(process, SIGCONT);
+  }
+  const auto deadline = steady_clock::now() + std::chrono::seconds(10);
+  pid_t staying = 0;
+  for (const Process& process : processes) {
+    if (!ends_by(process, deadline)) {
+      send(process, SIGKILL);
+      if (!ends_by(process, steady_clock::now() + std::chrono::seconds(10))) staying = process.pid;
+    }
+    ::close(process.fd);
+  }
+  if (staying != 0) {
+    throw Failure::local("the redis-server with process id " + std::to_string(staying) +
+                         " does not end, not even by SIGKILL: nothing was removed");
+  }
+  return static_cast<int>(processes.size());
+}
+
+std::vector<bool> answering(const std::vector<local::ServerSettings>& nodes) {
+  std::vector<bool> answering;
+  for (const local::ServerSettings& node : nodes) {
+    answering.push_back(process_of(node) != 0 && local::answers(node, milliseconds(1000)));
+  }
+  return answering;
+}
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace quorumlock::cli {
+
+struct Globals;
+
+/// What the command line asked for: gives the exit code, throws Failure.
+using Action = std::function<int()>;
+
+// Each adds its command; parsing a command line that names it sets `chosen`.
+void add_run(CLI::App& app, Globals& globals, Action& chosen);
+void add_acquire(CLI::App& app, Globals& globals, Action& chosen);
+void add_extend(CLI::App& app, Globals& globals, Action& chosen);
+void add_release(CLI::App& app, Globals& globals, Action& chosen);
+void add_inspect(CLI::App& app, Globals& globals, Action& chosen);
+void add_cluster(CLI::App& app, Globals& globals, Action& chosen);
+
+}  // namespace quorumlock::cli

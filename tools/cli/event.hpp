@@ -1,0 +1,27 @@
+#pragma once
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "failure.hpp"
+
+namespace quorumlock::cli {
+
+/// Something that happens once, to be polled for. May be set from any thread.
+class Event {
+ public:
+  Event() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (fd_ < 0) throw Failure::system("cannot make an eventfd");
+  }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() { ::close(fd_); }
+
+  [[nodiscard]] int fd() const { return fd_; }
+  void set() noexcept { (void)::eventfd_write(fd_, 1); }
+
+ private:
+  int fd_;
+};
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,97 @@
+#include "globals.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "client/duration_text.hpp"
+#include "client/options_json.hpp"
+#include "failure.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+using client::Setting;
+using std::chrono::nanoseconds;
+
+void say(std::string_view sentence) {
+  const std::string line = "quorumlock: " + std::string(sentence) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);  // one write: threads do not mix their lines
+}
+
+std::optional<Setting> flag_or_variable(const char* flag, const std::optional<std::string>& value,
+                                        const char* variable) {
+  if (value) return Setting{flag, *value};
+  return client::setting_from(variable);
+}
+
+using Parser = Result<nanoseconds> (*)(std::string_view name, std::string_view text);
+
+void add_parsed(CLI::App& app, const std::string& name, std::optional<nanoseconds>& into,
+                const std::string& help, Parser parse) {
+  app.add_option_function<std::string>(
+         name,
+         [name, &into, parse](const std::string& text) {
+           const Result<nanoseconds> parsed = parse(name, text);
+           if (!parsed) throw Failure::usage(parsed.error().what());
+           into = *parsed;
+         },
+         help)
+      ->type_name("DURATION");
+}
+
+}  // namespace
+
+void Globals::add_flags_to(CLI::App& app) {
+  const auto text = [&](const char* name, std::optional<std::string>& into, const char* help) {
+    return app.add_option_function<std::string>(
+        name, [&into](const std::string& value) { into = value; }, help);
+  };
+  text("--config", config, "JSON file with the options; also QUORUMLOCK_CONFIG")->type_name("FILE");
+  text("--nodes", nodes, "the nodes, separated by commas; also QUORUMLOCK_NODES")
+      ->type_name("URL,...");
+  app.add_flag("--json", json, "print one JSON document, errors included");
+  app.add_flag("--verbose", verbose, "say on standard error what happens");
+}
+
+Options Globals::options() const {
+  const std::optional<Setting> file = flag_or_variable("--config", config, "QUORUMLOCK_CONFIG");
+  const std::optional<Setting> urls = flag_or_variable("--nodes", nodes, "QUORUMLOCK_NODES");
+  Options options;
+  if (file || urls) {
+    Result<Options> loaded = client::load_options(file, urls);
+    if (!loaded) throw Failure(loaded.error());
+    options = *std::move(loaded);
+  } else {
+    for (int port = 7101; port <= 7105; ++port) {
+      options.nodes.push_back("redis://127.0.0.1:" + std::to_string(port));
+    }
+  }
+  if (verbose) options.log = say;
+  return options;
+}
+
+void Globals::note(const std::string& sentence) const {
+  if (verbose) say(sentence);
+}
+
+void Globals::warn(const std::string& sentence) {
+  say(sentence);
+}
+
+void add_duration(CLI::App& app, const std::string& name, std::optional<nanoseconds>& into,
+                  const std::string& help) {
+  add_parsed(app, name, into, help, client::parse_duration);
+}
+
+void add_wait(CLI::App& app, const std::string& name, std::optional<nanoseconds>& into,
+              const std::string& help) {
+  add_parsed(app, name, into, help, client::parse_wait);
+}
+
+Coordinator coordinator_with(Options options) {
+  Result<Coordinator> coordinator = Coordinator::create(std::move(options));
+  if (!coordinator) throw Failure(coordinator.error());
+  return *std::move(coordinator);
+}
+
+}  // namespace quorumlock::cli

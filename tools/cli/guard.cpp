@@ -1,0 +1,106 @@
+#include "guard.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "failure.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+using Nanoseconds = Clock::rep;  // since the machine's boot: what goes through the pipe
+
+Nanoseconds now() noexcept {
+  return Clock::now().time_since_epoch().count();
+}
+
+void arm(int timer, Nanoseconds when) noexcept {
+  itimerspec at{};
+  at.it_value.tv_sec = when / 1'000'000'000;
+  at.it_value.tv_nsec = when % 1'000'000'000 + 1;  // never all zero, which would disarm it
+  ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, nullptr);
+}
+
+/// The guard's process. It was forked off a program with threads: nothing but system calls.
+[[noreturn]] void stand_guard(pid_t group, Nanoseconds kill_at, int orders, int terminal,
+                              pid_t home) noexcept {
+  ::setpgid(0, group);
+  ::prctl(PR_SET_NAME, "qlock-guard");
+  ::dup2(orders, 0);
+  int highest = 0;
+  if (terminal >= 0) ::dup2(terminal, highest = 1);
+  ::close_range(static_cast<unsigned>(highest) + 1, ~0U, 0);
+  const int timer = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+  for (;;) {
+    // All orders first: after having been stopped the last one counts.
+    Nanoseconds order = 0;
+    ssize_t size = 0;
+    while ((size = ::read(0, &order, sizeof order)) == sizeof order) kill_at = order;
+    if (size == 0 || now() >= kill_at) break;
+    arm(timer, kill_at);
+    pollfd ready[] = {{0, POLLIN, 0}, {timer, POLLIN, 0}};
+    ::poll(ready, 2, -1);
+  }
+  // A terminal whose group is gone would be nobody's.
+  if (terminal >= 0 && ::tcgetpgrp(1) == group) ::tcsetpgrp(1, home);
+  ::kill(-group, SIGKILL);
+  ::_exit(0);
+}
+
+}  // namespace
+
+Guard::Guard(pid_t group, Clock::time_point when, const Terminal& terminal)
+    : group_(group), kill_at_(when) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) throw Failure::system("cannot make a pipe");
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    stand_guard(group, when.time_since_epoch().count(), ends[0], terminal.fd(), terminal.home());
+  }
+  const int error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::close(ends[0]);
+  orders_ = ends[1];
+  if (pid_ < 0) {
+    ::close(orders_);
+    errno = error;
+    throw Failure::system("cannot fork");
+  }
+  ::setpgid(pid_, group);  // both do it, so that it is done before either goes on
+}
+
+void Guard::kill_at(Clock::time_point when) {
+  if (when == kill_at_) return;
+  kill_at_ = when;
+  const Nanoseconds order = when.time_since_epoch().count();
+  (void)!::write(orders_, &order, sizeof order);
+}
+
+void Guard::strike() {
+  if (orders_ < 0) return;
+  ::close(std::exchange(orders_, -1));
+  if (pid_ < 0) return;
+  ::kill(pid_, SIGCONT);  // it may have been stopped with the group
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+}
+
+bool Guard::has_gone() {
+  if (pid_ > 0 && ::waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = -1;
+  return pid_ < 0;
+}
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <quorumlock/coordinator.hpp>
+
+#include "signals.hpp"
+
+namespace quorumlock::cli {
+
+/// Locks all of the resources, waiting as the options say. A signal that asks us to end (SIGINT,
+/// SIGTERM, SIGHUP, SIGQUIT) ends the wait, and nothing stays locked. Throws Failure.
+Lease lock(Coordinator& coordinator, const std::vector<std::string>& resources,
+           const LockOptions& options, Signals& signals);
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,107 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "arguments.hpp"
+#include "commands.hpp"
+#include "globals.hpp"
+#include "output.hpp"
+#include "signals.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+constexpr const char* about =
+    "Locks on a quorum of independent Redis nodes.\n"
+    "Nodes come from --nodes, QUORUMLOCK_NODES, or the file that --config or QUORUMLOCK_CONFIG\n"
+    "names, in this order; else they are redis://127.0.0.1:7101 to :7105.";
+
+constexpr const char* exit_codes =
+    "Exit codes: 0 done; 1 something on this machine failed; 64 usage or configuration; 69 no\n"
+    "quorum of nodes answered; 75 held by another, waited in vain, or not held; 76 the lock was\n"
+    "lost while the command ran; 128 + N ended by signal N. Durations: 500ms, 10s, 5m.";
+
+/// A descriptor that was closed when we began must not become a node's connection, that is then
+/// printed to.
+void fill_standard_descriptors() {
+  int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (fd >= 0) ::close(fd);
+}
+
+/// Throws Failure where there is no such command.
+void check_command(const CLI::App& app, const std::string& command) {
+  std::string names;
+  for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (one->get_name() == command) return;
+    names += (names.empty() ? "" : ", ") + one->get_name();
+  }
+  if (command.empty()) throw Failure::usage("no command given: give one of " + names);
+  throw Failure::usage("there is no command " + command + ": give one of " + names);
+}
+
+int parse_and_run(const Arguments& arguments, Globals& globals) {
+  CLI::App app(about, "quorumlock");
+  app.set_version_flag("--version", "quorumlock " QUORUMLOCK_VERSION);
+  app.footer(exit_codes);
+  app.require_subcommand(1);
+  globals.behind_dashes = arguments.behind_dashes;
+  globals.add_flags_to(app);
+  Action chosen;
+  add_run(app, globals, chosen);
+  add_acquire(app, globals, chosen);
+  add_extend(app, globals, chosen);
+  add_release(app, globals, chosen);
+  add_inspect(app, globals, chosen);
+  add_cluster(app, globals, chosen);
+  std::vector<std::string> words(arguments.own.rbegin(), arguments.own.rend());
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::Success& asked) {  // --help and the like
+    return app.exit(asked);
+  } catch (const CLI::Error& error) {
+    check_command(app, arguments.command);
+    throw Failure::usage(std::string(error.what()) + ": see quorumlock " + arguments.command +
+                         " --help");
+  }
+  return chosen();
+}
+
+int report(const Failure& failure, const Arguments& arguments) {
+  // On standard output `run` leaves the command alone.
+  std::FILE* const to = arguments.json && arguments.command != "run" ? stdout : stderr;
+  const std::string sentence = arguments.without_secrets(failure.what());
+  try {
+    if (arguments.json) {
+      Json document = error_json(failure);
+      document["error"]["message"] = sentence;
+      print(document, to);
+    } else {
+      print("quorumlock: " + sentence, to);
+    }
+  } catch (const Failure&) {
+    // Nobody listens; the exit code says it all the same.
+  }
+  return failure.exit_code();
+}
+
+}  // namespace
+}  // namespace quorumlock::cli
+
+int main(int argc, char** argv) {
+  using namespace quorumlock::cli;
+  fill_standard_descriptors();
+  ignore_broken_pipes();
+  const Arguments arguments(argc, argv);
+  Globals globals;
+  try {
+    return parse_and_run(arguments, globals);
+  } catch (const Failure& failure) {
+    return report(failure, arguments);
+  } catch (const std::exception& error) {
+    return report(Failure::local(error.what()), arguments);
+  }
+}

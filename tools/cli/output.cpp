@@ -1,0 +1,37 @@
+#include "output.hpp"
+
+namespace quorumlock::cli {
+
+void print(const std::string& text, std::FILE* to) {
+  const std::string line = text + "\n";
+  if (std::fwrite(line.data(), 1, line.size(), to) == line.size() && std::fflush(to) == 0) return;
+  throw Failure::system(to == stdout ? "cannot write to standard output"
+                                     : "cannot write to standard error");
+}
+
+void print(const Json& document, std::FILE* to) {
+  print(document.dump(-1, ' ', false, Json::error_handler_t::replace), to);
+}
+
+Json votes_json(const Outcome& outcome) {
+  Json votes = Json::array();
+  for (const NodeVote& vote : outcome.votes) {
+    Json one = {{"node", vote.node}, {"vote", to_string(vote.vote)}};
+    if (!vote.detail.empty()) one["detail"] = vote.detail;
+    votes.push_back(std::move(one));
+  }
+  return votes;
+}
+
+Json error_json(const Failure& failure) {
+  Json error = {
+      {"code", failure.code()}, {"message", failure.what()}, {"exit_code", failure.exit_code()}};
+  if (const Outcome& outcome = failure.outcome(); !outcome.votes.empty()) {
+    error["quorum"] = outcome.quorum;
+    error["attempts"] = outcome.attempts;
+    error["votes"] = votes_json(outcome);
+  }
+  return {{"error", std::move(error)}};
+}
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,100 @@
+#include "supervisor.hpp"
+
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <stop_token>
+
+#include "event.hpp"
+#include "failure.hpp"
+
+namespace quorumlock::cli {
+
+int Supervisor::run() {
+  Event ending;
+  const std::stop_callback ring(lease_.stop_token(), [&ending] { ending.set(); });
+  start();
+  while (!status_) {
+    if (!ending_) guard_.kill_at(deadlines_.kill_at(lease_.valid_until()));
+    pollfd ready[] = {{signals_.fd(), POLLIN, 0}, {ending_ ? -1 : ending.fd(), POLLIN, 0}};
+    ::poll(ready, 2, time_to_next_look());
+    // The command's end first: what ended in time was not ended by us.
+    while (const std::optional<int> signal = signals_.next()) on_signal(*signal);
+    if (!status_ && (ready[1].revents & POLLIN) != 0) end_it();
+  }
+  return *status_;
+}
+
+void Supervisor::start() {
+  if (const int signal = signals_.asked_to_end(); signal != 0) {
+    throw Failure::interrupted(signal, "before the command was started: nothing is held");
+  }
+  if (too_late()) {
+    throw Failure(ExitCode::not_to_be_had, "lost",
+                  "the lock was lost before the command was started: it was not started");
+  }
+  if (terminal_.is_for_the_command()) terminal_.give_to(child_.pid());
+  child_.go(lease_.valid_until() - deadlines_.stop_margin);
+}
+
+// The guard has to hear of a renewal before the end that it knows of.
+int Supervisor::time_to_next_look() const {
+  if (ending_) return -1;
+  const auto look = std::chrono::ceil<std::chrono::milliseconds>(lease_.remaining() / 4);
+  return static_cast<int>(std::clamp<long>(look.count(), 5, 60'000));
+}
+
+void Supervisor::on_signal(int signal) {
+  switch (signal) {
+    case SIGCHLD: return on_news();
+    case SIGCONT: return on_continue();
+    default: child_.signal(signal);
+  }
+}
+
+void Supervisor::on_news() {
+  while (const std::optional<int> status = child_.news()) {
+    if (WIFSTOPPED(*status)) {
+      on_stop(WSTOPSIG(*status));
+    } else {
+      status_ = status;
+    }
+  }
+  // Without its guard the command could outlive us.
+  if (!status_ && guard_.has_gone()) child_.signal(SIGKILL);
+}
+
+void Supervisor::on_stop(int signal) {
+  if (ending_) return child_.signal(SIGCONT);  // it has a SIGTERM to see to
+  const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
+  if (wants_terminal && terminal_.is_ours()) {
+    terminal_.give_to(child_.pid());
+    return child_.signal(SIGCONT);
+  }
+  // As if the command were the shell's own job: whoever stopped it wants all of us to stop.
+  const bool had_terminal = terminal_.belongs_to(child_.pid());
+  terminal_.take_back_from(child_.pid());
+  stop_by(wants_terminal ? signal : SIGTSTP, had_terminal);
+}
+
+/// The shell's fg or bg. While we were stopped nobody renewed the lease.
+void Supervisor::on_continue() {
+  if (too_late()) return end_it();
+  if (terminal_.is_for_the_command()) terminal_.give_to(child_.pid());
+  child_.signal(SIGCONT);
+}
+
+void Supervisor::end_it() {
+  if (ending_) return;
+  ending_ = true;
+  const Clock::time_point now = Clock::now();
+  const Clock::time_point lease_end = lease_.is_valid() ? lease_.valid_until() : now;
+  const Clock::time_point kill_at =
+      deadlines_.kill_after ? now + *deadlines_.kill_after : lease_end;
+  child_.signal(SIGTERM);
+  if (kill_at > now) child_.signal(SIGCONT);  // were it stopped, it could not react
+  guard_.kill_at(kill_at);
+}
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace quorumlock::local {
+
+/// Ends this program's servers when it ends, however it ends: a process of its own, forked off at
+/// the first use, that notices by the end of a pipe. (PR_SET_PDEATHSIG would tie a server to the
+/// thread that happened to start it.)
+class Keeper {
+ public:
+  static Keeper& instance() {
+    static Keeper keeper;
+    return keeper;
+  }
+
+  /// Called in the server's own process before it becomes one, so that there is no moment in which
+  /// it runs unknown. Async-signal-safe.
+  void keep_me() const noexcept { tell(::getpid()); }
+  void let_go(pid_t pid) const noexcept { tell(-pid); }
+
+ private:
+  Keeper() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) fail("cannot make a pipe");
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    const pid_t between = ::fork();
+    if (between == 0) {
+      // Not a child of the program's own: it may want to wait for all its children.
+      if (::fork() == 0) keep(ends[0]);
+      ::_exit(0);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::close(ends[0]);
+    pipe_ = ends[1];
+    if (between < 0) fail("cannot fork");
+    while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
+  [[noreturn]] static void fail(const char* what) {
+    throw std::system_error(errno, std::generic_category(), what);
+  }
+
+  void tell(pid_t pid) const noexcept { (void)!::write(pipe_, &pid, sizeof pid); }
+
+  // From here on in the keeper's process, which a program with many threads may have forked off:
+  // nothing but system calls.
+  [[noreturn]] static void keep(int pipe) noexcept {
+    ::setsid();
+    ::dup2(pipe, 0);
+    ::close_range(1, ~0U, 0);
+    std::array<pid_t, 1024> kept{};
+    pid_t told = 0;
+    for (;;) {
+      const ssize_t size = ::read(0, &told, sizeof told);
+      if (size < 0 && errno == EINTR) continue;
+      if (size != sizeof told) break;
+      for (pid_t& place : kept) {
+        if (place != (told > 0 ? 0 : -told)) continue;
+        place = told > 0 ? told : 0;
+        break;
+      }
+    }
+    for (const pid_t pid : kept) {
+      if (pid > 0) ::kill(pid, SIGKILL);
+    }
+    ::_exit(0);
+  }
+
+  int pipe_ = -1;
+};
+
+}  // namespace quorumlock::local

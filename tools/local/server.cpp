@@ -1,0 +1,327 @@
+#include "local/server.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "local/keeper.hpp"
+
+namespace quorumlock::local {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+fs::path log_of(const ServerSettings& settings) {
+  return settings.dir / "redis.log";
+}
+fs::path socket_of(const ServerSettings& settings) {
+  return settings.dir / "redis.sock";
+}
+
+std::string name_of(const ServerSettings& settings) {
+  return "the redis-server in " + settings.dir.string() +
+         (settings.port > 0 ? " on port " + std::to_string(settings.port) : "");
+}
+
+sockaddr_in loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+/// Whether the socket could be bound; as servers do, with SO_REUSEADDR.
+bool bound(const Descriptor& socket, int port) {
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const sockaddr_in address = loopback(port);
+  return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+bool connected(const Descriptor& socket, const ServerSettings& settings) {
+  if (settings.port > 0) {
+    const sockaddr_in address = loopback(settings.port);
+    return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+           0;
+  }
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  socket_of(settings).native().copy(address.sun_path, sizeof address.sun_path - 1);
+  return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+/// What the server says, up to `end` and maybe beyond; less where it stops before.
+std::string ask(const ServerSettings& settings, std::string_view question, std::string_view end,
+                milliseconds patience) {
+  const int family = settings.port > 0 ? AF_INET : AF_UNIX;
+  const Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!connected(socket, settings)) return "";
+  if (::send(socket.get(), question.data(), question.size(), MSG_NOSIGNAL) < 0) return "";
+  std::string said;
+  while (said.find(end) == said.npos) {
+    pollfd readable{socket.get(), POLLIN, 0};
+    char more[4096];
+    if (::poll(&readable, 1, static_cast<int>(patience.count())) != 1) break;
+    const ssize_t size = ::recv(socket.get(), more, sizeof more, 0);
+    if (size <= 0) break;
+    said.append(more, static_cast<std::size_t>(size));
+  }
+  return said;
+}
+
+/// Whether another server is on the port where this process was to be one. One that wants a
+/// password first is taken for ours.
+bool is_another(const ServerSettings& settings, pid_t process) {
+  const std::string said =
+      ask(settings, "INFO server\r\n", "uptime_in_seconds", milliseconds(1000));
+  return said.find("process_id:") != said.npos &&
+         said.find("process_id:" + std::to_string(process) + "\r\n") == said.npos;
+}
+
+/// The last lines of the server's log, for an error.
+std::string log_tail(const ServerSettings& settings) {
+  std::ifstream file(log_of(settings), std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::size_t begin = text.size();
+  for (int lines = 0; begin > 0 && lines < 6; ++lines) {
+    const std::size_t end = text.rfind('\n', begin - 1);
+    begin = end == text.npos ? 0 : end;
+  }
+  text.erase(0, begin);
+  if (text.find_first_not_of(" \n") == text.npos) return "; it has written no log";
+  return "; its log ends with:" + (text.starts_with('\n') ? text : "\n" + text);
+}
+
+[[noreturn]] void fail(const ServerSettings& settings, const std::string& what) {
+  throw std::runtime_error(name_of(settings) + " " + what + log_tail(settings));
+}
+
+/// What becomes of the child that launch() has forked. Only system calls: the program may have
+/// other threads.
+[[noreturn]] void become_server(char* const* words, int log, const Keeper* keeper) noexcept {
+  if (keeper != nullptr) keeper->keep_me();
+  ::setsid();
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(log, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+  struct sigaction normal {};
+  normal.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &normal, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  ::execvp(words[0], words);
+  constexpr std::string_view sentence =
+      "redis-server cannot be run: is it installed and on the PATH?\n";
+  (void)!::write(STDERR_FILENO, sentence.data(), sentence.size());
+  ::_exit(127);
+}
+
+}  // namespace
+
+int free_port() {
+  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  if (!bound(socket, 0) ||
+      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot find a free port");
+  }
+  return ntohs(address.sin_port);
+}
+
+bool port_in_use(int port) {
+  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return !bound(socket, port) && errno == EADDRINUSE;
+}
+
+std::vector<std::string> arguments_of(const ServerSettings& settings) {
+  const std::string dir = settings.dir.string();
+  std::vector<std::string> words = {"--port",
+                                    std::to_string(settings.port),
+                                    "--bind",
+                                    "127.0.0.1",
+                                    "--protected-mode",
+                                    "no",
+                                    "--daemonize",
+                                    "no",
+                                    "--dir",
+                                    dir,
+                                    "--logfile",
+                                    log_of(settings).string(),
+                                    "--pidfile",
+                                    (settings.dir / "redis.pid").string(),
+                                    "--save",
+                                    "",
+                                    "--appendonly",
+                                    settings.durable ? "yes" : "no",
+                                    "--appendfsync",
+                                    "always"};
+  if (settings.port == 0) {
+    words.insert(words.end(), {"--unixsocket", socket_of(settings).string()});
+  }
+  words.insert(words.end(), settings.more.begin(), settings.more.end());
+  return words;
+}
+
+bool answers(const ServerSettings& settings, milliseconds patience) {
+  const std::string said = ask(settings, "PING\r\n", "\r\n", patience);
+  return said.starts_with("+PONG") || said.starts_with("-NOAUTH");
+}
+
+Server Server::start(ServerSettings settings, milliseconds patience) {
+  std::vector<ServerSettings> one;
+  one.push_back(std::move(settings));
+  return std::move(start_all(std::move(one), patience).front());
+}
+
+std::vector<Server> Server::start_all(std::vector<ServerSettings> settings, milliseconds patience) {
+  std::vector<Server> servers;
+  servers.reserve(settings.size());
+  for (ServerSettings& each : settings) {
+    each.dir = fs::absolute(each.dir).lexically_normal();
+    servers.push_back(Server(std::move(each)));
+    servers.back().launch();
+  }
+  const auto deadline = steady_clock::now() + patience;
+  for (const Server& server : servers) server.await(deadline);
+  return servers;
+}
+
+void Server::launch() {
+  if (settings_.port == 0 &&
+      socket_of(settings_).native().size() >= sizeof(sockaddr_un::sun_path)) {
+    throw std::runtime_error("the path " + socket_of(settings_).string() +
+                             " is too long for a unix socket: choose a shorter directory");
+  }
+  fs::create_directories(settings_.dir);
+  const Descriptor log(
+      ::open(log_of(settings_).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (log.get() < 0) {
+    throw std::system_error(errno, std::generic_category(),
+                            "cannot write " + log_of(settings_).string());
+  }
+  std::vector<std::string> texts = arguments_of(settings_);
+  texts.insert(texts.begin(), "redis-server");
+  std::vector<char*> words;
+  for (std::string& text : texts) words.push_back(text.data());
+  words.push_back(nullptr);
+  const Keeper* const keeper = settings_.outlive ? nullptr : &Keeper::instance();
+
+  // No handler of this program's may run in the child.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pid_ = ::fork();
+  if (pid_ == 0) become_server(words.data(), log.get(), keeper);
+  const int error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid_ < 0) throw std::system_error(error, std::generic_category(), "cannot fork");
+  starter_ = ::getpid();
+}
+
+void Server::await(steady_clock::time_point deadline) const {
+  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  pollfd ended{process.get(), POLLIN, 0};
+  // A try may take longer than the pause: a server that loads its data accepts and is silent.
+  while (!answers(settings_, milliseconds(100))) {
+    if (::poll(&ended, 1, 5) > 0) fail(settings_, "ended before it answered");
+    if (steady_clock::now() > deadline) fail(settings_, "does not answer");
+  }
+  if (is_another(settings_, pid_)) fail(settings_, "cannot be: another server has its port");
+}
+
+Server::Server(Server&& other) noexcept
+    : settings_(std::move(other.settings_)),
+      pid_(std::exchange(other.pid_, -1)),
+      starter_(other.starter_) {}
+
+Server& Server::operator=(Server&& other) noexcept {
+  if (this != &other) {
+    kill();
+    settings_ = std::move(other.settings_);
+    pid_ = std::exchange(other.pid_, -1);
+    starter_ = other.starter_;
+  }
+  return *this;
+}
+
+Server::~Server() {
+  kill();
+}
+
+std::string Server::url() const {
+  if (settings_.port > 0) return "redis://127.0.0.1:" + std::to_string(settings_.port);
+  return "unix://" + socket_of(settings_).string();
+}
+
+void Server::kill() {
+  const pid_t pid = std::exchange(pid_, -1);
+  if (pid <= 0 || starter_ != ::getpid()) return;
+  ::kill(pid, SIGKILL);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (!settings_.outlive) Keeper::instance().let_go(pid);
+}
+
+void Server::restart() {
+  kill();
+  launch();
+  await(steady_clock::now() + std::chrono::seconds(30));
+}
+
+void Server::pause() {
+  ::kill(pid_, SIGSTOP);
+  siginfo_t how{};
+  while (::waitid(P_PID, static_cast<id_t>(pid_), &how, WSTOPPED | WEXITED | WNOWAIT) < 0 &&
+         errno == EINTR) {
+  }
+}
+
+void Server::resume() {
+  ::kill(pid_, SIGCONT);
+}
+
+void Server::detach() {
+  if (pid_ > 0 && !settings_.outlive) Keeper::instance().let_go(pid_);
+  pid_ = -1;
+}
+
+}  // namespace quorumlock::local

@@ -1,0 +1,144 @@
+# Sourced by tools/demo and tools/test, and by the Dockerfile: what has to be installed, and how the
+# two tell what they are doing. Made for Debian 12.
+# shellcheck shell=bash
+
+# What the library, the command line and the demo are built with.
+# shellcheck disable=SC2034  # used by those who source this
+build_packages=(g++ cmake ninja-build pkg-config
+  libuv1-dev libhiredis-dev nlohmann-json3-dev libcli11-dev)
+
+# --- Telling how far we are -----------------------------------------------------------------------
+
+steps_done=0
+steps_total=0  # set by those who source this
+step_name=""
+step_times=()
+
+# Ends the step before, if there is one, and begins this one.
+begin_step() {
+  end_step
+  steps_done=$((steps_done + 1))
+  step_name=$1
+  step_began=$SECONDS
+  printf '\n[%d/%d] %s (%d s so far)\n' "$steps_done" "$steps_total" "$step_name" "$SECONDS"
+}
+
+end_step() {
+  [[ -n $step_name ]] || return 0
+  local took=$((SECONDS - step_began))
+  step_times+=("$(printf '%5d s  %s' "$took" "$step_name")")
+  printf '      done in %d s\n' "$took"
+  step_name=""
+}
+
+# Runs a command as the step's work. Where it fails, says so and how to repeat it, and ends: as the
+# command was given, or as `repeat` says.
+attempt() {
+  local code=0
+  "$@" || code=$?
+  ((code == 0)) && return 0
+  printf '\nFAILED in step %d of %d, "%s", after %d s. To repeat it: %s\n' \
+    "$steps_done" "$steps_total" "$step_name" "$((SECONDS - step_began))" \
+    "${repeat:-$*}" >&2
+  exit "$code"
+}
+
+# --- Installing -----------------------------------------------------------------------------------
+
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    echo "This needs root, and there is no sudo: ${*@Q}" >&2
+    return 1
+  fi
+}
+
+is_installed() {
+  dpkg-query --show --showformat='${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed
+}
+
+# apt-get install with its progress in steps of 20 per cent, and all else that it says in a file.
+apt_install() {
+  local log=$1 kind rest percent now="" shown=0
+  shift
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
+    -o APT::Status-Fd=1 -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 \
+    install "$@" 2>&1 </dev/null |
+    while IFS=: read -r kind rest; do  # such as "dlstatus:12:45.8333:Retrieving file 12 of 30"
+      case $kind in
+        dlstatus) kind=downloading ;;
+        pmstatus) kind=installing ;;
+        *) printf '%s\n' "$kind${rest:+:$rest}" >>"$log" && continue ;;
+      esac
+      percent=${rest#*:}
+      percent=${percent%%[.:]*}
+      [[ $kind == "$now" ]] || shown=0
+      now=$kind
+      if [[ $percent =~ ^[0-9]+$ ]] && ((percent >= shown + 20)); then
+        shown=$((percent / 20 * 20))
+        printf '      %s: %d %%\n' "$kind" "$shown"
+      fi
+    done
+}
+
+# The package redis-server brings a server that it starts on port 6379, now and at every boot.
+# Nobody asked for that one, and the port may be somebody's: we want the program alone.
+forbid_redis_service() {
+  # shellcheck disable=SC2016  # for the policy's own shell
+  printf '#!/bin/sh\ncase "$1" in redis-server*) exit 101 ;; esac\nexit 0\n' |
+    as_root tee "$policy" >/dev/null
+  as_root chmod 755 "$policy"
+}
+policy=/usr/sbin/policy-rc.d
+
+# Installs those of the packages that are not there. A redis-server from elsewhere will do.
+install_missing() {
+  local missing=() package log=build/setup.log redis=no code=0
+  for package in "$@"; do
+    [[ $package == redis-server ]] && command -v redis-server >/dev/null && continue
+    is_installed "$package" && continue
+    missing+=("$package")
+    [[ $package == redis-server ]] && redis=yes
+  done
+  if ((${#missing[@]} == 0)); then
+    echo "      nothing is missing"
+    return 0
+  fi
+  if ! command -v apt-get >/dev/null; then
+    echo "There is no apt-get. Please install what these Debian packages hold: ${missing[*]}" >&2
+    return 1
+  fi
+  echo "      by apt-get: ${missing[*]}"
+  mkdir -p build
+  if [[ $redis == yes && ! -e $policy ]]; then  # one that is there is the administrator's
+    trap 'as_root rm -f "$policy"' EXIT
+    forbid_redis_service || return 1
+  fi
+  as_root apt-get -q -o Acquire::Retries=3 update >"$log" 2>&1 </dev/null &&
+    apt_install "$log" "${missing[@]}" || code=$?
+  if [[ -n $(trap -p EXIT) ]]; then
+    as_root rm -f "$policy"
+    trap - EXIT
+  fi
+  if ((code != 0)); then
+    tail -n 20 "$log" >&2
+    echo "apt-get failed; all that it said is in $log." >&2
+    return 1
+  fi
+  if [[ $redis == yes ]]; then as_root update-rc.d redis-server disable >/dev/null 2>&1 || true; fi
+}
+
+# --- Building -------------------------------------------------------------------------------------
+
+# Configures a preset of CMakePresets.json, anew where its directory stems from another place.
+configure_preset() {
+  local preset=$1 fresh=() cache=build/$1/CMakeCache.txt
+  shift
+  if [[ -e $cache ]] && ! grep -qx "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$cache"; then
+    fresh=(--fresh)
+  fi
+  cmake --preset "$preset" "${fresh[@]}" "$@" >/dev/null  # what is wrong comes on stderr
+}
