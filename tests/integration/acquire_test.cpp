@@ -99,12 +99,11 @@ TEST_F(Acquire, EveryLeaseHasATokenOfItsOwn) {
 }
 
 TEST_F(Acquire, ResourcesAreAnyBytes) {
-  // Spaces, braces, a NUL, line ends, bytes beyond ASCII are all just a key, and so is a name that
-  // the kernel does not take in one piece.
+  // Spaces, braces, a NUL, line ends, bytes beyond ASCII and 64 KiB of name are all just a key.
   Coordinator coordinator = connect();
   const std::vector<std::string> names = {
       "with spaces", "{braces}",           std::string("nul\0inside", 10),
-      "line\r\nend", "\xC3\xBCmlaut \xFF", std::string(3'000'000, 'x')};
+      "line\r\nend", "\xC3\xBCmlaut \xFF", std::string(65'536, 'x')};
   for (const std::string& name : names) {
     Result<Lease> lease = coordinator.acquire(name);
     ASSERT_TRUE(ok(lease));
@@ -131,6 +130,18 @@ TEST_F(Acquire, ManyResourcesAtOnce) {
   }
   EXPECT_EQ(tokens.size(), answers.size());
   leases.clear();
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(Acquire, MoreThanTheKernelTakesAtOnce) {
+  // Megabytes of requests in one turn of the loop go out piece by piece, and all are answered.
+  Coordinator coordinator = connect();
+  std::vector<Answer<Result<Lease>>> answers(150);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    coordinator.async_acquire(std::string(60'000, 'x') + std::to_string(i), {}, {},
+                              answers[i].handler());
+  }
+  for (auto& answer : answers) EXPECT_TRUE(ok(answer.get()));
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 

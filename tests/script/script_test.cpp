@@ -50,39 +50,38 @@ std::string played(const std::string& script) {
   return out;
 }
 
-class Script : public testing::Test {
- public:
-  explicit Script(std::filesystem::path path) : path_(std::move(path)) {}
-  void TestBody() override {
-    const std::string written = content_of(path_);
-    const std::string result = played(written);
-    if (rewrite && result != written) {
-      std::ofstream(path_, std::ios::binary) << result;
-      std::cout << "rewritten: " << path_.filename().string() << "\n";
-      return;
-    }
-    EXPECT_EQ(result, written) << path_;
+std::vector<std::filesystem::path> scripts() {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(QUORUMLOCK_SCRIPTS_DIR)) {
+    if (entry.path().extension() == ".txt") paths.push_back(entry.path());
   }
+  std::ranges::sort(paths);
+  return paths;
+}
 
- private:
-  std::filesystem::path path_;
-};
+class Script : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(Script, ComesOutAsItIsWritten) {
+  // The file, played from its first line to its last.
+  const std::filesystem::path& path = GetParam();
+  const std::string written = content_of(path);
+  const std::string result = played(written);
+  if (rewrite && result != written) {
+    std::ofstream(path, std::ios::binary) << result;
+    std::cout << "rewritten: " << path.filename().string() << "\n";
+    return;
+  }
+  EXPECT_EQ(result, written) << path;
+}
+
+INSTANTIATE_TEST_SUITE_P(Data, Script, testing::ValuesIn(scripts()),
+                         [](const auto& script) { return script.param.stem().string(); });
 
 }  // namespace
 }  // namespace quorumlock::test
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  using namespace quorumlock::test;
-  rewrite = argc > 1 && std::string_view(argv[1]) == "--rewrite";
-  std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(QUORUMLOCK_SCRIPTS_DIR)) {
-    if (entry.path().extension() == ".txt") paths.push_back(entry.path());
-  }
-  std::ranges::sort(paths);
-  for (const std::filesystem::path& path : paths) {
-    testing::RegisterTest("Script", path.stem().c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                          [path]() -> Script* { return new Script(path); });
-  }
-  return paths.empty() ? 1 : RUN_ALL_TESTS();
+  quorumlock::test::rewrite = argc > 1 && std::string_view(argv[1]) == "--rewrite";
+  return RUN_ALL_TESTS();
 }

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
+#include <string>
 
 #include "failure.hpp"
 
@@ -44,8 +44,9 @@ pid_t process_of(const local::ServerSettings& node) {
   const fs::path proc = fs::path("/proc") / std::to_string(pid);
   std::error_code error;
   if (!fs::equivalent(proc / "cwd", node.dir, error) || error) return 0;
+  std::string words;
   std::ifstream file(proc / "cmdline");
-  const std::string words{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::getline(file, words);
   return words.find("redis-server") != words.npos ? pid : 0;
 }
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <string>
 
 namespace quorumlock::cli {
 namespace {
@@ -53,8 +53,9 @@ std::vector<pid_t> running_members(pid_t group) {
     pid_t pid = 0;
     const auto [stop, bad] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (bad != std::errc() || stop != name.data() + name.size()) continue;
+    std::string stat;  // stays empty where the process has just gone
     std::ifstream file(entry->path() / "stat");
-    const std::string stat{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::getline(file, stat);
     if (runs_in(stat, group)) members.push_back(pid);
   }
   return members;
