@@ -32,7 +32,9 @@ void Engine::attempt(Time now, WaiterId id) {
   claim.terms = waiter.terms;
   claim.waiter = id;
   open_round(now, claim, waiter.terms.ttl);
-  claim.deadline = valid_until(now, waiter.terms.ttl, config_.drift_factor);
+  claim.hold_limit = later(now, waiter.terms.max_hold);
+  claim.deadline = std::min(valid_until(now, waiter.terms.ttl, config_.drift_factor),
+                            claim.hold_limit);
   send_round(claim_id, CommandKind::set, takes_requests_);
   claim_timers_.set(claim_id.index, claim.deadline);
   judge_acquire(now, claim_id);
@@ -58,8 +60,6 @@ void Engine::win(ClaimId id) {
   claim.phase = Phase::held;
   claim.won = true;
   claim.round_open = false;
-  claim.hold_limit = later(claim.round_start, claim.terms.max_hold);
-  claim.deadline = std::min(claim.deadline, claim.hold_limit);
   claim.next_try = next_renewal(claim);
   ++held_;
   schedule_held(id);

@@ -31,9 +31,10 @@ void Engine::renew(Time now, ClaimId id, Duration ttl) {
 
 void Engine::judge_renew(Time now, ClaimId id) {
   Claim& claim = claims_[id];
-  if (!claim.round_open) return;
-  // Gone is gone: with no quorum left to hold it, somebody else may have it already.
+  // Gone is gone, also by an answer that comes after the round has failed: with no quorum left to
+  // hold it, somebody else may have it already.
   if (claim.tally.certainly_gone()) return end(now, id, Errc::lost);
+  if (!claim.round_open) return;
   const Verdict granted = claim.tally.granted();
   if (granted == Verdict::pending) return;
   claim.round_open = false;

@@ -113,7 +113,7 @@ void Engine::forget_if_done(Time now, ClaimId id) {
   if (claim->phase != Phase::releasing && claim->phase != Phase::extending) return;
   const bool owed = claim->phase == Phase::releasing && !claim->may_hold.empty();
   if (owed && now < claim->keys_die) {
-    const bool refused = !(claim->may_hold & takes_requests_).empty();
+    const bool refused = !(claim->may_hold & takes_releases_).empty();
     claim->next_try =
         refused ? now + config_.retry_delay + random_.below(config_.retry_jitter) : never;
     claim_timers_.set(id.index, std::min(claim->next_try, claim->keys_die));
@@ -125,7 +125,7 @@ void Engine::forget_if_done(Time now, ClaimId id) {
 
 void Engine::on_releasing_due(Time now, ClaimId id) {
   Claim& claim = claims_[id];
-  if (now < claim.keys_die) clean_up(id, claim.may_hold & takes_requests_);
+  if (now < claim.keys_die) clean_up(id, claim.may_hold & takes_releases_);
   forget_if_done(now, id);
 }
 

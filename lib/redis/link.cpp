@@ -83,7 +83,9 @@ void Link::on_greeting(Time now, const Reply& reply) {
   const bool error = reply.type == Reply::Type::error;
   // A command that this user may not call is no reason to refuse the node: what it would have
   // told stays unknown. That the node lets nobody in is.
-  const bool shut = error && reply.text.starts_with("NOAUTH");
+  if (error && greeting != Greeting::auth && reply.text.starts_with("NOAUTH")) {
+    return fail(now, Vote::unauthorized, "wants a password: " + std::string(reply.text));
+  }
   switch (greeting) {
     case Greeting::auth:
       if (error)
@@ -93,8 +95,6 @@ void Link::on_greeting(Time now, const Reply& reply) {
       if (error) return fail(now, Vote::failed, "refused SELECT: " + std::string(reply.text));
       break;
     case Greeting::client_id:
-      if (shut)
-        return fail(now, Vote::unauthorized, "wants a password: " + std::string(reply.text));
       if (reply.type == Reply::Type::integer) client_id_ = reply.integer;
       break;
     case Greeting::role:
@@ -122,16 +122,16 @@ void Link::on_greeting(Time now, const Reply& reply) {
 void Link::finish_greeting(Time now) {
   const bool same_run = !run_id_.empty() && greeted_run_id_ == run_id_;
   run_id_ = greeted_run_id_;
-  const std::int64_t orphan = std::exchange(orphan_id_, -1);
-  if (!same_run || orphan < 0) return come_up(now);
+  if (!same_run || orphan_id_ < 0) return come_up(now);
   state_ = State::killing;
   greetings_.push(Greeting::kill);
-  append_command(output_, {"CLIENT", "KILL", "ID", std::to_string(orphan)});
+  append_command(output_, {"CLIENT", "KILL", "ID", std::to_string(orphan_id_)});
 }
 
 void Link::come_up(Time now) {
   state_ = State::up;
   ever_up_or_failed_ = true;
+  orphan_id_ = -1;
   give_up_opening_ = core::never;
   back_off_ = Duration::zero();
   trouble_.clear();

@@ -129,6 +129,28 @@ TEST_F(ClusterCommand, AStartThatFailsHalfWayLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(directory.path()));
 }
 
+TEST_F(ClusterCommand, AnInterruptedStartLeavesAllOrNothing) {
+  // SIGINT at moments from the program's first instruction to after its last.
+  for (int moment = 0; moment < 10; ++moment) {
+    port = local::free_port();
+    if (!all_free(port)) continue;
+    std::vector<std::string> words = {QUORUMLOCK_PROGRAM, "cluster", "start", "--dir", dir()};
+    for (const std::string& flag : flags()) words.push_back(flag);
+    Program program(words);
+    std::this_thread::sleep_for(std::chrono::milliseconds(8) * moment);
+    program.signal(SIGINT);
+    const Ended ended = program.finish();
+    if (ended.code == 0) {
+      EXPECT_EQ(run("status").code, 0);
+      EXPECT_EQ(run("stop").code, 0);
+    } else {
+      EXPECT_EQ(ended.code, 128 + SIGINT) << ended.err;
+    }
+    EXPECT_TRUE(fs::is_empty(directory.path())) << moment;
+    EXPECT_TRUE(all_free(port)) << moment;
+  }
+}
+
 TEST_F(ClusterCommand, WhatItDidNotMakeIsLeftAlone) {
   // A directory with something in it is refused; a file that came later stays when all else goes.
   fs::create_directories(dir());

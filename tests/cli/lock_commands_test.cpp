@@ -8,7 +8,9 @@ std::string without_end_of_line(std::string text) {
   return text;
 }
 
-TEST_F(CommandLine, AcquirePrintsTheTokenThatIsOnTheNodesAfterwards) {
+class LockCommands : public CommandLine {};
+
+TEST_F(LockCommands, AcquirePrintsTheTokenThatIsOnTheNodesAfterwards) {
   // Nothing but the token goes to standard output, and it stays on every node when the program
   // ends.
   const Ended ended = run({"acquire", "--ttl", "20s", "orders"});
@@ -19,7 +21,7 @@ TEST_F(CommandLine, AcquirePrintsTheTokenThatIsOnTheNodesAfterwards) {
   EXPECT_GT(cluster.pttl(0, "orders"), std::chrono::seconds(10));
 }
 
-TEST_F(CommandLine, AcquireWithJsonTellsTokensValidityAndVotes) {
+TEST_F(LockCommands, AcquireWithJsonTellsTokensValidityAndVotes) {
   // The document has everything that a program needs to go on with.
   const Ended ended = run({"--json", "acquire", "orders"});
   const json document = json::parse(ended.out);
@@ -35,7 +37,7 @@ TEST_F(CommandLine, AcquireWithJsonTellsTokensValidityAndVotes) {
   EXPECT_GE(granted, 2);
 }
 
-TEST_F(CommandLine, AResourceIsTakenAsItIsWritten) {
+TEST_F(LockCommands, AResourceIsTakenAsItIsWritten) {
   // Names that flag parsers like to see lists and flags in are names all the same.
   for (const std::string name : {"[a,b]", "{}", "%%", "run", "a,b", "-x", "--json"}) {
     EXPECT_EQ(run({"acquire", "--", name}).code, 0) << name;
@@ -43,7 +45,7 @@ TEST_F(CommandLine, AResourceIsTakenAsItIsWritten) {
   }
 }
 
-TEST_F(CommandLine, AcquireOfAHeldLockEndsWith75) {
+TEST_F(LockCommands, AcquireOfAHeldLockEndsWith75) {
   // One attempt without --wait, several with it; the error says which, and who voted what.
   hold("orders");
   const json at_once = json::parse(run({"--json", "acquire", "orders"}).out).at("error");
@@ -56,7 +58,7 @@ TEST_F(CommandLine, AcquireOfAHeldLockEndsWith75) {
   EXPECT_EQ(json::parse(later.out).at("error").at("code"), "timed_out");
 }
 
-TEST_F(CommandLine, WithoutAQuorumEverythingEndsWith69) {
+TEST_F(LockCommands, WithoutAQuorumEverythingEndsWith69) {
   // Two of three nodes are dead: no command can do its work, and each says so.
   cluster.kill(0);
   cluster.kill(1);
@@ -73,7 +75,7 @@ TEST_F(CommandLine, WithoutAQuorumEverythingEndsWith69) {
   EXPECT_EQ(document.at("error").at("code"), "no_quorum");
 }
 
-TEST_F(CommandLine, ExtendAndReleaseByToken) {
+TEST_F(LockCommands, ExtendAndReleaseByToken) {
   // A lock that one process took is made longer by another, and released by a third.
   const std::string token = without_end_of_line(run({"acquire", "--ttl", "5s", "orders"}).out);
   const Ended extended = run({"--json", "extend", "--token", token, "--ttl", "25s", "orders"});
@@ -84,7 +86,7 @@ TEST_F(CommandLine, ExtendAndReleaseByToken) {
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
-TEST_F(CommandLine, ExtendAndReleaseOfWhatIsNotHeldEndWith75) {
+TEST_F(LockCommands, ExtendAndReleaseOfWhatIsNotHeldEndWith75) {
   // Another's lock is left as it was.
   hold("orders");
   const Ended extended = run({"extend", "--token", "mine", "orders"});
@@ -97,7 +99,7 @@ TEST_F(CommandLine, ExtendAndReleaseOfWhatIsNotHeldEndWith75) {
   EXPECT_EQ(cluster.holders("orders", "foreign"), 2);
 }
 
-TEST_F(CommandLine, InspectShowsTheHolderNodeByNode) {
+TEST_F(LockCommands, InspectShowsTheHolderNodeByNode) {
   // Held on all nodes, then looked at by a person and by a program.
   const std::string token = without_end_of_line(run({"acquire", "orders"}).out);
   const Ended table = run({"inspect", "orders"});
@@ -112,7 +114,7 @@ TEST_F(CommandLine, InspectShowsTheHolderNodeByNode) {
   EXPECT_GT(document.at("nodes")[1].at("expires_in_ms"), 0);
 }
 
-TEST_F(CommandLine, InspectOfAFreeResourceEndsWith0) {
+TEST_F(LockCommands, InspectOfAFreeResourceEndsWith0) {
   // Nobody holds it; a minority that does is shown, and is no holder.
   const json free = json::parse(run({"--json", "inspect", "orders"}).out);
   EXPECT_EQ(free.at("state"), "free");
@@ -124,7 +126,7 @@ TEST_F(CommandLine, InspectOfAFreeResourceEndsWith0) {
   EXPECT_THAT(minority.out, HasSubstr("held by foreign"));
 }
 
-TEST_F(CommandLine, ATokenThatCannotBePrintedLocksNothing) {
+TEST_F(LockCommands, ATokenThatCannotBePrintedLocksNothing) {
   // Nobody would know the token: the lock is released and the program fails.
   Program program({"sh", "-c", QUORUMLOCK_PROGRAM " acquire orders > /dev/full"}, {nodes()});
   const Ended ended = program.finish();
@@ -133,7 +135,7 @@ TEST_F(CommandLine, ATokenThatCannotBePrintedLocksNothing) {
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
-TEST_F(CommandLine, AnInterruptedWaitLeavesNothing) {
+TEST_F(LockCommands, AnInterruptedWaitLeavesNothing) {
   // Two nodes are held by another, the third grants each attempt for a moment; then comes SIGINT.
   hold("orders");
   for (const std::vector<std::string>& command :

@@ -14,36 +14,36 @@ namespace {
 constexpr const char* ctrl_c = "\x03";
 constexpr const char* ctrl_z = "\x1a";
 
-/// An interactive shell on a terminal of its own, and the hands that type.
-class Shell {
+/// A program on a terminal of its own, and the hands that type.
+class Typist {
  public:
-  explicit Shell(const std::string& nodes)
+  Typist(std::vector<std::string> command, const std::string& nodes)
       : terminal_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
     ::grantpt(terminal_);
     ::unlockpt(terminal_);
     const std::string name = ::ptsname(terminal_);
     const std::string path = "PATH=" + std::string(::getenv("PATH"));
+    const char* const variables[] = {nodes.c_str(), path.c_str(), "PS1=prompt> ", "TERM=dumb",
+                                     nullptr};
+    std::vector<char*> words;
+    for (std::string& word : command) words.push_back(word.data());
+    words.push_back(nullptr);
     pid_ = ::fork();
-    if (pid_ == 0) {
-      ::setsid();
-      const int tty = ::open(name.c_str(), O_RDWR);
-      ::ioctl(tty, TIOCSCTTY, 0);
-      termios modes{};
-      ::tcgetattr(tty, &modes);
-      modes.c_lflag &= ~static_cast<tcflag_t>(ECHO);  // what is typed is not what is said
-      ::tcsetattr(tty, TCSANOW, &modes);
-      for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(tty, fd);
-      const char* const words[] = {"bash", "--norc", "--noprofile", "--noediting", "-i", nullptr};
-      const char* const variables[] = {nodes.c_str(), path.c_str(), "PS1=prompt> ", "TERM=dumb",
-                                       nullptr};
-      ::execve("/bin/bash", const_cast<char* const*>(words), const_cast<char* const*>(variables));
-      ::_exit(127);
-    }
-    expect("prompt> ");
+    if (pid_ != 0) return;
+    ::setsid();
+    const int tty = ::open(name.c_str(), O_RDWR);
+    ::ioctl(tty, TIOCSCTTY, 0);
+    termios modes{};
+    ::tcgetattr(tty, &modes);
+    modes.c_lflag &= ~static_cast<tcflag_t>(ECHO);  // what is typed is not what is said
+    ::tcsetattr(tty, TCSANOW, &modes);
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(tty, fd);
+    ::execve(words[0], words.data(), const_cast<char* const*>(variables));
+    ::_exit(127);
   }
-  Shell(const Shell&) = delete;
-  Shell& operator=(const Shell&) = delete;
-  ~Shell() {
+  Typist(const Typist&) = delete;
+  Typist& operator=(const Typist&) = delete;
+  ~Typist() {
     ::close(terminal_);  // hangs up
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
@@ -69,10 +69,10 @@ class Shell {
       const int limit = static_cast<int>(std::chrono::milliseconds(patience).count());
       char more[1024];
       if (::poll(&ready, 1, limit) <= 0) {
-        throw std::runtime_error("the shell did not say \"" + text + "\" but: " + said_);
+        throw std::runtime_error("the terminal did not show \"" + text + "\" but: " + said_);
       }
       const ssize_t size = ::read(terminal_, more, sizeof more);
-      if (size <= 0) throw std::runtime_error("the shell has gone, having said: " + said_);
+      if (size <= 0) throw std::runtime_error("the terminal is closed; it showed: " + said_);
       said_.append(more, static_cast<std::size_t>(size));
     }
   }
@@ -85,7 +85,9 @@ class Shell {
 
 class Terminal : public CommandLine {
  protected:
-  Shell shell{nodes()};
+  Terminal() { shell.expect("prompt> "); }
+
+  Typist shell{{"/bin/bash", "--norc", "--noprofile", "--noediting", "-i"}, nodes()};
   const std::string run = QUORUMLOCK_PROGRAM " run --ttl 30s orders -- ";
 };
 
@@ -163,6 +165,33 @@ TEST_F(Terminal, CtrlCEndsAWholePipeline) {
   shell.type(ctrl_c);
   shell.expect("prompt> ");
   EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));
+}
+
+TEST_F(Terminal, CtrlZStopsAWaitToo) {
+  // The lock is another's. Stopped, continued, and given up.
+  hold("orders");
+  shell.enter(QUORUMLOCK_PROGRAM " run --wait forever orders -- true");
+  ASSERT_TRUE(somebody_tries());
+  shell.type(ctrl_z);
+  shell.expect("Stopped");
+  shell.enter("fg");
+  ASSERT_TRUE(somebody_tries());
+  shell.type(ctrl_c);
+  shell.expect("prompt> ");
+  shell.enter("echo code $?");
+  shell.expect("code 130");
+  EXPECT_EQ(cluster.holders("orders"), 2);
+}
+
+TEST_F(Terminal, WithoutAShellCtrlZIsNotTheEnd) {
+  // As in a container: nobody is there who could continue what is stopped.
+  Typist alone({QUORUMLOCK_PROGRAM, "run", "orders", "--", "sh", "-c",
+                "echo ready; read line; echo \"got $line\""},
+               nodes());
+  alone.expect("ready");
+  alone.type(ctrl_z);
+  alone.enter("hello");
+  alone.expect("got hello");
 }
 
 TEST_F(Terminal, StoppedBeyondItsLeaseItIsNotContinued) {

@@ -9,7 +9,9 @@ The block's info string says how:
                     body with co_await or co_return is a coroutine; what it takes for granted is
                     declared in a comment before it: <!-- given: void serve(Lease); -->
   ```sh             is shell that bash can parse
-  ```sh run         is run by bash, in a directory of its own for each file, with the program in PATH
+  ```sh run         is run by bash, in a directory of its own for each file, with the program in
+                    PATH, and with CLUSTER_DIR, CLUSTER_PORT and CLUSTER_NODES set for a cluster of
+                    five nodes on free ports that it may start
   ```json           parses, and the program accepts it as its --config
   ```json output    parses
 
@@ -22,7 +24,9 @@ import argparse
 import json
 import os
 import pathlib
+import random
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -138,11 +142,53 @@ def check_cpp(blocks):
                        "fragments of " + ", ".join(sorted({block.file for block in fragments})))
 
 
-def check_sh(blocks, program):
-    directories = {}
-    environment = dict(os.environ)
+def is_free(port):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def environment_for(directory, program):
+    first = next(port for port in random.sample(range(20000, 30000, 5), 2000)
+                 if all(is_free(port + node) for node in range(5)))
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("QUORUMLOCK_")}
+    environment |= {
+        "CLUSTER_DIR": os.path.join(directory, "cluster"),
+        "CLUSTER_PORT": str(first),
+        "CLUSTER_NODES": ",".join(f"redis://127.0.0.1:{first + node}" for node in range(5)),
+    }
     if program:
         environment["PATH"] = f"{program.parent}:{environment['PATH']}"
+    return environment
+
+
+class Place:
+    """Where the `sh run` blocks of one file are run."""
+
+    def __init__(self, program):
+        self.directory = tempfile.TemporaryDirectory()
+        self.environment = environment_for(self.directory.name, program)
+        self.program = program
+
+    def run(self, block):
+        run(["bash", "-euo", "pipefail", "-c", block.text], block.place, cwd=self.directory.name,
+            env=self.environment, stdin=subprocess.DEVNULL)
+
+    def leave(self):
+        cluster = self.environment["CLUSTER_DIR"]
+        if self.program and os.path.exists(cluster):
+            subprocess.run([self.program, "cluster", "stop", "--dir", cluster], check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+        self.directory.cleanup()
+
+
+def check_sh(blocks, program):
+    places = {}
     try:
         for block in blocks:
             run(["bash", "-n"], block.place, input=block.text)
@@ -150,12 +196,12 @@ def check_sh(blocks, program):
                 continue
             if block.info[1:] != ["run"]:
                 raise Failure(f"{block.place}: sh blocks are `sh` or `sh run`")
-            directory = directories.setdefault(block.file, tempfile.TemporaryDirectory())
-            run(["bash", "-euo", "pipefail", "-c", block.text], block.place, cwd=directory.name,
-                env=environment, stdin=subprocess.DEVNULL)
+            if block.file not in places:
+                places[block.file] = Place(program)
+            places[block.file].run(block)
     finally:
-        for directory in directories.values():
-            directory.cleanup()
+        for place in places.values():
+            place.leave()
 
 
 def check_json(blocks, program):
@@ -177,8 +223,7 @@ def check_json(blocks, program):
             done = subprocess.run([program, "--config", config.name, "inspect", "readme"],
                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   check=False, timeout=60,
-                                  env={k: v for k, v in os.environ.items()
-                                       if not k.startswith("QUORUMLOCK_")})
+                                  env=environment_for("/nowhere", program))
         if done.returncode < 0 or done.returncode == CONFIGURATION_REFUSED:
             raise Failure(f"{block.place}: refused as --config\n{done.stdout}")
 
@@ -225,6 +270,7 @@ echo kept > file
 ```
 ```sh run
 grep -q kept file
+test ${#CLUSTER_PORT} = 5 && [[ $CLUSTER_NODES == *:$((CLUSTER_PORT + 4)) ]]
 ```
 ```json
 { "nodes": ["unix:///nowhere/1"] }

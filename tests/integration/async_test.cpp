@@ -91,7 +91,7 @@ TEST_F(Async, HandlersMayBeMoveOnlyAndLarge) {
 TEST_F(Async, AHandlerIsGoneAfterItsCall) {
   // What a handler holds is given up once it has run, whether the lock was granted or not.
   Coordinator coordinator = connect();
-  const auto watched = std::make_shared<int>(0);
+  const auto watched = std::make_shared<std::atomic<int>>(0);
   for (const auto& options : {LockOptions{}, LockOptions{.ttl = -1s}}) {
     coordinator.async_acquire(key, options, {}, [watched](const Result<Lease>&) { ++*watched; });
   }

@@ -44,7 +44,7 @@ TEST(EngineHold, IsKeptForAsLongAsItIsRenewed) {
   // A day of renewals: the lease never ends and nobody is warned.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
-  while (driver.now < at(24h)) {
+  while (driver.now < at(24h) && !HasFailure()) {
     driver.pass_until(driver.engine().deadline());
     driver.answer_all();
     driver.pass(5ms);
@@ -61,7 +61,7 @@ TEST(EngineHold, AFailedRenewalIsTriedUntilTheEnd) {
   driver.hold(ten_seconds);
   core::Time last = at(0s);
   std::size_t tries = 0;
-  while (driver.count<core::Ended>() == 0) {
+  while (driver.count<core::Ended>() == 0 && !HasFailure()) {
     ASSERT_NE(driver.engine().deadline(), core::never);
     driver.pass_until(driver.engine().deadline());
     if (driver.unanswered(0).empty() || driver.count<core::Ended>() > 0) continue;
@@ -87,12 +87,13 @@ TEST(EngineHold, ALateRenewalSavesTheLease) {
   // not warned again.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
-  while (driver.now < at(9500ms)) {
+  while (driver.now < at(9500ms) && !HasFailure()) {
     driver.pass_until(driver.engine().deadline());
     if (!driver.unanswered(0).empty()) driver.answer_all(Vote::loading);
   }
   EXPECT_EQ(driver.count<core::AtRisk>(), 1U);
-  while (driver.unanswered(0).empty()) driver.pass_until(driver.engine().deadline());
+  while (driver.unanswered(0).empty() && !HasFailure())
+    driver.pass_until(driver.engine().deadline());
   const core::Time start = driver.now;
   ASSERT_LT(start, at(validity));
   driver.answer_all();
@@ -165,7 +166,7 @@ TEST(EngineHold, TheQuorumIsThatOfAllNodes) {
   EngineDriver driver(5);
   driver.hold(ten_seconds);
   for (const int node : {2, 3, 4}) driver.lose(node);
-  while (driver.count<core::Ended>() == 0) {
+  while (driver.count<core::Ended>() == 0 && !HasFailure()) {
     driver.pass_until(driver.engine().deadline());
     ASSERT_TRUE(driver.told(CommandKind::renew, driver.tokens()[0]).size() <= 2);
     driver.answer_all();
@@ -215,7 +216,7 @@ TEST(EngineHold, EndsAtMaxHold) {
   driver.pass(500ms);
   driver.answer_all();
   core::Time previous = at(0s);
-  while (driver.count<core::Ended>() == 0) {
+  while (driver.count<core::Ended>() == 0 && !HasFailure()) {
     ASSERT_LE(driver.lease_end(), at(26s));
     ASSERT_GE(driver.lease_end(), previous);
     previous = driver.lease_end();
@@ -236,7 +237,7 @@ TEST(EngineHold, EndsAfterMaxRenewals) {
   for (const int most : {0, 1, 3}) {
     EngineDriver driver(3);
     driver.hold({.ttl = 10s, .stop_margin = 1s, .max_renewals = most});
-    while (driver.count<core::Ended>() == 0) {
+    while (driver.count<core::Ended>() == 0 && !HasFailure()) {
       driver.pass_until(driver.engine().deadline());
       if (driver.count<core::Ended>() == 0) driver.answer_all();
     }

@@ -245,7 +245,7 @@ TEST(EngineRelease, ThatIsRefusedForGoodEndsWithTheKeys) {
   EngineDriver driver(1);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.release(lease);
-  while (driver.engine().deadline() != core::never || driver.engine().unanswered() > 0) {
+  while (driver.engine().busy() || driver.engine().deadline() != core::never) {
     ASSERT_LT(driver.now, at(11s));
     driver.answer_all(Vote::read_only);
     driver.pass_until(std::min(driver.engine().deadline(), at(12s)));

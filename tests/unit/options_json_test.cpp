@@ -160,7 +160,7 @@ TEST(OptionsJson, ChecksTheOptionsAsAWhole) {
   EXPECT_TRUE(starts(error_of(Options::from_json(R"({"nodes": []})")), "nodes is missing"));
   EXPECT_TRUE(
       starts(error_of(Options::from_json(R"({"nodes": ["redis://u:hunter2@h", "redis://h"]})")),
-             "nodes[1] is redis://h:6379,"));
+             "nodes[1] is the server redis://h:6379,"));
   EXPECT_TRUE(
       contains(error_of(Options::from_json(R"({"nodes": ["rediss://u:hunter2@h"]})")),
                "nodes[0]: \"rediss://***@h\" wants TLS, and this quorumlock is built without "

@@ -82,13 +82,12 @@ void check_ports(const std::vector<ServerSettings>& nodes) {
 }
 
 /// Starts what does not run yet. Where that fails, or a signal asks us to end, nothing of it stays.
-void bring_up(const std::vector<ServerSettings>& nodes) {
+void bring_up(const std::vector<ServerSettings>& nodes, Signals& signals) {
   std::vector<ServerSettings> missing;
   for (const ServerSettings& node : nodes) {
     if (process_of(node) == 0) missing.push_back(node);
   }
   check_ports(missing);
-  Signals signals;
   std::vector<Server> servers = Server::start_all(missing, patience);
   if (const int signal = signals.asked_to_end(); signal != 0) {
     servers.clear();  // kills them
@@ -98,7 +97,8 @@ void bring_up(const std::vector<ServerSettings>& nodes) {
 }
 
 /// The cluster that is in the directory already, as it is or brought up again with its data.
-int start_again(const Globals& globals, const Asked& asked, const ClusterRecord& record) {
+int start_again(const Globals& globals, const Asked& asked, const ClusterRecord& record,
+                Signals& signals) {
   const bool other_size = asked.size && *asked.size != record.size;
   if (other_size || (asked.port && *asked.port != record.first_port)) {
     throw Failure::local("in " + record.dir.string() + " there is a cluster of " +
@@ -106,13 +106,13 @@ int start_again(const Globals& globals, const Asked& asked, const ClusterRecord&
                          std::to_string(record.first_port) +
                          " on: stop that first, or choose another --dir");
   }
-  bring_up(record.nodes());
+  bring_up(record.nodes(), signals);
   show(globals, record, answering(record.nodes()));
   return ExitCode::done;
 }
 
 /// A new cluster in an empty directory.
-void start_new(const ClusterRecord& record) {
+void start_new(const ClusterRecord& record, Signals& signals) {
   if (!fs::is_empty(record.dir)) {
     throw Failure::local("the directory " + record.dir.string() +
                          " is not empty, and no cluster is in it: choose another --dir");
@@ -120,7 +120,7 @@ void start_new(const ClusterRecord& record) {
   check_ports(record.nodes());
   record.save();  // first: whatever happens from here on, cluster stop knows what to remove
   try {
-    bring_up(record.nodes());
+    bring_up(record.nodes(), signals);
   } catch (...) {
     (void)record.remove();
     throw;
@@ -137,13 +137,14 @@ int start(const Globals& globals, const Asked& asked) {
                          std::to_string(record.size) + " nodes it must be at most " +
                          std::to_string(65536 - record.size));
   }
+  Signals signals;  // from here on they wait until everything is there, or gone again
   record.made = make_directories(record.dir);
   try {
     const Reservation reservation(record.dir);
     if (const auto there = ClusterRecord::load(record.dir)) {
-      return start_again(globals, asked, *there);
+      return start_again(globals, asked, *there, signals);
     }
-    start_new(record);
+    start_new(record, signals);
   } catch (...) {
     remove_empty(record.made);
     throw;

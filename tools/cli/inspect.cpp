@@ -34,7 +34,8 @@ std::string verdict(const Inspection& seen) {
     return "held by " + seen.holder + " on " + nodes_holding(seen) + "; " + quorum;
   if (state == "free") return "free; " + quorum;
   if (state == "undecided") return "held by nobody, and not free on enough nodes; " + quorum;
-  return "unknown: only " + std::to_string(answered(seen)) + " nodes answered; " + quorum;
+  return "unknown: only " + std::to_string(answered(seen)) + " of " +
+         std::to_string(seen.nodes.size()) + " nodes answered; " + quorum;
 }
 
 std::string expiry(const NodeHolding& node) {

@@ -77,7 +77,7 @@ void Signals::restore_in_child() const noexcept {
   ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-void stop_by(int signal, bool whole_group) {
+bool stop_by(int signal, bool whole_group) {
   ::kill(whole_group ? 0 : ::getpid(), signal);
   sigset_t just_this;
   sigemptyset(&just_this);
@@ -86,6 +86,10 @@ void stop_by(int signal, bool whole_group) {
   sigset_t before;
   ::pthread_sigmask(SIG_UNBLOCK, &just_this, &before);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  // What has continued us is there to be read.
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGCONT) == 1;
 }
 
 }  // namespace quorumlock::cli

@@ -40,7 +40,8 @@ class Signals {
 };
 
 /// Stops as the signal would have done (SIGTSTP, SIGTTIN, SIGTTOU): the whole process group, or
-/// just this process. Returns when continued, or at once where nobody would continue it.
-void stop_by(int signal, bool whole_group);
+/// just this process. Returns when continued; or at once, false, where nobody is there to continue
+/// it (an orphaned process group is not stopped).
+bool stop_by(int signal, bool whole_group);
 
 }  // namespace quorumlock::cli

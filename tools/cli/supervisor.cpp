@@ -75,7 +75,9 @@ void Supervisor::on_stop(int signal) {
   // As if the command were the shell's own job: whoever stopped it wants all of us to stop.
   const bool had_terminal = terminal_.belongs_to(child_.pid());
   terminal_.take_back_from(child_.pid());
-  stop_by(wants_terminal ? signal : SIGTSTP, had_terminal);
+  const bool stopped = stop_by(wants_terminal ? signal : SIGTSTP, had_terminal);
+  // On a terminal without a shell that would continue us, Ctrl-Z must not be the end of it.
+  if (!stopped && had_terminal) on_continue();
 }
 
 /// The shell's fg or bg. While we were stopped nobody renewed the lease.

@@ -1,0 +1,136 @@
+#include <optional>
+#include <utility>
+
+#include "client/driver.hpp"
+#include "client/runtime.hpp"
+#include "client/token_call.hpp"
+
+// What tasks ask of the driver, handed on to the engine.
+namespace quorumlock::client {
+namespace {
+
+core::UserId id_of(const void* object) {
+  return reinterpret_cast<core::UserId>(object);
+}
+
+}  // namespace
+
+std::unique_ptr<Acquisition> Driver::spare_acquisition() {
+  if (spare_acquisitions_.empty()) return std::make_unique<Acquisition>();
+  std::unique_ptr<Acquisition> spare = std::move(spare_acquisitions_.back());
+  spare_acquisitions_.pop_back();
+  return spare;
+}
+
+void Driver::begin(Acquisition& acquisition) {
+  std::optional<Error> refused = std::exchange(acquisition.refused, std::nullopt);
+  if (closing_) {
+    refused = runtime_.closed_error("lock");
+  } else if (!refused && acquisition.stop.stop_requested()) {
+    refused = Error(Errc::cancelled, "could not lock \"" + acquisition.resource +
+                                         "\": the caller cancelled it before it began");
+  }
+  acquisition.watch(runtime_.inbox());
+  if (refused) {
+    return later([this, &acquisition, error = *refused] { finish(acquisition, error); });
+  }
+  key_ = cluster_.options.key_prefix;
+  key_ += acquisition.resource;
+  const core::Duration wait = acquisition.request.wait;
+  engine_.acquire(Clock::now(),
+                  {key_, acquisition.request.terms, core::later(acquisition.requested, wait),
+                   wait > core::Duration::zero(), id_of(&acquisition)},
+                  &acquisition.waiter);
+}
+
+void Driver::cancel(Acquisition& acquisition) {
+  engine_.cancel(Clock::now(), acquisition.waiter, Errc::cancelled);
+}
+
+void Driver::finish(Acquisition& acquisition, Result<Lease> result) {
+  auto handler = std::move(acquisition.handler);
+  acquisition.waiter = {};
+  if (acquisition.unwatch()) dispose(acquisition);
+  handler(std::move(result));
+}
+
+void Driver::dispose(Acquisition& acquisition) {
+  spare_acquisitions_.emplace_back(&acquisition);
+}
+
+void Driver::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler) {
+  Errc why = lease.ended();
+  std::string reason;
+  if (why == Errc() && lease.on_extended) {
+    why = Errc::invalid_argument;
+    reason = "an extend of this lease is still under way: wait for its end";
+  }
+  if (why == Errc()) {
+    lease.on_extended = std::move(handler);
+    if (engine_.extend(Clock::now(), lease.claim, ttl)) return;
+    handler = std::move(lease.on_extended);
+    why = lease.ended() == Errc() ? Errc::expired : lease.ended();
+  }
+  if (reason.empty()) reason = make_error_code(why).message();
+  const Error error(why, "could not extend \"" + lease.resource + "\": " + reason);
+  later([then = std::move(handler), error]() mutable { then(error); });
+}
+
+void Driver::release(LeaseState& lease) {
+  lease.warn();
+  if (engine_.release(Clock::now(), lease.claim, true)) return;
+  // Its end came first, and has only not been told yet.
+  release_late(lease, Errc::expired, std::move(lease.on_released));
+}
+
+void Driver::release_late(LeaseState& lease, Errc why, detail::Handler<Result<void>> handler) {
+  if (why != LeaseState::released) engine_.abandon(Clock::now(), lease.claim);
+  const std::string reason =
+      why == LeaseState::released ? "it has been released before" : make_error_code(why).message();
+  const Error error(why, "could not release \"" + lease.resource + "\": " + reason);
+  later([then = std::move(handler), error]() mutable { then(error); });
+}
+
+void Driver::detach(LeaseState& lease) {
+  lease.detached = true;
+  engine_.detach(Clock::now(), lease.claim);
+}
+
+/// The handle is gone. What it held is released, unless it was detached or already given up.
+void Driver::drop(LeaseState& lease) {
+  lease.warn();
+  const core::Claim* claim = engine_.claim(lease.claim);
+  if (claim != nullptr && claim->phase == core::Phase::held) {
+    if (lease.detached) {
+      engine_.forget(Clock::now(), lease.claim);
+    } else {
+      engine_.release(Clock::now(), lease.claim, false);
+    }
+    engine_let_go(lease);
+  }
+  engine_let_go(lease);
+}
+
+void Driver::engine_let_go(LeaseState& lease) {
+  if (lease.let_go()) let_go_.push_back(&lease);
+}
+
+void Driver::begin(TokenCall& call) {
+  if (closing_) {
+    return later([&call] { call.dismiss(); });
+  }
+  key_ = cluster_.options.key_prefix + call.resource;
+  const core::UserId user = id_of(&call);
+  if (call.ttl == core::Duration::zero()) {
+    engine_.release_token(Clock::now(), key_, call.token, user);
+  } else {
+    engine_.extend_token(Clock::now(), key_, call.token, call.ttl, user);
+  }
+}
+
+void Driver::later(detail::Handler<> then) {
+  later_.push_back(std::move(then));
+}
+
+
+}  // namespace quorumlock::client
