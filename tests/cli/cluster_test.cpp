@@ -137,7 +137,8 @@ TEST_F(ClusterCommand, AnInterruptedStartLeavesAllOrNothing) {
     std::vector<std::string> words = {QUORUMLOCK_PROGRAM, "cluster", "start", "--dir", dir()};
     for (const std::string& flag : flags()) words.push_back(flag);
     Program program(words);
-    std::this_thread::sleep_for(std::chrono::milliseconds(8) * moment);
+    const auto then = Clock::now() + std::chrono::milliseconds(8) * moment;
+    while (Clock::now() < then) std::this_thread::yield();
     program.signal(SIGINT);
     const Ended ended = program.finish();
     if (ended.code == 0) {

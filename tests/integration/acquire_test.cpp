@@ -1,3 +1,4 @@
+#include <functional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -188,6 +189,35 @@ TEST_F(Acquire, AnswersAfterTheTtlMakeNoLease) {
   for (const int node : {0, 1, 2}) cluster().resume(node);
   EXPECT_FALSE(answer.get().has_value());
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(Acquire, SlowAnswersShortenTheLease) {
+  // The time that the nodes take to answer, to the acquire as to an extend, is the lease's loss: it
+  // counts from before the first byte, and so at the latest from when a node has got it.
+  Coordinator coordinator = connect();
+  warm(coordinator);
+  const auto slowly = [&](const std::function<void()>& ask, const std::function<bool()>& arrived) {
+    for (const int node : {0, 1, 2}) cluster().pause(node);
+    ask();
+    EXPECT_TRUE(eventually(arrived));
+    const Clock::time_point sent = Clock::now();
+    EXPECT_TRUE(eventually([&] { return Clock::now() > sent + 200ms; }));
+    for (const int node : {0, 1, 2}) cluster().resume(node);
+    return sent;
+  };
+  Answer<Result<Lease>> acquired;
+  Clock::time_point sent = slowly(
+      [&] {
+        coordinator.async_acquire(key, {.ttl = 10s, .auto_extend = false}, {}, acquired.handler());
+      },
+      [&] { return cluster().holders(key) == 2; });
+  Lease lease = acquired.get().value();
+  EXPECT_LE(lease.valid_until(), sent + 10s - 102ms);
+  Answer<Result<void>> extended;
+  sent = slowly([&] { lease.async_extend(20s, extended.handler()); },
+                [&] { return cluster().pttl(3, key) > 15s; });
+  EXPECT_TRUE(ok(extended.get()));
+  EXPECT_LE(lease.valid_until(), sent + 20s - 202ms);
 }
 
 TEST_F(Acquire, AnUnreleasedLockIsFreeAfterItsTtl) {
