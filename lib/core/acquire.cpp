@@ -33,8 +33,8 @@ void Engine::attempt(Time now, WaiterId id) {
   claim.waiter = id;
   open_round(now, claim, waiter.terms.ttl);
   claim.hold_limit = later(now, waiter.terms.max_hold);
-  claim.deadline = std::min(valid_until(now, waiter.terms.ttl, config_.drift_factor),
-                            claim.hold_limit);
+  claim.deadline =
+      std::min(valid_until(now, waiter.terms.ttl, config_.drift_factor), claim.hold_limit);
   send_round(claim_id, CommandKind::set, takes_requests_);
   claim_timers_.set(claim_id.index, claim.deadline);
   judge_acquire(now, claim_id);

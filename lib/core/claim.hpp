@@ -76,10 +76,11 @@ struct Claim {
   Time round_start{};
   Time deadline{};    ///< valid_until: of the acquisition, then of the last renewal that was won
   Time hold_limit{};  ///< the acquisition's start + max_hold
-  Time next_try = never;  ///< of the next renewal, or of a release that was refused
-  Time keys_die{};        ///< by then no node has a key of ours: the last write's ttl has passed
-  WaiterId waiter;        ///< whom an acquisition is for, while it wants to know
-  UserId user = 0;        ///< the lease's, once it is held
+  Time next_try = never;   ///< of the next renewal, or of a release that was refused
+  Duration longest_ttl{};  ///< of its rounds
+  Time keys_die{};         ///< by then no node has a key of ours: the last write's ttl has passed
+  WaiterId waiter;         ///< whom an acquisition is for, while it wants to know
+  UserId user = 0;         ///< the lease's, once it is held
 };
 
 }  // namespace quorumlock::core

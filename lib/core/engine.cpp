@@ -54,6 +54,7 @@ void Engine::open_round(Time now, Claim& claim, Duration ttl) {
   claim.round_open = true;
   claim.round_start = now;
   claim.round_ttl = ttl;
+  claim.longest_ttl = std::max(claim.longest_ttl, ttl);
   claim.keys_die = std::max(claim.keys_die, now + ttl);
   claim.tally.begin(config_.nodes);
 }
@@ -107,12 +108,7 @@ void Engine::on_answer(Time now, int node, Tag tag, Vote vote) {
     return send(tag.claim, tag, NodeSet::only(node));
   }
 
-  note_answer(*claim, node, tag.kind, vote);
-  if (vote == Vote::granted && tag.kind != CommandKind::release) {
-    // A key that was set or renewed late lives for a whole ttl from then, not from the question.
-    const Duration ttl = std::max(claim->terms.ttl, claim->round_ttl);
-    claim->keys_die = std::max(claim->keys_die, now + ttl);
-  }
+  note_answer(now, *claim, node, tag.kind, vote);
   if (tag.round == claim->round && claim->tally.vote(node) != Vote::granted) {
     claim->tally.record(node, vote);
   }

@@ -198,7 +198,7 @@ class Engine {
   void judge_release(ClaimId id);
   void on_releasing_due(Time now, ClaimId id);
   void forget_if_done(Time now, ClaimId id);
-  void note_answer(Claim& claim, int node, CommandKind kind, Vote vote);
+  void note_answer(Time now, Claim& claim, int node, CommandKind kind, Vote vote);
 
   // engine.cpp
   ClaimId new_claim(std::string_view key, std::string_view token);

@@ -88,8 +88,12 @@ void Engine::judge_release(ClaimId id) {
   output(Released{claim.user, claim.by_token, why, tally});
 }
 
-/// Keeps track of where a key of ours may be.
-void Engine::note_answer(Claim& claim, int node, CommandKind kind, Vote vote) {
+/// Keeps track of where a key of ours may be, and until when: one that was set or renewed late
+/// lives for a whole ttl from then, not from the question.
+void Engine::note_answer(Time now, Claim& claim, int node, CommandKind kind, Vote vote) {
+  if (kind != CommandKind::release && (vote == Vote::granted || maybe_executed(vote))) {
+    claim.keys_die = std::max(claim.keys_die, now + claim.longest_ttl);
+  }
   switch (kind) {
     case CommandKind::set:
       if (vote != Vote::granted && !maybe_executed(vote)) claim.may_hold.remove(node);

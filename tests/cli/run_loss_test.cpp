@@ -14,8 +14,11 @@ pid_t guard_of(pid_t program) {
     std::string stat;
     std::ifstream file(entry.path() / "stat");
     std::getline(file, stat);
-    const std::string parent = " (qlock-guard) S " + std::to_string(program) + " ";
-    if (stat.find(parent) != stat.npos) return std::stoi(entry.path().filename());
+    const std::size_t name = stat.find("(qlock-guard) ");
+    if (name == stat.npos) continue;
+    // Behind the name: a letter for its state, its parent.
+    const std::string rest = stat.substr(name + std::string("(qlock-guard) S ").size());
+    if (rest.starts_with(std::to_string(program) + " ")) return std::stoi(entry.path().filename());
   }
   return 0;
 }
@@ -105,8 +108,8 @@ TEST_F(RunLoss, TheCommandIsKilledWhereItsGuardIs) {
   // Without the guard nothing would end the command if quorumlock were killed.
   Program program = start_run("orders", "echo ready; sleep 1000");
   EXPECT_EQ(program.line(), "ready");
-  const pid_t guard = guard_of(program.pid());
-  ASSERT_GT(guard, 0);
+  pid_t guard = 0;
+  ASSERT_TRUE(eventually([&] { return (guard = guard_of(program.pid())) != 0; }));
   ::kill(guard, SIGKILL);
   EXPECT_EQ(program.finish().code, 128 + SIGKILL);
   EXPECT_THAT(cluster.keys(), IsEmpty());
