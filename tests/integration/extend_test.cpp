@@ -81,7 +81,7 @@ TEST_F(Extend, AfterTheEndFails) {
   EXPECT_FALSE(lease.is_valid());
   const Lease next = coordinator.acquire(key, {.wait = 20s}).value();
   EXPECT_TRUE(fails_with(lease.extend(10s), Errc::expired));
-  EXPECT_TRUE(eventually([&] { return cluster().holders(key, next.owner_token()) == 5; }));
+  EXPECT_TRUE(eventually([&] { return cluster().holders(key, next.owner_token()) >= 3; }));
 }
 
 TEST_F(Extend, AfterReleaseFails) {

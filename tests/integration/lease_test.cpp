@@ -103,7 +103,7 @@ TEST_F(Leases, ReleasedAfterTheirEnd) {
   EXPECT_FALSE(lease.is_valid());
   EXPECT_TRUE(fails_with(lease.release(), Errc::expired));
   see_all_executed(coordinator);
-  EXPECT_TRUE(eventually([&] { return cluster().holders(key, next.owner_token()) == 5; }));
+  EXPECT_TRUE(eventually([&] { return cluster().holders(key, next.owner_token()) >= 3; }));
   EXPECT_TRUE(next.is_valid());
 }
 

@@ -64,7 +64,7 @@ TEST_F(Wait, GetsTheLockWhenItIsReleased) {
   Result<Lease> second = answer.get();
   ASSERT_TRUE(ok(second));
   EXPECT_GT(second->outcome().attempts, 1);
-  EXPECT_TRUE(eventually([&] { return cluster().holders(key, second->owner_token()) == 5; }));
+  EXPECT_TRUE(eventually([&] { return cluster().holders(key, second->owner_token()) >= 3; }));
 }
 
 TEST_F(Wait, GetsTheLockWhenAForeignOneRunsOut) {
