@@ -238,6 +238,7 @@ TEST(EngineHold, EndsAfterMaxRenewals) {
     EngineDriver driver(3);
     driver.hold({.ttl = 10s, .stop_margin = 1s, .max_renewals = most});
     while (driver.count<core::Ended>() == 0 && !HasFailure()) {
+      ASSERT_LT(driver.now, at(1min));
       driver.pass_until(driver.engine().deadline());
       if (driver.count<core::Ended>() == 0) driver.answer_all();
     }

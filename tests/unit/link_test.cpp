@@ -75,6 +75,34 @@ TEST(Link, IsLateAtItsTimeoutAndNotBefore) {
   EXPECT_EQ(driver.link.deadline(), core::never);
 }
 
+TEST(Link, ManyThatAreLateCostFewTimers) {
+  // A node stops with a thousand commands that went out within ten milliseconds. The first is
+  // reported at its moment, none of the others more than a little after its own, and the timer
+  // goes off a few times only.
+  LinkDriver driver;
+  driver.come_up();
+  for (int i = 0; i < 1000; ++i) {
+    driver.send(i);
+    driver.now += 10us;
+  }
+  driver.now -= 10ms;
+  driver.said();
+  int timers = 0;
+  const core::Time begun = driver.now;
+  while (driver.link.deadline() <= begun + 600ms) {
+    driver.pass(driver.link.deadline() - driver.now);
+    const int due = static_cast<int>((driver.now - begun - LinkDriver::node_timeout) / 10us) + 1;
+    const Strings said = driver.said();
+    if (++timers == 1) {
+      EXPECT_EQ(said, (Strings{"stalled", "0 late"}));
+    } else {
+      EXPECT_EQ(said.back(), std::to_string(std::min(due, 1000) - 1) + " late");
+    }
+    ASSERT_LT(timers, 1000);
+  }
+  EXPECT_LE(timers, 5);
+}
+
 TEST(Link, AStalledNodeStillTakesReleases) {
   // What is sent to it goes behind what it owes, and is late by its own time.
   LinkDriver driver;
