@@ -13,6 +13,7 @@ class ByToken : public FiveNodes {
 TEST_F(ByToken, Release) {
   // Whoever has the token releases the lock, once.
   Lease lease = coordinator.acquire(key).value();
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
   lease.detach();
   const OwnerToken token(lease.owner_token());
   EXPECT_TRUE(ok(elsewhere.release(key, token)));
@@ -51,6 +52,7 @@ TEST_F(ByToken, ReleasedUnderItsHolder) {
 TEST_F(ByToken, Extend) {
   // Whoever has the token makes the lock last, and is told until when.
   Lease lease = coordinator.acquire(key, {.ttl = 3s, .auto_extend = false}).value();
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
   lease.detach();
   const Clock::time_point before = Clock::now();
   const auto until = elsewhere.extend(key, OwnerToken(lease.owner_token()), 20s);

@@ -181,13 +181,30 @@ TEST_F(Host, DescriptorsDoNotReachItsPrograms) {
   EXPECT_EQ(inherited(), before);
 }
 
-TEST_F(Host, DoesNotDieOfSigpipe) {
-  // A process with the default disposition of SIGPIPE writes to servers that are killed and drop
-  // it all the time, and lives.
-  std::string urls;
-  for (const std::string& url : cluster().urls()) urls += (urls.empty() ? "" : ",") + url;
-  Process worker({QUORUMLOCK_TEST_WORKER, "cycle", urls, key});
-  EXPECT_EQ(worker.line(), "cycling");
+/// Processes with the default disposition of SIGPIPE, which ends them.
+class Sigpipe : public FiveNodes {
+ protected:
+  Process worker(const std::string& command) const {
+    std::string urls;
+    for (const std::string& url : cluster().urls()) urls += (urls.empty() ? "" : ",") + url;
+    return Process({QUORUMLOCK_TEST_WORKER, command, urls, key});
+  }
+};
+
+TEST_F(Sigpipe, IsNotRaisedByWritingToTheDead) {
+  // All servers die while the loop is busy; the next thing it does is to write to them.
+  Process host = worker("broken");
+  EXPECT_EQ(host.line(), "busy");
+  for (int node = 0; node < 5; ++node) cluster().kill(node);
+  host.say("");
+  EXPECT_EQ(host.line(), "refused");
+  EXPECT_EQ(host.wait(), 0);
+}
+
+TEST_F(Sigpipe, IsNotRaisedInTheMiddleOfTraffic) {
+  // A process locks and unlocks without a pause, while servers are killed and connections dropped.
+  Process host = worker("cycle");
+  EXPECT_EQ(host.line(), "cycling");
   for (int i = 0; i < 10; ++i) {
     cluster().kill(i % 5);
     cluster().restart(i % 5);
@@ -195,9 +212,9 @@ TEST_F(Host, DoesNotDieOfSigpipe) {
   }
   for (int node = 0; node < 5; ++node) cluster().kill(node);
   for (int node = 0; node < 5; ++node) cluster().restart(node);
-  worker.hush();
-  EXPECT_TRUE(worker.line().starts_with("locked "));
-  EXPECT_EQ(worker.wait(), 0);
+  host.hush();
+  EXPECT_TRUE(host.line().starts_with("locked "));
+  EXPECT_EQ(host.wait(), 0);
 }
 
 }  // namespace

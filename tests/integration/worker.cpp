@@ -8,7 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
-#include <optional>
+#include <semaphore>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -74,6 +74,24 @@ int count(Coordinator& coordinator, const std::string& resource, const std::stri
   return 0;
 }
 
+/// Says "busy" on the loop's thread and reads a line there; then the loop, which has not looked at
+/// its sockets since, is asked for a lock.
+int broken(Coordinator& coordinator, const std::string& resource) {
+  (void)coordinator.acquire(resource);
+  std::binary_semaphore done(0);
+  const LockOptions refused{.ttl = -1s};
+  coordinator.async_acquire(resource, refused, {}, [&](const Result<Lease>&) {
+    std::cout << "busy" << std::endl;
+    std::cin.get();
+    coordinator.async_acquire(resource, {}, {}, [&](const Result<Lease>& lease) {
+      std::cout << (lease ? "locked" : "refused") << std::endl;
+      done.release();
+    });
+  });
+  done.acquire();
+  return 0;
+}
+
 /// Locks and unlocks without a pause, whatever comes of it, until its standard input ends.
 int cycle(Coordinator& coordinator, const std::string& resource) {
   std::atomic<bool> end{false};
@@ -99,6 +117,7 @@ int main(int argc, char** argv) {
   Coordinator coordinator = Coordinator::create(options_for(words.at(1))).value();
   if (words.at(0) == "hold") return hold(coordinator, words.at(2), words.at(3));
   if (words.at(0) == "count") return count(coordinator, words.at(2), words.at(3), words.at(4));
+  if (words.at(0) == "broken") return broken(coordinator, words.at(2));
   if (words.at(0) == "cycle") return cycle(coordinator, words.at(2));
   return 64;
 }
