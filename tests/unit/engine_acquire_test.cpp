@@ -97,6 +97,26 @@ TEST(EngineAcquire, AnAttemptWithoutAnswersEndsWithItsValidity) {
   EXPECT_EQ(driver.only<core::Refused>().why, Errc::no_quorum);
 }
 
+TEST(EngineAcquire, AnAnswerAfterItsTimeoutStillCounts) {
+  // n1 is late, but not too late: its grant comes while the attempt is open, and is the second one.
+  // A refusal that comes late decides just so.
+  EngineDriver granted(3);
+  granted.acquire(1, ten_seconds);
+  granted.time_out(0);
+  granted.reply(1, Vote::granted);
+  granted.reply(0, Vote::granted);
+  EXPECT_EQ(granted.count<core::Acquired>(), 1U);
+
+  EngineDriver held(3);
+  held.acquire(1, ten_seconds);
+  held.time_out(0);
+  held.reply(0, Vote::held);
+  EXPECT_EQ(held.count<core::Refused>(), 0U);
+  held.reply(1, Vote::held);
+  EXPECT_EQ(held.only<core::Refused>().why, Errc::contended);
+  EXPECT_EQ(held.only<core::Refused>().tally.vote(0), Vote::held);
+}
+
 TEST(EngineAcquire, AnEvenSplitOfFourSettles) {
   // Two granted, two held: nobody has it, and it is known with the fourth answer at the latest.
   EngineDriver driver(4);
