@@ -21,7 +21,10 @@ class Host : public FiveNodes {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(checks());
     int status = 0;
-    EXPECT_TRUE(eventually([&] { return ::waitpid(child, &status, WNOHANG) == child; }));
+    if (!eventually([&] { return ::waitpid(child, &status, WNOHANG) == child; })) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, &status, 0);
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
   }
   template <class T>

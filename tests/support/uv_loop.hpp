@@ -2,6 +2,8 @@
 
 #include <uv.h>
 
+#include <chrono>
+#include <cstdint>
 #include <stdexcept>
 
 #include "support/eventually.hpp"
@@ -20,25 +22,23 @@ class UvLoop {
 
   uv_loop_t* get() { return &loop_; }
   /// Until nothing keeps it alive.
-  void run() { uv_run(&loop_, UV_RUN_DEFAULT); }
+  void run() {
+    Timer limit(loop_, std::chrono::milliseconds(patience), 0);
+    uv_unref(limit.handle());
+    uv_run(&loop_, UV_RUN_DEFAULT);
+    if (limit.fired()) throw std::runtime_error("the loop does not end");
+  }
   /// Turns until the condition holds, kept alive by a timer of the test's own.
   template <class Condition>
   void run_until(Condition&& condition) {
-    uv_timer_t ticks{};
-    uv_timer_init(&loop_, &ticks);
-    uv_timer_start(
-        &ticks, [](uv_timer_t*) {}, 1, 1);
+    const Timer ticks(loop_, std::chrono::milliseconds(1), 1);
     const auto deadline = std::chrono::steady_clock::now() + patience;
-    while (!condition() && std::chrono::steady_clock::now() < deadline) {
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) {
+        throw std::runtime_error("the loop turned in vain");
+      }
       uv_run(&loop_, UV_RUN_ONCE);
     }
-    const bool held = condition();
-    bool gone = false;
-    ticks.data = &gone;
-    uv_close(reinterpret_cast<uv_handle_t*>(&ticks),
-             [](uv_handle_t* timer) { *static_cast<bool*>(timer->data) = true; });
-    while (!gone) uv_run(&loop_, UV_RUN_NOWAIT);
-    if (!held) throw std::runtime_error("the loop turned in vain");
   }
   /// Zero where nothing is left on it.
   [[nodiscard]] int close() {
@@ -48,6 +48,36 @@ class UvLoop {
   }
 
  private:
+  /// Stops the loop where it does not repeat; gone from the loop with this object.
+  class Timer {
+   public:
+    Timer(uv_loop_t& loop, std::chrono::milliseconds first, std::uint64_t repeat) {
+      timer_.data = this;
+      uv_timer_init(&loop, &timer_);
+      uv_timer_start(
+          &timer_,
+          [](uv_timer_t* timer) {
+            static_cast<Timer*>(timer->data)->fired_ = true;
+            if (uv_timer_get_repeat(timer) == 0) uv_stop(timer->loop);
+          },
+          static_cast<std::uint64_t>(first.count()), repeat);
+    }
+    Timer(const Timer&) = delete;
+    Timer& operator=(const Timer&) = delete;
+    ~Timer() {
+      uv_close(handle(),
+               [](uv_handle_t* timer) { static_cast<Timer*>(timer->data)->gone_ = true; });
+      while (!gone_) uv_run(timer_.loop, UV_RUN_NOWAIT);
+    }
+    uv_handle_t* handle() { return reinterpret_cast<uv_handle_t*>(&timer_); }
+    [[nodiscard]] bool fired() const { return fired_; }
+
+   private:
+    uv_timer_t timer_{};
+    bool fired_ = false;
+    bool gone_ = false;
+  };
+
   uv_loop_t loop_{};
   bool closed_ = false;
 };
