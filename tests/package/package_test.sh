@@ -52,7 +52,7 @@ step "what the umbrella header includes"
 ! grep -E '/(hiredis|nlohmann|openssl)/|/uv(\.h|/)' "$work/includes" || fail "see above"
 
 step "find_package"
-cmake -S "$here/consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" \
+cmake -G Ninja -S "$here/consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" \
   -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_STANDARD=20 "-DCMAKE_CXX_FLAGS=${flags[*]:1}" \
   >"$work/cmake.log" 2>&1 || {
   cat "$work/cmake.log"
