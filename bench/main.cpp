@@ -87,14 +87,7 @@ void measure(benchmark::State& state, Contender& contender, int in_flight) {
   const std::int64_t batch = usual_cycles(in_flight) / 10;
   Measurement all;
   while (state.KeepRunningBatch(batch)) {
-    const Measurement part = run_cycles(contender, in_flight, batch);
-    all.cycles += part.cycles;
-    all.seconds += part.seconds;
-    all.user_us += part.user_us;
-    all.system_us += part.system_us;
-    all.allocations += part.allocations;
-    all.acquire_ns.insert(all.acquire_ns.end(), part.acquire_ns.begin(), part.acquire_ns.end());
-    all.release_ns.insert(all.release_ns.end(), part.release_ns.begin(), part.release_ns.end());
+    all.add(run_cycles(contender, in_flight, batch));
   }
   state.counters["cycles/s"] = all.rate();
   state.counters["cpu_us"] = all.cpu_us();

@@ -34,13 +34,39 @@ double longest_us(const Measurement& of) {
 /// Runs at 1 in flight until so many seconds are over.
 Measurement run_for(Contender& contender, double seconds) {
   Measurement all;
-  while (all.seconds < seconds) {
-    const Measurement part = run_cycles(contender, 1, 200);
-    all.cycles += part.cycles;
-    all.seconds += part.seconds;
-    all.acquire_ns.insert(all.acquire_ns.end(), part.acquire_ns.begin(), part.acquire_ns.end());
-  }
+  while (all.seconds < seconds) all.add(run_cycles(contender, 1, 200));
   return all;
+}
+
+/// Each contender's cycles at this load, in turns of a twentieth of a second or so, there and back:
+/// what else the machine is doing then moves all of them.
+std::vector<Measurement> take_turns(Field& field, const Load& load) {
+  constexpr int turns = 6;
+  const std::size_t size = field.contenders.size();
+  std::vector<Measurement> results(size);
+  for (int turn = 0; turn < turns; ++turn) {
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t whose = turn % 2 == 0 ? i : size - 1 - i;
+      Contender& contender = *field.contenders[whose];
+      run_cycles(contender, load.in_flight, load.cycles / 100 + load.in_flight);
+      results[whose].add(run_cycles(contender, load.in_flight, load.cycles / turns + 1));
+    }
+  }
+  return results;
+}
+
+void print_round(int round, const Load& load, const Contender& contender, const Measurement& of) {
+  std::printf(R"({"round":%d,"contender":"%s","in_flight":%d,"cycles":%lld,"cycles_per_s":%.1f,)"
+              R"("cpu_us":%.4f,"user_us":%.4f,"acquire_p50_us":%.2f,"acquire_p99_us":%.2f,)"
+              R"("release_p50_us":%.2f,"release_p99_us":%.2f,"allocations":%.5f})"
+              "\n",
+              round, std::string(contender.name()).c_str(), load.in_flight,
+              static_cast<long long>(of.cycles), of.rate(), of.cpu_us(),
+              of.user_us / static_cast<double>(of.cycles), percentile_us(of.acquire_ns, 0.5),
+              percentile_us(of.acquire_ns, 0.99), percentile_us(of.release_ns, 0.5),
+              percentile_us(of.release_ns, 0.99),
+              allocations_counted() ? per_cycle(of.allocations, of) : -1.0);
+  std::fflush(stdout);
 }
 
 void say(bool good, std::string_view contender, const char* what) {
@@ -110,25 +136,11 @@ Field::Field(bool unix_sockets, const std::vector<std::string>& names) : nodes(u
 }
 
 void print_rounds(Field& field, const std::vector<Load>& loads, int rounds) {
-  const std::size_t size = field.contenders.size();
   for (int round = 0; round < rounds; ++round) {
     for (const Load& load : loads) {
-      for (std::size_t turn = 0; turn < size; ++turn) {
-        Contender& contender = *field.contenders[(turn + static_cast<std::size_t>(round)) % size];
-        run_cycles(contender, load.in_flight, load.cycles / 20 + load.in_flight);
-        const Measurement of = run_cycles(contender, load.in_flight, load.cycles);
-        std::printf(
-            R"({"round":%d,"contender":"%s","in_flight":%d,"cycles":%lld,"cycles_per_s":%.1f,)"
-            R"("cpu_us":%.4f,"user_us":%.4f,"acquire_p50_us":%.2f,"acquire_p99_us":%.2f,)"
-            R"("release_p50_us":%.2f,"release_p99_us":%.2f,"allocations":%.5f})"
-            "\n",
-            round, std::string(contender.name()).c_str(), load.in_flight,
-            static_cast<long long>(of.cycles), of.rate(), of.cpu_us(),
-            of.user_us / static_cast<double>(of.cycles), percentile_us(of.acquire_ns, 0.5),
-            percentile_us(of.acquire_ns, 0.99), percentile_us(of.release_ns, 0.5),
-            percentile_us(of.release_ns, 0.99),
-            allocations_counted() ? per_cycle(of.allocations, of) : -1.0);
-        std::fflush(stdout);
+      const std::vector<Measurement> results = take_turns(field, load);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        print_round(round, load, *field.contenders[i], results[i]);
       }
     }
   }

@@ -27,7 +27,7 @@ struct Field {
 
 // The modes for bench/compare. Each prints one JSON object a line.
 
-/// In each round every contender has its turn at every load, the first one another each round.
+/// In each round every contender has several short turns at every load, taken in both orders.
 void print_rounds(Field& field, const std::vector<Load>& loads, int rounds);
 /// Pairs of runs at 1 in flight: all nodes there, then the last one stopped by SIGSTOP.
 void print_stopped(Field& field, int pairs);

@@ -74,6 +74,16 @@ double microseconds(timeval time) {
 
 }  // namespace
 
+void Measurement::add(const Measurement& other) {
+  cycles += other.cycles;
+  seconds += other.seconds;
+  user_us += other.user_us;
+  system_us += other.system_us;
+  allocations += other.allocations;
+  acquire_ns.insert(acquire_ns.end(), other.acquire_ns.begin(), other.acquire_ns.end());
+  release_ns.insert(release_ns.end(), other.release_ns.begin(), other.release_ns.end());
+}
+
 Measurement run_cycles(Contender& contender, int in_flight, std::int64_t cycles) {
   Measurement result;
   const auto samples = static_cast<std::size_t>(4 * cycles / in_flight + 64);

@@ -18,6 +18,7 @@ struct Measurement {
   std::vector<std::uint32_t> acquire_ns;
   std::vector<std::uint32_t> release_ns;
 
+  void add(const Measurement& other);
   [[nodiscard]] double rate() const { return static_cast<double>(cycles) / seconds; }
   [[nodiscard]] double cpu_us() const {
     return (user_us + system_us) / static_cast<double>(cycles);
