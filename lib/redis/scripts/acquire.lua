@@ -1,0 +1,22 @@
+-- KEYS lock, counter, enrolment. ARGV token, ttl ms, greatest fence seen, client's wall clock us,
+-- counter's life ms, enrolment, floor.
+-- {1, fence, time}: ours; {0, counter, time, pttl}: another's; {-1, 0, time}: not enrolled, nothing
+-- touched. MGET and not GET: another kind of value is no error there, and SET NX then refuses.
+local now = redis.call('TIME')
+local time = now[1] * 1000000 + now[2]
+local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
+if found[1] ~= ARGV[6] then return {-1, 0, time} end
+local counter = tonumber(found[2])
+if found[3] then return {0, counter or 0, time, redis.call('PTTL', KEYS[1])} end
+-- A counter that is not there has lived its life since its last write, on this node's own clock.
+local fence = math.max((counter or time - ARGV[5] * 500) + 1, ARGV[3] + 1, ARGV[7] + 1,
+  math.min(tonumber(ARGV[4]), time + 60000000))
+if fence >= 9007199254740992 then
+  return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')
+end
+-- The counter first: a script that fails half-way is not undone.
+redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[5])
+if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  return {0, fence, time, redis.call('PTTL', KEYS[1])}
+end
+return {1, fence, time}

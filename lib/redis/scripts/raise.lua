@@ -1,0 +1,14 @@
+-- KEYS lock, counter, enrolment. ARGV token, fence, counter's life ms, enrolment, floor.
+-- {1, fence, time}: raised to it; {0, counter, time}: as high already; {3, counter, time}: the lock
+-- is not ours; {-1, 0, time}: not enrolled. Strictly greater, and only by the owner: else two
+-- holders could have the same fencing token, or a later one the smaller.
+local now = redis.call('TIME')
+local time = now[1] * 1000000 + now[2]
+local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
+if found[1] ~= ARGV[4] then return {-1, 0, time} end
+local counter = tonumber(found[2]) or 0
+if found[3] ~= ARGV[1] then return {3, counter, time} end
+local fence = tonumber(ARGV[2])
+if counter >= fence then return {0, counter, time} end
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+return {1, fence, time}
