@@ -98,6 +98,12 @@ class Coordinator {
   /// Who holds the resource, node by node. Blocking.
   Result<Inspection> inspect(std::string_view resource);
 
+  /// Enrolls all nodes at once: your word that no client can hold a lock on them yet. Else a node
+  /// without an enrolment casts no vote until max_ttl has passed. Refused with Errc::misconfigured,
+  /// and nothing changed, unless every node answers and none has an enrolment or a key of the
+  /// library's; with `force` those that answer are enrolled whatever they have. Blocking.
+  Result<void> enroll_new(bool force = false);
+
   /// Finishes or cancels everything, then closes: acquisitions under way end with Errc::closed,
   /// leases are released, answers are awaited for node_timeout at most. On the loop's own thread
   /// it starts that and returns, and the loop's next turns finish it. Idempotent.

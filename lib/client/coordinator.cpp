@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/blocking.hpp"
+#include "client/enrol_new.hpp"
 #include "client/look.hpp"
 #include "client/runtime.hpp"
 
@@ -122,6 +123,17 @@ Result<Inspection> Coordinator::inspect(std::string_view resource) {
     look->inspection.resource = resource;
     look->handler = std::move(handler);
     runtime_->post(look.release());
+  });
+}
+
+Result<void> Coordinator::enroll_new(bool force) {
+  if (runtime_ == nullptr) return gone("enroll");
+  if (const auto error = runtime_->cannot_block("enroll")) return *error;
+  return client::wait_for<Result<void>>([&](auto handler) {
+    auto enrol = std::make_unique<client::EnrolNew>();
+    enrol->force = force;
+    enrol->handler = std::move(handler);
+    runtime_->post(enrol.release());
   });
 }
 

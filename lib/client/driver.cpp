@@ -3,16 +3,29 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/look.hpp"
+#include "client/inquiry.hpp"
 #include "client/runtime.hpp"
 #include "client/token_call.hpp"
 
 namespace quorumlock::client {
 namespace {
 
-core::Engine::Config engine_config(const Cluster& cluster) {
+Session::Config session_config(const Cluster& cluster) {
   const Options& options = cluster.options;
-  return {cluster.size(), options.drift_factor, options.retry.delay, options.retry.jitter};
+  Session::Config config;
+  config.engine = {.nodes = cluster.size(),
+                   .drift_factor = options.drift_factor,
+                   .retry_delay = options.retry.delay,
+                   .retry_jitter = options.retry.jitter,
+                   .fencing = options.fencing,
+                   .max_ttl = options.max_ttl};
+  for (const redis::Endpoint& endpoint : cluster.endpoints) {
+    config.links.push_back({endpoint, options.node_timeout, options.connect_timeout,
+                            {.max_ttl = options.max_ttl,
+                             .drift_factor = options.drift_factor,
+                             .policy = options.quarantine}});
+  }
+  return config;
 }
 
 LeaseState& lease_of(core::UserId id) {
@@ -24,22 +37,17 @@ LeaseState& lease_of(core::UserId id) {
 Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
     : runtime_(runtime),
       cluster_(runtime.cluster()),
-      engine_(engine_config(cluster_), random_),
+      session_(session_config(cluster_), random_, wall_),
+      engine_(session_.engine()),
       timer_(loop, open_, [this] { on_timer(); }),
       inbox_poll_(loop, open_, runtime.inbox().fd(), [this](int, int) { on_inbox(); }),
       before_poll_(loop, open_, [this] { before_poll(); }),
       own_loop_(own_loop) {
   inbox_poll_.wait_for(UV_READABLE);
-  const Options& options = cluster_.options;
   for (int i = 0; i < cluster_.size(); ++i) {
-    nodes_.push_back(
-        std::make_unique<Node>(i,
-                               redis::Link::Config{cluster_.endpoints[static_cast<std::size_t>(i)],
-                                                   options.node_timeout, options.connect_timeout},
-                               loop, open_, random_, *this));
-    nodes_.back()->link().start(Clock::now());
-    talkative_.add(i);
+    nodes_.push_back(std::make_unique<Node>(i, session_.link(i), loop, open_, *this));
   }
+  session_.start(Clock::now());
   keep_alive();
 }
 
@@ -58,18 +66,12 @@ void Driver::on_inbox() {
 
 void Driver::on_timer() {
   runtime_.turning();
-  const core::Time now = Clock::now();
-  for (const auto& node : nodes_) {
-    if (node->link().deadline() > now) continue;
-    node->link().advance(now);
-    talkative_.add(node->index());
-  }
-  engine_.advance(now);
+  session_.advance(Clock::now());
   work();
 }
 
-void Driver::on_events(Node& node) {
-  talkative_.add(node.index());
+void Driver::on_events(int node) {
+  session_.touched(node);
   work();
 }
 
@@ -78,33 +80,25 @@ void Driver::before_poll() {
   work();
   if (stopped_) return;
   if (closing_ && (engine_.unanswered() == 0 || Clock::now() >= close_by_)) return finish_closing();
-  core::Time due = std::min(engine_.deadline(), close_by_);
-  for (const auto& node : nodes_) {
-    node->flush();
-    due = std::min(due, node->link().deadline());
-  }
-  timer_.arm(due);
+  for (const auto& node : nodes_) node->flush();
+  timer_.arm(std::min(session_.deadline(), close_by_));
   keep_alive();
 }
 
-/// Until there is nothing left to do: the links' events to the engine, the engine's outputs to the
-/// links and the handlers. What handlers ask for in the meantime is done here too, and not inside
-/// them.
+/// Until there is nothing left to do: the session's outputs to the sockets and the handlers. What
+/// handlers ask for in the meantime is done here too, and not inside them.
 void Driver::work() {
   if (working_) return;
   working_ = true;
   for (;;) {
-    if (std::optional<core::Output> output = engine_.next()) {
+    // Read after the last of what is dealt with came in.
+    if (std::optional<Session::Output> output = session_.next(Clock::now())) {
       std::visit([this](const auto& what) { carry_out(what); }, *output);
     } else if (!let_go_.empty()) {
       LeaseState* lease = let_go_.back();
       let_go_.pop_back();
       lease->recycle();
       spare_leases_.emplace_back(lease);
-    } else if (!talkative_.empty()) {
-      Node& node = *nodes_[static_cast<std::size_t>(*talkative_.begin())];
-      talkative_.remove(node.index());
-      pull(node);
     } else if (!later_.empty()) {
       for (auto& then : std::exchange(later_, {})) then();
     } else {
@@ -114,54 +108,29 @@ void Driver::work() {
   working_ = false;
 }
 
-void Driver::pull(Node& node) {
-  // Read after the last of these came in, and once for all: no handler runs in between.
-  const core::Time now = Clock::now();
-  while (std::optional<redis::Link::Event> event = node.next_event(now)) {
-    if (const auto* answer = std::get_if<redis::Link::Answer>(&*event)) {
-      on_answer(now, node, *answer);
-    } else if (const auto* late = std::get_if<redis::Link::Late>(&*event)) {
-      on_late(now, node, late->tag);
-    } else if (const auto* changed = std::get_if<redis::Link::Changed>(&*event)) {
-      engine_.on_link(now, node.index(), changed->state, changed->reason);
-    } else if (const auto* note = std::get_if<redis::Link::Note>(&*event)) {
-      if (cluster_.options.log) cluster_.options.log(note->sentence);
-    }
-  }
-}
-
-void Driver::on_answer(core::Time now, Node& node, const redis::Link::Answer& answer) {
-  if (answer.tag.kind == core::CommandKind::query) {
-    return look_answered(node, answer.tag, answer.vote, answer.reply);
-  }
-  engine_.on_answer(now, node.index(), answer.tag, answer.vote);
-}
-
-void Driver::on_late(core::Time now, Node& node, core::Tag tag) {
-  if (tag.kind == core::CommandKind::query) {
-    return look_answered(node, tag, Vote::timed_out, nullptr);
-  }
-  engine_.on_timeout(now, node.index(), tag);
-}
-
 /// While there is work for it, this coordinator is a reason for the loop to go on.
 void Driver::keep_alive() {
-  const bool busy = own_loop_ || engine_.busy() || engine_.has_outputs() || looks_.used() > 0 ||
+  const bool busy = own_loop_ || engine_.busy() || engine_.has_outputs() || inquiries_.used() > 0 ||
                     !later_.empty() || closing_;
   if (busy != kept_alive_) timer_.keep_alive(kept_alive_ = busy);
 }
 
-// What the engine says.
+// What the session says.
 
-void Driver::carry_out(const core::Send& send) {
-  bytes_.clear();
-  redis::append_command(bytes_, send);
-  const core::Time now = Clock::now();
-  for (const int index : send.to) {
-    Node& node = *nodes_[static_cast<std::size_t>(index)];
-    node.link().send(now, send.tag, bytes_);
-    if (node.link().has_events()) talkative_.add(index);
-  }
+void Driver::carry_out(const Session::Connect& connect) {
+  nodes_[static_cast<std::size_t>(connect.node)]->connect();
+}
+
+void Driver::carry_out(const Session::Disconnect& disconnect) {
+  nodes_[static_cast<std::size_t>(disconnect.node)]->disconnect();
+}
+
+void Driver::carry_out(const Session::Note& note) {
+  if (cluster_.options.log) cluster_.options.log(note.sentence);
+}
+
+void Driver::carry_out(const Session::Answered& answered) {
+  if (Inquiry** inquiry = inquiries_.find(answered.tag.claim)) (*inquiry)->answered(*this, answered);
 }
 
 void Driver::carry_out(const core::Acquired& acquired) {
@@ -171,7 +140,7 @@ void Driver::carry_out(const core::Acquired& acquired) {
   LeaseState* lease = spare_leases_.back().release();
   spare_leases_.pop_back();
   lease->begin(runtime_.shared_from_this(), std::move(acquisition.resource), acquired.claim,
-               claim->token(), claim->tally, acquired.attempts, claim->deadline);
+               claim->token(), claim->fence, claim->tally, acquired.attempts, claim->deadline);
   engine_.adopt(acquired.claim, reinterpret_cast<core::UserId>(lease));
   finish(acquisition, lease->handle());
 }
@@ -238,15 +207,15 @@ Error Driver::error_of(Errc why, const char* what, std::string_view resource,
                        const core::Tally& tally, int attempts) const {
   Outcome outcome = cluster_.outcome_of(tally, attempts);
   std::string troubles;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    NodeVote& vote = outcome.votes[i];
+  for (int node = 0; node < session_.nodes(); ++node) {
+    NodeVote& vote = outcome.votes[static_cast<std::size_t>(node)];
     if (core::is_answer(vote.vote) || vote.vote == Vote::pending) continue;
-    vote.detail = nodes_[i]->link().last_trouble();
+    vote.detail = trouble(node);
     if (!vote.detail.empty()) troubles += "; " + vote.node + ": " + vote.detail;
   }
   std::string sentence = std::string("could not ") + what + " \"" + std::string(resource) +
                          "\": " + make_error_code(why).message() + " (" + outcome.to_string() + ")";
-  if (why == Errc::no_quorum) sentence += troubles;
+  if (why == Errc::no_quorum || why == Errc::misconfigured) sentence += troubles;
   return {why, std::move(sentence), std::move(outcome)};
 }
 
@@ -259,19 +228,16 @@ void Driver::close(detail::Handler<> handler) {
   const core::Time now = Clock::now();
   close_by_ = now + cluster_.options.node_timeout;
   engine_.close(now);
-  looks_.for_each([this](core::SlotId id) {
-    Look* look = looks_[id];
-    looks_.give_back(id);
-    look->dismiss();
+  inquiries_.for_each([this](core::SlotId id) {
+    Inquiry* inquiry = inquiries_[id];
+    inquiries_.give_back(id);
+    inquiry->dismiss();
   });
 }
 
 void Driver::finish_closing() {
   stopped_ = true;
-  for (const auto& node : nodes_) {
-    node->link().stop(Clock::now());
-    talkative_.add(node->index());
-  }
+  session_.stop(Clock::now());
   work();
   runtime_.inbox().close([this](Task* task) {
     // Those that came in time are answered here, on the loop.

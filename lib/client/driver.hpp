@@ -11,16 +11,17 @@
 #include "client/kernel_random.hpp"
 #include "client/lease_state.hpp"
 #include "client/node.hpp"
-#include "core/engine.hpp"
+#include "client/session.hpp"
+#include "client/wall_clock.hpp"
 #include "uv/timer.hpp"
 
 namespace quorumlock::client {
 
 class Runtime;
 class TokenCall;
-class Look;
+class Inquiry;
 
-/// The loop's side of a coordinator: asks the engine, does what it says, tells it what came back.
+/// The loop's side of a coordinator: asks the session, does what it says, tells it what came back.
 /// Everything here runs on the loop.
 class Driver final : public Node::Listener {
  public:
@@ -42,7 +43,19 @@ class Driver final : public Node::Listener {
   void detach(LeaseState& lease);
   void drop(LeaseState& lease);
   void begin(TokenCall& call);
-  void begin(Look& look);
+  void begin(Inquiry& inquiry);
+  // What inquiries ask for.
+  void ask(Inquiry& inquiry, int node, std::uint16_t question,
+           std::initializer_list<std::string_view> words);
+  /// It wants no answers any more.
+  void end(Inquiry& inquiry);
+  [[nodiscard]] const Cluster& cluster() const { return cluster_; }
+  [[nodiscard]] const redis::Link& link(int node) const { return session_.link(node); }
+  [[nodiscard]] const Session::Jump& jump(int node) const { return session_.jump(node); }
+  /// Why this node is of no help, in its words or ours.
+  [[nodiscard]] std::string trouble(int node) const;
+  /// Nodes that did not vote are looked at now.
+  void look_again();
   /// Runs `then` on this turn, but not inside the call at hand.
   void later(detail::Handler<> then);
   /// Ends everything; the handler is called when nothing is left on the loop.
@@ -53,19 +66,17 @@ class Driver final : public Node::Listener {
   [[nodiscard]] bool closing() const { return closing_; }
 
  private:
-  /// Node::Listener: pulls the node's events, then does what the engine makes of them.
-  void on_events(Node& node) override;
+  void on_events(int node) override;
   void on_inbox();
   void on_timer();
   void before_poll();
 
   void work();
-  void pull(Node& node);
-  void on_answer(core::Time now, Node& node, const redis::Link::Answer& answer);
-  void on_late(core::Time now, Node& node, core::Tag tag);
-  void look_answered(Node& node, core::Tag tag, Vote vote, const redis::Reply* reply);
 
-  void carry_out(const core::Send& send);
+  void carry_out(const Session::Connect& connect);
+  void carry_out(const Session::Disconnect& disconnect);
+  void carry_out(const Session::Answered& answered);
+  void carry_out(const Session::Note& note);
   void carry_out(const core::Acquired& acquired);
   void carry_out(const core::Refused& refused);
   void carry_out(const core::Renewed& renewed);
@@ -84,21 +95,22 @@ class Driver final : public Node::Listener {
   Runtime& runtime_;
   const Cluster& cluster_;
   KernelRandom random_;
-  core::Engine engine_;
+  SystemWallClock wall_;
+  Session session_;
+  core::Engine& engine_;
   uv::Open open_;
   uv::Timer timer_;
   uv::Poll inbox_poll_;
   uv::BeforePoll before_poll_;
   std::vector<std::unique_ptr<Node>> nodes_;
 
-  core::NodeSet talkative_;  // nodes whose links may have events
   const bool own_loop_;
   bool working_ = false;
   bool kept_alive_ = false;
-  std::string bytes_;  // of the command being sent
+  std::string bytes_;  // of a query being sent
   std::string key_;
   std::vector<detail::Handler<>> later_;
-  core::Slots<Look*> looks_;
+  core::Slots<Inquiry*> inquiries_;
 
   std::vector<std::unique_ptr<Acquisition>> spare_acquisitions_;
   std::vector<std::unique_ptr<LeaseState>> spare_leases_;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "client/driver.hpp"
+#include "client/inquiry.hpp"
 #include "client/runtime.hpp"
 #include "client/token_call.hpp"
 
@@ -126,6 +127,38 @@ void Driver::begin(TokenCall& call) {
   } else {
     engine_.extend_token(Clock::now(), key_, call.token, call.ttl, user);
   }
+}
+
+void Inquiry::run(Driver& driver) {
+  driver.begin(*this);
+}
+
+void Driver::begin(Inquiry& inquiry) {
+  if (closing_) {
+    return later([&inquiry] { inquiry.dismiss(); });
+  }
+  inquiry.id = inquiries_.take();
+  inquiries_[inquiry.id] = &inquiry;
+  inquiry.start(*this);
+}
+
+void Driver::ask(Inquiry& inquiry, int node, std::uint16_t question,
+                 std::initializer_list<std::string_view> words) {
+  bytes_.clear();
+  redis::append_command(bytes_, words);
+  session_.ask(Clock::now(), node, {inquiry.id, question, core::CommandKind::query}, bytes_);
+}
+
+void Driver::end(Inquiry& inquiry) {
+  inquiries_.give_back(inquiry.id);
+}
+
+std::string Driver::trouble(int node) const {
+  return session_.link(node).trouble(Clock::now());
+}
+
+void Driver::look_again() {
+  session_.look_again(Clock::now());
 }
 
 void Driver::later(detail::Handler<> then) {

@@ -83,7 +83,7 @@ std::string Lease::owner_token() const {
 }
 
 std::uint64_t Lease::fencing_token() const noexcept {
-  return 0;
+  return state_ != nullptr ? state_->fence : 0;
 }
 
 Clock::time_point Lease::valid_until() const noexcept {

@@ -9,11 +9,12 @@
 namespace quorumlock::client {
 
 void LeaseState::begin(std::shared_ptr<Runtime> of, std::string name, core::ClaimId id,
-                       std::string_view owner, const core::Tally& votes, int tries,
-                       core::Time end_of_it) {
+                       std::string_view owner, std::uint64_t number, const core::Tally& votes,
+                       int tries, core::Time end_of_it) {
   runtime = std::move(of);
   resource = std::move(name);
   std::copy_n(owner.begin(), token.size(), token.begin());
+  fence = number;
   tally = votes;
   attempts = tries;
   claim = id;

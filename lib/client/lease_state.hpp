@@ -24,7 +24,7 @@ class LeaseState final : public Task {
  public:
   // On the loop.
   void begin(std::shared_ptr<Runtime> runtime, std::string resource, core::ClaimId claim,
-             std::string_view token, const core::Tally& tally, int attempts,
+             std::string_view token, std::uint64_t fence, const core::Tally& tally, int attempts,
              core::Time valid_until);
   /// Moves the end. False where the holder has seen the old end pass: the lease has expired.
   bool renew(core::Time valid_until);
@@ -64,6 +64,7 @@ class LeaseState final : public Task {
   std::shared_ptr<Runtime> runtime;
   std::string resource;
   std::array<char, 40> token{};
+  std::uint64_t fence = 0;
   core::Tally tally;
   int attempts = 0;
   core::ClaimId claim;

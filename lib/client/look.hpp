@@ -6,22 +6,24 @@
 #include <quorumlock/inspection.hpp>
 #include <quorumlock/result.hpp>
 
-#include "client/inbox.hpp"
-#include "core/slots.hpp"
+#include "client/inquiry.hpp"
 
 namespace quorumlock::client {
 
-/// Asks every node for what it holds under a key.
-class Look final : public Task {
+/// Asks every node for what it holds under a key: GET and PTTL, one behind the other.
+class Look final : public Inquiry {
  public:
   Inspection inspection;
-  std::vector<int> to_come;  ///< of each node: answers still out
-  core::SlotId id;
   detail::Handler<Result<Inspection>> handler;
 
-  void run(Driver& driver) override;
+  void start(Driver& driver) override;
+  void answered(Driver& driver, const Session::Answered& answer) override;
   void dismiss() override;
+
+ private:
   void finish(Result<Inspection> result);
+
+  std::vector<int> to_come_;  // of each node: answers still out
 };
 
 }  // namespace quorumlock::client

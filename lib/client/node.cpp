@@ -2,27 +2,6 @@
 
 namespace quorumlock::client {
 
-Node::Node(int index, redis::Link::Config config, uv_loop_t* loop, uv::Open& open,
-           core::Random& random, Listener& listener)
-    : index_(index),
-      link_(std::move(config), random),
-      socket_(loop, open, *this),
-      listener_(listener) {}
-
-std::optional<redis::Link::Event> Node::next_event(core::Time now) {
-  for (;;) {
-    std::optional<redis::Link::Event> event = link_.next(now);
-    if (!event) return event;
-    if (std::holds_alternative<redis::Link::Connect>(*event)) {
-      connect();
-    } else if (std::holds_alternative<redis::Link::Disconnect>(*event)) {
-      socket_.close();
-    } else {
-      return event;
-    }
-  }
-}
-
 void Node::connect() {
   const redis::Endpoint& endpoint = link_.endpoint();
   if (endpoint.path.empty()) {
@@ -45,7 +24,7 @@ void Node::on_open() {
 
 void Node::on_bytes(std::string_view bytes) {
   link_.on_bytes(bytes);
-  listener_.on_events(*this);
+  listener_.on_events(index_);
 }
 
 void Node::on_writable() {
@@ -54,7 +33,7 @@ void Node::on_writable() {
 
 void Node::on_closed(std::string_view why) {
   link_.on_closed(Clock::now(), why);
-  listener_.on_events(*this);
+  listener_.on_events(index_);
 }
 
 }  // namespace quorumlock::client

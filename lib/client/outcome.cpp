@@ -23,6 +23,11 @@ std::string_view to_string(Vote vote) noexcept {
     case Vote::not_writable: return "refusing writes";
     case Vote::unauthorized: return "not authorized";
     case Vote::not_standalone: return "not standalone";
+    case Vote::quarantined: return "quarantined";
+    case Vote::not_enrolled: return "not enrolled";
+    case Vote::max_ttl_differs: return "enrolled with another max_ttl";
+    case Vote::same_server: return "the same server twice";
+    case Vote::clock_jumped: return "with a wrong clock";
     case Vote::failed: return "failed";
   }
   return "unknown";

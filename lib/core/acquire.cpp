@@ -3,6 +3,18 @@
 
 // Waiting for a lock: one attempt after the other, each a claim of its own.
 namespace quorumlock::core {
+namespace {
+
+/// Where nodes contradict the options, waiting changes nothing: that is then the reason to tell.
+Errc why_unreached(const Tally& tally) {
+  for (int node = 0; node < tally.nodes(); ++node) {
+    const Vote vote = tally.vote(node);
+    if (vote == Vote::max_ttl_differs || vote == Vote::same_server) return Errc::misconfigured;
+  }
+  return Errc::no_quorum;
+}
+
+}  // namespace
 
 void Engine::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) {
   advance(now);
@@ -35,7 +47,12 @@ void Engine::attempt(Time now, WaiterId id) {
   claim.hold_limit = later(now, waiter.terms.max_hold);
   claim.deadline =
       std::min(valid_until(now, waiter.terms.ttl, config_.drift_factor), claim.hold_limit);
-  send_round(claim_id, CommandKind::set, takes_requests_);
+  if (config_.fencing) {
+    claim.fence = fences_seen_.of(waiter.key);
+    claim.ballot = ballots_.take();
+    ballots_[claim.ballot].begin(claim.fence);
+  }
+  send_round(claim_id, config_.fencing ? CommandKind::acquire : CommandKind::set, voters(now));
   claim_timers_.set(claim_id.index, claim.deadline);
   judge_acquire(now, claim_id);
   forget_if_done(now, claim_id);
@@ -46,16 +63,42 @@ void Engine::judge_acquire(Time now, ClaimId id) {
   switch (claim.tally.granted()) {
     case Verdict::pending: return;
     case Verdict::won:
-      if (now < claim.deadline) return win(id);
-      break;  // granted, and run out on the way
+      if (now >= claim.deadline) break;  // granted, and run out on the way
+      if (fence_decided(id)) win(id);
+      return;
     case Verdict::lost: break;
   }
   give_up(id);
   settle(now, id);
 }
 
+/// Whether a quorum stands for one and the same number, which is then the fencing token. Where the
+/// nodes that granted have different ones, as soon as a quorum has granted, all are asked to raise
+/// theirs to the greatest that was seen: one more round, and another wherever a counter turns out
+/// to be as high already. Raised only where the key is ours, so the deadline is that of the locks.
+bool Engine::fence_decided(ClaimId id) {
+  Claim& claim = claims_[id];
+  if (!config_.fencing) return true;
+  Ballot& ballot = ballots_[claim.ballot];
+  const NodeSet granted = claim.tally.granted_by();
+  const std::uint64_t wanted =
+      ballot.target() != 0 ? ballot.target() : ballot.most_common(granted);
+  if (ballot.standing_for(wanted, granted).size() >= quorum_of(config_.nodes)) {
+    claim.fence = wanted;
+    return true;
+  }
+  if (!(ballot.raising() & granted).empty()) return false;
+  claim.fence = ballot.raise_target();
+  const NodeSet others = granted - ballot.standing_for(claim.fence, granted);
+  ballot.ask(others);
+  send(id, Tag{id, claim.round, CommandKind::raise}, others);
+  return false;
+}
+
 void Engine::win(ClaimId id) {
   Claim& claim = claims_[id];
+  drop_ballot(claim);
+  claim.standing = claim.tally.granted_by();
   Waiter& waiter = waiters_[claim.waiter];
   claim.phase = Phase::held;
   claim.won = true;
@@ -80,9 +123,9 @@ void Engine::settle(Time now, ClaimId id) {
 
   const WaiterId waiter_id = claim.waiter;
   claim.waiter = WaiterId();
-  waiter->last_why = reached == Verdict::won ? Errc::contended : Errc::no_quorum;
+  waiter->last_why = reached == Verdict::won ? Errc::contended : why_unreached(claim.tally);
   waiter->last = claim.tally;
-  if (!waiter->waits) return refuse(waiter_id, waiter->last_why, waiter->last);
+  if (!waiter->waits || waiter->last_why == Errc::misconfigured) return refuse(waiter_id, waiter->last_why, waiter->last);
   waiter->pausing = true;
   waiter->retry_at = later(now, config_.retry_delay + random_.below(config_.retry_jitter));
   waiter_timers_.set(waiter_id.index, std::min(waiter->retry_at, waiter->wait_until));

@@ -18,9 +18,13 @@ using UserId = std::uintptr_t;
 /// What is asked of a node. The encoder knows how each is said to Redis.
 enum class CommandKind : std::uint8_t {
   set,      ///< the key is set to the token with this ttl, where it is free
-  renew,    ///< the key's expiry is moved to ttl from now, never earlier, where it holds the token
+  acquire,  ///< as set, and the node's fencing counter grows, also past `fence`
+  raise,    ///< the fencing counter grows to exactly `fence`, where the key holds the token
+  renew,    ///< the key's expiry is moved to ttl from now, never earlier, where it holds the token;
+            ///< where it is gone it is set anew if the Send says so
   release,  ///< the key is deleted, where it holds the token
-  query,    ///< something else of the driver's own: not the engine's
+  query,    ///< something of the driver's own: not the engine's
+  repair,   ///< of the session's own: see client::Repair
 };
 
 /// The round of a command that nobody counts: the clean-up's.
@@ -72,6 +76,9 @@ struct Claim {
   Terms terms;
   Tally tally;       ///< of the current round
   NodeSet may_hold;  ///< the nodes on which the key may be ours
+  NodeSet standing;  ///< of a lease: the nodes whose votes it stands on
+  std::uint64_t fence = 0;  ///< acquiring: to be exceeded, then agreed on; held: the fencing token
+  SlotId ballot;            ///< while fences are being counted
   Duration round_ttl{};
   Time round_start{};
   Time deadline{};    ///< valid_until: of the acquisition, then of the last renewal that was won

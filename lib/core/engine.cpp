@@ -22,6 +22,11 @@ std::array<char, 40> draw_token(Random& random) {
   return token;
 }
 
+/// Whether this asks for a key that was not there.
+bool sets_key(CommandKind kind) {
+  return kind == CommandKind::set || kind == CommandKind::acquire;
+}
+
 }  // namespace
 
 Engine::Engine(const Config& config, Random& random)
@@ -29,7 +34,8 @@ Engine::Engine(const Config& config, Random& random)
       random_(random),
       takes_requests_(NodeSet::first(config.nodes)),
       takes_releases_(takes_requests_),
-      unavailable_because_(static_cast<std::size_t>(config.nodes), Vote::unreachable) {}
+      unavailable_because_(static_cast<std::size_t>(config.nodes), Vote::unreachable),
+      clocks_(config.drift_factor, config.max_ttl) {}
 
 ClaimId Engine::new_claim(std::string_view key, std::string_view token) {
   const ClaimId id = claims_.take();
@@ -66,7 +72,10 @@ void Engine::send_round(ClaimId id, CommandKind kind, NodeSet to) {
     if (to.contains(node)) {
       claim.tally.ask(node);
     } else {
-      claim.tally.record(node, unavailable_because_[static_cast<std::size_t>(node)]);
+      const bool mistrusted = takes_requests_.contains(node);
+      claim.tally.record(node, mistrusted
+                                   ? Vote::clock_jumped
+                                   : unavailable_because_[static_cast<std::size_t>(node)]);
     }
   }
   send(id, Tag{id, claim.round, kind}, to);
@@ -77,8 +86,11 @@ void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
   Claim& claim = claims_[id];
   claim.unanswered += to.size();
   unanswered_ += to.size();
-  if (tag.kind == CommandKind::set) claim.may_hold = claim.may_hold | to;
-  output(Send{to, tag, claim.key(), claim.token(), claim.round_ttl});
+  const bool replant =
+      tag.kind == CommandKind::renew && claim.phase == Phase::held && !claim.detached;
+  if (sets_key(tag.kind) || replant) claim.may_hold = claim.may_hold | to;
+  output(Send{to, tag, claim.key(), claim.token(), claim.round_ttl, claim.fence, replant,
+              claim.by_token});
 }
 
 void Engine::judge(Time now, ClaimId id) {
@@ -93,27 +105,28 @@ void Engine::judge(Time now, ClaimId id) {
   }
 }
 
-void Engine::on_answer(Time now, int node, Tag tag, Vote vote) {
+void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
   advance(now);
   --unanswered_;
+  const Vote said = answer.vote;
+  answer.vote = watch_clock(now, node, answer);
   Claim* claim = claims_.find(tag.claim);
   if (claim == nullptr) return;
   --claim->unanswered;
 
   const bool still_wanted = tag.kind == CommandKind::release ||
                             (tag.round == claim->round && claim->phase != Phase::releasing);
-  if (vote == Vote::no_script && !tag.with_source && still_wanted &&
+  if (said == Vote::no_script && !tag.with_source && still_wanted &&
       takes_releases_.contains(node)) {
     tag.with_source = true;  // it did not run; the same round, now with the source
     return send(tag.claim, tag, NodeSet::only(node));
   }
 
-  note_answer(now, *claim, node, tag.kind, vote);
-  if (tag.round == claim->round && claim->tally.vote(node) != Vote::granted) {
-    claim->tally.record(node, vote);
-  }
+  note_answer(now, *claim, node, tag, said);
+  if (answer.fence > 0) fences_seen_.note(claim->key(), answer.fence);
+  if (tag.round == claim->round) count(*claim, node, tag.kind, answer);
   // After a win a late grant was the lease's: the release that ended it is behind it already.
-  if (tag.kind == CommandKind::set && vote == Vote::granted && !claim->won &&
+  if (sets_key(tag.kind) && said == Vote::granted && !claim->won &&
       claim->phase == Phase::releasing && takes_releases_.contains(node)) {
     clean_up(tag.claim, NodeSet::only(node));
   }
@@ -121,11 +134,74 @@ void Engine::on_answer(Time now, int node, Tag tag, Vote vote) {
   forget_if_done(now, tag.claim);
 }
 
+/// Counts an answer to the current round.
+void Engine::count(Claim& claim, int node, CommandKind kind, const Answer& answer) {
+  Ballot* ballot = ballots_.find(claim.ballot);
+  const bool granted = answer.vote == Vote::granted;
+  if (ballot != nullptr) {
+    if (granted) ballot->vote(node, answer.fence);
+    ballot->saw(answer.fence);
+    if (kind == CommandKind::raise) ballot->answered(node);
+  }
+  if (kind == CommandKind::raise) {
+    // A counter that is as high already is no vote for this number, and none against the lock: a
+    // greater one will do.
+    if (answer.vote != Vote::held) {
+      claim.tally.record(node, answer.vote);
+    } else if (ballot != nullptr) {
+      ballot->saw(answer.fence + 1);
+    }
+  } else if (claim.tally.vote(node) != Vote::granted) {
+    claim.tally.record(node, answer.vote);
+    if (granted && claim.phase == Phase::held) claim.standing.add(node);
+  }
+}
+
+/// The vote as it counts: void where the node's clock is not to be trusted.
+Vote Engine::watch_clock(Time now, int node, const Answer& answer) {
+  if (answer.node_time != 0) {
+    if (const std::optional<Duration> beyond =
+            clocks_.sample(node, answer.asked, now, answer.node_time)) {
+      const Time until = now + config_.max_ttl + margin(config_.max_ttl, config_.drift_factor);
+      mistrusted_.add(node);
+      mistrusted_until_[static_cast<std::size_t>(node)] = until;
+      output(ClockJumped{node, *beyond, until});
+      // What stood on it may be gone: a lease that no quorum of the others bears out is lost.
+      claims_.for_each([&](ClaimId id) {
+        Claim& claim = claims_[id];
+        if (claim.phase != Phase::held) return;
+        claim.standing.remove(node);
+        if (claim.standing.size() < quorum_of(config_.nodes)) end(now, id, Errc::lost);
+      });
+    }
+  }
+  return answer.vote == Vote::granted && !voters(now).contains(node) && mistrusted_.contains(node)
+             ? Vote::clock_jumped
+             : answer.vote;
+}
+
+NodeSet Engine::voters(Time now) {
+  for (const int node : mistrusted_) {
+    if (now >= mistrusted_until_[static_cast<std::size_t>(node)]) mistrusted_.remove(node);
+  }
+  return takes_requests_ - mistrusted_;
+}
+
+void Engine::drop_ballot(Claim& claim) {
+  if (ballots_.find(claim.ballot) != nullptr) ballots_.give_back(claim.ballot);
+  claim.ballot = SlotId();
+}
+
 void Engine::on_timeout(Time now, int node, Tag tag) {
   advance(now);
   Claim* claim = claims_.find(tag.claim);
   if (claim == nullptr || tag.round != claim->round) return;
-  if (claim->tally.vote(node) != Vote::pending) return;
+  Ballot* ballot = tag.kind == CommandKind::raise ? ballots_.find(claim->ballot) : nullptr;
+  if (ballot != nullptr && ballot->raising().contains(node)) {
+    ballot->answered(node);
+  } else if (claim->tally.vote(node) != Vote::pending) {
+    return;
+  }
   claim->tally.record(node, Vote::timed_out);
   judge(now, tag.claim);
 }
@@ -138,8 +214,8 @@ void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
   takes_requests_.remove(node);
   takes_releases_.remove(node);
   if (takes_requests) takes_requests_.add(node);
-  if (takes_requests || state == LinkState::stalled) takes_releases_.add(node);
-  if (!was_away || state != LinkState::up) return;
+  if (state != LinkState::down) takes_releases_.add(node);
+  if (!was_away || state == LinkState::connecting || state == LinkState::down) return;
 
   // What was given up while the node was away is still owed to it.
   claims_.for_each([&](ClaimId id) {

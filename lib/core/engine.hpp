@@ -7,7 +7,11 @@
 
 #include <quorumlock/error.hpp>
 
+#include "core/answer.hpp"
+#include "core/ballot.hpp"
 #include "core/claim.hpp"
+#include "core/clock_watch.hpp"
+#include "core/fence_memory.hpp"
 #include "core/timer_queue.hpp"
 
 namespace quorumlock::core {
@@ -17,6 +21,7 @@ enum class LinkState {
   connecting,  ///< the first connection is being made: commands wait in it, within its timeout
   up,          ///< takes commands
   stalled,     ///< an answer is overdue: asked nothing new, but told of releases, in order
+  quarantined, ///< its votes don't count: asked nothing, but told of releases
   down,        ///< not connected, or connected and refused: takes nothing
 };
 
@@ -39,6 +44,9 @@ struct Send {
   std::string_view key;
   std::string_view token;
   Duration ttl{};
+  std::uint64_t fence = 0;  ///< see CommandKind; for a renewal the fencing token
+  bool replant = false;     ///< renew: set the key again where the node has lost it
+  bool by_token = false;    ///< release: the holder must not re-plant it
 };
 /// An acquisition is won. Adopt the claim (Engine::adopt) and give the user a lease.
 struct Acquired {
@@ -84,7 +92,16 @@ struct Released {
   Tally tally;
 };
 
-using Output = std::variant<Send, Acquired, Refused, Renewed, AtRisk, Ended, Extended, Released>;
+/// A node's clock has stepped, or runs at a rate beyond the bound: by `size` since an earlier look. Its
+/// votes are void until then. For the log and the status.
+struct ClockJumped {
+  int node;
+  Duration size;
+  Time until;
+};
+
+using Output = std::variant<Send, Acquired, Refused, Renewed, AtRisk, Ended, Extended, Released,
+                            ClockJumped>;
 
 /// All locks of one coordinator, as one state machine.
 ///
@@ -105,6 +122,8 @@ class Engine {
     double drift_factor = 0.01;
     Duration retry_delay{};
     Duration retry_jitter{};
+    bool fencing = false;
+    Duration max_ttl = std::chrono::seconds(30);  ///< how long a node with a wrong clock is mistrusted
   };
 
   Engine(const Config& config, Random& random);
@@ -137,7 +156,7 @@ class Engine {
 
   void on_link(Time now, int node, LinkState state, Vote reason);
   /// The final answer to a command; Vote::disconnected and ::unreachable are answers too.
-  void on_answer(Time now, int node, Tag tag, Vote vote);
+  void on_answer(Time now, int node, Tag tag, Answer answer);
   /// The node is late: no vote for now. The final answer still follows.
   void on_timeout(Time now, int node, Tag tag);
   /// Does what is due by `now`; the other inputs begin with this.
@@ -177,6 +196,7 @@ class Engine {
   // acquire.cpp: waiting and attempts
   void attempt(Time now, WaiterId id);
   void judge_acquire(Time now, ClaimId id);
+  bool fence_decided(ClaimId id);
   void win(ClaimId id);
   void settle(Time now, ClaimId id);
   void on_waiter_due(Time now, WaiterId id);
@@ -198,13 +218,18 @@ class Engine {
   void judge_release(ClaimId id);
   void on_releasing_due(Time now, ClaimId id);
   void forget_if_done(Time now, ClaimId id);
-  void note_answer(Time now, Claim& claim, int node, CommandKind kind, Vote vote);
+  void note_answer(Time now, Claim& claim, int node, const Tag& tag, Vote vote);
 
   // engine.cpp
   ClaimId new_claim(std::string_view key, std::string_view token);
   void open_round(Time now, Claim& claim, Duration ttl);
   void send_round(ClaimId id, CommandKind kind, NodeSet to);
   void judge(Time now, ClaimId id);
+  void count(Claim& claim, int node, CommandKind kind, const Answer& answer);
+  Vote watch_clock(Time now, int node, const Answer& answer);
+  /// The nodes that are asked for votes.
+  NodeSet voters(Time now);
+  void drop_ballot(Claim& claim);
   void send(ClaimId id, const Tag& tag, NodeSet to);
   void on_claim_due(Time now, ClaimId id);
   template <class T>
@@ -217,6 +242,11 @@ class Engine {
   NodeSet takes_requests_;  ///< connecting or up
   NodeSet takes_releases_;  ///< those, and stalled
   std::vector<Vote> unavailable_because_;
+  ClockWatch clocks_;
+  NodeSet mistrusted_;  ///< for their clocks, until then
+  std::array<Time, max_nodes> mistrusted_until_{};
+  FenceMemory fences_seen_;
+  Slots<Ballot> ballots_;
   Slots<Claim> claims_;
   Slots<Waiter> waiters_;
   TimerQueue claim_timers_;

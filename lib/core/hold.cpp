@@ -24,7 +24,7 @@ bool Engine::extend(Time now, ClaimId id, Duration ttl) {
 void Engine::renew(Time now, ClaimId id, Duration ttl) {
   open_round(now, claims_[id], ttl);
   claims_[id].next_try = never;
-  send_round(id, CommandKind::renew, takes_requests_);
+  send_round(id, CommandKind::renew, voters(now));
   schedule_held(id);
   judge_renew(now, id);
 }
@@ -45,6 +45,7 @@ void Engine::judge_renew(Time now, ClaimId id) {
     const Time renewed = valid_until(claim.round_start, claim.round_ttl, config_.drift_factor);
     claim.deadline = std::min(std::max(claim.deadline, renewed), claim.hold_limit);
     if (!reported) ++claim.renewals;
+    claim.standing = claim.tally.granted_by();
     claim.terms.ttl = claim.round_ttl;
     claim.next_try = next_renewal(claim);
     output(Renewed{claim.user, id});
@@ -135,7 +136,9 @@ void Engine::extend_token(Time now, std::string_view key, std::string_view token
   claim.user = user;
   open_round(now, claim, ttl);
   claim.deadline = valid_until(now, ttl, config_.drift_factor);
-  send_round(id, CommandKind::renew, takes_requests_);
+  claim.ballot = ballots_.take();
+  ballots_[claim.ballot].begin(0);
+  send_round(id, CommandKind::renew, voters(now));
   judge_token_extend(now, id);
   forget_if_done(now, id);
 }
@@ -144,7 +147,12 @@ void Engine::judge_token_extend(Time now, ClaimId id) {
   Claim& claim = claims_[id];
   if (!claim.asked_for) return;
   std::optional<Errc> why;
-  switch (claim.tally.granted()) {
+  // The old end is not known here: only nodes that hold the token still, and with one and the same
+  // counter, show that nobody else had the lock in between.
+  const Ballot& ballot = ballots_[claim.ballot];
+  const NodeSet granted = claim.tally.granted_by();
+  const NodeSet agreeing = ballot.standing_for(ballot.most_common(granted), granted);
+  switch (verdict(config_.nodes, agreeing.size(), claim.tally.pending().size())) {
     case Verdict::pending: return;
     case Verdict::won:
       if (now >= claim.deadline) why = Errc::expired;
@@ -154,6 +162,7 @@ void Engine::judge_token_extend(Time now, ClaimId id) {
       why = claim.tally.reached() == Verdict::won ? Errc::not_held : Errc::no_quorum;
       break;
   }
+  drop_ballot(claim);
   claim.asked_for = false;
   claim.round_open = false;
   output(Extended{claim.user, claim.by_token, why, claim.deadline, claim.tally});

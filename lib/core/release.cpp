@@ -42,7 +42,7 @@ void Engine::release_token(Time now, std::string_view key, std::string_view toke
   claim.asked_for = claim.by_token = true;
   claim.user = user;
   open_round(now, claim, Duration::zero());
-  send_round(id, CommandKind::release, takes_requests_);
+  send_round(id, CommandKind::release, takes_releases_);
   judge_release(id);
   forget_if_done(now, id);
 }
@@ -52,6 +52,7 @@ void Engine::release_token(Time now, std::string_view key, std::string_view toke
 void Engine::give_up(ClaimId id) {
   Claim& claim = claims_[id];
   if (claim.phase == Phase::held) --held_;
+  drop_ballot(claim);
   claim.phase = Phase::releasing;
   claim.round_open = false;
   claim.next_try = never;
@@ -90,20 +91,27 @@ void Engine::judge_release(ClaimId id) {
 
 /// Keeps track of where a key of ours may be, and until when: one that was set or renewed late
 /// lives for a whole ttl from then, not from the question.
-void Engine::note_answer(Time now, Claim& claim, int node, CommandKind kind, Vote vote) {
+void Engine::note_answer(Time now, Claim& claim, int node, const Tag& tag, Vote vote) {
+  const CommandKind kind = tag.kind;
   if (kind != CommandKind::release && (vote == Vote::granted || maybe_executed(vote))) {
     claim.keys_die = std::max(claim.keys_die, now + claim.longest_ttl);
   }
+  // A later renewal may be on its way, and set the key anew.
+  if (kind != CommandKind::release && tag.round != claim.round) return;
   switch (kind) {
     case CommandKind::set:
+    case CommandKind::acquire:
       if (vote != Vote::granted && !maybe_executed(vote)) claim.may_hold.remove(node);
       break;
+    case CommandKind::raise:
     case CommandKind::renew:
     case CommandKind::release:
+      if (kind == CommandKind::raise && vote == Vote::held) break;  // the counter, not the lock
       if (vote == Vote::held || vote == Vote::absent) claim.may_hold.remove(node);
       if (kind == CommandKind::release && vote == Vote::granted) claim.may_hold.remove(node);
       break;
-    case CommandKind::query: break;
+    case CommandKind::query:
+    case CommandKind::repair: break;
   }
 }
 

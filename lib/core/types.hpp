@@ -80,4 +80,12 @@ class Random {
   Duration below(Duration bound);
 };
 
+/// Where the wall clock is read: only hints come from it, never an expiry.
+class WallClock {
+ public:
+  virtual ~WallClock() = default;
+  /// Microseconds since 1970.
+  virtual std::int64_t now_us() = 0;
+};
+
 }  // namespace quorumlock::core

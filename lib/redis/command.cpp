@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "redis/keys.hpp"
 #include "redis/scripts.hpp"
 
 namespace quorumlock::redis {
@@ -24,9 +25,47 @@ char* put_number(char* at, char mark, std::size_t number) {
   return at;
 }
 
+/// A number as decimal digits.
+class Number {
+ public:
+  explicit Number(std::int64_t value)
+      : size_(static_cast<std::size_t>(
+            std::to_chars(digits_.data(), digits_.data() + digits_.size(), value).ptr -
+            digits_.data())) {}
+  operator std::string_view() const { return {digits_.data(), size_}; }
+
+ private:
+  std::array<char, 24> digits_;
+  std::size_t size_;
+};
+
+/// The words of a vote script's call, but for the last two, which are the node's own. The empty word
+/// stands for the key of the counter: ours, with the lock's key behind.
+void append_vote(std::string& out, std::string_view key,
+                 std::initializer_list<std::string_view> words) {
+  std::size_t room = number_room + counter_prefix.size() + key.size();
+  for (const std::string_view word : words) room += number_room + word.size() + 2;
+  const std::size_t before = out.size();
+  out.resize(before + room);
+  char* at = put_number(out.data() + before, '*', words.size() + 2);
+  for (const std::string_view word : words) {
+    if (word.data() == nullptr) {
+      at = put_number(at, '$', counter_prefix.size() + key.size());
+      at = std::copy(counter_prefix.begin(), counter_prefix.end(), at);
+      at = std::copy(key.begin(), key.end(), at);
+    } else {
+      at = put_number(at, '$', word.size());
+      at = std::copy(word.begin(), word.end(), at);
+    }
+    *at++ = '\r';
+    *at++ = '\n';
+  }
+  out.resize(static_cast<std::size_t>(at - out.data()));
+}
+
 }  // namespace
 
-void append_command(std::string& out, std::initializer_list<std::string_view> words) {
+void append_command(std::string& out, std::span<const std::string_view> words) {
   std::size_t room = number_room;
   for (const std::string_view word : words) room += number_room + word.size() + 2;
   const std::size_t before = out.size();
@@ -41,23 +80,52 @@ void append_command(std::string& out, std::initializer_list<std::string_view> wo
   out.resize(static_cast<std::size_t>(at - out.data()));
 }
 
-void append_command(std::string& out, const core::Send& send) {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(send.ttl).count();
-  std::array<char, 24> digits;
-  const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), ms).ptr;
-  const std::string_view ttl(digits.data(), static_cast<std::size_t>(end - digits.data()));
+void append_word(std::string& out, std::string_view word) {
+  std::array<char, number_room> head;
+  const char* end = put_number(head.data(), '$', word.size());
+  out.append(head.data(), static_cast<std::size_t>(end - head.data()));
+  out.append(word);
+  out.append("\r\n");
+}
+
+bool says_enrolment(CommandKind kind) {
+  return kind == CommandKind::acquire || kind == CommandKind::raise || kind == CommandKind::renew;
+}
+
+void append_command(std::string& out, const core::Send& send, const Surroundings& around) {
+  using std::chrono::milliseconds;
+  const Number ttl(std::chrono::duration_cast<milliseconds>(send.ttl).count());
+  const Number life(std::chrono::duration_cast<milliseconds>(counter_life).count());
+  const Number fence(static_cast<std::int64_t>(send.fence));
   const bool whole = send.tag.with_source;
   const std::string_view eval = whole ? "EVAL" : "EVALSHA";
+  const auto text = [whole](const Script& script) { return whole ? script.source : script.sha1; };
   switch (send.tag.kind) {
     case CommandKind::set:
       return append_command(out, {"SET", send.key, send.token, "NX", "PX", ttl});
+    case CommandKind::acquire: {
+      const Number wall(around.wall_us);
+      return append_vote(out, send.key,
+                         {eval, text(acquire_script), "3", send.key, {}, enrolment_key, send.token,
+                          ttl, fence, wall, life});
+    }
+    case CommandKind::raise:
+      return append_vote(out, send.key,
+                         {eval, text(raise_script), "3", send.key, {}, enrolment_key, send.token,
+                          fence, life});
     case CommandKind::renew:
-      return append_command(out, {eval, whole ? renew_script.source : renew_script.sha1, "1",
-                                  send.key, send.token, ttl});
+      return append_vote(out, send.key,
+                         {eval, text(renew_script), "3", send.key, {}, enrolment_key, send.token,
+                          ttl, fence, send.replant ? "1" : "0", life});
     case CommandKind::release:
-      return append_command(out, {eval, whole ? release_script.source : release_script.sha1, "1",
-                                  send.key, send.token});
-    case CommandKind::query: return;  // the driver's own, never the engine's
+      if (send.by_token) {
+        const Number max_ttl(std::chrono::duration_cast<milliseconds>(around.max_ttl).count());
+        return append_command(
+            out, {eval, text(release_token_script), "1", send.key, send.token, max_ttl});
+      }
+      return append_command(out, {eval, text(release_script), "1", send.key, send.token});
+    case CommandKind::query:
+    case CommandKind::repair: return;  // never the engine's
   }
 }
 
@@ -85,31 +153,55 @@ Vote vote_of_error(std::string_view text) {
   return Vote::failed;
 }
 
-Vote vote_of(CommandKind kind, const Reply& reply) {
+namespace {
+
+/// Of a vote script: {what, counter, time, ...}.
+core::Answer answer_of_vote(CommandKind kind, const Reply& reply) {
+  core::Answer answer{Vote::failed};
+  const std::span<const Reply> words = reply.elements;
+  if (reply.type != Reply::Type::array || words.size() < 3) return answer;
+  for (const Reply& word : words) {
+    if (word.type != Reply::Type::integer) return answer;
+  }
+  if (words[1].integer < 0 || words[2].integer < 0) return answer;
+  switch (words[0].integer) {
+    case -1: answer.vote = Vote::not_enrolled; break;
+    case 0: answer.vote = Vote::held; break;
+    case 1: answer.vote = Vote::granted; break;
+    case 2: answer.vote = kind == CommandKind::renew ? Vote::granted : Vote::failed; break;
+    case 3: answer.vote = kind == CommandKind::acquire ? Vote::failed : Vote::absent; break;
+    default: break;
+  }
+  answer.fence = static_cast<std::uint64_t>(words[1].integer);
+  answer.node_time = words[2].integer;
+  return answer;
+}
+
+}  // namespace
+
+core::Answer answer_of(CommandKind kind, const Reply& reply) {
   if (reply.type == Reply::Type::error) {
     const Vote vote = vote_of_error(reply.text);
     // Some other kind of value under our key: at a release it is simply not ours.
-    return kind == CommandKind::release && vote == Vote::held ? Vote::absent : vote;
+    return {kind == CommandKind::release && vote == Vote::held ? Vote::absent : vote};
   }
   switch (kind) {
     case CommandKind::set:
-      if (reply.type == Reply::Type::status && reply.text == "OK") return Vote::granted;
-      if (reply.type == Reply::Type::nil) return Vote::held;
+      if (reply.type == Reply::Type::status && reply.text == "OK") return {Vote::granted};
+      if (reply.type == Reply::Type::nil) return {Vote::held};
       break;
-    case CommandKind::renew:
-      if (reply.type != Reply::Type::integer) break;
-      if (reply.integer == 1) return Vote::granted;
-      if (reply.integer == 0) return Vote::held;
-      if (reply.integer == 3) return Vote::absent;
-      break;
+    case CommandKind::acquire:
+    case CommandKind::raise:
+    case CommandKind::renew: return answer_of_vote(kind, reply);
     case CommandKind::release:
       if (reply.type != Reply::Type::integer) break;
-      if (reply.integer == 1) return Vote::granted;
-      if (reply.integer == 0) return Vote::absent;
+      if (reply.integer == 1) return {Vote::granted};
+      if (reply.integer == 0) return {Vote::absent};
       break;
-    case CommandKind::query: break;
+    case CommandKind::query:
+    case CommandKind::repair: break;
   }
-  return Vote::failed;
+  return {Vote::failed};
 }
 
 }  // namespace quorumlock::redis

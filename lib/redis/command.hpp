@@ -1,6 +1,9 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,14 +15,31 @@
 namespace quorumlock::redis {
 
 /// Appends one command as RESP: what redisFormatCommandArgv gives, without its allocation.
-void append_command(std::string& out, std::initializer_list<std::string_view> words);
+void append_command(std::string& out, std::span<const std::string_view> words);
+inline void append_command(std::string& out, std::initializer_list<std::string_view> words) {
+  append_command(out, std::span(words.begin(), words.size()));
+}
+
+/// What of a command does not follow from the engine's Send.
+struct Surroundings {
+  std::int64_t wall_us = 0;  ///< the client's wall clock, in us since 1970
+  core::Duration max_ttl{};
+};
+
+/// How long a fencing counter lives after its last write. A node whose counter has run out has let
+/// that much time pass on its own clock, so that TIME - counter_life / 2 exceeds it.
+inline constexpr core::Duration counter_life = std::chrono::hours(30 * 24);
 
 /// Appends how a command of the engine's is said to Redis: SET key token NX PX ttl, or one of the
-/// scripts, by name or (Tag::with_source) whole.
-void append_command(std::string& out, const core::Send& send);
+/// scripts, by name or (Tag::with_source) whole. Where says_enrolment(), the node's enrolment and
+/// floor are to follow as the last two words.
+void append_command(std::string& out, const core::Send& send, const Surroundings& around);
+bool says_enrolment(core::CommandKind kind);
+/// One more word of a command.
+void append_word(std::string& out, std::string_view word);
 
-/// What a reply to a command of this kind means as a vote.
-Vote vote_of(core::CommandKind kind, const Reply& reply);
+/// What a reply to a command of this kind means. `asked` is left to the caller.
+core::Answer answer_of(core::CommandKind kind, const Reply& reply);
 /// What an error reply means, whatever was asked.
 Vote vote_of_error(std::string_view text);
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "redis/scripts.hpp"
-
 namespace quorumlock::redis {
 
 using core::Duration;
@@ -19,23 +17,15 @@ constexpr Duration longest_back_off = std::chrono::seconds(1);
 /// node that stops with thousands of them must not take a timer for each.
 constexpr Duration batch_of_late = std::chrono::milliseconds(10);
 
-/// The value behind "name:" on a line of its own in an INFO reply; empty if there is none.
-std::string_view info_field(std::string_view info, std::string_view name) {
-  while (!info.empty()) {
-    const std::size_t end = std::min(info.find('\n'), info.size());
-    std::string_view line = info.substr(0, end);
-    info.remove_prefix(std::min(end + 1, info.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.starts_with(name) && line.substr(name.size()).starts_with(':')) {
-      return line.substr(name.size() + 1);
-    }
-  }
-  return {};
+/// Whether this asks the node for a vote, or for anything but to give up a key.
+bool asks_vote(core::CommandKind kind) {
+  return kind == core::CommandKind::set || says_enrolment(kind);
 }
 
 }  // namespace
 
-Link::Link(Config config, core::Random& random) : config_(std::move(config)), random_(random) {}
+Link::Link(Config config, core::Random& random)
+    : config_(std::move(config)), random_(random), enrolment_(config_.enrolment, random) {}
 
 void Link::start(Time now) {
   if (state_ == State::stopped) open(now);
@@ -57,88 +47,15 @@ void Link::on_open() {
   greet();
 }
 
-void Link::greet() {
-  const auto ask = [this](Greeting greeting, std::initializer_list<std::string_view> words) {
-    greetings_.push(greeting);
-    append_command(output_, words);
-  };
-  const Endpoint& to = config_.endpoint;
-  client_id_ = -1;
-  greeted_run_id_.clear();
-  if (!to.user.empty()) {  // an ACL user may have no password
-    ask(Greeting::auth, {"AUTH", to.user, to.password});
-  } else if (!to.password.empty()) {
-    ask(Greeting::auth, {"AUTH", to.password});
-  }
-  if (to.db != 0) ask(Greeting::select, {"SELECT", std::to_string(to.db)});
-  ask(Greeting::client_id, {"CLIENT", "ID"});
-  ask(Greeting::role, {"INFO", "replication"});
-  ask(Greeting::script, {"SCRIPT", "LOAD", release_script.source});
-  ask(Greeting::script, {"SCRIPT", "LOAD", renew_script.source});
-  ask(Greeting::server, {"INFO", "server"});
-}
-
-void Link::on_greeting(Time now, const Reply& reply) {
-  const Greeting greeting = greetings_.pop();
-  const bool error = reply.type == Reply::Type::error;
-  // A command that this user may not call is no reason to refuse the node: what it would have
-  // told stays unknown. That the node lets nobody in is.
-  if (error && greeting != Greeting::auth && reply.text.starts_with("NOAUTH")) {
-    return fail(now, Vote::unauthorized, "wants a password: " + std::string(reply.text));
-  }
-  switch (greeting) {
-    case Greeting::auth:
-      if (error)
-        return fail(now, Vote::unauthorized, "refused to log us in: " + std::string(reply.text));
-      break;
-    case Greeting::select:
-      if (error) return fail(now, Vote::failed, "refused SELECT: " + std::string(reply.text));
-      break;
-    case Greeting::client_id:
-      if (reply.type == Reply::Type::integer) client_id_ = reply.integer;
-      break;
-    case Greeting::role:
-      if (reply.type == Reply::Type::string && info_field(reply.text, "role") == "slave") {
-        return fail(now, Vote::not_standalone, "is a replica: name standalone servers only");
-      }
-      break;
-    case Greeting::server:
-      if (reply.type == Reply::Type::string) {
-        if (info_field(reply.text, "redis_mode") == "cluster") {
-          return fail(now, Vote::not_standalone,
-                      "runs in cluster mode: name standalone servers only");
-        }
-        greeted_run_id_ = info_field(reply.text, "run_id");
-      }
-      return finish_greeting(now);
-    case Greeting::script: break;
-    case Greeting::kill: return come_up(now);
-  }
-}
-
-/// Who it is is known. Commands that a lost connection left unanswered must not run after what is
-/// sent now; if this is still the same run of the server, killing that connection sees to it. In
-/// another run they are gone, and the id may be somebody else's by now.
-void Link::finish_greeting(Time now) {
-  const bool same_run = !run_id_.empty() && greeted_run_id_ == run_id_;
-  run_id_ = greeted_run_id_;
-  if (!same_run || orphan_id_ < 0) return come_up(now);
-  state_ = State::killing;
-  greetings_.push(Greeting::kill);
-  append_command(output_, {"CLIENT", "KILL", "ID", std::to_string(orphan_id_)});
-}
-
 void Link::come_up(Time now) {
   state_ = State::up;
   ever_up_or_failed_ = true;
-  orphan_id_ = -1;
   give_up_opening_ = core::never;
   back_off_ = Duration::zero();
-  trouble_.clear();
-  output_ += std::exchange(waiting_, {});
-  for (std::size_t i = 0; i < pending_.size(); ++i) pending_[i].sent = now;
+  if (barred_ == Vote::pending) trouble_.clear();
   note("connected");
-  set_state(LinkState::up, Vote::pending);
+  announce();
+  for (const std::string& bytes : std::exchange(waiting_, {})) send(now, pending_.pop().tag, bytes);
 }
 
 void Link::on_closed(Time now, std::string_view why) {
@@ -149,6 +66,9 @@ void Link::on_closed(Time now, std::string_view why) {
 void Link::fail(Time now, Vote reason, std::string why) {
   const bool was_up = state_ == State::up;
   if (was_up && !pending_.empty()) orphan_id_ = client_id_;
+  // Not greeted to its end: what was known of the run before still holds.
+  if (state_ == State::greeting) facts_.run_id = std::move(run_before_);
+  enrolment_.disconnected();
   if (!stopping_) note((was_up ? "lost: " : "no connection: ") + why);
   trouble_ = std::move(why);
   events_.push(Disconnect{});
@@ -161,12 +81,14 @@ void Link::fail(Time now, Vote reason, std::string why) {
   waiting_.clear();
   while (!greetings_.empty()) greetings_.pop();
 
-  // Said before the answers, so that nothing new is asked of it on their account.
-  set_state(LinkState::down, reason);
-  while (!pending_.empty()) {
-    events_.push(Answer{pending_.pop().tag, was_up ? Vote::disconnected : reason, nullptr});
-  }
   late_ = 0;
+  down_reason_ = reason;
+  // Said before the answers, so that nothing new is asked of it on their account.
+  announce();
+  while (!pending_.empty()) {
+    const Pending lost = pending_.pop();
+    if (!lost.own) events_.push(Answer{lost.tag, {was_up ? Vote::disconnected : reason}, nullptr});
+  }
   back_off_ = std::clamp(2 * back_off_, first_back_off, longest_back_off);
   next_try_ = now + back_off_ / 2 + random_.below(back_off_ / 2);
 }
@@ -176,15 +98,20 @@ void Link::on_bytes(std::string_view bytes) {
 }
 
 void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
-  if (state_ == State::up) {
-    output_ += bytes;
-  } else if (!ever_up_or_failed_ && state_ != State::stopped) {
-    waiting_ += bytes;
-  } else {
-    events_.push(Answer{tag, reason_, nullptr});
+  if (!ever_up_or_failed_ && state_ != State::stopped) {
+    waiting_.emplace_back(bytes);
+  } else if (state_ != State::up || (asks_vote(tag.kind) && !votes())) {
+    events_.push(Answer{tag, {reason_}, nullptr});
     return;
+  } else {
+    output_ += bytes;
+    if (says_enrolment(tag.kind)) output_ += own_words_;
   }
   pending_.push({tag, now});
+}
+
+bool Link::votes() const {
+  return barred_ == Vote::pending && enrolment_.standing() == Enrolment::Standing::enrolled;
 }
 
 void Link::advance(Time now) {
@@ -193,14 +120,19 @@ void Link::advance(Time now) {
   }
   if (now >= next_try_) return open(now);
   if (state_ != State::up) return;
+  if (now >= enrolment_.deadline()) {
+    enrolment_.advance(now);
+    follow_enrolment(now);
+  }
   while (late_ < pending_.size() && now >= pending_[late_].sent + config_.node_timeout) {
     if (late_ == 0) {
       stalled_since_ = now;
       trouble_ = "no answer within node_timeout";
       note("stalled: no answer within node_timeout");
-      set_state(LinkState::stalled, Vote::stalled);
     }
-    events_.push(Late{pending_[late_++].tag});
+    const Pending overdue = pending_[late_++];
+    announce();
+    if (!overdue.own) events_.push(Late{overdue.tag});
     next_batch_ = now + batch_of_late;
   }
   // Nothing for so long: the path may be dead without either end knowing. A new one will tell.
@@ -212,6 +144,7 @@ void Link::advance(Time now) {
 Time Link::deadline() const {
   Time due = std::min(give_up_opening_, next_try_);
   if (state_ != State::up) return due;
+  due = std::min(due, enrolment_.deadline());
   if (late_ > 0) due = std::min(due, stalled_since_ + config_.connect_timeout);
   if (late_ < pending_.size()) {
     const Time overdue = pending_[late_].sent + config_.node_timeout;
@@ -251,12 +184,25 @@ std::optional<Link::Event> Link::next(Time now) {
       stalled_since_ = now;  // it moves
       if (--late_ == 0) {
         note("answers again");
-        set_state(LinkState::up, Vote::pending);
+        announce();
       }
     }
-    const Vote vote = vote_of(answered.tag.kind, *reply);
+    if (answered.own) {
+      enrolment_.on_reply(now, *reply);
+      follow_enrolment(now);
+      continue;
+    }
     if (reply->type == Reply::Type::error) trouble_ = reply->text;
-    return Answer{answered.tag, vote, reply};
+    Answer answer{answered.tag, {}, reply};
+    if (answered.tag.kind != core::CommandKind::query) {
+      answer.answer = answer_of(answered.tag.kind, *reply);
+      answer.answer.asked = answered.sent;
+    }
+    if (answer.answer.vote == Vote::not_enrolled) {
+      enrolment_.doubt();
+      follow_enrolment(now);
+    }
+    return answer;
   }
 }
 
@@ -267,9 +213,37 @@ void Link::wrote(std::size_t bytes) {
   written_ = 0;
 }
 
-void Link::set_state(LinkState state, Vote reason) {
+/// Tells the engine how things stand, where they have changed.
+void Link::announce() {
+  LinkState state = LinkState::up;
+  Vote reason = Vote::pending;
+  if (state_ != State::up) {
+    state = LinkState::down;
+    reason = down_reason_;
+  } else if (late_ > 0) {
+    state = LinkState::stalled;
+    reason = Vote::stalled;
+  } else if (!votes()) {
+    state = LinkState::quarantined;
+    reason = barred_ != Vote::pending ? barred_ : enrolment_.vote();
+  }
+  if (state == announced_ && reason == reason_) return;
+  if (state == LinkState::quarantined && reason != reason_) {
+    note("does not vote: " + trouble(core::Time::max()));
+  }
+  announced_ = state;
   reason_ = reason;
   events_.push(Changed{state, reason});
+}
+
+std::string Link::trouble(Time now) const {
+  if (state_ != State::up || late_ > 0 || barred_ != Vote::pending || votes()) return trouble_;
+  std::string text = enrolment_.why();
+  if (now < enrolment_.until()) {
+    const auto left = std::chrono::ceil<std::chrono::seconds>(enrolment_.until() - now);
+    text += "; " + std::to_string(left.count()) + " s left";
+  }
+  return text;
 }
 
 void Link::note(std::string sentence) {

@@ -9,6 +9,7 @@
 #include "core/engine.hpp"
 #include "redis/command.hpp"
 #include "redis/endpoint.hpp"
+#include "redis/enrolment.hpp"
 #include "redis/reply.hpp"
 #include "redis/ring.hpp"
 
@@ -31,12 +32,17 @@ class Link {
     Endpoint endpoint;
     core::Duration node_timeout{};
     core::Duration connect_timeout{};
+    Enrolment::Config enrolment = {};
   };
 
   /// Open a socket to the endpoint; on_open or on_closed follows.
   struct Connect {};
   /// Drop the socket and what is still to be written. No on_closed is to follow.
   struct Disconnect {};
+  /// The server has said who it is (run_id()): admit() it, or bar() it.
+  struct Greeted {};
+  /// Its fencing counters are to be repaired: repaired() or repair_failed() follows.
+  struct Repair {};
   /// The engine's view of this link has changed.
   struct Changed {
     core::LinkState state;
@@ -46,7 +52,7 @@ class Link {
   /// the next call.
   struct Answer {
     core::Tag tag;
-    Vote vote;
+    core::Answer answer;
     const Reply* reply;
   };
   /// This command is overdue: no vote. Its Answer still follows.
@@ -57,7 +63,7 @@ class Link {
   struct Note {
     std::string sentence;
   };
-  using Event = std::variant<Connect, Disconnect, Changed, Answer, Late, Note>;
+  using Event = std::variant<Connect, Disconnect, Greeted, Repair, Changed, Answer, Late, Note>;
 
   Link(Config config, core::Random& random);
 
@@ -66,7 +72,15 @@ class Link {
   void on_open();
   void on_closed(core::Time now, std::string_view why);
   void on_bytes(std::string_view bytes);
-  /// Appends a command. Where the link takes none the answer is Vote::unreachable.
+  void admit(core::Time now);
+  /// Its votes are not to be counted while this connection lasts.
+  void bar(core::Time now, Vote reason, std::string why);
+  void repaired(core::Time now, std::uint64_t floor, std::int64_t since);
+  void repair_failed(core::Time now);
+  /// A node that does not vote is looked at now, and not in a while.
+  void look_again(core::Time now);
+  /// Appends a command; the words of an enrolled node's own are put behind where it says them.
+  /// Where the link takes none such the answer is the reason why.
   void send(core::Time now, const core::Tag& tag, std::string_view bytes);
   void advance(core::Time now);
   /// Gives up the connection for good.
@@ -85,49 +99,77 @@ class Link {
 
   [[nodiscard]] const Endpoint& endpoint() const { return config_.endpoint; }
   /// Why the node was refused or lost, or its last error reply; empty if there was none.
-  [[nodiscard]] const std::string& last_trouble() const { return trouble_; }
+  [[nodiscard]] std::string trouble(core::Time now) const;
+  [[nodiscard]] const std::string& run_id() const { return facts_.run_id; }
+  [[nodiscard]] bool greeted() const { return state_ != State::greeting && connected(); }
+  [[nodiscard]] const ServerFacts& facts() const { return facts_; }
+  [[nodiscard]] const Enrolment& enrolment() const { return enrolment_; }
+  /// The enrolment of the server at the other end, as we would have it.
+  [[nodiscard]] std::string record_wanted() const { return enrolment_.wanted().to_string(); }
+  [[nodiscard]] core::LinkState state() const { return announced_; }
 
  private:
   enum class State {
     stopped,
     opening,   ///< the socket is being opened
     greeting,  ///< who are you: logging in, asking for run id and role, loading the scripts
+    greeted,   ///< waiting to be admitted
     killing,   ///< the old connection to the same server is being killed
+    enrolling, ///< finding out whether its votes count
     up,
     resting,  ///< not connected, until the next try
   };
   /// The greeting's commands, in the order of their replies.
-  enum class Greeting { auth, select, client_id, server, role, script, kill };
+  enum class Greeting {
+    auth,
+    select,
+    client_id,
+    role,
+    durability,
+    script,
+    record,
+    server,
+    kill,
+    enrolment,
+  };
 
   struct Pending {
     core::Tag tag;
     core::Time sent;
+    bool own = false;  ///< the enrolment's: nobody else's to know
   };
 
   void open(core::Time now);
   void greet();
   void on_greeting(core::Time now, const Reply& reply);
-  void finish_greeting(core::Time now);
+  void on_durability(const Reply& reply);
+  void enrol(core::Time now);
+  void follow_enrolment(core::Time now);
   void come_up(core::Time now);
+  void write(const core::Tag& tag, std::string_view bytes);
+  [[nodiscard]] bool votes() const;
+  void announce();
   void fail(core::Time now, Vote reason, std::string why);
-  void set_state(core::LinkState state, Vote reason);
   void note(std::string sentence);
   [[nodiscard]] bool connected() const {
-    return state_ == State::greeting || state_ == State::killing || state_ == State::up;
+    return state_ != State::stopped && state_ != State::opening && state_ != State::resting;
   }
 
   Config config_;
   core::Random& random_;
   State state_ = State::stopped;
-  Vote reason_ = Vote::unreachable;
+  core::LinkState announced_ = core::LinkState::connecting;
+  Vote reason_ = Vote::unreachable;     ///< of the last announcement
+  Vote down_reason_ = Vote::unreachable;
+  Vote barred_ = Vote::pending;  ///< why its votes are not to be counted; pending: they are
   bool ever_up_or_failed_ = false;  ///< the first connection is decided
   bool stopping_ = false;           ///< stop() was called: its end is no news
 
   ReplyReader reader_;
   std::string output_;
   std::size_t written_ = 0;
-  std::string waiting_;    ///< commands that wait for the first connection
-  Ring<Pending> pending_;  ///< unanswered, the oldest first
+  std::vector<std::string> waiting_;  ///< commands that wait for the first connection: pending_'s
+  Ring<Pending> pending_;             ///< unanswered, the oldest first
   std::size_t late_ = 0;   ///< how many of them, from the front, were reported late
   core::Time stalled_since_{};
   core::Time next_batch_{};        ///< of late ones, while there are some
@@ -138,8 +180,12 @@ class Link {
   core::Time next_try_ = core::never;
   core::Duration back_off_{};
 
-  std::string run_id_;  ///< of the server last greeted; empty if it would not say
-  std::string greeted_run_id_;
+  Enrolment enrolment_;
+  std::string own_words_;  ///< of an enrolled node: its record and floor, as RESP
+  ServerFacts facts_;      ///< of the server greeted last
+  std::optional<std::string> record_;
+  bool append_only_ = false, always_ = false, known_durability_ = false;
+  std::string run_before_;  ///< which run of the server the connection before was to
   std::int64_t client_id_ = -1;  ///< of our connection
   std::int64_t orphan_id_ = -1;  ///< of a connection lost with unanswered commands
   std::string trouble_;

@@ -128,8 +128,10 @@ std::string Transcript::carry_out(Words& line) {
 }
 
 void Transcript::begin(Words& line) {
-  const core::Engine::Config config{std::stoi(line.words.at(1)), 0.01, line.span("delay", "50ms"),
-                                    line.span("jitter", "0s")};
+  const core::Engine::Config config{.nodes = std::stoi(line.words.at(1)),
+                                    .retry_delay = line.span("delay", "50ms"),
+                                    .retry_jitter = line.span("jitter", "0s"),
+                                    .fencing = line.setting("fencing", "no") == "yes"};
   driver_ = std::make_unique<EngineDriver>(config);
 }
 
@@ -149,9 +151,13 @@ void Transcript::tell_nodes(Words& line) {
   const std::string what = line.words.at(0);
   std::vector<std::string> nodes(line.words.begin() + 1, line.words.end());
   if (what == "reply") {
-    const Vote vote = votes().at(nodes.back());
+    // The vote, and behind a colon the node's counter.
+    const std::string& said = nodes.back();
+    const std::size_t colon = said.find(':');
+    core::Answer answer{votes().at(said.substr(0, colon))};
+    if (colon != said.npos) answer.fence = std::stoull(said.substr(colon + 1));
     nodes.pop_back();
-    for (const std::string& node : nodes) driver_->reply(node_of(node), vote);
+    for (const std::string& node : nodes) driver_->reply(node_of(node), answer);
     return;
   }
   for (const std::string& node : nodes) {
@@ -192,11 +198,19 @@ std::string Transcript::user_name(core::UserId id) {
   return names_.at(id % EngineDriver::lease_of(0));
 }
 
+std::string Transcript::shown(const core::ClockJumped& jumped) {
+  return "n" + std::to_string(jumped.node + 1) + " has a wrong clock";
+}
+
 std::string Transcript::shown(const Sent& sent) {
   const Command& command = sent.command;
   std::string text = to_text(sent.to) + " <- " + std::string(to_text(command.tag.kind)) + " " +
                      token_name(command.token);
-  if (command.tag.kind != CommandKind::release) text += " for " + seconds(command.ttl);
+  const bool raises = command.tag.kind == CommandKind::raise;
+  if (command.tag.kind != CommandKind::release && !raises) text += " for " + seconds(command.ttl);
+  if (command.fence != 0 && command.tag.kind != CommandKind::release) {
+    text += (raises ? " to " : ", fence ") + std::to_string(command.fence);
+  }
   if (command.tag.with_source) text += ", with the script's source";
   return text;
 }

@@ -51,6 +51,7 @@ class Transcript {
   std::string token_name(const std::string& token);
   std::string user_name(core::UserId id);
   std::string shown(const Sent& sent);
+  std::string shown(const core::ClockJumped& jumped);
   std::string shown(const core::Acquired& acquired);
   std::string shown(const core::Refused& refused);
   std::string shown(const core::Renewed& renewed);

@@ -33,6 +33,8 @@ struct Command {
   std::string key;
   std::string token;
   core::Duration ttl{};
+  std::uint64_t fence = 0;
+  bool replant = false;
   bool late = false;  ///< has been reported to the engine as overdue
 };
 
@@ -46,7 +48,7 @@ struct Sent {
 struct Seen {
   core::Time when;
   std::variant<Sent, core::Acquired, core::Refused, core::Renewed, core::AtRisk, core::Ended,
-               core::Extended, core::Released>
+               core::Extended, core::Released, core::ClockJumped>
       what;
 };
 
@@ -61,7 +63,7 @@ class EngineDriver {
   static constexpr core::UserId lease_of(core::UserId user) { return user + 1000; }
 
   explicit EngineDriver(int nodes, std::uint64_t seed = 1)
-      : EngineDriver(core::Engine::Config{nodes, 0.01, delay, jitter}, seed) {}
+      : EngineDriver(core::Engine::Config{.nodes = nodes, .retry_delay = delay, .retry_jitter = jitter}, seed) {}
   explicit EngineDriver(const core::Engine::Config& config, std::uint64_t seed = 1)
       : random_(seed),
         engine_(config, random_),
@@ -108,12 +110,13 @@ class EngineDriver {
   // What the nodes do.
 
   /// The node answers its oldest command.
-  void reply(int node, Vote vote) {
+  void reply(int node, Vote vote) { reply(node, core::Answer{vote}); }
+  void reply(int node, const core::Answer& answer) {
     auto& commands = unanswered_[static_cast<std::size_t>(node)];
     ASSERT_FALSE(commands.empty()) << "n" << node + 1 << " has nothing to answer";
     const core::Tag tag = commands.front().tag;
     commands.pop_front();
-    engine_.on_answer(now, node, tag, vote);
+    engine_.on_answer(now, node, tag, answer);
     pull();
   }
   /// Each of these nodes answers its oldest command, in this order.
@@ -151,7 +154,7 @@ class EngineDriver {
     while (!commands.empty()) {
       const core::Tag tag = commands.front().tag;
       commands.pop_front();
-      engine_.on_answer(now, node, tag, Vote::disconnected);
+      engine_.on_answer(now, node, tag, {Vote::disconnected});
       pull();
     }
   }
@@ -244,7 +247,8 @@ class EngineDriver {
   }
   void take(const core::Send& send) {
     ASSERT_FALSE(send.to.empty()) << "a command for nobody";
-    const Command command{send.tag, std::string(send.key), std::string(send.token), send.ttl};
+    const Command command{send.tag, std::string(send.key), std::string(send.token),
+                          send.ttl, send.fence, send.replant};
     for (const int node : send.to) unanswered_[static_cast<std::size_t>(node)].push_back(command);
     if (send.tag.kind == CommandKind::set) tokens_.push_back(command.token);
     seen_.push_back({now, Sent{send.to, command}});

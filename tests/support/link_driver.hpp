@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -24,7 +25,7 @@ class LinkDriver {
   static constexpr core::Duration connect_timeout = 2s;
 
   explicit LinkDriver(redis::Endpoint endpoint = {.host = "n1"}, std::uint64_t seed = 1)
-      : random_(seed), link({std::move(endpoint), node_timeout, connect_timeout}, random_) {}
+      : random_(seed), link({std::move(endpoint), node_timeout, connect_timeout, {}}, random_) {}
 
  private:
   SeededRandom random_;
@@ -72,6 +73,7 @@ class LinkDriver {
   void send(int number, CommandKind kind = CommandKind::set) {
     std::string bytes;
     redis::append_command(bytes, {"PING", std::to_string(number)});
+    if (redis::says_enrolment(kind)) bytes[1] = '4';  // the link puts two words behind
     link.send(now, tag(number, kind), bytes);
     pull();
   }
@@ -111,6 +113,9 @@ class LinkDriver {
     int client_id = 7;
     std::string role = "master";
     std::string mode = "standalone";
+    bool durable = false;
+    /// What is under the enrolment's key; nothing: what enrols this very run.
+    std::optional<std::string> enrolment = std::nullopt;
   };
   /// Answers all greetings that are written, as this server would. Returns what they were.
   std::vector<std::string> greet(const Server& server) {
@@ -123,6 +128,16 @@ class LinkDriver {
       } else if (greeting == "INFO server") {
         feed(bulk("# Server\r\nredis_version:7.0.15\r\nredis_mode:" + server.mode +
                   "\r\nrun_id:" + server.run_id + "\r\ntcp_port:6379\r\n"));
+      } else if (greeting == "CONFIG GET append*") {
+        feed(std::string("*4\r\n$10\r\nappendonly\r\n") +
+             (server.durable ? "$3\r\nyes\r\n" : "$2\r\nno\r\n") +
+             "$11\r\nappendfsync\r\n$6\r\nalways\r\n");
+      } else if (greeting == "CONFIG GET no-appendfsync-on-rewrite") {
+        feed("*2\r\n$25\r\nno-appendfsync-on-rewrite\r\n$2\r\nno\r\n");
+      } else if (greeting == "GET quorumlock:enrolment") {
+        const std::string own =
+            server.run_id + ":30000:" + (server.durable ? "durable" : "volatile");
+        feed(bulk(server.enrolment.value_or(own)));
       } else if (greeting == "SCRIPT LOAD") {
         feed(bulk("a1a3971130d890ec4bcde1be19c986f55a346300"));
       } else if (greeting.starts_with("CLIENT KILL")) {
@@ -169,13 +184,18 @@ class LinkDriver {
       case LinkState::connecting: said_.emplace_back("connecting"); break;
       case LinkState::up: said_.emplace_back("up"); break;
       case LinkState::stalled: said_.emplace_back("stalled"); break;
+      case LinkState::quarantined:
+        said_.push_back("quarantined: " + std::string(to_string(changed.reason)));
+        break;
       case LinkState::down: said_.push_back("down: " + std::string(to_string(changed.reason)));
     }
   }
+  void take(const redis::Link::Greeted&) { link.admit(now); }
+  void take(const redis::Link::Repair&) { said_.emplace_back("repair"); }
   void take(const redis::Link::Answer& answer) {
     said_.push_back(std::to_string(answer.tag.claim.index) + " " +
-                    std::string(to_string(answer.vote)));
-    if (answer.vote == Vote::granted) {
+                    std::string(to_string(answer.answer.vote)));
+    if (answer.answer.vote == Vote::granted) {
       ASSERT_NE(answer.reply, nullptr);
       EXPECT_EQ(answer.reply->text, "OK");
     }

@@ -37,7 +37,7 @@ class LockWorld {
   struct Client {
     Client(int nodes, int seed)
         : random(static_cast<std::uint64_t>(seed)),
-          engine({nodes, 0.01, 20ms, 30ms}, random),
+          engine({.nodes = nodes, .retry_delay = 20ms, .retry_jitter = 30ms}, random),
           links(static_cast<std::size_t>(nodes)) {}
     SeededRandom random;
     core::Engine engine;
@@ -180,7 +180,7 @@ class LockWorld {
         (link.pending.empty() || !link.pending.front().command.late)) {
       change(client, node, LinkState::up, Vote::pending);
     }
-    client.engine.on_answer(now_, static_cast<int>(node), answer.command.tag, answer.vote);
+    client.engine.on_answer(now_, static_cast<int>(node), answer.command.tag, {answer.vote});
     pull(client);
   }
 
@@ -204,7 +204,8 @@ class LockWorld {
     }
     change(client, node, LinkState::down, Vote::unreachable);
     for (const ModelLink::Pending& one : lost) {
-      client.engine.on_answer(now_, static_cast<int>(node), one.command.tag, Vote::disconnected);
+      client.engine.on_answer(now_, static_cast<int>(node), one.command.tag,
+                              {Vote::disconnected});
       pull(client);
     }
   }
@@ -234,7 +235,7 @@ class LockWorld {
         std::visit([&](const auto& what) { take(client, what); }, *output);
       }
       for (const auto& [node, tag] : std::exchange(client.not_taken, {})) {
-        client.engine.on_answer(now_, node, tag, Vote::unreachable);
+        client.engine.on_answer(now_, node, tag, {Vote::unreachable});
       }
     } while (client.engine.has_outputs());
   }
@@ -251,7 +252,8 @@ class LockWorld {
                   send.tag.kind == CommandKind::release)
           << "asked a stalled node";
       link.pending.push_back(
-          {{send.tag, std::string(send.key), std::string(send.token), send.ttl}});
+          {{send.tag, std::string(send.key), std::string(send.token), send.ttl, send.fence,
+            send.replant}});
     }
     if (send.tag.kind != CommandKind::set) return;
     ASSERT_TRUE(tokens_.insert(std::string(send.token)).second) << "a token was used again";
@@ -275,6 +277,7 @@ class LockWorld {
     ++renewed_;
   }
   void take(Client&, const core::AtRisk& risk) { ASSERT_EQ(++operation(risk.user).warnings, 1); }
+  void take(Client&, const core::ClockJumped&) { FAIL() << "no node has told its time"; }
   void take(Client&, const core::Ended& ended) {
     ++ended_;
     ASSERT_TRUE(std::exchange(operation(ended.user).held, false));

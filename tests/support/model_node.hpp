@@ -30,6 +30,10 @@ class ModelNode {
         keys_.insert_or_assign(command.key, Value{command.token, until});
         return Vote::granted;
       case CommandKind::renew:
+        if (!exists && command.replant) {
+          keys_.insert_or_assign(command.key, Value{command.token, until});
+          return Vote::granted;
+        }
         if (!ours) return exists ? Vote::held : Vote::absent;
         entry->second.until = std::max(entry->second.until, until);
         return Vote::granted;
@@ -37,7 +41,10 @@ class ModelNode {
         if (!ours) return Vote::absent;
         keys_.erase(entry);
         return Vote::granted;
-      case CommandKind::query: break;
+      case CommandKind::acquire:
+      case CommandKind::raise:
+      case CommandKind::query:
+      case CommandKind::repair: break;
     }
     return Vote::failed;
   }

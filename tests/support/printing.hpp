@@ -44,9 +44,12 @@ constexpr std::string_view to_text(Errc code) {
 constexpr std::string_view to_text(core::CommandKind kind) {
   switch (kind) {
     case core::CommandKind::set: return "set";
+    case core::CommandKind::acquire: return "acquire";
+    case core::CommandKind::raise: return "raise";
     case core::CommandKind::renew: return "renew";
     case core::CommandKind::release: return "release";
     case core::CommandKind::query: return "query";
+    case core::CommandKind::repair: return "repair";
   }
   return "?";
 }
@@ -89,7 +92,7 @@ inline void PrintTo(Phase phase, std::ostream* out) {
   *out << names[static_cast<int>(phase)];
 }
 inline void PrintTo(LinkState state, std::ostream* out) {
-  constexpr std::string_view names[] = {"connecting", "up", "stalled", "down"};
+  constexpr std::string_view names[] = {"connecting", "up", "stalled", "quarantined", "down"};
   *out << names[static_cast<int>(state)];
 }
 

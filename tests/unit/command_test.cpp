@@ -4,6 +4,7 @@
 #include <hiredis/hiredis.h>
 
 #include <array>
+#include <set>
 #include <span>
 
 #include "redis/scripts.hpp"
@@ -39,12 +40,12 @@ std::string formatted(std::initializer_list<std::string_view> words) {
 
 std::string encoded(const core::Send& send) {
   std::string bytes;
-  append_command(bytes, send);
+  append_command(bytes, send, {1'700'000'000'000'000, 30s});
   return bytes;
 }
 
 core::Send command(CommandKind kind, bool with_source = false) {
-  return {core::NodeSet::only(0), {{}, 1, kind, with_source}, "orders:42", "t0ken", 12345ms};
+  return {core::NodeSet::only(0), {{}, 1, kind, with_source}, "orders:42", "t0ken", 12345ms, 77};
 }
 
 TEST(Command, IsWhatHiredisFormats) {
@@ -67,31 +68,69 @@ TEST(Command, IsWhatHiredisFormats) {
   }
 }
 
+/// The words of a vote script's call, up to those that the node's link puts behind.
+std::string vote_call(std::initializer_list<std::string_view> words) {
+  std::vector<std::string_view> all(words);
+  all.insert(all.end(), {"run1:30000:volatile", "5"});
+  return formatted(all);
+}
+std::string encoded_vote(const core::Send& send) {
+  EXPECT_TRUE(says_enrolment(send.tag.kind));
+  std::string bytes = encoded(send);
+  append_word(bytes, "run1:30000:volatile");
+  append_word(bytes, "5");
+  return bytes;
+}
+
+constexpr std::string_view counter = "quorumlock:fence:orders:42";
+constexpr std::string_view life = "2592000000";
+
 TEST(Command, OfTheEngine) {
-  // SET as any other client would, the scripts by their names, with one key.
+  // SET as any other client would, the scripts by their names, with the lock's key, its counter's
+  // and the enrolment's where they vote.
   EXPECT_EQ(encoded(command(CommandKind::set)),
             formatted({"SET", "orders:42", "t0ken", "NX", "PX", "12345"}));
-  EXPECT_EQ(encoded(command(CommandKind::renew)),
-            formatted({"EVALSHA", renew_script.sha1, "1", "orders:42", "t0ken", "12345"}));
+  EXPECT_EQ(encoded_vote(command(CommandKind::acquire)),
+            vote_call({"EVALSHA", acquire_script.sha1, "3", "orders:42", counter,
+                       "quorumlock:enrolment", "t0ken", "12345", "77", "1700000000000000", life}));
+  EXPECT_EQ(encoded_vote(command(CommandKind::raise)),
+            vote_call({"EVALSHA", raise_script.sha1, "3", "orders:42", counter,
+                       "quorumlock:enrolment", "t0ken", "77", life}));
+  core::Send renewal = command(CommandKind::renew);
+  EXPECT_EQ(encoded_vote(renewal),
+            vote_call({"EVALSHA", renew_script.sha1, "3", "orders:42", counter,
+                       "quorumlock:enrolment", "t0ken", "12345", "77", "0", life}));
+  renewal.replant = true;
+  EXPECT_EQ(encoded_vote(renewal),
+            vote_call({"EVALSHA", renew_script.sha1, "3", "orders:42", counter,
+                       "quorumlock:enrolment", "t0ken", "12345", "77", "1", life}));
   EXPECT_EQ(encoded(command(CommandKind::release)),
             formatted({"EVALSHA", release_script.sha1, "1", "orders:42", "t0ken"}));
+  core::Send by_token = command(CommandKind::release);
+  by_token.by_token = true;
+  EXPECT_EQ(encoded(by_token), formatted({"EVALSHA", release_token_script.sha1, "1", "orders:42",
+                                          "t0ken", "30000"}));
 }
 
 TEST(Command, WithItsSource) {
   // Where the node does not know the script it is sent whole.
-  EXPECT_EQ(encoded(command(CommandKind::renew, true)),
-            formatted({"EVAL", renew_script.source, "1", "orders:42", "t0ken", "12345"}));
+  EXPECT_EQ(encoded_vote(command(CommandKind::renew, true)),
+            vote_call({"EVAL", renew_script.source, "3", "orders:42", counter,
+                       "quorumlock:enrolment", "t0ken", "12345", "77", "0", life}));
   EXPECT_EQ(encoded(command(CommandKind::release, true)),
             formatted({"EVAL", release_script.source, "1", "orders:42", "t0ken"}));
 }
 
 TEST(Command, NamesTheScriptsByFortyHexDigits) {
-  // Two different ones.
-  for (const std::string_view sha1 : {renew_script.sha1, release_script.sha1}) {
-    EXPECT_EQ(sha1.size(), 40U);
-    EXPECT_EQ(sha1.find_first_not_of("0123456789abcdef"), sha1.npos);
+  // Each another.
+  std::set<std::string_view> names;
+  for (const Script* script : {&acquire_script, &raise_script, &renew_script, &release_script,
+                               &release_token_script, &adopt_script, &candidate_script,
+                               &enrol_script, &repair_script}) {
+    EXPECT_EQ(script->sha1.size(), 40U);
+    EXPECT_EQ(script->sha1.find_first_not_of("0123456789abcdef"), script->sha1.npos);
+    EXPECT_TRUE(names.insert(script->sha1).second);
   }
-  EXPECT_NE(renew_script.sha1, release_script.sha1);
 }
 
 Reply of(Reply::Type type, std::string_view text = {}) {
@@ -101,36 +140,63 @@ Reply number(std::int64_t value) {
   return {Reply::Type::integer, value, {}, {}};
 }
 
-TEST(Vote, OnASet) {
-  // OK is a grant and nil a refusal; anything else is no answer that Redis gives.
-  EXPECT_EQ(vote_of(CommandKind::set, of(Reply::Type::status, "OK")), Vote::granted);
-  EXPECT_EQ(vote_of(CommandKind::set, of(Reply::Type::nil)), Vote::held);
-  EXPECT_EQ(vote_of(CommandKind::set, of(Reply::Type::status, "QUEUED")), Vote::failed);
-  EXPECT_EQ(vote_of(CommandKind::set, of(Reply::Type::string, "OK")), Vote::failed);
-  EXPECT_EQ(vote_of(CommandKind::set, number(1)), Vote::failed);
-  EXPECT_EQ(vote_of(CommandKind::set, of(Reply::Type::array)), Vote::failed);
+Vote vote_to(CommandKind kind, const Reply& reply) {
+  return answer_of(kind, reply).vote;
 }
 
-TEST(Vote, OnARenewal) {
-  // The script's numbers: ours, another's, gone.
-  EXPECT_EQ(vote_of(CommandKind::renew, number(1)), Vote::granted);
-  EXPECT_EQ(vote_of(CommandKind::renew, number(0)), Vote::held);
-  EXPECT_EQ(vote_of(CommandKind::renew, number(3)), Vote::absent);
-  for (const std::int64_t odd : {-1, 2, 4}) {
-    EXPECT_EQ(vote_of(CommandKind::renew, number(odd)), Vote::failed);
+TEST(Vote, OnASet) {
+  // OK is a grant and nil a refusal; anything else is no answer that Redis gives.
+  EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::status, "OK")), Vote::granted);
+  EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::nil)), Vote::held);
+  EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::status, "QUEUED")), Vote::failed);
+  EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::string, "OK")), Vote::failed);
+  EXPECT_EQ(vote_to(CommandKind::set, number(1)), Vote::failed);
+  EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::array)), Vote::failed);
+}
+
+/// Of a vote script: what, counter and the node's time.
+core::Answer answer_to(CommandKind kind, std::vector<std::int64_t> numbers) {
+  std::vector<Reply> words;
+  for (const std::int64_t value : numbers) words.push_back(number(value));
+  return answer_of(kind, {Reply::Type::array, 0, {}, words});
+}
+
+TEST(Vote, OfAVoteScript) {
+  // The first number says what, the others the counter and the node's clock.
+  const auto vote = [](CommandKind kind, std::int64_t what) {
+    return answer_to(kind, {what, 41, 1700}).vote;
+  };
+  EXPECT_EQ(vote(CommandKind::acquire, 1), Vote::granted);
+  EXPECT_EQ(vote(CommandKind::raise, 1), Vote::granted);
+  EXPECT_EQ(vote(CommandKind::renew, 1), Vote::granted);
+  EXPECT_EQ(vote(CommandKind::renew, 2), Vote::granted);
+  EXPECT_EQ(vote(CommandKind::renew, 3), Vote::absent);
+  EXPECT_EQ(vote(CommandKind::raise, 3), Vote::absent);
+  for (const auto kind : {CommandKind::acquire, CommandKind::raise, CommandKind::renew}) {
+    EXPECT_EQ(vote(kind, 0), Vote::held);
+    EXPECT_EQ(vote(kind, -1), Vote::not_enrolled);
+    EXPECT_EQ(vote(kind, 4), Vote::failed);
+    EXPECT_EQ(answer_to(kind, {1, 41, 1700}).fence, 41U);
+    EXPECT_EQ(answer_to(kind, {1, 41, 1700}).node_time, 1700);
+    EXPECT_EQ(answer_to(kind, {1, 41}).vote, Vote::failed);
+    EXPECT_EQ(answer_to(kind, {1, -41, 1700}).vote, Vote::failed);
+    EXPECT_EQ(answer_of(kind, number(1)).vote, Vote::failed);
+    EXPECT_EQ(answer_of(kind, of(Reply::Type::nil)).vote, Vote::failed);
   }
-  EXPECT_EQ(vote_of(CommandKind::renew, of(Reply::Type::nil)), Vote::failed);
-  EXPECT_EQ(vote_of(CommandKind::renew, of(Reply::Type::status, "OK")), Vote::failed);
+  EXPECT_EQ(vote(CommandKind::acquire, 2), Vote::failed);
+  EXPECT_EQ(vote(CommandKind::acquire, 3), Vote::failed);
+  EXPECT_EQ(vote(CommandKind::raise, 2), Vote::failed);
+  EXPECT_EQ(answer_to(CommandKind::acquire, {0, 41, 1700, 12000}).vote, Vote::held);
 }
 
 TEST(Vote, OnARelease) {
   // Deleted, or nothing of ours there.
-  EXPECT_EQ(vote_of(CommandKind::release, number(1)), Vote::granted);
-  EXPECT_EQ(vote_of(CommandKind::release, number(0)), Vote::absent);
+  EXPECT_EQ(vote_to(CommandKind::release, number(1)), Vote::granted);
+  EXPECT_EQ(vote_to(CommandKind::release, number(0)), Vote::absent);
   for (const std::int64_t odd : {-1, 2, 3}) {
-    EXPECT_EQ(vote_of(CommandKind::release, number(odd)), Vote::failed);
+    EXPECT_EQ(vote_to(CommandKind::release, number(odd)), Vote::failed);
   }
-  EXPECT_EQ(vote_of(CommandKind::release, of(Reply::Type::nil)), Vote::failed);
+  EXPECT_EQ(vote_to(CommandKind::release, of(Reply::Type::nil)), Vote::failed);
 }
 
 TEST(Vote, OnEachError) {
@@ -160,8 +226,8 @@ TEST(Vote, OnEachError) {
   };
   for (const auto& [text, vote] : table) {
     EXPECT_EQ(vote_of_error(text), vote) << text;
-    EXPECT_EQ(vote_of(CommandKind::set, of(Reply::Type::error, text)), vote) << text;
-    EXPECT_EQ(vote_of(CommandKind::renew, of(Reply::Type::error, text)), vote) << text;
+    EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::error, text)), vote) << text;
+    EXPECT_EQ(vote_to(CommandKind::renew, of(Reply::Type::error, text)), vote) << text;
   }
 }
 
@@ -184,8 +250,8 @@ TEST(Vote, OnAnErrorInsideAScript) {
 TEST(Vote, AnotherKindOfValueIsNothingToRelease) {
   // Whatever lies under the key, it is not ours: done.
   const Reply wrong_type = of(Reply::Type::error, "WRONGTYPE Operation against a key");
-  EXPECT_EQ(vote_of(CommandKind::release, wrong_type), Vote::absent);
-  EXPECT_EQ(vote_of(CommandKind::renew, wrong_type), Vote::held);
+  EXPECT_EQ(vote_to(CommandKind::release, wrong_type), Vote::absent);
+  EXPECT_EQ(vote_to(CommandKind::renew, wrong_type), Vote::held);
 }
 
 }  // namespace

@@ -16,7 +16,9 @@ TEST(LinkGreeting, LogsInAndAsksWhoItIs) {
   driver.open();
   EXPECT_EQ(driver.greet(),
             (Strings{"AUTH locker s3cret", "SELECT 3", "CLIENT ID", "INFO replication",
-                     "SCRIPT LOAD", "SCRIPT LOAD", "INFO server"}));
+                     "CONFIG GET append*", "CONFIG GET no-appendfsync-on-rewrite", "SCRIPT LOAD",
+                     "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD", "GET quorumlock:enrolment",
+                     "INFO server"}));
   EXPECT_EQ(driver.said(), Strings{"up"});
   EXPECT_EQ(driver.link.deadline(), core::never);
   for (const std::string& note : driver.notes()) {
@@ -41,8 +43,10 @@ TEST(LinkGreeting, IsReadInAnyPieces) {
   LinkDriver driver;
   driver.start();
   driver.open();
-  const std::string answers = ":7\r\n" + driver.bulk("role:master\r\n") + driver.bulk("sha") +
-                              driver.bulk("sha") + driver.bulk("run_id:x\r\n");
+  const std::string answers = ":7\r\n" + driver.bulk("role:master\r\n") +
+                              "*0\r\n*0\r\n" + driver.bulk("sha") + driver.bulk("sha") +
+                              driver.bulk("sha") + driver.bulk("sha") +
+                              driver.bulk("x:30000:volatile") + driver.bulk("run_id:x\r\n");
   driver.said();
   for (std::size_t i = 0; i + 1 < answers.size(); ++i) driver.feed(answers.substr(i, 1));
   EXPECT_TRUE(driver.said().empty());
@@ -104,13 +108,19 @@ TEST(LinkGreeting, AClusterNodeIsRefused) {
   driver.said();
   driver.greet({.mode = "cluster"});
   EXPECT_EQ(driver.said(), refused_not_standalone);
-  EXPECT_NE(driver.link.last_trouble().find("cluster"), std::string::npos);
+  EXPECT_NE(driver.link.trouble(driver.now).find("cluster"), std::string::npos);
 }
 
 TEST(LinkGreeting, WhatThisUserMayNotAskStaysUnknown) {
-  // An ACL that forbids CLIENT, INFO and SCRIPT is no reason to refuse the node.
+  // An ACL that forbids CLIENT, CONFIG and SCRIPT is no reason to refuse the node. INFO server is
+  // needed: without the run id nobody knows whether the node has forgotten.
   const std::string no = "-NOPERM this user has no permissions to run this command\r\n";
-  EXPECT_EQ(answered(plain, {no, no, no, no, no}), Strings{"up"});
+  const std::string record = LinkDriver::bulk("x:30000:volatile");
+  EXPECT_EQ(answered(plain, {no, no, no, no, no, no, no, no, record,
+                             LinkDriver::bulk("run_id:x\r\n")}),
+            Strings{"up"});
+  EXPECT_EQ(answered(plain, {no, no, no, no, no, no, no, no, record, no}),
+            Strings{"quarantined: not authorized"});
 }
 
 TEST(LinkGreeting, ARefusedNodeIsTriedAgain) {

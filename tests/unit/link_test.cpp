@@ -22,8 +22,8 @@ TEST(Link, AnswersInOrder) {
   driver.send(1);
   driver.send(2, CommandKind::renew);
   driver.send(3, CommandKind::release);
-  EXPECT_EQ(driver.written(), (Strings{"PING 1", "PING 2", "PING 3"}));
-  driver.feed("+OK\r\n:3\r\n:0\r\n");
+  EXPECT_EQ(driver.written(), (Strings{"PING 1", "PING 2 run1:30000:volatile 0", "PING 3"}));
+  driver.feed("+OK\r\n*3\r\n:3\r\n:0\r\n:1700\r\n:0\r\n");
   EXPECT_EQ(driver.said(), (Strings{"1 granted", "2 absent", "3 absent"}));
 }
 
@@ -49,7 +49,7 @@ TEST(Link, ErrorsBecomeVotes) {
   driver.feed("-LOADING Redis is loading the dataset in memory\r\n-BUSY Redis is busy\r\n");
   driver.feed("-READONLY You can't write against a read only replica.\r\n");
   EXPECT_EQ(driver.said(), (Strings{"1 loading", "2 busy", "3 read-only"}));
-  EXPECT_EQ(driver.link.last_trouble(), "READONLY You can't write against a read only replica.");
+  EXPECT_EQ(driver.link.trouble(driver.now), "READONLY You can't write against a read only replica.");
   driver.feed("-OOM command not allowed\r\n");
   EXPECT_EQ(driver.said(), Strings{"4 out of memory"});
 }
@@ -168,7 +168,7 @@ TEST(Link, ThatBreaksAnswersAllThatWasOnIt) {
   EXPECT_EQ(driver.said(),
             (Strings{"disconnect", "down: unreachable", "1 disconnected", "2 disconnected"}));
   EXPECT_TRUE(driver.link.output().empty());
-  EXPECT_NE(driver.link.last_trouble().find("reset"), std::string::npos);
+  EXPECT_NE(driver.link.trouble(driver.now).find("reset"), std::string::npos);
   driver.send(3);
   EXPECT_EQ(driver.said(), Strings{"3 unreachable"});
   // Too late to mean anything.

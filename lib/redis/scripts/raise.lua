@@ -9,6 +9,9 @@ if found[1] ~= ARGV[4] then return {-1, 0, time} end
 local counter = tonumber(found[2]) or 0
 if found[3] ~= ARGV[1] then return {3, counter, time} end
 local fence = tonumber(ARGV[2])
+if fence >= 9007199254740992 then
+  return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')
+end
 if counter >= fence then return {0, counter, time} end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 return {1, fence, time}

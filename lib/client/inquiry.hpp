@@ -1,0 +1,22 @@
+#pragma once
+
+#include "client/inbox.hpp"
+#include "client/session.hpp"
+#include "core/slots.hpp"
+
+namespace quorumlock::client {
+
+/// Something that asks the nodes questions of its own, on the loop: Driver::begin(), ask() and
+/// end().
+class Inquiry : public Task {
+ public:
+  core::SlotId id;
+  void run(Driver& driver) final;
+  /// Its first questions.
+  virtual void start(Driver& driver) = 0;
+  /// The answer to Driver::ask(.., question, ..), or that there is none; once each, or twice where
+  /// it comes after its timeout.
+  virtual void answered(Driver& driver, const Session::Answered& answer) = 0;
+};
+
+}  // namespace quorumlock::client

@@ -1,0 +1,167 @@
+#include "client/session.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+namespace quorumlock::client {
+
+using core::Time;
+using redis::Link;
+
+Session::Session(Config config, core::Random& random, core::WallClock& wall)
+    : wall_(wall),
+      engine_(config.engine, random),
+      repair_(*this, wall),
+      jumps_(config.links.size()),
+      max_ttl_(config.engine.max_ttl) {
+  for (Link::Config& link : config.links) {
+    links_.push_back(std::make_unique<Link>(std::move(link), random));
+  }
+}
+
+void Session::start(Time now) {
+  for (int node = 0; node < nodes(); ++node) {
+    link(node).start(now);
+    touched(node);
+  }
+}
+
+void Session::stop(Time now) {
+  for (int node = 0; node < nodes(); ++node) {
+    link(node).stop(now);
+    touched(node);
+  }
+}
+
+void Session::look_again(Time now) {
+  for (int node = 0; node < nodes(); ++node) {
+    link(node).look_again(now);
+    touched(node);
+  }
+}
+
+void Session::ask(Time now, int node, const core::Tag& tag, std::string_view bytes) {
+  link(node).send(now, tag, bytes);
+  if (link(node).has_events()) touched(node);
+}
+
+void Session::advance(Time now) {
+  for (int node = 0; node < nodes(); ++node) {
+    if (link(node).deadline() > now) continue;
+    link(node).advance(now);
+    touched(node);
+  }
+  engine_.advance(now);
+}
+
+Time Session::deadline() const {
+  Time due = engine_.deadline();
+  for (const auto& link : links_) due = std::min(due, link->deadline());
+  return due;
+}
+
+std::optional<Session::Output> Session::next(Time now) {
+  for (;;) {
+    if (std::optional<core::Output> output = engine_.next()) {
+      if (const auto* sending = std::get_if<core::Send>(&*output)) {
+        send(now, *sending);
+      } else if (const auto* jumped = std::get_if<core::ClockJumped>(&*output)) {
+        return note_of(*jumped);
+      } else {
+        std::optional<Output> mine;
+        std::visit(
+            [&mine](auto& what) {
+              if constexpr (std::is_constructible_v<Output, decltype(what)>) mine = what;
+            },
+            *output);
+        return mine;
+      }
+    } else if (!talkative_.empty()) {
+      const int node = *talkative_.begin();
+      std::optional<Link::Event> event = link(node).next(now);
+      if (!event) {
+        talkative_.remove(node);
+      } else if (std::optional<Output> mine = on_event(now, node, *event)) {
+        return mine;
+      }
+    } else {
+      return std::nullopt;
+    }
+  }
+}
+
+std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event& event) {
+  if (const auto* answer = std::get_if<Link::Answer>(&event)) return on_answer(now, node, *answer);
+  if (const auto* late = std::get_if<Link::Late>(&event)) {
+    if (late->tag.kind == core::CommandKind::query) {
+      return Answered{node, late->tag, Vote::timed_out, nullptr};
+    }
+    if (late->tag.kind == core::CommandKind::repair) {
+      repair_.on_answer(now, late->tag, nullptr);
+    } else {
+      engine_.on_timeout(now, node, late->tag);
+    }
+  } else if (const auto* changed = std::get_if<Link::Changed>(&event)) {
+    engine_.on_link(now, node, changed->state, changed->reason);
+  } else if (std::holds_alternative<Link::Greeted>(event)) {
+    on_greeted(now, node);
+  } else if (std::holds_alternative<Link::Repair>(event)) {
+    repair_.begin(now, node);
+  } else if (auto* note = std::get_if<Link::Note>(&event)) {
+    return Note{std::move(note->sentence)};
+  } else if (std::holds_alternative<Link::Connect>(event)) {
+    return Connect{node};
+  } else if (std::holds_alternative<Link::Disconnect>(event)) {
+    return Disconnect{node};
+  }
+  return std::nullopt;
+}
+
+std::optional<Session::Output> Session::on_answer(Time now, int node, const Link::Answer& answer) {
+  switch (answer.tag.kind) {
+    case core::CommandKind::query:
+      return Answered{node, answer.tag, answer.answer.vote, answer.reply};
+    case core::CommandKind::repair: repair_.on_answer(now, answer.tag, answer.reply); break;
+    default: engine_.on_answer(now, node, answer.tag, answer.answer);
+  }
+  return std::nullopt;
+}
+
+/// One server under two addresses would have two votes.
+void Session::on_greeted(Time now, int node) {
+  const std::string& run_id = link(node).run_id();
+  for (int other = 0; other < nodes(); ++other) {
+    if (other == node || run_id.empty() || !link(other).greeted()) continue;
+    if (link(other).run_id() == run_id) {
+      return link(node).bar(now, Vote::same_server,
+                            "is the same server as " + link(other).endpoint().name() +
+                                ": name each server once");
+    }
+  }
+  link(node).admit(now);
+}
+
+void Session::send(Time now, const core::Send& send) {
+  bytes_.clear();
+  const bool fenced = send.tag.kind == core::CommandKind::acquire;
+  redis::append_command(bytes_, send, {fenced ? wall_.now_us() : 0, max_ttl_});
+  for (const int node : send.to) {
+    link(node).send(now, send.tag, bytes_);
+    if (link(node).has_events()) touched(node);
+  }
+}
+
+Session::Note Session::note_of(const core::ClockJumped& jumped) {
+  jumps_[static_cast<std::size_t>(jumped.node)] = {jumped.size, jumped.until};
+  const double seconds = std::chrono::duration<double>(jumped.size).count();
+  char size[32];
+  std::snprintf(size, sizeof size, "%.6f", std::abs(seconds));
+  return {link(jumped.node).endpoint().name() + " has a wrong clock: it is " + size + " s " +
+          (seconds > 0 ? "ahead of" : "behind") +
+          " what drift_factor allows since it was last looked at; its votes do not count for "
+          "max_ttl"};
+}
+
+}  // namespace quorumlock::client

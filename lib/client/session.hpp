@@ -1,0 +1,99 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "client/repair.hpp"
+#include "core/engine.hpp"
+#include "redis/link.hpp"
+
+namespace quorumlock::client {
+
+/// All of a coordinator that is neither its users' nor its sockets': the engine, a link to each
+/// node, and the repair of nodes that forgot. A pure state machine: time and bytes in, bytes and
+/// outputs out. The Driver runs it on libuv, the simulator in a simulated world.
+///
+/// Requests go to engine(), what comes from a node's socket to link(), each followed by
+/// touched(); then next() is pulled until it gives nothing, output() of each link is written, and
+/// advance() is due at deadline().
+class Session {
+ public:
+  struct Config {
+    core::Engine::Config engine;
+    std::vector<redis::Link::Config> links;
+  };
+
+  /// Open this node's socket, or close it.
+  struct Connect {
+    int node;
+  };
+  struct Disconnect {
+    int node;
+  };
+  /// The answer to a command of CommandKind::query; `reply` is null where there is none, and holds
+  /// until the next call.
+  struct Answered {
+    int node;
+    core::Tag tag;
+    Vote vote;
+    const redis::Reply* reply;
+  };
+  /// One sentence for the log.
+  struct Note {
+    std::string sentence;
+  };
+  using Output =
+      std::variant<Connect, Disconnect, Answered, Note, core::Acquired, core::Refused,
+                   core::Renewed, core::AtRisk, core::Ended, core::Extended, core::Released>;
+
+  Session(Config config, core::Random& random, core::WallClock& wall);
+
+  /// Starts to connect to all nodes.
+  void start(core::Time now);
+  core::Engine& engine() { return engine_; }
+  [[nodiscard]] const core::Engine& engine() const { return engine_; }
+  redis::Link& link(int node) { return *links_[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] const redis::Link& link(int node) const {
+    return *links_[static_cast<std::size_t>(node)];
+  }
+  [[nodiscard]] int nodes() const { return static_cast<int>(links_.size()); }
+  /// This node's link may have events.
+  void touched(int node) { talkative_.add(node); }
+  /// A command of CommandKind::query to one node; Answered follows.
+  void ask(core::Time now, int node, const core::Tag& tag, std::string_view bytes);
+  /// Nodes that do not vote are looked at now, and not in a while.
+  void look_again(core::Time now);
+  /// Gives up all connections.
+  void stop(core::Time now);
+  void advance(core::Time now);
+
+  std::optional<Output> next(core::Time now);
+  [[nodiscard]] core::Time deadline() const;
+  /// By how much the node's clock was last found to be beyond the bound, and when that was.
+  struct Jump {
+    core::Duration size{};
+    core::Time until{};
+  };
+  [[nodiscard]] const Jump& jump(int node) const { return jumps_[static_cast<std::size_t>(node)]; }
+
+ private:
+  std::optional<Output> on_event(core::Time now, int node, redis::Link::Event& event);
+  std::optional<Output> on_answer(core::Time now, int node, const redis::Link::Answer& answer);
+  void on_greeted(core::Time now, int node);
+  void send(core::Time now, const core::Send& send);
+  Note note_of(const core::ClockJumped& jumped);
+
+  core::WallClock& wall_;
+  core::Engine engine_;
+  std::vector<std::unique_ptr<redis::Link>> links_;
+  Repair repair_;
+  std::vector<Jump> jumps_;
+  core::Duration max_ttl_;
+  core::NodeSet talkative_;
+  std::string bytes_;  // of the command being sent
+};
+
+}  // namespace quorumlock::client

@@ -1,0 +1,307 @@
+#include "redis/enrolment.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include "core/validity.hpp"
+#include "redis/command.hpp"
+#include "redis/keys.hpp"
+#include "redis/scripts.hpp"
+
+namespace quorumlock::redis {
+namespace {
+
+using core::Time;
+
+/// How often a node that does not vote is looked at: somebody else may have enrolled it.
+constexpr core::Duration between_looks = std::chrono::seconds(1);
+/// For how long one client repairs before another may begin.
+constexpr std::string_view repairer_ms = "10000";
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0;;) {
+    const std::size_t colon = text.find(':', at);
+    words.push_back(text.substr(at, colon - at));
+    if (colon == text.npos) return words;
+    at = colon + 1;
+  }
+}
+
+template <class T>
+bool read(std::string_view text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::string nonce(core::Random& random) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::array<std::byte, 8> bytes;
+  random.fill(bytes);
+  std::string text;
+  for (const std::byte byte : bytes) {
+    text += digits[std::to_integer<unsigned>(byte) >> 4U];
+    text += digits[std::to_integer<unsigned>(byte) & 15U];
+  }
+  return text;
+}
+
+void call(std::string& out, const Script& script, std::initializer_list<std::string_view> keys,
+          std::initializer_list<std::string_view> arguments) {
+  // Whole: it is rare, and the server may have forgotten its scripts with all else.
+  std::vector<std::string_view> words{"EVAL", script.source, keys.size() == 1 ? "1" : "2"};
+  words.insert(words.end(), keys);
+  words.insert(words.end(), arguments);
+  append_command(out, words);
+}
+
+}  // namespace
+
+std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
+  const std::vector<std::string_view> words = split(text);
+  EnrolmentRecord record;
+  if (words.size() != 3 && words.size() != 5) return std::nullopt;
+  record.run_id = words[0];
+  record.durable = words[2] == "durable";
+  if (record.run_id.empty() || (!record.durable && words[2] != "volatile")) return std::nullopt;
+  if (!read(words[1], record.max_ttl_ms) || record.max_ttl_ms <= 0) return std::nullopt;
+  if (words.size() == 5 && !(read(words[3], record.floor) && read(words[4], record.since))) {
+    return std::nullopt;
+  }
+  return record;
+}
+
+std::string EnrolmentRecord::to_string() const {
+  std::string text = run_id + ':' + std::to_string(max_ttl_ms) + (durable ? ":durable" : ":volatile");
+  if (floor != 0) text += ':' + std::to_string(floor) + ':' + std::to_string(since);
+  return text;
+}
+
+EnrolmentRecord Enrolment::wanted() const {
+  EnrolmentRecord record;
+  record.run_id = facts_.run_id;
+  record.max_ttl_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(config_.max_ttl).count();
+  record.durable = facts_.durable.value_or(false);
+  return record;
+}
+
+void Enrolment::go(Step step) {
+  step_ = step;
+  to_send_ = step != Step::repairing && step != Step::enrolled && step != Step::waiting &&
+             step != Step::refused && step != Step::idle;
+  next_look_ = core::never;
+}
+
+void Enrolment::rest(Time now, Step step, std::string why) {
+  go(step);
+  why_ = std::move(why);
+  next_look_ = now + between_looks;
+}
+
+void Enrolment::refuse(Time now, Vote vote, std::string why) {
+  vote_ = vote;
+  rest(now, Step::refused, std::move(why));
+}
+
+void Enrolment::greeted(Time now, ServerFacts facts, const std::optional<std::string>& record) {
+  facts_ = std::move(facts);
+  if (facts_.run_id.empty()) {
+    return refuse(now, Vote::unauthorized,
+                  "does not tell its run id: let this user call INFO server");
+  }
+  judge(now, record);
+}
+
+void Enrolment::disconnected() {
+  go(Step::idle);
+  to_repair_ = false;
+}
+
+void Enrolment::doubt() {
+  if (step_ == Step::enrolled) go(Step::reading);
+}
+
+/// What is to be done about a node with this record.
+void Enrolment::judge(Time now, const std::optional<std::string>& text) {
+  const std::optional<EnrolmentRecord> record =
+      text ? EnrolmentRecord::parse(*text) : std::nullopt;
+  const EnrolmentRecord ours = wanted();
+  expected_ = text.value_or("");
+  if (record && record->max_ttl_ms != ours.max_ttl_ms) {
+    if (!config_.changes_max_ttl) {
+      return refuse(now, Vote::max_ttl_differs,
+                    "is enrolled with max_ttl " + std::to_string(record->max_ttl_ms) +
+                            " ms, and ours is " + std::to_string(ours.max_ttl_ms) +
+                            " ms: it must be the same for all clients");
+    }
+    other_max_ttl_ = std::chrono::milliseconds(record->max_ttl_ms);
+    return go(Step::clearing);
+  }
+  if (record && record->run_id == facts_.run_id) {
+    const bool no_longer = record->durable && facts_.durable == false;
+    if (!no_longer) {
+      record_ = *text;
+      floor_ = record->floor;
+      return go(Step::enrolled);
+    }
+  }
+  EnrolmentRecord next = record.value_or(ours);
+  next.run_id = facts_.run_id;
+  next.durable = ours.durable && (!record || record->durable);
+  const bool this_run = record && record->run_id == facts_.run_id;
+  const bool remembers = config_.policy == Quarantine::automatic && record && record->durable &&
+                         facts_.durable == true;
+  if (this_run || remembers || config_.policy == Quarantine::unsafe_never) {
+    wanted_ = next.to_string();
+    return go(Step::adopting);
+  }
+  why_ = !text                 ? "has no enrolment: it is new, or has forgotten everything"
+         : !record             ? "has an enrolment that cannot be read"
+         : !record->durable    ? "has been restarted, and does not write every change to its disk"
+         : facts_.durable != true
+             ? "has been restarted, and is not known to write every change to its disk any more"
+             : "has been restarted";
+  go(Step::applying);
+}
+
+void Enrolment::on_reply(Time now, const Reply& reply) {
+  using Type = Reply::Type;
+  if (reply.type == Type::error && step_ != Step::idle) {
+    return refuse(now, vote_of_error(reply.text),
+                  "cannot be enrolled: " + std::string(reply.text.substr(0, 200)));
+  }
+  const bool done = reply.type == Type::integer && reply.integer == 1;
+  switch (step_) {
+    case Step::reading:
+      return judge(now, reply.type == Type::string
+                            ? std::optional<std::string>(reply.text)
+                            : std::nullopt);
+    case Step::adopting:
+      if (!done) return go(Step::reading);
+      record_ = wanted_;
+      floor_ = EnrolmentRecord::parse(record_)->floor;
+      return go(Step::enrolled);
+    case Step::clearing:
+      if (!done) return go(Step::reading);
+      why_ = "is being enrolled with another max_ttl";
+      return go(Step::applying);
+    case Step::applying: return on_candidate(now, reply);
+    case Step::claiming:
+      if (reply.type != Type::status) return rest(now, Step::waiting, why_);
+      to_repair_ = true;
+      return go(Step::repairing);
+    case Step::enrolling:
+      if (!done) return go(Step::applying);
+      record_ = wanted_;
+      candidate_.clear();
+      other_max_ttl_ = {};
+      return go(Step::enrolled);
+    case Step::idle:
+    case Step::waiting:
+    case Step::repairing:
+    case Step::enrolled:
+    case Step::refused: return;
+  }
+}
+
+/// {1, the record of this run} or {2, the candidate that stands}.
+void Enrolment::on_candidate(Time now, const Reply& reply) {
+  if (reply.type != Reply::Type::array || reply.elements.size() != 2 ||
+      reply.elements[1].type != Reply::Type::string) {
+    return refuse(now, Vote::failed, "cannot be enrolled: it answers with something else");
+  }
+  const std::string text(reply.elements[1].text);
+  if (reply.elements[0].integer == 1) return judge(now, text);
+  const std::vector<std::string_view> words = split(text);
+  std::int64_t max_ttl_ms = 0;
+  if (words.size() != 4 || !read(words[1], max_ttl_ms) || max_ttl_ms != wanted().max_ttl_ms) {
+    return refuse(now, Vote::max_ttl_differs,
+                  "is being enrolled as " + text + " by a client with another max_ttl than our " +
+                          std::to_string(wanted().max_ttl_ms) +
+                          " ms: it must be the same for all clients");
+  }
+  // The wait goes on where the candidate is still the one that it began with: had the node
+  // forgotten anything since, it would be another.
+  if (text != candidate_) {
+    candidate_ = text;
+    const core::Duration longest = std::max(config_.max_ttl, other_max_ttl_);
+    until_ = now + longest + core::margin(longest, config_.drift_factor);
+  }
+  if (now >= until_) return go(Step::claiming);
+  rest(now, Step::waiting, why_);
+  next_look_ = std::min(next_look_, until_);
+}
+
+void Enrolment::advance(Time now) {
+  if (now < next_look_) return;
+  go(step_ == Step::waiting ? Step::applying : Step::reading);
+}
+
+void Enrolment::look_again(Time now) {
+  if (next_look_ != core::never) advance(std::max(now, next_look_));
+}
+
+void Enrolment::repaired(std::uint64_t floor, std::int64_t since) {
+  if (step_ != Step::repairing) return;
+  EnrolmentRecord record = wanted();
+  record.floor = floor_ = floor;
+  record.since = since;
+  wanted_ = record.to_string();
+  go(Step::enrolling);
+}
+
+void Enrolment::repair_failed(Time now) {
+  if (step_ == Step::repairing) rest(now, Step::waiting, why_);
+}
+
+bool Enrolment::take_repair() {
+  return std::exchange(to_repair_, false);
+}
+
+bool Enrolment::take_command(std::string& out) {
+  if (!std::exchange(to_send_, false)) return false;
+  switch (step_) {
+    case Step::reading: append_command(out, {"GET", enrolment_key}); break;
+    case Step::adopting: call(out, adopt_script, {enrolment_key}, {expected_, wanted_}); break;
+    case Step::clearing: call(out, adopt_script, {enrolment_key}, {expected_, ""}); break;
+    case Step::applying:
+      call(out, candidate_script, {enrolment_key, candidate_key},
+           {facts_.run_id, wanted().to_string() + ':' + nonce(random_)});
+      break;
+    case Step::claiming:
+      append_command(out, {"SET", repairer_key, nonce(random_), "NX", "PX", repairer_ms});
+      break;
+    case Step::enrolling:
+      call(out, enrol_script, {enrolment_key, candidate_key}, {wanted_, candidate_});
+      break;
+    case Step::idle:
+    case Step::waiting:
+    case Step::repairing:
+    case Step::enrolled:
+    case Step::refused: break;
+  }
+  return true;
+}
+
+Enrolment::Standing Enrolment::standing() const {
+  switch (step_) {
+    case Step::enrolled: return Standing::enrolled;
+    case Step::refused: return Standing::refused;
+    case Step::waiting:
+    case Step::claiming:
+    case Step::repairing:
+    case Step::enrolling: return Standing::waiting;
+    case Step::applying: return candidate_.empty() ? Standing::unknown : Standing::waiting;
+    case Step::idle:
+    case Step::reading:
+    case Step::adopting:
+    case Step::clearing: return Standing::unknown;
+  }
+  return Standing::unknown;
+}
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <utility>
+
+#include "redis/keys.hpp"
+#include "redis/link.hpp"
+#include "redis/scripts.hpp"
+
+// Who is at the other end of a new connection, and whether its votes count.
+namespace quorumlock::redis {
+
+using core::Time;
+
+namespace {
+
+/// The value behind "name:" on a line of its own in an INFO reply; empty if there is none.
+std::string_view info_field(std::string_view info, std::string_view name) {
+  while (!info.empty()) {
+    const std::size_t end = std::min(info.find('\n'), info.size());
+    std::string_view line = info.substr(0, end);
+    info.remove_prefix(std::min(end + 1, info.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.starts_with(name) && line.substr(name.size()).starts_with(':')) {
+      return line.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void Link::greet() {
+  const auto ask = [this](Greeting greeting, std::initializer_list<std::string_view> words) {
+    greetings_.push(greeting);
+    append_command(output_, words);
+  };
+  const Endpoint& to = config_.endpoint;
+  client_id_ = -1;
+  run_before_ = std::move(facts_.run_id);
+  facts_ = {};
+  record_.reset();
+  barred_ = Vote::pending;
+  append_only_ = always_ = known_durability_ = false;
+  if (!to.user.empty()) {  // an ACL user may have no password
+    ask(Greeting::auth, {"AUTH", to.user, to.password});
+  } else if (!to.password.empty()) {
+    ask(Greeting::auth, {"AUTH", to.password});
+  }
+  if (to.db != 0) ask(Greeting::select, {"SELECT", std::to_string(to.db)});
+  ask(Greeting::client_id, {"CLIENT", "ID"});
+  ask(Greeting::role, {"INFO", "replication"});
+  ask(Greeting::durability, {"CONFIG", "GET", "append*"});
+  ask(Greeting::durability, {"CONFIG", "GET", "no-appendfsync-on-rewrite"});
+  for (const Script* script : {&acquire_script, &raise_script, &renew_script, &release_script}) {
+    ask(Greeting::script, {"SCRIPT", "LOAD", script->source});
+  }
+  ask(Greeting::record, {"GET", enrolment_key});
+  ask(Greeting::server, {"INFO", "server"});
+}
+
+void Link::on_greeting(Time now, const Reply& reply) {
+  const Greeting greeting = greetings_.pop();
+  const bool error = reply.type == Reply::Type::error;
+  // A command that this user may not call is no reason to refuse the node: what it would have
+  // told stays unknown. That the node lets nobody in is.
+  if (error && greeting != Greeting::auth && reply.text.starts_with("NOAUTH")) {
+    return fail(now, Vote::unauthorized, "wants a password: " + std::string(reply.text));
+  }
+  switch (greeting) {
+    case Greeting::auth:
+      if (error)
+        return fail(now, Vote::unauthorized, "refused to log us in: " + std::string(reply.text));
+      break;
+    case Greeting::select:
+      if (error) return fail(now, Vote::failed, "refused SELECT: " + std::string(reply.text));
+      break;
+    case Greeting::client_id:
+      if (reply.type == Reply::Type::integer) client_id_ = reply.integer;
+      break;
+    case Greeting::role:
+      if (reply.type == Reply::Type::string && info_field(reply.text, "role") == "slave") {
+        return fail(now, Vote::not_standalone, "is a replica: name standalone servers only");
+      }
+      break;
+    case Greeting::server:
+      if (reply.type == Reply::Type::string) {
+        if (info_field(reply.text, "redis_mode") == "cluster") {
+          return fail(now, Vote::not_standalone,
+                      "runs in cluster mode: name standalone servers only");
+        }
+        facts_.run_id = info_field(reply.text, "run_id");
+      }
+      if (known_durability_) facts_.durable = append_only_ && always_;
+      state_ = State::greeted;
+      events_.push(Greeted{});
+      return;
+    case Greeting::durability: return on_durability(reply);
+    case Greeting::record:
+      if (reply.type == Reply::Type::string) record_ = reply.text;
+      if (error) trouble_ = reply.text;
+      break;
+    case Greeting::script: break;
+    case Greeting::kill: return enrol(now);
+    case Greeting::enrolment:
+      enrolment_.on_reply(now, reply);
+      return follow_enrolment(now);
+  }
+}
+
+/// What CONFIG GET tells of how writes reach the disk: pairs of name and value.
+void Link::on_durability(const Reply& reply) {
+  if (reply.type != Reply::Type::array) return;
+  for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) {
+    const std::string_view name = reply.elements[i].text;
+    const std::string_view value = reply.elements[i + 1].text;
+    if (name == "appendonly") append_only_ = value == "yes";
+    if (name == "appendfsync") always_ = value == "always";
+    if (name == "no-appendfsync-on-rewrite") {
+      known_durability_ = true;
+      append_only_ = append_only_ && value == "no";
+    }
+  }
+}
+
+/// Who it is is known. Commands that a lost connection left unanswered must not run after what is
+/// sent now; if this is still the same run of the server, killing that connection sees to it. In
+/// another run they are gone, and the id may be somebody else's by now.
+void Link::admit(Time now) {
+  if (state_ != State::greeted) return;
+  const bool same_run = !facts_.run_id.empty() && facts_.run_id == run_before_;
+  if (!same_run || orphan_id_ < 0) return enrol(now);
+  state_ = State::killing;
+  greetings_.push(Greeting::kill);
+  append_command(output_, {"CLIENT", "KILL", "ID", std::to_string(orphan_id_)});
+}
+
+void Link::bar(Time now, Vote reason, std::string why) {
+  barred_ = reason;
+  trouble_ = std::move(why);
+  if (state_ == State::greeted) return admit(now);
+  announce();
+}
+
+void Link::enrol(Time now) {
+  state_ = State::enrolling;
+  orphan_id_ = -1;
+  enrolment_.greeted(now, facts_, record_);
+  follow_enrolment(now);
+}
+
+/// Does what the enrolment wants, and tells what became of it.
+void Link::follow_enrolment(Time now) {
+  if (enrolment_.take_command(output_)) {
+    if (state_ == State::up) {
+      pending_.push({{}, now, true});
+    } else {
+      greetings_.push(Greeting::enrolment);
+    }
+  }
+  if (enrolment_.take_repair()) events_.push(Repair{});
+  if (enrolment_.standing() == Enrolment::Standing::enrolled) {
+    own_words_.clear();
+    append_word(own_words_, enrolment_.record());
+    append_word(own_words_, std::to_string(enrolment_.floor()));
+  }
+  if (state_ == State::up) return announce();
+  if (enrolment_.standing() != Enrolment::Standing::unknown) come_up(now);
+}
+
+void Link::look_again(Time now) {
+  if (state_ != State::up) return;
+  enrolment_.look_again(now);
+  follow_enrolment(now);
+}
+
+void Link::repaired(Time now, std::uint64_t floor, std::int64_t since) {
+  enrolment_.repaired(floor, since);
+  follow_enrolment(now);
+}
+
+void Link::repair_failed(Time now) {
+  enrolment_.repair_failed(now);
+}
+
+}  // namespace quorumlock::redis
