@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "local/enroll.hpp"
 #include "redis/scripts.hpp"
 
 namespace quorumlock::bench {
@@ -72,6 +73,7 @@ Nodes::Nodes(bool unix_sockets) : dir_(make_dir()) {
   for (int node = 0; node < count; ++node) {
     ask(*this, node, {"SCRIPT", "LOAD", std::string(redis::release_script.source)});
   }
+  local::enroll_new(urls());
 }
 
 Nodes::~Nodes() {
@@ -96,7 +98,10 @@ std::string Nodes::path(int node) const {
 
 std::int64_t Nodes::keys() const {
   std::int64_t keys = 0;
-  for (int node = 0; node < count; ++node) keys += ask(*this, node, {"DBSIZE"})->integer;
+  for (int node = 0; node < count; ++node) {
+    keys += ask(*this, node, {"DBSIZE"})->integer -
+            ask(*this, node, {"EXISTS", "quorumlock:enrolment", "quorumlock:candidate"})->integer;
+  }
   return keys;
 }
 

@@ -11,6 +11,9 @@ namespace quorumlock::core {
 /// What came back for one command to one node.
 struct Answer {
   Vote vote = Vote::pending;
+  /// Of a renewal: the key was absent, and has been set anew. A vote from the next round on: nobody
+  /// knows who had it here in between.
+  bool replanted = false;
   /// The fencing counter as the command left it there: where granted, what this node has voted
   /// for. Zero where the node did not say.
   std::uint64_t fence = 0;

@@ -122,7 +122,7 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
     return send(tag.claim, tag, NodeSet::only(node));
   }
 
-  note_answer(now, *claim, node, tag, said);
+  note_answer(now, *claim, node, tag, {said, answer.replanted});
   if (answer.fence > 0) fences_seen_.note(claim->key(), answer.fence);
   if (tag.round == claim->round) count(*claim, node, tag.kind, answer);
   // After a win a late grant was the lease's: the release that ended it is behind it already.

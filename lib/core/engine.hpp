@@ -218,7 +218,7 @@ class Engine {
   void judge_release(ClaimId id);
   void on_releasing_due(Time now, ClaimId id);
   void forget_if_done(Time now, ClaimId id);
-  void note_answer(Time now, Claim& claim, int node, const Tag& tag, Vote vote);
+  void note_answer(Time now, Claim& claim, int node, const Tag& tag, const Answer& answer);
 
   // engine.cpp
   ClaimId new_claim(std::string_view key, std::string_view token);

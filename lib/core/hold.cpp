@@ -32,7 +32,7 @@ void Engine::renew(Time now, ClaimId id, Duration ttl) {
 void Engine::judge_renew(Time now, ClaimId id) {
   Claim& claim = claims_[id];
   // Gone is gone, also by an answer that comes after the round has failed: with no quorum left to
-  // hold it, somebody else may have it already.
+  // have held it all along, somebody else may have it already, or have had it.
   if (claim.tally.certainly_gone()) return end(now, id, Errc::lost);
   if (!claim.round_open) return;
   const Verdict granted = claim.tally.granted();

@@ -168,7 +168,10 @@ core::Answer answer_of_vote(CommandKind kind, const Reply& reply) {
     case -1: answer.vote = Vote::not_enrolled; break;
     case 0: answer.vote = Vote::held; break;
     case 1: answer.vote = Vote::granted; break;
-    case 2: answer.vote = kind == CommandKind::renew ? Vote::granted : Vote::failed; break;
+    case 2:
+      answer.vote = kind == CommandKind::renew ? Vote::absent : Vote::failed;
+      answer.replanted = kind == CommandKind::renew;
+      break;
     case 3: answer.vote = kind == CommandKind::acquire ? Vote::failed : Vote::absent; break;
     default: break;
   }

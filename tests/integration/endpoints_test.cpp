@@ -72,6 +72,7 @@ TEST_F(Tcp, InADatabaseOfItsOwn) {
   // The number behind the slash chooses the database, and locks of other databases do not meet.
   Coordinator in_three = connect(named(
       *cluster_, [](int node) { return "redis://127.0.0.1:" + port_of(*cluster_, node) + "/3"; }));
+  ASSERT_TRUE(ok(in_three.enroll_new()));
   Coordinator in_zero = connect(cluster_->options());
   Result<Lease> lease = in_three.acquire(key);
   ASSERT_TRUE(ok(lease));
@@ -99,6 +100,7 @@ TEST(UnixSockets, InADatabaseOfItsOwn) {
   const Options options =
       named(cluster, [&](int node) { return cluster.server(node).url() + "?db=5"; });
   cluster.raw_everywhere({"SELECT", "5"});
+  ASSERT_TRUE(ok(connect(options).enroll_new()));
   expect_full_circle(cluster, options);
 }
 

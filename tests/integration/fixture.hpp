@@ -52,7 +52,10 @@ inline Coordinator connect(Options options) {
 /// Tests that share five nodes: each begins with all of them up and without keys.
 class FiveNodes : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { cluster_ = std::make_unique<Cluster>(); }
+  static void SetUpTestSuite() { start({}); }
+  static void start(const ClusterSettings& settings) {
+    cluster_ = std::make_unique<Cluster>(settings);
+  }
   static void TearDownTestSuite() { cluster_.reset(); }
   void SetUp() override { cluster().heal(); }
 

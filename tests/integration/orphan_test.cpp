@@ -11,6 +11,7 @@ namespace {
 class Orphan : public FiveNodes {
  protected:
   static constexpr std::chrono::seconds long_ttl{600};
+  static void SetUpTestSuite() { start({.max_ttl = long_ttl}); }
   static Options long_lived(Options options) {
     options.max_ttl = long_ttl;
     options.ttl = long_ttl;
@@ -98,7 +99,7 @@ TEST_F(Orphan, RefusedWhileTheSetIsOnItsWay) {
 TEST_F(Orphan, OwedToANodeThatWasAway) {
   // A durable node is killed while it has our key. The lock is released without it, and when it
   // comes back with its data it is told.
-  Cluster durable({.size = 3, .durable = true});
+  Cluster durable({.size = 3, .durable = true, .max_ttl = long_ttl});
   Coordinator coordinator = test::connect(long_lived(durable.options()));
   Lease lease = coordinator.acquire(key).value();
   ASSERT_TRUE(eventually([&] { return durable.holders(key) == 3; }));
@@ -111,7 +112,7 @@ TEST_F(Orphan, OwedToANodeThatWasAway) {
 
 TEST_F(Orphan, OwedAfterADestruction) {
   // The same for a lease that just went out of scope, and for two nodes one after the other.
-  Cluster durable({.size = 3, .durable = true});
+  Cluster durable({.size = 3, .durable = true, .max_ttl = long_ttl});
   Coordinator coordinator = test::connect(long_lived(durable.options()));
   {
     const Lease lease = coordinator.acquire(key).value();

@@ -16,7 +16,7 @@ TemporaryDirectory::~TemporaryDirectory() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-Cluster::Cluster(ClusterSettings settings) {
+Cluster::Cluster(ClusterSettings settings) : settings_(settings) {
   std::vector<local::ServerSettings> each;
   for (int node = 0; node < settings.size; ++node) {
     local::ServerSettings one;
@@ -27,6 +27,17 @@ Cluster::Cluster(ClusterSettings settings) {
     each.push_back(std::move(one));
   }
   servers_ = local::Server::start_all(std::move(each));
+  if (!settings_.enrolled) return;
+  for (int node = 0; node < size(); ++node) enrol(node);
+}
+
+void Cluster::enrol(int node) {
+  const std::string mark = "run_id:";
+  const std::string info = raw(node, {"INFO", "server"}).text;
+  const std::string run_id = info.substr(info.find(mark) + mark.size(), 40);
+  raw(node, {"SET", "quorumlock:enrolment",
+             run_id + ":" + std::to_string(settings_.max_ttl.count()) +
+                 (settings_.durable ? ":durable" : ":volatile")});
 }
 
 std::vector<std::string> Cluster::urls() const {
@@ -38,6 +49,7 @@ std::vector<std::string> Cluster::urls() const {
 Options Cluster::options() const {
   Options options;
   options.nodes = urls();
+  options.max_ttl = settings_.max_ttl;
   options.node_timeout = std::chrono::seconds(20);
   options.connect_timeout = std::chrono::seconds(20);
   options.retry = {std::chrono::milliseconds(5), std::chrono::milliseconds(5)};
@@ -130,6 +142,7 @@ void Cluster::kill(int node) {
 void Cluster::restart(int node) {
   connections_.erase(node);
   server(node).restart();
+  if (settings_.enrolled) enrol(node);
 }
 
 void Cluster::drop_clients(int node) {
@@ -140,6 +153,7 @@ void Cluster::heal() {
   for (int node = 0; node < size(); ++node) {
     if (paused_[node]) resume(node);
     if (!server(node).running()) restart(node);
+    if (settings_.enrolled) enrol(node);
     for (const Reply& key : raw(node, {"KEYS", "*"}).elements) {
       if (!key.text.starts_with("quorumlock:")) raw(node, {"DEL", key.text});
     }

@@ -32,6 +32,9 @@ struct ClusterSettings {
   bool durable = false;
   bool tcp = false;                    ///< on free ports of 127.0.0.1 instead of unix sockets
   std::vector<std::string> more = {};  ///< see local::ServerSettings::more
+  /// The nodes are enrolled, also after a restart, with the max_ttl of options().
+  bool enrolled = true;
+  std::chrono::milliseconds max_ttl = std::chrono::seconds(30);
 };
 
 /// Real redis-servers of the test's own, and what a test does to them.
@@ -70,6 +73,8 @@ class Cluster {
   void resume(int node);
   void kill(int node);
   void restart(int node);
+  /// The operator's word that the node has forgotten nothing.
+  void enrol(int node);
   /// Breaks the connections of all clients but this cluster's own.
   void drop_clients(int node);
   /// Everything runs again and has no key but the library's own.
@@ -79,6 +84,7 @@ class Cluster {
   bool can_be_asked(int node);
 
   TemporaryDirectory directory_;
+  ClusterSettings settings_;
   std::vector<local::Server> servers_;
   std::map<int, Redis> connections_;
   std::map<int, bool> paused_;

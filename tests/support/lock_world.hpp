@@ -161,12 +161,12 @@ class LockWorld {
     if (next == nullptr) return;
     next->executed = true;
     if (!mishap()) {
-      next->vote = nodes_[node].execute(now_, next->command);
+      next->answer = nodes_[node].execute(now_, next->command);
     } else {
       const bool scripted = next->command.tag.kind != CommandKind::set;
-      next->vote = std::array{Vote::busy, Vote::loading, scripted ? Vote::no_script : Vote::busy,
+      next->answer.vote = std::array{Vote::busy, Vote::loading, scripted ? Vote::no_script : Vote::busy,
                               Vote::failed}[random_.index(4)];
-      if (next->vote == Vote::failed && random_.one_in(2))
+      if (next->answer.vote == Vote::failed && random_.one_in(2))
         nodes_[node].execute(now_, next->command);
     }
   }
@@ -180,7 +180,7 @@ class LockWorld {
         (link.pending.empty() || !link.pending.front().command.late)) {
       change(client, node, LinkState::up, Vote::pending);
     }
-    client.engine.on_answer(now_, static_cast<int>(node), answer.command.tag, {answer.vote});
+    client.engine.on_answer(now_, static_cast<int>(node), answer.command.tag, answer.answer);
     pull(client);
   }
 

@@ -18,7 +18,7 @@ class ModelNode {
   /// `rate` in parts per million of true time.
   explicit ModelNode(std::int64_t rate) : rate_(rate) {}
 
-  Vote execute(core::Time now, const Command& command) {
+  core::Answer execute(core::Time now, const Command& command) {
     const std::int64_t ms = clock(now);
     const std::int64_t until = ms + command.ttl / 1ms;
     const auto entry = keys_.find(command.key);
@@ -26,27 +26,27 @@ class ModelNode {
     const bool ours = exists && entry->second.token == command.token;
     switch (command.tag.kind) {
       case CommandKind::set:
-        if (exists) return Vote::held;
+        if (exists) return {Vote::held};
         keys_.insert_or_assign(command.key, Value{command.token, until});
-        return Vote::granted;
+        return {Vote::granted};
       case CommandKind::renew:
         if (!exists && command.replant) {
           keys_.insert_or_assign(command.key, Value{command.token, until});
-          return Vote::granted;
+          return {Vote::absent, true};
         }
-        if (!ours) return exists ? Vote::held : Vote::absent;
+        if (!ours) return {exists ? Vote::held : Vote::absent};
         entry->second.until = std::max(entry->second.until, until);
-        return Vote::granted;
+        return {Vote::granted};
       case CommandKind::release:
-        if (!ours) return Vote::absent;
+        if (!ours) return {Vote::absent};
         keys_.erase(entry);
-        return Vote::granted;
+        return {Vote::granted};
       case CommandKind::acquire:
       case CommandKind::raise:
       case CommandKind::query:
       case CommandKind::repair: break;
     }
-    return Vote::failed;
+    return {Vote::failed};
   }
   /// The token under the key at this moment; empty if there is none.
   [[nodiscard]] std::string token(core::Time now, const std::string& key) const {
@@ -73,7 +73,7 @@ struct ModelLink {
   struct Pending {
     Command command;
     bool executed = false;
-    Vote vote = Vote::pending;
+    core::Answer answer = {};
   };
   LinkState state = LinkState::up;
   std::deque<Pending> pending;

@@ -169,7 +169,9 @@ TEST(Vote, OfAVoteScript) {
   EXPECT_EQ(vote(CommandKind::acquire, 1), Vote::granted);
   EXPECT_EQ(vote(CommandKind::raise, 1), Vote::granted);
   EXPECT_EQ(vote(CommandKind::renew, 1), Vote::granted);
-  EXPECT_EQ(vote(CommandKind::renew, 2), Vote::granted);
+  EXPECT_EQ(vote(CommandKind::renew, 2), Vote::absent);
+  EXPECT_FALSE(answer_to(CommandKind::renew, {1, 41, 1700}).replanted);
+  EXPECT_TRUE(answer_to(CommandKind::renew, {2, 41, 1700}).replanted);
   EXPECT_EQ(vote(CommandKind::renew, 3), Vote::absent);
   EXPECT_EQ(vote(CommandKind::raise, 3), Vote::absent);
   for (const auto kind : {CommandKind::acquire, CommandKind::raise, CommandKind::renew}) {

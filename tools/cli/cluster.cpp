@@ -8,6 +8,7 @@
 #include "cluster_record.hpp"
 #include "commands.hpp"
 #include "globals.hpp"
+#include "local/enroll.hpp"
 #include "output.hpp"
 #include "signals.hpp"
 
@@ -111,8 +112,22 @@ int start_again(const Globals& globals, const Asked& asked, const ClusterRecord&
   return ExitCode::done;
 }
 
+/// Nodes on new directories have nothing to forget: their votes count at once.
+void enroll(const Globals& globals, const std::vector<ServerSettings>& nodes) {
+  Globals given = globals;
+  given.nodes.emplace();
+  for (const ServerSettings& node : nodes) {
+    *given.nodes += (given.nodes->empty() ? "" : ",") + url_of(node);
+  }
+  try {
+    local::enroll_new(given.options());
+  } catch (const std::runtime_error& error) {
+    throw Failure::local(error.what());
+  }
+}
+
 /// A new cluster in an empty directory.
-void start_new(const ClusterRecord& record, Signals& signals) {
+void start_new(const Globals& globals, const ClusterRecord& record, Signals& signals) {
   if (!fs::is_empty(record.dir)) {
     throw Failure::local("the directory " + record.dir.string() +
                          " is not empty, and no cluster is in it: choose another --dir");
@@ -121,7 +136,9 @@ void start_new(const ClusterRecord& record, Signals& signals) {
   record.save();  // first: whatever happens from here on, cluster stop knows what to remove
   try {
     bring_up(record.nodes(), signals);
+    enroll(globals, record.nodes());
   } catch (...) {
+    end_processes(record.nodes());
     (void)record.remove();
     throw;
   }
@@ -144,7 +161,7 @@ int start(const Globals& globals, const Asked& asked) {
     if (const auto there = ClusterRecord::load(record.dir)) {
       return start_again(globals, asked, *there, signals);
     }
-    start_new(record, signals);
+    start_new(globals, record, signals);
   } catch (...) {
     remove_empty(record.made);
     throw;

@@ -1,5 +1,7 @@
 #include "nodes.hpp"
 
+#include "local/enroll.hpp"
+
 #include <chrono>
 
 namespace flash_sale {
@@ -14,6 +16,7 @@ Nodes::Nodes(const std::filesystem::path& dir, int count) {
     settings[i].dir = dir / ("node-" + std::to_string(i + 1));
   }
   servers_ = Server::start_all(std::move(settings), std::chrono::seconds(30));
+  quorumlock::local::enroll_new(urls());
 }
 
 std::vector<std::string> Nodes::urls() const {

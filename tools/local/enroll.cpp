@@ -1,0 +1,26 @@
+#include "local/enroll.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include <quorumlock/coordinator.hpp>
+
+namespace quorumlock::local {
+
+void enroll_new(Options options) {
+  Result<Coordinator> coordinator = Coordinator::create(std::move(options));
+  if (!coordinator) throw std::runtime_error(coordinator.error().what());
+  if (const Result<void> done = coordinator->enroll_new(); !done) {
+    throw std::runtime_error(done.error().what());
+  }
+}
+
+void enroll_new(const std::vector<std::string>& urls) {
+  Options options;
+  options.nodes = urls;
+  options.node_timeout = std::chrono::seconds(20);
+  options.connect_timeout = std::chrono::seconds(20);
+  enroll_new(std::move(options));
+}
+
+}  // namespace quorumlock::local
