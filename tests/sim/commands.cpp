@@ -1,0 +1,83 @@
+#include "sim/commands.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/data_commands.hpp"
+
+namespace quorumlock::sim {
+namespace {
+
+using enum Command::Flag;
+
+constexpr std::array table{
+    Command{"auth", -2, while_loading | without_auth, nullptr},
+    Command{"client", -2, subcommands, nullptr},
+    Command{"client|id", 2, while_loading, nullptr},
+    Command{"client|kill", -3, while_loading, nullptr},
+    Command{"config", -2, subcommands, nullptr},
+    Command{"config|get", -3, while_loading, nullptr},
+    Command{"del", -2, writes, data::del},
+    Command{"eval", -3, 0, nullptr},
+    Command{"evalsha", -3, 0, nullptr},
+    Command{"exists", -2, 0, data::exists},
+    Command{"flushall", -1, writes, nullptr},
+    Command{"get", 2, 0, data::get},
+    Command{"hset", -4, writes | grows, data::hset},
+    Command{"info", -1, while_loading, nullptr},
+    Command{"mget", -2, 0, data::mget},
+    Command{"pexpire", 3, writes, data::pexpire},
+    Command{"pexpireat", 3, writes, data::pexpireat},
+    Command{"ping", -1, 0, nullptr},
+    Command{"pttl", 2, 0, data::pttl},
+    Command{"scan", -2, 0, data::scan},
+    Command{"script", -2, subcommands, nullptr},
+    Command{"script|exists", -3, 0, nullptr},
+    Command{"script|flush", -2, 0, nullptr},
+    Command{"script|load", 3, 0, nullptr},
+    Command{"select", 2, while_loading, nullptr},
+    Command{"set", -3, writes | grows, data::set},
+    Command{"time", 1, while_loading, data::time},
+};
+
+const Command* find(std::string_view name) {
+  const auto* const found = std::ranges::find(table, name, &Command::name);
+  return found != table.end() ? found : nullptr;
+}
+
+std::string unknown(const Words& words) {
+  std::string arguments;
+  for (std::size_t i = 1; i < words.size() && arguments.size() < 128; ++i) {
+    arguments += "'" + words[i].substr(0, 128 - arguments.size()) + "' ";
+  }
+  return "ERR unknown command '" + words[0].substr(0, 128) +
+         "', with args beginning with: " + arguments;
+}
+
+}  // namespace
+
+const Command* find_command(const Words& words, std::string& error) {
+  const Command* command = find(data::lower(words[0]));
+  if (command == nullptr) {
+    error = unknown(words);
+    return nullptr;
+  }
+  if (command->is(subcommands) && words.size() > 1) {
+    const Command* const sub = find(std::string(command->name) + "|" + data::lower(words[1]));
+    if (sub == nullptr) {
+      std::string upper(command->name);
+      for (char& c : upper) c = static_cast<char>(c - 'a' + 'A');
+      error = "ERR unknown subcommand '" + words[1].substr(0, 128) + "'. Try " + upper + " HELP.";
+      return nullptr;
+    }
+    command = sub;
+  }
+  const int size = static_cast<int>(words.size());
+  if (command->arity > 0 ? size != command->arity : size < -command->arity) {
+    error = "ERR wrong number of arguments for '" + std::string(command->name) + "' command";
+    return nullptr;
+  }
+  return command;
+}
+
+}  // namespace quorumlock::sim

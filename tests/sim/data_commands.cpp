@@ -1,0 +1,198 @@
+#include "sim/data_commands.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "sim/glob.hpp"
+#include "sim/resp.hpp"
+
+namespace quorumlock::sim::data {
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || last != end || std::to_string(number) != text) return std::nullopt;
+  return number;
+}
+
+std::string lower(std::string_view text) {
+  std::string copy(text);
+  for (char& c : copy) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return copy;
+}
+
+namespace {
+
+std::string invalid_expire_time(std::string_view command) {
+  return resp::error("ERR invalid expire time in '" + std::string(command) + "' command");
+}
+
+bool too_far(std::int64_t ms, std::int64_t from) {
+  return ms > std::numeric_limits<std::int64_t>::max() - from;
+}
+
+/// From `from` on; a time that has passed deletes.
+std::string expire(const Moment& moment, const Words& words, std::int64_t from,
+                   std::string_view name) {
+  const auto ms = whole_number(words[2]);
+  if (!ms) return resp::error(not_an_integer);
+  if (too_far(*ms, from)) return invalid_expire_time(name);
+  Value* const value = moment.keys->find(words[1], moment.now_ms());
+  if (value == nullptr) return resp::integer(0);
+  value->expires = *ms + from;
+  if (*value->expires <= moment.now_ms()) moment.keys->erase(words[1], moment.now_ms());
+  return resp::integer(1);
+}
+
+}  // namespace
+
+std::string del(const Moment& moment, const Words& words) {
+  std::int64_t count = 0;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    count += moment.keys->erase(words[i], moment.now_ms()) ? 1 : 0;
+  }
+  return resp::integer(count);
+}
+
+std::string exists(const Moment& moment, const Words& words) {
+  std::int64_t count = 0;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    count += moment.keys->find(words[i], moment.now_ms()) != nullptr ? 1 : 0;
+  }
+  return resp::integer(count);
+}
+
+std::string get(const Moment& moment, const Words& words) {
+  const Value* const value = moment.keys->find(words[1], moment.now_ms());
+  if (value == nullptr) return std::string(resp::nil);
+  if (value->text() == nullptr) return resp::error(wrong_type);
+  return resp::bulk(*value->text());
+}
+
+std::string hset(const Moment& moment, const Words& words) {
+  if (words.size() % 2 != 0) {
+    return resp::error("ERR wrong number of arguments for 'hset' command");
+  }
+  Value* value = moment.keys->find(words[1], moment.now_ms());
+  if (value == nullptr) {
+    moment.keys->put(words[1], Value{Value::Hash(), {}});
+    value = moment.keys->find(words[1], moment.now_ms());
+  }
+  auto* const fields = std::get_if<Value::Hash>(&value->data);
+  if (fields == nullptr) return resp::error(wrong_type);
+  std::int64_t added = 0;
+  for (std::size_t i = 2; i < words.size(); i += 2) {
+    added += fields->insert_or_assign(words[i], words[i + 1]).second ? 1 : 0;
+  }
+  return resp::integer(added);
+}
+
+std::string mget(const Moment& moment, const Words& words) {
+  std::vector<std::string> values;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const Value* const value = moment.keys->find(words[i], moment.now_ms());
+    values.push_back(resp::bulk_or_nil(value != nullptr ? value->text() : nullptr));
+  }
+  return resp::array(values);
+}
+
+std::string pexpire(const Moment& moment, const Words& words) {
+  return expire(moment, words, moment.now_ms(), "pexpire");
+}
+
+std::string pexpireat(const Moment& moment, const Words& words) {
+  return expire(moment, words, 0, "pexpireat");
+}
+
+std::string pttl(const Moment& moment, const Words& words) {
+  const Value* const value = moment.keys->find(words[1], moment.now_ms());
+  if (value == nullptr) return resp::integer(-2);
+  if (!value->expires) return resp::integer(-1);
+  return resp::integer(std::max<std::int64_t>(*value->expires - moment.now_ms(), 0));
+}
+
+std::string scan(const Moment& moment, const Words& words) {
+  const auto cursor = whole_number(words[1]);
+  if (!cursor || *cursor < 0) return resp::error("ERR invalid cursor");
+  std::string pattern = "*";
+  std::size_t count = 10;
+  for (std::size_t i = 2; i < words.size(); i += 2) {
+    if (i + 1 == words.size()) return resp::error(syntax_error);
+    const std::string option = lower(words[i]);
+    if (option == "match") {
+      pattern = words[i + 1];
+    } else if (option == "count") {
+      const auto wanted = whole_number(words[i + 1]);
+      if (!wanted) return resp::error(not_an_integer);
+      if (*wanted < 1) return resp::error(syntax_error);
+      count = static_cast<std::size_t>(*wanted);
+    } else {
+      return resp::error(syntax_error);
+    }
+  }
+  // In an order of their own, as in Redis: the cursor is a place in it, so that a key that is there
+  // all the time is given, whatever comes and goes meanwhile.
+  std::vector<std::pair<std::int64_t, std::string>> order;
+  for (const auto& [key, value] : moment.keys->at(moment.now_ms())) {
+    std::uint32_t place = 2166136261U;
+    for (const char c : key) place = (place ^ static_cast<unsigned char>(c)) * 16777619U;
+    if (place >= *cursor) order.emplace_back(place, key);
+  }
+  std::ranges::sort(order);
+  std::vector<std::string> keys;
+  std::size_t seen = 0;
+  while (seen < order.size() && (seen < count || order[seen].first == order[seen - 1].first)) {
+    const std::string& key = order[seen++].second;
+    if (glob_match(pattern, key)) keys.push_back(resp::bulk(key));
+  }
+  const std::int64_t next = seen < order.size() ? order[seen].first : 0;
+  return resp::array({resp::bulk(std::to_string(next)), resp::array(keys)});
+}
+
+std::string set(const Moment& moment, const Words& words) {
+  bool absent_only = false;
+  bool wants_old = false;
+  const std::string* px = nullptr;
+  for (std::size_t i = 3; i < words.size(); ++i) {
+    const std::string option = lower(words[i]);
+    if (option == "nx") {
+      absent_only = true;
+    } else if (option == "get") {
+      wants_old = true;
+    } else if (option == "px" && px == nullptr && i + 1 < words.size()) {
+      px = &words[++i];
+    } else {
+      return resp::error(syntax_error);
+    }
+  }
+  std::optional<std::int64_t> expires;
+  if (px != nullptr) {
+    const auto ms = whole_number(*px);
+    if (!ms) return resp::error(not_an_integer);
+    if (*ms <= 0 || too_far(*ms, moment.now_ms())) return invalid_expire_time("set");
+    expires = *ms + moment.now_ms();
+  }
+  std::string reply = resp::status("OK");
+  if (wants_old) {
+    reply = get(moment, words);
+    if (resp::is_error(reply)) return reply;
+  }
+  if (absent_only && moment.keys->find(words[1], moment.now_ms()) != nullptr) {
+    return wants_old ? reply : std::string(resp::nil);
+  }
+  moment.keys->put(words[1], Value{words[2], expires});
+  return reply;
+}
+
+std::string time(const Moment& moment, const Words&) {
+  return resp::array({resp::bulk(std::to_string(moment.now_us / 1000000)),
+                      resp::bulk(std::to_string(moment.now_us % 1000000))});
+}
+
+}  // namespace quorumlock::sim::data

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/commands.hpp"
+
+/// The commands about data. Each gives its reply as RESP.
+namespace quorumlock::sim::data {
+
+std::string del(const Moment& moment, const Words& words);
+std::string exists(const Moment& moment, const Words& words);
+std::string get(const Moment& moment, const Words& words);
+std::string hset(const Moment& moment, const Words& words);
+std::string mget(const Moment& moment, const Words& words);
+std::string pexpire(const Moment& moment, const Words& words);
+std::string pexpireat(const Moment& moment, const Words& words);
+std::string pttl(const Moment& moment, const Words& words);
+std::string scan(const Moment& moment, const Words& words);
+std::string set(const Moment& moment, const Words& words);
+std::string time(const Moment& moment, const Words& words);
+
+/// Redis's integers: no spaces, no plus, no zeros in front.
+std::optional<std::int64_t> whole_number(std::string_view text);
+std::string lower(std::string_view text);
+
+inline constexpr std::string_view wrong_type =
+    "WRONGTYPE Operation against a key holding the wrong kind of value";
+inline constexpr std::string_view not_an_integer = "ERR value is not an integer or out of range";
+inline constexpr std::string_view syntax_error = "ERR syntax error";
+
+}  // namespace quorumlock::sim::data

@@ -1,0 +1,164 @@
+#include <stdexcept>
+#include <utility>
+
+#include "sim/data_commands.hpp"
+#include "sim/resp.hpp"
+#include "sim/script_run.hpp"
+#include "sim/scripts.hpp"
+#include "sim/server.hpp"
+
+// How a Server executes a command: what it refuses first, then who runs it.
+namespace quorumlock::sim {
+namespace {
+
+constexpr std::string_view out_of_memory =
+    "OOM command not allowed when used memory > 'maxmemory'.";
+constexpr std::string_view read_only = "READONLY You can't write against a read only replica.";
+constexpr std::string_view cannot_persist =
+    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to "
+    "disk. Commands that may modify the data set are disabled, because this instance is configured "
+    "to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error "
+    "option). "
+    "Please check the Redis logs for details about the RDB error.";
+constexpr std::string_view loading = "LOADING Redis is loading the dataset in memory";
+constexpr std::string_view busy =
+    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+constexpr std::string_view wants_password = "NOAUTH Authentication required.";
+constexpr std::string_view no_script = "NOSCRIPT No matching script. Please use EVAL.";
+
+constexpr std::size_t sha1_digits = 40;
+
+}  // namespace
+
+std::string Server::execute(Connection& connection, const Words& words, TrueTime now) {
+  std::string error;
+  const Command* const command = find_command(words, error);
+  if (command == nullptr) return resp::error(error);
+  const std::string_view refused = refusal(connection, *command);
+  if (!refused.empty()) return resp::error(refused);
+  if (command->run != nullptr) {
+    return command->run({&data_[connection.db], wall_us(now)}, words);
+  }
+  return about_server(connection, command->name, words, now);
+}
+
+std::string_view Server::refusal(const Connection& connection, const Command& command) const {
+  const bool may = connection.authenticated || settings_.password.empty();
+  if (!may && !command.is(Command::without_auth)) return wants_password;
+  if (conditions.busy) return command.is(Command::without_auth) ? "" : busy;
+  if (command.is(Command::grows) && refuses_growth()) return out_of_memory;
+  if (command.is(Command::writes) && !write_refusal().empty()) return write_refusal();
+  if (conditions.loading && !command.is(Command::while_loading)) return loading;
+  return "";
+}
+
+std::string_view Server::write_refusal() const {
+  if (conditions.replica) return read_only;
+  return conditions.cannot_persist ? cannot_persist : "";
+}
+
+bool Server::refuses_growth() const {
+  // A replica leaves its memory to its master.
+  return conditions.out_of_memory && !conditions.replica;
+}
+
+std::string Server::about_server(Connection& connection, std::string_view name, const Words& words,
+                                 TrueTime now) {
+  if (name == "auth") return auth(connection, words);
+  if (name == "client|id") return resp::integer(connection.client_id);
+  if (name == "client|kill") return client_kill(connection, words);
+  if (name == "config|get") return config_get(words);
+  if (name == "eval") return eval(connection, words, false, now);
+  if (name == "evalsha") return eval(connection, words, true, now);
+  if (name == "flushall") {
+    flush_all();
+    return resp::status("OK");
+  }
+  if (name == "info") return info(words, now);
+  if (name == "ping") return words.size() == 1 ? resp::status("PONG") : resp::bulk(words[1]);
+  if (name == "select") return select(connection, words);
+  if (name.starts_with("script|")) return script(name, words);
+  throw std::logic_error("the simulated server has no " + std::string(name));
+}
+
+std::string Server::auth(Connection& connection, const Words& words) const {
+  if (words.size() > 3) return resp::error(data::syntax_error);
+  if (words.size() == 2 && settings_.password.empty()) {
+    return resp::error(
+        "ERR AUTH <password> called without any password configured for the default user. Are you "
+        "sure your configuration is correct?");
+  }
+  const std::string_view user = words.size() == 3 ? std::string_view(words[1]) : "default";
+  const bool right = settings_.password.empty() || words.back() == settings_.password;
+  if (user != "default" || !right) {
+    return resp::error("WRONGPASS invalid username-password pair or user is disabled.");
+  }
+  connection.authenticated = true;
+  return resp::status("OK");
+}
+
+std::string Server::select(Connection& connection, const Words& words) const {
+  const auto number = data::whole_number(words[1]);
+  if (!number) return resp::error(data::not_an_integer);
+  if (*number < 0 || *number >= 16) return resp::error("ERR DB index is out of range");
+  connection.db = static_cast<int>(*number);
+  return resp::status("OK");
+}
+
+std::string Server::client_kill(const Connection& self, const Words& words) {
+  if (words.size() != 4 || data::lower(words[2]) != "id") {
+    throw std::logic_error("the simulated server knows CLIENT KILL ID only");
+  }
+  const auto id = data::whole_number(words[3]);
+  if (!id || *id <= 0) return resp::error("ERR client-id should be greater than 0");
+  // A client never kills itself in this way.
+  return resp::integer(static_cast<std::int64_t>(std::erase_if(connections_, [&](const auto& each) {
+    return each.second.client_id == *id && &each.second != &self;
+  })));
+}
+
+std::string Server::eval(const Connection& connection, const Words& words, bool by_sha,
+                         TrueTime now) {
+  if (by_sha && words[1].size() != sha1_digits) return resp::error(no_script);
+  const auto count = data::whole_number(words[2]);
+  if (!count) return resp::error(data::not_an_integer);
+  if (*count > static_cast<std::int64_t>(words.size()) - 3) {
+    return resp::error("ERR Number of keys can't be greater than number of args");
+  }
+  if (*count < 0) return resp::error("ERR Number of keys can't be negative");
+  const std::string sha = data::lower(words[1]);
+  if (by_sha && !scripts_.contains(sha)) return resp::error(no_script);
+  const KnownScript* const known = by_sha ? script_by_sha(sha) : script_by_source(words[1]);
+  if (known == nullptr) throw std::logic_error("the simulated server does not know " + words[1]);
+  scripts_.emplace(known->script->sha1);
+
+  const auto first_arg = words.begin() + 3 + static_cast<std::ptrdiff_t>(*count);
+  ScriptRun run(*known->script, {&data_[connection.db], wall_us(now)},
+                Words(words.begin() + 3, first_arg), Words(first_arg, words.end()),
+                {write_refusal(), refuses_growth() ? out_of_memory : ""});
+  try {
+    return known->run(run);
+  } catch (const ScriptError& failed) {
+    return resp::error(failed.what());
+  }
+}
+
+std::string Server::script(std::string_view name, const Words& words) {
+  if (name == "script|load") {
+    const KnownScript* const known = script_by_source(words[2]);
+    if (known == nullptr) throw std::logic_error("the simulated server does not know " + words[2]);
+    scripts_.emplace(known->script->sha1);
+    return resp::bulk(known->script->sha1);
+  }
+  if (name == "script|exists") {
+    std::vector<std::string> there;
+    for (std::size_t i = 2; i < words.size(); ++i) {
+      there.push_back(resp::integer(scripts_.contains(data::lower(words[i])) ? 1 : 0));
+    }
+    return resp::array(there);
+  }
+  flush_scripts();
+  return resp::status("OK");
+}
+
+}  // namespace quorumlock::sim

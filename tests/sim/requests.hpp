@@ -1,0 +1,29 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quorumlock::sim {
+
+/// One command: its name and arguments.
+using Words = std::vector<std::string>;
+
+/// What has arrived on one connection and is not executed yet: bytes in, whole commands out.
+class Requests {
+ public:
+  /// Throws std::runtime_error where the bytes are no RESP arrays of bulk strings.
+  void feed(std::string_view bytes);
+  [[nodiscard]] std::size_t size() const { return whole_.size(); }
+  [[nodiscard]] const Words& front() const { return whole_.front(); }
+  Words take();
+
+ private:
+  bool take_one();
+
+  std::string unread_;
+  std::deque<Words> whole_;
+};
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,125 @@
+#include "sim/server.hpp"
+
+#include <utility>
+
+#include "redis/keys.hpp"
+#include "sim/data_commands.hpp"
+#include "sim/resp.hpp"
+
+namespace quorumlock::sim {
+
+Server::Server(ServerSettings settings, WallClock clock, TrueTime now)
+    : settings_(std::move(settings)), clock_(clock) {
+  begin_run(now);
+}
+
+void Server::begin_run(TrueTime now) {
+  connections_.clear();
+  scripts_.clear();
+  last_client_id_ = 0;
+  run_began_us_ = wall_us(now);
+  running_ = true;
+  paused_ = false;
+  // Forty digits that no other run of any server has: the rest is decoration.
+  ++runs_;
+  run_id_.clear();
+  for (const std::uint64_t part : {settings_.seed, runs_, settings_.seed * 31 + runs_}) {
+    for (int digit = 0; digit < 16 && run_id_.size() < 40; ++digit) {
+      run_id_ += "0123456789abcdef"[part >> (60 - 4 * digit) & 15U];
+    }
+  }
+}
+
+int Server::connect() {
+  Connection connection;
+  connection.client_id = ++last_client_id_;
+  connections_.emplace(++last_connection_, std::move(connection));
+  return last_connection_;
+}
+
+void Server::feed(int connection, std::string_view bytes) {
+  const auto found = connections_.find(connection);
+  if (found != connections_.end()) found->second.requests.feed(bytes);
+}
+
+void Server::hang_up(int connection) {
+  const auto found = connections_.find(connection);
+  if (found == connections_.end()) return;
+  found->second.hung_up = true;
+  if (found->second.requests.size() == 0) drop(connection);
+}
+
+void Server::drop(int connection) {
+  connections_.erase(connection);
+}
+
+const Words* Server::next(int connection) const {
+  const auto found = connections_.find(connection);
+  if (found == connections_.end() || found->second.requests.size() == 0) return nullptr;
+  return &found->second.requests.front();
+}
+
+bool Server::execute_next(int connection, TrueTime now) {
+  if (!running_ || paused_ || next(connection) == nullptr) return false;
+  Connection& one = connections_.at(connection);
+  one.output += execute(one, one.requests.take(), now);
+  if (one.hung_up && one.requests.size() == 0) drop(connection);
+  return true;
+}
+
+std::string Server::take_output(int connection) {
+  const auto found = connections_.find(connection);
+  if (found == connections_.end()) return "";
+  return std::exchange(found->second.output, {});
+}
+
+std::int64_t Server::wall_us(TrueTime now) const {
+  return clock_.at(now).count() / 1000;
+}
+
+void Server::reap(TrueTime now) {
+  // A replica waits for its master's word.
+  if (conditions.replica) return;
+  for (auto& [number, database] : data_) database.reap(wall_us(now) / 1000);
+}
+
+void Server::crash() {
+  running_ = false;
+  connections_.clear();
+}
+
+void Server::restart(TrueTime now) {
+  begin_run(now);
+  conditions = {};
+  if (settings_.durable) {
+    reap(now);
+  } else {
+    data_.clear();
+  }
+}
+
+void Server::fail_over(Data older, TrueTime now) {
+  begin_run(now);
+  conditions = {};
+  data_ = std::move(older);
+}
+
+std::optional<std::string> Server::token_of(const std::string& key, TrueTime now) const {
+  const auto database = data_.find(0);
+  if (database == data_.end()) return std::nullopt;
+  const Value* const value = database->second.find(key, wall_us(now) / 1000);
+  if (value == nullptr || value->text() == nullptr) return std::nullopt;
+  return *value->text();
+}
+
+std::optional<std::int64_t> Server::counter_of(const std::string& lock_key, TrueTime now) const {
+  const auto text = token_of(std::string(redis::counter_prefix) + lock_key, now);
+  return text ? data::whole_number(*text) : std::nullopt;
+}
+
+Server::Keys Server::keys(TrueTime now) const {
+  const auto database = data_.find(0);
+  return database == data_.end() ? Keys() : database->second.at(wall_us(now) / 1000);
+}
+
+}  // namespace quorumlock::sim

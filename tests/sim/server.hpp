@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/commands.hpp"
+#include "sim/database.hpp"
+#include "sim/requests.hpp"
+#include "sim/wall_clock.hpp"
+
+namespace quorumlock::sim {
+
+struct ServerSettings {
+  std::uint64_t seed = 1;  ///< its run ids come from this: another number for each server
+  bool durable = false;    ///< appendonly yes, appendfsync always: keeps its data over a restart
+  std::string password;    ///< of the user "default"; empty: everybody may come in
+  int tcp_port = 6379;
+};
+
+/// One redis-server 7.0 of the simulation, as far as the library uses one. A plain value: no
+/// socket, no clock and no randomness of its own, and a copy goes its own way.
+///
+/// Bytes that are fed to a connection wait there until the simulator has them executed, a command
+/// at a time, at the true time that it says; time must not go back from call to call. What is no
+/// command or script of the library's throws std::logic_error.
+class Server {
+ public:
+  using Keys = std::map<std::string, Value>;
+  using Data = std::map<int, Database>;  ///< by the database's number
+
+  explicit Server(ServerSettings settings = {}, WallClock clock = WallClock(), TrueTime now = {});
+
+  // Connections. Their numbers are never used again, unlike the ids that CLIENT ID gives.
+  int connect();
+  /// Ignored where the connection is gone.
+  void feed(int connection, std::string_view bytes);
+  /// The peer has closed: what has arrived may still be executed, and nobody gets the replies. The
+  /// connection is gone after its last command.
+  void hang_up(int connection);
+  /// Gone, with what was not executed.
+  void drop(int connection);
+  /// False where it never was, was dropped, killed by CLIENT KILL or lost in a crash.
+  [[nodiscard]] bool is_open(int connection) const { return connections_.contains(connection); }
+  /// The command that execute_next would execute; null where there is none.
+  [[nodiscard]] const Words* next(int connection) const;
+  /// Executes one command. False where there is none, or the server executes nothing.
+  bool execute_next(int connection, TrueTime now);
+  /// The replies since the last call.
+  std::string take_output(int connection);
+
+  // Its clock.
+  [[nodiscard]] const WallClock& clock() const { return clock_; }
+  [[nodiscard]] std::int64_t wall_us(TrueTime now) const;
+  void set_rate(double rate, TrueTime now) { clock_.set_rate(rate, now); }
+  void step_clock(std::chrono::nanoseconds by) { clock_.step(by); }
+  /// What Redis does ten times a second: what has expired is gone for good, even if the clock steps
+  /// back.
+  void reap(TrueTime now);
+
+  // What happens to it.
+  /// All connections are lost, and nothing is executed until it is restarted.
+  void crash();
+  /// Runs again, with another run id; has its data, less what has expired, if it is durable.
+  void restart(TrueTime now);
+  void pause() { paused_ = true; }
+  void resume() { paused_ = false; }
+  [[nodiscard]] bool running() const { return running_; }
+  [[nodiscard]] bool paused() const { return paused_; }
+  void flush_all() { data_.clear(); }
+  void flush_scripts() { scripts_.clear(); }
+  /// The key that was evicted, of database 0; nothing where there is none.
+  std::optional<std::string> evict(std::uint64_t random) { return data_[0].evict(random); }
+  [[nodiscard]] const Data& data() const { return data_; }
+  /// A resync, or a snapshot put back: other data in the same run.
+  void replace_data(Data data) { data_ = std::move(data); }
+  /// Behind its name there is another server now, with an older copy of the data: connections are
+  /// lost.
+  void fail_over(Data older, TrueTime now);
+
+  /// Refusals, each as long as it stands here.
+  struct Conditions {
+    bool out_of_memory = false;
+    bool replica = false;  ///< of a master that is away
+    bool loading = false;
+    bool busy = false;            ///< with somebody's endless script
+    bool cannot_persist = false;  ///< the last RDB snapshot failed
+  };
+  Conditions conditions;
+
+  // What a checker may see and no client.
+  /// The value of a string key.
+  [[nodiscard]] std::optional<std::string> token_of(const std::string& key, TrueTime now) const;
+  /// The fencing counter of the lock with this key.
+  [[nodiscard]] std::optional<std::int64_t> counter_of(const std::string& lock_key,
+                                                       TrueTime now) const;
+  /// All that is there, of database 0.
+  [[nodiscard]] Keys keys(TrueTime now) const;
+  [[nodiscard]] const std::string& run_id() const { return run_id_; }
+
+ private:
+  struct Connection {
+    std::int64_t client_id = 0;
+    int db = 0;
+    bool authenticated = false;
+    bool hung_up = false;
+    Requests requests;
+    std::string output;
+  };
+
+  void begin_run(TrueTime now);
+  std::string execute(Connection& connection, const Words& words, TrueTime now);
+  /// The error that this command gets before it is even looked at; empty: none.
+  [[nodiscard]] std::string_view refusal(const Connection& connection,
+                                         const Command& command) const;
+  [[nodiscard]] std::string_view write_refusal() const;
+  [[nodiscard]] bool refuses_growth() const;
+  std::string about_server(Connection& connection, std::string_view name, const Words& words,
+                           TrueTime now);
+  std::string auth(Connection& connection, const Words& words) const;
+  std::string select(Connection& connection, const Words& words) const;
+  std::string client_kill(const Connection& self, const Words& words);
+  std::string eval(const Connection& connection, const Words& words, bool by_sha, TrueTime now);
+  std::string script(std::string_view name, const Words& words);
+  [[nodiscard]] std::string info(const Words& words, TrueTime now) const;
+  [[nodiscard]] std::string config_get(const Words& words) const;
+
+  ServerSettings settings_;
+  WallClock clock_;
+  Data data_;
+  std::set<std::string, std::less<>> scripts_;  // by SHA1
+  std::map<int, Connection> connections_;
+  int last_connection_ = 0;
+  std::int64_t last_client_id_ = 0;
+  std::string run_id_;
+  std::uint64_t runs_ = 0;
+  std::int64_t run_began_us_ = 0;  // by its own clock, as it reckons its uptime
+  bool running_ = true;
+  bool paused_ = false;
+};
+
+}  // namespace quorumlock::sim
