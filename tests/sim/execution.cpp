@@ -47,13 +47,14 @@ std::string_view Server::refusal(const Connection& connection, const Command& co
   if (!may && !command.is(Command::without_auth)) return wants_password;
   if (conditions.busy) return command.is(Command::without_auth) ? "" : busy;
   if (command.is(Command::grows) && refuses_growth()) return out_of_memory;
-  if (command.is(Command::writes) && !write_refusal().empty()) return write_refusal();
+  if (command.is(Command::writes) && !write_refusal(false).empty()) return write_refusal(false);
   if (conditions.loading && !command.is(Command::while_loading)) return loading;
   return "";
 }
 
-std::string_view Server::write_refusal() const {
-  if (conditions.replica) return read_only;
+std::string_view Server::write_refusal(bool in_script) const {
+  // Where both hold, Redis looks at them in another order in a script.
+  if (conditions.replica && (in_script || !conditions.cannot_persist)) return read_only;
   return conditions.cannot_persist ? cannot_persist : "";
 }
 
@@ -135,7 +136,7 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
   const auto first_arg = words.begin() + 3 + static_cast<std::ptrdiff_t>(*count);
   ScriptRun run(*known->script, {&data_[connection.db], wall_us(now)},
                 Words(words.begin() + 3, first_arg), Words(first_arg, words.end()),
-                {write_refusal(), refuses_growth() ? out_of_memory : ""});
+                {write_refusal(true), refuses_growth() ? out_of_memory : ""});
   try {
     return known->run(run);
   } catch (const ScriptError& failed) {

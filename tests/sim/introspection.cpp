@@ -70,11 +70,11 @@ std::string Server::info(const Words& words, TrueTime now) const {
 
 std::string Server::config_get(const Words& words) const {
   const std::array<std::pair<std::string, std::string>, 5> parameters = {{
-      {"appendfsync", settings_.durable ? "always" : "everysec"},
+      {"appendfsync", settings_.append_fsync},
       {"appendonly", yes_no(settings_.durable)},
       {"maxmemory", one_zero(conditions.out_of_memory)},
       {"maxmemory-policy", "noeviction"},
-      {"no-appendfsync-on-rewrite", "no"},
+      {"no-appendfsync-on-rewrite", yes_no(settings_.no_append_fsync_on_rewrite)},
   }};
   std::vector<std::string> found;
   for (const auto& [name, value] : parameters) {

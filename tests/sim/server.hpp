@@ -17,8 +17,10 @@ namespace quorumlock::sim {
 
 struct ServerSettings {
   std::uint64_t seed = 1;  ///< its run ids come from this: another number for each server
-  bool durable = false;    ///< appendonly yes, appendfsync always: keeps its data over a restart
-  std::string password;    ///< of the user "default"; empty: everybody may come in
+  bool durable = false;    ///< appendonly yes: keeps its data over a restart
+  std::string append_fsync = "always";      ///< what it says; it acts as with "always"
+  bool no_append_fsync_on_rewrite = false;  ///< likewise
+  std::string password;                     ///< of the user "default"; empty: everybody may come in
   int tcp_port = 6379;
 };
 
@@ -117,7 +119,7 @@ class Server {
   /// The error that this command gets before it is even looked at; empty: none.
   [[nodiscard]] std::string_view refusal(const Connection& connection,
                                          const Command& command) const;
-  [[nodiscard]] std::string_view write_refusal() const;
+  [[nodiscard]] std::string_view write_refusal(bool in_script) const;
   [[nodiscard]] bool refuses_growth() const;
   std::string about_server(Connection& connection, std::string_view name, const Words& words,
                            TrueTime now);
