@@ -20,7 +20,7 @@ struct ServerSettings {
   bool durable = false;    ///< appendonly yes: keeps its data over a restart
   std::string append_fsync = "always";      ///< what it says; it acts as with "always"
   bool no_append_fsync_on_rewrite = false;  ///< likewise
-  std::string password;                     ///< of the user "default"; empty: everybody may come in
+  std::string password = {};                ///< of the user "default"; empty: everybody may come in
   int tcp_port = 6379;
 };
 

@@ -12,3 +12,9 @@ add_library(sim_server STATIC
 target_include_directories(sim_server PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}
   $<TARGET_PROPERTY:quorumlock_objects,INTERFACE_INCLUDE_DIRECTORIES>)
 target_link_libraries(sim_server PRIVATE quorumlock_build_flags)
+
+if(QUORUMLOCK_BUILD_TOOLS)
+  quorumlock_tests(sim_tests sim TIMEOUT 300 SOURCES sim/*_test.cpp)
+  target_sources(sim_tests PRIVATE sim/twins.cpp sim/words_maker.cpp)
+  target_link_libraries(sim_tests PRIVATE sim_server test_support)
+endif()

@@ -1,0 +1,231 @@
+#include "sim/twins.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <utility>
+
+#include "sim/data_commands.hpp"
+#include "sim/resp.hpp"
+
+namespace quorumlock::sim {
+namespace {
+
+using test::Reply;
+
+TrueTime at_us(std::int64_t us) {
+  return std::chrono::microseconds(us);
+}
+
+std::string command_bytes(const Words& words) {
+  std::string bytes = "*" + std::to_string(words.size()) + "\r\n";
+  for (const std::string& word : words) bytes += resp::bulk(word);
+  return bytes;
+}
+
+std::int64_t us_of(const Reply& time) {
+  return std::stoll(time.elements.at(0).text) * 1000000 + std::stoll(time.elements.at(1).text);
+}
+
+/// What a script's reply says of the time at which it ran: its third element.
+std::optional<std::int64_t> script_time(const Words& words, const Reply& reply) {
+  if (!words[0].starts_with("EVAL")) return std::nullopt;
+  if (reply.type != Reply::Type::array || reply.elements.size() < 3) return std::nullopt;
+  if (reply.elements[2].type != Reply::Type::integer) return std::nullopt;
+  return reply.elements[2].integer;
+}
+
+/// Where a reply holds a remaining time: at its end.
+const Reply* remaining_time(const Words& words, const Reply& reply) {
+  const std::string name = data::lower(words[0]);
+  if (name == "pttl" && reply.type == Reply::Type::integer) return &reply;
+  if (name.starts_with("eval") && reply.elements.size() == 4) return &reply.elements[3];
+  return nullptr;
+}
+
+/// Equal byte for byte, but for a remaining time, which may be less by the time that has passed.
+bool same(const Words& words, const Reply& real, const std::string& simulated,
+          std::int64_t passed_ms) {
+  const std::string bytes = to_resp(real);
+  if (bytes == simulated) return true;
+  const Reply* const remaining = remaining_time(words, real);
+  if (remaining == nullptr || remaining->integer < 0) return false;
+  const std::string tail = to_resp(*remaining);
+  const std::size_t at = bytes.size() - tail.size();
+  if (simulated.size() <= at || bytes.compare(0, at + 1, simulated, 0, at + 1) != 0) return false;
+  const long long other = std::stoll(simulated.substr(at + 1));
+  return other >= remaining->integer && other <= remaining->integer + passed_ms + 1;
+}
+
+}  // namespace
+
+std::string to_resp(const Reply& reply) {
+  switch (reply.type) {
+    case Reply::Type::nothing: break;
+    case Reply::Type::status: return resp::status(reply.text);
+    case Reply::Type::error: return resp::error(reply.text);
+    case Reply::Type::integer: return resp::integer(reply.integer);
+    case Reply::Type::string: return resp::bulk(reply.text);
+    case Reply::Type::array: {
+      std::vector<std::string> elements;
+      for (const Reply& element : reply.elements) elements.push_back(to_resp(element));
+      return resp::array(elements);
+    }
+  }
+  return std::string(resp::nil);
+}
+
+std::string printable(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    if (c == '\r') {
+      text += "\\r";
+    } else if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\0') {
+      text += "\\0";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+Twins::Twins(bool durable, std::vector<std::string> watched)
+    : cluster_({.size = 1, .durable = durable}),
+      simulated_({.durable = durable}),
+      watched_(std::move(watched)) {
+  connect();
+}
+
+void Twins::connect() {
+  real_.emplace(cluster_.server(0).url());
+  control_.emplace(cluster_.server(0).url());
+  connection_ = simulated_.connect();
+  now_us_ = us_of(control({"TIME"}));
+}
+
+Reply Twins::ask(const Words& words) {
+  // All in one write, so that hardly any time passes between the three.
+  real_->send({"TIME"});
+  real_->send(words);
+  real_->send({"TIME"});
+  const std::int64_t before = us_of(real_->read());
+  const Reply reply = real_->read();
+  const Span span{before, us_of(real_->read())};
+  now_us_ = span.to;
+
+  std::string asked = std::to_string(span.from) + " ";
+  for (const std::string& word : words) {
+    // A script whole would hide the rest.
+    asked += (word.size() > 100 ? "(source)" : "'" + printable(word) + "'") + " ";
+  }
+  const std::string answered = printable(to_resp(reply));
+  story_ += asked + "-> " + answered + "\n";
+
+  const auto told = script_time(words, reply);
+  std::string simulated;
+  for (const std::int64_t when : told ? std::vector{*told} : std::vector{span.from, span.to}) {
+    if (when < span.from || when > span.to) {
+      throw std::runtime_error(asked + "tells a time that it was not: " + answered);
+    }
+    Server tried = simulated_;
+    tried.feed(connection_, command_bytes(words));
+    tried.execute_next(connection_, at_us(when));
+    simulated = tried.take_output(connection_);
+    if (!same(words, reply, simulated, span.ms())) continue;
+    simulated_ = std::move(tried);
+    const std::string different = compare_keys(span);
+    if (different.empty()) return reply;
+    throw std::runtime_error(asked + "-> " + answered + " from both, but then " + different);
+  }
+  if (!key_dies_in(span)) {
+    throw std::runtime_error(asked + "-> " + answered + " from the real server, " +
+                             printable(simulated) + " from the simulated one");
+  }
+  ++undecided_;
+  start_over();
+  return reply;
+}
+
+bool Twins::key_dies_in(const Span& span) const {
+  return std::ranges::any_of(simulated_.keys(at_us(span.from)), [&span](const auto& each) {
+    const auto& expires = each.second.expires;
+    return expires && *expires >= span.from / 1000 - 1 && *expires <= span.to / 1000 + 1;
+  });
+}
+
+std::string Twins::compare_keys(Span span) {
+  // A clock of its own connection does not help: what expires until the last reply is in doubt.
+  Words mget = {"MGET"};
+  mget.insert(mget.end(), watched_.begin(), watched_.end());
+  control_->send(mget);
+  for (const std::string& key : watched_) control_->send({"PEXPIRETIME", key});
+  control_->send({"TIME"});
+  const Reply values = control_->read();
+  std::vector<long long> expiries;
+  for (std::size_t i = 0; i < watched_.size(); ++i) expiries.push_back(control_->read().integer);
+  const std::int64_t end_ms = us_of(control_->read()) / 1000;
+
+  const Server::Keys keys = simulated_.keys(at_us(span.to));
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    const std::string& key = watched_[i];
+    const auto found = keys.find(key);
+    const Value* const value = found == keys.end() ? nullptr : &found->second;
+    const bool dying = value != nullptr && value->expires && *value->expires <= end_ms;
+    const std::string name = "'" + printable(key) + "' ";
+    if (dying) continue;
+    if ((expiries[i] != -2) != (value != nullptr)) {
+      return name + (value != nullptr ? "is gone from the real server only"
+                                      : "is on the real server only");
+    }
+    if (value == nullptr) continue;
+    if (to_resp(values.elements[i]) != resp::bulk_or_nil(value->text())) {
+      return name + "is " + printable(to_resp(values.elements[i])) + " on the real server, " +
+             printable(resp::bulk_or_nil(value->text())) + " on the simulated one";
+    }
+    const std::int64_t expires = value->expires.value_or(-1);
+    const std::int64_t most = span.ms() + 1;
+    if (expiries[i] == expires) continue;
+    if (expires < 0 || expiries[i] < 0 || std::abs(expiries[i] - expires) > most) {
+      return name + "expires at " + std::to_string(expiries[i]) + " on the real server, at " +
+             std::to_string(expires) + " on the simulated one";
+    }
+    simulated_.feed(connection_, command_bytes({"PEXPIREAT", key, std::to_string(expiries[i])}));
+    simulated_.execute_next(connection_, at_us(span.to));
+    simulated_.take_output(connection_);
+  }
+  return "";
+}
+
+void Twins::start_over() {
+  control({"REPLICAOF", "NO", "ONE"});
+  control({"FLUSHALL"});
+  simulated_.conditions.replica = false;
+  simulated_.flush_all();
+  story_ += "a key expired meanwhile: all flushed\n";
+}
+
+void Twins::set_out_of_memory(bool on) {
+  control({"CONFIG", "SET", "maxmemory", on ? "1" : "0"});
+  simulated_.conditions.out_of_memory = on;
+  story_ += on ? "out of memory\n" : "memory again\n";
+}
+
+void Twins::set_replica(bool on) {
+  // Nobody listens on port 1.
+  control(on ? Words{"REPLICAOF", "127.0.0.1", "1"} : Words{"REPLICAOF", "NO", "ONE"});
+  simulated_.conditions.replica = on;
+  story_ += on ? "a replica\n" : "a master\n";
+}
+
+void Twins::restart() {
+  cluster_.kill(0);
+  simulated_.crash();
+  cluster_.restart(0);
+  story_ += "restarted\n";
+  simulated_.restart(at_us(now_us_));
+  connect();
+}
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/server.hpp"
+#include "support/cluster.hpp"
+#include "support/redis.hpp"
+
+namespace quorumlock::sim {
+
+/// A reply as the server wrote it.
+std::string to_resp(const test::Reply& reply);
+/// For a message: what is not printable as \xNN.
+std::string printable(std::string_view bytes);
+
+/// A real redis-server and a simulated one that get the same commands. The simulated one is told
+/// the time by the real one.
+class Twins {
+ public:
+  /// `watched` are the keys that are compared after each command. What happened is in `story`.
+  Twins(bool durable, std::vector<std::string> watched);
+
+  /// The same command to both. Gives the real server's reply where they agree; throws
+  /// std::runtime_error with a sentence on both where they do not.
+  test::Reply ask(const Words& words);
+
+  // The same happens to both.
+  void set_out_of_memory(bool on);
+  void set_replica(bool on);
+  void restart();
+
+  /// A command to the real server only, on another connection.
+  test::Reply control(const Words& words) { return (*control_)(words); }
+  Server& simulated() { return simulated_; }
+  [[nodiscard]] int connection() const { return connection_; }
+  /// The real server's, in microseconds, as it last told it.
+  [[nodiscard]] std::int64_t now_us() const { return now_us_; }
+  [[nodiscard]] const std::string& story() const { return story_; }
+  /// Commands of which nothing could be said, since a key expired meanwhile.
+  [[nodiscard]] int undecided() const { return undecided_; }
+
+ private:
+  struct Span {
+    std::int64_t from, to;  // microseconds
+    [[nodiscard]] std::int64_t ms() const { return to / 1000 - from / 1000; }
+  };
+
+  void connect();
+  [[nodiscard]] bool key_dies_in(const Span& span) const;
+  /// What is different between what the two have under the watched keys; empty for nothing. Takes
+  /// over the real expiries, which are by up to the span's length others.
+  std::string compare_keys(Span span);
+  void start_over();
+
+  test::Cluster cluster_;
+  std::optional<test::Redis> real_;
+  std::optional<test::Redis> control_;
+  Server simulated_;
+  std::vector<std::string> watched_;
+  int connection_ = 0;
+  std::int64_t now_us_ = 0;
+  int undecided_ = 0;
+  std::string story_;
+};
+
+}  // namespace quorumlock::sim

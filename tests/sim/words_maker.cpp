@@ -1,0 +1,170 @@
+#include "sim/words_maker.hpp"
+
+#include <utility>
+
+#include "redis/keys.hpp"
+#include "redis/scripts.hpp"
+
+namespace quorumlock::sim {
+namespace {
+
+using namespace std::string_literals;
+
+const std::vector<std::string>& locks() {
+  static const std::vector<std::string> names = {"orders:42", "{odd} \0 name"s};
+  return names;
+}
+std::string counter(const std::string& lock) {
+  return std::string(redis::counter_prefix) + lock;
+}
+const std::string enrolment_key(redis::enrolment_key);
+const std::string candidate_key(redis::candidate_key);
+
+}  // namespace
+
+std::vector<std::string> WordsMaker::keys() {
+  std::vector<std::string> all = {enrolment_key, candidate_key};
+  for (const std::string& lock : locks()) {
+    all.push_back(lock);
+    all.push_back(counter(lock));
+  }
+  return all;
+}
+
+std::string WordsMaker::one_of(std::initializer_list<const char*> texts) {
+  return texts.begin()[random_.index(texts.size())];
+}
+
+std::string WordsMaker::any_key() {
+  const std::vector<std::string> all = keys();
+  return all[random_.index(all.size())];
+}
+
+std::string WordsMaker::ttl() {
+  if (random_.one_in(6)) return std::to_string(random_.between(1, 30));
+  if (random_.one_in(25)) return one_of({"0", "-5", "9223372036854775807"});
+  return one_of({"20000", "30000", "60000"});
+}
+
+std::string WordsMaker::life() {
+  if (random_.one_in(12)) return std::to_string(random_.between(1, 30));
+  if (random_.one_in(40)) return "0";
+  return one_of({"1000000", "2592000000"});
+}
+
+std::string WordsMaker::usual_enrolment() {
+  return random_.one_in(8) ? enrolment() : "run-1:30000:durable";
+}
+
+std::string WordsMaker::fence(std::int64_t now_us) {
+  if (random_.one_in(4)) return std::to_string(now_us + random_.between(-3, 3) * 40000000LL);
+  if (random_.one_in(20)) return one_of({"9007199254740990", "9007199254740991"});
+  return one_of({"0", "0", "0", "7", "8", "1000"});
+}
+
+Words WordsMaker::next(std::int64_t now_us) {
+  switch (random_.index(8)) {
+    case 0: return plain();
+    case 1: return about_keys();
+    case 2: return {"SET", enrolment_key, "run-1:30000:durable"};
+    default: return script(now_us);
+  }
+}
+
+Words WordsMaker::plain() {
+  const std::vector<std::string> all = keys();
+  switch (random_.index(12)) {
+    case 0: return {"PING"};
+    case 1: return {one_of({"SELECT", "select"}), one_of({"0", "0", "99", "x"})};
+    case 2: return {"SCRIPT", "FLUSH"};
+    case 3:
+      return {"SCRIPT", "EXISTS", std::string(redis::acquire_script.sha1),
+              std::string(redis::renew_script.sha1), std::string(40, 'f')};
+    case 4: return {one_of({"GET", "EXISTS", "DEL", "PTTL", "SCAN", "CLIENT", "FOO"})};
+    case 5: return {"NOSUCH", "command", std::string(200, 'x'), "more"};
+    case 6: return {"CLIENT", one_of({"KILL", "NOSUCH"}), "ID", one_of({"0", "x", "987654321"})};
+    case 7: return {"EVALSHA", std::string(40, 'f'), one_of({"0", "5", "-1", "x"}), "a"};
+    case 8: return {"AUTH", one_of({"password", "default", "somebody"}), "password"};
+    case 9: return {"FLUSHALL"};
+    default: break;
+  }
+  const redis::Script* const scripts[] = {&redis::acquire_script,   &redis::adopt_script,
+                                          &redis::candidate_script, &redis::enrol_script,
+                                          &redis::raise_script,     &redis::release_script,
+                                          &redis::renew_script,     &redis::repair_script};
+  return {"SCRIPT", "LOAD", std::string(scripts[random_.index(8)]->source)};
+}
+
+Words WordsMaker::about_keys() {
+  const std::string key = any_key();
+  const std::string& lock = locks()[random_.index(locks().size())];
+  switch (random_.index(14)) {
+    case 0: return {"GET", key};
+    case 1: return {"MGET", key, any_key(), "absent"};
+    case 2: return {"EXISTS", key, any_key()};
+    case 3: return {"DEL", key};
+    case 4: return {"PTTL", key};
+    case 5: return {"PEXPIRE", key, random_.one_in(10) ? "x" : ttl()};
+    case 6: return {"HSET", key, "field", token()};
+    case 7:
+      return {"SET", counter(lock),
+              one_of({"9007199254740990", "9007199254740989", "nonsense", "5.5", " 6 ", "0x10"})};
+    case 8: return {"SET", lock, token()};
+    case 9: return {"SET", lock, token(), "NX", "GET", "PX", ttl()};
+    case 10: return {"SET", lock, token(), "PX", one_of({"x", "0", "-1", "1e3", "010"})};
+    case 11: return {"SET", lock, token(), one_of({"NX", "nx", "PX", "nonsense"})};
+    default: return {"SET", lock, token(), "NX", "PX", ttl()};
+  }
+}
+
+Words WordsMaker::call(const std::string& name, const Words& script_keys, const Words& args) {
+  const redis::Script& script = name == "acquire"     ? redis::acquire_script
+                                : name == "adopt"     ? redis::adopt_script
+                                : name == "candidate" ? redis::candidate_script
+                                : name == "enrol"     ? redis::enrol_script
+                                : name == "raise"     ? redis::raise_script
+                                : name == "release"   ? redis::release_script
+                                : name == "renew"     ? redis::renew_script
+                                                      : redis::repair_script;
+  const bool whole = random_.one_in(3);
+  Words words = {whole ? "EVAL" : "EVALSHA", std::string(whole ? script.source : script.sha1),
+                 std::to_string(script_keys.size())};
+  words.insert(words.end(), script_keys.begin(), script_keys.end());
+  words.insert(words.end(), args.begin(), args.end());
+  return words;
+}
+
+Words WordsMaker::script(std::int64_t now_us) {
+  const std::string& lock = locks()[random_.index(locks().size())];
+  const Words vote_keys = {lock, counter(lock), enrolment_key};
+  const std::string run = one_of({"run-1", "run-2"});
+  switch (random_.index(12)) {
+    case 0:
+      return call("adopt", {enrolment_key},
+                  {random_.one_in(4) ? "" : enrolment(), random_.one_in(5) ? "" : enrolment()});
+    case 1:
+      return call("candidate", {enrolment_key, candidate_key}, {run, run + ":30000:volatile:abc"});
+    case 2:
+      return call("enrol", {enrolment_key, candidate_key},
+                  {enrolment(), one_of({"run-1", "run-2"}) + ":30000:volatile:abc"});
+    case 3:
+      return call("repair", {counter(locks()[0]), counter(locks()[1])},
+                  {fence(now_us), fence(now_us), life()});
+    case 4:
+    case 5: return call("release", {random_.one_in(20) ? any_key() : lock}, {token()});
+    case 6:
+    case 7:
+      return call("raise", vote_keys, {token(), fence(now_us), life(), usual_enrolment(), "0"});
+    case 8:
+    case 9:
+      return call(
+          "renew", vote_keys,
+          {token(), ttl(), fence(now_us), one_of({"0", "1"}), life(), usual_enrolment(), "0"});
+    default:
+      return call(
+          "acquire", vote_keys,
+          {token(), ttl(), fence(now_us), fence(now_us), life(), usual_enrolment(), fence(now_us)});
+  }
+}
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "sim/requests.hpp"
+#include "support/seeded_random.hpp"
+
+namespace quorumlock::sim {
+
+/// Draws commands of the library's from few keys and few values, so that they meet.
+class WordsMaker {
+ public:
+  explicit WordsMaker(std::uint64_t seed) : random_(seed) {}
+
+  /// All keys that it ever names.
+  static std::vector<std::string> keys();
+
+  /// One command, at this time of the server's.
+  Words next(std::int64_t now_us);
+  test::SeededRandom& random() { return random_; }
+
+ private:
+  Words plain();
+  Words about_keys();
+  Words script(std::int64_t now_us);
+  Words call(const std::string& name, const Words& script_keys, const Words& args);
+  std::string one_of(std::initializer_list<const char*> texts);
+  std::string any_key();
+  std::string token() { return one_of({"token-1", "token-2", "token-3"}); }
+  std::string ttl();
+  std::string life();
+  std::string enrolment() { return one_of({"run-1:30000:durable", "run-2:30000:volatile"}); }
+  std::string usual_enrolment();
+  std::string fence(std::int64_t now_us);
+
+  test::SeededRandom random_;
+};
+
+}  // namespace quorumlock::sim
