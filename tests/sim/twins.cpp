@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -123,29 +124,41 @@ Reply Twins::ask(const Words& words) {
   const std::string answered = printable(to_resp(reply));
   story_ += asked + "-> " + answered + "\n";
 
-  const auto told = script_time(words, reply);
-  std::string simulated;
-  for (const std::int64_t when : told ? std::vector{*told} : std::vector{span.from, span.to}) {
-    if (when < span.from || when > span.to) {
-      throw std::runtime_error(asked + "tells a time that it was not: " + answered);
-    }
+  const Look there = look();
+  std::string difference;
+  for (const std::int64_t when : span.instants(words, reply)) {
     Server tried = simulated_;
     tried.feed(connection_, command_bytes(words));
     tried.execute_next(connection_, at_us(when));
-    simulated = tried.take_output(connection_);
-    if (!same(words, reply, simulated, span.ms())) continue;
+    const std::string simulated = tried.take_output(connection_);
+    difference = same(words, reply, simulated, span.ms())
+                     ? compare(tried, there, span)
+                     : "the simulated one answers " + printable(simulated);
+    if (!difference.empty()) continue;
     simulated_ = std::move(tried);
-    const std::string different = compare_keys(span);
-    if (different.empty()) return reply;
-    throw std::runtime_error(asked + "-> " + answered + " from both, but then " + different);
+    return reply;
   }
-  if (!key_dies_in(span)) {
-    throw std::runtime_error(asked + "-> " + answered + " from the real server, " +
-                             printable(simulated) + " from the simulated one");
-  }
+  if (!key_dies_in(span)) throw std::runtime_error(asked + "-> " + answered + "; " + difference);
   ++undecided_;
   start_over();
   return reply;
+}
+
+std::vector<std::int64_t> Twins::Span::instants(const Words& words, const Reply& reply) const {
+  if (const auto told = script_time(words, reply)) {
+    if (*told < from || *told > to) {
+      throw std::runtime_error("a script tells a time that it was not: " +
+                               printable(to_resp(reply)));
+    }
+    return {*told};
+  }
+  if (words[0].starts_with("EVAL") && reply.is_error()) {
+    // It may have failed half-way, with a fence made of its time.
+    std::vector<std::int64_t> all(static_cast<std::size_t>(to - from) + 1);
+    std::iota(all.begin(), all.end(), from);
+    return all;
+  }
+  return {from, to};
 }
 
 bool Twins::key_dies_in(const Span& span) const {
@@ -155,45 +168,50 @@ bool Twins::key_dies_in(const Span& span) const {
   });
 }
 
-std::string Twins::compare_keys(Span span) {
-  // A clock of its own connection does not help: what expires until the last reply is in doubt.
+Twins::Look Twins::look() {
   Words mget = {"MGET"};
   mget.insert(mget.end(), watched_.begin(), watched_.end());
   control_->send(mget);
   for (const std::string& key : watched_) control_->send({"PEXPIRETIME", key});
   control_->send({"TIME"});
-  const Reply values = control_->read();
-  std::vector<long long> expiries;
-  for (std::size_t i = 0; i < watched_.size(); ++i) expiries.push_back(control_->read().integer);
-  const std::int64_t end_ms = us_of(control_->read()) / 1000;
+  Look look;
+  look.values = control_->read();
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    look.expiries.push_back(control_->read().integer);
+  }
+  look.ends_ms = us_of(control_->read()) / 1000;
+  return look;
+}
 
-  const Server::Keys keys = simulated_.keys(at_us(span.to));
+std::string Twins::compare(Server& simulated, const Look& look, const Span& span) const {
+  const Server::Keys keys = simulated.keys(at_us(span.to));
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     const std::string& key = watched_[i];
     const auto found = keys.find(key);
     const Value* const value = found == keys.end() ? nullptr : &found->second;
-    const bool dying = value != nullptr && value->expires && *value->expires <= end_ms;
+    const bool dying = value != nullptr && value->expires && *value->expires <= look.ends_ms;
     const std::string name = "'" + printable(key) + "' ";
     if (dying) continue;
-    if ((expiries[i] != -2) != (value != nullptr)) {
+    if ((look.expiries[i] != -2) != (value != nullptr)) {
       return name + (value != nullptr ? "is gone from the real server only"
                                       : "is on the real server only");
     }
     if (value == nullptr) continue;
-    if (to_resp(values.elements[i]) != resp::bulk_or_nil(value->text())) {
-      return name + "is " + printable(to_resp(values.elements[i])) + " on the real server, " +
+    if (to_resp(look.values.elements[i]) != resp::bulk_or_nil(value->text())) {
+      return name + "is " + printable(to_resp(look.values.elements[i])) + " on the real server, " +
              printable(resp::bulk_or_nil(value->text())) + " on the simulated one";
     }
     const std::int64_t expires = value->expires.value_or(-1);
     const std::int64_t most = span.ms() + 1;
-    if (expiries[i] == expires) continue;
-    if (expires < 0 || expiries[i] < 0 || std::abs(expiries[i] - expires) > most) {
-      return name + "expires at " + std::to_string(expiries[i]) + " on the real server, at " +
+    if (look.expiries[i] == expires) continue;
+    if (expires < 0 || look.expiries[i] < 0 || std::abs(look.expiries[i] - expires) > most) {
+      return name + "expires at " + std::to_string(look.expiries[i]) + " on the real server, at " +
              std::to_string(expires) + " on the simulated one";
     }
-    simulated_.feed(connection_, command_bytes({"PEXPIREAT", key, std::to_string(expiries[i])}));
-    simulated_.execute_next(connection_, at_us(span.to));
-    simulated_.take_output(connection_);
+    simulated.feed(connection_,
+                   command_bytes({"PEXPIREAT", key, std::to_string(look.expiries[i])}));
+    simulated.execute_next(connection_, at_us(span.to));
+    simulated.take_output(connection_);
   }
   return "";
 }

@@ -46,13 +46,24 @@ class Twins {
   struct Span {
     std::int64_t from, to;  // microseconds
     [[nodiscard]] std::int64_t ms() const { return to / 1000 - from / 1000; }
+    /// When the command may have run.
+    [[nodiscard]] std::vector<std::int64_t> instants(const Words& words,
+                                                     const test::Reply& reply) const;
+  };
+
+  /// What is under the watched keys of the real server.
+  struct Look {
+    test::Reply values;
+    std::vector<std::int64_t> expiries;  ///< as PEXPIRETIME gives them
+    std::int64_t ends_ms;                ///< what expires until then is in doubt
   };
 
   void connect();
+  Look look();
   [[nodiscard]] bool key_dies_in(const Span& span) const;
-  /// What is different between what the two have under the watched keys; empty for nothing. Takes
-  /// over the real expiries, which are by up to the span's length others.
-  std::string compare_keys(Span span);
+  /// What is different there on the simulated one; empty for nothing. Takes over the real expiries,
+  /// which are by up to the span's length others.
+  std::string compare(Server& simulated, const Look& look, const Span& span) const;
   void start_over();
 
   test::Cluster cluster_;

@@ -76,7 +76,9 @@ Words WordsMaker::plain() {
   switch (random_.index(12)) {
     case 0: return {"PING"};
     case 1: return {one_of({"SELECT", "select"}), one_of({"0", "0", "99", "x"})};
-    case 2: return {"SCRIPT", "FLUSH"};
+    case 2:
+      if (random_.one_in(2)) return {"SCRIPT", "FLUSH"};
+      break;
     case 3:
       return {"SCRIPT", "EXISTS", std::string(redis::acquire_script.sha1),
               std::string(redis::renew_script.sha1), std::string(40, 'f')};
@@ -85,7 +87,9 @@ Words WordsMaker::plain() {
     case 6: return {"CLIENT", one_of({"KILL", "NOSUCH"}), "ID", one_of({"0", "x", "987654321"})};
     case 7: return {"EVALSHA", std::string(40, 'f'), one_of({"0", "5", "-1", "x"}), "a"};
     case 8: return {"AUTH", one_of({"password", "default", "somebody"}), "password"};
-    case 9: return {"FLUSHALL"};
+    case 9:
+      if (random_.one_in(2)) return {"FLUSHALL"};
+      break;
     default: break;
   }
   const redis::Script* const scripts[] = {&redis::acquire_script,   &redis::adopt_script,
