@@ -28,7 +28,7 @@ constexpr std::array table{
     Command{"mget", -2, 0, data::mget},
     Command{"pexpire", 3, writes, data::pexpire},
     Command{"pexpireat", 3, writes, data::pexpireat},
-    Command{"ping", -1, 0, nullptr},
+    Command{"ping", -1, says_health, nullptr},
     Command{"pttl", 2, 0, data::pttl},
     Command{"scan", -2, 0, data::scan},
     Command{"script", -2, subcommands, nullptr},

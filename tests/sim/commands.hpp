@@ -24,7 +24,8 @@ struct Command {
     grows = 2,          ///< refused when out of memory
     while_loading = 4,  ///< runs while the server loads its data
     without_auth = 8,   ///< runs, also while a script keeps the server busy, before AUTH
-    subcommands = 16,   ///< the second word belongs to the name
+    says_health = 16,   ///< refused with every write where the data cannot be persisted
+    subcommands = 32,   ///< the second word belongs to the name
   };
   std::string_view name;  ///< in lower case; "client|id"
   int arity;              ///< words; negative: at least so many

@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "sim/twins.hpp"
 #include "sim/words_maker.hpp"
@@ -30,21 +32,38 @@ std::string last_lines(const std::string& story) {
   return story.substr(begin);
 }
 
-void walk(bool durable, int steps) {
+struct Walk {
+  Twins::Settings settings;
+  int steps;
+  bool restarts = true;
+  std::filesystem::path no_longer = {};  ///< where snapshots were to go
+};
+
+void walk(Walk walk) {
   const std::uint64_t seed = drawn_seed();
   SCOPED_TRACE("QUORUMLOCK_TEST_SEED=" + std::to_string(seed));
   WordsMaker maker(seed);
-  Twins twins(durable, WordsMaker::keys());
+  walk.settings.watched = WordsMaker::keys();
+  Twins twins(std::move(walk.settings));
+  if (!walk.no_longer.empty()) {
+    std::filesystem::remove_all(walk.no_longer);
+    twins.control({"BGSAVE"});
+    ASSERT_TRUE(test::eventually([&twins] {
+      const std::string info = twins.control({"INFO", "persistence"}).text;
+      return info.find("bgsave_status:err") != info.npos;
+    }));
+    twins.simulated().conditions.cannot_persist = true;
+  }
   bool replica = false;
   try {
-    for (int step = 0; step < steps; ++step) {
+    for (int step = 0; step < walk.steps; ++step) {
       test::SeededRandom& random = maker.random();
       if (random.one_in(40)) twins.set_out_of_memory(random.one_in(3));
       if (random.one_in(40)) {
         replica = !replica && random.one_in(3);
         twins.set_replica(replica);
       }
-      if (random.one_in(400)) {
+      if (random.one_in(400) && walk.restarts) {
         twins.restart();
         replica = false;
       }
@@ -53,17 +72,27 @@ void walk(bool durable, int steps) {
   } catch (const std::exception& failure) {
     FAIL() << failure.what() << "\nThe last of it:" << last_lines(twins.story());
   }
-  EXPECT_LT(twins.undecided(), steps / 20);
+  EXPECT_LT(twins.undecided(), walk.steps / 20);
 }
 
 // Any commands, on a server that forgets everything when it is restarted.
 TEST(Differential, Volatile) {
-  walk(false, 4000);
+  walk({.settings = {}, .steps = 4000});
 }
 
 // The same on one that logs every write.
 TEST(Differential, Durable) {
-  walk(true, 2000);
+  walk({.settings = {.durable = true}, .steps = 2000});
+}
+
+// On one whose snapshots have nowhere to go, so that it refuses to write.
+TEST(Differential, CannotPersist) {
+  const test::TemporaryDirectory directory;
+  Twins::Settings settings{.more = {"--dir", directory.path(), "--save", "3600 1"}};
+  walk({.settings = std::move(settings),
+        .steps = 1000,
+        .restarts = false,
+        .no_longer = directory.path()});
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ std::string_view Server::refusal(const Connection& connection, const Command& co
   if (!may && !command.is(Command::without_auth)) return wants_password;
   if (conditions.busy) return command.is(Command::without_auth) ? "" : busy;
   if (command.is(Command::grows) && refuses_growth()) return out_of_memory;
+  if (command.is(Command::says_health) && conditions.cannot_persist) return cannot_persist;
   if (command.is(Command::writes) && !write_refusal(false).empty()) return write_refusal(false);
   if (conditions.loading && !command.is(Command::while_loading)) return loading;
   return "";

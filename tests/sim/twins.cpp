@@ -1,5 +1,7 @@
 #include "sim/twins.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -92,10 +94,10 @@ std::string printable(std::string_view bytes) {
   return text;
 }
 
-Twins::Twins(bool durable, std::vector<std::string> watched)
-    : cluster_({.size = 1, .durable = durable}),
-      simulated_({.durable = durable}),
-      watched_(std::move(watched)) {
+Twins::Twins(Settings settings)
+    : settings_(std::move(settings)),
+      cluster_({.size = 1, .durable = settings_.durable, .more = settings_.more}),
+      simulated_({.durable = settings_.durable, .password = settings_.password}) {
   connect();
 }
 
@@ -103,6 +105,7 @@ void Twins::connect() {
   real_.emplace(cluster_.server(0).url());
   control_.emplace(cluster_.server(0).url());
   connection_ = simulated_.connect();
+  if (!settings_.password.empty()) control({"AUTH", settings_.password});
   now_us_ = us_of(control({"TIME"}));
 }
 
@@ -145,6 +148,7 @@ Reply Twins::ask(const Words& words) {
 }
 
 std::vector<std::int64_t> Twins::Span::instants(const Words& words, const Reply& reply) const {
+  if (words[0] == "TIME") return {us_of(reply)};
   if (const auto told = script_time(words, reply)) {
     if (*told < from || *told > to) {
       throw std::runtime_error("a script tells a time that it was not: " +
@@ -168,15 +172,27 @@ bool Twins::key_dies_in(const Span& span) const {
   });
 }
 
+std::pair<std::string, std::string> Twins::replies(const Words& words) {
+  const std::string real = to_resp((*real_)(words));
+  simulated_.feed(connection_, command_bytes(words));
+  simulated_.execute_next(connection_, at_us(now_us_));
+  return {real, simulated_.take_output(connection_)};
+}
+
+void Twins::expect_same(const Words& words) {
+  const auto [real, simulated] = replies(words);
+  EXPECT_EQ(printable(simulated), printable(real)) << words[0] << " " << words.back();
+}
+
 Twins::Look Twins::look() {
   Words mget = {"MGET"};
-  mget.insert(mget.end(), watched_.begin(), watched_.end());
+  mget.insert(mget.end(), settings_.watched.begin(), settings_.watched.end());
   control_->send(mget);
-  for (const std::string& key : watched_) control_->send({"PEXPIRETIME", key});
+  for (const std::string& key : settings_.watched) control_->send({"PEXPIRETIME", key});
   control_->send({"TIME"});
   Look look;
   look.values = control_->read();
-  for (std::size_t i = 0; i < watched_.size(); ++i) {
+  for (std::size_t i = 0; i < settings_.watched.size(); ++i) {
     look.expiries.push_back(control_->read().integer);
   }
   look.ends_ms = us_of(control_->read()) / 1000;
@@ -185,8 +201,8 @@ Twins::Look Twins::look() {
 
 std::string Twins::compare(Server& simulated, const Look& look, const Span& span) const {
   const Server::Keys keys = simulated.keys(at_us(span.to));
-  for (std::size_t i = 0; i < watched_.size(); ++i) {
-    const std::string& key = watched_[i];
+  for (std::size_t i = 0; i < settings_.watched.size(); ++i) {
+    const std::string& key = settings_.watched[i];
     const auto found = keys.find(key);
     const Value* const value = found == keys.end() ? nullptr : &found->second;
     const bool dying = value != nullptr && value->expires && *value->expires <= look.ends_ms;

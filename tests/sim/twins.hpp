@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/server.hpp"
@@ -20,12 +22,21 @@ std::string printable(std::string_view bytes);
 /// the time by the real one.
 class Twins {
  public:
-  /// `watched` are the keys that are compared after each command. What happened is in `story`.
-  Twins(bool durable, std::vector<std::string> watched);
+  struct Settings {
+    bool durable = false;
+    std::string password = {};
+    std::vector<std::string> more = {};     ///< settings of the real server
+    std::vector<std::string> watched = {};  ///< keys that are compared after each command
+  };
+  explicit Twins(Settings settings);
 
   /// The same command to both. Gives the real server's reply where they agree; throws
   /// std::runtime_error with a sentence on both where they do not.
   test::Reply ask(const Words& words);
+  /// The same, where time and keys cannot be asked for: both replies.
+  std::pair<std::string, std::string> replies(const Words& words);
+  /// A failure of the running test where the two replies are not the same.
+  void expect_same(const Words& words);
 
   // The same happens to both.
   void set_out_of_memory(bool on);
@@ -34,6 +45,8 @@ class Twins {
 
   /// A command to the real server only, on another connection.
   test::Reply control(const Words& words) { return (*control_)(words); }
+  test::Redis& control() { return *control_; }
+  [[nodiscard]] std::string url() { return cluster_.server(0).url(); }
   Server& simulated() { return simulated_; }
   [[nodiscard]] int connection() const { return connection_; }
   /// The real server's, in microseconds, as it last told it.
@@ -66,11 +79,11 @@ class Twins {
   std::string compare(Server& simulated, const Look& look, const Span& span) const;
   void start_over();
 
+  Settings settings_;
   test::Cluster cluster_;
   std::optional<test::Redis> real_;
   std::optional<test::Redis> control_;
   Server simulated_;
-  std::vector<std::string> watched_;
   int connection_ = 0;
   std::int64_t now_us_ = 0;
   int undecided_ = 0;

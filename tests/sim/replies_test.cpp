@@ -1,0 +1,149 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "redis/scripts.hpp"
+#include "sim/resp.hpp"
+#include "sim/twins.hpp"
+#include "support/eventually.hpp"
+
+// Beside a real server, what the walks of Differential do not reach.
+namespace quorumlock::sim {
+namespace {
+
+const std::vector<Words>& every_kind() {
+  static const std::vector<Words> commands = {
+      {"PING"},
+      {"PING", "text"},
+      {"SELECT", "0"},
+      {"GET", "key"},
+      {"MGET", "key"},
+      {"EXISTS", "key"},
+      {"PTTL", "key"},
+      {"SCAN", "0"},
+      {"SET", "key", "value"},
+      {"DEL", "key"},
+      {"HSET", "key", "field", "value"},
+      {"PEXPIRE", "key", "1000"},
+      {"FLUSHALL"},
+      {"SCRIPT", "LOAD", std::string(redis::release_script.source)},
+      {"SCRIPT", "EXISTS", std::string(redis::release_script.sha1)},
+      {"EVALSHA", std::string(redis::release_script.sha1), "1", "key", "token"},
+      {"EVAL", std::string(redis::release_script.source), "1", "key", "token"},
+      {"SCRIPT", "FLUSH"},
+      {"CLIENT", "KILL", "ID", "987654321"},
+      {"CONFIG", "GET", "no-appendfsync-on-rewrite"},
+      {"NOSUCH"},
+      {"GET"},
+      {"CLIENT"},
+      {"CLIENT", "NOSUCH"},
+      {"AUTH", "wrong"},
+      {"AUTH", "default", "wrong"},
+      {"AUTH", "too", "many", "words"},
+  };
+  return commands;
+}
+
+// The lines of an INFO reply, less what differs from run to run.
+std::vector<std::string> steady_lines(std::string_view info) {
+  std::vector<std::string> lines;
+  while (!info.empty()) {
+    const std::size_t end = std::min(info.find("\r\n"), info.size());
+    const std::string line(info.substr(0, end));
+    info.remove_prefix(std::min(end + 2, info.size()));
+    const std::string name = line.substr(0, line.find(':'));
+    static const std::set<std::string> own = {"run_id", "tcp_port", "connected_clients",
+                                              "uptime_in_seconds"};
+    if (!line.starts_with('$') && !own.contains(name)) lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(Replies, WithAPasswordNothingWorksBeforeIt) {
+  Twins twins({.password = "secret", .more = {"--requirepass", "secret"}});
+  for (const Words& words : every_kind()) twins.expect_same(words);
+  twins.expect_same({"AUTH", "secret"});
+  for (const Words& words : every_kind()) twins.expect_same(words);
+  twins.expect_same({"AUTH", "default", "secret"});
+}
+
+TEST(Replies, WhileItIsBusyWithAScript) {
+  Twins twins({.more = {"--busy-reply-threshold", "1"}});
+  test::Redis another(twins.url());
+  twins.control().send({"EVAL", "while true do end", "0"});
+  ASSERT_TRUE(test::eventually([&another] { return another({"PING"}).is_error(); }));
+  twins.simulated().conditions.busy = true;
+  for (const Words& words : every_kind()) twins.expect_same(words);
+  another({"SCRIPT", "KILL"});
+  EXPECT_TRUE(twins.control().read().is_error());
+}
+
+TEST(Replies, WhileItLoads) {
+  Twins twins({.more = {"--enable-debug-command", "yes", "--loading-process-events-interval-bytes",
+                        "1024"}});
+  test::Redis another(twins.url());
+  another({"DEBUG", "POPULATE", "10000"});
+  another({"CONFIG", "SET", "key-load-delay", "1000"});
+  twins.control().send({"DEBUG", "RELOAD"});
+  ASSERT_TRUE(test::eventually([&another] { return another({"PING"}).is_error(); }));
+  twins.simulated().conditions.loading = true;
+  for (const Words& words : every_kind()) twins.expect_same(words);
+  another({"CONFIG", "SET", "key-load-delay", "0"});
+  twins.control().read();
+}
+
+TEST(Replies, WhatItTellsAboutItself) {
+  for (const bool durable : {false, true}) {
+    Twins twins({.durable = durable});
+    for (const bool replica : {false, true}) {
+      twins.set_replica(replica);
+      for (const char* const section : {"server", "replication", "persistence", "memory"}) {
+        const auto [real, simulated] = twins.replies({"INFO", section});
+        EXPECT_THAT(steady_lines(real), testing::IsSupersetOf(steady_lines(simulated)));
+      }
+    }
+    for (const char* const parameter : {"appendonly", "appendfsync", "no-appendfsync-on-rewrite",
+                                        "maxmemory", "maxmemory-policy", "nosuch"}) {
+      twins.expect_same({"CONFIG", "GET", parameter});
+    }
+    const auto [real, simulated] = twins.replies({"CONFIG", "GET", "append*", "MAXMEMORY"});
+    EXPECT_GT(real.size(), simulated.size());  // it has more of them
+  }
+}
+
+TEST(Replies, ScanFindsAllThatMatches) {
+  Twins twins({});
+  std::vector<std::string> wanted;
+  for (int i = 0; i < 50; ++i) {
+    const std::string key = (i % 2 == 0 ? "even*{" : "odd") + std::to_string(i);
+    twins.ask({"SET", key, "value"});
+    if (i % 2 == 0) wanted.push_back(resp::bulk(key));
+  }
+  const Words scan = {"SCAN", "0", "MATCH", "even\\*{*", "COUNT", "1000"};
+  const auto [real, simulated] = twins.replies(scan);
+  EXPECT_EQ(real.size(), simulated.size());
+  for (const std::string& key : wanted) {
+    EXPECT_THAT(real, testing::HasSubstr(key));
+    EXPECT_THAT(simulated, testing::HasSubstr(key));
+  }
+}
+
+TEST(Replies, KeysExpireAtTheSameMillisecond) {
+  Twins twins({.watched = {"key"}});
+  for (const char* const ttl : {"1", "7", "20"}) {
+    twins.ask({"SET", "key", "value", "PX", ttl});
+    // Each of these is compared.
+    ASSERT_TRUE(test::eventually([&twins] { return twins.ask({"PTTL", "key"}).integer == -2; }));
+    twins.ask({"TIME"});
+    twins.ask({"GET", "key"});
+  }
+  EXPECT_EQ(twins.undecided(), 0);
+}
+
+}  // namespace
+}  // namespace quorumlock::sim

@@ -1,0 +1,177 @@
+#include "sim/server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "redis/command.hpp"
+#include "redis/scripts.hpp"
+
+// What only the simulation can do to a server, and a checker see of it.
+namespace quorumlock::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+std::string bytes_of(std::initializer_list<std::string_view> words) {
+  std::string bytes;
+  redis::append_command(bytes, words);
+  return bytes;
+}
+
+/// One server and one client of it.
+class ServerTest : public testing::Test {
+ protected:
+  std::string ask(std::initializer_list<std::string_view> words) {
+    server.feed(client, bytes_of(words));
+    server.execute_next(client, now);
+    return server.take_output(client);
+  }
+
+  TrueTime now = 0s;
+  Server server{{.durable = true}, WallClock(1000s)};
+  int client = server.connect();
+};
+
+TEST_F(ServerTest, ExecutesWhenItIsToldTo) {
+  const std::string ping = bytes_of({"PING"});
+  server.feed(client, ping + ping.substr(0, 5));
+  ASSERT_NE(server.next(client), nullptr);
+  EXPECT_EQ(server.take_output(client), "");
+  EXPECT_TRUE(server.execute_next(client, now));
+  EXPECT_EQ(server.take_output(client), "+PONG\r\n");
+  EXPECT_FALSE(server.execute_next(client, now));  // half a command
+  server.feed(client, ping.substr(5));
+  EXPECT_TRUE(server.execute_next(client, now));
+}
+
+TEST_F(ServerTest, PausedItExecutesNothing) {
+  server.feed(client, bytes_of({"PING"}));
+  server.pause();
+  EXPECT_FALSE(server.execute_next(client, now));
+  server.resume();
+  EXPECT_TRUE(server.execute_next(client, now));
+}
+
+TEST_F(ServerTest, WhatArrivedIsExecutedAfterTheClientHasHungUp) {
+  server.feed(client, bytes_of({"SET", "key", "1"}) + bytes_of({"SET", "key", "2"}));
+  server.hang_up(client);
+  EXPECT_TRUE(server.execute_next(client, now));
+  EXPECT_TRUE(server.execute_next(client, now));
+  EXPECT_EQ(server.token_of("key", now), "2");
+  EXPECT_FALSE(server.is_open(client));
+}
+
+TEST_F(ServerTest, OfAKilledConnectionNothingMoreIsExecuted) {
+  const std::string id = ask({"CLIENT", "ID"});
+  server.feed(client, bytes_of({"SET", "key", "value"}));
+  client = server.connect();
+  EXPECT_NE(ask({"CLIENT", "ID"}), id);
+  EXPECT_EQ(ask({"CLIENT", "KILL", "ID", id.substr(1, id.size() - 3)}), ":1\r\n");
+  EXPECT_FALSE(server.is_open(client - 1));
+  EXPECT_FALSE(server.execute_next(client - 1, now));
+  EXPECT_EQ(server.token_of("key", now), std::nullopt);
+}
+
+TEST_F(ServerTest, ItsKeysExpireByItsOwnClock) {
+  ask({"SET", "key", "value", "PX", "1000"});
+  server.set_rate(1.25, now);
+  now = 800ms;
+  EXPECT_EQ(ask({"PTTL", "key"}), ":0\r\n");
+  EXPECT_EQ(ask({"GET", "key"}), "$5\r\nvalue\r\n");
+  now = 801ms;
+  EXPECT_EQ(ask({"GET", "key"}), "$-1\r\n");
+  server.step_clock(-1s);
+  EXPECT_EQ(ask({"GET", "key"}), "$5\r\nvalue\r\n");  // nobody has looked for what has expired
+  now = 3s;
+  server.reap(now);
+  server.step_clock(-3s);
+  EXPECT_EQ(ask({"GET", "key"}), "$-1\r\n");
+}
+
+TEST_F(ServerTest, ADurableOneKeepsItsDataOverARestart) {
+  ask({"SET", "short", "value", "PX", "1000"});
+  ask({"SET", "long", "value", "PX", "5000"});
+  ask({"SCRIPT", "LOAD", redis::release_script.source});
+  const std::string run = server.run_id();
+  server.crash();
+  EXPECT_FALSE(server.is_open(client));
+  now = 2s;
+  server.restart(now);
+  EXPECT_NE(server.run_id(), run);
+  EXPECT_THAT(server.keys(now), testing::ElementsAre(testing::Key("long")));
+  client = server.connect();
+  EXPECT_EQ(ask({"CLIENT", "ID"}), ":1\r\n");
+  EXPECT_THAT(ask({"EVALSHA", redis::release_script.sha1, "1", "long", "value"}),
+              HasSubstr("NOSCRIPT"));
+  EXPECT_THAT(ask({"INFO", "server"}), HasSubstr("run_id:" + server.run_id()));
+}
+
+TEST_F(ServerTest, AnotherForgetsAll) {
+  server = Server({.seed = 2});
+  client = server.connect();
+  ask({"SET", "key", "value"});
+  server.crash();
+  server.restart(now);
+  EXPECT_THAT(server.keys(now), testing::IsEmpty());
+}
+
+TEST_F(ServerTest, FailsOverToWhatItOnceWas) {
+  ask({"SET", "key", "old"});
+  const Server::Data snapshot = server.data();
+  const std::string run = server.run_id();
+  ask({"SET", "key", "new"});
+  server.fail_over(snapshot, now);
+  EXPECT_EQ(server.token_of("key", now), "old");
+  EXPECT_NE(server.run_id(), run);
+  EXPECT_FALSE(server.is_open(client));
+}
+
+TEST_F(ServerTest, ACopyGoesItsOwnWay) {
+  Server copy = server;
+  ask({"SET", "key", "value"});
+  EXPECT_EQ(copy.token_of("key", now), std::nullopt);
+}
+
+TEST_F(ServerTest, LosesKeysOneByOne) {
+  ask({"SET", "a", "value"});
+  ask({"SET", "quorumlock:fence:b", "17"});
+  EXPECT_EQ(server.counter_of("b", now), 17);
+  EXPECT_EQ(server.evict(3), "quorumlock:fence:b");
+  EXPECT_EQ(server.counter_of("b", now), std::nullopt);
+  EXPECT_EQ(server.evict(3), "a");
+  EXPECT_EQ(server.evict(3), std::nullopt);
+}
+
+TEST_F(ServerTest, DatabasesAreApart) {
+  ask({"SELECT", "5"});
+  ask({"SET", "key", "value"});
+  EXPECT_EQ(server.token_of("key", now), std::nullopt);
+  EXPECT_EQ(ask({"EXISTS", "key"}), ":1\r\n");
+}
+
+TEST_F(ServerTest, ScansInSteps) {
+  for (const char* const key : {"a", "b", "c", "d", "e"}) ask({"SET", key, "value"});
+  std::string cursor = "0";
+  std::string found;
+  do {
+    const std::string reply = ask({"SCAN", cursor, "COUNT", "2"});
+    const std::size_t begin = reply.find("\r\n", 4) + 2;
+    cursor = reply.substr(begin, reply.find("\r\n", begin) - begin);
+    found += reply.substr(reply.find('*', 1));
+  } while (cursor != "0");
+  for (const char* const key : {"a", "b", "c", "d", "e"}) {
+    EXPECT_THAT(found, HasSubstr("\r\n" + std::string(key) + "\r\n"));
+  }
+}
+
+TEST_F(ServerTest, WhatTheLibraryNeverSendsIsAMistakeOfTheTest) {
+  EXPECT_THROW(ask({"EVAL", "return 1", "0"}), std::logic_error);
+  EXPECT_THROW(server.feed(client, "PING\r\n"), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace quorumlock::sim
