@@ -73,7 +73,8 @@ class Twins {
 
   void connect();
   Look look();
-  [[nodiscard]] bool key_dies_in(const Span& span) const;
+  /// Whether an expiry falls into the span, so that it is not known which side of it was seen.
+  static bool key_dies_in(const Server& simulated, const Span& span);
   /// What is different there on the simulated one; empty for nothing. Takes over the real expiries,
   /// which are by up to the span's length others.
   std::string compare(Server& simulated, const Look& look, const Span& span) const;
