@@ -2,6 +2,7 @@
 
 #include <hiredis/read.h>
 
+#include <algorithm>
 #include <new>
 
 namespace quorumlock::redis {
@@ -37,6 +38,7 @@ struct ReplyBuilder {
 
   static void* string(const redisReadTask* task, char* text, std::size_t size) {
     auto& reader = *static_cast<ReplyReader*>(task->privdata);
+    if (task->type != REDIS_REPLY_STRING && size > ReplyReader::max_line) return nullptr;
     const std::size_t at = reader.text_.size();
     if (at + size > ReplyReader::max_bytes) return nullptr;
     reader.text_.append(text, size);
@@ -105,7 +107,7 @@ const Reply* ReplyReader::next() {
   }
   if (root == nullptr) {
     // Bounds what a server can make us hold by announcing a huge reply and sending it slowly.
-    if (unread_ > 2 * max_bytes) broken_ = "a reply beyond the limits";
+    if (unread_ > 2 * max_bytes || is_long_line()) broken_ = "a reply beyond the limits";
     return nullptr;
   }
   unread_ = reader_->len - reader_->pos;
@@ -118,6 +120,23 @@ const Reply* ReplyReader::next() {
   }
   finished_ = true;  // the views point into text_: it is emptied when the next one begins
   return replies_.data();
+}
+
+/// Whether what is unread begins with a line that has no end within the limit. hiredis looks for
+/// the end from the line's front whenever bytes come in: sent one by one, they would cost more and
+/// more.
+bool ReplyReader::is_long_line() const {
+  const std::string_view unread(reader_->buf + reader_->pos, reader_->len - reader_->pos);
+  constexpr std::size_t longest = max_line + 2;  // with its end
+  return unread.size() > longest && unread.substr(0, longest).find("\r\n") == unread.npos;
+}
+
+std::string words_of(const Reply& reply) {
+  constexpr std::size_t longest = 200;
+  std::string words(reply.text.substr(0, longest));
+  std::ranges::replace_if(
+      words, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return reply.text.size() > longest ? words + "..." : words;
 }
 
 }  // namespace quorumlock::redis

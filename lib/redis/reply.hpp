@@ -20,6 +20,10 @@ struct Reply {
   std::span<const Reply> elements;  ///< of an array
 };
 
+/// A node's own words for a sentence of ours: on one line, in printable ASCII, cut where they are
+/// long.
+std::string words_of(const Reply& reply);
+
 /// Bytes in, replies out: hiredis's reader, building into memory that is kept from reply to reply.
 ///
 /// A server that sends what is not RESP, or more than the limits, breaks the reader for good: the
@@ -28,6 +32,7 @@ class ReplyReader {
  public:
   static constexpr std::size_t max_bytes = 1 << 20;     ///< of one reply
   static constexpr std::size_t max_elements = 1 << 16;  ///< of one reply
+  static constexpr std::size_t max_line = 1 << 14;      ///< of a status, an error or a number
 
   ReplyReader();
   ~ReplyReader();
@@ -50,6 +55,8 @@ class ReplyReader {
     std::size_t text_at, text_size;
     std::size_t first_child, children;
   };
+
+  [[nodiscard]] bool is_long_line() const;
 
   struct Free {
     void operator()(redisReader* reader) const;

@@ -194,6 +194,34 @@ TEST(Reply, HugeStringsAreRefusedOnTheWay) {
   }
 }
 
+TEST(Reply, LinesAreShort) {
+  // An error of the greatest length is read, one byte more is refused, however it comes in: also
+  // before its end is there, since looking for that costs more with each byte.
+  for (const std::size_t size : {ReplyReader::max_line, ReplyReader::max_line + 1}) {
+    const std::string line = "-" + std::string(size, 'x') + "\r\n";
+    const bool good = size == ReplyReader::max_line;
+    std::vector<std::string_view> one_by_one;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      one_by_one.push_back(std::string_view(line).substr(i, 1));
+    }
+    EXPECT_EQ(read({line}) == Strings{"broken"}, !good);
+    EXPECT_EQ(read(one_by_one) == Strings{"broken"}, !good);
+  }
+  for (const std::string_view begin : {"+", "-", ":", "$", "*", "*2\r\n:"}) {
+    const std::string endless(ReplyReader::max_line + 3, '1');
+    EXPECT_EQ(read({begin, endless}), Strings{"broken"}) << begin;
+  }
+}
+
+TEST(Reply, WordsForASentence) {
+  // What a node says goes into sentences of ours: on one line, and not at any length.
+  Reply reply{Reply::Type::error, 0, "ERR \x1b[31mred\nand \xff", {}};
+  EXPECT_EQ(words_of(reply), "ERR ?[31mred?and ?");
+  const std::string text(ReplyReader::max_line, 'x');
+  reply.text = text;
+  EXPECT_EQ(words_of(reply), std::string(200, 'x') + "...");
+}
+
 TEST(Reply, DeepNestingIsRefused) {
   // No reply of ours is nested at all; one that goes on and on is no way to a stack's end.
   std::string bytes;
