@@ -172,7 +172,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
   using Type = Reply::Type;
   if (reply.type == Type::error && step_ != Step::idle) {
     return refuse(now, vote_of_error(reply.text),
-                  "cannot be enrolled: " + std::string(reply.text.substr(0, 200)));
+                  "cannot be enrolled: " + words_of(reply));
   }
   const bool done = reply.type == Type::integer && reply.integer == 1;
   switch (step_) {

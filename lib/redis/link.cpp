@@ -16,6 +16,8 @@ constexpr Duration longest_back_off = std::chrono::seconds(1);
 /// Of a node that is overdue already, the commands behind the first are reported in batches: a
 /// node that stops with thousands of them must not take a timer for each.
 constexpr Duration batch_of_late = std::chrono::milliseconds(10);
+/// A node that answers without reading what it is asked would otherwise have us keep all of it.
+constexpr std::size_t most_unwritten = std::size_t{64} << 20;
 
 /// Whether this asks the node for a vote, or for anything but to give up a key.
 bool asks_vote(core::CommandKind kind) {
@@ -98,6 +100,9 @@ void Link::on_bytes(std::string_view bytes) {
 }
 
 void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
+  if (state_ == State::up && output().size() > most_unwritten) {
+    fail(now, Vote::unreachable, "does not read what it is sent");
+  }
   if (!ever_up_or_failed_ && state_ != State::stopped) {
     waiting_.emplace_back(bytes);
   } else if (state_ != State::up || (asks_vote(tag.kind) && !votes())) {
@@ -192,7 +197,7 @@ std::optional<Link::Event> Link::next(Time now) {
       follow_enrolment(now);
       continue;
     }
-    if (reply->type == Reply::Type::error) trouble_ = reply->text;
+    if (reply->type == Reply::Type::error) trouble_ = words_of(*reply);
     Answer answer{answered.tag, {}, reply};
     if (answered.tag.kind != core::CommandKind::query) {
       answer.answer = answer_of(answered.tag.kind, *reply);
@@ -208,8 +213,8 @@ std::optional<Link::Event> Link::next(Time now) {
 
 void Link::wrote(std::size_t bytes) {
   written_ += bytes;
-  if (written_ < output_.size()) return;
-  output_.clear();
+  if (written_ <= output_.size() / 2) return;  // less is moved than was written
+  output_.erase(0, written_);
   written_ = 0;
 }
 

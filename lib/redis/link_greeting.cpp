@@ -63,15 +63,15 @@ void Link::on_greeting(Time now, const Reply& reply) {
   // A command that this user may not call is no reason to refuse the node: what it would have
   // told stays unknown. That the node lets nobody in is.
   if (error && greeting != Greeting::auth && reply.text.starts_with("NOAUTH")) {
-    return fail(now, Vote::unauthorized, "wants a password: " + std::string(reply.text));
+    return fail(now, Vote::unauthorized, "wants a password: " + words_of(reply));
   }
   switch (greeting) {
     case Greeting::auth:
       if (error)
-        return fail(now, Vote::unauthorized, "refused to log us in: " + std::string(reply.text));
+        return fail(now, Vote::unauthorized, "refused to log us in: " + words_of(reply));
       break;
     case Greeting::select:
-      if (error) return fail(now, Vote::failed, "refused SELECT: " + std::string(reply.text));
+      if (error) return fail(now, Vote::failed, "refused SELECT: " + words_of(reply));
       break;
     case Greeting::client_id:
       if (reply.type == Reply::Type::integer) client_id_ = reply.integer;
@@ -96,7 +96,7 @@ void Link::on_greeting(Time now, const Reply& reply) {
     case Greeting::durability: return on_durability(reply);
     case Greeting::record:
       if (reply.type == Reply::Type::string) record_ = reply.text;
-      if (error) trouble_ = reply.text;
+      if (error) trouble_ = words_of(reply);
       break;
     case Greeting::script: break;
     case Greeting::kill: return enrol(now);
