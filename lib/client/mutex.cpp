@@ -16,7 +16,7 @@ struct Mutex::State {
 };
 
 Mutex::Mutex(Coordinator& coordinator, std::string resource, LockOptions options)
-    : state_(std::make_unique<State>(coordinator, std::move(resource), options)) {}
+    : state_(new State{coordinator, std::move(resource), options, {}, {}}) {}
 
 Mutex::~Mutex() = default;
 

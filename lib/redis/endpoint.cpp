@@ -149,7 +149,7 @@ Result<Endpoint> parse_unix(std::string_view url) {
     return refusal(url, "names no socket: write an absolute path, as in unix:///run/redis.sock");
   }
   const auto is_slash_twice = [](char a, char b) { return a == '/' && b == '/'; };
-  endpoint.path.erase(std::ranges::unique(endpoint.path, is_slash_twice).begin(),
+  endpoint.path.erase(std::unique(endpoint.path.begin(), endpoint.path.end(), is_slash_twice),
                       endpoint.path.end());
   if (endpoint.path.size() > longest_path) {
     return refusal(url, "has a path of " + std::to_string(endpoint.path.size()) +
