@@ -203,6 +203,9 @@ std::optional<Link::Event> Link::next(Time now) {
       answer.answer = answer_of(answered.tag.kind, *reply);
       answer.answer.asked = answered.sent;
     }
+    if (answer.answer.vote == Vote::failed && reply->type != Reply::Type::error) {
+      trouble_ = "gave an answer that does not belong to the question";
+    }
     if (answer.answer.vote == Vote::not_enrolled) {
       enrolment_.doubt();
       follow_enrolment(now);

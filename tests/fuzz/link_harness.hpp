@@ -1,0 +1,184 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuzz/good_server.hpp"
+#include "fuzz/require.hpp"
+#include "redis/link.hpp"
+#include "support/seeded_random.hpp"
+
+namespace quorumlock::fuzz {
+
+/// A link with a hostile server, and what must hold of it whatever that server does.
+class LinkHarness {
+ public:
+  using Link = redis::Link;
+
+  explicit LinkHarness(redis::Endpoint endpoint)
+      : link_({std::move(endpoint), std::chrono::milliseconds(500), std::chrono::seconds(2)},
+              random_) {
+    link_.start(now_);
+    pull();
+  }
+
+  void open() {
+    if (!connecting_) return;  // a socket opens once for each Connect
+    connecting_ = false;
+    written_ = 0;
+    link_.on_open();
+    pull();
+  }
+  void close() {
+    if (!connected_) return;
+    connected_ = connecting_ = false;
+    link_.on_closed(now_, "closed by the server");
+    pull();
+  }
+  void feed(std::string_view bytes) {
+    link_.on_bytes(bytes);
+    pull();
+  }
+  void send(core::CommandKind kind) {
+    std::string bytes;
+    redis::append_command(bytes, {"PING", std::to_string(commands_.size())});
+    const auto number = static_cast<std::uint32_t>(commands_.size());
+    commands_.push_back({});
+    written_ += bytes.size();
+    link_.send(now_, {{number, 0}, 1, kind, false}, bytes);
+    pull();
+  }
+  void wrote(std::size_t most) {
+    link_.wrote(std::min(most, link_.output().size()));
+    pull();
+  }
+  /// Lets time pass until something is due.
+  void advance() {
+    if (link_.deadline() == core::never) return;
+    now_ = std::max(now_, link_.deadline());
+    link_.advance(now_);
+    pull();
+  }
+  /// Answers all that is written as a good server would, for as long as that brings up more.
+  void greet() {
+    for (int rounds = 0; rounds < 4 && connected_ && !link_.output().empty(); ++rounds) {
+      const std::vector<std::string> commands = commands_in(whole_commands());
+      link_.wrote(link_.output().size());
+      for (const std::string& command : commands) feed(good_answer(command));
+    }
+  }
+  /// The end: every command has its answer, and nothing comes after it.
+  void stop() {
+    link_.stop(now_);
+    pull();
+    require(answered_ == commands_.size(), "a command has no answer after the end");
+    require(link_.deadline() == core::never, "something is due after the end");
+    stopped_ = true;
+    link_.on_bytes("+OK\r\n");
+    link_.on_open();
+    link_.on_closed(now_, "closed");
+    link_.advance(now_ + std::chrono::hours(1));
+    pull();
+    require(link_.output().empty(), "something is to be written after the end");
+    send(core::CommandKind::set);
+    require(answered_ == commands_.size(), "a command has no answer when it is sent after the end");
+  }
+  [[nodiscard]] bool is_up() const { return state_ == core::LinkState::up; }
+
+ private:
+  struct Command {
+    bool late = false;
+  };
+
+  /// From where a command begins: of one that is written in part the rest is left out.
+  [[nodiscard]] std::string_view whole_commands() const {
+    const std::string_view output = link_.output();
+    if (output.starts_with('*')) return output;
+    const std::size_t next = output.find("\r\n*");
+    return next == output.npos ? std::string_view() : output.substr(next + 2);
+  }
+
+  void pull() {
+    while (const std::optional<Link::Event> event = link_.next(now_)) {
+      std::visit([this](const auto& what) { take(what); }, *event);
+    }
+    require(!link_.has_events(), "an event is left behind");
+    require(link_.last_trouble().size() <= longest_sentence, "the last trouble is long");
+    require(link_.output().size() <= written_ + longest_greeting, "the output grows by itself");
+  }
+  void take(const Link::Connect&) {
+    require(!stopped_, "it connects after the end");
+    require(!connected_, "it connects twice");
+    connected_ = connecting_ = true;
+  }
+  void take(const Link::Disconnect&) {
+    require(!stopped_, "it disconnects after the end");
+    connected_ = connecting_ = false;
+  }
+  void take(const Link::Changed& changed) {
+    require(!stopped_, "it changes after the end");
+    const bool takes = changed.state == core::LinkState::up;
+    require((changed.reason == Vote::pending) == takes, "the state and its reason disagree");
+    require(!takes || connected_, "it is up without a connection");
+    state_ = changed.state;
+  }
+  void take(const Link::Answer& answer) {
+    // In order, so that each has exactly one.
+    require(answer.tag.claim.index == answered_, "an answer is not the oldest command's");
+    require(answered_ < commands_.size(), "an answer is nobody's");
+    ++answered_;
+    require(answer.vote != Vote::pending, "an answer says nothing");
+    if (answer.reply != nullptr) {
+      require(connected_, "a reply without a connection");
+      std::size_t bytes = 0;
+      std::size_t elements = 0;
+      walk(*answer.reply, bytes, elements);
+      require(bytes <= redis::ReplyReader::max_bytes, "a reply has too many bytes");
+      require(elements <= redis::ReplyReader::max_elements, "a reply has too many elements");
+    } else {
+      static constexpr std::array without{Vote::disconnected,   Vote::unreachable,
+                                          Vote::unauthorized,   Vote::failed,
+                                          Vote::not_standalone, Vote::stalled};
+      require(std::ranges::find(without, answer.vote) != without.end(),
+              "an answer without a reply has the vote of one with a reply");
+    }
+  }
+  void take(const Link::Late& late) {
+    require(late.tag.claim.index >= answered_ && late.tag.claim.index < commands_.size(),
+            "a command is late after its answer");
+    Command& command = commands_[late.tag.claim.index];
+    require(!command.late, "a command is late twice");
+    command.late = true;
+  }
+  void take(const Link::Note& note) {
+    require_sentence(note.sentence);
+    require(note.sentence.size() <= longest_sentence, "a note is long");
+  }
+  /// Touches all of it.
+  static void walk(const redis::Reply& reply, std::size_t& bytes, std::size_t& elements) {
+    ++elements;
+    bytes += reply.text.size();
+    if (!reply.text.empty()) last_byte_ = reply.text.front() + reply.text.back();
+    for (const redis::Reply& element : reply.elements) walk(element, bytes, elements);
+  }
+
+  static constexpr std::size_t longest_sentence = 600;
+  static constexpr std::size_t longest_greeting = 64 * 1024;  // with all the scripts
+  inline static volatile int last_byte_ = 0;
+
+  test::SeededRandom random_;
+  core::Time now_ = core::Time(std::chrono::hours(1));
+  Link link_;
+  core::LinkState state_ = core::LinkState::connecting;
+  bool connected_ = false;   // or about to be
+  bool connecting_ = false;  // Connect was said, and neither open() nor close() has come yet
+  bool stopped_ = false;
+  std::vector<Command> commands_;
+  std::size_t answered_ = 0;
+  std::size_t written_ = 0;  // bytes of commands since the connection began
+};
+
+}  // namespace quorumlock::fuzz

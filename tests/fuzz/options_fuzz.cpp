@@ -1,0 +1,85 @@
+#include <quorumlock/options.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "client/duration_text.hpp"
+#include "fuzz/require.hpp"
+#include "redis/endpoint.hpp"
+
+// The options as JSON. The input is the text, in which the byte 1 stands for a URL with a password:
+// as a node, a key, a duration, in the middle of broken JSON.
+namespace quorumlock::fuzz {
+namespace {
+
+using std::chrono::nanoseconds;
+
+std::string with_secrets(std::string_view input) {
+  std::string text;
+  for (const char c : input) {
+    if (c == 1) {
+      text += "redis://user:" + std::string(secret) + "@host";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+void check_refusal(const Error& error) {
+  require(error.code() == Errc::invalid_argument, "a refusal has another code");
+  require_sentence(error.what());
+  require_no_secret(error.what());
+}
+
+/// A duration that was read is printed such that it can be read again.
+void check_duration(nanoseconds duration) {
+  require(duration >= nanoseconds::zero(), "a duration is negative");
+  const Result<nanoseconds> again = client::parse_wait("it", client::to_text(duration));
+  require(again && *again == duration, "a duration is not read as it was printed");
+}
+
+void check_durations(const Options& options) {
+  for (const nanoseconds duration :
+       {options.ttl, options.max_ttl, options.wait, options.node_timeout, options.connect_timeout,
+        options.retry.delay, options.retry.jitter}) {
+    check_duration(duration);
+  }
+  if (options.max_hold) check_duration(*options.max_hold);
+  if (options.stop_margin) check_duration(*options.stop_margin);
+}
+
+void check_valid(const Options& options) {
+  require(!options.nodes.empty() && options.nodes.size() <= 32, "the number of nodes is wrong");
+  for (const std::string& url : options.nodes) {
+    require(redis::Endpoint::parse(url).has_value(), "a node's URL cannot be read");
+  }
+  require(options.ttl > nanoseconds::zero() && options.ttl <= options.max_ttl, "a ttl is wrong");
+  require(options.drift_factor >= 0 && options.drift_factor < 0.5, "drift_factor is wrong");
+}
+
+}  // namespace
+}  // namespace quorumlock::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace quorumlock;
+  using namespace quorumlock::fuzz;
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  if (has_secret(input)) return -1;  // only where it is planted is it a password
+  const std::string text = with_secrets(input);
+  const Result<Options> options = Options::from_json(text);
+  if (!options) {
+    check_refusal(options.error());
+    return 0;
+  }
+  check_durations(*options);
+  if (const Result<void> good = options->validate(); !good) {
+    check_refusal(good.error());
+  } else {
+    check_valid(*options);
+  }
+  return 0;
+}

@@ -1,0 +1,73 @@
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "fuzz/require.hpp"
+#include "redis/endpoint.hpp"
+
+// A node's URL. The input is one; where there is a line's end in it, what is before that stands
+// before a planted password, and what is behind it behind the password.
+namespace quorumlock::fuzz {
+namespace {
+
+using redis::Endpoint;
+
+/// What was accepted has a printed form, which says the same and is printed the same.
+void check_accepted(const Endpoint& endpoint) {
+  require(endpoint.host.empty() != endpoint.path.empty(), "it is neither a host nor a socket");
+  require(endpoint.port >= 1 && endpoint.port <= 65535, "the port is out of range");
+  require(endpoint.db >= 0, "the database is negative");
+  require(endpoint.path.size() <= 107, "the path is too long for the system");
+  const std::string name = endpoint.name();
+  const Result<Endpoint> again = Endpoint::parse(name);
+  require(again.has_value(), "the printed form is refused: " + name);
+  Endpoint expected = endpoint;
+  expected.user.clear();
+  expected.password.clear();
+  require(*again == expected, "the printed form is another endpoint: " + name);
+  require(again->name() == name, "the printed form is printed otherwise: " + name);
+}
+
+void check(std::string_view url, bool with_secret) {
+  const Result<Endpoint> endpoint = Endpoint::parse(url);
+  if (endpoint) {
+    check_accepted(*endpoint);
+    if (with_secret) require_no_secret(endpoint->name());
+  } else {
+    require_sentence(endpoint.error().what());
+    if (with_secret) require_no_secret(endpoint.error().what());
+  }
+}
+
+/// The password in its place, and where it comes to stand when something was forgotten.
+void check_with_secret(std::string_view before, std::string_view after) {
+  const std::string secret_text(secret);
+  const std::string front(before);
+  const std::string back(after);
+  check("redis://" + front + ":" + secret_text + "@" + back, true);
+  check("rediss://" + front + ":" + secret_text + "@" + back, true);
+  // Behind a slash it is a piece of a path, where nobody has a password.
+  if (!front.starts_with('/')) check("unix://" + front + ":" + secret_text + "@" + back, true);
+  if (!front.starts_with("unix:///")) check(front + secret_text + "@" + back, true);
+  check("redis://" + front + ":" + secret_text + back, true);
+  // Nothing fuzzed before it: this has to be accepted, with exactly this password.
+  const Result<Endpoint> good = Endpoint::parse("redis://user:" + secret_text + "@host");
+  require(good && good->password == secret && good->user == "user", "the password is not kept");
+}
+
+}  // namespace
+}  // namespace quorumlock::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace quorumlock::fuzz;
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  if (has_secret(input)) return -1;  // only where it is planted is it a password
+  const std::size_t end = input.find('\n');
+  if (end == input.npos) {
+    check(input, false);
+  } else {
+    check_with_secret(input.substr(0, end), input.substr(end + 1));
+  }
+  return 0;
+}
