@@ -25,7 +25,7 @@ const std::string silent = "no answer within connect_timeout";
 
 std::vector<Case> cases() {
   const std::string long_error = "-ERR \x1b[31m" + std::string(10'000, 'e') + "\r\n";
-  const std::string huge_error = "-ERR " + std::string(10'000'000, 'e') + "\r\n";
+  const std::string huge_error = "-ERR " + std::string(100'000, 'e') + "\r\n";
   return {
       {{.name = "Http", .at_once = "HTTP/1.1 400 Bad Request\r\n\r\n"}, not_a_reply + "Protocol"},
       {{.name = "EndlessGarbage", .endless = std::string("\x16\x03\x01\x00\xff\r\n", 7)},
@@ -40,7 +40,8 @@ std::vector<Case> cases() {
       {{.name = "NobodyAsked", .endless = ":1\r\n"}, "sent a reply that nobody asked for"},
       {{.name = "HugeError", .to_each = huge_error}, beyond},
       {{.name = "Silence"}, silent},
-      {{.name = "Closes", .to_each = "$10\r\nhalf", .closes = true}, "closed"},
+      {{.name = "Closes", .to_each = "$100000\r\nhalf", .closes = true},
+       "the node closed the connection"},
       {{.name = "LongErrors", .to_each = long_error}, ""},
       {{.name = "OnlyIntegers", .to_each = ":1\r\n"}, ""},
       {{.name = "OnlyIntegersTrickled", .to_each = ":1\r\n", .piece = 1}, ""},
@@ -129,6 +130,7 @@ TEST_P(Hostile, AllOfThem) {
   ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
   expect_sentence(refused.error().what(), 3000);
   for (const NodeVote& vote : refused.error().outcome().votes) {
+    if (vote.vote == Vote::pending) continue;  // it was decided without this one
     EXPECT_NE(vote.vote, Vote::granted);
     EXPECT_FALSE(vote.detail.empty()) << vote.node;
     expect_sentence(vote.detail, 500);
