@@ -29,10 +29,10 @@ using core::CommandKind;
 
 constexpr int kinds = static_cast<int>(CommandKind::query) + 1;  // it is the last one
 
-constexpr std::size_t most_fed = 3 << 20;         // beyond every limit of the reader
-constexpr std::size_t most_reads = 20'000;        // so that an input takes a moment
-constexpr std::size_t most_memory = 24U << 20;    // of a link that was fed all that
-constexpr std::size_t most_recorded = 256 << 10;  // of the bytes that are also read in one piece
+constexpr std::size_t most_fed = 3 << 20;       // beyond every limit of the reader
+constexpr std::size_t most_reads = 20'000;      // so that an input takes a moment
+constexpr std::size_t most_memory = 16U << 20;  // of a link and a reader that were fed all that
+constexpr std::size_t most_unread = 2 * redis::ReplyReader::max_bytes;
 
 /// The replies, one hash for each, and whether the reader broke.
 struct Read {
@@ -94,10 +94,13 @@ class ReplyPath {
       fed_ += chunk_.size();
       ++reads_;
       link_.feed(chunk_);
-      if (recorded_.size() + chunk_.size() > most_recorded) continue;
       recorded_ += chunk_;
+      const std::size_t replies = in_pieces_.replies.size();
       reader_.feed(chunk_);
       take_replies(reader_, in_pieces_);
+      unread_ = in_pieces_.replies.size() == replies ? unread_ + chunk_.size() : 0;
+      require(in_pieces_.broken || unread_ <= most_unread + chunk_.size(),
+              "a reply without an end is kept");
     }
     chunk_.clear();
   }
@@ -116,6 +119,7 @@ class ReplyPath {
   std::string chunk_;
   std::string recorded_;
   std::size_t fed_ = 0;
+  std::size_t unread_ = 0;  // since the last reply
   std::size_t reads_ = 0;
 };
 
