@@ -173,7 +173,7 @@ class Engine {
   const Claim* claim(ClaimId id) { return claims_.find(id); }
   [[nodiscard]] const Config& config() const { return config_; }
   /// True while somebody waits, a lease is held or an answer is out.
-  [[nodiscard]] bool busy() const { return waiters_.used() + held_ > 0 || unanswered_ > 0; }
+  [[nodiscard]] bool busy() const { return waiters_.used() > 0 || held_ > 0 || unanswered_ > 0; }
   /// Commands whose final answer is not in.
   [[nodiscard]] int unanswered() const { return unanswered_; }
 

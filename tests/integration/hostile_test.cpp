@@ -92,7 +92,7 @@ TEST_P(Hostile, OneOfFive) {
   HostileServer bad(GetParam().server);
   Options options = good_->options();
   options.nodes.insert(options.nodes.begin() + 2, bad.url());
-  options.connect_timeout = 1s;
+  options.connect_timeout = 2s;
   options.log = [this](std::string_view sentence) { note(sentence); };
   Coordinator coordinator = connect(options);
   Result<Lease> lease = coordinator.acquire(key_, {.wait = 20s});
