@@ -35,6 +35,8 @@ inline std::string good_answer(std::string_view command) {
     return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
   };
   if (command == "CLIENT ID" || command.starts_with("CLIENT KILL")) return ":7\r\n";
+  if (command.starts_with("CONFIG GET")) return "*0\r\n";
+  if (command == "GET quorumlock:enrolment") return bulk("run1:30000:volatile");
   if (command == "INFO replication") return bulk("role:master\r\nconnected_slaves:0\r\n");
   if (command == "INFO server") return bulk("redis_mode:standalone\r\nrun_id:run1\r\n");
   if (command.starts_with("SCRIPT LOAD")) return bulk(std::string(40, 'a'));

@@ -68,6 +68,9 @@ std::string raise(ScriptRun& run) {
   const double counter = to_number(found[1]).value_or(0);
   if (found[2] != run.arg(1)) return integers({3, counter, time});
   const double fence = run.number(2);
+  if (fence >= fence_limit) {
+    return resp::error("ERR quorumlock: the fencing counter has reached 2^53");
+  }
   if (counter >= fence) return integers({0, counter, time});
   run.call({"SET", run.key(2), run.arg(2), "PX", run.arg(3)}, "redis.call('SET', KEYS[2]");
   return integers({1, fence, time});
@@ -85,8 +88,11 @@ std::string renew(ScriptRun& run) {
     return integers({1, counter, time});
   }
   if (found[2]) return integers({0, counter, time});
-  if (run.arg(4) != "1") {
-    const bool another = run.call({"EXISTS", run.key(1)}, "redis.call('EXISTS'") == ":1\r\n";
+  const auto exists = [&run](const std::string& key) {
+    return run.call({"EXISTS", key}, "redis.call('EXISTS'") == ":1\r\n";
+  };
+  if (run.arg(4) != "1" || exists("quorumlock:released:" + run.arg(1))) {
+    const bool another = exists(run.key(1));
     return integers({another ? 0.0 : 3.0, counter, time});
   }
   if (counter < run.number(3)) {
@@ -99,6 +105,13 @@ std::string renew(ScriptRun& run) {
 
 std::string release(ScriptRun& run) {
   if (run.get(run.key(1), "redis.call('GET'") != run.arg(1)) return resp::integer(0);
+  return run.call({"DEL", run.key(1)}, "redis.call('DEL'");
+}
+
+std::string release_token(ScriptRun& run) {
+  if (run.get(run.key(1), "redis.call('GET'") != run.arg(1)) return resp::integer(0);
+  run.call({"SET", "quorumlock:released:" + run.arg(1), "1", "PX", run.arg(2)},
+           "redis.call('SET'");
   return run.call({"DEL", run.key(1)}, "redis.call('DEL'");
 }
 
@@ -142,13 +155,14 @@ std::string repair(ScriptRun& run) {
   return resp::integer(static_cast<std::int64_t>(run.keys()));
 }
 
-constexpr std::array<KnownScript, 8> table{{
+constexpr std::array<KnownScript, 9> table{{
     {&redis::acquire_script, acquire},
     {&redis::adopt_script, adopt},
     {&redis::candidate_script, candidate},
     {&redis::enrol_script, enrol},
     {&redis::raise_script, raise},
     {&redis::release_script, release},
+    {&redis::release_token_script, release_token},
     {&redis::renew_script, renew},
     {&redis::repair_script, repair},
 }};

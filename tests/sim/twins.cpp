@@ -96,7 +96,10 @@ std::string printable(std::string_view bytes) {
 
 Twins::Twins(Settings settings)
     : settings_(std::move(settings)),
-      cluster_({.size = 1, .durable = settings_.durable, .more = settings_.more}),
+      cluster_({.size = 1,
+                .durable = settings_.durable,
+                .more = settings_.more,
+                .enrolled = false}),
       simulated_({.durable = settings_.durable, .password = settings_.password}) {
   connect();
 }

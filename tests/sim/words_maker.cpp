@@ -95,8 +95,9 @@ Words WordsMaker::plain() {
   const redis::Script* const scripts[] = {&redis::acquire_script,   &redis::adopt_script,
                                           &redis::candidate_script, &redis::enrol_script,
                                           &redis::raise_script,     &redis::release_script,
-                                          &redis::renew_script,     &redis::repair_script};
-  return {"SCRIPT", "LOAD", std::string(scripts[random_.index(8)]->source)};
+                                          &redis::renew_script,     &redis::repair_script,
+                                          &redis::release_token_script};
+  return {"SCRIPT", "LOAD", std::string(scripts[random_.index(9)]->source)};
 }
 
 Words WordsMaker::about_keys() {
@@ -129,6 +130,7 @@ Words WordsMaker::call(const std::string& name, const Words& script_keys, const 
                                 : name == "raise"     ? redis::raise_script
                                 : name == "release"   ? redis::release_script
                                 : name == "renew"     ? redis::renew_script
+                                : name == "release_token" ? redis::release_token_script
                                                       : redis::repair_script;
   const bool whole = random_.one_in(3);
   Words words = {whole ? "EVAL" : "EVALSHA", std::string(whole ? script.source : script.sha1),
@@ -154,11 +156,11 @@ Words WordsMaker::script(std::int64_t now_us) {
     case 3:
       return call("repair", {counter(locks()[0]), counter(locks()[1])},
                   {fence(now_us), fence(now_us), life()});
-    case 4:
+    case 4: return call("release_token", {lock}, {token(), ttl()});
     case 5: return call("release", {random_.one_in(20) ? any_key() : lock}, {token()});
     case 6:
     case 7:
-      return call("raise", vote_keys, {token(), fence(now_us), life(), usual_enrolment(), "0"});
+      return call("raise", vote_keys, {token(), random_.one_in(20) ? "9007199254740992" : fence(now_us), life(), usual_enrolment(), "0"});
     case 8:
     case 9:
       return call(

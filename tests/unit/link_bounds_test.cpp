@@ -14,14 +14,14 @@ TEST(LinkBounds, LongErrors) {
   driver.send(1);
   driver.feed(error);
   EXPECT_EQ(driver.said(), Strings{"1 failed"});
-  EXPECT_LT(driver.link.last_trouble().size(), 300U);
+  EXPECT_LT(driver.link.trouble(driver.now).size(), 300U);
 
   LinkDriver refused({.host = "n1", .password = "secret"});
   refused.start();
   refused.open();
   refused.feed(error);
   EXPECT_EQ(refused.said(), (Strings{"connect", "disconnect", "down: not authorized"}));
-  EXPECT_LT(refused.link.last_trouble().size(), 300U);
+  EXPECT_LT(refused.link.trouble(driver.now).size(), 300U);
   ASSERT_FALSE(refused.notes().empty());
   EXPECT_LT(refused.notes().back().size(), 300U);
 }
@@ -32,7 +32,7 @@ TEST(LinkBounds, ErrorsInControlCharacters) {
   driver.come_up();
   driver.send(1);
   driver.feed("-ERR \x1b[31mred\nand more\r\n");
-  EXPECT_EQ(driver.link.last_trouble(), "ERR ?[31mred?and more");
+  EXPECT_EQ(driver.link.trouble(driver.now), "ERR ?[31mred?and more");
 }
 
 TEST(LinkBounds, ANodeThatDoesNotRead) {
@@ -53,7 +53,7 @@ TEST(LinkBounds, ANodeThatDoesNotRead) {
   EXPECT_EQ(driver.said(), Strings{"65 granted"});
   send();
   EXPECT_EQ(driver.said(), (Strings{"disconnect", "down: unreachable", "66 unreachable"}));
-  EXPECT_EQ(driver.link.last_trouble(), "does not read what it is sent");
+  EXPECT_EQ(driver.link.trouble(driver.now), "does not read what it is sent");
   EXPECT_TRUE(driver.link.output().empty());
 }
 
