@@ -65,11 +65,15 @@ is_installed() {
 }
 
 # apt-get install with its progress in steps of 20 per cent, and all else that it says in a file.
+# The progress has a descriptor of its own, made behind sudo, which passes on none: apt-get closes it
+# for dpkg, and a package's script that finds its stdout closed fails where it says something.
 apt_install() {
   local log=$1 kind rest percent now="" shown=0
   shift
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
-    -o APT::Status-Fd=1 -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 \
+  # shellcheck disable=SC2016  # for the shell behind sudo
+  as_root env DEBIAN_FRONTEND=noninteractive sh -c 'exec apt-get "$@" 3>&1' sh \
+    -q -y --no-install-recommends \
+    -o APT::Status-Fd=3 -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 \
     install "$@" 2>&1 </dev/null |
     while IFS=: read -r kind rest; do  # such as "dlstatus:12:45.8333:Retrieving file 12 of 30"
       case $kind in
