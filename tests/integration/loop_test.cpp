@@ -1,4 +1,7 @@
+#include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <thread>
 
 #include "integration/fixture.hpp"
@@ -16,6 +19,18 @@ class HostLoop : public FiveNodes {
   static std::ptrdiff_t threads() {
     using Entries = std::filesystem::directory_iterator;
     return std::distance(Entries("/proc/self/task"), Entries());
+  }
+  /// The clocks of all timer descriptors of this process.
+  static std::multiset<int> timer_clocks() {
+    std::multiset<int> clocks;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+      std::ifstream info(entry.path());
+      for (std::string word; info >> word;) {
+        int clock = 0;
+        if (word == "clockid:" && info >> clock) clocks.insert(clock);
+      }
+    }
+    return clocks;
   }
   static void close(UvLoop& loop, Coordinator& coordinator) {
     int closed = 0;
@@ -247,6 +262,18 @@ TEST_F(HostLoop, StartsNoThread) {
   loop.run();
   EXPECT_EQ(acquired, 1);
   EXPECT_EQ(threads(), before);
+  close(loop, coordinator);
+}
+
+TEST_F(HostLoop, IsWokenByAClockThatGoesOnInSleep) {
+  // What the kernel says of the timers that an attached coordinator has made: one, on
+  // CLOCK_BOOTTIME.
+  const auto before = timer_clocks();
+  UvLoop loop;
+  Coordinator coordinator = attach(loop);
+  auto clocks = timer_clocks();
+  for (const int clock : before) clocks.extract(clock);
+  EXPECT_EQ(clocks, std::multiset<int>{CLOCK_BOOTTIME});
   close(loop, coordinator);
 }
 

@@ -112,6 +112,9 @@ def no_way_up(path, text):
 
 CLOCKS = [r"(?:\w*[cC]lock)::now", "steady_clock", "system_clock", "high_resolution_clock",
           "clock_gettime", "gettimeofday", "time_t", "uv_now", "uv_hrtime"]
+# None of these counts the time that the machine is suspended.
+STOPPED_CLOCKS = [r"CLOCK_MONOTONIC\w*", "steady_clock", "high_resolution_clock", r"uv_timer_\w+",
+                  "uv_now", "uv_hrtime"]
 SLEEPS = ["sleep_for", "sleep_until", "usleep", "nanosleep", "sleep"]
 RANDOM = ["random_device", r"mt19937(?:_64)?", "default_random_engine", "rand", "srand", "getrandom",
           "arc4random"]
@@ -150,6 +153,11 @@ RULES = [
     (never_says("lib/core/", CLOCKS, "time is handed to the core"),
      ("lib/core/a.cpp", "auto t = Clock::now();\n"),
      ("lib/core/a.cpp", "// not Clock::now()\nvoid f(Time now) { g(now); }\n")),
+    (never_says(("lib/", "include/"), STOPPED_CLOCKS,
+                "spans are measured on CLOCK_BOOTTIME (Clock, uv/timer), which goes on while the "
+                "machine sleeps"),
+     ("lib/uv/a.cpp", "timerfd_create(CLOCK_MONOTONIC, 0);\n"),
+     ("lib/uv/a.cpp", "// not CLOCK_MONOTONIC\ntimerfd_create(CLOCK_BOOTTIME, 0);\n")),
     (never_says("lib/core/", SLEEPS, "the core does not wait"),
      ("lib/core/a.cpp", "std::this_thread::sleep_for(1ms);\n"),
      ("lib/core/a.cpp", "const char* word = \"sleep\";\n")),

@@ -145,6 +145,20 @@ TEST(EngineHold, AnswersOfAnOlderRoundAreNotCounted) {
   EXPECT_EQ(driver.lease_end(), start + validity);
 }
 
+TEST(EngineHold, TimeoutsOfAnOlderRoundAreNotCounted) {
+  // An extend supersedes the renewal that is out. That the renewal's commands are overdue says
+  // nothing of the extend's: those are waited for, and decide it.
+  EngineDriver driver(3);
+  const core::ClaimId lease = driver.hold(ten_seconds);
+  driver.pass_until(at(third));
+  ASSERT_TRUE(driver.extend(lease, 20s));
+  for (const int node : {0, 1, 2}) driver.time_out(node);
+  driver.reply({0, 1, 2}, Vote::granted);  // to the renewal
+  EXPECT_EQ(driver.count<core::Extended>(), 0U);
+  driver.reply({0, 1}, Vote::granted);
+  EXPECT_FALSE(driver.only<core::Extended>().why);
+}
+
 TEST(EngineHold, ALateGrantOfTheAcquisitionRenewsNothing) {
   // Won with two of three. The third's SET is answered while the renewal is out: it is the
   // holder's and is not released, but it is no vote for the renewal.
