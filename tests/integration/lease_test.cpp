@@ -119,7 +119,8 @@ TEST_F(Leases, ReleasedAfterAThirdPartyTookTheKeys) {
 }
 
 TEST_F(Leases, AreOverAtOnceWhenReleased) {
-  // From the moment release is asked for nobody sees a valid lease, answered or not.
+  // From the moment release is asked for nobody sees a valid lease, answered or not; whoever works
+  // under it is told to stop.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
   const std::stop_token stop = lease.stop_token();
@@ -131,6 +132,7 @@ TEST_F(Leases, AreOverAtOnceWhenReleased) {
   EXPECT_EQ(answer.calls(), 0);
   for (int node = 0; node < 5; ++node) cluster().resume(node);
   EXPECT_TRUE(ok(answer.get()));
+  EXPECT_TRUE(stop.stop_requested());
   EXPECT_FALSE(lease.is_valid());
 }
 

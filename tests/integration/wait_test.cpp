@@ -38,6 +38,27 @@ TEST_F(Wait, RunsOutAsTimedOut) {
   EXPECT_EQ(cluster().holders(key, "foreign"), 5);
 }
 
+TEST_F(Wait, CountsFromTheCall) {
+  // The loop is busy until the wait is over: all that is left of it is the first attempt.
+  std::atomic<bool> busy{false};
+  std::atomic<bool> over{false};
+  Coordinator coordinator = connect();
+  for (int node = 0; node < 5; ++node) cluster().plant(node, key);
+  coordinator.async_acquire(key + "/other", {}, {}, [&](const Result<Lease>&) {
+    busy = true;
+    while (!over) std::this_thread::yield();
+  });
+  EXPECT_TRUE(eventually([&] { return busy.load(); }));
+  Answer<Result<Lease>> answer;
+  coordinator.async_acquire(key, {.wait = 300ms}, {}, answer.handler());
+  const Clock::time_point end = Clock::now() + 300ms;
+  EXPECT_TRUE(eventually([&] { return Clock::now() >= end; }));
+  over = true;
+  const Result<Lease> refused = answer.get();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().outcome().attempts, 1);
+}
+
 TEST_F(Wait, PausesAtLeastTheDelayBetweenAttempts) {
   // In 300 ms there is room for eleven attempts that are 30 ms apart, and for no more.
   Options paced = options();
