@@ -75,6 +75,8 @@ TEST_F(Wait, GetsTheLockWhenItIsReleased) {
   // The waiter has it soon after the holder gave it up, and with a token of its own.
   Coordinator holder = connect();
   Coordinator waiter = connect();
+  warm(holder);
+  warm(waiter);  // so that what the nodes see are its attempts, and not its greetings
   Result<Lease> first = holder.acquire(key);
   ASSERT_TRUE(ok(first));
   Answer<Result<Lease>> answer;

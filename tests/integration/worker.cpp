@@ -1,6 +1,7 @@
 /// Another process for the tests: `integration_worker COMMAND URL,URL,... RESOURCE [ARGUMENT...]`.
 /// It is told what to do by its arguments and by lines on standard input, and answers by lines.
 
+#include <signal.h>
 #include <quorumlock/quorumlock.hpp>
 
 #include <atomic>
@@ -74,6 +75,15 @@ int count(Coordinator& coordinator, const std::string& resource, const std::stri
   return 0;
 }
 
+/// The library's own thread has all signals blocked; on a host's loop they would be delivered. To
+/// be called on the loop.
+void let_sigpipe_through() {
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_UNBLOCK, &pipe, nullptr);
+}
+
 /// Says "busy" on the loop's thread and reads a line there; then the loop, which has not looked at
 /// its sockets since, is asked for a lock.
 int broken(Coordinator& coordinator, const std::string& resource) {
@@ -81,6 +91,7 @@ int broken(Coordinator& coordinator, const std::string& resource) {
   std::binary_semaphore done(0);
   const LockOptions refused{.ttl = -1s};
   coordinator.async_acquire(resource, refused, {}, [&](const Result<Lease>&) {
+    let_sigpipe_through();
     std::cout << "busy" << std::endl;
     std::cin.get();
     coordinator.async_acquire(resource, {}, {}, [&](const Result<Lease>& lease) {
@@ -94,6 +105,8 @@ int broken(Coordinator& coordinator, const std::string& resource) {
 
 /// Locks and unlocks without a pause, whatever comes of it, until its standard input ends.
 int cycle(Coordinator& coordinator, const std::string& resource) {
+  coordinator.async_acquire(resource, {.ttl = -1s}, {},
+                            [](const Result<Lease>&) { let_sigpipe_through(); });
   std::atomic<bool> end{false};
   std::thread reader([&] {
     while (std::cin.get() != std::char_traits<char>::eof()) {
