@@ -102,10 +102,12 @@ void Engine::on_held_due(Time now, ClaimId id) {
 /// The lease is over, and not by the holder's release.
 void Engine::end(Time now, ClaimId id, Errc why) {
   Claim& claim = claims_[id];
-  if (std::exchange(claim.asked_for, false)) {
+  const bool asked_for = std::exchange(claim.asked_for, false);
+  // The end first: who is told that an extend has failed by it finds the lease ended.
+  output(Ended{claim.user, why, claim.tally});
+  if (asked_for) {
     output(Extended{claim.user, claim.by_token, why, claim.deadline, claim.tally});
   }
-  output(Ended{claim.user, why, claim.tally});
   if (claim.detached) claim.may_hold = NodeSet();
   give_up(id);
   forget_if_done(now, id);

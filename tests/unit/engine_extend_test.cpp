@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "support/engine_driver.hpp"
 
 // What a holder, or another process by token, asks of a lease: extend, detach, abandon.
@@ -87,13 +89,21 @@ TEST(EngineExtend, FailsAndTheOldEndStands) {
 }
 
 TEST(EngineExtend, TellsThatTheLeaseIsLost) {
-  // A quorum no longer has the key: the extend and the lease both end so.
+  // A quorum no longer has the key: the extend and the lease both end so, and the lease first, so
+  // that nobody who is told of the one finds the other still valid.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.extend(lease, 20s);
   driver.reply({0, 1}, Vote::absent);
   EXPECT_EQ(driver.only<core::Extended>().why, Errc::lost);
   EXPECT_EQ(driver.only<core::Ended>().why, Errc::lost);
+  const auto ended = std::ranges::find_if(driver.seen(), [](const Seen& seen) {
+    return std::holds_alternative<core::Ended>(seen.what);
+  });
+  const auto extended = std::ranges::find_if(driver.seen(), [](const Seen& seen) {
+    return std::holds_alternative<core::Extended>(seen.what);
+  });
+  EXPECT_LT(ended - driver.seen().begin(), extended - driver.seen().begin());
   EXPECT_FALSE(driver.extend(lease, 20s));
   EXPECT_FALSE(driver.release(lease));
 }
