@@ -38,7 +38,8 @@ void Repair::start(Time now) {
   target_ = waiting_.front();
   waiting_.erase(waiting_.begin());
   ++run_;
-  greatest_ = 0;
+  greatest_ = floor_ = 0;
+  since_ = 0;
   sources_.clear();
   clocks_.clear();
   std::vector<int> reachable;
@@ -56,6 +57,12 @@ void Repair::start(Time now) {
     sources_.insert(sources_.end(), reachable.begin(), reachable.end());
     clocks_ = sources_;
     clocks_.push_back(target_);
+  }
+  for (const int source : sources_) {
+    const redis::Enrolment& enrolment = session_.link(source).enrolment();
+    if (session_.link(source).state() != core::LinkState::up || enrolment.floor() <= floor_) continue;
+    floor_ = enrolment.floor();
+    since_ = enrolment.since();
   }
   next_source(now);
 }
@@ -146,8 +153,8 @@ void Repair::on_values(Time now, const Reply& reply) {
 void Repair::finish(Time now, bool done) {
   const int node = std::exchange(target_, -1);
   if (done) {
-    session_.link(node).repaired(now, from_quorum_ ? 0 : greatest_,
-                                 from_quorum_ ? 0 : wall_.now_us());
+    session_.link(node).repaired(now, from_quorum_ ? floor_ : std::max(floor_, greatest_),
+                                 from_quorum_ ? since_ : wall_.now_us());
   } else {
     session_.link(node).repair_failed(now);
   }

@@ -17,8 +17,9 @@ class Session;
 /// counter on N - q + 1 others is at least every such token: each counter of those nodes is copied
 /// where it is greater, a few hundred at a time (SCAN, MGET, repair.lua), while the lock goes on.
 /// Tokens decided meanwhile don't need this node: their quorum and a later one with it share
-/// another node. Where fewer others vote, what is to be reached is copied and a floor is set above
-/// all clocks of the nodes.
+/// another node. What those others don't have as counters they have as a floor, which goes over with
+/// the rest. Where fewer others vote, what is to be reached is copied and a floor is set above all
+/// clocks of the nodes.
 ///
 /// One node after the other; the rest wait their turn.
 class Repair {
@@ -50,7 +51,9 @@ class Repair {
   std::vector<int> clocks_;  ///< still to be asked for the time, where there is no quorum
   std::string cursor_;
   std::vector<std::string> keys_;
-  std::uint64_t greatest_ = 0;
+  std::uint64_t greatest_ = 0;  ///< of all that was seen
+  std::uint64_t floor_ = 0;     ///< of the others' floors, and since when that one stands
+  std::int64_t since_ = 0;
   std::string bytes_;
 };
 

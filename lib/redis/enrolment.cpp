@@ -109,10 +109,6 @@ void Enrolment::refuse(Time now, Vote vote, std::string why) {
 
 void Enrolment::greeted(Time now, ServerFacts facts, const std::optional<std::string>& record) {
   facts_ = std::move(facts);
-  if (facts_.run_id.empty()) {
-    return refuse(now, Vote::unauthorized,
-                  "does not tell its run id: let this user call INFO server");
-  }
   judge(now, record);
 }
 
@@ -129,6 +125,10 @@ void Enrolment::doubt() {
 void Enrolment::judge(Time now, const std::optional<std::string>& text) {
   const std::optional<EnrolmentRecord> record =
       text ? EnrolmentRecord::parse(*text) : std::nullopt;
+  if (facts_.run_id.empty()) {
+    return refuse(now, Vote::unauthorized,
+                  "does not tell its run id: let this user call INFO server");
+  }
   const EnrolmentRecord ours = wanted();
   expected_ = text.value_or("");
   if (record && record->max_ttl_ms != ours.max_ttl_ms) {
@@ -146,6 +146,7 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
     if (!no_longer) {
       record_ = *text;
       floor_ = record->floor;
+      since_ = record->since;
       return go(Step::enrolled);
     }
   }
@@ -184,6 +185,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
       if (!done) return go(Step::reading);
       record_ = wanted_;
       floor_ = EnrolmentRecord::parse(record_)->floor;
+      since_ = EnrolmentRecord::parse(record_)->since;
       return go(Step::enrolled);
     case Step::clearing:
       if (!done) return go(Step::reading);
@@ -249,7 +251,7 @@ void Enrolment::repaired(std::uint64_t floor, std::int64_t since) {
   if (step_ != Step::repairing) return;
   EnrolmentRecord record = wanted();
   record.floor = floor_ = floor;
-  record.since = since;
+  record.since = since_ = since;
   wanted_ = record.to_string();
   go(Step::enrolling);
 }

@@ -93,6 +93,7 @@ class Enrolment {
   /// What voters have to say; of an enrolled node.
   [[nodiscard]] const std::string& record() const { return record_; }
   [[nodiscard]] std::uint64_t floor() const { return floor_; }
+  [[nodiscard]] std::int64_t since() const { return since_; }
   /// The record as we would have it.
   [[nodiscard]] EnrolmentRecord wanted() const;
 
@@ -126,6 +127,7 @@ class Enrolment {
   std::string expected_, wanted_;  // of the change under way
   std::string record_;
   std::uint64_t floor_ = 0;
+  std::int64_t since_ = 0;
   std::string candidate_;
   core::Duration other_max_ttl_{};  // recorded before, where it is being changed
   core::Time until_{};

@@ -65,6 +65,12 @@ void Link::on_greeting(Time now, const Reply& reply) {
   if (error && greeting != Greeting::auth && reply.text.starts_with("NOAUTH")) {
     return fail(now, Vote::unauthorized, "wants a password: " + words_of(reply));
   }
+  // One that cannot tell now may be able to soon. Taking its silence for "I have no enrolment" would
+  // be wrong.
+  const Vote vote = error ? vote_of_error(reply.text) : Vote::granted;
+  if (vote == Vote::busy || vote == Vote::loading) {
+    return fail(now, vote, "is not ready: " + words_of(reply));
+  }
   switch (greeting) {
     case Greeting::auth:
       if (error)

@@ -6,6 +6,8 @@ namespace {
 /// What another process may do with an owner token.
 class ByToken : public FiveNodes {
  protected:
+  // Durable: a node that was killed votes again as soon as it is back.
+  static void SetUpTestSuite() { start({.durable = true}); }
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
 };

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 class LeaseStates : public ::testing::Test {
  protected:
   void begin(Clock::duration left) {
-    lease.begin(nullptr, "orders:42", {}, std::string(40, 'a'), {}, 1, Clock::now() + left);
+    lease.begin(nullptr, "orders:42", {}, std::string(40, 'a'), 0, {}, 1, Clock::now() + left);
   }
   void TearDown() override { lease.recycle(); }
 

@@ -1,0 +1,59 @@
+#pragma once
+
+namespace quorumlock::core {
+
+/// Mistakes that the simulator plants, one at a time, to show that it would notice. In the library
+/// there are none: planted() is false at compile time.
+enum class Mutant {
+  none,
+  // The lock.
+  quorum_minus_one,
+  no_margin,
+  half_margin,
+  deadline_not_checked,
+  validity_from_decision,
+  token_reused,
+  quorum_over_connected,
+  clean_up_skipped_on_cancel,
+  // Renewal.
+  renewal_counted_from_its_end,
+  renewal_after_the_old_end,
+  answers_of_an_older_round,
+  // Nodes that forget.
+  no_quarantine,
+  quarantine_too_short,
+  quarantine_by_a_fast_clock,
+  candidate_without_nonce,
+  absent_taken_as_new,
+  repair_before_quarantine,
+  no_repair,
+  replant_counted_anywhere,
+  // Fencing.
+  greatest_without_a_raise,
+  older_acknowledgements_counted,
+  // Planted in the simulated server's scripts.
+  delete_without_compare,
+  expiry_shortened,
+  candidate_overwritten,
+  renewal_confirmed_anywhere,
+  raise_acknowledged_when_greater,
+  raise_not_strict,
+  raise_without_owner,
+  counter_not_raised,
+  counter_set_whatever_it_was,
+  // Planted in the simulated network.
+  release_overtakes,
+};
+
+#ifdef QUORUMLOCK_MUTANTS
+inline Mutant planted_mutant = Mutant::none;
+inline bool planted(Mutant mutant) {
+  return planted_mutant == mutant;
+}
+#else
+constexpr bool planted(Mutant) {
+  return false;
+}
+#endif
+
+}  // namespace quorumlock::core

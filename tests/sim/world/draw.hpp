@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/types.hpp"
+#include "sim/wall_clock.hpp"
+
+namespace quorumlock::sim {
+
+/// What may go wrong. Those of the first kind are what the protocol is made for; the others break
+/// an assumption, and with it some of the promises.
+enum class Fault {
+  // Within the assumptions.
+  crash,            ///< a node is killed and comes back, with what was on its disk
+  pause_node,       ///< SIGSTOP, SIGCONT
+  pause_client,     ///< likewise, or its machine sleeps
+  reset,            ///< a connection breaks; what is under way may still arrive
+  partition,        ///< a client and a node don't hear of each other, in one direction or both
+  delay,            ///< messages take long, up to hours
+  flush,            ///< FLUSHALL
+  refuse,           ///< OOM, READONLY, MISCONF, LOADING or BUSY for a while
+  forget_scripts,   ///< SCRIPT FLUSH
+  fail_over,        ///< a volatile node is replaced by an older copy of it
+  client_crash,     ///< a client ends without a word, and a new one begins
+  // Beyond them.
+  clock_step,       ///< a node's clock jumps
+  clock_rate,       ///< a node's clock runs beyond the bound
+  evict,            ///< a node drops a key
+};
+inline constexpr int fault_kinds = static_cast<int>(Fault::evict) + 1;
+std::string_view to_string(Fault fault);
+
+/// All that the seed decides before the simulation begins. A failure is made smaller by taking
+/// things out of this.
+struct Draw {
+  std::uint64_t seed = 1;
+  int nodes = 3;
+  int clients = 3;
+  int keys = 1;
+  bool fencing = true;
+  bool durable = false;
+  bool sane_wall_clocks = true;  ///< else the clients' stand still near 1970
+  bool clocks_at_the_bound = false;
+  bool nodes_agree = true;  ///< on the time; else they are up to 20 s apart, and drift
+  core::Duration ttl{};
+  core::Duration max_ttl{};
+  core::Duration delay{};      ///< of a message, about
+  core::Duration hold{};       ///< of a lock, about
+  core::Duration until{};      ///< true time of the faults' end
+  core::Duration between_faults{};
+  std::vector<Fault> faults;
+
+  static Draw of(std::uint64_t seed);
+  [[nodiscard]] bool has(Fault fault) const;
+  /// No clock steps or runs beyond the bound, and no node drops keys unnoticed.
+  [[nodiscard]] bool timing_holds() const;
+  /// No counter is lost unnoticed.
+  [[nodiscard]] bool counters_hold() const;
+  /// Every option, as `name=value` words.
+  [[nodiscard]] std::string to_string() const;
+};
+
+}  // namespace quorumlock::sim

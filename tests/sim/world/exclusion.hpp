@@ -1,0 +1,56 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "core/quorum.hpp"
+#include "sim/server.hpp"
+#include "sim/world/operation.hpp"
+
+namespace quorumlock::sim {
+
+/// At most one valid handle of a key at any instant of true time; none that lapsed is renewed; and,
+/// where no node lost anything, a valid handle has its token on a quorum of the nodes until its
+/// very end.
+class Exclusion {
+ public:
+  using Report = std::function<void(std::string)>;
+  Exclusion(const std::deque<Operation>& operations, bool timing_holds, Report report)
+      : operations_(operations), timing_holds_(timing_holds), report_(std::move(report)) {}
+
+  /// It has become valid, or valid for longer.
+  void became_valid(const Operation& one, TrueTime now) {
+    if (!timing_holds_ || !one.valid(now)) return;
+    for (const Operation& other : operations_) {
+      if (other.number == one.number || other.key != one.key || !other.valid(now)) continue;
+      report_("two holders of " + one.key + ": operations " + std::to_string(other.number) +
+              " and " + std::to_string(one.number));
+    }
+  }
+  /// A renewal has been counted; `until` is the end before it.
+  void renewed(const Operation& one, TrueTime until, TrueTime now) {
+    if (now >= until) {
+      report_("operation " + std::to_string(one.number) + " was renewed after its end");
+    }
+  }
+  /// At the last moment of a valid handle, or any other.
+  void witness(const Operation& one, const std::deque<Server>& nodes, TrueTime now) {
+    if (!one.valid(now)) return;
+    int witnesses = 0;
+    for (const Server& node : nodes) {
+      if (node.token_of(one.key, now) == one.token) ++witnesses;
+    }
+    if (witnesses < core::quorum_of(static_cast<int>(nodes.size()))) {
+      report_("operation " + std::to_string(one.number) + " is valid with its token on " +
+              std::to_string(witnesses) + " of " + std::to_string(nodes.size()) + " nodes");
+    }
+  }
+
+ private:
+  const std::deque<Operation>& operations_;
+  bool timing_holds_;
+  Report report_;
+};
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/world/operation.hpp"
+
+namespace quorumlock::sim {
+
+/// Fencing tokens are unique; of attempts that don't overlap the later has the greater; and where
+/// timing holds they grow in the order of holding. A node's counter never goes back.
+class Fencing {
+ public:
+  using Report = std::function<void(std::string)>;
+  Fencing(bool counters_hold, bool timing_holds, Report report)
+      : counters_hold_(counters_hold), timing_holds_(timing_holds), report_(std::move(report)) {}
+
+  /// Decided now, for an attempt that began then.
+  void decided(const Operation& one, TrueTime began, TrueTime now) {
+    if (!counters_hold_) return;
+    Key& key = keys_[one.key];
+    if (!key.given.insert(one.fence).second) {
+      report_("fencing token " + std::to_string(one.fence) + " of " + one.key +
+              " was given twice, the second time to operation " + std::to_string(one.number));
+    }
+    const auto after = std::ranges::upper_bound(key.greatest, began, {}, &Greatest::since);
+    const std::uint64_t before = after == key.greatest.begin() ? 0 : std::prev(after)->fence;
+    const std::uint64_t last = key.greatest.empty() ? 0 : key.greatest.back().fence;
+    // Decided at the very moment that this one began is not before it.
+    const bool strictly = after == key.greatest.begin() || std::prev(after)->since < began;
+    if ((strictly && one.fence <= before) || (timing_holds_ && one.fence <= last)) {
+      report_("operation " + std::to_string(one.number) + " got the fencing token " +
+              std::to_string(one.fence) + " of " + one.key + " after " +
+              std::to_string(std::max(before, timing_holds_ ? last : 0)));
+    }
+    key.greatest.push_back({now, std::max(last, one.fence)});
+  }
+  /// After each command that a node has executed.
+  void counter(int node, const std::string& key, std::int64_t value) {
+    std::int64_t& last = counters_[{node, key}];
+    if (counters_hold_ && value < last) {
+      report_("the counter of " + key + " went back at node " + std::to_string(node + 1));
+    }
+    last = value;
+  }
+  /// From here on the order is only as good as the clocks.
+  void rests_on_clocks() { counters_hold_ = false; }
+  void forgot(int node) {
+    std::erase_if(counters_, [node](const auto& one) { return one.first.first == node; });
+  }
+
+ private:
+  struct Greatest {
+    TrueTime since;
+    std::uint64_t fence;
+  };
+  struct Key {
+    std::set<std::uint64_t> given;
+    std::vector<Greatest> greatest;  ///< of all decided until then
+  };
+  bool counters_hold_;
+  bool timing_holds_;
+  Report report_;
+  std::map<std::string, Key> keys_;
+  std::map<std::pair<int, std::string>, std::int64_t> counters_;
+};
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <utility>
+
+#include "core/mutants.hpp"
+#include "redis/keys.hpp"
+#include "redis/scripts.hpp"
+#include "sim/world/trace.hpp"
+
+// Connections between clients and nodes: bytes in order, each message with a delay of its own.
+namespace quorumlock::sim {
+
+using namespace std::chrono_literals;
+
+/// When a message that is sent now arrives: after all that was sent before it on its connection.
+TrueTime World::arrival(std::size_t client, int node, bool to_node, TrueTime& last) {
+  const Path& path = paths_[client][static_cast<std::size_t>(node)];
+  const TrueTime blocked = to_node ? path.blocked_to : path.blocked_from;
+  const TrueTime about = healing_ ? std::min<TrueTime>(draw_.delay, draw_.ttl / 100) : draw_.delay;
+  TrueTime when = now_ + 1us + draw_span(about) + path.extra;
+  if (when < blocked) when = blocked + draw_span(draw_.delay);
+  return last = std::max(when, last + 1ns);
+}
+
+/// Something for a process: if that is stopped it comes in when the process goes on, and if it is
+/// gone, never.
+void World::for_client(std::size_t number, std::size_t life, Action action) {
+  Client& client = clients_[number];
+  if (client.life != life) return;
+  if (client.paused) {
+    client.missed.push_back(std::move(action));
+    return;
+  }
+  action();
+  turn(client);
+}
+
+/// The turn of a client's loop, as the driver has it.
+void World::turn(Client& client) {
+  if (client.paused) return;
+  const core::Time local = client.local(now_);
+  client.wall_us = client.wall_stands ? 1'000'000 : (now_ + client.wall_offset) / 1us;
+  client.session->advance(local);
+  while (const std::optional<client::Session::Output> output = client.session->next(local)) {
+    carry_out(client, *output);
+  }
+  for (int node = 0; node < draw_.nodes; ++node) write(client, node);
+  plan_turn(client);
+}
+
+void World::plan_turn(Client& client) {
+  const TrueTime due = client.when(client.session->deadline());
+  if (due == TrueTime::max() || due >= client.waking) return;
+  client.waking = due;
+  at(due, [this, number = client.number, life = client.life, due] {
+    Client& woken = clients_[number];
+    if (woken.life != life) return;
+    if (woken.waking == due) woken.waking = TrueTime::max();
+    turn(woken);
+  });
+}
+
+void World::write(Client& client, int node) {
+  Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
+  redis::Link& link = client.session->link(node);
+  if (!wire.open || link.output().empty()) return;
+  std::string bytes(link.output());
+  link.wrote(bytes.size());
+  TrueTime when = arrival(client.number, node, true, wire.last_to);
+  if (core::planted(core::Mutant::release_overtakes) &&
+      bytes.find(redis::release_script.sha1) != bytes.npos) {
+    when = now_ + 1us;
+  }
+  at(when, [this, node, connection = wire.connection, bytes = std::move(bytes)]() mutable {
+    deliver(node, connection, std::move(bytes));
+  });
+}
+
+void World::open(Client& client, int node) {
+  Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
+  wire.last_to = wire.last_from = now_;
+  const Peer peer{client.number, client.life, ++wire.epoch};
+  at(arrival(client.number, node, true, wire.last_to), [this, node, peer] {
+    Client& caller = clients_[peer.client];
+    Client::Wire& mine = caller.wires[static_cast<std::size_t>(node)];
+    if (caller.life != peer.life || mine.epoch != peer.epoch) return;
+    Server& server = nodes_[static_cast<std::size_t>(node)];
+    const bool there = server.running();
+    if (there) {
+      mine.connection = server.connect();
+      peers_[static_cast<std::size_t>(node)][mine.connection] = peer;
+    }
+    at(arrival(peer.client, node, false, mine.last_from), [this, node, peer, there] {
+      for_client(peer.client, peer.life, [this, node, peer, there] {
+        Client& called = clients_[peer.client];
+        Client::Wire& its = called.wires[static_cast<std::size_t>(node)];
+        if (its.epoch != peer.epoch) return;
+        redis::Link& link = called.session->link(node);
+        if (there) {
+          its.open = true;
+          link.on_open();
+        } else {
+          ++its.epoch;
+          link.on_closed(called.local(now_), "Connection refused");
+        }
+        called.session->touched(node);
+      });
+    });
+  });
+}
+
+/// The client closes: what it has written may arrive and run all the same.
+void World::shut(Client& client, int node) {
+  Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
+  ++wire.epoch;
+  if (!std::exchange(wire.open, false) && wire.connection < 0) return;
+  paths_[client.number][static_cast<std::size_t>(node)].lost = true;
+  at(arrival(client.number, node, true, wire.last_to),
+     [this, node, connection = std::exchange(wire.connection, -1)] {
+       nodes_[static_cast<std::size_t>(node)].hang_up(connection);
+       serve(node);
+     });
+}
+
+/// The connection breaks. What is under way to the node arrives, or does not.
+void World::lose(Client& client, int node, bool runs_on) {
+  Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
+  if (!wire.open) return;
+  paths_[client.number][static_cast<std::size_t>(node)].lost = true;
+  const int connection = std::exchange(wire.connection, -1);
+  if (runs_on) {
+    at(arrival(client.number, node, true, wire.last_to), [this, node, connection] {
+      nodes_[static_cast<std::size_t>(node)].hang_up(connection);
+      serve(node);
+    });
+  } else {
+    nodes_[static_cast<std::size_t>(node)].drop(connection);
+  }
+  const std::uint64_t epoch = wire.epoch;
+  for_client(client.number, client.life, [this, number = client.number, node, epoch] {
+    Client& hit = clients_[number];
+    Client::Wire& its = hit.wires[static_cast<std::size_t>(node)];
+    if (its.epoch != epoch) return;
+    ++its.epoch;
+    its.open = false;
+    hit.session->link(node).on_closed(hit.local(now_), "Connection reset by peer");
+    hit.session->touched(node);
+  });
+}
+
+void World::lose_all(int node) {
+  for (Client& client : clients_) lose(client, node, false);
+}
+
+void World::deliver(int node, int connection, std::string bytes) {
+  Server& server = nodes_[static_cast<std::size_t>(node)];
+  if (!server.is_open(connection)) return;
+  server.feed(connection, bytes);
+  serve(node);
+}
+
+/// Executes what has arrived, connection by connection in whatever order.
+void World::serve(int node) {
+  Server& server = nodes_[static_cast<std::size_t>(node)];
+  if (!server.running() || server.paused()) return;
+  auto& peers = peers_[static_cast<std::size_t>(node)];
+  std::vector<int> connections;
+  for (const auto& [connection, peer] : peers) connections.push_back(connection);
+  for (std::size_t i = connections.size(); i > 1; --i) {
+    std::swap(connections[i - 1], connections[random_.index(i)]);
+  }
+  for (const int connection : connections) {
+    while (const Words* next = server.next(connection)) {
+      if (trace_ != nullptr) {
+        std::string words;
+        for (const std::string& word : *next) words += " " + word.substr(0, 44);
+        trace("  node ", node + 1, " connection ", connection, " runs", words.substr(0, 200));
+      }
+      server.execute_next(connection, now_);
+      ++figures_.commands;
+      for (const char* key : {"lock", "other"}) {
+        if (const auto counter = server.counter_of(key, now_)) {
+          fencing_.counter(node, key, *counter);
+        }
+      }
+      answer(node, connection);
+    }
+    // Where too few nodes remembered, the order of tokens rests on the nodes' clocks.
+    const auto text = server.token_of(std::string(redis::enrolment_key), now_);
+    const auto record = text ? redis::EnrolmentRecord::parse(*text) : std::nullopt;
+    if (record && record->floor != 0 && !draw_.nodes_agree) fencing_.rests_on_clocks();
+  }
+  // Those that hung up are gone after their last command; those that were killed are told.
+  std::erase_if(peers, [&](const auto& one) {
+    const auto& [connection, peer] = one;
+    if (server.is_open(connection)) return false;
+    Client& client = clients_[peer.client];
+    Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
+    if (client.life == peer.life && wire.epoch == peer.epoch) {
+      at(now_, [this, node, number = peer.client] { lose(clients_[number], node, false); });
+    }
+    return true;
+  });
+}
+
+void World::answer(int node, int connection) {
+  std::string bytes = nodes_[static_cast<std::size_t>(node)].take_output(connection);
+  const Peer peer = peers_[static_cast<std::size_t>(node)].at(connection);
+  if (trace_ != nullptr) {
+    std::string shown = bytes.substr(0, 60);
+    std::ranges::replace_if(shown, [](char c) { return c == '\r' || c == '\n'; }, ' ');
+    trace("  node ", node + 1, " connection ", connection, " says ", shown);
+  }
+  Client& client = clients_[peer.client];
+  Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
+  if (bytes.empty() || client.life != peer.life || wire.epoch != peer.epoch) return;
+  at(arrival(peer.client, node, false, wire.last_from),
+     [this, node, peer, bytes = std::move(bytes)] {
+       for_client(peer.client, peer.life, [this, node, peer, bytes] {
+         Client& told = clients_[peer.client];
+         const Client::Wire& its = told.wires[static_cast<std::size_t>(node)];
+         if (its.epoch != peer.epoch || !its.open) return;
+         told.session->link(node).on_bytes(bytes);
+         told.session->touched(node);
+       });
+     });
+}
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "core/engine.hpp"
+#include "sim/wall_clock.hpp"
+
+namespace quorumlock::sim {
+
+/// One acquisition by a client of the simulation, and the lease that came of it.
+struct Operation {
+  std::size_t number = 0;
+  std::size_t client = 0;
+  std::size_t life = 0;  ///< of the client: a client that crashed begins another
+  std::string key;
+  core::Terms terms;
+  core::Time requested{};
+  core::Duration wait{};
+  core::WaiterId waiter;
+  core::ClaimId claim;
+  std::string token;
+  std::uint64_t fence = 0;
+  core::Time acquired{};  ///< on the client's clock
+  core::Time deadline{};    ///< on the client's clock
+  TrueTime valid_until{};   ///< the same moment in true time
+  int answers = 0;
+  bool held = false;
+  bool told = false;
+  bool detached = false;
+  bool dead = false;  ///< its client has crashed
+
+  [[nodiscard]] bool valid(TrueTime now) const { return held && !dead && now < valid_until; }
+};
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+
+#include "sim/world/draw.hpp"
+
+namespace quorumlock::sim {
+
+/// Takes away from a draw that fails what it does not need for that: faults, clients, nodes, keys,
+/// time. `fails` is asked some dozens of times.
+inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
+  const auto take = [&](auto&& change) {
+    Draw smaller = draw;
+    change(smaller);
+    if (smaller.to_string() == draw.to_string() || !fails(smaller)) return false;
+    draw = smaller;
+    return true;
+  };
+  for (bool again = true; again;) {
+    again = false;
+    for (std::size_t i = 0; i < draw.faults.size();) {
+      const bool gone = take([i](Draw& it) {
+        it.faults.erase(it.faults.begin() + static_cast<std::ptrdiff_t>(i));
+      });
+      again = again || gone;
+      if (!gone) ++i;
+    }
+    while (draw.until > draw.ttl && take([](Draw& it) { it.until = it.until * 3 / 4; })) again = true;
+    if (draw.clients > 1) again = take([](Draw& it) { --it.clients; }) || again;
+    if (draw.keys > 1) again = take([](Draw& it) { it.keys = 1; }) || again;
+    if (draw.nodes > 1) again = take([](Draw& it) { --it.nodes; }) || again;
+    again = take([](Draw& it) { it.clocks_at_the_bound = false; }) || again;
+    again = take([](Draw& it) { it.sane_wall_clocks = true; }) || again;
+  }
+  return draw;
+}
+
+}  // namespace quorumlock::sim

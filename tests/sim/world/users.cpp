@@ -1,0 +1,183 @@
+#include <utility>
+
+#include "sim/world/trace.hpp"
+
+// What the users of each client do, and what they hear.
+namespace quorumlock::sim {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Acquisitions and leases are different objects of the user's.
+constexpr core::UserId lease_offset = 1'000'000;
+
+}  // namespace
+
+void World::begin_users() {
+  for (Client& client : clients_) {
+    after(draw_span(draw_.hold), [this, number = client.number, life = client.life] {
+      act(number, life);
+    });
+  }
+}
+
+/// Now and then a client does something.
+void World::act(std::size_t number, std::size_t life) {
+  if (healing_ || clients_[number].life != life) return;
+  for_client(number, life, [this, number] {
+    if (healing_) return;
+    Client& client = clients_[number];
+    const core::Duration wait =
+        random_.one_in(2) ? core::Duration() : core::Duration(draw_span(2 * draw_.ttl));
+    acquire(client, wait);
+    Operation& one = operations_.back();
+    if (wait > 0s && random_.one_in(3)) {
+      after(draw_span(wait / 2), [this, index = one.number] {
+        Operation& tired = operations_[index];
+        for_client(tired.client, tired.life, [this, index] {
+          Operation& waiting = operations_[index];
+          clients_[waiting.client].session->engine().cancel(
+              clients_[waiting.client].local(now_), waiting.waiter, Errc::cancelled);
+        });
+      });
+    }
+  });
+  after(draw_span(draw_.hold), [this, number, life] { act(number, life); });
+}
+
+void World::acquire(Client& client, core::Duration wait) {
+  Operation one;
+  one.number = operations_.size();
+  one.client = client.number;
+  one.life = client.life;
+  one.key = draw_.keys > 1 && random_.one_in(2) ? "other" : "lock";
+  one.terms.ttl = draw_.ttl;
+  one.terms.stop_margin = draw_.ttl / 10;
+  one.terms.auto_extend = !random_.one_in(3);
+  if (random_.one_in(5)) one.terms.max_hold = draw_.ttl * 2;
+  if (random_.one_in(5)) one.terms.max_renewals = 2;
+  one.requested = client.local(now_);
+  one.wait = wait;
+  operations_.push_back(one);
+  Operation& kept = operations_.back();
+  trace("client ", client.number + 1, " asks for ", one.key, ", operation ", one.number);
+  client.session->engine().acquire(one.requested,
+                                   {kept.key, kept.terms, core::later(one.requested, wait),
+                                    wait > 0s, static_cast<core::UserId>(one.number)},
+                                   &kept.waiter);
+  turn(client);
+}
+
+/// The holder has done its work, or some of it.
+void World::use(std::size_t number) {
+  Operation& one = operations_[number];
+  if (one.dead || !one.held) return;
+  for_client(one.client, one.life, [this, number] {
+    Operation& lease = operations_[number];
+    if (!lease.held) return;
+    Client& client = clients_[lease.client];
+    core::Engine& engine = client.session->engine();
+    const int what = random_.between(1, 20);
+    if (what <= 13 || healing_) {
+      give_back(lease);
+    } else if (what <= 17) {
+      engine.extend(client.local(now_), lease.claim, random_.one_in(2) ? draw_.ttl : draw_.max_ttl);
+      after(draw_span(draw_.hold), [this, number] { use(number); });
+    } else if (what == 18) {
+      lease.detached = true;
+      engine.detach(client.local(now_), lease.claim);
+    } else {
+      after(draw_span(draw_.hold), [this, number] { use(number); });
+    }
+  });
+}
+
+void World::give_back(Operation& one) {
+  Client& client = clients_[one.client];
+  trace("client ", client.number + 1, " releases operation ", one.number);
+  client.session->engine().release(client.local(now_), one.claim, random_.one_in(2));
+  over(one);
+}
+
+void World::over(Operation& one) {
+  one.held = false;
+}
+
+void World::extended_to(Operation& one, core::Time deadline) {
+  one.deadline = deadline;
+  one.valid_until = clients_[one.client].when(deadline);
+  exclusion_.became_valid(one, now_);
+  const bool nothing_lost = draw_.timing_holds() && !draw_.has(Fault::flush) &&
+                            !draw_.has(Fault::fail_over) &&
+                            (draw_.durable || !draw_.has(Fault::crash));
+  if (!nothing_lost) return;
+  exclusion_.witness(one, nodes_, now_);
+  at(one.valid_until - 1ns, [this, number = one.number, until = one.valid_until] {
+    const Operation& last = operations_[number];
+    if (last.valid_until == until) exclusion_.witness(last, nodes_, now_);
+  });
+}
+
+Operation* World::of_lease(core::UserId user) {
+  return &operations_[user - lease_offset];
+}
+
+void World::carry_out(Client& client, const client::Session::Output& output) {
+  using client::Session;
+  core::Engine& engine = client.session->engine();
+  const core::Time local = client.local(now_);
+  if (const auto* connect = std::get_if<Session::Connect>(&output)) {
+    open(client, connect->node);
+  } else if (const auto* disconnect = std::get_if<Session::Disconnect>(&output)) {
+    shut(client, disconnect->node);
+  } else if (const auto* note = std::get_if<Session::Note>(&output)) {
+    trace("client ", client.number + 1, " notes: ", note->sentence);
+  } else if (const auto* acquired = std::get_if<core::Acquired>(&output)) {
+    Operation& one = operations_[acquired->user];
+    const core::Claim& claim = *engine.claim(acquired->claim);
+    engine.adopt(acquired->claim, static_cast<core::UserId>(one.number) + lease_offset);
+    ++one.answers;
+    ++figures_.acquired;
+    telling_.answered(one);
+    one.claim = acquired->claim;
+    one.token = claim.token();
+    one.fence = claim.fence;
+    one.acquired = local;
+    one.held = true;
+    trace("client ", client.number + 1, " HOLDS ", one.key, ", operation ", one.number,
+          ", fencing token ", one.fence, ", owner ", one.token.substr(0, 8));
+    if (draw_.fencing) fencing_.decided(one, client.when(claim.round_start), now_);
+    extended_to(one, claim.deadline);
+    after(draw_span(draw_.hold), [this, number = one.number] { use(number); });
+  } else if (const auto* refused = std::get_if<core::Refused>(&output)) {
+    Operation& one = operations_[refused->user];
+    ++one.answers;
+    ++figures_.refused;
+    telling_.answered(one);
+    telling_.refused(one, local, client.awake);
+    trace("client ", client.number + 1, " is refused, operation ", one.number, ": ",
+          make_error_code(refused->why).message());
+  } else if (const auto* renewed = std::get_if<core::Renewed>(&output)) {
+    Operation& one = *of_lease(renewed->user);
+    const core::Claim* claim = engine.claim(renewed->claim);
+    if (claim == nullptr || !one.held) return;
+    ++figures_.renewed;
+    trace("client ", client.number + 1, " has renewed operation ", one.number);
+    exclusion_.renewed(one, one.valid_until, now_);
+    extended_to(one, claim->deadline);
+  } else if (const auto* risk = std::get_if<core::AtRisk>(&output)) {
+    Operation& one = *of_lease(risk->user);
+    telling_.at_risk(one, local, client.awake);
+    one.told = true;
+  } else if (const auto* ended = std::get_if<core::Ended>(&output)) {
+    Operation& one = *of_lease(ended->user);
+    ++figures_.ended;
+    telling_.ended(one, local, client.awake);
+    trace("client ", client.number + 1, " has lost operation ", one.number, ": ",
+          make_error_code(ended->why).message());
+    over(one);
+  }
+}
+
+}  // namespace quorumlock::sim

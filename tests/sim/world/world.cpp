@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "redis/keys.hpp"
+#include "sim/world/trace.hpp"
+
+namespace quorumlock::sim {
+
+using namespace std::chrono_literals;
+
+World::World(const Draw& draw, std::ostream* trace)
+    : draw_(draw),
+      trace_(trace),
+      random_(draw.seed),
+      paths_(static_cast<std::size_t>(draw.clients),
+             std::vector<Path>(static_cast<std::size_t>(draw.nodes))),
+      peers_(static_cast<std::size_t>(draw.nodes)),
+      copies_(static_cast<std::size_t>(draw.nodes)),
+      exclusion_(operations_, draw.timing_holds(), [this](const auto& what) { report(what); }),
+      fencing_(draw.fencing && draw.counters_hold(), draw.timing_holds(),
+               [this](const auto& what) { report(what); }),
+      telling_([this](const auto& what) { report(what); }) {
+  for (int node = 0; node < draw.nodes; ++node) {
+    ServerSettings settings;
+    settings.seed = draw.seed * 100 + static_cast<std::uint64_t>(node);
+    settings.durable = draw.durable;
+    const auto off = random_.between(-20'000, 20'000) * 1ms;
+    const double rate = rate_within_the_bound(draw, random_);
+    const WallClock clock(1'700'000'000s + (draw.nodes_agree ? 0ms : off),
+                          draw.nodes_agree ? 1 : rate);
+    Server& server = nodes_.emplace_back(settings, clock, now_);
+    // As a cluster that was just made: the nodes have nothing to forget.
+    Server::Data data;
+    redis::EnrolmentRecord record;
+    record.run_id = server.run_id();
+    record.max_ttl_ms = draw.max_ttl / 1ms;
+    record.durable = draw.durable;
+    data[0].put(std::string(redis::enrolment_key), {record.to_string(), std::nullopt});
+    server.replace_data(data);
+  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(draw.clients); ++i) {
+    clients_.emplace_back(draw, i, random_);
+  }
+}
+
+void World::at(TrueTime when, Action action) {
+  events_.push({std::max(when, now_), ++events_planned_, std::move(action)});
+}
+
+void World::run_until(TrueTime end) {
+  while (!events_.empty() && events_.top().when <= end && violation_.empty()) {
+    now_ = events_.top().when;
+    const Action action = std::move(const_cast<Event&>(events_.top()).action);
+    events_.pop();
+    action();
+  }
+  now_ = std::max(now_, end);
+}
+
+TrueTime World::draw_span(TrueTime about) {
+  // Mostly about that long, now and then much shorter or longer.
+  const auto span = about * random_.between(1, 200) / 100;
+  return random_.one_in(10) ? span / 20 : random_.one_in(10) ? span * 4 : span;
+}
+
+void World::report(const std::string& sentence) {
+  trace("VIOLATION ", sentence);
+  if (violation_.empty()) {
+    violation_ = sentence + ", at " + std::to_string(static_cast<double>(now_.count()) / 1e9) + " s";
+  }
+}
+
+std::string World::run() {
+  for (Client& client : clients_) {
+    client.session->start(client.local(now_));
+    turn(client);
+  }
+  begin_users();
+  plan_faults();
+  run_until(draw_.until);
+  if (violation_.empty()) heal();
+  if (violation_.empty()) demand_progress();
+  if (violation_.empty()) demand_tidiness();
+  return violation_;
+}
+
+/// Everything works again, and every lock is given back.
+void World::heal() {
+  trace("everything heals");
+  healing_ = true;
+  for (auto& of_client : paths_) {
+    for (Path& path : of_client) path.blocked_to = path.blocked_from = path.extra = TrueTime();
+  }
+  for (int node = 0; node < draw_.nodes; ++node) {
+    Server& server = nodes_[static_cast<std::size_t>(node)];
+    if (!server.running()) restart(node);
+    server.conditions = {};
+    server.resume();
+    if (draw_.has(Fault::clock_rate)) server.set_rate(1, now_);
+    serve(node);
+  }
+  for (Client& client : clients_) {
+    if (client.paused) resume(client);
+  }
+  for (Operation& one : operations_) {
+    if (one.held && !one.dead) give_back(one);
+    if (one.answers == 0 && !one.dead) {
+      Client& client = clients_[one.client];
+      client.session->engine().cancel(client.local(now_), one.waiter, Errc::cancelled);
+    }
+  }
+  for (Client& client : clients_) turn(client);
+  run_until(now_ + 2s + 10 * draw_.delay);
+
+  // Where no connection was lost, and no message is still under way, there is nobody who could not
+  // be told.
+  bool lost = draw_.has(Fault::client_crash) || draw_.has(Fault::crash) ||
+              draw_.has(Fault::delay) || draw_.has(Fault::partition);
+  for (const auto& of_client : paths_) {
+    for (const Path& path : of_client) lost = lost || path.lost;
+  }
+  for (const Operation& one : operations_) lost = lost || one.detached;
+  for (std::size_t node = 0; node < nodes_.size() && !lost; ++node) {
+    for (const auto& [key, value] : nodes_[node].keys(now_)) {
+      if (!key.starts_with(redis::own_prefix)) {
+        report("node " + std::to_string(node + 1) + " still has " + key +
+               " although nobody holds it and no connection was lost");
+      }
+    }
+  }
+}
+
+/// One client after the other gets the lock, and at once.
+void World::demand_progress() {
+  // Nodes that forgot vote again after max_ttl; nodes whose clock was wrong are trusted again.
+  run_until(now_ + 3 * draw_.max_ttl + 15s);
+  if (draw_.has(Fault::clock_step)) return;  // a clock that was set back lets keys live longer
+  for (Client& client : clients_) {
+    if (!violation_.empty()) return;
+    acquire(client, 30s);
+    const std::size_t number = operations_.size() - 1;
+    run_until(now_ + 8s + 20 * draw_.delay);
+    Operation& one = operations_[number];
+    if (violation_.empty() && one.token.empty()) {
+      report("client " + std::to_string(client.number + 1) + " gets no lock although all is well");
+    }
+    if (one.held) give_back(one);
+    turn(client);
+    run_until(now_ + 1s + 10 * draw_.delay);
+  }
+}
+
+/// Nothing is left: no wait, no lease, no answer that is out, and no key once its ttl has passed.
+void World::demand_tidiness() {
+  run_until(now_ + draw_.max_ttl * 11 / 10 + 1s);
+  for (const Operation& one : operations_) telling_.at_the_end(one);
+  for (Client& client : clients_) {
+    if (client.session->engine().busy()) {
+      report("client " + std::to_string(client.number + 1) + " is still busy at the end");
+    }
+    for (int node = 0; node < draw_.nodes; ++node) {
+      if (draw_.timing_holds() && client.session->jump(node).size != core::Duration::zero()) {
+        report("a clock within the bound was taken for a wrong one");
+      }
+    }
+  }
+  for (std::size_t node = 0; node < nodes_.size() && draw_.timing_holds(); ++node) {
+    for (const auto& [key, value] : nodes_[node].keys(now_)) {
+      if (key.starts_with(redis::own_prefix)) continue;
+      report("node " + std::to_string(node + 1) + " has " + key + " long after its ttl");
+    }
+  }
+}
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <queue>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "sim/server.hpp"
+#include "sim/world/client.hpp"
+#include "sim/world/exclusion.hpp"
+#include "sim/world/fencing.hpp"
+#include "sim/world/telling.hpp"
+
+namespace quorumlock::sim {
+
+/// Clients, nodes, the network between them and all that may happen to them, from one seed: the
+/// same seed is the same history, event for event.
+class World {
+ public:
+  /// `trace` may be null.
+  World(const Draw& draw, std::ostream* trace);
+
+  /// What was wrong first; empty where nothing was.
+  std::string run();
+
+  struct Figures {
+    std::size_t acquired = 0, refused = 0, renewed = 0, ended = 0, faults = 0, commands = 0,
+                raised = 0;
+  };
+  [[nodiscard]] const Figures& figures() const { return figures_; }
+
+ private:
+  using Action = std::function<void()>;
+  struct Event {
+    TrueTime when;
+    std::uint64_t order;
+    Action action;
+    bool operator<(const Event& other) const {
+      return std::tie(when, order) > std::tie(other.when, other.order);
+    }
+  };
+
+  // world.cpp: time and the end
+  void at(TrueTime when, Action action);
+  void after(TrueTime span, Action action) { at(now_ + span, std::move(action)); }
+  void run_until(TrueTime end);
+  void heal();
+  void demand_progress();
+  void demand_tidiness();
+  void report(const std::string& sentence);
+  template <class... Words>
+  void trace(const Words&... words);
+  TrueTime draw_span(TrueTime about);
+
+  // network.cpp: connections, bytes and their delays
+  void turn(Client& client);
+  void plan_turn(Client& client);
+  void for_client(std::size_t number, std::size_t life, Action action);
+  void open(Client& client, int node);
+  void shut(Client& client, int node);
+  void write(Client& client, int node);
+  void deliver(int node, int connection, std::string bytes);
+  void serve(int node);
+  void answer(int node, int connection);
+  void lose(Client& client, int node, bool runs_on);
+  void lose_all(int node);
+  TrueTime arrival(std::size_t client, int node, bool to_node, TrueTime& last);
+
+  // users.cpp: what clients do with their locks
+  void begin_users();
+  void act(std::size_t client, std::size_t life);
+  void acquire(Client& client, core::Duration wait);
+  void use(std::size_t operation);
+  void give_back(Operation& one);
+  void carry_out(Client& client, const client::Session::Output& output);
+  Operation* of_lease(core::UserId user);
+  void over(Operation& one);
+  void extended_to(Operation& one, core::Time deadline);
+
+  // faulty.cpp: what goes wrong
+  void plan_faults();
+  void inject(Fault fault);
+  void crash(int node);
+  void restart(int node);
+  void forgets(int node);
+  void resume(Client& client);
+
+  const Draw draw_;
+  std::ostream* trace_;
+  test::SeededRandom random_;
+  TrueTime now_{};
+  std::uint64_t events_planned_ = 0;
+  std::priority_queue<Event> events_;
+  std::deque<Server> nodes_;
+  std::deque<Client> clients_;
+  std::deque<Operation> operations_;
+
+  struct Path {
+    TrueTime blocked_to{}, blocked_from{};  ///< nothing arrives before
+    TrueTime extra{};                       ///< each message takes so much longer
+    bool lost = false;                      ///< a connection has broken since the beginning
+  };
+  std::vector<std::vector<Path>> paths_;  ///< by client and node
+  /// Who is at the other end of a node's connection: client, life, epoch.
+  struct Peer {
+    std::size_t client, life;
+    std::uint64_t epoch;
+  };
+  std::vector<std::map<int, Peer>> peers_;  ///< by node and connection
+  std::vector<Server::Data> copies_;        ///< of each node, from a while ago
+  bool healing_ = false;
+  std::string violation_;
+  Exclusion exclusion_;
+  Fencing fencing_;
+  Telling telling_;
+  Figures figures_;
+};
+
+double rate_within_the_bound(const Draw& draw, test::SeededRandom& random);
+
+}  // namespace quorumlock::sim
