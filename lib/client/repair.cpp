@@ -97,12 +97,16 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
     case Step::scan: return on_keys(now, *reply);
     case Step::values: return on_values(now, *reply);
     case Step::write:
-      if (cursor_ == "0") {
-        sources_.pop_back();
-        return next_source(now);
-      }
+      if (cursor_ == "0") return end_of_source(now);
       return ask(now, sources_.back(), Step::scan,
                  {"SCAN", cursor_, "MATCH", "quorumlock:fence:*", "COUNT", keys_a_call});
+    case Step::check:
+      if (reply->text != session_.link(sources_.back()).enrolment().record()) {
+        session_.doubt(now, sources_.back());
+        return finish(now, false);
+      }
+      sources_.pop_back();
+      return next_source(now);
     case Step::time: {
       if (reply->type != Reply::Type::array || reply->elements.size() != 2) {
         return finish(now, false);
@@ -114,6 +118,12 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
       return ask_times(now);
     }
   }
+}
+
+void Repair::end_of_source(Time now) {
+  if (from_quorum_) return ask(now, sources_.back(), Step::check, {"GET", redis::enrolment_key});
+  sources_.pop_back();
+  next_source(now);
 }
 
 void Repair::on_keys(Time now, const Reply& reply) {

@@ -21,7 +21,8 @@ class Session;
 /// the rest. Where fewer others vote, what is to be reached is copied and a floor is set above all
 /// clocks of the nodes.
 ///
-/// One node after the other; the rest wait their turn.
+/// A source that has forgotten since it was last asked for a vote is none: its enrolment is compared
+/// once its counters have been read. One node after the other; the rest wait their turn.
 class Repair {
  public:
   Repair(Session& session, core::WallClock& wall) : session_(session), wall_(wall) {}
@@ -31,12 +32,13 @@ class Repair {
   void on_answer(core::Time now, const core::Tag& tag, const redis::Reply* reply);
 
  private:
-  enum class Step { scan, values, write, time };
+  enum class Step { scan, values, write, check, time };
 
   void start(core::Time now);
   void next_source(core::Time now);
   void ask_times(core::Time now);
   void ask(core::Time now, int node, Step step, const std::vector<std::string_view>& words);
+  void end_of_source(core::Time now);
   void on_keys(core::Time now, const redis::Reply& reply);
   void on_values(core::Time now, const redis::Reply& reply);
   void finish(core::Time now, bool done);

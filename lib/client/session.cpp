@@ -42,6 +42,11 @@ void Session::look_again(Time now) {
   }
 }
 
+void Session::doubt(Time now, int node) {
+  link(node).doubt(now);
+  touched(node);
+}
+
 void Session::ask(Time now, int node, const core::Tag& tag, std::string_view bytes) {
   link(node).send(now, tag, bytes);
   if (link(node).has_events()) touched(node);

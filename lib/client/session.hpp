@@ -66,6 +66,8 @@ class Session {
   void ask(core::Time now, int node, const core::Tag& tag, std::string_view bytes);
   /// Nodes that do not vote are looked at now, and not in a while.
   void look_again(core::Time now);
+  /// This node's enrolment has turned out not to be what its link knows.
+  void doubt(core::Time now, int node);
   /// Gives up all connections.
   void stop(core::Time now);
   void advance(core::Time now);

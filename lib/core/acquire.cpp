@@ -1,3 +1,5 @@
+#include <string>
+
 #include "core/engine.hpp"
 #include "core/validity.hpp"
 
@@ -12,6 +14,13 @@ Errc why_unreached(const Tally& tally) {
     if (vote == Vote::max_ttl_differs || vote == Vote::same_server) return Errc::misconfigured;
   }
   return Errc::no_quorum;
+}
+
+/// Empty, so that the token is drawn; all the same for all attempts of a waiter where that mistake
+/// is planted.
+std::string mutant_token(WaiterId id) {
+  if (!planted(Mutant::token_reused)) return {};
+  return "reused-" + std::to_string(id.index) + "-" + std::to_string(id.generation);
 }
 
 }  // namespace
@@ -37,7 +46,7 @@ void Engine::attempt(Time now, WaiterId id) {
   Waiter& waiter = waiters_[id];
   ++waiter.attempts;
   waiter.pausing = false;
-  const ClaimId claim_id = new_claim(waiter.key, {});
+  const ClaimId claim_id = new_claim(waiter.key, mutant_token(id));
   waiter.claim = claim_id;
   Claim& claim = claims_[claim_id];
   claim.phase = Phase::acquiring;
@@ -63,7 +72,10 @@ void Engine::judge_acquire(Time now, ClaimId id) {
   switch (claim.tally.granted()) {
     case Verdict::pending: return;
     case Verdict::won:
-      if (now >= claim.deadline) break;  // granted, and run out on the way
+      if (now >= claim.deadline && !planted(Mutant::deadline_not_checked)) break;  // too late
+      if (planted(Mutant::validity_from_decision)) {
+        claim.deadline = valid_until(now, claim.terms.ttl, config_.drift_factor);
+      }
       if (fence_decided(id)) win(id);
       return;
     case Verdict::lost: break;
@@ -83,7 +95,11 @@ bool Engine::fence_decided(ClaimId id) {
   const NodeSet granted = claim.tally.granted_by();
   const std::uint64_t wanted =
       ballot.target() != 0 ? ballot.target() : ballot.most_common(granted);
-  if (ballot.standing_for(wanted, granted).size() >= quorum_of(config_.nodes)) {
+  if (planted(Mutant::greatest_without_a_raise)) {
+    claim.fence = ballot.greatest();
+    return true;
+  }
+  if (ballot.standing_for(wanted, granted).size() >= quorum_of(claim.tally.nodes())) {
     claim.fence = wanted;
     return true;
   }
@@ -154,6 +170,10 @@ void Engine::cancel(Time now, WaiterId id, Errc why) {
   refuse(id, why, claim != nullptr && waiter->attempts == 1 ? claim->tally : waiter->last);
   if (claim == nullptr) return;
   claim->waiter = WaiterId();
+  if (planted(Mutant::clean_up_skipped_on_cancel)) {
+    claim->may_hold = NodeSet();
+    claim->detached = true;
+  }
   if (claim->phase == Phase::acquiring) give_up(claim_id);
   forget_if_done(now, claim_id);
 }

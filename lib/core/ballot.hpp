@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "core/mutants.hpp"
 #include "core/types.hpp"
 
 namespace quorumlock::core {
@@ -17,7 +18,7 @@ class Ballot {
  public:
   void begin(std::uint64_t seen) {
     fences_.fill(0);
-    raising_ = NodeSet();
+    raising_ = raised_ = NodeSet();
     target_ = 0;
     greatest_ = seen;
   }
@@ -35,6 +36,7 @@ class Ballot {
     NodeSet found;
     for (const int node : among) {
       if (fences_[static_cast<std::size_t>(node)] == fence) found.add(node);
+      if (planted(Mutant::older_acknowledgements_counted) && raised_.contains(node)) found.add(node);
     }
     return found;
   }
@@ -61,11 +63,15 @@ class Ballot {
   [[nodiscard]] std::uint64_t greatest() const { return greatest_; }
 
   void ask(NodeSet nodes) { raising_ = raising_ | nodes; }
-  void answered(int node) { raising_.remove(node); }
+  void answered(int node) {
+    raising_.remove(node);
+    if (planted(Mutant::older_acknowledgements_counted)) raised_.add(node);
+  }
   [[nodiscard]] NodeSet raising() const { return raising_; }
 
  private:
   std::array<std::uint64_t, max_nodes> fences_{};
+  NodeSet raised_;   ///< only for a planted mistake
   NodeSet raising_;  ///< asked to raise, and not answered yet
   std::uint64_t target_ = 0;
   std::uint64_t greatest_ = 0;

@@ -78,6 +78,7 @@ void Engine::send_round(ClaimId id, CommandKind kind, NodeSet to) {
                                    : unavailable_because_[static_cast<std::size_t>(node)]);
     }
   }
+  if (planted(Mutant::quorum_over_connected) && !to.empty()) claim.tally.count_over(to.size());
   send(id, Tag{id, claim.round, kind}, to);
 }
 
@@ -124,7 +125,7 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
 
   note_answer(now, *claim, node, tag, {said, answer.replanted});
   if (answer.fence > 0) fences_seen_.note(claim->key(), answer.fence);
-  if (tag.round == claim->round) count(*claim, node, tag.kind, answer);
+  if (tag.round == claim->round || planted(Mutant::answers_of_an_older_round)) count(*claim, node, tag.kind, answer);
   // After a win a late grant was the lease's: the release that ended it is behind it already.
   if (sets_key(tag.kind) && said == Vote::granted && !claim->won &&
       claim->phase == Phase::releasing && takes_releases_.contains(node)) {
@@ -229,6 +230,7 @@ void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
 void Engine::on_claim_due(Time now, ClaimId id) {
   switch (claims_[id].phase) {
     case Phase::acquiring:
+      if (planted(Mutant::deadline_not_checked)) return;
       give_up(id);
       settle(now, id);
       return forget_if_done(now, id);

@@ -42,7 +42,8 @@ void Engine::judge_renew(Time now, ClaimId id) {
 
   // advance() came first, so the old end has not passed: the votes are counted within it.
   if (granted == Verdict::won) {
-    const Time renewed = valid_until(claim.round_start, claim.round_ttl, config_.drift_factor);
+    const Time from = planted(Mutant::renewal_counted_from_its_end) ? now : claim.round_start;
+    const Time renewed = valid_until(from, claim.round_ttl, config_.drift_factor);
     claim.deadline = std::min(std::max(claim.deadline, renewed), claim.hold_limit);
     if (!reported) ++claim.renewals;
     claim.standing = claim.tally.granted_by();
@@ -88,6 +89,9 @@ void Engine::schedule_held(ClaimId id) {
 
 void Engine::on_held_due(Time now, ClaimId id) {
   Claim& claim = claims_[id];
+  if (now >= claim.deadline && claim.round_open && planted(Mutant::renewal_after_the_old_end)) {
+    return claim_timers_.set(id.index, now + claim.terms.ttl);
+  }
   if (now >= claim.deadline) {
     return end(now, id, next_renewal(claim) == never ? Errc::expired : Errc::lost);
   }

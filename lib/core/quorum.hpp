@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/mutants.hpp"
+
 namespace quorumlock::core {
 
 /// What a round of votes comes to.
@@ -11,12 +13,13 @@ enum class Verdict {
 
 /// The majority of the configured nodes, never of the connected ones: two majorities always share
 /// a node, and that node grants to one.
-constexpr int quorum_of(int nodes) {
+inline int quorum_of(int nodes) {
+  if (planted(Mutant::quorum_minus_one) && nodes > 1) return nodes / 2;
   return nodes / 2 + 1;
 }
 
 /// Decided as soon as it is certain, so that an even split settles.
-constexpr Verdict verdict(int nodes, int yes, int pending) {
+inline Verdict verdict(int nodes, int yes, int pending) {
   const int quorum = quorum_of(nodes);
   if (yes >= quorum) return Verdict::won;
   if (yes + pending < quorum) return Verdict::lost;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/mutants.hpp"
 #include "core/types.hpp"
 
 namespace quorumlock::core {
@@ -10,6 +11,8 @@ namespace quorumlock::core {
 /// rates, and 2 ms for what Redis rounds when it expires keys (the distributed-locks page's
 /// CLOCK_DRIFT). Rounded up: validity is never overstated.
 inline Duration margin(Duration ttl, double drift_factor) {
+  if (planted(Mutant::no_margin)) return {};
+  if (planted(Mutant::half_margin)) return ttl / 200 + std::chrono::milliseconds(1);
   const double drift = std::ceil(static_cast<double>(ttl.count()) * drift_factor);
   return Duration(static_cast<Duration::rep>(drift)) + std::chrono::milliseconds(2);
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "core/mutants.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
 
@@ -170,6 +171,7 @@ core::Answer answer_of_vote(CommandKind kind, const Reply& reply) {
     case 1: answer.vote = Vote::granted; break;
     case 2:
       answer.vote = kind == CommandKind::renew ? Vote::absent : Vote::failed;
+      if (core::planted(core::Mutant::replant_counted_anywhere)) answer.vote = Vote::granted;
       answer.replanted = kind == CommandKind::renew;
       break;
     case 3: answer.vote = kind == CommandKind::acquire ? Vote::failed : Vote::absent; break;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/mutants.hpp"
 #include "core/validity.hpp"
 #include "redis/command.hpp"
 #include "redis/keys.hpp"
@@ -14,6 +15,8 @@
 namespace quorumlock::redis {
 namespace {
 
+using core::Mutant;
+using core::planted;
 using core::Time;
 
 /// How often a node that does not vote is looked at: somebody else may have enrolled it.
@@ -42,6 +45,7 @@ std::string nonce(core::Random& random) {
   std::array<std::byte, 8> bytes;
   random.fill(bytes);
   std::string text;
+  if (planted(Mutant::candidate_without_nonce)) return "0";
   for (const std::byte byte : bytes) {
     text += digits[std::to_integer<unsigned>(byte) >> 4U];
     text += digits[std::to_integer<unsigned>(byte) & 15U];
@@ -118,7 +122,9 @@ void Enrolment::disconnected() {
 }
 
 void Enrolment::doubt() {
-  if (step_ == Step::enrolled) go(Step::reading);
+  if (step_ != Step::enrolled) return;
+  why_ = "does not have the enrolment that it had";
+  go(Step::reading);
 }
 
 /// What is to be done about a node with this record.
@@ -156,7 +162,9 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
   const bool this_run = record && record->run_id == facts_.run_id;
   const bool remembers = config_.policy == Quarantine::automatic && record && record->durable &&
                          facts_.durable == true;
-  if (this_run || remembers || config_.policy == Quarantine::unsafe_never) {
+  const bool mistake = planted(Mutant::no_quarantine) ||
+                       (planted(Mutant::absent_taken_as_new) && !text);
+  if (mistake || this_run || remembers || config_.policy == Quarantine::unsafe_never) {
     wanted_ = next.to_string();
     return go(Step::adopting);
   }
@@ -194,8 +202,11 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
     case Step::applying: return on_candidate(now, reply);
     case Step::claiming:
       if (reply.type != Type::status) return rest(now, Step::waiting, why_);
-      to_repair_ = true;
-      return go(Step::repairing);
+      to_repair_ = !planted(Mutant::no_repair);
+      go(Step::repairing);
+      if (planted(Mutant::no_repair)) repaired(0, 0);
+      return;
+    case Step::yielding: return rest(now, Step::waiting, why_);
     case Step::enrolling:
       if (!done) return go(Step::applying);
       record_ = wanted_;
@@ -232,6 +243,15 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
     candidate_ = text;
     const core::Duration longest = std::max(config_.max_ttl, other_max_ttl_);
     until_ = now + longest + core::margin(longest, config_.drift_factor);
+    if (planted(Mutant::quarantine_too_short)) until_ = now + longest / 2;
+    if (planted(Mutant::quarantine_by_a_fast_clock)) until_ = now + longest;
+    if (planted(Mutant::repair_before_quarantine)) {
+      wanted_.clear();
+      return go(Step::claiming);
+    }
+  }
+  if (planted(Mutant::repair_before_quarantine) && now >= until_ && !wanted_.empty()) {
+    return go(Step::enrolling);
   }
   if (now >= until_) return go(Step::claiming);
   rest(now, Step::waiting, why_);
@@ -253,11 +273,16 @@ void Enrolment::repaired(std::uint64_t floor, std::int64_t since) {
   record.floor = floor_ = floor;
   record.since = since_ = since;
   wanted_ = record.to_string();
+  if (planted(Mutant::repair_before_quarantine)) {
+    go(Step::waiting);
+    next_look_ = until_;
+    return;
+  }
   go(Step::enrolling);
 }
 
-void Enrolment::repair_failed(Time now) {
-  if (step_ == Step::repairing) rest(now, Step::waiting, why_);
+void Enrolment::repair_failed() {
+  if (step_ == Step::repairing) go(Step::yielding);
 }
 
 bool Enrolment::take_repair() {
@@ -275,8 +300,10 @@ bool Enrolment::take_command(std::string& out) {
            {facts_.run_id, wanted().to_string() + ':' + nonce(random_)});
       break;
     case Step::claiming:
-      append_command(out, {"SET", repairer_key, nonce(random_), "NX", "PX", repairer_ms});
+      mark_ = nonce(random_);
+      append_command(out, {"SET", repairer_key, mark_, "NX", "PX", repairer_ms});
       break;
+    case Step::yielding: call(out, release_script, {repairer_key}, {mark_}); break;
     case Step::enrolling:
       call(out, enrol_script, {enrolment_key, candidate_key}, {wanted_, candidate_});
       break;
@@ -296,6 +323,7 @@ Enrolment::Standing Enrolment::standing() const {
     case Step::waiting:
     case Step::claiming:
     case Step::repairing:
+    case Step::yielding:
     case Step::enrolling: return Standing::waiting;
     case Step::applying: return candidate_.empty() ? Standing::unknown : Standing::waiting;
     case Step::idle:

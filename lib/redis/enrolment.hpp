@@ -72,7 +72,7 @@ class Enrolment {
   void advance(core::Time now);
   /// The counters are repaired; `floor` 0 where from a quorum of other nodes.
   void repaired(std::uint64_t floor, std::int64_t since);
-  void repair_failed(core::Time now);
+  void repair_failed();
   /// As advance(), where a look is awaited.
   void look_again(core::Time now);
 
@@ -107,6 +107,7 @@ class Enrolment {
     waiting,    ///< for max_ttl to pass, looking at the candidate now and then
     claiming,   ///< max_ttl has passed: becoming the one who repairs
     repairing,  ///< the user is at it
+    yielding,   ///< it did not work: somebody else may try
     enrolling,  ///< the record is being written
     enrolled,
     refused,  ///< looked at again now and then
@@ -129,6 +130,7 @@ class Enrolment {
   std::uint64_t floor_ = 0;
   std::int64_t since_ = 0;
   std::string candidate_;
+  std::string mark_;  // ours, as the one who repairs
   core::Duration other_max_ttl_{};  // recorded before, where it is being changed
   core::Time until_{};
   core::Time next_look_ = core::never;

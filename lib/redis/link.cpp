@@ -207,8 +207,7 @@ std::optional<Link::Event> Link::next(Time now) {
       trouble_ = "gave an answer that does not belong to the question";
     }
     if (answer.answer.vote == Vote::not_enrolled) {
-      enrolment_.doubt();
-      follow_enrolment(now);
+      doubt(now);
     }
     return answer;
   }

@@ -77,6 +77,8 @@ class Link {
   void bar(core::Time now, Vote reason, std::string why);
   void repaired(core::Time now, std::uint64_t floor, std::int64_t since);
   void repair_failed(core::Time now);
+  /// Its enrolment has turned out to be another than it was.
+  void doubt(core::Time now);
   /// A node that does not vote is looked at now, and not in a while.
   void look_again(core::Time now);
   /// Appends a command; the words of an enrolled node's own are put behind where it says them.

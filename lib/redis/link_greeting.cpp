@@ -172,6 +172,12 @@ void Link::follow_enrolment(Time now) {
   if (enrolment_.standing() != Enrolment::Standing::unknown) come_up(now);
 }
 
+void Link::doubt(Time now) {
+  if (state_ != State::up) return;
+  enrolment_.doubt();
+  follow_enrolment(now);
+}
+
 void Link::look_again(Time now) {
   if (state_ != State::up) return;
   enrolment_.look_again(now);
@@ -184,7 +190,8 @@ void Link::repaired(Time now, std::uint64_t floor, std::int64_t since) {
 }
 
 void Link::repair_failed(Time now) {
-  enrolment_.repair_failed(now);
+  enrolment_.repair_failed();
+  follow_enrolment(now);
 }
 
 }  // namespace quorumlock::redis

@@ -6,10 +6,14 @@
 #include <initializer_list>
 #include <vector>
 
+#include "core/mutants.hpp"
 #include "sim/resp.hpp"
 
 namespace quorumlock::sim {
 namespace {
+
+using core::Mutant;
+using core::planted;
 
 /// Where fences end: the numbers from here on are no longer all different.
 constexpr double fence_limit = 9007199254740992.0;
@@ -54,7 +58,9 @@ std::string acquire(ScriptRun& run) {
   if (fence >= fence_limit) {
     return resp::error("ERR quorumlock: the fencing counter has reached 2^53");
   }
-  run.call({"SET", run.key(2), digits(fence), "PX", run.arg(5)}, "redis.call('SET', KEYS[2]");
+  if (!planted(Mutant::counter_not_raised)) {
+    run.call({"SET", run.key(2), digits(fence), "PX", run.arg(5)}, "redis.call('SET', KEYS[2]");
+  }
   if (!sets_absent(run, run.key(1), run.arg(1), run.arg(2))) {
     return integers({0, fence, time, run.pttl(run.key(1))});
   }
@@ -66,12 +72,18 @@ std::string raise(ScriptRun& run) {
   const auto found = run.mget({run.key(3), run.key(2), run.key(1)});
   if (found[0] != run.arg(4)) return integers({-1, 0, time});
   const double counter = to_number(found[1]).value_or(0);
-  if (found[2] != run.arg(1)) return integers({3, counter, time});
+  const bool ours = found[2] == run.arg(1) || planted(Mutant::raise_without_owner);
+  if (!ours) return integers({3, counter, time});
   const double fence = run.number(2);
   if (fence >= fence_limit) {
     return resp::error("ERR quorumlock: the fencing counter has reached 2^53");
   }
-  if (counter >= fence) return integers({0, counter, time});
+  if (counter > fence && planted(Mutant::raise_acknowledged_when_greater)) {
+    return integers({1, fence, time});
+  }
+  if (counter == fence && planted(Mutant::raise_not_strict)) return integers({1, fence, time});
+  const bool lowers = planted(Mutant::counter_set_whatever_it_was);
+  if (counter >= fence && !lowers) return integers({0, counter, time});
   run.call({"SET", run.key(2), run.arg(2), "PX", run.arg(3)}, "redis.call('SET', KEYS[2]");
   return integers({1, fence, time});
 }
@@ -79,10 +91,13 @@ std::string raise(ScriptRun& run) {
 std::string renew(ScriptRun& run) {
   const double time = run.time();
   const auto found = run.mget({run.key(3), run.key(2), run.key(1)});
-  if (found[0] != run.arg(6)) return integers({-1, 0, time});
+  const bool anywhere =
+      (planted(Mutant::renewal_confirmed_anywhere) && found[2] == run.arg(1)) ||
+      (planted(Mutant::replant_counted_anywhere) && !found[2]);
+  if (found[0] != run.arg(6) && !anywhere) return integers({-1, 0, time});
   double counter = to_number(found[1]).value_or(0);
   if (found[2] == run.arg(1)) {
-    if (run.pttl(run.key(1)) < run.number(2)) {
+    if (run.pttl(run.key(1)) < run.number(2) || planted(Mutant::expiry_shortened)) {
       run.call({"PEXPIRE", run.key(1), run.arg(2)}, "redis.call('PEXPIRE'");
     }
     return integers({1, counter, time});
@@ -104,6 +119,9 @@ std::string renew(ScriptRun& run) {
 }
 
 std::string release(ScriptRun& run) {
+  if (planted(Mutant::delete_without_compare)) {
+    return run.call({"DEL", run.key(1)}, "redis.call('DEL'");
+  }
   if (run.get(run.key(1), "redis.call('GET'") != run.arg(1)) return resp::integer(0);
   return run.call({"DEL", run.key(1)}, "redis.call('DEL'");
 }
@@ -127,7 +145,8 @@ std::string adopt(ScriptRun& run) {
 
 std::string candidate(ScriptRun& run) {
   const std::string mark = run.arg(1) + ":";
-  for (std::size_t i = 1; i <= 2; ++i) {
+  const std::size_t looked_at = planted(Mutant::candidate_overwritten) ? 1 : 2;
+  for (std::size_t i = 1; i <= looked_at; ++i) {
     const auto found = run.get(run.key(i), "redis.call('GET'");
     if (found && found->starts_with(mark)) {
       return resp::array({resp::integer(static_cast<std::int64_t>(i)), resp::bulk(*found)});

@@ -1,5 +1,7 @@
 #include "sim/world/client.hpp"
 
+#include <algorithm>
+
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
@@ -35,8 +37,8 @@ void Client::begin_life(const Draw& draw) {
   ++life;
   client::Session::Config config;
   config.engine = {.nodes = draw.nodes,
-                   .retry_delay = draw.delay + 5ms,
-                   .retry_jitter = draw.delay + 10ms,
+                   .retry_delay = std::max(draw.delay, draw.ttl / 20),
+                   .retry_jitter = std::max(draw.delay, draw.ttl / 20),
                    .fencing = draw.fencing,
                    .max_ttl = draw.max_ttl};
   for (int node = 0; node < draw.nodes; ++node) {

@@ -46,8 +46,8 @@ Draw Draw::of(std::uint64_t seed) {
   draw.max_ttl = random.one_in(2) ? draw.ttl : 2 * draw.ttl;
   draw.delay = std::array<core::Duration, 4>{100us, 5ms, 50ms, 200ms}[random.index(4)];
   draw.hold = draw.ttl * random.between(1, 40) / 10;
-  draw.until = draw.max_ttl * random.between(4, 10);
-  draw.between_faults = draw.until / random.between(3, 25);
+  draw.until = draw.max_ttl * random.between(3, 6);
+  draw.between_faults = draw.until / random.between(3, 15);
   const bool within = !random.one_in(5);
   const int most = within ? static_cast<int>(Fault::client_crash) : fault_kinds - 1;
   const int likely = random.between(1, 4);

@@ -19,6 +19,12 @@ class Exclusion {
   Exclusion(const std::deque<Operation>& operations, bool timing_holds, Report report)
       : operations_(operations), timing_holds_(timing_holds), report_(std::move(report)) {}
 
+  /// Nobody is given a lock that has ended already.
+  void won(const Operation& one, core::Time now) {
+    if (now >= one.deadline) {
+      report_("operation " + std::to_string(one.number) + " was won after its end");
+    }
+  }
   /// It has become valid, or valid for longer.
   void became_valid(const Operation& one, TrueTime now) {
     if (!timing_holds_ || !one.valid(now)) return;

@@ -144,10 +144,12 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     one.token = claim.token();
     one.fence = claim.fence;
     one.acquired = local;
+    one.deadline = claim.deadline;
     one.held = true;
     trace("client ", client.number + 1, " HOLDS ", one.key, ", operation ", one.number,
           ", fencing token ", one.fence, ", owner ", one.token.substr(0, 8));
     if (draw_.fencing) fencing_.decided(one, client.when(claim.round_start), now_);
+    exclusion_.won(one, local);
     extended_to(one, claim.deadline);
     after(draw_span(draw_.hold), [this, number = one.number] { use(number); });
   } else if (const auto* refused = std::get_if<core::Refused>(&output)) {

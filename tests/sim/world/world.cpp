@@ -140,7 +140,7 @@ void World::demand_progress() {
     if (!violation_.empty()) return;
     acquire(client, 30s);
     const std::size_t number = operations_.size() - 1;
-    run_until(now_ + 8s + 20 * draw_.delay);
+    run_until(now_ + 8s + 2 * draw_.max_ttl + 20 * draw_.delay);
     Operation& one = operations_[number];
     if (violation_.empty() && one.token.empty()) {
       report("client " + std::to_string(client.number + 1) + " gets no lock although all is well");
