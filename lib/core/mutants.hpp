@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 namespace quorumlock::core {
 
 /// Mistakes that the simulator plants, one at a time, to show that it would notice. In the library
@@ -47,7 +49,8 @@ enum class Mutant {
 
 #ifdef QUORUMLOCK_MUTANTS
 inline Mutant planted_mutant = Mutant::none;
-inline bool planted(Mutant mutant) {
+constexpr bool planted(Mutant mutant) {
+  if (std::is_constant_evaluated()) return false;
   return planted_mutant == mutant;
 }
 #else

@@ -13,13 +13,13 @@ enum class Verdict {
 
 /// The majority of the configured nodes, never of the connected ones: two majorities always share
 /// a node, and that node grants to one.
-inline int quorum_of(int nodes) {
+constexpr int quorum_of(int nodes) {
   if (planted(Mutant::quorum_minus_one) && nodes > 1) return nodes / 2;
   return nodes / 2 + 1;
 }
 
 /// Decided as soon as it is certain, so that an even split settles.
-inline Verdict verdict(int nodes, int yes, int pending) {
+constexpr Verdict verdict(int nodes, int yes, int pending) {
   const int quorum = quorum_of(nodes);
   if (yes >= quorum) return Verdict::won;
   if (yes + pending < quorum) return Verdict::lost;
