@@ -133,7 +133,8 @@ std::string log_tail(const ServerSettings& settings) {
 
 /// What becomes of the child that launch() has forked. Only system calls: the program may have
 /// other threads.
-[[noreturn]] void become_server(char* const* words, int log, const Keeper* keeper) noexcept {
+[[noreturn]] void become_server(char* const* words, char* const* variables, int log,
+                                const Keeper* keeper) noexcept {
   if (keeper != nullptr) keeper->keep_me();
   ::setsid();
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -146,7 +147,7 @@ std::string log_tail(const ServerSettings& settings) {
   sigset_t none;
   sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  ::execvp(words[0], words);
+  ::execvpe(words[0], words, variables);
   constexpr std::string_view sentence =
       "redis-server cannot be run: is it installed and on the PATH?\n";
   (void)!::write(STDERR_FILENO, sentence.data(), sentence.size());
@@ -242,6 +243,10 @@ void Server::launch() {
   std::vector<char*> words;
   for (std::string& text : texts) words.push_back(text.data());
   words.push_back(nullptr);
+  std::vector<char*> variables;
+  for (std::string& variable : settings_.environment) variables.push_back(variable.data());
+  for (char** own = environ; *own != nullptr; ++own) variables.push_back(*own);
+  variables.push_back(nullptr);
   const Keeper* const keeper = settings_.outlive ? nullptr : &Keeper::instance();
 
   // No handler of this program's may run in the child.
@@ -250,7 +255,7 @@ void Server::launch() {
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_ = ::fork();
-  if (pid_ == 0) become_server(words.data(), log.get(), keeper);
+  if (pid_ == 0) become_server(words.data(), variables.data(), log.get(), keeper);
   const int error = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid_ < 0) throw std::system_error(error, std::generic_category(), "cannot fork");

@@ -19,6 +19,8 @@ struct ServerSettings {
   std::vector<std::string> more = {};
   /// Goes on when this program ends without having ended it, be it by SIGKILL.
   bool outlive = false;
+  /// More environment, as {"NAME=value"}, before this program's own.
+  std::vector<std::string> environment = {};
 };
 
 /// A port of 127.0.0.1 that nobody listens on now.
