@@ -1,0 +1,121 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+
+#include "chaos/proxy.hpp"
+#include "support/cluster.hpp"
+#include "support/eventually.hpp"
+#include "support/redis.hpp"
+
+namespace quorumlock::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+using test::eventually;
+
+struct ProxyOnTheWay : testing::Test {
+  test::TemporaryDirectory directory;
+  local::Server server = local::Server::start({.dir = directory.path() / "node", .durable = false});
+  Proxy proxy{{directory.path() / "node" / "redis.sock"}};
+  test::Redis direct{server.url()};
+
+  steady_clock::duration round_trip(test::Redis& redis) {
+    const auto begin = steady_clock::now();
+    EXPECT_EQ(redis({"PING"}).text, "PONG");
+    return steady_clock::now() - begin;
+  }
+};
+
+TEST_F(ProxyOnTheWay, PassesCommandsAndRepliesOfAnySize) {
+  test::Redis redis(proxy.url(0));
+  const std::string large(5'000'000, 'x');
+  redis({"SET", "key", large});
+  EXPECT_EQ(redis({"GET", "key"}).text, large);
+}
+
+TEST_F(ProxyOnTheWay, DelaysEachDirection) {
+  test::Redis redis(proxy.url(0));
+  EXPECT_LT(round_trip(redis), 40ms);
+  proxy.set(0, {.to_node = {.delay = 40ms}, .from_node = {.delay = 30ms}});
+  EXPECT_GE(round_trip(redis), 70ms);
+  proxy.set(0, {});
+  EXPECT_LT(round_trip(redis), 40ms);
+}
+
+TEST_F(ProxyOnTheWay, HoldsWhatGoesToTheNodeAndLetsItThroughLater) {
+  test::Redis redis(proxy.url(0));
+  proxy.set(0, {.to_node = {.held = true}});
+  redis.send({"SET", "late", "1"});
+  EXPECT_EQ(direct({"EXISTS", "late"}).integer, 0);
+  proxy.set(0, {});
+  EXPECT_EQ(redis.read().text, "OK");
+}
+
+TEST_F(ProxyOnTheWay, HoldsOnlyTheReply) {
+  test::Redis redis(proxy.url(0));
+  proxy.set(0, {.from_node = {.held = true}});
+  redis.send({"SET", "key", "1"});
+  EXPECT_TRUE(eventually([&] { return direct({"EXISTS", "key"}).integer == 1; }));
+  proxy.set(0, {});
+  EXPECT_EQ(redis.read().text, "OK");
+}
+
+// A command that was sent before its connection was closed arrives behind a partition all the same.
+TEST_F(ProxyOnTheWay, AHeldCommandOutlivesItsConnection) {
+  {
+    test::Redis redis(proxy.url(0));
+    redis({"PING"});
+    proxy.set(0, {.to_node = {.held = true}});
+    redis.send({"SET", "late", "1"});
+  }
+  EXPECT_EQ(direct({"EXISTS", "late"}).integer, 0);
+  proxy.set(0, {});
+  EXPECT_TRUE(eventually([&] { return direct({"EXISTS", "late"}).integer == 1; }));
+  EXPECT_TRUE(eventually([&] { return proxy.connections(0) == 0; }));
+}
+
+TEST_F(ProxyOnTheWay, AConnectionThatLostBytesIsResetInTheEnd) {
+  test::Redis redis(proxy.url(0));
+  redis({"PING"});
+  proxy.set(0, {.to_node = {.lost = true}, .from_node = {.lost = true}});
+  redis.send({"SET", "never", "1"});
+  test::Redis after(proxy.url(0));  // accepted, as a backlog does
+  EXPECT_TRUE(eventually([&] { return proxy.connections(0) == 2; }));
+  proxy.set(0, {});
+  EXPECT_THROW(redis.read(), std::runtime_error);
+  EXPECT_EQ(after({"EXISTS", "never"}).integer, 0);
+}
+
+TEST_F(ProxyOnTheWay, ResetsConnections) {
+  test::Redis redis(proxy.url(0));
+  redis({"PING"});
+  proxy.reset(0);
+  EXPECT_THROW(redis({"PING"}), std::runtime_error);
+  test::Redis again(proxy.url(0));
+  EXPECT_EQ(again({"PING"}).text, "PONG");
+}
+
+TEST_F(ProxyOnTheWay, Trickles) {
+  test::Redis redis(proxy.url(0));
+  proxy.set(0, {.from_node = {.trickle = 10}});
+  redis({"SET", "key", std::string(500, 'x')});
+  const auto begin = steady_clock::now();
+  EXPECT_EQ(redis({"GET", "key"}).text.size(), 500U);
+  EXPECT_GE(steady_clock::now() - begin, 45ms);
+}
+
+TEST_F(ProxyOnTheWay, ADeadNodeRefusesAndEndsItsConnections) {
+  test::Redis redis(proxy.url(0));
+  redis({"PING"});
+  server.kill();
+  EXPECT_THROW(redis({"PING"}), std::runtime_error);
+  EXPECT_THROW(test::Redis(proxy.url(0))({"PING"}), std::runtime_error);
+  server.restart();
+  EXPECT_EQ(test::Redis(proxy.url(0))({"PING"}).text, "PONG");
+}
+
+}  // namespace
+}  // namespace quorumlock::chaos
