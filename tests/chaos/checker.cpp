@@ -1,0 +1,235 @@
+#include "chaos/checker.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+#include <utility>
+
+namespace quorumlock::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A busy machine lets a thread that may run wait so long.
+constexpr Clock::duration first_turn = 500ms;
+/// Shorter gaps are no excuse: stop_margin is there for them.
+constexpr Clock::duration worth_naming = 50ms;
+/// After the last lease that a fault may have touched: renewals and news on their way.
+constexpr Clock::duration aftermath = 1s;
+
+std::string ms(Clock::duration duration) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count()) +
+         " ms";
+}
+
+std::string who(int worker, std::uint64_t token) {
+  return "worker " + std::to_string(worker + 1) + " (token " + std::to_string(token) + ")";
+}
+
+/// The stop of this worker that this lease's end fell into or just behind, if there was one.
+const FaultSpan* stop_across(const History& history, const Holding& holding) {
+  const Clock::duration margin = std::max<Clock::duration>(100ms, history.ttl / 10);
+  for (const FaultSpan& fault : history.faults) {
+    if (!fault.stops_worker || fault.target != holding.worker) continue;
+    const Time end = fault.end.value_or(history.end);
+    if (fault.begin <= holding.until && end >= holding.until - margin) return &fault;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view name_of(Promise promise) {
+  switch (promise) {
+    case Promise::fence_at_store: return "the store accepts no stale write";
+    case Promise::fence_of_locks: return "tokens grow with every holder";
+    case Promise::exclusion: return "one holder at a time";
+    case Promise::told_in_time: return "told before it ends";
+    case Promise::no_orphans: return "nothing left behind";
+    case Promise::liveness: return "work goes on after healing";
+  }
+  return "";
+}
+
+std::vector<Violation> check_fence_at_store(const History& history) {
+  std::vector<Violation> found;
+  struct Seen {
+    std::uint64_t greatest = 0;
+    std::map<std::uint64_t, std::string> owners;
+  };
+  std::map<std::string, Seen> resources;
+  for (const Write& write : history.writes) {
+    if (!write.accepted) continue;
+    Seen& seen = resources[write.resource];
+    if (write.token < seen.greatest) {
+      found.push_back({Promise::fence_at_store, write.resource, write.at,
+                       "the store accepted a write of " + who(write.worker, write.token) +
+                           " after one with the greater token " + std::to_string(seen.greatest)});
+    }
+    const auto [owner, is_new] = seen.owners.emplace(write.token, write.owner);
+    if (!is_new && owner->second != write.owner) {
+      found.push_back({Promise::fence_at_store, write.resource, write.at,
+                       "two owners wrote with the same token: " + who(write.worker, write.token)});
+    }
+    seen.greatest = std::max(seen.greatest, write.token);
+  }
+  return found;
+}
+
+std::vector<Violation> check_fence_of_locks(const History& history) {
+  std::vector<Violation> found;
+  std::map<std::string, std::vector<const Holding*>> resources;
+  for (const Holding& each : history.holdings) resources[each.resource].push_back(&each);
+  for (auto& [resource, holdings] : resources) {
+    std::set<std::uint64_t> tokens;
+    std::ranges::sort(holdings, {}, [](const Holding* each) { return each->begin; });
+    std::vector<const Holding*> greatest;  // of all up to this one
+    for (const Holding* each : holdings) {
+      if (!tokens.insert(each->token).second) {
+        found.push_back({Promise::fence_of_locks, resource, each->begin,
+                         "the token of " + who(each->worker, each->token) +
+                             " was given to another holder too"});
+      }
+      const bool more = greatest.empty() || greatest.back()->token < each->token;
+      greatest.push_back(more ? each : greatest.back());
+    }
+    for (const Holding* each : holdings) {
+      const auto later = std::ranges::upper_bound(
+          holdings, each->asked, {}, [](const Holding* other) { return other->begin; });
+      if (later == holdings.begin()) continue;
+      const Holding* before = greatest[static_cast<std::size_t>(later - holdings.begin()) - 1];
+      if (before->token <= each->token) continue;
+      found.push_back({Promise::fence_of_locks, resource, each->begin,
+                       who(each->worker, each->token) + " asked after " +
+                           who(before->worker, before->token) +
+                           " had been granted the lock, and has the smaller token"});
+    }
+  }
+  return found;
+}
+
+std::vector<Span> excused(const History& history) {
+  std::vector<Span> spans;
+  for (const FaultSpan& fault : history.faults) {
+    if (fault.assumption == Assumption::within) continue;
+    spans.push_back({fault.begin, fault.end.value_or(history.end) + history.max_ttl + aftermath});
+  }
+  std::ranges::sort(spans, {}, &Span::begin);
+  std::vector<Span> merged;
+  for (const Span& span : spans) {
+    if (merged.empty() || merged.back().end < span.begin) {
+      merged.push_back(span);
+    } else {
+      merged.back().end = std::max(merged.back().end, span.end);
+    }
+  }
+  return merged;
+}
+
+std::vector<Overlap> overlaps(const History& history) {
+  std::map<std::string, std::vector<std::size_t>> resources;
+  for (std::size_t i = 0; i < history.holdings.size(); ++i) {
+    const Holding& each = history.holdings[i];
+    if (each.begin < each.end()) resources[each.resource].push_back(i);
+  }
+  std::vector<Overlap> found;
+  for (auto& [resource, indices] : resources) {
+    std::ranges::sort(indices, {}, [&](std::size_t i) { return history.holdings[i].begin; });
+    std::vector<std::size_t> going;
+    for (const std::size_t i : indices) {
+      const Holding& each = history.holdings[i];
+      std::erase_if(going, [&](std::size_t j) { return history.holdings[j].end() <= each.begin; });
+      for (const std::size_t j : going) {
+        found.push_back({j, i, {each.begin, std::min(each.end(), history.holdings[j].end())}});
+      }
+      going.push_back(i);
+    }
+  }
+  std::ranges::sort(found, {}, [](const Overlap& each) { return each.span.begin; });
+  return found;
+}
+
+std::vector<Violation> check_exclusion(const History& history) {
+  const std::vector<Span> free = excused(history);
+  std::vector<Violation> found;
+  for (const Overlap& overlap : overlaps(history)) {
+    const auto excuses = [&](const Span& span) {
+      return span.begin <= overlap.span.begin && overlap.span.begin <= span.end;
+    };
+    if (std::ranges::any_of(free, excuses)) continue;
+    const Holding& first = history.holdings[overlap.first];
+    const Holding& second = history.holdings[overlap.second];
+    found.push_back({Promise::exclusion, first.resource, overlap.span.begin,
+                     who(first.worker, first.token) + " and " + who(second.worker, second.token) +
+                         " both believed to hold the lock, for " +
+                         ms(overlap.span.end - overlap.span.begin)});
+  }
+  return found;
+}
+
+std::vector<Violation> check_told_in_time(const History& history) {
+  std::vector<Violation> found;
+  for (const Holding& each : history.holdings) {
+    if (each.ending != Ending::over) continue;
+    Time deadline = each.until;
+    std::string why = "its lease ended";
+    if (each.noticed < each.until) {
+      deadline = each.noticed + first_turn;
+      why = "its lease was lost";
+    } else if (const FaultSpan* stop = stop_across(history, each)) {
+      deadline = std::max(each.until, stop->end.value_or(history.end) + first_turn);
+      why = "it went on after a stop";
+    } else if (each.longest_gap >= worth_naming) {
+      deadline = each.until + each.longest_gap;  // the machine had no turn for it
+    }
+    // Who was granted what had ended by then could not be told before it was there.
+    deadline = std::max(deadline, each.begin + worth_naming);
+    if (each.told && *each.told <= deadline) continue;
+    found.push_back({Promise::told_in_time, each.resource, each.until,
+                     who(each.worker, each.token) +
+                         (each.told ? " was told " + ms(*each.told - deadline) + " too late that "
+                                    : std::string(" was never told that ")) +
+                         why});
+  }
+  return found;
+}
+
+std::vector<Violation> check_orphans(const History& history) {
+  std::vector<Violation> found;
+  for (const Orphan& orphan : history.orphans) {
+    found.push_back({Promise::no_orphans, orphan.key, history.end,
+                     "node " + std::to_string(orphan.node + 1) + " still has a key for " +
+                         orphan.key + ", for " + std::to_string(orphan.pttl) + " ms more"});
+  }
+  return found;
+}
+
+std::vector<Violation> check_liveness(const History& history) {
+  std::vector<Violation> found;
+  for (const std::string& complaint : history.complaints) {
+    found.push_back({Promise::liveness, "", history.end, complaint});
+  }
+  if (!history.healed) return found;
+  for (int worker = 0; worker < history.workers; ++worker) {
+    const auto again = history.again.find(worker);
+    const Time limit = *history.healed + history.healing_limit;
+    if (again != history.again.end() && again->second <= limit) continue;
+    found.push_back({Promise::liveness, "", limit,
+                     "worker " + std::to_string(worker + 1) + " had no lock again within " +
+                         ms(history.healing_limit) + " of the end of all faults"});
+  }
+  return found;
+}
+
+std::vector<Violation> check(const History& history) {
+  std::vector<Violation> all;
+  for (const auto part : {check_fence_at_store, check_fence_of_locks, check_exclusion,
+                          check_told_in_time, check_orphans, check_liveness}) {
+    std::ranges::move(part(history), std::back_inserter(all));
+  }
+  std::ranges::stable_sort(all, {}, &Violation::at);
+  return all;
+}
+
+}  // namespace quorumlock::chaos
