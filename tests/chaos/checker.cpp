@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 /// A busy machine lets a thread that may run wait so long.
 constexpr Clock::duration first_turn = 500ms;
 /// Shorter gaps are no excuse: stop_margin is there for them.
-constexpr Clock::duration worth_naming = 50ms;
+constexpr Clock::duration worth_naming = 100ms;
 /// After the last lease that a fault may have touched: renewals and news on their way.
 constexpr Clock::duration aftermath = 1s;
 

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "chaos/history.hpp"
+#include "chaos/nodes.hpp"
+#include "chaos/workers.hpp"
+
+namespace quorumlock::chaos {
+
+using Random = std::mt19937_64;
+
+/// In [least, most].
+inline int between(Random& random, int least, int most) {
+  return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
+}
+
+/// What faults are made on.
+struct World {
+  Nodes& nodes;
+  Workers& workers;
+  Random& random;
+};
+
+/// What is known of a fault before it is made.
+struct FaultTraits {
+  std::string name;   ///< as for --faults
+  std::string words;  ///< for one who reads the page
+  Assumption assumption = Assumption::within;
+  std::chrono::milliseconds least{0};  ///< how long it lasts
+  std::chrono::milliseconds most{0};   ///< zero: it is over as soon as it is made
+  bool of_worker = false;
+  bool stops_worker = false;
+  bool forgets = false;  ///< a node's vote is not to count for max_ttl after it
+};
+
+/// One way to break something, and to mend it again.
+class Fault {
+ public:
+  explicit Fault(FaultTraits traits) : traits_(std::move(traits)) {}
+  virtual ~Fault() = default;
+
+  [[nodiscard]] const FaultTraits& traits() const { return traits_; }
+  /// Whether it can be made there now. One target has one fault at a time.
+  [[nodiscard]] virtual bool available(World& world, int target) const;
+  /// Makes it, and says how where the name does not.
+  virtual std::string inject(World& world, int target) = 0;
+  virtual void heal(World& world, int target);
+
+ private:
+  FaultTraits traits_;
+};
+
+using Faults = std::vector<std::unique_ptr<Fault>>;
+
+/// The explicit list.
+Faults all_faults();
+
+// Its parts.
+void add_server_faults(Faults& faults);
+void add_network_faults(Faults& faults);
+void add_clock_faults(Faults& faults);
+void add_worker_faults(Faults& faults);
+
+}  // namespace quorumlock::chaos

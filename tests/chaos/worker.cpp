@@ -1,0 +1,220 @@
+#include "chaos/worker.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <iostream>
+#include <mutex>
+#include <random>
+#include <stop_token>
+#include <thread>
+
+#include <quorumlock/quorumlock.hpp>
+
+#include "chaos/report.hpp"
+#include "chaos/store.hpp"
+
+namespace quorumlock::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+/// One write of less than PIPE_BUF, which the kernel keeps whole among those of all workers.
+void say(std::string line) {
+  line += '\n';
+  (void)!::write(STDOUT_FILENO, line.data(), line.size());
+}
+
+/// Written by the loop, read by the worker.
+struct Telling {
+  std::atomic<Clock::rep> when{0};
+  void operator()() {
+    Clock::rep never = 0;
+    when.compare_exchange_strong(never, Clock::now().time_since_epoch().count());
+  }
+};
+
+class Worker {
+ public:
+  Worker(const WorkerSettings& settings, std::stop_token end)
+      : settings_(settings), end_(std::move(end)), random_(settings.seed), store_(settings.store) {}
+
+  void run(Coordinator& coordinator) {
+    while (!end_.stop_requested()) {
+      const std::string& resource = settings_.resources[random_() % settings_.resources.size()];
+      const int ttl = static_cast<int>(settings_.ttl.count());
+      const Time asked = Clock::now();
+      Result<Lease> lease = coordinator.acquire(
+          resource, {.ttl = milliseconds(between(ttl * 2 / 3, ttl * 4 / 3)), .wait = 3s}, end_);
+      if (lease) {
+        hold(std::move(*lease), asked);
+      } else {
+        if (settings_.verbose) {
+          std::cerr << "worker " + std::to_string(settings_.number + 1) + ": " +
+                           lease.error().what() + "\n";
+        }
+        say("refused");
+        pause(milliseconds(between(1, 20)));
+      }
+    }
+  }
+
+ private:
+  int between(int least, int most) {
+    return least + static_cast<int>(random_() % static_cast<unsigned>(most - least + 1));
+  }
+
+  /// Mostly short, some beyond a few ttls.
+  milliseconds draw_hold() {
+    switch (between(1, 10)) {
+      case 1: return milliseconds(between(1000, 4000));
+      case 2:
+      case 3: return milliseconds(between(150, 700));
+      default: return milliseconds(between(20, 100));
+    }
+  }
+
+  /// At work, for much less than a second.
+  void pause(milliseconds time) {
+    std::unique_lock lock(mutex_);
+    never_.wait_for(lock, time, [] { return false; });
+  }
+
+  [[nodiscard]] bool goes_on(const Telling& told, bool stubborn) const {
+    return !end_.stop_requested() && (told.when == 0 || stubborn);
+  }
+
+  /// Looks whether the lease is still ours, and tells of a promise that has grown.
+  bool look(const Lease& lease, Holding& holding) {
+    const Time now = Clock::now();
+    if (holding.believed != Time{}) {
+      holding.longest_gap = std::max(holding.longest_gap, now - holding.believed);
+    }
+    if (!lease.is_valid()) {
+      holding.noticed = now;
+      return false;
+    }
+    holding.believed = now;
+    const Time until = lease.valid_until();
+    const bool grown = until > holding.until;
+    holding.until = std::max(holding.until, until);
+    if (grown) say(to_line(holding));
+    return true;
+  }
+
+  void hold(Lease lease, Time asked) {
+    Telling told;
+    const std::stop_callback<std::reference_wrapper<Telling>> on_told(lease.stop_token(),
+                                                                      std::ref(told));
+    Holding holding;
+    holding.resource = lease.resource();
+    holding.owner = lease.owner_token();
+    holding.worker = settings_.number;
+    holding.asked = asked;
+    holding.begin = Clock::now();
+    holding.token = lease.fencing_token();
+    if (holding.token == 0) {  // provisional, until there are fencing tokens
+      holding.token = static_cast<std::uint64_t>(holding.begin.time_since_epoch() / 1us);
+    }
+    const Time enough = holding.begin + draw_hold();
+    const bool stubborn = between(1, 3) == 1;  // believes to the end, as it may
+    bool refused = false;
+    bool valid = look(lease, holding);
+    while (valid && !refused && Clock::now() < enough && goes_on(told, stubborn)) {
+      // It has looked, and goes to work: what it writes then may come too late, and it cannot know.
+      pause(milliseconds(between(4, 40)));
+      refused = !store_.write(holding.resource, holding.owner, holding.worker, holding.token);
+      pause(milliseconds(between(1, 4)));
+      valid = look(lease, holding);
+    }
+    while (valid && told.when != 0 && goes_on(told, stubborn)) {
+      pause(1ms);
+      valid = look(lease, holding);
+    }
+    if (valid) {
+      let_go(std::move(lease), holding, told);
+    } else {
+      for (int patience = 0; told.when == 0 && patience < 1000; ++patience) pause(1ms);
+      finish(holding, Ending::over, told);
+    }
+  }
+
+  void let_go(Lease lease, Holding& holding, const Telling& told) {
+    holding.noticed = Clock::now();
+    if (between(1, 20) == 1) {
+      finish(holding, Ending::detached, told);
+      lease.detach();
+    } else {
+      finish(holding, Ending::released, told);  // before it is: we may be killed in the middle
+      (void)lease.release();
+    }
+  }
+
+  static void finish(Holding& holding, Ending ending, const Telling& told) {
+    holding.ending = ending;
+    if (const Clock::rep when = told.when; when != 0) holding.told = Time(Clock::duration(when));
+    say(to_line(holding));
+  }
+
+  const WorkerSettings& settings_;
+  std::stop_token end_;
+  std::mt19937_64 random_;
+  StoreClient store_;
+  std::mutex mutex_;
+  std::condition_variable never_;
+};
+
+Options options_of(const WorkerSettings& settings) {
+  Options options;
+  options.nodes = settings.nodes;
+  options.ttl = settings.ttl;
+  options.max_ttl = settings.max_ttl;
+  options.order = WaitOrder::unordered;
+  options.retry = {10ms, 30ms};
+  options.connect_timeout = 1s;
+  if (settings.verbose) {
+    options.log = [number = settings.number](std::string_view sentence) {
+      std::cerr << "worker " + std::to_string(number + 1) + ": " + std::string(sentence) + "\n";
+    };
+  }
+  return options;
+}
+
+}  // namespace
+
+int run_worker(const WorkerSettings& settings) {
+  // Ctrl-C reaches us too, but the parent decides.
+  for (const int which : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(which, SIG_IGN);
+  Result<Coordinator> coordinator = Coordinator::create(options_of(settings));
+  if (!coordinator) {
+    std::cerr << "chaos worker: " << coordinator.error().what() << '\n';
+    return 64;
+  }
+  std::stop_source end;
+  std::thread parent([&] {
+    char byte = 0;
+    ssize_t got = 0;
+    do {
+      got = ::read(STDIN_FILENO, &byte, 1);
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    end.request_stop();
+  });
+  int code = 0;
+  try {
+    Worker(settings, end.get_token()).run(*coordinator);
+  } catch (const std::exception& error) {
+    std::cerr << "chaos worker: " << error.what() << '\n';
+    code = 1;
+  }
+  coordinator->close();
+  if (code != 0) ::_exit(code);  // the parent has not told us to end
+  parent.join();
+  return code;
+}
+
+}  // namespace quorumlock::chaos

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace quorumlock::chaos {
+
+struct WorkerSettings {
+  int number = 0;
+  std::uint64_t seed = 1;
+  std::vector<std::string> nodes;
+  std::vector<std::string> resources;
+  std::filesystem::path store;
+  std::chrono::milliseconds ttl{1500};  ///< each lease's is drawn around it, up to a third off
+  std::chrono::milliseconds max_ttl{3000};
+  bool verbose = false;
+};
+
+/// A worker's whole life: takes one lock after the other, writes to the store while it believes in
+/// it, and tells of it on standard output (report.hpp). Ends when its standard input does. Gives
+/// the exit code.
+int run_worker(const WorkerSettings& settings);
+
+}  // namespace quorumlock::chaos
