@@ -12,7 +12,8 @@ target_link_libraries(chaos_clock PRIVATE c)
 
 file(GLOB chaos_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
 list(FILTER chaos_sources EXCLUDE REGEX "(_test|/main|/clock_interposer)\\.cpp$")
-add_library(chaos_parts STATIC ${chaos_sources})
+add_library(chaos_parts STATIC ${chaos_sources}
+  ${PROJECT_SOURCE_DIR}/tools/flash_sale/interruption.cpp)
 target_link_libraries(chaos_parts PUBLIC test_support nlohmann_json::nlohmann_json Threads::Threads
   PRIVATE quorumlock_build_flags)
 target_compile_definitions(chaos_parts PRIVATE
@@ -21,3 +22,6 @@ add_dependencies(chaos_parts chaos_clock)
 
 quorumlock_tests(chaos_tests chaos TIMEOUT 120 SOURCES chaos/*_test.cpp)
 target_link_libraries(chaos_tests PRIVATE chaos_parts)
+
+add_executable(chaos ${CMAKE_CURRENT_LIST_DIR}/main.cpp)
+target_link_libraries(chaos PRIVATE quorumlock_build_flags chaos_parts CLI11::CLI11)

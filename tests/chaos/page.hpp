@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "chaos/checker.hpp"
+#include "chaos/fault.hpp"
+#include "chaos/history.hpp"
+
+namespace quorumlock::chaos {
+
+/// The run as one HTML page that needs nothing else: the verdict, what it means, and a timeline.
+std::string page_of(const History& history, const std::vector<Violation>& violations,
+                    const Faults& faults);
+
+}  // namespace quorumlock::chaos

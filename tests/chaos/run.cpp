@@ -1,0 +1,194 @@
+#include "chaos/run.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <sstream>
+
+#include "chaos/schedule.hpp"
+#include "chaos/store.hpp"
+#include "support/cluster.hpp"
+
+namespace quorumlock::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+constexpr milliseconds ttl = 1500ms;
+constexpr milliseconds max_ttl = 3s;
+/// How long a node that forgot casts no vote, and a little to repair it.
+constexpr Clock::duration quarantine = max_ttl + max_ttl / 100 + 1s;
+/// From the end of all faults until every worker holds a lock again: the longest quarantine, the
+/// time to notice and to connect, and a few turns of the others.
+constexpr Clock::duration healing_limit = 15s;
+/// The longest lease, and a worker's last calls.
+constexpr Clock::duration ending_limit = 15s;
+
+std::vector<std::string> names_of(int resources) {
+  std::vector<std::string> names;
+  for (int i = 0; i < resources; ++i) names.push_back("resource-" + std::string(1, char('A' + i)));
+  return names;
+}
+
+class Run {
+ public:
+  Run(const RunSettings& settings, const Faults& faults,
+      const flash_sale::Interruption& interruption)
+      : settings_(settings),
+        interruption_(interruption),
+        random_(settings.seed),
+        resources_(names_of(settings.resources)),
+        nodes_(directory_.path(), settings.nodes, settings.seed),
+        store_(directory_.path() / "store", settings.fencing_check),
+        workers_(settings.workers, settings_of_workers()),
+        schedule_({nodes_, workers_, random_}, faults, quarantine,
+                  [this](const std::string& what) { say(what); }) {}
+
+  History run() {
+    for (int worker = 0; worker < workers_.size(); ++worker) workers_.start(worker);
+    make_faults();
+    await_healing();
+    end_workers();
+    await_empty_nodes();
+    return history();
+  }
+
+ private:
+  WorkerSettings settings_of_workers() {
+    WorkerSettings each;
+    each.seed = settings_.seed;
+    each.nodes = nodes_.urls();
+    each.resources = resources_;
+    each.store = directory_.path() / "store";
+    each.ttl = ttl;
+    each.max_ttl = max_ttl;
+    each.verbose = settings_.verbose;
+    return each;
+  }
+
+  [[nodiscard]] std::string clock() const {
+    std::ostringstream text;
+    text.setf(std::ios::fixed);
+    text.precision(2);
+    text << std::chrono::duration<double>(Clock::now() - begin_).count() << " s";
+    return text.str();
+  }
+
+  void say(const std::string& what) {
+    if (settings_.verbose) std::cout << clock() << ": " << what << std::endl;
+  }
+
+  /// Listens to the workers until then at most, or until `done`.
+  bool wait_until(
+      Time deadline, const std::function<bool()>& done = [] { return false; }) {
+    for (;;) {
+      interruption_.check();
+      workers_.listen();
+      if (done()) return true;
+      const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+      if (left <= 0ms) return false;
+      pollfd watched[] = {{workers_.fd(), POLLIN, 0}, {interruption_.fd(), POLLIN, 0}};
+      // Not longer than that: a worker that ends says nothing.
+      ::poll(watched, 2, static_cast<int>(std::min(left, milliseconds(100)).count()));
+    }
+  }
+
+  void make_faults() {
+    begin_ = Clock::now();
+    const Time end = begin_ + settings_.faults_for;
+    Time progress = begin_ + 5s;
+    while (Clock::now() < end) {
+      const Time next = schedule_.step();
+      wait_until(std::min({next, progress, end}));
+      if (Clock::now() < progress) continue;
+      progress += 5s;
+      std::cout << "  " << clock() << ": " << workers_.locks() << " locks, "
+                << store_.writes().size() << " writes, " << schedule_.spans().size()
+                << " faults; broken now: " << schedule_.now_broken() << std::endl;
+    }
+  }
+
+  void await_healing() {
+    schedule_.heal_all();
+    healed_ = Clock::now();
+    say("everything is healed");
+    wait_until(*healed_ + healing_limit, [&] {
+      for (int worker = 0; worker < workers_.size(); ++worker) {
+        if (workers_.first_lock_after(worker, *healed_) == nullptr) return false;
+      }
+      return true;
+    });
+    for (int worker = 0; worker < workers_.size(); ++worker) {
+      const Time* again = workers_.first_lock_after(worker, *healed_);
+      if (again != nullptr) again_.emplace(worker, *again);
+    }
+  }
+
+  void end_workers() {
+    workers_.end();
+    if (!wait_until(Clock::now() + ending_limit, [&] { return !workers_.any_running(); })) {
+      complaints_.emplace_back("a worker did not end when it was told to");
+    }
+    for (int worker = 0; worker < workers_.size(); ++worker) workers_.kill(worker);
+    say("the workers have ended");
+  }
+
+  /// Those that were killed or detached leave keys, for a ttl.
+  void await_empty_nodes() {
+    const Time limit = Clock::now() + ttl * 4 / 3 + 1s;
+    while (!(orphans_ = nodes_.locks()).empty() && Clock::now() < limit) {
+      wait_until(std::min(limit, Clock::now() + 100ms));
+    }
+  }
+
+  History history() {
+    History history;
+    history.seed = settings_.seed;
+    history.workers = workers_.size();
+    history.nodes = nodes_.size();
+    history.fencing_checked = settings_.fencing_check;
+    history.begin = begin_;
+    history.end = Clock::now();
+    history.ttl = ttl;
+    history.max_ttl = max_ttl;
+    history.resources = resources_;
+    history.holdings = workers_.holdings();
+    history.writes = store_.writes();
+    history.faults = schedule_.spans();
+    history.orphans = orphans_;
+    history.healed = healed_;
+    history.healing_limit = healing_limit;
+    history.again = again_;
+    history.refusals = workers_.refusals();
+    history.complaints = complaints_;
+    std::ranges::copy(workers_.complaints(), std::back_inserter(history.complaints));
+    return history;
+  }
+
+  const RunSettings& settings_;
+  const flash_sale::Interruption& interruption_;
+  Random random_;
+  std::vector<std::string> resources_;
+  test::TemporaryDirectory directory_;
+  Nodes nodes_;
+  Store store_;
+  Workers workers_;
+  Schedule schedule_;
+  Time begin_{};
+  std::optional<Time> healed_;
+  std::map<int, Time> again_;
+  std::vector<Orphan> orphans_;
+  std::vector<std::string> complaints_;
+};
+
+}  // namespace
+
+History run(const RunSettings& settings, const Faults& faults,
+            const flash_sale::Interruption& interruption) {
+  return Run(settings, faults, interruption).run();
+}
+
+}  // namespace quorumlock::chaos

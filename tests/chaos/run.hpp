@@ -1,0 +1,29 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chaos/fault.hpp"
+#include "chaos/history.hpp"
+#include "flash_sale/interruption.hpp"
+
+namespace quorumlock::chaos {
+
+struct RunSettings {
+  std::chrono::seconds faults_for{30};  ///< how long faults are made; healing comes on top
+  std::uint64_t seed = 1;
+  int workers = 6;
+  int nodes = 5;
+  int resources = 3;
+  bool fencing_check = true;
+  bool verbose = false;
+};
+
+/// One run: starts everything, breaks and heals, ends everything. Throws flash_sale::Interrupted
+/// where a signal comes; nothing is left behind then either.
+History run(const RunSettings& settings, const Faults& faults,
+            const flash_sale::Interruption& interruption);
+
+}  // namespace quorumlock::chaos

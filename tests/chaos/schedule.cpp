@@ -1,0 +1,134 @@
+#include "chaos/schedule.hpp"
+
+#include <algorithm>
+
+namespace quorumlock::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+/// Until connections are made again after a fault.
+constexpr Clock::duration recovery = 300ms;
+/// How soon a fault that found no target is tried again.
+constexpr Clock::duration another_try = 10ms;
+
+std::string place_of(const FaultSpan& span) {
+  return (span.of_worker ? "worker " : "node ") + std::to_string(span.target + 1);
+}
+
+}  // namespace
+
+Schedule::Schedule(World world, const Faults& faults, Clock::duration quarantine, Say say)
+    : world_(world), quarantine_(quarantine), say_(std::move(say)) {
+  nodes_.targets = world.nodes.size();
+  nodes_.at_once = (nodes_.targets - 1) / 2;
+  nodes_.least_pause = 50;
+  nodes_.most_pause = 800;
+  workers_.targets = world.workers.size();
+  workers_.at_once = std::max(1, workers_.targets / 3);
+  workers_.least_pause = 100;
+  workers_.most_pause = 1500;
+  for (const auto& fault : faults) {
+    (fault->traits().of_worker ? workers_ : nodes_).faults.push_back(fault.get());
+  }
+  nodes_.next = workers_.next = Clock::now() + 500ms;
+}
+
+Time Schedule::step() {
+  Time next = Time::max();
+  for (Lane* lane : {&nodes_, &workers_}) {
+    for (Active& each : lane->active) {
+      if (!each.healed && each.heal_at <= Clock::now()) heal(each);
+    }
+    const Time now = Clock::now();
+    std::erase_if(lane->active,
+                  [&](const Active& each) { return each.healed && each.free_at <= now; });
+    if (!lane->faults.empty() && lane->next <= now) {
+      const bool made = make_one(*lane);
+      const milliseconds pause(between(world_.random, lane->least_pause, lane->most_pause));
+      lane->next = Clock::now() + (made ? Clock::duration(pause) : another_try);
+    }
+    if (!lane->faults.empty()) next = std::min(next, lane->next);
+    for (const Active& each : lane->active) {
+      next = std::min(next, each.healed ? each.free_at : each.heal_at);
+    }
+  }
+  return next;
+}
+
+bool Schedule::make_one(Lane& lane) {
+  if (static_cast<int>(lane.active.size()) >= lane.at_once) return false;
+  if (lane.bag.empty()) {
+    lane.bag = lane.faults;
+    std::ranges::shuffle(lane.bag, world_.random);
+  }
+  for (auto fault = lane.bag.begin(); fault != lane.bag.end(); ++fault) {
+    if (!make(lane, **fault)) continue;
+    lane.bag.erase(fault);
+    return true;
+  }
+  return false;
+}
+
+bool Schedule::make(Lane& lane, Fault& fault) {
+  std::vector<int> targets;
+  for (int target = 0; target < lane.targets; ++target) {
+    const bool taken =
+        std::ranges::any_of(lane.active, [&](const Active& each) { return each.target == target; });
+    if (!taken && fault.available(world_, target)) targets.push_back(target);
+  }
+  if (targets.empty()) return false;
+  const FaultTraits& traits = fault.traits();
+  const int target = targets[world_.random() % targets.size()];
+  const milliseconds lasts(between(world_.random, static_cast<int>(traits.least.count()),
+                                   static_cast<int>(traits.most.count())));
+  FaultSpan span;
+  span.name = traits.name;
+  span.assumption = traits.assumption;
+  span.of_worker = traits.of_worker;
+  span.target = target;
+  span.stops_worker = traits.stops_worker;
+  span.begin = Clock::now();
+  spans_.push_back(span);
+  spans_.back().detail = fault.inject(world_, target);
+  const std::string& detail = spans_.back().detail;
+  say_(place_of(span) + ": " + span.name + (detail.empty() ? "" : " (" + detail + ")"));
+  lane.active.push_back({&fault, target, spans_.size() - 1, Clock::now() + lasts, {}, false});
+  if (lasts == 0ms) heal(lane.active.back());
+  return true;
+}
+
+void Schedule::heal(Active& active) {
+  active.fault->heal(world_, active.target);
+  active.healed = true;
+  FaultSpan& span = spans_[active.span];
+  span.end = Clock::now();
+  const FaultTraits& traits = active.fault->traits();
+  active.free_at = *span.end + recovery + (traits.forgets ? quarantine_ : 0s);
+  if (traits.most > 0ms) say_(place_of(span) + ": " + span.name + " is over");
+}
+
+void Schedule::heal_all() {
+  for (Lane* lane : {&nodes_, &workers_}) {
+    lane->faults.clear();
+    for (Active& each : lane->active) {
+      if (!each.healed) heal(each);
+    }
+    lane->active.clear();
+  }
+}
+
+std::string Schedule::now_broken() const {
+  std::string words;
+  for (const Lane* lane : {&nodes_, &workers_}) {
+    for (const Active& each : lane->active) {
+      if (each.healed) continue;
+      words += (words.empty() ? "" : ", ") + place_of(spans_[each.span]) + " " +
+               each.fault->traits().name;
+    }
+  }
+  return words.empty() ? "nothing" : words;
+}
+
+}  // namespace quorumlock::chaos

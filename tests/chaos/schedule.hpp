@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "chaos/fault.hpp"
+#include "chaos/history.hpp"
+
+namespace quorumlock::chaos {
+
+/// Which fault is made where and when, drawn from the seed: each that is enabled once, in a drawn
+/// order, then each once again. At most a minority of the nodes has one at a time, counting those
+/// whose votes do not count yet, and at most a third of the workers.
+class Schedule {
+ public:
+  using Say = std::function<void(const std::string&)>;
+  Schedule(World world, const Faults& faults, Clock::duration quarantine, Say say);
+
+  /// Heals what is due and makes what is due. Gives when to be called again at the latest.
+  Time step();
+  /// Heals everything; none is made any more.
+  void heal_all();
+  /// In words, what is broken now.
+  [[nodiscard]] std::string now_broken() const;
+  [[nodiscard]] const std::vector<FaultSpan>& spans() const { return spans_; }
+
+ private:
+  struct Active {
+    Fault* fault = nullptr;
+    int target = 0;
+    std::size_t span = 0;
+    Time heal_at{};
+    Time free_at{};
+    bool healed = false;
+  };
+  /// The nodes have one, and the workers.
+  struct Lane {
+    std::vector<Fault*> faults;
+    std::vector<Fault*> bag;  ///< what is still to be made in this round
+    std::vector<Active> active;
+    int targets = 0;
+    int at_once = 0;
+    int least_pause = 0;  ///< between two faults, in ms
+    int most_pause = 0;
+    Time next{};
+  };
+
+  void heal(Active& active);
+  bool make_one(Lane& lane);
+  bool make(Lane& lane, Fault& fault);
+
+  World world_;
+  Clock::duration quarantine_;
+  Say say_;
+  Lane nodes_;
+  Lane workers_;
+  std::vector<FaultSpan> spans_;
+};
+
+}  // namespace quorumlock::chaos
