@@ -71,7 +71,7 @@ class Worker {
 
   /// Mostly short, some beyond a few ttls.
   milliseconds draw_hold() {
-    switch (between(1, 10)) {
+    switch (between(1, 16)) {
       case 1: return milliseconds(between(1000, 4000));
       case 2:
       case 3: return milliseconds(between(150, 700));
