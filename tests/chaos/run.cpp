@@ -7,6 +7,8 @@
 #include <iostream>
 #include <sstream>
 
+#include <quorumlock/coordinator.hpp>
+
 #include "chaos/schedule.hpp"
 #include "chaos/store.hpp"
 #include "support/cluster.hpp"
@@ -48,6 +50,7 @@ class Run {
                   [this](const std::string& what) { say(what); }) {}
 
   History run() {
+    enroll_nodes();
     for (int worker = 0; worker < workers_.size(); ++worker) workers_.start(worker);
     make_faults();
     await_healing();
@@ -67,6 +70,12 @@ class Run {
     each.max_ttl = max_ttl;
     each.verbose = settings_.verbose;
     return each;
+  }
+
+  /// In new directories: no client can hold a lock yet.
+  void enroll_nodes() {
+    Coordinator coordinator = Coordinator::create(options_of(settings_of_workers())).value();
+    coordinator.enroll_new().value();
   }
 
   [[nodiscard]] std::string clock() const {

@@ -118,9 +118,6 @@ class Worker {
     holding.asked = asked;
     holding.begin = Clock::now();
     holding.token = lease.fencing_token();
-    if (holding.token == 0) {  // provisional, until there are fencing tokens
-      holding.token = static_cast<std::uint64_t>(holding.begin.time_since_epoch() / 1us);
-    }
     const Time enough = holding.begin + draw_hold();
     const bool stubborn = between(1, 3) == 1;  // believes to the end, as it may
     bool refused = false;
@@ -169,6 +166,8 @@ class Worker {
   std::condition_variable never_;
 };
 
+}  // namespace
+
 Options options_of(const WorkerSettings& settings) {
   Options options;
   options.nodes = settings.nodes;
@@ -184,8 +183,6 @@ Options options_of(const WorkerSettings& settings) {
   }
   return options;
 }
-
-}  // namespace
 
 int run_worker(const WorkerSettings& settings) {
   // Ctrl-C reaches us too, but the parent decides.

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <quorumlock/options.hpp>
+
 namespace quorumlock::chaos {
 
 struct WorkerSettings {
@@ -18,6 +20,9 @@ struct WorkerSettings {
   std::chrono::milliseconds max_ttl{3000};
   bool verbose = false;
 };
+
+/// What the workers' coordinators are made with.
+Options options_of(const WorkerSettings& settings);
 
 /// A worker's whole life: takes one lock after the other, writes to the store while it believes in
 /// it, and tells of it on standard output (report.hpp). Ends when its standard input does. Gives
