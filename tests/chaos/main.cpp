@@ -85,6 +85,8 @@ int main(int argc, char** argv) {
   app.add_option("--resources", settings.resources, "locks that they want (3)")
       ->check(CLI::Range(1, 26));
   app.add_flag("--no-fencing-check", unfenced, "a store that accepts everything: it has to fail");
+  app.add_flag("--no-quarantine", settings.no_quarantine,
+               "workers that count the votes of nodes that forgot: it may fail");
   app.add_flag("--verbose", settings.verbose, "tell of each fault");
   app.add_flag("--list", list_only, "print the faults and end");
 
@@ -100,6 +102,7 @@ int main(int argc, char** argv) {
   role->add_option("--store", worker.store);
   role->add_option("--ttl", ttl);
   role->add_option("--max-ttl", max_ttl);
+  role->add_flag("--no-quarantine", worker.no_quarantine);
   role->add_flag("--verbose", worker.verbose);
 
   Faults faults;

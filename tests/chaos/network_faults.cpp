@@ -72,7 +72,7 @@ std::string trickle(Random& random, Weather& weather) {
 void add_network_faults(Faults& faults) {
   const auto add = [&](const char* name, const char* words, BadWeather::Draw draw) {
     faults.emplace_back(
-        new BadWeather({.name = name, .words = words, .least = 200ms, .most = 4s}, draw));
+        new BadWeather({.name = name, .words = words, .least = 200ms, .most = 3s}, draw));
   };
   add("partition", "cut off; what was sent arrives when the network is back", hold_both);
   add("partition_to_node", "requests held up, replies pass", hold_requests);

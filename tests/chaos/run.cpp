@@ -50,7 +50,7 @@ class Run {
                   [this](const std::string& what) { say(what); }) {}
 
   History run() {
-    enroll_nodes();
+    if (!settings_.no_quarantine) enroll_nodes();
     for (int worker = 0; worker < workers_.size(); ++worker) workers_.start(worker);
     make_faults();
     await_healing();
@@ -68,6 +68,7 @@ class Run {
     each.store = directory_.path() / "store";
     each.ttl = ttl;
     each.max_ttl = max_ttl;
+    each.no_quarantine = settings_.no_quarantine;
     each.verbose = settings_.verbose;
     return each;
   }

@@ -18,6 +18,7 @@ struct RunSettings {
   int nodes = 5;
   int resources = 3;
   bool fencing_check = true;
+  bool no_quarantine = false;
   bool verbose = false;
 };
 

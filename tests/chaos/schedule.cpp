@@ -8,8 +8,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-/// Until connections are made again after a fault.
-constexpr Clock::duration recovery = 300ms;
 /// How soon a fault that found no target is tried again.
 constexpr Clock::duration another_try = 10ms;
 
@@ -105,7 +103,7 @@ void Schedule::heal(Active& active) {
   FaultSpan& span = spans_[active.span];
   span.end = Clock::now();
   const FaultTraits& traits = active.fault->traits();
-  active.free_at = *span.end + recovery + (traits.forgets ? quarantine_ : 0s);
+  active.free_at = *span.end + (traits.forgets ? quarantine_ : 0s);
   if (traits.most > 0ms) say_(place_of(span) + ": " + span.name + " is over");
 }
 

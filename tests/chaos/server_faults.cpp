@@ -71,7 +71,7 @@ void add_server_faults(Faults& faults) {
   add(new StopServer({.name = "stop_server",
                       .words = "frozen (SIGSTOP): connected, but silent",
                       .least = 200ms,
-                      .most = 4s}));
+                      .most = 3s}));
   add(new Command({.name = "flush", .words = "all its keys deleted (FLUSHALL)", .forgets = true},
                   {"FLUSHALL"}));
   add(new Command({.name = "maxmemory",

@@ -49,8 +49,10 @@ class Worker {
       const std::string& resource = settings_.resources[random_() % settings_.resources.size()];
       const int ttl = static_cast<int>(settings_.ttl.count());
       const Time asked = Clock::now();
-      Result<Lease> lease = coordinator.acquire(
-          resource, {.ttl = milliseconds(between(ttl * 2 / 3, ttl * 4 / 3)), .wait = 3s}, end_);
+      LockOptions options{.ttl = milliseconds(between(ttl * 2 / 3, ttl * 4 / 3)), .wait = 3s};
+      // A renewal mends what the nodes have lost: without it more depends on the quarantine.
+      options.auto_extend = between(1, 3) > 1;
+      Result<Lease> lease = coordinator.acquire(resource, options, end_);
       if (lease) {
         hold(std::move(*lease), asked);
       } else {
@@ -129,7 +131,9 @@ class Worker {
       pause(milliseconds(between(1, 4)));
       valid = look(lease, holding);
     }
-    while (valid && told.when != 0 && goes_on(told, stubborn)) {
+    // Told, and yet renewed in the end: then it goes on for a while, and not for ever.
+    const Time patience = Clock::now() + settings_.ttl;
+    while (valid && told.when != 0 && goes_on(told, stubborn) && Clock::now() < patience) {
       pause(1ms);
       valid = look(lease, holding);
     }
@@ -174,6 +178,7 @@ Options options_of(const WorkerSettings& settings) {
   options.ttl = settings.ttl;
   options.max_ttl = settings.max_ttl;
   options.order = WaitOrder::unordered;
+  if (settings.no_quarantine) options.quarantine = Quarantine::unsafe_never;
   options.retry = {10ms, 30ms};
   options.connect_timeout = 1s;
   if (settings.verbose) {

@@ -18,6 +18,7 @@ struct WorkerSettings {
   std::filesystem::path store;
   std::chrono::milliseconds ttl{1500};  ///< each lease's is drawn around it, up to a third off
   std::chrono::milliseconds max_ttl{3000};
+  bool no_quarantine = false;  ///< Quarantine::unsafe_never
   bool verbose = false;
 };
 

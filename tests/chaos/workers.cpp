@@ -63,6 +63,7 @@ std::vector<std::string> Workers::arguments(int worker) const {
                                     "--store",       settings_.store.string(),
                                     "--ttl",         std::to_string(settings_.ttl.count()),
                                     "--max-ttl",     std::to_string(settings_.max_ttl.count())};
+  if (settings_.no_quarantine) words.emplace_back("--no-quarantine");
   if (settings_.verbose) words.emplace_back("--verbose");
   return words;
 }
