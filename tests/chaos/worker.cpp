@@ -132,8 +132,8 @@ class Worker {
       valid = look(lease, holding);
     }
     // Told, and yet renewed in the end: then it goes on for a while, and not for ever.
-    const Time patience = Clock::now() + settings_.ttl;
-    while (valid && told.when != 0 && goes_on(told, stubborn) && Clock::now() < patience) {
+    const Time tired = Clock::now() + settings_.ttl;
+    while (valid && told.when != 0 && goes_on(told, stubborn) && Clock::now() < tired) {
       pause(1ms);
       valid = look(lease, holding);
     }
