@@ -25,3 +25,16 @@ target_link_libraries(chaos_tests PRIVATE chaos_parts)
 
 add_executable(chaos ${CMAKE_CURRENT_LIST_DIR}/main.cpp)
 target_link_libraries(chaos PRIVATE quorumlock_build_flags chaos_parts CLI11::CLI11)
+
+# A short run with the tests, from a new seed each time, which it prints.
+add_test(NAME chaos.run COMMAND chaos --seconds 10 --page chaos.html)
+# A store that compares no tokens accepts stale writes, and the run has to say so.
+add_test(NAME chaos.unfenced COMMAND chaos --seconds 10 --seed 1 --faults stop_worker --resources 1
+  --no-fencing-check --page chaos-unfenced.html)
+set_tests_properties(chaos.unfenced PROPERTIES
+  PASS_REGULAR_EXPRESSION "FAILED: [^\n]*the store accepts no stale write")
+# Two minutes, for `ctest -C long`.
+add_test(NAME chaos.long CONFIGURATIONS long COMMAND chaos --seconds 120 --page chaos-long.html)
+# Each wants both processors: what a worker is late for should be the faults' doing.
+set_tests_properties(chaos.run chaos.unfenced PROPERTIES LABELS chaos TIMEOUT 120 PROCESSORS 2)
+set_tests_properties(chaos.long PROPERTIES LABELS chaos TIMEOUT 300 PROCESSORS 2)
