@@ -29,7 +29,7 @@ target_link_libraries(chaos PRIVATE quorumlock_build_flags chaos_parts CLI11::CL
 # A short run with the tests, from a new seed each time, which it prints.
 add_test(NAME chaos.run COMMAND chaos --seconds 10 --page chaos.html)
 # A store that compares no tokens accepts stale writes, and the run has to say so.
-add_test(NAME chaos.unfenced COMMAND chaos --seconds 10 --seed 1 --faults stop_worker --resources 1
+add_test(NAME chaos.unfenced COMMAND chaos --seconds 8 --seed 1 --faults stop_worker --resources 1
   --no-fencing-check --page chaos-unfenced.html)
 set_tests_properties(chaos.unfenced PROPERTIES
   PASS_REGULAR_EXPRESSION "FAILED: [^\n]*the store accepts no stale write")

@@ -8,6 +8,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
+/// Exclusion is not demanded for a while after a fault beyond the assumptions: few of them.
+constexpr std::size_t within_for_each_beyond = 3;
 /// How soon a fault that found no target is tried again.
 constexpr Clock::duration another_try = 10ms;
 
@@ -58,7 +60,10 @@ Time Schedule::step() {
 bool Schedule::make_one(Lane& lane) {
   if (static_cast<int>(lane.active.size()) >= lane.at_once) return false;
   if (lane.bag.empty()) {
-    lane.bag = lane.faults;
+    for (Fault* fault : lane.faults) {
+      const bool within = fault->traits().assumption == Assumption::within;
+      lane.bag.insert(lane.bag.end(), within ? within_for_each_beyond : 1, fault);
+    }
     std::ranges::shuffle(lane.bag, world_.random);
   }
   for (auto fault = lane.bag.begin(); fault != lane.bag.end(); ++fault) {

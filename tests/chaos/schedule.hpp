@@ -9,9 +9,10 @@
 
 namespace quorumlock::chaos {
 
-/// Which fault is made where and when, drawn from the seed: each that is enabled once, in a drawn
-/// order, then each once again. At most a minority of the nodes has one at a time, counting those
-/// whose votes do not count yet, and at most a third of the workers.
+/// Which fault is made where and when, drawn from the seed: each that is enabled, in a drawn
+/// order, then each again; those within the assumptions more often. At most a minority of the nodes
+/// has one at a time, counting those whose votes do not count yet, and at most a third of the
+/// workers.
 class Schedule {
  public:
   using Say = std::function<void(const std::string&)>;

@@ -61,8 +61,8 @@ class Worker {
                            lease.error().what() + "\n";
         }
         say("refused");
-        pause(milliseconds(between(1, 20)));
       }
+      pause(milliseconds(between(5, 60)));  // and lets others have a go
     }
   }
 
