@@ -206,9 +206,19 @@ class Slice {
               band_row - 1);
     out_ << "<title>" << seconds(history_, each.begin) << " to " << seconds(history_, until)
          << " s: " << escaped(words) << "</title></rect>";
-    // Beside what is too short for it; there is no other fault of this target soon after.
     const bool fits = to - from > 5.0 * static_cast<double>(words.size());
-    text("fault", fits ? from + 2 : to + 2, top + 8, fits ? words : each.name);
+    if (fits || has_room_behind(each, to + 5.0 * static_cast<double>(each.name.size()))) {
+      text("fault", fits ? from + 2 : to + 2, top + 8, fits ? words : each.name);
+    }
+    out_ << '\n';
+  }
+
+  /// Whether no other fault of this target is drawn until there.
+  [[nodiscard]] bool has_room_behind(const FaultSpan& fault, double until) const {
+    return std::ranges::none_of(history_.faults, [&](const FaultSpan& other) {
+      return other.of_worker == fault.of_worker && other.target == fault.target &&
+             other.begin > fault.begin && other.begin < end_ && x(other.begin) < until;
+    });
   }
 
   void draw_violation(const Violation& each, double height) {
