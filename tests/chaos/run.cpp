@@ -7,10 +7,9 @@
 #include <iostream>
 #include <sstream>
 
-#include <quorumlock/coordinator.hpp>
-
 #include "chaos/schedule.hpp"
 #include "chaos/store.hpp"
+#include "local/enroll.hpp"
 #include "support/cluster.hpp"
 
 namespace quorumlock::chaos {
@@ -74,10 +73,7 @@ class Run {
   }
 
   /// In new directories: no client can hold a lock yet.
-  void enroll_nodes() {
-    Coordinator coordinator = Coordinator::create(options_of(settings_of_workers())).value();
-    coordinator.enroll_new().value();
-  }
+  void enroll_nodes() { local::enroll_new(options_of(settings_of_workers())); }
 
   [[nodiscard]] std::string clock() const {
     std::ostringstream text;
