@@ -36,6 +36,7 @@ struct FaultTraits {
   bool of_worker = false;
   bool stops_worker = false;
   bool forgets = false;  ///< a node's vote is not to count for max_ttl after it
+  bool alone = false;    ///< it breaks more nodes than its target: no other has a fault meanwhile
 };
 
 /// One way to break something, and to mend it again.

@@ -87,6 +87,17 @@ TEST_F(FaultOfANode, AServerWithoutMemoryRefusesWrites) {
   EXPECT_EQ(nodes.ask(durable, {"SET", "key", "value"}).text, "OK");
 }
 
+TEST_F(FaultOfANode, OneForgetsWhenItsNeighboursAreMended) {
+  set(durable);
+  named("forget_in_turn").inject(world, durable);
+  EXPECT_TRUE(has(durable));
+  EXPECT_TRUE(nodes.ask(durable + 1, {"SET", "key", "value"}).text.starts_with("OOM"));
+  EXPECT_TRUE(nodes.ask(durable + 2, {"SET", "key", "value"}).text.starts_with("OOM"));
+  named("forget_in_turn").heal(world, durable);
+  EXPECT_FALSE(has(durable));
+  EXPECT_EQ(nodes.ask(durable + 1, {"SET", "key", "value"}).text, "OK");
+}
+
 TEST_F(FaultOfANode, ScriptsAreGone) {
   const std::string sha = nodes.ask(durable, {"SCRIPT", "LOAD", "return 1"}).text;
   named("script_flush").inject(world, durable);

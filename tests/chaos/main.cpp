@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 26));
   app.add_flag("--no-fencing-check", unfenced, "a store that accepts everything: it has to fail");
   app.add_flag("--no-quarantine", settings.no_quarantine,
-               "workers that count the votes of nodes that forgot: it may fail");
+               "workers that count the votes of nodes that forgot: it has to fail");
   app.add_flag("--verbose", settings.verbose, "tell of each fault");
   app.add_flag("--list", list_only, "print the faults and end");
 

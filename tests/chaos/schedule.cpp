@@ -59,6 +59,10 @@ Time Schedule::step() {
 
 bool Schedule::make_one(Lane& lane) {
   if (static_cast<int>(lane.active.size()) >= lane.at_once) return false;
+  const auto wants_to_be_alone = [](const Active& each) {
+    return each.fault->traits().alone && !each.healed;
+  };
+  if (std::ranges::any_of(lane.active, wants_to_be_alone)) return false;
   if (lane.bag.empty()) {
     for (Fault* fault : lane.faults) {
       const bool within = fault->traits().assumption == Assumption::within;
@@ -66,6 +70,8 @@ bool Schedule::make_one(Lane& lane) {
     }
     std::ranges::shuffle(lane.bag, world_.random);
   }
+  // One that wants to be alone would wait for ever while others are made.
+  if (lane.bag.front()->traits().alone && !lane.active.empty()) return false;
   for (auto fault = lane.bag.begin(); fault != lane.bag.end(); ++fault) {
     if (!make(lane, **fault)) continue;
     lane.bag.erase(fault);
@@ -75,6 +81,7 @@ bool Schedule::make_one(Lane& lane) {
 }
 
 bool Schedule::make(Lane& lane, Fault& fault) {
+  if (fault.traits().alone && !lane.active.empty()) return false;
   std::vector<int> targets;
   for (int target = 0; target < lane.targets; ++target) {
     const bool taken =

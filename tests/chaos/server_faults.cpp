@@ -53,6 +53,29 @@ class Command final : public Fault {
   Words heal_;
 };
 
+/// Who is granted the lock while two others refuse holds it on the other three. When the two are
+/// mended and one of the three forgets, a second quorum is free, but for the quarantine.
+class ForgetInTurn final : public Fault {
+ public:
+  using Fault::Fault;
+  std::string inject(World& world, int node) override {
+    limit_memory(world, node, "1");
+    return "with its two neighbours out of memory before";
+  }
+  void heal(World& world, int node) override {
+    limit_memory(world, node, "0");
+    world.nodes.ask(node, {"FLUSHALL"});
+  }
+
+ private:
+  static void limit_memory(World& world, int node, const std::string& bytes) {
+    for (const int after : {1, 2}) {
+      const int neighbour = (node + after) % world.nodes.size();
+      world.nodes.ask(neighbour, {"CONFIG", "SET", "maxmemory", bytes});
+    }
+  }
+};
+
 }  // namespace
 
 void add_server_faults(Faults& faults) {
@@ -80,6 +103,12 @@ void add_server_faults(Faults& faults) {
                    .least = 300ms,
                    .most = 3s},
                   {"CONFIG", "SET", "maxmemory", "1"}, {"CONFIG", "SET", "maxmemory", "0"}));
+  add(new ForgetInTurn({.name = "forget_in_turn",
+                        .words = "all its keys deleted, just after two others were out of memory",
+                        .least = 1500ms,
+                        .most = 2500ms,
+                        .forgets = true,
+                        .alone = true}));
   add(new Command({.name = "script_flush", .words = "its scripts deleted (SCRIPT FLUSH)"},
                   {"SCRIPT", "FLUSH"}));
 }
