@@ -38,7 +38,7 @@ long true_time(clockid_t clock, timespec* time) noexcept {
 
 std::int64_t shown_time() noexcept {
   timespec now{};
-  true_time(CLOCK_REALTIME, &now);
+  true_time(setting == nullptr ? CLOCK_REALTIME : CLOCK_BOOTTIME, &now);
   const std::int64_t ns = now.tv_sec * second + now.tv_nsec;
   return setting == nullptr ? ns : setting->show(ns);
 }

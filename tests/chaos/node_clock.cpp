@@ -8,8 +8,15 @@
 #include <new>
 #include <system_error>
 
+#include <quorumlock/clock.hpp>
+
 namespace quorumlock::chaos {
 namespace {
+
+/// What the server's true time is.
+std::int64_t boot_time() {
+  return Clock::now().time_since_epoch().count();
+}
 
 std::int64_t wall_clock() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -34,8 +41,7 @@ NodeClock::NodeClock(const std::filesystem::path& file) : file_(file) {
   ::close(descriptor);
   if (mapped == MAP_FAILED) fail(file);
   setting_ = new (mapped) ClockSetting{};
-  const std::int64_t now = wall_clock();
-  setting_->set(now, now, 1);
+  setting_->set(boot_time(), wall_clock(), 1);
 }
 
 NodeClock::~NodeClock() {
@@ -48,12 +54,12 @@ std::vector<std::string> NodeClock::environment() const {
 }
 
 void NodeClock::run_at(double rate) {
-  const std::int64_t now = wall_clock();
+  const std::int64_t now = boot_time();
   setting_->set(now, setting_->show(now), rate);
 }
 
 void NodeClock::step(std::chrono::nanoseconds by) {
-  const std::int64_t now = wall_clock();
+  const std::int64_t now = boot_time();
   setting_->set(now, setting_->show(now) + by.count(), setting_->rate);
 }
 

@@ -87,11 +87,25 @@ class Run {
     if (settings_.verbose) std::cout << clock() << ": " << what << std::endl;
   }
 
+  /// Nothing here depends on the machine's own wall clock, but who reads the run should know.
+  void watch_machine() {
+    const auto apart =
+        std::chrono::system_clock::now().time_since_epoch() - Clock::now().time_since_epoch();
+    if (apart_ && std::chrono::abs(apart - *apart_) > 50ms) {
+      std::cout << "  " << clock() << ": the machine's own wall clock was moved by "
+                << std::chrono::duration_cast<milliseconds>(apart - *apart_).count() << " ms"
+                << std::endl;
+      apart_ = apart;
+    }
+    if (!apart_) apart_ = apart;
+  }
+
   /// Listens to the workers until then at most, or until `done`.
   bool wait_until(
       Time deadline, const std::function<bool()>& done = [] { return false; }) {
     for (;;) {
       interruption_.check();
+      watch_machine();
       workers_.listen();
       if (done()) return true;
       const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
@@ -184,6 +198,7 @@ class Run {
   Workers workers_;
   Schedule schedule_;
   Time begin_{};
+  std::optional<Clock::duration> apart_;  ///< wall clock and CLOCK_BOOTTIME
   std::optional<Time> healed_;
   std::map<int, Time> again_;
   std::vector<Orphan> orphans_;
