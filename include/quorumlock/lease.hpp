@@ -49,7 +49,9 @@ class Lease {
   /// Read from Clock at the call. Once false it stays false.
   [[nodiscard]] bool is_valid() const noexcept;
   /// Requested to stop stop_margin before valid_until(), or as soon as it is lost, released or
-  /// dropped. Made at the first call. Its callbacks run on the loop's thread and must not block.
+  /// dropped. A renewal that is won after that still moves valid_until(), but is the last one: to
+  /// go on needs extend(). Made at the first call. Its callbacks run on the loop's thread and must
+  /// not block.
   [[nodiscard]] std::stop_token stop_token() const;
   /// Who voted what when it was acquired.
   [[nodiscard]] Outcome outcome() const;

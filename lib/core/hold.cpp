@@ -48,7 +48,8 @@ void Engine::judge_renew(Time now, ClaimId id) {
     if (!reported) ++claim.renewals;
     claim.standing = claim.tally.granted_by();
     claim.terms.ttl = claim.round_ttl;
-    claim.next_try = next_renewal(claim);
+    // A holder that was told to stop gets the time of this renewal, and no more.
+    claim.next_try = claim.told && !reported ? never : next_renewal(claim);
     output(Renewed{claim.user, id});
     if (reported)
       output(Extended{claim.user, claim.by_token, std::nullopt, claim.deadline, claim.tally});
