@@ -15,6 +15,7 @@
 #include <quorumlock/lease.hpp>
 #include <quorumlock/options.hpp>
 #include <quorumlock/result.hpp>
+#include <quorumlock/status.hpp>
 
 struct uv_loop_s;
 
@@ -97,6 +98,10 @@ class Coordinator {
   Result<void> release(std::string_view resource, const OwnerToken& token);
   /// Who holds the resource, node by node. Blocking.
   Result<Inspection> inspect(std::string_view resource);
+
+  /// How each node fares as a voter: what it says of itself, and what we know of it. A command that
+  /// a node does not allow us leaves what it would have told unknown. Blocking.
+  Result<ClusterStatus> status();
 
   /// Enrolls all nodes at once: your word that no client can hold a lock on them yet. Else a node
   /// without an enrolment casts no vote until max_ttl has passed. Refused with Errc::misconfigured,

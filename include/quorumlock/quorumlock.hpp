@@ -11,3 +11,4 @@
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
 #include <quorumlock/result.hpp>
+#include <quorumlock/status.hpp>

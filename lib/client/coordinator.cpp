@@ -6,6 +6,7 @@
 #include "client/enrol_new.hpp"
 #include "client/look.hpp"
 #include "client/runtime.hpp"
+#include "client/status_inquiry.hpp"
 
 namespace quorumlock {
 
@@ -123,6 +124,16 @@ Result<Inspection> Coordinator::inspect(std::string_view resource) {
     look->inspection.resource = resource;
     look->handler = std::move(handler);
     runtime_->post(look.release());
+  });
+}
+
+Result<ClusterStatus> Coordinator::status() {
+  if (runtime_ == nullptr) return gone("look at the nodes");
+  if (const auto error = runtime_->cannot_block("look at the nodes")) return *error;
+  return client::wait_for<Result<ClusterStatus>>([&](auto handler) {
+    auto inquiry = std::make_unique<client::StatusInquiry>();
+    inquiry->handler = std::move(handler);
+    runtime_->post(inquiry.release());
   });
 }
 

@@ -52,6 +52,11 @@ class Driver final : public Node::Listener {
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
   [[nodiscard]] const redis::Link& link(int node) const { return session_.link(node); }
   [[nodiscard]] const Session::Jump& jump(int node) const { return session_.jump(node); }
+  /// The node's clock as an inquiry found it, in us since 1970.
+  void saw_clock(int node, core::Time asked, core::Time now, std::int64_t node_time);
+  [[nodiscard]] std::optional<core::ClockWatch::Drift> clock_drift(int node) const {
+    return engine_.clock_drift(node);
+  }
   /// Why this node is of no help, in its words or ours.
   [[nodiscard]] std::string trouble(int node) const;
   /// Nodes that did not vote are looked at now.

@@ -157,6 +157,10 @@ std::string Driver::trouble(int node) const {
   return session_.link(node).trouble(Clock::now());
 }
 
+void Driver::saw_clock(int node, core::Time asked, core::Time now, std::int64_t node_time) {
+  engine_.on_clock(now, node, asked, node_time);
+}
+
 void Driver::look_again() {
   session_.look_again(Clock::now());
 }

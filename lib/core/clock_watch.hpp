@@ -36,6 +36,25 @@ class ClockWatch {
     return std::nullopt;
   }
 
+  /// How much faster than ours a node's clock runs (0.01: one per cent), give or take.
+  struct Drift {
+    double rate;
+    double uncertainty;
+  };
+  /// Between the first and the last sample of a span; unset: there are no two.
+  [[nodiscard]] std::optional<Drift> drift(int node) const {
+    const Node& of = nodes_[static_cast<std::size_t>(node)];
+    if (!of.anchor || !of.last || of.last->asked < of.anchor->received) return std::nullopt;
+    const Sample& from = *of.anchor;
+    const Sample& to = *of.last;
+    const double least = static_cast<double>((to.asked - from.received).count());
+    const double most = static_cast<double>((to.received - from.asked).count());
+    const double ours = (least + most) / 2;
+    if (ours <= 0) return std::nullopt;
+    const double its = static_cast<double>((to.node_time - from.node_time).count());
+    return Drift{its / ours - 1, (most - least) / 2 / ours};
+  }
+
  private:
   struct Sample {
     Time asked, received;

@@ -181,6 +181,14 @@ Vote Engine::watch_clock(Time now, int node, const Answer& answer) {
              : answer.vote;
 }
 
+void Engine::on_clock(Time now, int node, Time asked, std::int64_t node_time) {
+  advance(now);
+  Answer answer;
+  answer.node_time = node_time;
+  answer.asked = asked;
+  watch_clock(now, node, answer);
+}
+
 NodeSet Engine::voters(Time now) {
   for (const int node : mistrusted_) {
     if (now >= mistrusted_until_[static_cast<std::size_t>(node)]) mistrusted_.remove(node);

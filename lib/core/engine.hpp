@@ -159,6 +159,8 @@ class Engine {
   void on_answer(Time now, int node, Tag tag, Answer answer);
   /// The node is late: no vote for now. The final answer still follows.
   void on_timeout(Time now, int node, Tag tag);
+  /// The node's clock, read at some moment between `asked` and `now` for another's sake.
+  void on_clock(Time now, int node, Time asked, std::int64_t node_time);
   /// Does what is due by `now`; the other inputs begin with this.
   void advance(Time now);
 
@@ -172,6 +174,9 @@ class Engine {
   /// Null once it is forgotten.
   const Claim* claim(ClaimId id) { return claims_.find(id); }
   [[nodiscard]] const Config& config() const { return config_; }
+  [[nodiscard]] std::optional<ClockWatch::Drift> clock_drift(int node) const {
+    return clocks_.drift(node);
+  }
   /// True while somebody waits, a lease is held or an answer is out.
   [[nodiscard]] bool busy() const { return waiters_.used() > 0 || held_ > 0 || unanswered_ > 0; }
   /// Commands whose final answer is not in.

@@ -109,6 +109,11 @@ class Link {
   /// The enrolment of the server at the other end, as we would have it.
   [[nodiscard]] std::string record_wanted() const { return enrolment_.wanted().to_string(); }
   [[nodiscard]] core::LinkState state() const { return announced_; }
+  /// The vote of this node while it takes nothing.
+  [[nodiscard]] Vote reason() const { return reason_; }
+  /// As INFO told it last; empty where it did not.
+  [[nodiscard]] const std::string& role() const { return role_; }
+  [[nodiscard]] const std::string& mode() const { return mode_; }
 
  private:
   enum class State {
@@ -187,6 +192,7 @@ class Link {
   ServerFacts facts_;      ///< of the server greeted last
   std::optional<std::string> record_;
   bool append_only_ = false, always_ = false, known_durability_ = false;
+  std::string role_, mode_;
   std::string run_before_;  ///< which run of the server the connection before was to
   std::int64_t client_id_ = -1;  ///< of our connection
   std::int64_t orphan_id_ = -1;  ///< of a connection lost with unanswered commands

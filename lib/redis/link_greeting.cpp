@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <utility>
 
+#include "redis/info.hpp"
 #include "redis/keys.hpp"
 #include "redis/link.hpp"
 #include "redis/scripts.hpp"
@@ -9,24 +9,6 @@
 namespace quorumlock::redis {
 
 using core::Time;
-
-namespace {
-
-/// The value behind "name:" on a line of its own in an INFO reply; empty if there is none.
-std::string_view info_field(std::string_view info, std::string_view name) {
-  while (!info.empty()) {
-    const std::size_t end = std::min(info.find('\n'), info.size());
-    std::string_view line = info.substr(0, end);
-    info.remove_prefix(std::min(end + 1, info.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.starts_with(name) && line.substr(name.size()).starts_with(':')) {
-      return line.substr(name.size() + 1);
-    }
-  }
-  return {};
-}
-
-}  // namespace
 
 void Link::greet() {
   const auto ask = [this](Greeting greeting, std::initializer_list<std::string_view> words) {
@@ -83,13 +65,15 @@ void Link::on_greeting(Time now, const Reply& reply) {
       if (reply.type == Reply::Type::integer) client_id_ = reply.integer;
       break;
     case Greeting::role:
-      if (reply.type == Reply::Type::string && info_field(reply.text, "role") == "slave") {
+      role_ = reply.type == Reply::Type::string ? info_field(reply.text, "role") : "";
+      if (role_ == "slave") {
         return fail(now, Vote::not_standalone, "is a replica: name standalone servers only");
       }
       break;
     case Greeting::server:
       if (reply.type == Reply::Type::string) {
-        if (info_field(reply.text, "redis_mode") == "cluster") {
+        mode_ = info_field(reply.text, "redis_mode");
+        if (mode_ == "cluster") {
           return fail(now, Vote::not_standalone,
                       "runs in cluster mode: name standalone servers only");
         }

@@ -1,0 +1,289 @@
+#include "client/status_inquiry.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "client/driver.hpp"
+#include "core/quorum.hpp"
+#include "redis/info.hpp"
+#include "redis/keys.hpp"
+
+namespace quorumlock::client {
+
+using redis::info_field;
+using redis::Reply;
+
+namespace {
+
+/// The best of a few looks at a clock is the one that was answered soonest.
+constexpr int looks_at_the_clock = 3;
+constexpr std::string_view harmless_script = "return 1";
+constexpr std::string_view harmless_sha1 = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
+
+template <class T>
+std::optional<T> number_of(std::string_view text) {
+  T number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<bool> yes_or_no(std::string_view text, std::string_view yes, std::string_view no) {
+  if (text == yes) return true;
+  if (text == no) return false;
+  return std::nullopt;
+}
+
+std::string role_of(std::string_view role) {
+  return role == "slave" ? "replica" : std::string(role);
+}
+
+NodeState state_of(core::LinkState state) {
+  switch (state) {
+    case core::LinkState::connecting: return NodeState::connecting;
+    case core::LinkState::up: return NodeState::up;
+    case core::LinkState::stalled: return NodeState::stalled;
+    case core::LinkState::quarantined: return NodeState::quarantined;
+    case core::LinkState::down: return NodeState::down;
+  }
+  return NodeState::down;
+}
+
+NodeEnrolment::Standing standing_of(redis::Enrolment::Standing standing) {
+  switch (standing) {
+    case redis::Enrolment::Standing::unknown: return NodeEnrolment::Standing::unknown;
+    case redis::Enrolment::Standing::enrolled: return NodeEnrolment::Standing::enrolled;
+    case redis::Enrolment::Standing::waiting: return NodeEnrolment::Standing::quarantined;
+    case redis::Enrolment::Standing::refused: return NodeEnrolment::Standing::refused;
+  }
+  return NodeEnrolment::Standing::unknown;
+}
+
+/// Whether this list of addresses has one that is reached from other machines.
+bool listens_beyond_loopback(std::string_view bind) {
+  if (bind.empty()) return true;
+  while (!bind.empty()) {
+    const std::size_t end = std::min(bind.find(' '), bind.size());
+    std::string_view address = bind.substr(0, end);
+    bind.remove_prefix(std::min(end + 1, bind.size()));
+    if (address.starts_with('-')) address.remove_prefix(1);  // may be missing on the machine
+    const bool loopback = address.starts_with("127.") || address == "::1" || address == "localhost";
+    if (!address.empty() && !loopback) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void StatusInquiry::dismiss() {
+  auto then = std::move(handler);
+  delete this;
+  then(Error(Errc::closed, "could not look at the nodes: the coordinator is closed"));
+}
+
+void StatusInquiry::start(Driver& driver) {
+  const Cluster& cluster = driver.cluster();
+  status_.quorum = core::quorum_of(cluster.size());
+  status_.max_ttl = cluster.options.max_ttl;
+  status_.drift_factor = cluster.options.drift_factor;
+  to_come_ = cluster.size();
+  nodes_.resize(static_cast<std::size_t>(cluster.size()));
+  for (const std::string& name : cluster.names) status_.nodes.emplace_back().node = name;
+  for (int node = 0; node < cluster.size(); ++node) {
+    Node& of = nodes_[static_cast<std::size_t>(node)];
+    of.times_to_ask = looks_at_the_clock;
+    const auto ask = [&](Question question, std::initializer_list<std::string_view> words) {
+      ++of.to_come;
+      driver.ask(*this, node, question, words);
+    };
+    ask(info, {"INFO"});
+    for (const std::string_view setting :
+         {"append*", "no-appendfsync-on-rewrite", "bind", "port", "protected-mode"}) {
+      ask(config, {"CONFIG", "GET", setting});
+    }
+    ask(eval, {"EVAL", harmless_script, "0"});
+    ask(eval, {"EVALSHA", harmless_sha1, "0"});
+    ask(record, {"GET", redis::enrolment_key});
+  }
+}
+
+void StatusInquiry::answered(Driver& driver, const Session::Answered& answer) {
+  Node& of = nodes_[static_cast<std::size_t>(answer.node)];
+  if (of.to_come == 0) return;  // it was given up
+  if (answer.reply == nullptr) {
+    of.to_come = 0;
+  } else {
+    note(driver, answer.node, static_cast<Question>(answer.tag.round), *answer.reply);
+    if (--of.to_come > 0) return;
+    // Now that it has nothing else of ours to do, the round trip is the network's.
+    if (of.times_to_ask-- > 0) return ask_time(driver, answer.node);
+  }
+  if (--to_come_ == 0) finish(driver);
+}
+
+void StatusInquiry::ask_time(Driver& driver, int node) {
+  Node& of = nodes_[static_cast<std::size_t>(node)];
+  of.to_come = 1;
+  of.asked = Clock::now();
+  of.wall_asked = SystemWallClock().now_us();
+  driver.ask(*this, node, time, {"TIME"});
+}
+
+void StatusInquiry::note(Driver& driver, int node, Question question, const Reply& reply) {
+  using Type = Reply::Type;
+  NodeStatus& status = status_.nodes[static_cast<std::size_t>(node)];
+  switch (question) {
+    case info: {
+      if (reply.type != Type::string) return;
+      const auto field = [&](std::string_view name) { return info_field(reply.text, name); };
+      status.role = role_of(field("role"));
+      status.version = field("redis_version");
+      status.run_id = field("run_id");
+      if (const auto up = number_of<std::int64_t>(field("uptime_in_seconds"))) {
+        status.uptime = std::chrono::seconds(*up);
+      }
+      if (const auto mode = field("redis_mode"); !mode.empty()) {
+        status.cluster_mode = mode == "cluster";
+      }
+      status.persistence.append_only = yes_or_no(field("aof_enabled"), "1", "0");
+      if (const auto ok = field("aof_last_write_status"); !ok.empty()) {
+        status.persistence.last_write_ok = ok == "ok";
+      }
+      status.memory.limit = number_of<std::uint64_t>(field("maxmemory"));
+      status.memory.eviction_policy = field("maxmemory_policy");
+      return;
+    }
+    case config:
+      if (reply.type != Type::array) return;
+      for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) {
+        note_setting(node, reply.elements[i].text, reply.elements[i + 1].text);
+      }
+      return;
+    case eval:
+      // Both EVAL and EVALSHA; one that is forbidden decides.
+      if (reply.type == Type::error && reply.text.starts_with("NOPERM")) {
+        status.access.scripts = false;
+      } else if (reply.type == Type::integer && !status.access.scripts) {
+        status.access.scripts = true;
+      }
+      return;
+    case record: {
+      if (reply.type != Type::string) return;
+      const auto found = redis::EnrolmentRecord::parse(reply.text);
+      if (!found) return;
+      status.enrolment.max_ttl = std::chrono::milliseconds(found->max_ttl_ms);
+      status.enrolment.durable = found->durable;
+      if (found->floor != 0) {
+        status.enrolment.clocks_order_fences_since =
+            std::chrono::system_clock::time_point(std::chrono::microseconds(found->since));
+      }
+      return;
+    }
+    case time: return note_time(driver, node, reply);
+  }
+}
+
+void StatusInquiry::note_setting(int node, std::string_view name, std::string_view value) {
+  NodePersistence& persistence = status_.nodes[static_cast<std::size_t>(node)].persistence;
+  Node& of = nodes_[static_cast<std::size_t>(node)];
+  if (name == "appendonly") persistence.append_only = yes_or_no(value, "yes", "no");
+  if (name == "appendfsync") persistence.append_fsync = value;
+  if (name == "no-appendfsync-on-rewrite") {
+    persistence.no_fsync_on_rewrite = yes_or_no(value, "yes", "no");
+  }
+  if (name == "bind") of.bind = value;
+  if (name == "port") of.port = value;
+  if (name == "protected-mode") of.protected_mode = value;
+}
+
+void StatusInquiry::note_time(Driver& driver, int node, const Reply& reply) {
+  if (reply.type != Reply::Type::array || reply.elements.size() != 2) return;
+  const auto seconds = number_of<std::int64_t>(reply.elements[0].text);
+  const auto micros = number_of<std::int64_t>(reply.elements[1].text);
+  if (!seconds || !micros) return;
+  const Node& of = nodes_[static_cast<std::size_t>(node)];
+  const core::Time now = Clock::now();
+  const std::int64_t its = *seconds * 1'000'000 + *micros;
+  driver.saw_clock(node, of.asked, now, its);
+  NodeStatus& status = status_.nodes[static_cast<std::size_t>(node)];
+  const core::Duration round_trip = now - of.asked;
+  if (status.round_trip && *status.round_trip <= round_trip) return;
+  status.round_trip = round_trip;
+  status.clock.uncertainty = round_trip / 2;
+  status.clock.offset = std::chrono::microseconds(its - of.wall_asked) - round_trip / 2;
+}
+
+/// What our own side knows of this node, and what follows from all of it.
+void StatusInquiry::conclude(const Driver& driver, int node) {
+  NodeStatus& status = status_.nodes[static_cast<std::size_t>(node)];
+  const Node& of = nodes_[static_cast<std::size_t>(node)];
+  const redis::Link& link = driver.link(node);
+  const core::Time now = Clock::now();
+  status.state = state_of(link.state());
+  if (status.role.empty()) status.role = role_of(link.role());
+  if (!status.cluster_mode && !link.mode().empty()) status.cluster_mode = link.mode() == "cluster";
+
+  const redis::Enrolment& enrolment = link.enrolment();
+  if (status.state != NodeState::down && status.state != NodeState::connecting) {
+    status.enrolment.standing = standing_of(enrolment.standing());
+  }
+  if (status.enrolment.standing == NodeEnrolment::Standing::quarantined) {
+    status.enrolment.quarantined_for = std::max(core::Duration::zero(), enrolment.until() - now);
+  }
+  if (status.enrolment.standing == NodeEnrolment::Standing::quarantined ||
+      status.enrolment.standing == NodeEnrolment::Standing::refused) {
+    status.enrolment.why = enrolment.why();
+  }
+
+  const Session::Jump& jump = driver.jump(node);
+  if (jump.size != core::Duration::zero()) {
+    status.clock.jump = jump.size;
+    status.clock.mistrusted_for = std::max(core::Duration::zero(), jump.until - now);
+  }
+  if (const auto drift = driver.clock_drift(node)) {
+    status.clock.drift = drift->rate;
+    status.clock.drift_uncertainty = drift->uncertainty;
+  }
+
+  NodePersistence& persistence = status.persistence;
+  persistence.durable = persistence.append_only == true && persistence.append_fsync == "always" &&
+                        persistence.no_fsync_on_rewrite == false;
+  const redis::Endpoint& endpoint = link.endpoint();
+  if (!of.protected_mode.empty()) {
+    const bool guarded = of.protected_mode == "yes" || of.port == "0" ||
+                         !listens_beyond_loopback(of.bind) ||
+                         (endpoint.user.empty() && !endpoint.password.empty());
+    // Whether others are let in without a password is not ours to see where we have given one.
+    if (guarded || endpoint.user.empty()) status.access.open_to_all = !guarded;
+  }
+
+  const bool mistrusted = status.clock.mistrusted_for > core::Duration::zero();
+  status.votes = status.state == NodeState::up && !mistrusted;
+  if (status.votes) return;
+  status.reason = status.state == NodeState::up ? Vote::clock_jumped : link.reason();
+  if (status.reason == Vote::clock_jumped) {
+    status.trouble = "has a wrong clock";
+  } else if (status.reason == Vote::same_server && !status.same_server_as.empty()) {
+    status.trouble = "is the same server as " + status.same_server_as.front();
+  } else {
+    status.trouble = driver.trouble(node);
+  }
+}
+
+void StatusInquiry::finish(Driver& driver) {
+  for (NodeStatus& one : status_.nodes) {
+    for (const NodeStatus& other : status_.nodes) {
+      const bool same = &one != &other && !one.run_id.empty() && one.run_id == other.run_id;
+      if (same) one.same_server_as.push_back(other.node);
+    }
+  }
+  for (int node = 0; node < driver.cluster().size(); ++node) conclude(driver, node);
+  driver.end(*this);
+  auto then = std::move(handler);
+  ClusterStatus status = std::move(status_);
+  delete this;
+  then(std::move(status));
+}
+
+}  // namespace quorumlock::client
