@@ -21,8 +21,10 @@ struct uv_loop_s;
 
 namespace quorumlock {
 
+class Coordinator;
 namespace client {
 class Runtime;
+Result<Coordinator> create_enrolling(Options options);
 }
 class AcquireAwaitable;
 
@@ -102,6 +104,7 @@ class Coordinator {
   /// How each node fares as a voter: what it says of itself, and what we know of it. A command that
   /// a node does not allow us leaves what it would have told unknown. Blocking.
   Result<ClusterStatus> status();
+  void async_status(detail::Handler<Result<ClusterStatus>> handler);
 
   /// Enrolls all nodes at once: your word that no client can hold a lock on them yet. Else a node
   /// without an enrolment casts no vote until max_ttl has passed. Refused with Errc::misconfigured,
@@ -118,6 +121,7 @@ class Coordinator {
 
  private:
   friend class AcquireAwaitable;
+  friend Result<Coordinator> client::create_enrolling(Options options);
   explicit Coordinator(std::shared_ptr<client::Runtime> runtime) noexcept
       : runtime_(std::move(runtime)) {}
   std::shared_ptr<client::Runtime> runtime_;

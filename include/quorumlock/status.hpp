@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
 
 namespace quorumlock {
@@ -95,6 +97,7 @@ struct ClusterStatus {
   int quorum = 0;
   std::chrono::nanoseconds max_ttl{};  ///< ours
   double drift_factor = 0;
+  Quarantine quarantine = Quarantine::automatic;
 
   /// How many nodes may vote.
   [[nodiscard]] int voters() const noexcept;

@@ -17,6 +17,8 @@ struct Cluster {
   std::vector<redis::Endpoint> endpoints;
   std::vector<std::string> names;  ///< of the endpoints, without secrets
 
+  bool changes_max_ttl = false;  ///< see redis::Enrolment::Config
+
   static Result<Cluster> from(Options options);
 
   [[nodiscard]] int size() const { return static_cast<int>(names.size()); }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/blocking.hpp"
+#include "client/create_enrolling.hpp"
 #include "client/enrol_new.hpp"
 #include "client/look.hpp"
 #include "client/runtime.hpp"
@@ -22,6 +23,12 @@ Error gone(const char* call) {
 
 Result<Coordinator> Coordinator::create(Options options) {
   Result<std::shared_ptr<Runtime>> runtime = Runtime::with_thread(std::move(options));
+  if (!runtime) return runtime.error();
+  return Coordinator(std::move(*runtime));
+}
+
+Result<Coordinator> client::create_enrolling(Options options) {
+  Result<std::shared_ptr<Runtime>> runtime = Runtime::with_thread(std::move(options), true);
   if (!runtime) return runtime.error();
   return Coordinator(std::move(*runtime));
 }
@@ -130,11 +137,16 @@ Result<Inspection> Coordinator::inspect(std::string_view resource) {
 Result<ClusterStatus> Coordinator::status() {
   if (runtime_ == nullptr) return gone("look at the nodes");
   if (const auto error = runtime_->cannot_block("look at the nodes")) return *error;
-  return client::wait_for<Result<ClusterStatus>>([&](auto handler) {
-    auto inquiry = std::make_unique<client::StatusInquiry>();
-    inquiry->handler = std::move(handler);
-    runtime_->post(inquiry.release());
-  });
+  return client::wait_for<Result<ClusterStatus>>(
+      [&](auto handler) { async_status(std::move(handler)); });
+}
+
+void Coordinator::async_status(detail::Handler<Result<ClusterStatus>> handler) {
+  if (runtime_ == nullptr) return handler(gone("look at the nodes"));
+  if (runtime_->forked()) return handler(runtime_->closed_error("look at the nodes"));
+  auto inquiry = std::make_unique<client::StatusInquiry>();
+  inquiry->handler = std::move(handler);
+  runtime_->post(inquiry.release());
 }
 
 Result<void> Coordinator::enroll_new(bool force) {

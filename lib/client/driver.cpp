@@ -23,7 +23,8 @@ Session::Config session_config(const Cluster& cluster) {
     config.links.push_back({endpoint, options.node_timeout, options.connect_timeout,
                             {.max_ttl = options.max_ttl,
                              .drift_factor = options.drift_factor,
-                             .policy = options.quarantine}});
+                             .policy = options.quarantine,
+                             .changes_max_ttl = cluster.changes_max_ttl}});
   }
   return config;
 }

@@ -66,9 +66,10 @@ bool Runtime::forked() const {
   return forks.load(std::memory_order_relaxed) != fork_generation_;
 }
 
-Result<std::shared_ptr<Runtime>> Runtime::with_thread(Options options) {
+Result<std::shared_ptr<Runtime>> Runtime::with_thread(Options options, bool changes_max_ttl) {
   Result<Cluster> cluster = Cluster::from(std::move(options));
   if (!cluster) return cluster.error();
+  cluster->changes_max_ttl = changes_max_ttl;
   try {
     auto runtime = std::make_shared<Runtime>(std::move(*cluster));
     auto loop = std::make_unique<uv_loop_t>();

@@ -19,7 +19,8 @@ namespace quorumlock::client {
 /// as long as a Lease is about.
 class Runtime final : public std::enable_shared_from_this<Runtime> {
  public:
-  static Result<std::shared_ptr<Runtime>> with_thread(Options options);
+  static Result<std::shared_ptr<Runtime>> with_thread(Options options,
+                                                      bool changes_max_ttl = false);
   static Result<std::shared_ptr<Runtime>> attached(uv_loop_t* loop, Options options);
   ~Runtime();
 

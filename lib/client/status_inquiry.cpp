@@ -87,6 +87,7 @@ void StatusInquiry::start(Driver& driver) {
   status_.quorum = core::quorum_of(cluster.size());
   status_.max_ttl = cluster.options.max_ttl;
   status_.drift_factor = cluster.options.drift_factor;
+  status_.quarantine = cluster.options.quarantine;
   to_come_ = cluster.size();
   nodes_.resize(static_cast<std::size_t>(cluster.size()));
   for (const std::string& name : cluster.names) status_.nodes.emplace_back().node = name;

@@ -20,9 +20,9 @@ constexpr const char* about =
     "names, in this order; else they are redis://127.0.0.1:7101 to :7105.";
 
 constexpr const char* exit_codes =
-    "Exit codes: 0 done; 1 something on this machine failed; 64 usage or configuration; 69 no\n"
-    "quorum of nodes answered; 75 held by another, waited in vain, or not held; 76 the lock was\n"
-    "lost while the command ran; 128 + N ended by signal N. Durations: 500ms, 10s, 5m.";
+    "Exit codes: 0 done; 1 doctor found something, or something on this machine failed; 64 usage\n"
+    "or configuration; 69 no quorum of nodes; 75 held by another, waited in vain, or not held; 76\n"
+    "the lock was lost while the command ran; 128 + N ended by signal N. Durations: 500ms, 10s, 5m.";
 
 /// A descriptor that was closed when we began must not become a node's connection, that is then
 /// printed to.
@@ -56,6 +56,9 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
   add_extend(app, globals, chosen);
   add_release(app, globals, chosen);
   add_inspect(app, globals, chosen);
+  add_status(app, globals, chosen);
+  add_doctor(app, globals, chosen);
+  add_enroll(app, globals, chosen);
   add_cluster(app, globals, chosen);
   std::vector<std::string> words(arguments.own.rbegin(), arguments.own.rend());
   try {

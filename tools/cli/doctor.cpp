@@ -1,0 +1,71 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "client/findings.hpp"
+#include "commands.hpp"
+#include "globals.hpp"
+#include "output.hpp"
+#include "status_watch.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+using client::Finding;
+using client::Severity;
+
+std::string counted(std::ptrdiff_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string report(const std::vector<Finding>& findings, std::ptrdiff_t errors) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    text += std::string(to_string(finding.severity)) + ": ";
+    if (!finding.node.empty()) text += finding.node + " ";
+    text += finding.what + ". Remedy: " + finding.remedy + "\n";
+  }
+  if (findings.empty()) return "nothing endangers locks on these nodes";
+  return text + counted(errors, "error") + ", " +
+         counted(static_cast<std::ptrdiff_t>(findings.size()) - errors, "hint");
+}
+
+Json document(const std::vector<Finding>& findings, std::ptrdiff_t errors) {
+  Json list = Json::array();
+  for (const Finding& finding : findings) {
+    list.push_back({{"severity", to_string(finding.severity)},
+                    {"node", finding.node.empty() ? Json() : Json(finding.node)},
+                    {"code", finding.code},
+                    {"what", finding.what},
+                    {"remedy", finding.remedy}});
+  }
+  return {{"errors", errors},
+          {"hints", static_cast<std::ptrdiff_t>(findings.size()) - errors},
+          {"findings", std::move(list)}};
+}
+
+int doctor(const Globals& globals) {
+  Signals signals;
+  Coordinator coordinator = coordinator_with(globals.options());
+  StatusWatch watch(coordinator, signals);
+  const std::optional<ClusterStatus> status = watch.look();
+  if (!status) throw Failure::interrupted(watch.asked_to_end(), "while looking at the nodes");
+  const std::vector<Finding> findings = client::findings_of(*status);
+  const auto errors = std::ranges::count(findings, Severity::error, &Finding::severity);
+  if (globals.json) {
+    print(document(findings, errors));
+  } else {
+    print(report(findings, errors));
+  }
+  return errors == 0 ? ExitCode::done : ExitCode::failed;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Globals& globals, Action& chosen) {
+  CLI::App& command =
+      *app.add_subcommand("doctor", "name what endangers locks on these nodes, and the remedy");
+  globals.add_flags_to(command);
+  command.callback([&globals, &chosen] { chosen = [&globals] { return doctor(globals); }; });
+}
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,96 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "client/create_enrolling.hpp"
+#include "commands.hpp"
+#include "globals.hpp"
+#include "output.hpp"
+#include "status_table.hpp"
+#include "status_watch.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+constexpr std::chrono::milliseconds between_looks{200};
+
+struct Asked {
+  bool as_new = false;
+  bool force = false;
+};
+
+/// Whether waiting could help.
+bool may_vote_one_day(const NodeStatus& node) {
+  return node.votes ||
+         (node.reason != Vote::not_standalone && node.reason != Vote::same_server &&
+          node.reason != Vote::unauthorized && node.reason != Vote::max_ttl_differs);
+}
+
+/// "1 of 3 nodes may vote; a quorum is 2; redis://...: has no enrolment; 12 s left"
+std::string progress(const ClusterStatus& status) {
+  std::string text = verdict(status);
+  for (const NodeStatus& node : status.nodes) {
+    if (node.votes) continue;
+    text += "; " + node.node + ": ";
+    text += node.trouble.empty() ? std::string(to_string(node.reason)) : node.trouble;
+  }
+  return text;
+}
+
+int enrolled(const Globals& globals, const ClusterStatus& status) {
+  if (globals.json) {
+    print(document(status));
+  } else {
+    print(verdict(status));
+  }
+  return ExitCode::done;
+}
+
+int wait_for_all(const Globals& globals) {
+  Signals signals;
+  Result<Coordinator> coordinator = client::create_enrolling(globals.options());
+  if (!coordinator) throw Failure(coordinator.error());
+  StatusWatch watch(*coordinator, signals);
+  std::string told;
+  do {
+    const std::optional<ClusterStatus> status = watch.look();
+    if (!status) break;
+    if (std::ranges::all_of(status->nodes, &NodeStatus::votes)) return enrolled(globals, *status);
+    const std::string now = progress(*status);
+    if (!std::ranges::all_of(status->nodes, may_vote_one_day)) {
+      throw Failure(ExitCode::usage, "misconfigured",
+                    "not every node can be enrolled: " + now);
+    }
+    // It changes once a second, with the time that is left.
+    if (!globals.json && now != told) Globals::warn(now);
+    told = now;
+  } while (watch.pause(between_looks));
+  throw Failure::interrupted(watch.asked_to_end(), "while waiting for nodes to be enrolled");
+}
+
+int enroll_new(const Globals& globals, bool force) {
+  Coordinator coordinator = coordinator_with(globals.options());
+  if (const Result<void> done = coordinator.enroll_new(force); !done) throw Failure(done.error());
+  const Result<ClusterStatus> status = coordinator.status();
+  if (!status) throw Failure(status.error());
+  return enrolled(globals, *status);
+}
+
+}  // namespace
+
+void add_enroll(CLI::App& app, Globals& globals, Action& chosen) {
+  auto asked = std::make_shared<Asked>();
+  CLI::App& command =
+      *app.add_subcommand("enroll", "wait until every node may vote; also changes their max_ttl");
+  CLI::Option* as_new = command.add_flag(
+      "--new", asked->as_new, "at once: your word that no client can hold a lock on them yet");
+  command.add_flag("--force", asked->force, "also nodes that were enrolled or have keys of ours")
+      ->needs(as_new);
+  globals.add_flags_to(command);
+  command.callback([=, &globals, &chosen] {
+    chosen = [=, &globals] {
+      return asked->as_new ? enroll_new(globals, asked->force) : wait_for_all(globals);
+    };
+  });
+}
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,76 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "commands.hpp"
+#include "globals.hpp"
+#include "status_table.hpp"
+#include "status_watch.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+constexpr std::chrono::seconds between_looks{1};
+
+int once(const Globals& globals, StatusWatch& watch) {
+  const std::optional<ClusterStatus> status = watch.look();
+  if (!status) throw Failure::interrupted(watch.asked_to_end(), "while looking at the nodes");
+  if (globals.json) {
+    Json shown = document(*status);
+    if (!status->has_quorum()) {
+      shown.update(error_json(Failure(ExitCode::no_quorum, "no_quorum", verdict(*status))));
+    }
+    print(shown);
+  } else {
+    print(table(*status));
+  }
+  return status->has_quorum() ? ExitCode::done : ExitCode::no_quorum;
+}
+
+/// The text in place of what the terminal shows, without the flicker of an empty one in between.
+std::string over_the_last(const std::string& text) {
+  constexpr const char* home = "\x1b[H";
+  constexpr const char* clear_line = "\x1b[K";
+  constexpr const char* clear_below = "\x1b[J";
+  std::string drawn = home;
+  for (const char c : text) {
+    if (c == '\n') drawn += clear_line;
+    drawn += c;
+  }
+  return drawn + clear_line + clear_below;
+}
+
+int live(const Globals& globals, StatusWatch& watch) {
+  const bool redraw = !globals.json && ::isatty(STDOUT_FILENO) == 1;
+  do {
+    const std::optional<ClusterStatus> status = watch.look();
+    if (!status) break;
+    if (globals.json) {
+      print(document(*status));
+    } else {
+      print(redraw ? over_the_last(table(*status)) : table(*status) + "\n");
+    }
+  } while (watch.pause(between_looks));
+  const int signal = watch.asked_to_end();
+  return signal == SIGINT ? ExitCode::done : ExitCode::by_signal + signal;
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, Globals& globals, Action& chosen) {
+  auto is_live = std::make_shared<bool>(false);
+  CLI::App& command = *app.add_subcommand("status", "show how each node fares as a voter");
+  command.add_flag("--watch", *is_live, "again every second, until Ctrl-C");
+  globals.add_flags_to(command);
+  command.callback([=, &globals, &chosen] {
+    chosen = [=, &globals] {
+      Signals signals;
+      Coordinator coordinator = coordinator_with(globals.options());
+      StatusWatch watch(coordinator, signals);
+      return *is_live ? live(globals, watch) : once(globals, watch);
+    };
+  });
+}
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,192 @@
+#include "status_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace quorumlock::cli {
+namespace {
+
+using std::chrono::nanoseconds;
+
+std::string formatted(const char* format, double number) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, number);
+  return text;
+}
+
+double seconds(nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+/// "0.21 ms", "+3.5 s": three digits or so.
+std::string roughly(nanoseconds duration, const char* in_ms, const char* in_s) {
+  const double s = seconds(duration);
+  return std::abs(s) < 1 ? formatted(in_ms, s * 1e3) : formatted(in_s, s);
+}
+
+std::string round_trip(const NodeStatus& node) {
+  return node.round_trip ? roughly(*node.round_trip, "%.2f ms", "%.1f s") : "-";
+}
+
+std::string persistence(const NodePersistence& persistence) {
+  if (persistence.durable) return "every write";
+  if (persistence.append_only == false) return "no log";
+  if (!persistence.append_only || persistence.append_fsync.empty()) return "unknown";
+  if (persistence.append_fsync != "always") return persistence.append_fsync;
+  return persistence.no_fsync_on_rewrite ? "not on rewrite" : "unknown";
+}
+
+std::string eviction(const NodeMemory& memory) {
+  if (!memory.limit) return "unknown";
+  return *memory.limit == 0 ? "no limit" : memory.eviction_policy;
+}
+
+std::string offset(const NodeClock& clock) {
+  if (!clock.offset) return "-";
+  return roughly(*clock.offset, "%+.2f ms", "%+.1f s");
+}
+
+std::string drift(const NodeClock& clock) {
+  // What is not known to within a tenth of what would matter is noise.
+  if (!clock.drift || clock.drift_uncertainty > 0.001) return "-";
+  return formatted("%+.0f ppm", *clock.drift * 1e6);
+}
+
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+std::string remark(const NodeStatus& node) {
+  if (node.votes) return {};
+  std::string text(node.reason == Vote::pending ? to_string(node.state) : to_string(node.reason));
+  if (!node.trouble.empty()) text += ": " + node.trouble;
+  if (node.clock.mistrusted_for > nanoseconds::zero()) {
+    text += ", " + roughly(*node.clock.jump, "%+.2f ms", "%+.1f s") + "; " +
+            formatted("%.0f s left", std::ceil(seconds(node.clock.mistrusted_for)));
+  }
+  return text;
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+Json milliseconds_or_null(const std::optional<nanoseconds>& duration) {
+  return duration ? Json(seconds(*duration) * 1e3) : Json(nullptr);
+}
+
+Json clock_json(const NodeClock& clock) {
+  Json json = {{"offset_ms", milliseconds_or_null(clock.offset)},
+               {"uncertainty_ms", clock.offset ? Json(seconds(clock.uncertainty) * 1e3) : Json()},
+               {"drift", or_null(clock.drift)},
+               {"drift_uncertainty", clock.drift ? Json(clock.drift_uncertainty) : Json()},
+               {"jump_ms", milliseconds_or_null(clock.jump)},
+               {"mistrusted_for_ms", seconds(clock.mistrusted_for) * 1e3}};
+  return json;
+}
+
+Json enrolment_json(const NodeEnrolment& enrolment) {
+  Json json = {
+      {"standing", to_string(enrolment.standing)},
+      {"why", or_null(enrolment.why)},
+      {"quarantined_for_ms",
+       std::chrono::ceil<std::chrono::milliseconds>(enrolment.quarantined_for).count()},
+      {"max_ttl_ms", enrolment.max_ttl ? Json(enrolment.max_ttl->count()) : Json()},
+      {"durable", or_null(enrolment.durable)},
+      {"clocks_order_fences_since", nullptr}};
+  if (enrolment.clocks_order_fences_since) {
+    json["clocks_order_fences_since"] =
+        std::chrono::duration<double>(enrolment.clocks_order_fences_since->time_since_epoch())
+            .count();
+  }
+  return json;
+}
+
+Json node_json(const NodeStatus& node) {
+  return {{"node", node.node},
+          {"state", to_string(node.state)},
+          {"votes", node.votes},
+          {"reason", node.reason == Vote::pending ? Json() : Json(to_string(node.reason))},
+          {"trouble", or_null(node.trouble)},
+          {"round_trip_ms", milliseconds_or_null(node.round_trip)},
+          {"role", or_null(node.role)},
+          {"version", or_null(node.version)},
+          {"run_id", or_null(node.run_id)},
+          {"uptime_s", node.uptime ? Json(node.uptime->count()) : Json()},
+          {"cluster_mode", or_null(node.cluster_mode)},
+          {"persistence",
+           {{"durable", node.persistence.durable},
+            {"appendonly", or_null(node.persistence.append_only)},
+            {"appendfsync", or_null(node.persistence.append_fsync)},
+            {"no_appendfsync_on_rewrite", or_null(node.persistence.no_fsync_on_rewrite)},
+            {"last_write_ok", or_null(node.persistence.last_write_ok)}}},
+          {"memory",
+           {{"maxmemory", or_null(node.memory.limit)},
+            {"maxmemory_policy", or_null(node.memory.eviction_policy)}}},
+          {"access",
+           {{"scripts", or_null(node.access.scripts)},
+            {"open_to_all", or_null(node.access.open_to_all)}}},
+          {"clock", clock_json(node.clock)},
+          {"enrolment", enrolment_json(node.enrolment)},
+          {"same_server_as", node.same_server_as}};
+}
+
+using Row = std::vector<std::string>;
+
+std::string aligned(const std::vector<Row>& rows, const std::vector<std::string>& remarks) {
+  Row::size_type columns = rows.front().size();
+  std::vector<std::size_t> widths(columns);
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::string line;
+    for (std::size_t i = 0; i < columns; ++i) {
+      line += rows[r][i] + std::string(widths[i] - rows[r][i].size() + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += "\n" + line;
+    if (!remarks[r].empty()) text += "\n    " + remarks[r];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string verdict(const ClusterStatus& status) {
+  return std::to_string(status.voters()) + " of " + std::to_string(status.nodes.size()) +
+         " nodes may vote; a quorum is " + std::to_string(status.quorum);
+}
+
+std::string table(const ClusterStatus& status) {
+  std::vector<Row> rows{{"NODE", "VOTES", "ROUND TRIP", "ROLE", "VERSION", "TO DISK", "AT THE LIMIT",
+                         "CLOCK", "DRIFT"}};
+  std::vector<std::string> remarks{""};
+  for (const NodeStatus& node : status.nodes) {
+    const bool answered = node.round_trip.has_value();
+    rows.push_back({node.node, node.votes ? "yes" : "no", round_trip(node), or_dash(node.role),
+                    or_dash(node.version), answered ? persistence(node.persistence) : "-",
+                    answered ? eviction(node.memory) : "-", offset(node.clock),
+                    drift(node.clock)});
+    remarks.push_back(remark(node));
+  }
+  return verdict(status) + aligned(rows, remarks);
+}
+
+Json document(const ClusterStatus& status) {
+  Json nodes = Json::array();
+  for (const NodeStatus& node : status.nodes) nodes.push_back(node_json(node));
+  return {{"voters", status.voters()},
+          {"quorum", status.quorum},
+          {"can_lock", status.has_quorum()},
+          {"max_ttl_ms",
+           std::chrono::duration_cast<std::chrono::milliseconds>(status.max_ttl).count()},
+          {"nodes", std::move(nodes)}};
+}
+
+}  // namespace quorumlock::cli
