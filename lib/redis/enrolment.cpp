@@ -144,8 +144,7 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
                             " ms, and ours is " + std::to_string(ours.max_ttl_ms) +
                             " ms: it must be the same for all clients");
     }
-    other_max_ttl_ = std::chrono::milliseconds(record->max_ttl_ms);
-    return go(Step::clearing);
+    return change_max_ttl(enrolment_key, *text, std::chrono::milliseconds(record->max_ttl_ms));
   }
   if (record && record->run_id == facts_.run_id) {
     const bool no_longer = record->durable && facts_.durable == false;
@@ -195,7 +194,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
       floor_ = EnrolmentRecord::parse(record_)->floor;
       since_ = EnrolmentRecord::parse(record_)->since;
       return go(Step::enrolled);
-    case Step::clearing:
+    case Step::replacing:
       if (!done) return go(Step::reading);
       why_ = "is being enrolled with another max_ttl";
       return go(Step::applying);
@@ -221,6 +220,23 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
   }
 }
 
+/// What stands under this key has another max_ttl, and its locks may last for `wait`.
+void Enrolment::change_max_ttl(std::string_view key, std::string_view from, core::Duration wait) {
+  replaced_key_ = key;
+  expected_ = from;
+  other_max_ttl_ = std::max(other_max_ttl_, wait);
+  go(Step::replacing);
+}
+
+/// With how long it has to wait behind, where that is longer than its max_ttl: for whoever adopts
+/// it.
+std::string Enrolment::new_candidate() {
+  std::string text = wanted().to_string() + ':' + nonce(random_);
+  if (other_max_ttl_ <= config_.max_ttl) return text;
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(other_max_ttl_);
+  return text + ':' + std::to_string(wait.count());
+}
+
 /// {1, the record of this run} or {2, the candidate that stands}.
 void Enrolment::on_candidate(Time now, const Reply& reply) {
   if (reply.type != Reply::Type::array || reply.elements.size() != 2 ||
@@ -231,7 +247,12 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   if (reply.elements[0].integer == 1) return judge(now, text);
   const std::vector<std::string_view> words = split(text);
   std::int64_t max_ttl_ms = 0;
-  if (words.size() != 4 || !read(words[1], max_ttl_ms) || max_ttl_ms != wanted().max_ttl_ms) {
+  std::int64_t wait_ms = 0;
+  const bool readable = (words.size() == 4 || (words.size() == 5 && read(words[4], wait_ms))) &&
+                        read(words[1], max_ttl_ms);
+  const core::Duration wait = std::chrono::milliseconds(std::max(max_ttl_ms, wait_ms));
+  if (!readable || max_ttl_ms != wanted().max_ttl_ms) {
+    if (config_.changes_max_ttl) return change_max_ttl(candidate_key, text, wait);
     return refuse(now, Vote::max_ttl_differs,
                   "is being enrolled as " + text + " by a client with another max_ttl than our " +
                           std::to_string(wanted().max_ttl_ms) +
@@ -241,7 +262,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   // forgotten anything since, it would be another.
   if (text != candidate_) {
     candidate_ = text;
-    const core::Duration longest = std::max(config_.max_ttl, other_max_ttl_);
+    const core::Duration longest = std::max(wait, other_max_ttl_);
     until_ = now + longest + core::margin(longest, config_.drift_factor);
     if (planted(Mutant::quarantine_too_short)) until_ = now + longest / 2;
     if (planted(Mutant::quarantine_by_a_fast_clock)) until_ = now + longest;
@@ -294,10 +315,12 @@ bool Enrolment::take_command(std::string& out) {
   switch (step_) {
     case Step::reading: append_command(out, {"GET", enrolment_key}); break;
     case Step::adopting: call(out, adopt_script, {enrolment_key}, {expected_, wanted_}); break;
-    case Step::clearing: call(out, adopt_script, {enrolment_key}, {expected_, ""}); break;
+    case Step::replacing:
+      call(out, replace_script, {replaced_key_, candidate_key}, {expected_, new_candidate()});
+      break;
     case Step::applying:
       call(out, candidate_script, {enrolment_key, candidate_key},
-           {facts_.run_id, wanted().to_string() + ':' + nonce(random_)});
+           {facts_.run_id, new_candidate()});
       break;
     case Step::claiming:
       mark_ = nonce(random_);
@@ -329,7 +352,7 @@ Enrolment::Standing Enrolment::standing() const {
     case Step::idle:
     case Step::reading:
     case Step::adopting:
-    case Step::clearing: return Standing::unknown;
+    case Step::replacing: return Standing::unknown;
   }
   return Standing::unknown;
 }

@@ -102,7 +102,7 @@ class Enrolment {
     idle,       ///< not connected
     reading,    ///< the record was asked for
     adopting,   ///< the record is being changed from what it was, without a wait
-    clearing,   ///< a record with another max_ttl is being removed
+    replacing,  ///< a candidate of ours takes the place of what has another max_ttl
     applying,   ///< the candidate is being put there, or looked at
     waiting,    ///< for max_ttl to pass, looking at the candidate now and then
     claiming,   ///< max_ttl has passed: becoming the one who repairs
@@ -115,6 +115,8 @@ class Enrolment {
 
   void judge(core::Time now, const std::optional<std::string>& record);
   void on_candidate(core::Time now, const Reply& reply);
+  void change_max_ttl(std::string_view key, std::string_view from, core::Duration wait);
+  [[nodiscard]] std::string new_candidate();
   void go(Step step);
   void rest(core::Time now, Step step, std::string why);
   void refuse(core::Time now, Vote vote, std::string why);
@@ -131,6 +133,7 @@ class Enrolment {
   std::int64_t since_ = 0;
   std::string candidate_;
   std::string mark_;  // ours, as the one who repairs
+  std::string_view replaced_key_;   // that held expected_
   core::Duration other_max_ttl_{};  // recorded before, where it is being changed
   core::Time until_{};
   core::Time next_look_ = core::never;

@@ -163,6 +163,13 @@ std::string enrol(ScriptRun& run) {
   return resp::integer(1);
 }
 
+std::string replace(ScriptRun& run) {
+  if (run.get(run.key(1), "redis.call('GET'") != run.arg(1)) return resp::integer(0);
+  run.call({"DEL", run.key(1)}, "redis.call('DEL'");
+  run.call({"SET", run.key(2), run.arg(2)}, "redis.call('SET'");
+  return resp::integer(1);
+}
+
 std::string repair(ScriptRun& run) {
   const std::string life = run.arg(run.keys() + 1);
   for (std::size_t i = 1; i <= run.keys(); ++i) {
@@ -174,7 +181,7 @@ std::string repair(ScriptRun& run) {
   return resp::integer(static_cast<std::int64_t>(run.keys()));
 }
 
-constexpr std::array<KnownScript, 9> table{{
+constexpr std::array<KnownScript, 10> table{{
     {&redis::acquire_script, acquire},
     {&redis::adopt_script, adopt},
     {&redis::candidate_script, candidate},
@@ -184,6 +191,7 @@ constexpr std::array<KnownScript, 9> table{{
     {&redis::release_token_script, release_token},
     {&redis::renew_script, renew},
     {&redis::repair_script, repair},
+    {&redis::replace_script, replace},
 }};
 
 template <class Predicate>

@@ -96,8 +96,9 @@ Words WordsMaker::plain() {
                                           &redis::candidate_script, &redis::enrol_script,
                                           &redis::raise_script,     &redis::release_script,
                                           &redis::renew_script,     &redis::repair_script,
-                                          &redis::release_token_script};
-  return {"SCRIPT", "LOAD", std::string(scripts[random_.index(9)]->source)};
+                                          &redis::release_token_script,
+                                          &redis::replace_script};
+  return {"SCRIPT", "LOAD", std::string(scripts[random_.index(10)]->source)};
 }
 
 Words WordsMaker::about_keys() {
@@ -130,6 +131,7 @@ Words WordsMaker::call(const std::string& name, const Words& script_keys, const 
                                 : name == "raise"     ? redis::raise_script
                                 : name == "release"   ? redis::release_script
                                 : name == "renew"     ? redis::renew_script
+                                : name == "replace"   ? redis::replace_script
                                 : name == "release_token" ? redis::release_token_script
                                                       : redis::repair_script;
   const bool whole = random_.one_in(3);
@@ -144,7 +146,14 @@ Words WordsMaker::script(std::int64_t now_us) {
   const std::string& lock = locks()[random_.index(locks().size())];
   const Words vote_keys = {lock, counter(lock), enrolment_key};
   const std::string run = one_of({"run-1", "run-2"});
-  switch (random_.index(12)) {
+  switch (random_.index(13)) {
+    case 12:
+      if (random_.one_in(2)) {
+        return call("replace", {candidate_key, candidate_key},
+                    {run + ":30000:volatile:abc", run + ":30000:volatile:def"});
+      }
+      return call("replace", {enrolment_key, candidate_key},
+                  {enrolment(), run + ":30000:volatile:abc"});
     case 0:
       return call("adopt", {enrolment_key},
                   {random_.one_in(4) ? "" : enrolment(), random_.one_in(5) ? "" : enrolment()});

@@ -126,7 +126,7 @@ TEST(Command, NamesTheScriptsByFortyHexDigits) {
   std::set<std::string_view> names;
   for (const Script* script : {&acquire_script, &raise_script, &renew_script, &release_script,
                                &release_token_script, &adopt_script, &candidate_script,
-                               &enrol_script, &repair_script}) {
+                               &enrol_script, &repair_script, &replace_script}) {
     EXPECT_EQ(script->sha1.size(), 40U);
     EXPECT_EQ(script->sha1.find_first_not_of("0123456789abcdef"), script->sha1.npos);
     EXPECT_TRUE(names.insert(script->sha1).second);
