@@ -1,0 +1,127 @@
+#include <filesystem>
+#include <fstream>
+
+#include "cli/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+/// What it found at this node; empty: at the nodes together.
+std::vector<std::string> codes(const json& document, const std::string& node) {
+  std::vector<std::string> found;
+  for (const json& finding : document.at("findings")) {
+    const bool here = finding.at("node").is_null() ? node.empty() : finding.at("node") == node;
+    if (here) found.push_back(finding.at("code"));
+  }
+  return found;
+}
+
+class Doctor : public CommandLine {
+ protected:
+  Doctor() : CommandLine({.size = 3, .durable = true}) {}
+
+  [[nodiscard]] json examine(const std::vector<std::string>& flags = {}, int code = 1) const {
+    std::vector<std::string> words{"--json", "doctor"};
+    words.insert(words.begin(), flags.begin(), flags.end());
+    const Ended ended = run(words);
+    EXPECT_EQ(ended.code, code) << ended.out << ended.err;
+    return json::parse(ended.out);
+  }
+  [[nodiscard]] std::string url(std::size_t node) const { return cluster.urls().at(node); }
+};
+
+using testing::Contains;
+using testing::ElementsAre;
+
+TEST_F(Doctor, FindsNothingOnDurableNodes) {
+  // Nothing to be done, and a sentence that says so.
+  const Ended ended = run({"doctor"});
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("nothing endangers locks"));
+  EXPECT_THAT(examine({}, 0).at("findings"), IsEmpty());
+}
+
+TEST_F(Doctor, NamesWhatIsWrongWithANodeAndTheRemedy) {
+  // Each setting on a node of its own.
+  cluster.raw(0, {"CONFIG", "SET", "appendfsync", "everysec"});
+  cluster.raw(1, {"CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru"});
+  cluster.raw(2, {"CONFIG", "SET", "no-appendfsync-on-rewrite", "yes"});
+  const json document = examine();
+  EXPECT_THAT(codes(document, url(0)), Contains("no_fsync"));
+  EXPECT_THAT(codes(document, url(1)), ElementsAre("eviction"));
+  EXPECT_THAT(codes(document, url(2)), Contains("no_fsync"));
+  const Ended shown = run({"doctor"});
+  EXPECT_EQ(shown.code, 1);
+  EXPECT_THAT(shown.out, HasSubstr("error: " + url(0) + " has appendfsync everysec"));
+  EXPECT_THAT(shown.out, HasSubstr("Remedy: set maxmemory-policy noeviction"));
+}
+
+TEST_F(Doctor, NamesAReplica) {
+  // Of another of the nodes.
+  cluster.raw(2, {"REPLICAOF", "127.0.0.1", "1"});
+  EXPECT_THAT(codes(examine(), url(2)), ElementsAre("replica"));
+}
+
+TEST_F(Doctor, NamesAServerThatIsNamedTwice) {
+  // By its path, and by another that leads to the same socket.
+  const std::string other = directory.path() / "again.sock";
+  std::filesystem::create_symlink(url(0).substr(std::string("unix://").size()), other);
+  const json document =
+      examine({"--nodes", url(0) + "," + url(1) + ",unix://" + other});
+  EXPECT_THAT(codes(document, url(0)), ElementsAre("same_server"));
+  EXPECT_THAT(codes(document, "unix://" + other), ElementsAre("same_server"));
+  EXPECT_THAT(codes(document, url(1)), IsEmpty());
+}
+
+TEST_F(Doctor, NamesAUserWhoMayNotCallScripts) {
+  // No vote that is fenced can be asked for.
+  cluster.raw(1, {"ACL", "SETUSER", "default", "-eval", "-evalsha"});
+  EXPECT_THAT(codes(examine(), url(1)), Contains("no_scripts"));
+}
+
+TEST_F(Doctor, HintsAtAnEvenNumberAndEndsWith0) {
+  // Two nodes are no danger to a lock, but none of them may fail.
+  const json two = examine({"--nodes", url(0) + "," + url(1)}, 0);
+  EXPECT_THAT(codes(two, ""), ElementsAre("few_nodes"));
+  EXPECT_EQ(two.at("errors"), 0);
+  EXPECT_EQ(two.at("hints"), 1);
+}
+
+TEST_F(Doctor, NamesNodesThatAreAwayOrForgotWithoutAnError) {
+  // The others still make a quorum.
+  cluster.kill(0);
+  EXPECT_THAT(codes(examine({}, 0), url(0)), ElementsAre("unreachable"));
+  cluster.restart(0);
+  cluster.raw(1, {"FLUSHALL"});
+  EXPECT_THAT(codes(examine({}, 0), url(1)), ElementsAre("quarantined"));
+  cluster.kill(2);
+  EXPECT_THAT(codes(examine(), ""), ElementsAre("no_quorum"));
+}
+
+TEST_F(Doctor, NamesAnotherMaxTtl) {
+  // The nodes were enrolled by somebody with 30 s.
+  const std::string config = directory.path() / "config.json";
+  std::ofstream(config) << R"({"ttl": "2s", "max_ttl": "5s"})";
+  EXPECT_THAT(codes(examine({"--config", config}), url(0)), ElementsAre("max_ttl_differs"));
+}
+
+TEST(DoctorOnPorts, NamesANodeThatIsProtectedByNothing) {
+  // Without a password and protected-mode, on all interfaces; with a password it is another thing.
+  Cluster cluster({.size = 1, .durable = true, .tcp = true});
+  const auto examine = [](const std::string& url) {
+    return codes(json::parse(Program({QUORUMLOCK_PROGRAM, "--nodes", url, "--json", "doctor"})
+                                 .finish()
+                                 .out),
+                 url.substr(0, url.find("//") + 2) + url.substr(url.find("127")));
+  };
+  const std::string url = cluster.urls()[0];
+  EXPECT_THAT(examine(url), IsEmpty());
+  cluster.raw(0, {"CONFIG", "SET", "protected-mode", "no", "bind", "*"});
+  EXPECT_THAT(examine(url), ElementsAre("unprotected"));
+  cluster.raw(0, {"CONFIG", "SET", "requirepass", "secret"});
+  EXPECT_THAT(examine("redis://:secret@" + url.substr(url.find("//") + 2)), IsEmpty());
+  EXPECT_THAT(examine(url), ElementsAre("unauthorized"));
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,156 @@
+#include <fstream>
+
+#include "cli/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+constexpr const char* enrolment = "quorumlock:enrolment";
+
+/// New nodes, whose clients' locks last for a second at most.
+class Enroll : public CommandLine {
+ protected:
+  Enroll() : CommandLine({.size = 3, .enrolled = false}) { use_max_ttl("1s"); }
+
+  void use_max_ttl(const std::string& max_ttl) {
+    std::ofstream(config) << R"({"ttl": "900ms", "max_ttl": ")" << max_ttl << R"("})";
+  }
+  [[nodiscard]] std::vector<std::string> words(std::vector<std::string> more) const {
+    more.insert(more.begin(), {"--config", config});
+    return more;
+  }
+  [[nodiscard]] Ended quorumlock(std::vector<std::string> more) const {
+    return run(words(std::move(more)));
+  }
+  int enrolled() { return cluster.holders(enrolment); }
+
+  const std::string config = directory.path() / "config.json";
+};
+
+TEST_F(Enroll, WaitsTheQuarantineOut) {
+  // Nobody may vote, then all; how far it is goes to standard error.
+  EXPECT_EQ(quorumlock({"acquire", "orders"}).code, 69);
+  const auto before = std::chrono::steady_clock::now();
+  const Ended ended = quorumlock({"enroll"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::seconds(1));
+  EXPECT_THAT(ended.out, HasSubstr("3 of 3 nodes may vote"));
+  EXPECT_THAT(ended.err, HasSubstr("0 of 3 nodes may vote"));
+  EXPECT_THAT(ended.err, HasSubstr("has no enrolment"));
+  EXPECT_THAT(ended.err, HasSubstr("s left"));
+  EXPECT_EQ(enrolled(), 3);
+  EXPECT_EQ(quorumlock({"acquire", "orders"}).code, 0);
+}
+
+TEST_F(Enroll, WithJsonSaysNothingButTheEnd) {
+  // One document, and an empty standard error.
+  const Ended ended = quorumlock({"--json", "enroll"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(json::parse(ended.out).at("voters"), 3);
+  EXPECT_THAT(ended.err, IsEmpty());
+}
+
+TEST_F(Enroll, WaitsForANodeThatIsDown) {
+  // It is started while enroll waits.
+  ASSERT_EQ(quorumlock({"enroll"}).code, 0);
+  cluster.kill(1);
+  Program waiting = start(words({"enroll"}));
+  ASSERT_TRUE(somebody_tries());
+  cluster.restart(1);
+  EXPECT_EQ(waiting.finish().code, 0);
+  EXPECT_EQ(enrolled(), 3);
+}
+
+TEST_F(Enroll, IsEndedBySigint) {
+  // In the middle of a long wait; no node is enrolled by it.
+  use_max_ttl("1h");
+  Program waiting = start(words({"enroll"}));
+  ASSERT_TRUE(eventually([&] { return cluster.holders("quorumlock:candidate") == 3; }));
+  waiting.signal(SIGINT);
+  const Ended ended = waiting.finish();
+  EXPECT_EQ(ended.code, 128 + SIGINT);
+  EXPECT_THAT(ended.err, HasSubstr("interrupted by SIGINT"));
+  EXPECT_EQ(enrolled(), 0);
+}
+
+TEST_F(Enroll, DoesNotWaitForWhatNeverVotes) {
+  // A replica.
+  cluster.raw(2, {"REPLICAOF", "127.0.0.1", "1"});
+  const Ended ended = quorumlock({"--json", "enroll"});
+  EXPECT_EQ(ended.code, 64);
+  EXPECT_EQ(json::parse(ended.out).at("error").at("code"), "misconfigured");
+  EXPECT_THAT(ended.out, HasSubstr("is a replica"));
+}
+
+TEST_F(Enroll, ChangesMaxTtlAfterTheLongerOne) {
+  // From one second to two and back: each time the nodes wait for two.
+  ASSERT_EQ(quorumlock({"enroll", "--new"}).code, 0);
+  for (const std::string max_ttl : {"2s", "1s"}) {
+    use_max_ttl(max_ttl);
+    EXPECT_EQ(quorumlock({"acquire", "orders"}).code, 64);  // told, and nothing is changed
+    const auto before = std::chrono::steady_clock::now();
+    const Ended ended = quorumlock({"enroll"});
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::seconds(2));
+    EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(max_ttl == "2s" ? ":2000:" : ":1000:"));
+  }
+}
+
+TEST_F(Enroll, AChangeOfMaxTtlThatWasInterruptedStillWaitsForTheLongerOne) {
+  // The longer one is gone from the record by then, but not from the node.
+  use_max_ttl("1h");
+  ASSERT_EQ(quorumlock({"enroll", "--new"}).code, 0);
+  use_max_ttl("1s");
+  Program first = start(words({"enroll"}));
+  ASSERT_TRUE(eventually([&] { return enrolled() == 0; }));
+  first.signal(SIGINT);
+  EXPECT_EQ(first.finish().code, 128 + SIGINT);
+  const json node = json::parse(quorumlock({"--json", "status"}).out).at("nodes")[0];
+  EXPECT_EQ(node.at("state"), "quarantined");
+  EXPECT_GT(node.at("enrolment").at("quarantined_for_ms"), 3'000'000);
+}
+
+TEST_F(Enroll, NewEnrollsAtOnce) {
+  // Even with an hour to wait.
+  use_max_ttl("1h");
+  const Ended ended = quorumlock({"enroll", "--new"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("3 of 3 nodes may vote"));
+  EXPECT_EQ(enrolled(), 3);
+}
+
+TEST_F(Enroll, NewIsRefusedWhereANodeIsNotNew) {
+  // It was enrolled, has a fencing counter, or does not answer: nothing is changed on the others.
+  const auto refused = [&](const std::string& why) {
+    const Ended ended = quorumlock({"--json", "enroll", "--new"});
+    EXPECT_EQ(ended.code, 64) << ended.out;
+    const json error = json::parse(ended.out).at("error");
+    EXPECT_EQ(error.at("code"), "misconfigured");
+    EXPECT_THAT(error.at("message"), HasSubstr(why));
+  };
+  cluster.raw(1, {"SET", enrolment, "0123:1000:volatile"});
+  refused("enrolled already");
+  EXPECT_EQ(enrolled(), 1);
+  cluster.raw(1, {"DEL", enrolment});
+  cluster.raw(1, {"SET", "quorumlock:fence:orders", "7"});
+  refused("quorumlock:fence:orders");
+  EXPECT_EQ(enrolled(), 0);
+  cluster.raw(1, {"DEL", "quorumlock:fence:orders"});
+  cluster.kill(2);
+  refused(cluster.urls()[2]);
+  EXPECT_EQ(enrolled(), 0);
+}
+
+TEST_F(Enroll, ForceEnrollsThemAllTheSame) {
+  // With what it has, and under another max_ttl.
+  cluster.raw(1, {"SET", "quorumlock:fence:orders", "7"});
+  EXPECT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
+  use_max_ttl("2s");
+  EXPECT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
+  EXPECT_THAT(*cluster.value(1, enrolment), HasSubstr(":2000:"));
+  EXPECT_EQ(cluster.value(1, "quorumlock:fence:orders"), "7");
+  EXPECT_EQ(quorumlock({"enroll", "--force"}).code, 64);  // only with --new
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,96 @@
+#include "cli/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+class Status : public CommandLine {};
+
+TEST_F(Status, ShowsEachNodeAndThatAQuorumMayVote) {
+  // For a person: a line for each node. For a program: what is in it, with its numbers.
+  const Ended shown = run({"status"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("3 of 3 nodes may vote; a quorum is 2"));
+  for (const std::string& url : cluster.urls()) EXPECT_THAT(shown.out, HasSubstr(url));
+
+  const json document = json::parse(run({"--json", "status"}).out);
+  EXPECT_EQ(document.at("voters"), 3);
+  EXPECT_EQ(document.at("can_lock"), true);
+  const json& node = document.at("nodes")[1];
+  EXPECT_EQ(node.at("node"), cluster.urls()[1]);
+  EXPECT_EQ(node.at("state"), "up");
+  EXPECT_EQ(node.at("role"), "master");
+  EXPECT_TRUE(node.at("reason").is_null());
+  EXPECT_GT(node.at("round_trip_ms"), 0);
+  EXPECT_THAT(cluster.raw(1, {"INFO", "server"}).text, HasSubstr(node.at("run_id")));
+  EXPECT_EQ(node.at("persistence").at("appendonly"), false);
+  EXPECT_EQ(node.at("persistence").at("durable"), false);
+  EXPECT_EQ(node.at("memory").at("maxmemory"), 0);
+  EXPECT_EQ(node.at("access").at("scripts"), true);
+  EXPECT_LT(std::abs(node.at("clock").at("offset_ms").get<double>()), 1000);
+  EXPECT_EQ(node.at("enrolment").at("standing"), "enrolled");
+  EXPECT_EQ(node.at("enrolment").at("max_ttl_ms"), 30'000);
+}
+
+TEST_F(Status, WithoutAQuorumEndsWith69) {
+  // The nodes that are gone are named with the reason; the document has the error too.
+  cluster.kill(0);
+  EXPECT_EQ(run({"status"}).code, 0);
+  cluster.kill(2);
+  const Ended ended = run({"--json", "status"});
+  EXPECT_EQ(ended.code, 69);
+  const json document = json::parse(ended.out);
+  EXPECT_EQ(document.at("error").at("code"), "no_quorum");
+  EXPECT_EQ(document.at("can_lock"), false);
+  EXPECT_EQ(document.at("nodes")[2].at("state"), "down");
+  EXPECT_FALSE(document.at("nodes")[2].at("trouble").get<std::string>().empty());
+}
+
+TEST_F(Status, AQuarantinedNodeSaysHowLongAndWhy) {
+  // One node was flushed.
+  cluster.raw(1, {"FLUSHALL"});
+  const json node = json::parse(run({"--json", "status"}).out).at("nodes")[1];
+  EXPECT_EQ(node.at("state"), "quarantined");
+  EXPECT_EQ(node.at("votes"), false);
+  EXPECT_THAT(node.at("enrolment").at("why"), HasSubstr("has no enrolment"));
+  EXPECT_GT(node.at("enrolment").at("quarantined_for_ms"), 20'000);
+  EXPECT_LT(node.at("enrolment").at("quarantined_for_ms"), 31'000);
+  const Ended shown = run({"status"});
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_THAT(shown.out, HasSubstr("quarantined: has no enrolment"));
+  EXPECT_THAT(shown.out, HasSubstr("s left"));
+}
+
+TEST_F(Status, WhatANodeForbidsIsUnknown) {
+  // A user who may do hardly more than lock.
+  cluster.raw_everywhere({"ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "-config",
+                          "-info|all"});
+  cluster.raw_everywhere({"ACL", "SETUSER", "default", "-config"});
+  const json node = json::parse(run({"--json", "status"}).out).at("nodes")[0];
+  EXPECT_EQ(node.at("votes"), true);
+  EXPECT_EQ(node.at("role"), "master");
+  EXPECT_TRUE(node.at("persistence").at("appendfsync").is_null());
+  EXPECT_TRUE(node.at("access").at("open_to_all").is_null());
+}
+
+TEST_F(Status, WatchGivesOneDocumentALineUntilSigint) {
+  // Two looks, between which a node dies; SIGINT is how it is meant to end.
+  Program watch = start({"--json", "status", "--watch"});
+  EXPECT_EQ(json::parse(watch.line()).at("voters"), 3);
+  cluster.kill(0);
+  EXPECT_TRUE(eventually([&] { return json::parse(watch.line()).at("voters") == 2; }));
+  watch.signal(SIGINT);
+  const Ended ended = watch.finish();
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.err, IsEmpty());
+}
+
+TEST_F(Status, WatchEndsWhileANodeDoesNotAnswer) {
+  // Nothing has been shown yet, and nothing is waited for.
+  cluster.pause(1);
+  Program watch = start({"status", "--watch"});
+  watch.signal(SIGTERM);
+  EXPECT_EQ(watch.finish().code, 128 + SIGTERM);
+}
+
+}  // namespace
+}  // namespace quorumlock::test

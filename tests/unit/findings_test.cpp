@@ -1,0 +1,228 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/findings.hpp"
+
+namespace quorumlock::client {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+NodeStatus healthy(const std::string& name) {
+  NodeStatus node;
+  node.node = name;
+  node.state = NodeState::up;
+  node.votes = true;
+  node.round_trip = 1ms;
+  node.role = "master";
+  node.version = "7.0.15";
+  node.run_id = "run of " + name;
+  node.uptime = 10s;
+  node.cluster_mode = false;
+  node.persistence = {true, "always", false, true, true};
+  node.memory = {0, "noeviction"};
+  node.access = {true, false};
+  node.clock.offset = 1ms;
+  node.clock.uncertainty = 1ms;
+  node.enrolment = {NodeEnrolment::Standing::enrolled, "", 0s, 30s, true, std::nullopt};
+  return node;
+}
+
+ClusterStatus cluster_of(int size) {
+  ClusterStatus status;
+  for (int i = 0; i < size; ++i) status.nodes.push_back(healthy("node " + std::to_string(i)));
+  status.quorum = size / 2 + 1;
+  status.max_ttl = 30s;
+  status.drift_factor = 0.01;
+  return status;
+}
+
+/// "error no_fsync", ... of a change to one of three healthy nodes.
+template <class Change>
+std::vector<std::string> codes(Change change) {
+  ClusterStatus status = cluster_of(3);
+  change(status.nodes[1]);
+  std::vector<std::string> found;
+  for (const Finding& finding : findings_of(status)) {
+    found.push_back(std::string(to_string(finding.severity)) + " " + finding.code);
+    EXPECT_EQ(finding.node, finding.code == "no_quorum" ? "" : "node 1");
+    EXPECT_FALSE(finding.what.empty());
+    EXPECT_FALSE(finding.remedy.empty());
+  }
+  return found;
+}
+
+TEST(Findings, NothingOfAHealthyCluster) {
+  // Three and five nodes, as they should be.
+  EXPECT_THAT(findings_of(cluster_of(3)), IsEmpty());
+  EXPECT_THAT(findings_of(cluster_of(5)), IsEmpty());
+}
+
+TEST(Findings, NumberOfNodes) {
+  // Too few to do without one, and an even number; no lock is in danger by that.
+  for (const auto& [size, code] : {std::pair(1, "few_nodes"), {2, "few_nodes"}, {4, "even_nodes"}}) {
+    const std::vector<Finding> found = findings_of(cluster_of(size));
+    ASSERT_EQ(found.size(), 1U) << size;
+    EXPECT_EQ(found[0].code, code);
+    EXPECT_EQ(found[0].severity, Severity::hint);
+    EXPECT_EQ(found[0].node, "");
+  }
+}
+
+TEST(Findings, NoQuorum) {
+  // What is wrong with the nodes themselves may be hints; that nothing can be locked is an error.
+  ClusterStatus status = cluster_of(3);
+  for (NodeStatus& node : status.nodes) {
+    node.votes = false;
+    node.state = NodeState::down;
+    node.reason = Vote::unreachable;
+  }
+  const std::vector<Finding> found = findings_of(status);
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[0].code, "no_quorum");
+  EXPECT_EQ(found[0].severity, Severity::error);
+  EXPECT_EQ(found[3].code, "unreachable");
+  EXPECT_EQ(found[3].severity, Severity::hint);
+}
+
+TEST(Findings, UnsafeNever) {
+  // The option itself is the danger.
+  ClusterStatus status = cluster_of(3);
+  status.quarantine = Quarantine::unsafe_never;
+  ASSERT_EQ(findings_of(status).size(), 1U);
+  EXPECT_EQ(findings_of(status)[0].code, "no_quarantine");
+}
+
+TEST(Findings, Persistence) {
+  // Each of the three settings by itself; what is unknown; a disk that fails.
+  const auto error = ElementsAre("error no_fsync");
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.persistence = {false, "always", false, true, false};
+              }),
+              error);
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.persistence = {true, "everysec", false, true, false};
+              }),
+              error);
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.persistence = {true, "always", true, true, false};
+              }),
+              error);
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.persistence = {true, "", std::nullopt, true, false};
+              }),
+              ElementsAre("hint durability_unknown"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.persistence.last_write_ok = false; }),
+              ElementsAre("error disk_failing"));
+}
+
+TEST(Findings, Eviction) {
+  // An evicting policy matters where there is a limit.
+  EXPECT_THAT(codes([](NodeStatus& node) { node.memory = {1 << 20, "allkeys-lru"}; }),
+              ElementsAre("error eviction"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.memory = {1 << 20, "volatile-ttl"}; }),
+              ElementsAre("error eviction"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.memory = {0, "allkeys-lru"}; }), IsEmpty());
+  EXPECT_THAT(codes([](NodeStatus& node) { node.memory = {1 << 20, "noeviction"}; }), IsEmpty());
+}
+
+TEST(Findings, KindOfServer) {
+  // Such nodes never vote, and nothing else is said of them.
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.role = "replica";
+                node.persistence = {};
+              }),
+              ElementsAre("error replica"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.cluster_mode = true; }),
+              ElementsAre("error cluster_mode"));
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.state = NodeState::down;
+                node.reason = Vote::not_standalone;
+                node.trouble = "is odd";
+                node.role = "";
+              }),
+              ElementsAre("error not_standalone"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.version = "4.0.14"; }),
+              ElementsAre("error too_old"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.same_server_as = {"node 0"}; }),
+              ElementsAre("error same_server"));
+}
+
+TEST(Findings, Access) {
+  // Who is let in, and what we may do.
+  EXPECT_THAT(codes([](NodeStatus& node) { node.access.scripts = false; }),
+              ElementsAre("error no_scripts"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.access.open_to_all = true; }),
+              ElementsAre("error unprotected"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.access = {}; }), IsEmpty());
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.state = NodeState::down;
+                node.reason = Vote::unauthorized;
+              }),
+              ElementsAre("error unauthorized"));
+}
+
+TEST(Findings, Clock) {
+  // Off by more than can be the look's own error; a step; a rate beyond the bound.
+  EXPECT_THAT(codes([](NodeStatus& node) { node.clock.offset = -2s; }),
+              ElementsAre("error clock_offset"));
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.clock.offset = 2s;
+                node.clock.uncertainty = 1500ms;
+              }),
+              IsEmpty());
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.clock.jump = 500ms;
+                node.clock.mistrusted_for = 20s;
+              }),
+              ElementsAre("error clock_jumped"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.clock.jump = 60s; }), IsEmpty());  // is over
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.clock.drift = -0.03;
+                node.clock.drift_uncertainty = 0.001;
+              }),
+              ElementsAre("error clock_drift"));
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.clock.drift = 0.03;
+                node.clock.drift_uncertainty = 0.5;
+              }),
+              IsEmpty());
+}
+
+TEST(Findings, Enrolment) {
+  // Another max_ttl, a quarantine with its end, a refusal, and what an enrolment says of the past.
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.enrolment.max_ttl = 60s;
+                node.enrolment.standing = NodeEnrolment::Standing::refused;
+              }),
+              ElementsAre("error max_ttl_differs"));
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.enrolment = {NodeEnrolment::Standing::refused, "cannot be enrolled: ERR", 0s,
+                                  std::nullopt, std::nullopt, std::nullopt};
+              }),
+              ElementsAre("error not_enrolled"));
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.enrolment.clocks_order_fences_since = std::chrono::system_clock::time_point();
+              }),
+              ElementsAre("hint fences_by_clock"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.enrolment.durable = false; }),
+              ElementsAre("hint enrolled_volatile"));
+
+  ClusterStatus status = cluster_of(3);
+  NodeStatus& waiting = status.nodes[2];
+  waiting.state = NodeState::quarantined;
+  waiting.votes = false;
+  waiting.enrolment = {NodeEnrolment::Standing::quarantined, "has no enrolment", 11500ms,
+                       std::nullopt, std::nullopt, std::nullopt};
+  const std::vector<Finding> found = findings_of(status);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].code, "quarantined");
+  EXPECT_EQ(found[0].severity, Severity::hint);
+  EXPECT_THAT(found[0].what, HasSubstr("has no enrolment; 12 s left"));
+}
+
+}  // namespace
+}  // namespace quorumlock::client
