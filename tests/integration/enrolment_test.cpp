@@ -1,0 +1,274 @@
+#include <filesystem>
+
+#include "integration/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+constexpr const char* record = "quorumlock:enrolment";
+
+/// Three nodes of the test's own that were enrolled once, and whose locks last for `max_ttl` at
+/// most. What they forget stays forgotten.
+class Forgetful {
+ public:
+  explicit Forgetful(std::chrono::milliseconds max_ttl, bool durable = false)
+      : cluster({.size = 3, .durable = durable, .enrolled = false, .max_ttl = max_ttl}) {
+    for (int node = 0; node < 3; ++node) cluster.enrol(node);
+  }
+
+  [[nodiscard]] Options options() const {
+    Options options = cluster.options();
+    options.ttl = options.max_ttl;
+    options.auto_extend = false;
+    return options;
+  }
+  /// Kills the node and starts it again. Volatile, it comes back empty.
+  void restart(int node) {
+    cluster.kill(node);
+    cluster.restart(node);
+  }
+  NodeStatus status(Coordinator& coordinator, int node) {
+    return coordinator.status().value().nodes.at(static_cast<std::size_t>(node));
+  }
+  /// Returns once the coordinator is connected to the node, as it is now, in this state.
+  bool is_seen(Coordinator& coordinator, int node, NodeState state) {
+    const std::string info = cluster.raw(node, {"INFO", "server"}).text;
+    return eventually([&] {
+      const NodeStatus seen = status(coordinator, node);
+      return seen.state == state && !seen.run_id.empty() && info.find(seen.run_id) != info.npos;
+    });
+  }
+  std::uint64_t counter(int node, const std::string& key) {
+    return std::stoull(cluster.value(node, "quorumlock:fence:" + key).value_or("0"));
+  }
+
+  Cluster cluster;
+};
+
+/// What this node said to a request that was refused.
+template <class T>
+Vote vote_of(const Result<T>& refused, std::size_t node) {
+  return refused.error().outcome().votes.at(node).vote;
+}
+
+class EnrolmentOfNodes : public testing::Test {
+ protected:
+  const std::string key = resource_of_this_test();
+};
+
+TEST_F(EnrolmentOfNodes, ARestartedEmptyNodeDoesNotVoteUntilMaxTtlHasPassed) {
+  // Its vote would make the quorum. It is refused, nothing is set there, and a wait gets the lock
+  // once the time is over.
+  Forgetful nodes(1500ms);
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(ok(coordinator.acquire(key + "/before")));
+  const Clock::time_point before = Clock::now();
+  nodes.restart(2);
+  nodes.cluster.kill(1);
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
+  const Result<Lease> refused = coordinator.acquire(key);
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  EXPECT_EQ(vote_of(refused, 2), Vote::quarantined);
+  EXPECT_NE(std::string(refused.error().what()).find("has no enrolment"), std::string::npos);
+  EXPECT_NE(std::string(refused.error().what()).find("s left"), std::string::npos);
+  EXPECT_EQ(nodes.cluster.value(2, key), std::nullopt);
+
+  const Result<Lease> lease = coordinator.acquire(key, {.wait = 20s});
+  ASSERT_TRUE(ok(lease));
+  EXPECT_GE(Clock::now() - before, 1500ms);
+  EXPECT_EQ(nodes.cluster.value(2, key), lease->owner_token());
+}
+
+TEST_F(EnrolmentOfNodes, ARestartedEmptyNodeExtendsNothing) {
+  // It is not even given the key again: neither by an extend nor by one from another process.
+  Forgetful nodes(20s);
+  Coordinator coordinator = connect(nodes.options());
+  Lease lease = coordinator.acquire(key).value();
+  nodes.restart(2);
+  nodes.cluster.kill(1);
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
+  const Result<void> refused = lease.extend(20s);
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  EXPECT_EQ(vote_of(refused, 2), Vote::quarantined);
+  EXPECT_TRUE(fails_with(coordinator.extend(key, OwnerToken(lease.owner_token()), 20s),
+                         Errc::no_quorum));
+  EXPECT_EQ(nodes.cluster.value(2, key), std::nullopt);
+  EXPECT_TRUE(lease.is_valid());  // as long as it was granted for
+}
+
+TEST_F(EnrolmentOfNodes, AFlushedNodeIsFoundOutByTheNextAcquire) {
+  // Nothing on the connection tells of it. The script does, and touches nothing.
+  Forgetful nodes(20s);
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
+  nodes.cluster.kill(1);
+  nodes.cluster.raw(2, {"FLUSHALL"});
+  const Result<Lease> first = coordinator.acquire(key);
+  ASSERT_TRUE(fails_with(first, Errc::no_quorum));
+  EXPECT_EQ(vote_of(first, 2), Vote::not_enrolled);
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
+  const Result<Lease> second = coordinator.acquire(key);
+  EXPECT_EQ(vote_of(second, 2), Vote::quarantined);
+  EXPECT_EQ(nodes.cluster.value(2, key), std::nullopt);
+}
+
+TEST_F(EnrolmentOfNodes, AFlushedNodeIsNotReplantedFor) {
+  // The holder's own key is gone with the rest: its extend must not count on putting it back.
+  Forgetful nodes(20s);
+  Coordinator coordinator = connect(nodes.options());
+  Lease lease = coordinator.acquire(key).value();
+  ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key, lease.owner_token()) == 3; }));
+  nodes.cluster.kill(1);
+  nodes.cluster.raw(2, {"FLUSHALL"});
+  const Result<void> refused = lease.extend(20s);
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  EXPECT_EQ(vote_of(refused, 2), Vote::not_enrolled);
+  EXPECT_EQ(nodes.cluster.value(2, key), std::nullopt);
+}
+
+TEST_F(EnrolmentOfNodes, APromotedReplicaIsQuarantined) {
+  // Behind an address is now a server with the record of another: it may lack the last locks.
+  Forgetful nodes(20s);
+  const Reply stale = nodes.cluster.raw(1, {"GET", record});
+  nodes.cluster.raw(2, {"SET", record, stale.text});
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(ok(coordinator.acquire(key)));
+  EXPECT_EQ(nodes.status(coordinator, 2).enrolment.standing, NodeEnrolment::Standing::quarantined);
+}
+
+TEST_F(EnrolmentOfNodes, ADurableNodeThatRestartedCountsAtOnce) {
+  // It has all that it said on its disk, the record too: that now names the new run.
+  Forgetful nodes(1h, true);
+  Coordinator coordinator = connect(nodes.options());
+  const Result<Lease> before = coordinator.acquire(key + "/before", {.ttl = 1min});
+  ASSERT_TRUE(ok(before));
+  ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key + "/before") == 3; }));
+  const auto old = nodes.cluster.value(2, record);
+  nodes.restart(2);
+  nodes.cluster.kill(1);
+  const Result<Lease> lease = coordinator.acquire(key, {.ttl = 10s, .wait = 20s});
+  ASSERT_TRUE(ok(lease));
+  EXPECT_EQ(nodes.cluster.value(2, key), lease->owner_token());
+  EXPECT_EQ(nodes.cluster.value(2, key + "/before"), before->owner_token());
+  EXPECT_NE(nodes.cluster.value(2, record), old);
+}
+
+TEST_F(EnrolmentOfNodes, WithAlwaysADurableNodeWaitsToo) {
+  // The policy of those who do not trust the disk.
+  Forgetful nodes(1h, true);
+  Options options = nodes.options();
+  options.quarantine = Quarantine::always;
+  Coordinator coordinator = connect(options);
+  nodes.restart(2);
+  EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
+  EXPECT_GT(nodes.status(coordinator, 2).enrolment.quarantined_for, 30min);
+}
+
+TEST_F(EnrolmentOfNodes, ANodeThatIsNoLongerDurableWaitsAfterItsNextRestart) {
+  // Its record is changed as soon as a client sees the setting.
+  Forgetful nodes(1h, true);
+  nodes.cluster.raw(2, {"CONFIG", "SET", "appendfsync", "everysec"});
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
+  EXPECT_EQ(nodes.status(coordinator, 2).enrolment.durable, false);
+  nodes.restart(2);  // with appendfsync always, as it was started
+  EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
+}
+
+TEST_F(EnrolmentOfNodes, WithUnsafeNeverAnEmptyNodeVotesAtOnce) {
+  // What the name says: the lock is had by two nodes, of which one has forgotten all.
+  Forgetful nodes(1h);
+  Options options = nodes.options();
+  options.quarantine = Quarantine::unsafe_never;
+  Coordinator coordinator = connect(options);
+  nodes.restart(2);
+  nodes.cluster.kill(1);
+  const Result<Lease> lease = coordinator.acquire(key, {.ttl = 10s, .wait = 20s});
+  ASSERT_TRUE(ok(lease));
+  EXPECT_EQ(nodes.cluster.value(2, key), lease->owner_token());
+}
+
+TEST_F(EnrolmentOfNodes, CountersAreRepairedBeforeANodeVotes) {
+  // It was away while tokens grew, and came back empty: no token may be given twice.
+  Forgetful nodes(500ms);
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(ok(coordinator.acquire(key)));
+  nodes.cluster.kill(2);
+  std::uint64_t last = 0;
+  for (int i = 0; i < 3; ++i) {
+    Lease lease = coordinator.acquire(key, {.wait = 20s}).value();
+    EXPECT_GT(lease.fencing_token(), last);
+    last = lease.fencing_token();
+    ASSERT_TRUE(ok(lease.release()));
+  }
+  nodes.cluster.restart(2);
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
+  EXPECT_GE(nodes.counter(2, key), nodes.counter(0, key));
+  EXPECT_GE(nodes.counter(2, key), nodes.counter(1, key));
+  EXPECT_GE(nodes.counter(2, key), last);
+  EXPECT_FALSE(nodes.status(coordinator, 2).enrolment.clocks_order_fences_since.has_value());
+  nodes.cluster.kill(1);
+  EXPECT_GT(coordinator.acquire(key, {.wait = 20s}).value().fencing_token(), last);
+}
+
+TEST_F(EnrolmentOfNodes, WithTooFewOthersTheOrderOfTokensRestsOnClocksAndIsSaidTo) {
+  // One other node is left to repair from: tokens still grow, beyond every clock.
+  Forgetful nodes(500ms);
+  Coordinator coordinator = connect(nodes.options());
+  std::uint64_t last = 0;
+  {
+    const Lease lease = coordinator.acquire(key).value();
+    last = lease.fencing_token();
+  }
+  nodes.cluster.kill(1);
+  nodes.restart(2);
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
+  EXPECT_TRUE(nodes.status(coordinator, 2).enrolment.clocks_order_fences_since.has_value());
+  EXPECT_GT(coordinator.acquire(key, {.wait = 20s}).value().fencing_token(), last);
+}
+
+TEST_F(EnrolmentOfNodes, ClientsThatDisagreeOnMaxTtlAreTold) {
+  // The one that came later, with both values; what is recorded stays.
+  Forgetful nodes(30s);
+  const auto recorded = nodes.cluster.value(0, record);
+  Options other = nodes.options();
+  other.max_ttl = 20s;
+  other.ttl = 10s;
+  Coordinator coordinator = connect(other);
+  const Result<Lease> refused = coordinator.acquire(key);
+  ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
+  EXPECT_EQ(vote_of(refused, 0), Vote::max_ttl_differs);
+  const std::string sentence = refused.error().what();
+  EXPECT_NE(sentence.find("30000 ms"), sentence.npos) << sentence;
+  EXPECT_NE(sentence.find("20000 ms"), sentence.npos) << sentence;
+  EXPECT_EQ(nodes.cluster.value(0, record), recorded);
+  EXPECT_EQ(nodes.cluster.holders(key), 0);
+}
+
+TEST_F(EnrolmentOfNodes, TwoAddressesOfOneServerAreOneVote) {
+  // Three names, two of them of one server: with its other vote gone there is no quorum.
+  Forgetful nodes(20s);
+  const TemporaryDirectory directory;
+  const std::string again = directory.path() / "again.sock";
+  const std::string url = nodes.cluster.urls()[0];
+  std::filesystem::create_symlink(url.substr(std::string("unix://").size()), again);
+  Options options = nodes.options();
+  options.nodes = {url, "unix://" + again, nodes.cluster.urls()[1]};
+  Coordinator coordinator = connect(options);
+  ASSERT_TRUE(ok(coordinator.acquire(key)));
+  nodes.cluster.kill(1);
+  ASSERT_TRUE(eventually([&] {
+    return nodes.status(coordinator, 2).state == NodeState::down;
+  }));
+  const Result<Lease> refused = coordinator.acquire(key + "/second");
+  ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
+  const std::string sentence = refused.error().what();
+  EXPECT_NE(sentence.find("is the same server as"), sentence.npos) << sentence;
+  const ClusterStatus status = coordinator.status().value();
+  EXPECT_EQ(status.nodes[0].same_server_as, std::vector<std::string>{"unix://" + again});
+  EXPECT_EQ(status.nodes[1].same_server_as, std::vector<std::string>{url});
+  EXPECT_EQ(status.voters(), 1);
+}
+
+}  // namespace
+}  // namespace quorumlock::test
