@@ -59,7 +59,7 @@ struct NodeClock {
 struct NodeEnrolment {
   enum class Standing { unknown, enrolled, quarantined, refused };
   Standing standing = Standing::unknown;
-  std::string why;                          ///< a clause, where it is not enrolled
+  std::string why;                             ///< a clause, where it is not enrolled
   std::chrono::nanoseconds quarantined_for{};  ///< at least, from now on
   // The record that the node carries; unset where there is none or it cannot be read.
   std::optional<std::chrono::milliseconds> max_ttl;
@@ -74,9 +74,9 @@ std::string_view to_string(NodeEnrolment::Standing standing) noexcept;
 struct NodeStatus {
   std::string node;  ///< its address, without secrets
   NodeState state = NodeState::connecting;
-  bool votes = false;          ///< its votes count
+  bool votes = false;           ///< its votes count
   Vote reason = Vote::pending;  ///< the vote that it is counted with, where they do not
-  std::string trouble;         ///< why, in a clause
+  std::string trouble;          ///< why, in a clause
   std::optional<std::chrono::nanoseconds> round_trip;
   std::string role;  ///< master or replica; empty: unknown
   std::string version;

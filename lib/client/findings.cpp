@@ -77,8 +77,9 @@ class Examination {
 
   bool answers() {
     if (!node_.same_server_as.empty()) {
-      error("same_server", "is the same server as " + node_.same_server_as.front() +
-                               ": one server must not have two votes",
+      error("same_server",
+            "is the same server as " + node_.same_server_as.front() +
+                ": one server must not have two votes",
             "name each server once, and as many servers as there are to be nodes");
     }
     if (node_.state == NodeState::up || node_.state == NodeState::quarantined) return true;
@@ -86,8 +87,7 @@ class Examination {
       error("unauthorized", "does not let us in: " + node_.trouble,
             "give its user and password in the URL");
     } else {
-      hint("unreachable",
-           "does not answer" + (node_.trouble.empty() ? "" : ": " + node_.trouble),
+      hint("unreachable", "does not answer" + (node_.trouble.empty() ? "" : ": " + node_.trouble),
            "start it, or mend the way to it: it casts no vote");
     }
     return false;
@@ -103,8 +103,9 @@ class Examination {
     } else if (!is.append_fsync.empty() && is.append_fsync != "always") {
       error("no_fsync", "has appendfsync " + is.append_fsync + lost, remedy);
     } else if (is.no_fsync_on_rewrite == true) {
-      error("no_fsync", "has no-appendfsync-on-rewrite yes: a restart during a rewrite loses locks "
-                        "that were granted",
+      error("no_fsync",
+            "has no-appendfsync-on-rewrite yes: a restart during a rewrite loses locks "
+            "that were granted",
             remedy);
     } else if (!is.durable) {
       hint("durability_unknown",
@@ -118,11 +119,12 @@ class Examination {
   }
 
   void memory() {
-    const bool evicts = !node_.memory.eviction_policy.empty() &&
-                        node_.memory.eviction_policy != "noeviction";
+    const bool evicts =
+        !node_.memory.eviction_policy.empty() && node_.memory.eviction_policy != "noeviction";
     if (evicts && node_.memory.limit.value_or(0) > 0) {
-      error("eviction", "may evict locks: maxmemory is " + std::to_string(*node_.memory.limit) +
-                            " bytes, with maxmemory-policy " + node_.memory.eviction_policy,
+      error("eviction",
+            "may evict locks: maxmemory is " + std::to_string(*node_.memory.limit) +
+                " bytes, with maxmemory-policy " + node_.memory.eviction_policy,
             "set maxmemory-policy noeviction, and keep caches on other servers");
     }
     int major = 0;
@@ -157,8 +159,8 @@ class Examination {
                 seconds_left(is.mistrusted_for),
             "let NTP slew its clock and never step it");
     }
-    const bool drifts = is.drift && std::abs(*is.drift) - is.drift_uncertainty >
-                                        cluster_.drift_factor;
+    const bool drifts =
+        is.drift && std::abs(*is.drift) - is.drift_uncertainty > cluster_.drift_factor;
     if (drifts) {
       error("clock_drift",
             "has a clock that runs " + formatted("%.2f", std::abs(*is.drift) * 100) + " % " +
@@ -192,8 +194,7 @@ class Examination {
            "used yet: quorumlock enroll --new");
     }
     if (is.clocks_order_fences_since) {
-      const std::time_t since =
-          std::chrono::system_clock::to_time_t(*is.clocks_order_fences_since);
+      const std::time_t since = std::chrono::system_clock::to_time_t(*is.clocks_order_fences_since);
       std::tm utc{};
       gmtime_r(&since, &utc);
       char text[32];
@@ -205,8 +206,9 @@ class Examination {
     }
     if (is.durable == false && node_.persistence.durable &&
         is.standing == NodeEnrolment::Standing::enrolled) {
-      hint("enrolled_volatile", "is durable, but was not when it was enrolled: after a restart it "
-                                "will be quarantined once more",
+      hint("enrolled_volatile",
+           "is durable, but was not when it was enrolled: after a restart it "
+           "will be quarantined once more",
            "nothing: it is enrolled as durable after that");
     }
   }
@@ -227,8 +229,7 @@ void examine_all(std::vector<Finding>& into, const ClusterStatus& status) {
                     "see to the nodes below"});
   }
   if (size < 3) {
-    into.push_back({Severity::hint, "", "few_nodes",
-                    nodes + ": none may fail",
+    into.push_back({Severity::hint, "", "few_nodes", nodes + ": none may fail",
                     "use three nodes or five, on machines that do not fail together"});
   } else if (size % 2 == 0) {
     into.push_back({Severity::hint, "", "even_nodes",

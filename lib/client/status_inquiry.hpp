@@ -27,7 +27,7 @@ class StatusInquiry final : public Inquiry {
   struct Node {
     int to_come = 0;
     int times_to_ask = 0;
-    core::Time asked{};          // for the time
+    core::Time asked{};           // for the time
     std::int64_t wall_asked = 0;  // in us
     std::string bind, port, protected_mode;
   };

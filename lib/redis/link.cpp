@@ -197,7 +197,8 @@ std::optional<Link::Event> Link::next(Time now) {
       follow_enrolment(now);
       continue;
     }
-    if (reply->type == Reply::Type::error) trouble_ = words_of(*reply);
+    // Why it is barred is not to be forgotten over that.
+    if (reply->type == Reply::Type::error && barred_ == Vote::pending) trouble_ = words_of(*reply);
     Answer answer{answered.tag, {}, reply};
     if (answered.tag.kind != core::CommandKind::query) {
       answer.answer = answer_of(answered.tag.kind, *reply);

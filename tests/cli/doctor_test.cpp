@@ -66,8 +66,7 @@ TEST_F(Doctor, NamesAServerThatIsNamedTwice) {
   // By its path, and by another that leads to the same socket.
   const std::string other = directory.path() / "again.sock";
   std::filesystem::create_symlink(url(0).substr(std::string("unix://").size()), other);
-  const json document =
-      examine({"--nodes", url(0) + "," + url(1) + ",unix://" + other});
+  const json document = examine({"--nodes", url(0) + "," + url(1) + ",unix://" + other});
   EXPECT_THAT(codes(document, url(0)), ElementsAre("same_server"));
   EXPECT_THAT(codes(document, "unix://" + other), ElementsAre("same_server"));
   EXPECT_THAT(codes(document, url(1)), IsEmpty());
@@ -109,10 +108,9 @@ TEST(DoctorOnPorts, NamesANodeThatIsProtectedByNothing) {
   // Without a password and protected-mode, on all interfaces; with a password it is another thing.
   Cluster cluster({.size = 1, .durable = true, .tcp = true});
   const auto examine = [](const std::string& url) {
-    return codes(json::parse(Program({QUORUMLOCK_PROGRAM, "--nodes", url, "--json", "doctor"})
-                                 .finish()
-                                 .out),
-                 url.substr(0, url.find("//") + 2) + url.substr(url.find("127")));
+    return codes(
+        json::parse(Program({QUORUMLOCK_PROGRAM, "--nodes", url, "--json", "doctor"}).finish().out),
+        url.substr(0, url.find("//") + 2) + url.substr(url.find("127")));
   };
   const std::string url = cluster.urls()[0];
   EXPECT_THAT(examine(url), IsEmpty());

@@ -110,6 +110,19 @@ TEST_F(Enroll, AChangeOfMaxTtlThatWasInterruptedStillWaitsForTheLongerOne) {
   EXPECT_GT(node.at("enrolment").at("quarantined_for_ms"), 3'000'000);
 }
 
+TEST_F(Enroll, ACandidateOfAClientWithAnotherMaxTtlIsReplaced) {
+  // Somebody with a wrong max_ttl looked at the new nodes first: the others are told, and enroll
+  // mends it.
+  ASSERT_EQ(quorumlock({"status"}).code, 69);
+  ASSERT_EQ(cluster.holders("quorumlock:candidate"), 3);
+  use_max_ttl("2s");
+  const Ended told = quorumlock({"acquire", "orders"});
+  EXPECT_EQ(told.code, 64);
+  EXPECT_THAT(told.err, HasSubstr("by a client with another max_ttl"));
+  EXPECT_EQ(quorumlock({"enroll"}).code, 0);
+  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":2000:"));
+}
+
 TEST_F(Enroll, NewEnrollsAtOnce) {
   // Even with an hour to wait.
   use_max_ttl("1h");

@@ -62,8 +62,8 @@ TEST_F(Status, AQuarantinedNodeSaysHowLongAndWhy) {
 
 TEST_F(Status, WhatANodeForbidsIsUnknown) {
   // A user who may do hardly more than lock.
-  cluster.raw_everywhere({"ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "-config",
-                          "-info|all"});
+  cluster.raw_everywhere(
+      {"ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "-config", "-info|all"});
   cluster.raw_everywhere({"ACL", "SETUSER", "default", "-config"});
   const json node = json::parse(run({"--json", "status"}).out).at("nodes")[0];
   EXPECT_EQ(node.at("votes"), true);

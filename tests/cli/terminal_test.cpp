@@ -102,6 +102,17 @@ TEST_F(Terminal, TheCommandReadsFromTheTerminal) {
   shell.expect("still 42");
 }
 
+TEST_F(Terminal, StatusWatchDrawsOverTheLastTable) {
+  // It begins again at the top, each time, and Ctrl-C is how it is meant to end.
+  const std::string top = "\x1b[H";
+  shell.enter(QUORUMLOCK_PROGRAM " status --watch; echo code $?");
+  shell.expect(top + "3 of 3 nodes may vote");
+  cluster.kill(0);
+  shell.expect(top + "2 of 3 nodes may vote");
+  shell.type(ctrl_c);
+  shell.expect("code 0");
+}
+
 TEST_F(Terminal, CtrlZStopsItAndFgContinuesIt) {
   // The shell sees its job stop, and continue with the terminal, twice; Ctrl-C ends it.
   shell.enter(run + "sh -c 'echo ready; while read line; do echo \"got $line\"; done'");

@@ -22,7 +22,8 @@ std::vector<std::string> nodes_asked(const Ended& ended) {
 TEST(Usage, HelpEndsWith0) {
   // For the program and for each command, on standard output.
   EXPECT_THAT(quorumlock_with({"--help"}).out, HasSubstr("Exit codes"));
-  for (const std::string command : {"run", "acquire", "extend", "release", "inspect", "cluster"}) {
+  for (const std::string command : {"run", "acquire", "extend", "release", "inspect", "status", "doctor", "enroll",
+                                    "cluster"}) {
     const Ended ended = quorumlock_with({command, "--help"});
     EXPECT_EQ(ended.code, 0) << command;
     EXPECT_THAT(ended.out, HasSubstr("Usage: quorumlock " + command));
@@ -50,6 +51,8 @@ TEST(Usage, MistakesEndWith64AndASentence) {
       {{"run", "--failure-exit-code", "256", "x", "--", "true"}, "--failure-exit-code"},
       {{"run", "x", "y", "--", "true"}, "multi-resource"},
       {{"run", "--shared", "x", "--", "true"}, "shared"},
+      {{"status", "now"}, "now"},
+      {{"enroll", "--force"}, "--new"},
       {{"cluster"}, "subcommand"},
       {{"cluster", "start", "--size", "0"}, "--size"},
       {{"cluster", "start", "--port", "65535"}, "--port"},

@@ -90,8 +90,8 @@ TEST_F(EnrolmentOfNodes, ARestartedEmptyNodeExtendsNothing) {
   const Result<void> refused = lease.extend(20s);
   ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
   EXPECT_EQ(vote_of(refused, 2), Vote::quarantined);
-  EXPECT_TRUE(fails_with(coordinator.extend(key, OwnerToken(lease.owner_token()), 20s),
-                         Errc::no_quorum));
+  EXPECT_TRUE(
+      fails_with(coordinator.extend(key, OwnerToken(lease.owner_token()), 20s), Errc::no_quorum));
   EXPECT_EQ(nodes.cluster.value(2, key), std::nullopt);
   EXPECT_TRUE(lease.is_valid());  // as long as it was granted for
 }
@@ -257,9 +257,7 @@ TEST_F(EnrolmentOfNodes, TwoAddressesOfOneServerAreOneVote) {
   Coordinator coordinator = connect(options);
   ASSERT_TRUE(ok(coordinator.acquire(key)));
   nodes.cluster.kill(1);
-  ASSERT_TRUE(eventually([&] {
-    return nodes.status(coordinator, 2).state == NodeState::down;
-  }));
+  ASSERT_TRUE(eventually([&] { return nodes.status(coordinator, 2).state == NodeState::down; }));
   const Result<Lease> refused = coordinator.acquire(key + "/second");
   ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
   const std::string sentence = refused.error().what();

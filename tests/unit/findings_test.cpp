@@ -63,7 +63,8 @@ TEST(Findings, NothingOfAHealthyCluster) {
 
 TEST(Findings, NumberOfNodes) {
   // Too few to do without one, and an even number; no lock is in danger by that.
-  for (const auto& [size, code] : {std::pair(1, "few_nodes"), {2, "few_nodes"}, {4, "even_nodes"}}) {
+  for (const auto& [size, code] :
+       {std::pair(1, "few_nodes"), {2, "few_nodes"}, {4, "even_nodes"}}) {
     const std::vector<Finding> found = findings_of(cluster_of(size));
     ASSERT_EQ(found.size(), 1U) << size;
     EXPECT_EQ(found[0].code, code);
@@ -121,9 +122,13 @@ TEST(Findings, Persistence) {
 
 TEST(Findings, Eviction) {
   // An evicting policy matters where there is a limit.
-  EXPECT_THAT(codes([](NodeStatus& node) { node.memory = {1 << 20, "allkeys-lru"}; }),
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.memory = {1 << 20, "allkeys-lru"};
+              }),
               ElementsAre("error eviction"));
-  EXPECT_THAT(codes([](NodeStatus& node) { node.memory = {1 << 20, "volatile-ttl"}; }),
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.memory = {1 << 20, "volatile-ttl"};
+              }),
               ElementsAre("error eviction"));
   EXPECT_THAT(codes([](NodeStatus& node) { node.memory = {0, "allkeys-lru"}; }), IsEmpty());
   EXPECT_THAT(codes([](NodeStatus& node) { node.memory = {1 << 20, "noeviction"}; }), IsEmpty());
@@ -200,8 +205,12 @@ TEST(Findings, Enrolment) {
               }),
               ElementsAre("error max_ttl_differs"));
   EXPECT_THAT(codes([](NodeStatus& node) {
-                node.enrolment = {NodeEnrolment::Standing::refused, "cannot be enrolled: ERR", 0s,
-                                  std::nullopt, std::nullopt, std::nullopt};
+                node.enrolment = {NodeEnrolment::Standing::refused,
+                                  "cannot be enrolled: ERR",
+                                  0s,
+                                  std::nullopt,
+                                  std::nullopt,
+                                  std::nullopt};
               }),
               ElementsAre("error not_enrolled"));
   EXPECT_THAT(codes([](NodeStatus& node) {
@@ -215,8 +224,12 @@ TEST(Findings, Enrolment) {
   NodeStatus& waiting = status.nodes[2];
   waiting.state = NodeState::quarantined;
   waiting.votes = false;
-  waiting.enrolment = {NodeEnrolment::Standing::quarantined, "has no enrolment", 11500ms,
-                       std::nullopt, std::nullopt, std::nullopt};
+  waiting.enrolment = {NodeEnrolment::Standing::quarantined,
+                       "has no enrolment",
+                       11500ms,
+                       std::nullopt,
+                       std::nullopt,
+                       std::nullopt};
   const std::vector<Finding> found = findings_of(status);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].code, "quarantined");

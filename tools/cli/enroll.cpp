@@ -20,9 +20,8 @@ struct Asked {
 
 /// Whether waiting could help.
 bool may_vote_one_day(const NodeStatus& node) {
-  return node.votes ||
-         (node.reason != Vote::not_standalone && node.reason != Vote::same_server &&
-          node.reason != Vote::unauthorized && node.reason != Vote::max_ttl_differs);
+  return node.votes || (node.reason != Vote::not_standalone && node.reason != Vote::same_server &&
+                        node.reason != Vote::unauthorized && node.reason != Vote::max_ttl_differs);
 }
 
 /// "1 of 3 nodes may vote; a quorum is 2; redis://...: has no enrolment; 12 s left"
@@ -57,8 +56,7 @@ int wait_for_all(const Globals& globals) {
     if (std::ranges::all_of(status->nodes, &NodeStatus::votes)) return enrolled(globals, *status);
     const std::string now = progress(*status);
     if (!std::ranges::all_of(status->nodes, may_vote_one_day)) {
-      throw Failure(ExitCode::usage, "misconfigured",
-                    "not every node can be enrolled: " + now);
+      throw Failure(ExitCode::usage, "misconfigured", "not every node can be enrolled: " + now);
     }
     // It changes once a second, with the time that is left.
     if (!globals.json && now != told) Globals::warn(now);

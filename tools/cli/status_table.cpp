@@ -90,14 +90,13 @@ Json clock_json(const NodeClock& clock) {
 }
 
 Json enrolment_json(const NodeEnrolment& enrolment) {
-  Json json = {
-      {"standing", to_string(enrolment.standing)},
-      {"why", or_null(enrolment.why)},
-      {"quarantined_for_ms",
-       std::chrono::ceil<std::chrono::milliseconds>(enrolment.quarantined_for).count()},
-      {"max_ttl_ms", enrolment.max_ttl ? Json(enrolment.max_ttl->count()) : Json()},
-      {"durable", or_null(enrolment.durable)},
-      {"clocks_order_fences_since", nullptr}};
+  Json json = {{"standing", to_string(enrolment.standing)},
+               {"why", or_null(enrolment.why)},
+               {"quarantined_for_ms",
+                std::chrono::ceil<std::chrono::milliseconds>(enrolment.quarantined_for).count()},
+               {"max_ttl_ms", enrolment.max_ttl ? Json(enrolment.max_ttl->count()) : Json()},
+               {"durable", or_null(enrolment.durable)},
+               {"clocks_order_fences_since", nullptr}};
   if (enrolment.clocks_order_fences_since) {
     json["clocks_order_fences_since"] =
         std::chrono::duration<double>(enrolment.clocks_order_fences_since->time_since_epoch())
@@ -164,15 +163,14 @@ std::string verdict(const ClusterStatus& status) {
 }
 
 std::string table(const ClusterStatus& status) {
-  std::vector<Row> rows{{"NODE", "VOTES", "ROUND TRIP", "ROLE", "VERSION", "TO DISK", "AT THE LIMIT",
-                         "CLOCK", "DRIFT"}};
+  std::vector<Row> rows{{"NODE", "VOTES", "ROUND TRIP", "ROLE", "VERSION", "TO DISK",
+                         "AT THE LIMIT", "CLOCK", "DRIFT"}};
   std::vector<std::string> remarks{""};
   for (const NodeStatus& node : status.nodes) {
     const bool answered = node.round_trip.has_value();
     rows.push_back({node.node, node.votes ? "yes" : "no", round_trip(node), or_dash(node.role),
                     or_dash(node.version), answered ? persistence(node.persistence) : "-",
-                    answered ? eviction(node.memory) : "-", offset(node.clock),
-                    drift(node.clock)});
+                    answered ? eviction(node.memory) : "-", offset(node.clock), drift(node.clock)});
     remarks.push_back(remark(node));
   }
   return verdict(status) + aligned(rows, remarks);
@@ -181,12 +179,12 @@ std::string table(const ClusterStatus& status) {
 Json document(const ClusterStatus& status) {
   Json nodes = Json::array();
   for (const NodeStatus& node : status.nodes) nodes.push_back(node_json(node));
-  return {{"voters", status.voters()},
-          {"quorum", status.quorum},
-          {"can_lock", status.has_quorum()},
-          {"max_ttl_ms",
-           std::chrono::duration_cast<std::chrono::milliseconds>(status.max_ttl).count()},
-          {"nodes", std::move(nodes)}};
+  return {
+      {"voters", status.voters()},
+      {"quorum", status.quorum},
+      {"can_lock", status.has_quorum()},
+      {"max_ttl_ms", std::chrono::duration_cast<std::chrono::milliseconds>(status.max_ttl).count()},
+      {"nodes", std::move(nodes)}};
 }
 
 }  // namespace quorumlock::cli
