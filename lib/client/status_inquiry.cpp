@@ -35,8 +35,17 @@ std::optional<bool> yes_or_no(std::string_view text, std::string_view yes, std::
   return std::nullopt;
 }
 
+/// One word of a server's, as it is shown: nothing that a terminal would act on.
+std::string word(std::string_view text) {
+  constexpr std::size_t longest = 64;
+  std::string shown(text.substr(0, longest));
+  std::ranges::replace_if(
+      shown, [](char c) { return c <= ' ' || c > '~'; }, '?');
+  return shown;
+}
+
 std::string role_of(std::string_view role) {
-  return role == "slave" ? "replica" : std::string(role);
+  return role == "slave" ? "replica" : word(role);
 }
 
 NodeState state_of(core::LinkState state) {
@@ -139,8 +148,8 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       if (reply.type != Type::string) return;
       const auto field = [&](std::string_view name) { return info_field(reply.text, name); };
       status.role = role_of(field("role"));
-      status.version = field("redis_version");
-      status.run_id = field("run_id");
+      status.version = word(field("redis_version"));
+      status.run_id = word(field("run_id"));
       if (const auto up = number_of<std::int64_t>(field("uptime_in_seconds"))) {
         status.uptime = std::chrono::seconds(*up);
       }
@@ -152,7 +161,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
         status.persistence.last_write_ok = ok == "ok";
       }
       status.memory.limit = number_of<std::uint64_t>(field("maxmemory"));
-      status.memory.eviction_policy = field("maxmemory_policy");
+      status.memory.eviction_policy = word(field("maxmemory_policy"));
       return;
     }
     case config:
@@ -189,7 +198,7 @@ void StatusInquiry::note_setting(int node, std::string_view name, std::string_vi
   NodePersistence& persistence = status_.nodes[static_cast<std::size_t>(node)].persistence;
   Node& of = nodes_[static_cast<std::size_t>(node)];
   if (name == "appendonly") persistence.append_only = yes_or_no(value, "yes", "no");
-  if (name == "appendfsync") persistence.append_fsync = value;
+  if (name == "appendfsync") persistence.append_fsync = word(value);
   if (name == "no-appendfsync-on-rewrite") {
     persistence.no_fsync_on_rewrite = yes_or_no(value, "yes", "no");
   }

@@ -254,7 +254,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   if (!readable || max_ttl_ms != wanted().max_ttl_ms) {
     if (config_.changes_max_ttl) return change_max_ttl(candidate_key, text, wait);
     return refuse(now, Vote::max_ttl_differs,
-                  "is being enrolled as " + text + " by a client with another max_ttl than our " +
+                  "is being enrolled as " + words_of(reply.elements[1]) + " by a client with another max_ttl than our " +
                           std::to_string(wanted().max_ttl_ms) +
                           " ms: it must be the same for all clients");
   }

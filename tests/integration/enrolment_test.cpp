@@ -237,7 +237,7 @@ TEST_F(EnrolmentOfNodes, ClientsThatDisagreeOnMaxTtlAreTold) {
   Coordinator coordinator = connect(other);
   const Result<Lease> refused = coordinator.acquire(key);
   ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
-  EXPECT_EQ(vote_of(refused, 0), Vote::max_ttl_differs);
+  EXPECT_GE(refused.error().outcome().count(Vote::max_ttl_differs), 2);  // the third may be asked
   const std::string sentence = refused.error().what();
   EXPECT_NE(sentence.find("30000 ms"), sentence.npos) << sentence;
   EXPECT_NE(sentence.find("20000 ms"), sentence.npos) << sentence;
