@@ -47,7 +47,7 @@ struct NodeClock {
   std::optional<std::chrono::nanoseconds> offset;
   std::chrono::nanoseconds uncertainty{};
   /// How much faster than our suspend-proof clock it has run since an earlier look (0.01: one per
-  /// cent), give or take `drift_uncertainty`.
+  /// cent), give or take `drift_uncertainty`. Unset until that is known better than drift_factor.
   std::optional<double> drift;
   double drift_uncertainty = 0;
   /// The last step beyond what drift_factor allows; its votes do not count for `mistrusted_for`.

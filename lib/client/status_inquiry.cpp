@@ -251,7 +251,9 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
     status.clock.jump = jump.size;
     status.clock.mistrusted_for = std::max(core::Duration::zero(), jump.until - now);
   }
-  if (const auto drift = driver.clock_drift(node)) {
+  // Known less well than that it is noise.
+  const auto drift = driver.clock_drift(node);
+  if (drift && drift->uncertainty < status_.drift_factor) {
     status.clock.drift = drift->rate;
     status.clock.drift_uncertainty = drift->uncertainty;
   }

@@ -18,6 +18,10 @@ std::string formatted(const char* format, double number) {
 double seconds(nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
+/// To the microsecond.
+double milliseconds(nanoseconds duration) {
+  return std::round(seconds(duration) * 1e6) / 1e3;
+}
 
 /// "0.21 ms", "+3.5 s": three digits or so.
 std::string roughly(nanoseconds duration, const char* in_ms, const char* in_s) {
@@ -76,16 +80,16 @@ Json or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 Json milliseconds_or_null(const std::optional<nanoseconds>& duration) {
-  return duration ? Json(seconds(*duration) * 1e3) : Json(nullptr);
+  return duration ? Json(milliseconds(*duration)) : Json(nullptr);
 }
 
 Json clock_json(const NodeClock& clock) {
   Json json = {{"offset_ms", milliseconds_or_null(clock.offset)},
-               {"uncertainty_ms", clock.offset ? Json(seconds(clock.uncertainty) * 1e3) : Json()},
+               {"uncertainty_ms", clock.offset ? Json(milliseconds(clock.uncertainty)) : Json()},
                {"drift", or_null(clock.drift)},
                {"drift_uncertainty", clock.drift ? Json(clock.drift_uncertainty) : Json()},
                {"jump_ms", milliseconds_or_null(clock.jump)},
-               {"mistrusted_for_ms", seconds(clock.mistrusted_for) * 1e3}};
+               {"mistrusted_for_ms", milliseconds(clock.mistrusted_for)}};
   return json;
 }
 
