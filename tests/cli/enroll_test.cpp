@@ -90,7 +90,7 @@ TEST_F(Enroll, ChangesMaxTtlAfterTheLongerOne) {
     EXPECT_EQ(quorumlock({"acquire", "orders"}).code, 64);  // told, and nothing is changed
     const auto before = std::chrono::steady_clock::now();
     const Ended ended = quorumlock({"enroll"});
-    EXPECT_EQ(ended.code, 0) << ended.err;
+    ASSERT_EQ(ended.code, 0) << ended.err;
     EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::seconds(2));
     EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(max_ttl == "2s" ? ":2000:" : ":1000:"));
   }
@@ -119,7 +119,7 @@ TEST_F(Enroll, ACandidateOfAClientWithAnotherMaxTtlIsReplaced) {
   const Ended told = quorumlock({"acquire", "orders"});
   EXPECT_EQ(told.code, 64);
   EXPECT_THAT(told.err, HasSubstr("by a client with another max_ttl"));
-  EXPECT_EQ(quorumlock({"enroll"}).code, 0);
+  ASSERT_EQ(quorumlock({"enroll"}).code, 0);
   EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":2000:"));
 }
 
@@ -159,7 +159,7 @@ TEST_F(Enroll, ForceEnrollsThemAllTheSame) {
   cluster.raw(1, {"SET", "quorumlock:fence:orders", "7"});
   EXPECT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
   use_max_ttl("2s");
-  EXPECT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
+  ASSERT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
   EXPECT_THAT(*cluster.value(1, enrolment), HasSubstr(":2000:"));
   EXPECT_EQ(cluster.value(1, "quorumlock:fence:orders"), "7");
   EXPECT_EQ(quorumlock({"enroll", "--force"}).code, 64);  // only with --new
