@@ -56,7 +56,8 @@ std::string nonce(core::Random& random) {
 void call(std::string& out, const Script& script, std::initializer_list<std::string_view> keys,
           std::initializer_list<std::string_view> arguments) {
   // Whole: it is rare, and the server may have forgotten its scripts with all else.
-  std::vector<std::string_view> words{"EVAL", script.source, keys.size() == 1 ? "1" : "2"};
+  const std::string count = std::to_string(keys.size());
+  std::vector<std::string_view> words{"EVAL", script.source, count};
   words.insert(words.end(), keys);
   words.insert(words.end(), arguments);
   append_command(out, words);
@@ -79,7 +80,8 @@ std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
 }
 
 std::string EnrolmentRecord::to_string() const {
-  std::string text = run_id + ':' + std::to_string(max_ttl_ms) + (durable ? ":durable" : ":volatile");
+  std::string text =
+      run_id + ':' + std::to_string(max_ttl_ms) + (durable ? ":durable" : ":volatile");
   if (floor != 0) text += ':' + std::to_string(floor) + ':' + std::to_string(since);
   return text;
 }
@@ -129,8 +131,7 @@ void Enrolment::doubt() {
 
 /// What is to be done about a node with this record.
 void Enrolment::judge(Time now, const std::optional<std::string>& text) {
-  const std::optional<EnrolmentRecord> record =
-      text ? EnrolmentRecord::parse(*text) : std::nullopt;
+  const std::optional<EnrolmentRecord> record = text ? EnrolmentRecord::parse(*text) : std::nullopt;
   if (facts_.run_id.empty()) {
     return refuse(now, Vote::unauthorized,
                   "does not tell its run id: let this user call INFO server");
@@ -141,8 +142,8 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
     if (!config_.changes_max_ttl) {
       return refuse(now, Vote::max_ttl_differs,
                     "is enrolled with max_ttl " + std::to_string(record->max_ttl_ms) +
-                            " ms, and ours is " + std::to_string(ours.max_ttl_ms) +
-                            " ms: it must be the same for all clients");
+                        " ms, and ours is " + std::to_string(ours.max_ttl_ms) +
+                        " ms: it must be the same for all clients");
     }
     return change_max_ttl(enrolment_key, *text, std::chrono::milliseconds(record->max_ttl_ms));
   }
@@ -167,9 +168,9 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
     wanted_ = next.to_string();
     return go(Step::adopting);
   }
-  why_ = !text                 ? "has no enrolment: it is new, or has forgotten everything"
-         : !record             ? "has an enrolment that cannot be read"
-         : !record->durable    ? "has been restarted, and does not write every change to its disk"
+  why_ = !text              ? "has no enrolment: it is new, or has forgotten everything"
+         : !record          ? "has an enrolment that cannot be read"
+         : !record->durable ? "has been restarted, and does not write every change to its disk"
          : facts_.durable != true
              ? "has been restarted, and is not known to write every change to its disk any more"
              : "has been restarted";
@@ -179,15 +180,13 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
 void Enrolment::on_reply(Time now, const Reply& reply) {
   using Type = Reply::Type;
   if (reply.type == Type::error && step_ != Step::idle) {
-    return refuse(now, vote_of_error(reply.text),
-                  "cannot be enrolled: " + words_of(reply));
+    return refuse(now, vote_of_error(reply.text), "cannot be enrolled: " + words_of(reply));
   }
   const bool done = reply.type == Type::integer && reply.integer == 1;
   switch (step_) {
     case Step::reading:
-      return judge(now, reply.type == Type::string
-                            ? std::optional<std::string>(reply.text)
-                            : std::nullopt);
+      return judge(
+          now, reply.type == Type::string ? std::optional<std::string>(reply.text) : std::nullopt);
     case Step::adopting:
       if (!done) return go(Step::reading);
       record_ = wanted_;
@@ -254,9 +253,10 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   if (!readable || max_ttl_ms != wanted().max_ttl_ms) {
     if (config_.changes_max_ttl) return change_max_ttl(candidate_key, text, wait);
     return refuse(now, Vote::max_ttl_differs,
-                  "is being enrolled as " + words_of(reply.elements[1]) + " by a client with another max_ttl than our " +
-                          std::to_string(wanted().max_ttl_ms) +
-                          " ms: it must be the same for all clients");
+                  "is being enrolled as " + words_of(reply.elements[1]) +
+                      " by a client with another max_ttl than our " +
+                      std::to_string(wanted().max_ttl_ms) +
+                      " ms: it must be the same for all clients");
   }
   // The wait goes on where the candidate is still the one that it began with: had the node
   // forgotten anything since, it would be another.
@@ -319,8 +319,7 @@ bool Enrolment::take_command(std::string& out) {
       call(out, replace_script, {replaced_key_, candidate_key}, {expected_, new_candidate()});
       break;
     case Step::applying:
-      call(out, candidate_script, {enrolment_key, candidate_key},
-           {facts_.run_id, new_candidate()});
+      call(out, candidate_script, {enrolment_key, candidate_key}, {facts_.run_id, new_candidate()});
       break;
     case Step::claiming:
       mark_ = nonce(random_);
@@ -328,7 +327,7 @@ bool Enrolment::take_command(std::string& out) {
       break;
     case Step::yielding: call(out, release_script, {repairer_key}, {mark_}); break;
     case Step::enrolling:
-      call(out, enrol_script, {enrolment_key, candidate_key}, {wanted_, candidate_});
+      call(out, enrol_script, {enrolment_key, candidate_key, repairer_key}, {wanted_, candidate_});
       break;
     case Step::idle:
     case Step::waiting:

@@ -159,7 +159,8 @@ std::string candidate(ScriptRun& run) {
 std::string enrol(ScriptRun& run) {
   if (run.get(run.key(2), "redis.call('GET'") != run.arg(2)) return resp::integer(0);
   run.call({"SET", run.key(1), run.arg(1)}, "redis.call('SET'");
-  run.call({"DEL", run.key(2)}, "redis.call('DEL'");
+  run.call({"DEL", run.key(2)}, "redis.call('DEL', KEYS[2]");
+  run.call({"DEL", run.key(3)}, "redis.call('DEL', KEYS[3]");
   return resp::integer(1);
 }
 

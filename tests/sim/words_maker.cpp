@@ -160,7 +160,7 @@ Words WordsMaker::script(std::int64_t now_us) {
     case 1:
       return call("candidate", {enrolment_key, candidate_key}, {run, run + ":30000:volatile:abc"});
     case 2:
-      return call("enrol", {enrolment_key, candidate_key},
+      return call("enrol", {enrolment_key, candidate_key, "quorumlock:repairer"},
                   {enrolment(), one_of({"run-1", "run-2"}) + ":30000:volatile:abc"});
     case 3:
       return call("repair", {counter(locks()[0]), counter(locks()[1])},
