@@ -92,7 +92,7 @@ class Coordinator {
       -> Result<std::invoke_result_t<F, Lease&>>;
 
   /// By owner token, from any process: what a Lease does without being one. `extend` counts only
-  /// nodes that still hold the token; with fencing off it cannot promise that nobody else held the
+  /// nodes that still hold the token, with one and the same fencing counter on a quorum; with fencing off it cannot promise that nobody else held the
   /// lock in between. Errc::not_held where the token is on no quorum (extend) or nowhere
   /// (release), ::no_quorum where fewer than a quorum answered. Blocking.
   Result<Clock::time_point> extend(std::string_view resource, const OwnerToken& token,

@@ -37,7 +37,8 @@ class Lease {
   [[nodiscard]] std::vector<std::string> resources() const;
   /// The value under the key on the nodes that granted it: 40 hexadecimal digits.
   [[nodiscard]] std::string owner_token() const;
-  /// Grows with every successive holder of the resource; 0 while fencing is off.
+  /// Grows with every successive holder of the resource, and no two have the same: for the resource
+  /// to refuse who comes late (docs/fencing.md). Below 2^53; 0 while fencing is off.
   [[nodiscard]] std::uint64_t fencing_token() const noexcept;
 
   /// The end that the nodes have agreed to by now: start + ttl - (ttl x drift_factor + 2 ms), with

@@ -19,7 +19,9 @@ enum class LockMode { exclusive, shared };
 /// fifo: waiters are served in the order they came. unordered: whoever tries at the right moment.
 enum class WaitOrder { fifo, unordered };
 
-/// What a node that may have forgotten its locks has to do before its votes count again.
+/// What a node that may have forgotten its locks has to do before its votes count again. automatic:
+/// wait for max_ttl, unless it was durable and is; always: wait after every restart; unsafe_never:
+/// nothing, so that a restarted node can give a lock away that is held.
 enum class Quarantine { automatic, always, unsafe_never };
 
 /// Pauses between the attempts of an unordered wait: at least `delay`, less than `delay + jitter`.
@@ -82,7 +84,9 @@ class Options {
   double drift_factor = 0.01;
   RetryOptions retry;
 
-  /// Fencing tokens. Until they are in, Lease::fencing_token() is 0 either way.
+  /// Fencing tokens (docs/promises.md). Off: Lease::fencing_token() is 0, an acquisition is exactly
+  /// SET key token NX PX ttl, and a node that forgot while it stayed connected is noticed at the next
+  /// renewal only.
   bool fencing = true;
   Quarantine quarantine = Quarantine::automatic;
   /// Put in front of every resource to make the key.
