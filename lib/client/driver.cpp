@@ -20,7 +20,9 @@ Session::Config session_config(const Cluster& cluster) {
                    .fencing = options.fencing,
                    .max_ttl = options.max_ttl};
   for (const redis::Endpoint& endpoint : cluster.endpoints) {
-    config.links.push_back({endpoint, options.node_timeout, options.connect_timeout,
+    config.links.push_back({endpoint,
+                            options.node_timeout,
+                            options.connect_timeout,
                             {.max_ttl = options.max_ttl,
                              .drift_factor = options.drift_factor,
                              .policy = options.quarantine,
@@ -131,7 +133,8 @@ void Driver::carry_out(const Session::Note& note) {
 }
 
 void Driver::carry_out(const Session::Answered& answered) {
-  if (Inquiry** inquiry = inquiries_.find(answered.tag.claim)) (*inquiry)->answered(*this, answered);
+  if (Inquiry** inquiry = inquiries_.find(answered.tag.claim))
+    (*inquiry)->answered(*this, answered);
 }
 
 void Driver::carry_out(const core::Acquired& acquired) {
@@ -217,6 +220,12 @@ Error Driver::error_of(Errc why, const char* what, std::string_view resource,
   std::string sentence = std::string("could not ") + what + " \"" + std::string(resource) +
                          "\": " + make_error_code(why).message() + " (" + outcome.to_string() + ")";
   if (why == Errc::no_quorum || why == Errc::misconfigured) sentence += troubles;
+  if (why == Errc::no_quorum && outcome.count(Vote::quarantined) > 0) {
+    sentence +=
+        "; quarantined nodes vote once every lock of before has run out (quorumlock enroll waits "
+        "for "
+        "that), new ones at once after quorumlock enroll --new";
+  }
   return {why, std::move(sentence), std::move(outcome)};
 }
 
