@@ -153,7 +153,8 @@ void Link::follow_enrolment(Time now) {
     append_word(own_words_, std::to_string(enrolment_.floor()));
   }
   if (state_ == State::up) return announce();
-  if (enrolment_.standing() != Enrolment::Standing::unknown) come_up(now);
+  // Not while an answer of the greeting's is out: once up, nobody would notice that it never comes.
+  if (greetings_.empty() && enrolment_.standing() != Enrolment::Standing::unknown) come_up(now);
 }
 
 void Link::doubt(Time now) {
