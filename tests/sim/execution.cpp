@@ -1,3 +1,4 @@
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -134,9 +135,10 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
   if (known == nullptr) throw std::logic_error("the simulated server does not know " + words[1]);
   scripts_.emplace(known->script->sha1);
 
-  const auto first_arg = words.begin() + 3 + static_cast<std::ptrdiff_t>(*count);
+  const std::span<const std::string> given = std::span(words).subspan(3);
+  const auto keys = static_cast<std::size_t>(*count);
   ScriptRun run(*known->script, {&data_[connection.db], wall_us(now)},
-                Words(words.begin() + 3, first_arg), Words(first_arg, words.end()),
+                given.first(keys), given.subspan(keys),
                 {write_refusal(true), refuses_growth() ? out_of_memory : ""});
   try {
     return known->run(run);

@@ -25,22 +25,25 @@ std::optional<std::size_t> take_number(std::string_view& bytes, char mark) {
 
 void Requests::feed(std::string_view bytes) {
   unread_ += bytes;
-  while (take_one()) {
+  std::string_view rest = unread_;
+  while (take_one(rest)) {
   }
+  unread_.erase(0, unread_.size() - rest.size());
 }
 
-bool Requests::take_one() {
-  std::string_view rest = unread_;
+bool Requests::take_one(std::string_view& bytes) {
+  std::string_view rest = bytes;
   const auto count = take_number(rest, '*');
   if (!count) return false;
   Words words;
+  words.reserve(*count);
   while (words.size() < *count) {
     const auto size = take_number(rest, '$');
     if (!size || rest.size() < *size + 2) return false;
     words.emplace_back(rest.substr(0, *size));
     rest.remove_prefix(*size + 2);
   }
-  unread_.erase(0, unread_.size() - rest.size());
+  bytes = rest;
   if (!words.empty()) whole_.push_back(std::move(words));
   return true;
 }

@@ -20,7 +20,7 @@ class Requests {
   Words take();
 
  private:
-  bool take_one();
+  bool take_one(std::string_view& bytes);
 
   std::string unread_;
   std::deque<Words> whole_;

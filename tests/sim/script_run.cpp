@@ -11,12 +11,13 @@
 
 namespace quorumlock::sim {
 
-ScriptRun::ScriptRun(const redis::Script& script, const Moment& moment, Words keys, Words args,
+ScriptRun::ScriptRun(const redis::Script& script, const Moment& moment,
+                     std::span<const std::string> keys, std::span<const std::string> args,
                      Refusals refusals)
     : script_(script),
       moment_(moment),
-      keys_(std::move(keys)),
-      args_(std::move(args)),
+      keys_(keys),
+      args_(args),
       refusals_(refusals) {}
 
 const std::string& ScriptRun::key(std::size_t number) const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,8 +28,8 @@ class ScriptRun {
   };
   using Text = std::optional<std::string>;  ///< nothing: Lua's false
 
-  ScriptRun(const redis::Script& script, const Moment& moment, Words keys, Words args,
-            Refusals refusals);
+  ScriptRun(const redis::Script& script, const Moment& moment,
+            std::span<const std::string> keys, std::span<const std::string> args, Refusals refusals);
 
   /// Numbered from 1, as in Lua. Throws std::logic_error where there is no such one: the library
   /// gives each script all it asks for.
@@ -52,8 +53,8 @@ class ScriptRun {
 
   const redis::Script& script_;
   Moment moment_;
-  Words keys_;
-  Words args_;
+  std::span<const std::string> keys_;  // of the command, which outlives the run
+  std::span<const std::string> args_;
   Refusals refusals_;
   bool has_written_ = false;
 };

@@ -104,12 +104,16 @@ void Server::fail_over(Data older, TrueTime now) {
   data_ = std::move(older);
 }
 
-std::optional<std::string> Server::token_of(const std::string& key, TrueTime now) const {
+const std::string* Server::text_of(const std::string& key, TrueTime now) const {
   const auto database = data_.find(0);
-  if (database == data_.end()) return std::nullopt;
+  if (database == data_.end()) return nullptr;
   const Value* const value = database->second.find(key, wall_us(now) / 1000);
-  if (value == nullptr || value->text() == nullptr) return std::nullopt;
-  return *value->text();
+  return value != nullptr ? value->text() : nullptr;
+}
+
+std::optional<std::string> Server::token_of(const std::string& key, TrueTime now) const {
+  const std::string* const text = text_of(key, now);
+  return text != nullptr ? std::optional(*text) : std::nullopt;
 }
 
 std::optional<std::int64_t> Server::counter_of(const std::string& lock_key, TrueTime now) const {

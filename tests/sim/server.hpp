@@ -95,7 +95,8 @@ class Server {
   Conditions conditions;
 
   // What a checker may see and no client.
-  /// The value of a string key.
+  /// The value of a string key; null where there is none.
+  [[nodiscard]] const std::string* text_of(const std::string& key, TrueTime now) const;
   [[nodiscard]] std::optional<std::string> token_of(const std::string& key, TrueTime now) const;
   /// The fencing counter of the lock with this key.
   [[nodiscard]] std::optional<std::int64_t> counter_of(const std::string& lock_key,

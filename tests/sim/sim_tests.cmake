@@ -47,6 +47,7 @@ add_executable(simulate
   sim/script_run.cpp
   sim/scripts.cpp
   sim/server.cpp
+  sim/world/allocation.cpp
   sim/world/client.cpp
   sim/world/draw.cpp
   sim/world/faulty.cpp

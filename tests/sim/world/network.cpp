@@ -164,7 +164,9 @@ void World::serve(int node) {
   if (!server.running() || server.paused()) return;
   auto& peers = peers_[static_cast<std::size_t>(node)];
   std::vector<int> connections;
-  for (const auto& [connection, peer] : peers) connections.push_back(connection);
+  for (const auto& [connection, peer] : peers) {
+    if (server.next(connection) != nullptr) connections.push_back(connection);
+  }
   for (std::size_t i = connections.size(); i > 1; --i) {
     std::swap(connections[i - 1], connections[random_.index(i)]);
   }
@@ -177,17 +179,9 @@ void World::serve(int node) {
       }
       server.execute_next(connection, now_);
       ++figures_.commands;
-      for (const char* key : {"lock", "other"}) {
-        if (const auto counter = server.counter_of(key, now_)) {
-          fencing_.counter(node, key, *counter);
-        }
-      }
+      look_at(node);
       answer(node, connection);
     }
-    // Where too few nodes remembered, the order of tokens rests on the nodes' clocks.
-    const auto text = server.token_of(std::string(redis::enrolment_key), now_);
-    const auto record = text ? redis::EnrolmentRecord::parse(*text) : std::nullopt;
-    if (record && record->floor != 0 && !draw_.nodes_agree) fencing_.rests_on_clocks();
   }
   // Those that hung up are gone after their last command; those that were killed are told.
   std::erase_if(peers, [&](const auto& one) {
@@ -202,6 +196,26 @@ void World::serve(int node) {
   });
 }
 
+/// What a command has made of the node's counters and its enrolment.
+void World::look_at(int node) {
+  static const std::string enrolment(redis::enrolment_key);
+  static const std::pair<std::string, std::string> counters[] = {
+      {"lock", std::string(redis::counter_prefix) + "lock"},
+      {"other", std::string(redis::counter_prefix) + "other"}};
+  const Server& server = nodes_[static_cast<std::size_t>(node)];
+  for (const auto& [key, counter] : counters) {
+    const std::string* const text = server.text_of(counter, now_);
+    if (text != nullptr) fencing_.counter(node, key, std::stoll(*text));
+  }
+  const std::string* const record = server.text_of(enrolment, now_);
+  std::string& known = records_[static_cast<std::size_t>(node)];
+  if (record == nullptr || *record == known) return;
+  known = *record;
+  // Where too few nodes remembered, the order of tokens rests on the nodes' clocks.
+  const auto read = redis::EnrolmentRecord::parse(known);
+  if (read && read->floor != 0 && !draw_.nodes_agree) fencing_.rests_on_clocks();
+}
+
 void World::answer(int node, int connection) {
   std::string bytes = nodes_[static_cast<std::size_t>(node)].take_output(connection);
   const Peer peer = peers_[static_cast<std::size_t>(node)].at(connection);
@@ -214,8 +228,8 @@ void World::answer(int node, int connection) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
   if (bytes.empty() || client.life != peer.life || wire.epoch != peer.epoch) return;
   at(arrival(peer.client, node, false, wire.last_from),
-     [this, node, peer, bytes = std::move(bytes)] {
-       for_client(peer.client, peer.life, [this, node, peer, bytes] {
+     [this, node, peer, bytes = std::move(bytes)]() mutable {
+       for_client(peer.client, peer.life, [this, node, peer, bytes = std::move(bytes)] {
          Client& told = clients_[peer.client];
          const Client::Wire& its = told.wires[static_cast<std::size_t>(node)];
          if (its.epoch != peer.epoch || !its.open) return;

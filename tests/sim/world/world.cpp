@@ -16,6 +16,7 @@ World::World(const Draw& draw, std::ostream* trace)
       paths_(static_cast<std::size_t>(draw.clients),
              std::vector<Path>(static_cast<std::size_t>(draw.nodes))),
       peers_(static_cast<std::size_t>(draw.nodes)),
+      records_(static_cast<std::size_t>(draw.nodes)),
       copies_(static_cast<std::size_t>(draw.nodes)),
       exclusion_(operations_, draw.timing_holds(), [this](const auto& what) { report(what); }),
       fencing_(draw.fencing && draw.counters_hold(), draw.timing_holds(),
@@ -51,7 +52,7 @@ void World::at(TrueTime when, Action action) {
 void World::run_until(TrueTime end) {
   while (!events_.empty() && events_.top().when <= end && violation_.empty()) {
     now_ = events_.top().when;
-    const Action action = std::move(const_cast<Event&>(events_.top()).action);
+    Action action = std::move(const_cast<Event&>(events_.top()).action);
     events_.pop();
     action();
   }

@@ -65,6 +65,7 @@ class World {
   void write(Client& client, int node);
   void deliver(int node, int connection, std::string bytes);
   void serve(int node);
+  void look_at(int node);
   void answer(int node, int connection);
   void lose(Client& client, int node, bool runs_on);
   void lose_all(int node);
@@ -111,6 +112,7 @@ class World {
     std::uint64_t epoch;
   };
   std::vector<std::map<int, Peer>> peers_;  ///< by node and connection
+  std::vector<std::string> records_;        ///< the enrolment of each node, as last looked at
   std::vector<Server::Data> copies_;        ///< of each node, from a while ago
   bool healing_ = false;
   std::string violation_;
