@@ -215,7 +215,7 @@ class EngineDriver {
     return commands;
   }
   void forget_seen() { seen_.clear(); }
-  /// Of all that was ever sent with SET, in order of appearance.
+  /// Of all that was ever to be set, in order of appearance.
   [[nodiscard]] const std::vector<std::string>& tokens() const { return tokens_; }
   /// Of the lease won last.
   [[nodiscard]] core::ClaimId lease() const { return lease_; }
@@ -250,7 +250,8 @@ class EngineDriver {
     const Command command{send.tag, std::string(send.key), std::string(send.token),
                           send.ttl, send.fence, send.replant};
     for (const int node : send.to) unanswered_[static_cast<std::size_t>(node)].push_back(command);
-    if (send.tag.kind == CommandKind::set) tokens_.push_back(command.token);
+    const bool sets = send.tag.kind == CommandKind::set || send.tag.kind == CommandKind::acquire;
+    if (sets && !send.tag.with_source) tokens_.push_back(command.token);
     seen_.push_back({now, Sent{send.to, command}});
   }
   void take(const core::Acquired& acquired) {
