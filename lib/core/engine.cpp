@@ -167,12 +167,19 @@ Vote Engine::watch_clock(Time now, int node, const Answer& answer) {
       mistrusted_.add(node);
       mistrusted_until_[static_cast<std::size_t>(node)] = until;
       output(ClockJumped{node, *beyond, until});
-      // What stood on it may be gone: a lease that no quorum of the others bears out is lost.
+      // What stood on it may be gone: a vote from before is void, and a lease that no quorum of the
+      // others bears out is lost.
       claims_.for_each([&](ClaimId id) {
         Claim& claim = claims_[id];
-        if (claim.phase != Phase::held) return;
+        if (claim.phase == Phase::releasing) return;
         claim.standing.remove(node);
-        if (claim.standing.size() < quorum_of(config_.nodes)) end(now, id, Errc::lost);
+        if (claim.phase == Phase::held && claim.standing.size() < quorum_of(config_.nodes)) {
+          return end(now, id, Errc::lost);
+        }
+        if (!claim.round_open || claim.tally.vote(node) != Vote::granted) return;
+        claim.tally.record(node, Vote::clock_jumped);
+        judge(now, id);
+        forget_if_done(now, id);
       });
     }
   }
