@@ -13,7 +13,7 @@ namespace {
 using core::ClockWatch;
 using core::Duration;
 
-constexpr double drift = 0.01;
+constexpr double bound = 0.01;
 constexpr Duration span = 30s;
 
 /// A node whose clock runs at a rate of ours, and is asked for its time now and then.
@@ -45,7 +45,7 @@ class Node {
 
 TEST(ClockWatch, OneSampleSaysNothing) {
   // Wherever the node's clock stands: only its advance is looked at.
-  ClockWatch watch(drift, span);
+  ClockWatch watch(bound, span);
   Node node;
   EXPECT_FALSE(node.sample(watch, 1ms, 1ms));
 }
@@ -54,7 +54,7 @@ TEST(ClockWatch, AStepIsReportedWithItsSizeAndSign) {
   // A second passes for us, and a minute more or less for the node. The size is right to within the
   // samples' width and the bound, and never exaggerated.
   for (const Duration step : {Duration(60s), Duration(-60s), Duration(100ms), Duration(-100ms)}) {
-    ClockWatch watch(drift, span);
+    ClockWatch watch(bound, span);
     Node node;
     node.sample(watch, 1ms, 1ms);
     node.pass(1s);
@@ -70,7 +70,7 @@ TEST(ClockWatch, AStepIsReportedWithItsSizeAndSign) {
 
 TEST(ClockWatch, AStepIsReportedOnce) {
   // From then on the node is judged by its new time; a step back is another step.
-  ClockWatch watch(drift, span);
+  ClockWatch watch(bound, span);
   Node node;
   node.sample(watch, 1ms, 1ms);
   node.step(10s);
@@ -101,7 +101,7 @@ TEST(ClockWatch, SamplesSideBySideSayNothing) {
   // Two commands under way at a time, answered in order: which of the node's readings came when,
   // within their common span, is not known. A step between them shows in the next one that was
   // asked after the first was answered.
-  ClockWatch watch(drift, span);
+  ClockWatch watch(bound, span);
   Node node;
   const core::Time asked = node.now;
   EXPECT_FALSE(watch.sample(0, asked, asked + 2ms, 1'000'000'000));
@@ -111,7 +111,7 @@ TEST(ClockWatch, SamplesSideBySideSayNothing) {
 
 TEST(ClockWatch, EachNodeIsJudgedByItself) {
   // n2 steps; n1 and n3, asked at the same moments, are fine.
-  ClockWatch watch(drift, span);
+  ClockWatch watch(bound, span);
   std::array<Node, 3> nodes;
   for (int round = 0; round < 10; ++round) {
     for (int i = 0; i < 3; ++i) {
@@ -127,7 +127,7 @@ TEST(ClockWatch, TooFastIsCaughtWithinTheSpan) {
   // Two per cent too fast, or too slow, where one is allowed, asked ten times a second with answers
   // that take 10 ms: no two neighbours prove it, but over seconds it shows.
   for (const double rate : {1.02, 1 / 1.02}) {
-    ClockWatch watch(drift, span);
+    ClockWatch watch(bound, span);
     Node node(rate);
     const core::Time begun = node.now;
     std::optional<Duration> beyond;
@@ -144,7 +144,7 @@ TEST(ClockWatch, TooFastIsCaughtWithinTheSpan) {
 TEST(ClockWatch, ItBecomesTooFastAfterADay) {
   // Fine for a day, then two per cent too fast: caught within two spans, as the look goes back to
   // no older sample than that.
-  ClockWatch watch(drift, span);
+  ClockWatch watch(bound, span);
   Node node;
   for (int i = 0; i < 86'400; ++i) {
     ASSERT_FALSE(node.sample(watch, 5ms, 5ms));
@@ -166,11 +166,11 @@ TEST(ClockWatch, WithinTheBoundIsNeverReported) {
   // under way at once. Nothing is ever reported.
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SeededRandom random(seed);
-    ClockWatch watch(drift, span);
+    ClockWatch watch(bound, span);
     Node node;
     for (int i = 0; i < 300; ++i) {
-      const double fastest = 1 + drift;
-      const double slowest = 1 / (1 + drift);
+      const double fastest = 1 + bound;
+      const double slowest = 1 / (1 + bound);
       const int which = random.between(0, 3);
       node.run_at(which == 0   ? fastest
                   : which == 1 ? slowest
@@ -190,7 +190,7 @@ TEST(ClockWatch, BeyondTheBoundIsProvenWhereTheSamplesAreSharp) {
   // One tenth of a per cent beyond either end of the bound: over ten seconds that is 10 ms, and the
   // samples are a millisecond wide.
   for (const double rate : {1.011, 1 / 1.011}) {
-    ClockWatch watch(drift, span);
+    ClockWatch watch(bound, span);
     Node node(rate);
     node.sample(watch, 500us, 500us);
     node.pass(10s);

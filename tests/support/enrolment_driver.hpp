@@ -1,0 +1,135 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "redis/enrolment.hpp"
+#include "redis/scripts.hpp"
+#include "support/printing.hpp"
+#include "support/seeded_random.hpp"
+
+namespace quorumlock::test {
+
+using namespace std::chrono_literals;
+
+/// max_ttl x (1 + drift) + 2 ms
+inline constexpr core::Duration quarantine = 30s + 300ms + 2ms;
+inline constexpr core::Duration look = 1s;
+
+/// Drives an Enrolment with hand-made replies, and reads its commands as short sentences.
+class EnrolmentDriver {
+ public:
+  explicit EnrolmentDriver(const redis::Enrolment::Config& config = {}, std::uint64_t seed = 1)
+      : random_(seed), it(config, random_) {}
+
+ private:
+  SeededRandom random_;
+
+ public:
+  redis::Enrolment it;
+  core::Time now = core::Time(1h);
+
+  void greet(const std::optional<std::string>& record, std::optional<bool> durable = false,
+             const std::string& run_id = "run2") {
+    it.greeted(now, {run_id, durable}, record);
+  }
+  /// Connects anew, to the same run.
+  void reconnect() {
+    it.disconnected();
+    greet(std::nullopt);
+  }
+  /// The next command: of a script the name and the arguments. "nothing" where there is none.
+  std::string asks() {
+    std::string bytes;
+    if (!it.take_command(bytes)) return "nothing";
+    std::vector<std::string> words = words_of(bytes);
+    std::string said = words[0];
+    if (said == "EVAL") {
+      said = name_of(words[1]);
+      if (said == "replace") said += " " + words[3];
+      words.erase(words.begin(), words.begin() + 2 + std::stoi(words[2]));
+    }
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      said += " " + (words[i].empty() ? "''" : words[i]);
+    }
+    return said;
+  }
+  /// The candidate that it would put there.
+  std::string proposes() {
+    const std::string said = asks();
+    EXPECT_TRUE(said.starts_with("candidate run2 ")) << said;
+    return said.substr(said.rfind(' ') + 1);
+  }
+
+  void hear(std::int64_t number) {
+    it.on_reply(now, {redis::Reply::Type::integer, number, {}, {}});
+  }
+  void hear_ok() { it.on_reply(now, {redis::Reply::Type::status, 0, "OK", {}}); }
+  void hear_nil() { it.on_reply(now, {redis::Reply::Type::nil, 0, {}, {}}); }
+  void hear_error(std::string_view text) {
+    it.on_reply(now, {redis::Reply::Type::error, 0, text, {}});
+  }
+  void hear_record(std::string_view text) {
+    it.on_reply(now, {redis::Reply::Type::string, 0, text, {}});
+  }
+  /// 1: the record of this run; 2: the candidate that stands.
+  void hear(std::int64_t what, std::string_view text) {
+    const std::array<redis::Reply, 2> words{redis::Reply{redis::Reply::Type::integer, what, {}, {}},
+                                            redis::Reply{redis::Reply::Type::string, 0, text, {}}};
+    it.on_reply(now, {redis::Reply::Type::array, 0, {}, words});
+  }
+
+  /// Time passes, and what is due is done and looked at: the candidate still stands.
+  void wait(core::Time until, std::string_view candidate) {
+    for (int turns = 0; it.deadline() <= until; ++turns) {
+      ASSERT_LT(turns, 1000) << "the deadline does not move on";
+      now = std::max(now, it.deadline());
+      it.advance(now);
+      ASSERT_TRUE(asks().starts_with("candidate "));
+      hear(2, candidate);
+    }
+    now = until;
+  }
+  /// From a candidate that stands to the moment where the counters are to be repaired.
+  void wait_to_repair(std::string_view candidate) {
+    ASSERT_NO_FATAL_FAILURE(wait(it.until() - 1ns, candidate));
+    now = it.deadline();
+    it.advance(now);
+    ASSERT_TRUE(asks().starts_with("candidate "));
+    hear(2, candidate);
+    ASSERT_TRUE(asks().starts_with("SET quorumlock:repairer "));
+    hear_ok();
+    ASSERT_TRUE(it.take_repair());
+  }
+
+ private:
+  static std::vector<std::string> words_of(std::string_view bytes) {
+    std::vector<std::string> words;
+    const auto take = [&bytes] {
+      const std::size_t end = bytes.find("\r\n");
+      const std::size_t number = std::stoul(std::string(bytes.substr(1, end - 1)));
+      bytes.remove_prefix(end + 2);
+      return number;
+    };
+    for (std::size_t left = take(); left > 0; --left) {
+      const std::size_t size = take();
+      words.emplace_back(bytes.substr(0, size));
+      bytes.remove_prefix(size + 2);
+    }
+    EXPECT_TRUE(bytes.empty()) << "more than one command";
+    return words;
+  }
+  static std::string name_of(std::string_view script) {
+    if (script == redis::adopt_script.source) return "adopt";
+    if (script == redis::candidate_script.source) return "candidate";
+    if (script == redis::replace_script.source) return "replace";
+    if (script == redis::enrol_script.source) return "enrol";
+    return script == redis::release_script.source ? "release" : "?";
+  }
+};
+
+}  // namespace quorumlock::test

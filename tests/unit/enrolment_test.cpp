@@ -1,0 +1,350 @@
+#include "support/enrolment_driver.hpp"
+
+// Whether the votes of one node count: from the greeting to the enrolment.
+namespace quorumlock::test {
+namespace {
+
+using Driver = EnrolmentDriver;
+using Standing = redis::Enrolment::Standing;
+
+TEST(Enrolment, ThisRunsRecordEnrolsAtOnce) {
+  // The record names this run: nothing to ask, nothing to wait for.
+  Driver driver;
+  EXPECT_EQ(driver.it.standing(), Standing::unknown);
+  driver.greet("run2:30000:volatile");
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+  EXPECT_EQ(driver.it.record(), "run2:30000:volatile");
+  EXPECT_EQ(driver.it.floor(), 0U);
+  EXPECT_EQ(driver.asks(), "nothing");
+  EXPECT_EQ(driver.it.deadline(), core::never);
+}
+
+TEST(Enrolment, ADurableNodeIsAdoptedWhenItRestarts) {
+  // It was durable in the other run, and is now: it remembers. The record is changed, from exactly
+  // what it was.
+  Driver driver;
+  driver.greet("run1:30000:durable", true);
+  EXPECT_EQ(driver.asks(), "adopt run1:30000:durable run2:30000:durable");
+  EXPECT_EQ(driver.it.standing(), Standing::unknown);
+  driver.hear(1);
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+  EXPECT_EQ(driver.it.record(), "run2:30000:durable");
+}
+
+TEST(Enrolment, TheFloorIsKeptWhereARecordIsAdopted) {
+  // And since when it stands: that it rests on clocks is no less true after a restart.
+  Driver driver;
+  driver.greet("run1:30000:durable:1700:42", true);
+  EXPECT_EQ(driver.asks(), "adopt run1:30000:durable:1700:42 run2:30000:durable:1700:42");
+  driver.hear(1);
+  EXPECT_EQ(driver.it.floor(), 1700U);
+  EXPECT_EQ(driver.it.since(), 42);
+}
+
+TEST(Enrolment, SomebodyElseMayBeFirst) {
+  // The record is another by now: read it, and judge anew.
+  Driver driver;
+  driver.greet("run1:30000:durable", true);
+  driver.asks();
+  driver.hear(0);
+  EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
+  driver.hear_record("run2:30000:durable");
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+}
+
+TEST(Enrolment, WithQuarantineAlwaysADurableNodeWaitsToo) {
+  // The user does not trust the disk.
+  Driver driver({.policy = Quarantine::always});
+  driver.greet("run1:30000:durable", true);
+  EXPECT_TRUE(driver.proposes().starts_with("run2:30000:durable:"));
+  EXPECT_EQ(driver.it.why(), "has been restarted");
+}
+
+TEST(Enrolment, UnsafeNeverWaitsForNothing) {
+  // A node that has forgotten everything is enrolled in one round trip, and an unreadable record is
+  // replaced.
+  for (const char* record : {"", "run1:30000:volatile", "what"}) {
+    Driver driver({.policy = Quarantine::unsafe_never});
+    const std::string text = record;
+    driver.greet(text.empty() ? std::nullopt : std::optional(text));
+    EXPECT_EQ(driver.asks(), "adopt " + (text.empty() ? "''" : text) + " run2:30000:volatile");
+    driver.hear(1);
+    EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+  }
+}
+
+TEST(Enrolment, WhoMayHaveForgottenWaits) {
+  // Each of these may have forgotten locks, and each says why it waits.
+  struct Case {
+    std::optional<std::string> record;
+    std::optional<bool> durable;
+    std::string why;
+    std::string proposes;
+  };
+  const std::vector<Case> cases{
+      {std::nullopt, true, "has no enrolment: it is new, or has forgotten everything",
+       "run2:30000:durable:"},
+      {"what", true, "has an enrolment that cannot be read", "run2:30000:durable:"},
+      {"run1:30000:volatile", true,
+       "has been restarted, and does not write every change to its disk", "run2:30000:durable:"},
+      {"run1:30000:volatile", false,
+       "has been restarted, and does not write every change to its disk", "run2:30000:volatile:"},
+      {"run1:30000:durable", false,
+       "has been restarted, and is not known to write every change to its disk any more",
+       "run2:30000:volatile:"},
+      {"run1:30000:durable", std::nullopt,
+       "has been restarted, and is not known to write every change to its disk any more",
+       "run2:30000:volatile:"},
+  };
+  for (const Case& one : cases) {
+    Driver driver;
+    driver.greet(one.record, one.durable);
+    const std::string candidate = driver.proposes();
+    EXPECT_TRUE(candidate.starts_with(one.proposes)) << candidate;
+    EXPECT_EQ(candidate.size(), one.proposes.size() + 16) << candidate;
+    EXPECT_EQ(driver.it.why(), one.why);
+    EXPECT_EQ(driver.it.standing(), Standing::unknown);
+    driver.hear(2, candidate);
+    EXPECT_EQ(driver.it.standing(), Standing::waiting);
+    EXPECT_EQ(driver.it.vote(), Vote::quarantined);
+  }
+}
+
+TEST(Enrolment, TheWaitCountsFromItsOwnReply) {
+  // max_ttl and the margin, from the moment when it learned that the candidate stands: not from the
+  // question. Until then it is looked at every second; a nanosecond before, nothing is claimed.
+  Driver driver;
+  driver.greet(std::nullopt);
+  const std::string candidate = driver.proposes();
+  driver.now += 5s;
+  driver.hear(2, candidate);
+  EXPECT_EQ(driver.it.until(), driver.now + quarantine);
+  EXPECT_EQ(driver.it.deadline(), driver.now + look);
+  const core::Time until = driver.it.until();
+  driver.wait(until - 1ns, candidate);
+  EXPECT_EQ(driver.it.until(), until) << "looking at it does not prolong the wait";
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.deadline(), until);
+  driver.now = until;
+  driver.it.advance(until);
+  driver.asks();
+  driver.hear(2, candidate);
+  EXPECT_TRUE(driver.asks().starts_with("SET quorumlock:repairer "));
+}
+
+TEST(Enrolment, TheMarginIsTheConfiguredOne) {
+  // Five per cent of a minute, and two milliseconds.
+  Driver driver({.max_ttl = 60s, .drift_factor = 0.05});
+  driver.greet(std::nullopt);
+  const std::string candidate = driver.proposes();
+  EXPECT_TRUE(candidate.starts_with("run2:60000:volatile:"));
+  driver.hear(2, candidate);
+  EXPECT_EQ(driver.it.until(), driver.now + 63s + 2ms);
+}
+
+TEST(Enrolment, FromTheWaitToTheEnrolment) {
+  // The whole way: the candidate stands, the mark of the repairer is ours, the counters are
+  // repaired, the record is written for exactly this candidate.
+  Driver driver;
+  driver.greet(std::nullopt);
+  const std::string candidate = driver.proposes();
+  driver.hear(2, candidate);
+  ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
+  EXPECT_FALSE(driver.it.take_repair()) << "once";
+  EXPECT_EQ(driver.asks(), "nothing");
+  EXPECT_EQ(driver.it.deadline(), core::never);
+  driver.it.repaired(0, 0);
+  EXPECT_EQ(driver.asks(), "enrol run2:30000:volatile " + candidate);
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  driver.hear(1);
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+  EXPECT_EQ(driver.it.record(), "run2:30000:volatile");
+}
+
+TEST(Enrolment, ARepairWithoutAQuorumLeavesAFloor) {
+  // In the record, for everybody, and since when.
+  Driver driver;
+  driver.greet(std::nullopt, true);
+  const std::string candidate = driver.proposes();
+  driver.hear(2, candidate);
+  ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
+  driver.it.repaired(1700, 42);
+  EXPECT_EQ(driver.asks(), "enrol run2:30000:durable:1700:42 " + candidate);
+  driver.hear(1);
+  EXPECT_EQ(driver.it.floor(), 1700U);
+  EXPECT_EQ(driver.it.since(), 42);
+  EXPECT_EQ(driver.it.record(), "run2:30000:durable:1700:42");
+}
+
+TEST(Enrolment, ACandidateOfSomebodyElseIsAdopted) {
+  // Another client was first: its candidate is the one that is waited for and enrolled, and what is
+  // proposed at each look is never what is written.
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.proposes();
+  driver.hear(2, "run2:30000:volatile:theirs");
+  ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair("run2:30000:volatile:theirs"));
+  driver.it.repaired(0, 0);
+  EXPECT_EQ(driver.asks(), "enrol run2:30000:volatile run2:30000:volatile:theirs");
+}
+
+TEST(Enrolment, SomebodyElseMayFinishFirst) {
+  // At a look the record of this run is there.
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.hear(2, driver.proposes());
+  driver.now = driver.it.deadline();
+  driver.it.advance(driver.now);
+  driver.asks();
+  driver.hear(1, "run2:30000:volatile:1700:42");
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+  EXPECT_EQ(driver.it.floor(), 1700U);
+}
+
+TEST(Enrolment, TheWaitBeginsAnewWhereTheCandidateIsAnother) {
+  // In the middle of the wait the node has forgotten again: the candidate that stands is another.
+  Driver driver;
+  driver.greet(std::nullopt);
+  const std::string first = driver.proposes();
+  driver.hear(2, first);
+  driver.wait(driver.now + 20s, first);
+  driver.now = driver.it.deadline();
+  driver.it.advance(driver.now);
+  const std::string second = driver.proposes();
+  EXPECT_NE(first, second) << "a nonce is used once";
+  driver.hear(2, second);
+  EXPECT_EQ(driver.it.until(), driver.now + quarantine);
+}
+
+TEST(Enrolment, TheWaitGoesOnOverAReconnect) {
+  // The connection breaks and comes back. The same candidate stands: nothing was forgotten, and
+  // nobody has to wait any longer for that. With another one the wait begins anew.
+  for (const bool same : {true, false}) {
+    Driver driver;
+    driver.greet(std::nullopt);
+    const std::string candidate = driver.proposes();
+    driver.hear(2, candidate);
+    const core::Time until = driver.it.until();
+    driver.now += 20s;
+    driver.reconnect();
+    driver.proposes();
+    driver.hear(2, same ? candidate : "run2:30000:volatile:other");
+    EXPECT_EQ(driver.it.until(), same ? until : driver.now + quarantine);
+  }
+}
+
+TEST(Enrolment, AWaitThatIsOverAtTheReconnectIsOver) {
+  // The connection was away when the time was up.
+  Driver driver;
+  driver.greet(std::nullopt);
+  const std::string candidate = driver.proposes();
+  driver.hear(2, candidate);
+  driver.now = driver.it.until();
+  driver.reconnect();
+  driver.proposes();
+  driver.hear(2, candidate);
+  EXPECT_TRUE(driver.asks().starts_with("SET quorumlock:repairer "));
+}
+
+TEST(Enrolment, OneRepairsAndTheOthersLook) {
+  // The mark is another's: look again in a second, and claim it anew then.
+  Driver driver;
+  driver.greet(std::nullopt);
+  const std::string candidate = driver.proposes();
+  driver.hear(2, candidate);
+  driver.now = driver.it.until();
+  driver.it.advance(driver.now);
+  driver.asks();
+  driver.hear(2, candidate);
+  const std::string mark = driver.asks();
+  EXPECT_TRUE(mark.ends_with(" NX PX 10000")) << mark;
+  driver.hear_nil();
+  EXPECT_FALSE(driver.it.take_repair());
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.deadline(), driver.now + look);
+  driver.now += look;
+  driver.it.advance(driver.now);
+  driver.asks();
+  driver.hear(2, candidate);
+  EXPECT_NE(driver.asks(), mark) << "each claim has a mark of its own";
+  driver.hear_ok();
+  EXPECT_TRUE(driver.it.take_repair());
+}
+
+TEST(Enrolment, WhoFailsToRepairYields) {
+  // Its own mark is taken back, so that somebody else may try; a second later it tries again.
+  Driver driver;
+  driver.greet(std::nullopt);
+  const std::string candidate = driver.proposes();
+  driver.hear(2, candidate);
+  driver.now = driver.it.until();
+  driver.it.advance(driver.now);
+  driver.asks();
+  driver.hear(2, candidate);
+  const std::string claim = driver.asks();
+  const std::string mark = claim.substr(24, 16);
+  driver.hear_ok();
+  driver.it.take_repair();
+  driver.it.repair_failed();
+  EXPECT_EQ(driver.asks(), "release " + mark);
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  driver.hear(1);
+  EXPECT_EQ(driver.it.deadline(), driver.now + look);
+  driver.now += look;
+  driver.it.advance(driver.now);
+  driver.asks();
+  driver.hear(2, candidate);
+  EXPECT_TRUE(driver.asks().starts_with("SET quorumlock:repairer "));
+}
+
+TEST(Enrolment, ACandidateThatIsGoneEnrolsNobody) {
+  // Between the repair and the record the node has forgotten again, or somebody else was first. The
+  // candidate is asked for anew; what comes back is waited for from the beginning.
+  Driver driver;
+  driver.greet(std::nullopt);
+  const std::string candidate = driver.proposes();
+  driver.hear(2, candidate);
+  ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
+  driver.it.repaired(0, 0);
+  driver.asks();
+  driver.hear(0);
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  const std::string second = driver.proposes();
+  driver.hear(2, second);
+  EXPECT_EQ(driver.it.until(), driver.now + quarantine);
+}
+
+TEST(Enrolment, ALostConnectionEndsTheRepair) {
+  // What the repair comes to afterwards is of no use any more.
+  Driver driver;
+  driver.greet(std::nullopt);
+  const std::string candidate = driver.proposes();
+  driver.hear(2, candidate);
+  ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
+  driver.it.disconnected();
+  driver.it.repaired(0, 0);
+  EXPECT_EQ(driver.asks(), "nothing");
+  driver.it.repair_failed();
+  EXPECT_EQ(driver.asks(), "nothing");
+  EXPECT_EQ(driver.it.standing(), Standing::unknown);
+  EXPECT_EQ(driver.it.deadline(), core::never);
+}
+
+TEST(Enrolment, ARepairThatNobodyTookIsForgotten) {
+  // The connection breaks before the user has seen that there is something to repair.
+  Driver driver;
+  driver.greet(std::nullopt);
+  const std::string candidate = driver.proposes();
+  driver.hear(2, candidate);
+  driver.now = driver.it.until();
+  driver.it.advance(driver.now);
+  driver.asks();
+  driver.hear(2, candidate);
+  driver.asks();
+  driver.hear_ok();
+  driver.it.disconnected();
+  EXPECT_FALSE(driver.it.take_repair());
+}
+
+}  // namespace
+}  // namespace quorumlock::test
