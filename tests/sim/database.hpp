@@ -32,6 +32,7 @@ class Database {
   Value* find(const std::string& key, std::int64_t now_ms);
   void put(const std::string& key, Value value);
   bool erase(const std::string& key, std::int64_t now_ms);
+  void drop(const std::string& key) { values_.erase(key); }
   void clear() { values_.clear(); }
   /// Forgets what has expired for good: until then a clock that steps back brings it to life again.
   void reap(std::int64_t now_ms);

@@ -77,6 +77,7 @@ class Server {
   void flush_scripts() { scripts_.clear(); }
   /// The key that was evicted, of database 0; nothing where there is none.
   std::optional<std::string> evict(std::uint64_t random) { return data_[0].evict(random); }
+  void drop_key(const std::string& key) { data_[0].drop(key); }
   [[nodiscard]] const Data& data() const { return data_; }
   /// A resync, or a snapshot put back: other data in the same run.
   void replace_data(Data data) { data_ = std::move(data); }

@@ -24,6 +24,7 @@ endif()
 add_executable(simulate
   ${PROJECT_SOURCE_DIR}/lib/client/repair.cpp
   ${PROJECT_SOURCE_DIR}/lib/client/session.cpp
+  ${PROJECT_SOURCE_DIR}/lib/client/duration_text.cpp
   ${PROJECT_SOURCE_DIR}/lib/client/error.cpp
   ${PROJECT_SOURCE_DIR}/lib/client/outcome.cpp
   ${PROJECT_SOURCE_DIR}/lib/core/acquire.cpp

@@ -37,14 +37,14 @@ void Client::begin_life(const Draw& draw) {
   ++life;
   client::Session::Config config;
   config.engine = {.nodes = draw.nodes,
-                   .retry_delay = std::max(draw.delay, draw.ttl / 20),
-                   .retry_jitter = std::max(draw.delay, draw.ttl / 20),
+                   .retry_delay = draw.pause,
+                   .retry_jitter = draw.pause,
                    .fencing = draw.fencing,
                    .max_ttl = draw.max_ttl};
   for (int node = 0; node < draw.nodes; ++node) {
     redis::Link::Config link;
     link.endpoint.host = "n" + std::to_string(node + 1);
-    link.node_timeout = 500ms;
+    link.node_timeout = draw.node_timeout;
     link.connect_timeout = 2s;
     link.enrolment.max_ttl = draw.max_ttl;
     config.links.push_back(link);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <type_traits>
 
-#include "support/printing.hpp"
+#include "client/duration_text.hpp"
 #include "support/seeded_random.hpp"
 
 namespace quorumlock::sim {
@@ -26,15 +28,34 @@ std::string_view to_string(Fault fault) {
     case Fault::clock_step: return "clock_step";
     case Fault::clock_rate: return "clock_rate";
     case Fault::evict: return "evict";
+    case Fault::drop_lock: return "drop_lock";
   }
   return "?";
 }
 
-Draw Draw::of(std::uint64_t seed) {
-  test::SeededRandom random(seed * 2 + 1);
+std::string_view to_string(Focus focus) {
+  switch (focus) {
+    case Focus::everything: return "everything";
+    case Focus::fences: return "fences";
+    case Focus::order: return "order";
+    case Focus::forgetting: return "forgetting";
+    case Focus::lateness: return "lateness";
+    case Focus::clocks: return "clocks";
+    case Focus::giving_up: return "giving_up";
+  }
+  return "?";
+}
+
+namespace {
+
+template <class T, std::size_t size>
+T one_of(test::SeededRandom& random, const std::array<T, size>& choices) {
+  return choices[random.index(size)];
+}
+
+Draw of_everything(test::SeededRandom& random) {
   Draw draw;
-  draw.seed = seed;
-  draw.nodes = std::array{1, 2, 3, 3, 3, 3, 4, 5, 5, 5}[random.index(10)];
+  draw.nodes = one_of<int>(random, std::array{1, 2, 3, 3, 3, 3, 4, 5, 5, 5});
   draw.clients = random.between(1, 4);
   draw.keys = random.one_in(4) ? 2 : 1;
   draw.fencing = !random.one_in(6);
@@ -42,10 +63,15 @@ Draw Draw::of(std::uint64_t seed) {
   draw.sane_wall_clocks = random.one_in(2);
   draw.clocks_at_the_bound = random.one_in(2);
   draw.nodes_agree = random.one_in(3);
-  draw.ttl = std::array<core::Duration, 4>{300ms, 1s, 2s, 5s}[random.index(4)];
+  draw.low_counters = random.one_in(4);
+  draw.uneven_paths = random.one_in(3);
+  draw.faults_follow_wins = random.one_in(4);
+  draw.ttl = one_of<core::Duration>(random, std::array<core::Duration, 4>{300ms, 1s, 2s, 5s});
   draw.max_ttl = random.one_in(2) ? draw.ttl : 2 * draw.ttl;
-  draw.delay = std::array<core::Duration, 4>{100us, 5ms, 50ms, 200ms}[random.index(4)];
+  draw.delay = one_of(random, std::array<core::Duration, 4>{100us, 5ms, 50ms, 200ms});
   draw.hold = draw.ttl * random.between(1, 40) / 10;
+  draw.pause = std::max(draw.delay, draw.ttl / 20);
+  draw.node_timeout = 500ms;
   draw.until = draw.max_ttl * random.between(3, 6);
   draw.between_faults = draw.until / random.between(3, 15);
   const bool within = !random.one_in(5);
@@ -54,8 +80,188 @@ Draw Draw::of(std::uint64_t seed) {
   for (int i = 0; i <= most; ++i) {
     if (random.one_in(likely)) draw.faults.push_back(static_cast<Fault>(i));
   }
+  return draw;
+}
+
+/// Three nodes and few clients that want one lock, again and again.
+Draw of_a_crowd(test::SeededRandom& random) {
+  Draw draw;
+  draw.nodes = random.one_in(5) ? 5 : 3;
+  draw.clients = random.between(2, 3);
+  draw.sane_wall_clocks = false;
+  draw.low_counters = true;
+  draw.uneven_paths = true;
+  draw.ttl = draw.max_ttl = 1s;
+  draw.delay = random.between(2, 40) * 1ms;
+  draw.hold = draw.delay * random.between(1, 10);
+  draw.pause = draw.delay / random.between(1, 4);
+  draw.node_timeout = draw.delay * random.between(2, 30);
+  draw.until = 3s;
+  draw.between_faults = draw.delay * random.between(1, 10);
+  return draw;
+}
+
+void add_some(Draw& draw, test::SeededRandom& random, std::initializer_list<Fault> faults) {
+  for (const Fault fault : faults) {
+    if (random.one_in(3)) draw.faults.push_back(fault);
+  }
+}
+
+Draw of_focus(Focus focus, test::SeededRandom& random) {
+  Draw draw = focus == Focus::everything ? of_everything(random) : of_a_crowd(random);
+  switch (focus) {
+    case Focus::everything: break;
+    case Focus::fences:
+      draw.durable = true;
+      draw.faults.push_back(Fault::drop_lock);
+      add_some(draw, random, {Fault::pause_client, Fault::reset, Fault::partition, Fault::delay});
+      break;
+    case Focus::order:
+      draw.durable = true;
+      add_some(draw, random, {Fault::pause_client, Fault::pause_node, Fault::reset,
+                              Fault::partition, Fault::delay});
+      break;
+    case Focus::forgetting:
+      draw.ttl = draw.max_ttl = random.between(1, 5) * 100ms;
+      draw.delay = random.one_in(2) ? 200us : random.between(1, 5) * 1ms;
+      draw.hold = draw.ttl * random.between(2, 20) / 10;
+      draw.pause = draw.delay;
+      draw.until = draw.ttl * 10;
+      draw.between_faults = draw.ttl / random.between(1, 4);
+      draw.faults_follow_wins = random.one_in(2);
+      draw.faults.push_back(random.one_in(2) ? Fault::flush : Fault::crash);
+      add_some(draw, random, {Fault::flush, Fault::crash, Fault::partition, Fault::pause_client,
+                              Fault::fail_over});
+      break;
+    case Focus::lateness:
+      draw.ttl = draw.max_ttl = random.between(1, 3) * 100ms;
+      draw.delay = draw.ttl / random.between(2, 20);
+      draw.hold = draw.ttl * random.between(2, 20) / 10;
+      draw.until = draw.ttl * 15;
+      draw.node_timeout = draw.ttl;
+      draw.between_faults = draw.ttl / random.between(1, 4);
+      add_some(draw, random, {Fault::delay, Fault::partition, Fault::pause_client,
+                              Fault::pause_node, Fault::flush});
+      break;
+    case Focus::clocks:
+      draw.clocks_at_the_bound = true;
+      draw.nodes_agree = false;
+      draw.uneven_paths = false;
+      draw.ttl = draw.max_ttl = random.between(1, 5) * 1s;
+      draw.delay = 100us;
+      draw.hold = draw.ttl * random.between(5, 20) / 10;
+      draw.pause = draw.ttl / random.between(500, 1000);
+      draw.until = draw.ttl * 4;
+      draw.node_timeout = 500ms;
+      draw.between_faults = draw.ttl;
+      draw.faults_follow_wins = true;
+      add_some(draw, random, {Fault::crash, Fault::flush, Fault::pause_client});
+      break;
+    case Focus::giving_up:
+      draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
+      draw.until = draw.delay * 200;
+      draw.node_timeout = 10s;
+      break;
+  }
   if (draw.durable) std::erase(draw.faults, Fault::fail_over);
   return draw;
+}
+
+/// Every option, in the order in which it is said.
+template <class AnyDraw, class Visit>
+void each_option(AnyDraw& draw, Visit&& visit) {
+  visit("seed", draw.seed);
+  visit("focus", draw.focus);
+  visit("nodes", draw.nodes);
+  visit("clients", draw.clients);
+  visit("keys", draw.keys);
+  visit("fencing", draw.fencing);
+  visit("durable", draw.durable);
+  visit("sane_wall_clocks", draw.sane_wall_clocks);
+  visit("clocks_at_the_bound", draw.clocks_at_the_bound);
+  visit("nodes_agree", draw.nodes_agree);
+  visit("low_counters", draw.low_counters);
+  visit("uneven_paths", draw.uneven_paths);
+  visit("faults_follow_wins", draw.faults_follow_wins);
+  visit("ttl", draw.ttl);
+  visit("max_ttl", draw.max_ttl);
+  visit("delay", draw.delay);
+  visit("hold", draw.hold);
+  visit("pause", draw.pause);
+  visit("node_timeout", draw.node_timeout);
+  visit("until", draw.until);
+  visit("between_faults", draw.between_faults);
+  visit("faults", draw.faults);
+}
+
+std::string said(bool value) { return value ? "yes" : "no"; }
+std::string said(int value) { return std::to_string(value); }
+std::string said(std::uint64_t value) { return std::to_string(value); }
+std::string said(core::Duration value) { return client::to_text(value); }
+std::string said(Focus value) { return std::string(to_string(value)); }
+std::string said(const std::vector<Fault>& value) {
+  std::string text;
+  for (const Fault fault : value) text += (text.empty() ? "" : ",") + std::string(to_string(fault));
+  return text;
+}
+
+bool read(std::string_view text, bool& value) {
+  value = text == "yes";
+  return value || text == "no";
+}
+template <class Number>
+  requires std::is_integral_v<Number>
+bool read(std::string_view text, Number& value) {
+  return std::from_chars(text.data(), text.data() + text.size(), value).ptr ==
+         text.data() + text.size();
+}
+bool read(std::string_view text, core::Duration& value) {
+  const auto parsed = client::parse_duration("", text);
+  if (parsed) value = *parsed;
+  return parsed.has_value();
+}
+template <class Named>
+bool read_name(std::string_view text, Named& value, int count) {
+  for (int i = 0; i < count; ++i) {
+    value = static_cast<Named>(i);
+    if (to_string(value) == text) return true;
+  }
+  return false;
+}
+bool read(std::string_view text, Focus& value) { return read_name(text, value, focuses); }
+bool read(std::string_view text, std::vector<Fault>& value) {
+  value.clear();
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    if (!read_name(text.substr(0, comma), value.emplace_back(), fault_kinds)) return false;
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return true;
+}
+
+}  // namespace
+
+Draw Draw::of(std::uint64_t seed, std::optional<Focus> focus) {
+  test::SeededRandom random(seed * 2 + 1);
+  const int drawn = random.between(0, 2 * focuses - 1);
+  const Focus own = drawn < focuses ? static_cast<Focus>(drawn) : Focus::everything;
+  Draw draw = of_focus(focus.value_or(own), random);
+  draw.seed = seed;
+  draw.focus = focus.value_or(own);
+  return draw;
+}
+
+std::optional<Draw> Draw::parse(std::string_view text) {
+  Draw draw;
+  bool good = true;
+  each_option(draw, [&](std::string_view name, auto& value) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    good = good && word.starts_with(name) && word.substr(name.size()).starts_with('=') &&
+           read(word.substr(name.size() + 1), value);
+  });
+  return good && text.empty() ? std::optional(draw) : std::nullopt;
 }
 
 bool Draw::has(Fault fault) const {
@@ -65,7 +271,8 @@ bool Draw::has(Fault fault) const {
 bool Draw::timing_holds() const {
   // Without fencing a plain SET does not look at the enrolment: FLUSHALL is then noticed late.
   if (!fencing && has(Fault::flush)) return false;
-  return !has(Fault::clock_step) && !has(Fault::clock_rate) && !has(Fault::evict);
+  return !has(Fault::clock_step) && !has(Fault::clock_rate) && !has(Fault::evict) &&
+         !has(Fault::drop_lock);
 }
 
 bool Draw::counters_hold() const {
@@ -76,19 +283,10 @@ bool Draw::counters_hold() const {
 }
 
 std::string Draw::to_string() const {
-  const auto yes = [](bool it) { return it ? "yes" : "no"; };
-  std::string text = "seed=" + std::to_string(seed) + " nodes=" + std::to_string(nodes) +
-                     " clients=" + std::to_string(clients) + " keys=" + std::to_string(keys) +
-                     " fencing=" + yes(fencing) + " durable=" + yes(durable) +
-                     " sane_wall_clocks=" + yes(sane_wall_clocks) +
-                     " clocks_at_the_bound=" + yes(clocks_at_the_bound) +
-                     " nodes_agree=" + yes(nodes_agree) + " ttl=" + test::to_text(ttl) + " max_ttl=" + test::to_text(max_ttl) +
-                     " delay=" + test::to_text(delay) + " hold=" + test::to_text(hold) +
-                     " until=" + test::to_text(until) +
-                     " between_faults=" + test::to_text(between_faults) + " faults=";
-  for (const Fault fault : faults) {
-    text += (text.back() == '=' ? "" : ",") + std::string(sim::to_string(fault));
-  }
+  std::string text;
+  each_option(*this, [&text](std::string_view name, const auto& value) {
+    text += (text.empty() ? "" : " ") + std::string(name) + '=' + said(value);
+  });
   return text;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/types.hpp"
@@ -28,14 +30,30 @@ enum class Fault {
   clock_step,       ///< a node's clock jumps
   clock_rate,       ///< a node's clock runs beyond the bound
   evict,            ///< a node drops a key
+  drop_lock,        ///< a node drops a lock's key, and never a counter
 };
-inline constexpr int fault_kinds = static_cast<int>(Fault::evict) + 1;
+inline constexpr int fault_kinds = static_cast<int>(Fault::drop_lock) + 1;
 std::string_view to_string(Fault fault);
+
+/// What a seed is after. Half of them draw everything from everywhere; the others make one kind of
+/// trouble likely that would else take millions of them.
+enum class Focus {
+  everything,
+  fences,      ///< counters disagree and collide, keys vanish, raises are late
+  order,       ///< likewise, but no key vanishes: tokens grow in the order of holding
+  forgetting,  ///< nodes forget just after they have voted
+  lateness,    ///< messages take about as long as a lock lives
+  clocks,      ///< at the bound on both sides, and the next one is there the moment a lock ends
+  giving_up,   ///< waits end in the middle of a round, and no connection breaks
+};
+inline constexpr int focuses = static_cast<int>(Focus::giving_up) + 1;
+std::string_view to_string(Focus focus);
 
 /// All that the seed decides before the simulation begins. A failure is made smaller by taking
 /// things out of this.
 struct Draw {
   std::uint64_t seed = 1;
+  Focus focus = Focus::everything;
   int nodes = 3;
   int clients = 3;
   int keys = 1;
@@ -44,15 +62,23 @@ struct Draw {
   bool sane_wall_clocks = true;  ///< else the clients' stand still near 1970
   bool clocks_at_the_bound = false;
   bool nodes_agree = true;  ///< on the time; else they are up to 20 s apart, and drift
+  bool low_counters = false;    ///< they start at a few, another on each node: as if in use already
+  bool uneven_paths = false;    ///< each path between a client and a node is as slow as it likes
+  bool faults_follow_wins = false;  ///< a lock that is won often brings a fault with it
   core::Duration ttl{};
   core::Duration max_ttl{};
-  core::Duration delay{};      ///< of a message, about
-  core::Duration hold{};       ///< of a lock, about
-  core::Duration until{};      ///< true time of the faults' end
+  core::Duration delay{};         ///< of a message, about
+  core::Duration hold{};          ///< of a lock, about
+  core::Duration pause{};         ///< before the next attempt, about
+  core::Duration node_timeout{};  ///< as the option of that name
+  core::Duration until{};         ///< true time of the faults' end
   core::Duration between_faults{};
   std::vector<Fault> faults;
 
-  static Draw of(std::uint64_t seed);
+  /// With this focus, or the one that the seed draws.
+  static Draw of(std::uint64_t seed, std::optional<Focus> focus = {});
+  /// What to_string() has said; nothing where it is something else.
+  static std::optional<Draw> parse(std::string_view text);
   [[nodiscard]] bool has(Fault fault) const;
   /// No clock steps or runs beyond the bound, and no node drops keys unnoticed.
   [[nodiscard]] bool timing_holds() const;

@@ -107,6 +107,7 @@ void World::inject(Fault fault) {
                                         : 1.0 / (1.0 + random_.between(2, 100) / 100.0),
                       now_);
       return after(span, [this, &server] { server.set_rate(1, now_); });
+    case Fault::drop_lock: return server.drop_key("lock");
     case Fault::evict: {
       server.evict(random_.index(1'000'000));
       return forgets(node);

@@ -20,6 +20,7 @@ namespace {
 constexpr std::string_view usage =
     "usage: simulate [--seeds N] [--from SEED] [--jobs N] [--mutant NAME]\n"
     "       simulate --seed SEED [--trace] [--mutant NAME]   one history, as often as you like\n"
+    "       simulate --draw 'seed=...' [--trace] [--mutant NAME]   likewise, of all that was printed\n"
     "       simulate --mutants                               plant every known mistake, see it caught\n"
     "       simulate --seconds N [--from SEED] [--jobs N]    for so long\n";
 
@@ -27,6 +28,8 @@ struct Asked {
   std::uint64_t from = 1;
   std::uint64_t seeds = 10'000;
   std::optional<std::uint64_t> seed;
+  std::optional<Draw> draw;
+  std::optional<Focus> focus;
   std::optional<double> seconds;
   int jobs = 2;
   bool trace = false;
@@ -40,6 +43,13 @@ const KnownMutant* mutant_named(std::string_view name) {
     if (one.name == name) return &one;
   }
   return nullptr;
+}
+
+std::optional<Focus> focus_named(std::string_view name) {
+  for (int i = 0; i < focuses; ++i) {
+    if (to_string(static_cast<Focus>(i)) == name) return static_cast<Focus>(i);
+  }
+  return std::nullopt;
 }
 
 std::string outcome_of(const Draw& draw) {
@@ -67,7 +77,7 @@ Sums run_seeds(const Asked& asked, std::uint64_t first, std::uint64_t end) {
   for (std::uint64_t seed = first; seed < end; seed += static_cast<std::uint64_t>(asked.jobs)) {
     if (asked.seconds && seconds_since(begun) > *asked.seconds) break;
     ++sums.seeds;
-    const Draw draw = Draw::of(seed);
+    const Draw draw = Draw::of(seed, asked.focus);
     World world(draw, nullptr);
     std::string wrong;
     try {
@@ -131,22 +141,24 @@ Sums run_jobs(const Asked& asked) {
   return all;
 }
 
-void explain(std::uint64_t seed, const KnownMutant* mutant) {
-  const Draw draw = Draw::of(seed);
+void explain(const Asked& asked, std::uint64_t seed) {
+  const Draw draw = Draw::of(seed, asked.focus);
   std::cout << "seed " << seed << " FAILED: " << outcome_of(draw) << "\n  " << draw.to_string()
             << '\n';
   const Draw small = shrink(draw, [](const Draw& one) { return !outcome_of(one).empty(); });
   std::cout << "fails still with no more than:\n  " << small.to_string() << "\n  "
-            << outcome_of(small) << "\nto see it: simulate --seed " << seed << " --trace"
-            << (mutant != nullptr ? " --mutant " + std::string(mutant->name) : "") << '\n';
+            << outcome_of(small) << "\nto see it: simulate --draw '" << small.to_string()
+            << "' --trace"
+            << (asked.mutant != nullptr ? " --mutant " + std::string(asked.mutant->name) : "")
+            << '\n';
 }
 
 int run_one(const Asked& asked) {
-  const Draw whole = Draw::of(*asked.seed);
+  const Draw whole = asked.draw ? *asked.draw : Draw::of(*asked.seed, asked.focus);
   std::cout << whole.to_string() << '\n';
   std::string wrong = outcome_of(whole);
   Draw shown = whole;
-  if (!wrong.empty()) {
+  if (!wrong.empty() && !asked.draw) {
     shown = shrink(whole, [](const Draw& one) { return !outcome_of(one).empty(); });
     std::cout << "made smaller: " << shown.to_string() << '\n';
   }
@@ -167,7 +179,7 @@ int run_many(const Asked& asked) {
     std::cout << "no promise was broken\n";
     return 0;
   }
-  explain(sums.failed, asked.mutant);
+  explain(asked, sums.failed);
   return 1;
 }
 
@@ -175,12 +187,13 @@ int run_mutants(Asked asked) {
   int survivors = 0;
   for (const KnownMutant& one : known_mutants()) {
     core::planted_mutant = one.mutant;
+    asked.focus = one.focus;
     asked.seeds = static_cast<std::uint64_t>(one.seeds);
     const Sums sums = run_jobs(asked);
     std::cout << (sums.failed != 0 ? "caught    " : "SURVIVED  ") << one.name << ": " << one.what;
     if (sums.failed != 0) {
       std::cout << "; seed " << sums.failed << " of at most " << one.seeds << ": "
-                << outcome_of(Draw::of(sums.failed));
+                << outcome_of(Draw::of(sums.failed, asked.focus));
     } else {
       ++survivors;
     }
@@ -202,6 +215,12 @@ std::optional<Asked> parse(int argc, char** argv) {
       asked.from = std::stoull(value());
     } else if (flag == "--seed") {
       asked.seed = std::stoull(value());
+    } else if (flag == "--draw") {
+      asked.draw = Draw::parse(value());
+      if (!asked.draw) return std::nullopt;
+    } else if (flag == "--focus") {
+      asked.focus = focus_named(value());
+      if (!asked.focus) return std::nullopt;
     } else if (flag == "--seconds") {
       asked.seconds = std::stod(value());
     } else if (flag == "--jobs") {
@@ -213,6 +232,7 @@ std::optional<Asked> parse(int argc, char** argv) {
     } else if (flag == "--mutant") {
       asked.mutant = mutant_named(value());
       if (asked.mutant == nullptr) return std::nullopt;
+      if (!asked.focus) asked.focus = asked.mutant->focus;
     } else {
       return std::nullopt;
     }
@@ -238,5 +258,5 @@ int main(int argc, char** argv) {
   }
   if (asked->mutant != nullptr) core::planted_mutant = asked->mutant->mutant;
   if (asked->mutants) return sim::run_mutants(*asked);
-  return asked->seed ? sim::run_one(*asked) : sim::run_many(*asked);
+  return asked->seed || asked->draw ? sim::run_one(*asked) : sim::run_many(*asked);
 }

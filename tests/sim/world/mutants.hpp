@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "core/mutants.hpp"
+#include "sim/world/draw.hpp"
 
 namespace quorumlock::sim {
 
@@ -12,6 +14,7 @@ struct KnownMutant {
   std::string_view name;
   std::string_view what;
   int seeds;  ///< within so many it must be caught
+  std::optional<Focus> focus = {};  ///< of those seeds; unset: the one that each draws
 };
 
 /// Every mistake that can be planted.

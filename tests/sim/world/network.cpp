@@ -16,7 +16,7 @@ TrueTime World::arrival(std::size_t client, int node, bool to_node, TrueTime& la
   const Path& path = paths_[client][static_cast<std::size_t>(node)];
   const TrueTime blocked = to_node ? path.blocked_to : path.blocked_from;
   const TrueTime about = healing_ ? std::min<TrueTime>(draw_.delay, draw_.ttl / 100) : draw_.delay;
-  TrueTime when = now_ + 1us + draw_span(about) + path.extra;
+  TrueTime when = now_ + 1us + draw_span(healing_ ? about : about * path.percent / 100) + path.extra;
   if (when < blocked) when = blocked + draw_span(draw_.delay);
   return last = std::max(when, last + 1ns);
 }

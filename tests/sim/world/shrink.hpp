@@ -6,6 +6,8 @@
 
 namespace quorumlock::sim {
 
+using namespace std::chrono_literals;
+
 /// Takes away from a draw that fails what it does not need for that: faults, clients, nodes, keys,
 /// time. `fails` is asked some dozens of times.
 inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
@@ -25,12 +27,15 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
       again = again || gone;
       if (!gone) ++i;
     }
-    while (draw.until > draw.ttl && take([](Draw& it) { it.until = it.until * 3 / 4; })) again = true;
+    while (draw.until > draw.ttl && take([](Draw& it) { it.until = it.until * 3 / 4 / 1us * 1us; })) again = true;
     if (draw.clients > 1) again = take([](Draw& it) { --it.clients; }) || again;
     if (draw.keys > 1) again = take([](Draw& it) { it.keys = 1; }) || again;
     if (draw.nodes > 1) again = take([](Draw& it) { --it.nodes; }) || again;
     again = take([](Draw& it) { it.clocks_at_the_bound = false; }) || again;
     again = take([](Draw& it) { it.sane_wall_clocks = true; }) || again;
+    again = take([](Draw& it) { it.low_counters = false; }) || again;
+    again = take([](Draw& it) { it.uneven_paths = false; }) || again;
+    again = take([](Draw& it) { it.faults_follow_wins = false; }) || again;
   }
   return draw;
 }

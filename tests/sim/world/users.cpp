@@ -33,7 +33,8 @@ void World::act(std::size_t number, std::size_t life) {
     acquire(client, wait);
     Operation& one = operations_.back();
     if (wait > 0s && random_.one_in(3)) {
-      after(draw_span(wait / 2), [this, index = one.number] {
+      // Some before they begin to wait, in the middle of a round.
+      after(draw_span(random_.one_in(2) ? wait / 2 : 2 * draw_.delay), [this, index = one.number] {
         Operation& tired = operations_[index];
         for_client(tired.client, tired.life, [this, index] {
           Operation& waiting = operations_[index];
@@ -149,6 +150,11 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     trace("client ", client.number + 1, " HOLDS ", one.key, ", operation ", one.number,
           ", fencing token ", one.fence, ", owner ", one.token.substr(0, 8));
     if (draw_.fencing) fencing_.decided(one, client.when(claim.round_start), now_);
+    if (draw_.faults_follow_wins && !draw_.faults.empty() && random_.one_in(2) && !healing_) {
+      after(draw_span(draw_.delay), [this] {
+        if (!healing_) inject(draw_.faults[random_.index(draw_.faults.size())]);
+      });
+    }
     exclusion_.won(one, local);
     extended_to(one, claim.deadline);
     after(draw_span(draw_.hold), [this, number = one.number] { use(number); });

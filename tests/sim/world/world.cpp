@@ -38,10 +38,19 @@ World::World(const Draw& draw, std::ostream* trace)
     record.max_ttl_ms = draw.max_ttl / 1ms;
     record.durable = draw.durable;
     data[0].put(std::string(redis::enrolment_key), {record.to_string(), std::nullopt});
+    for (const char* key : {"lock", "other"}) {
+      if (!draw.low_counters) break;
+      data[0].put(std::string(redis::counter_prefix) + key,
+                  {std::to_string(random_.between(0, 3)), std::nullopt});
+    }
     server.replace_data(data);
   }
   for (std::size_t i = 0; i < static_cast<std::size_t>(draw.clients); ++i) {
     clients_.emplace_back(draw, i, random_);
+    for (Path& path : paths_[i]) {
+      constexpr int speeds[] = {5, 20, 100, 100, 300};
+      if (draw.uneven_paths) path.percent = speeds[random_.index(std::size(speeds))];
+    }
   }
 }
 

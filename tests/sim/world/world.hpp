@@ -103,6 +103,7 @@ class World {
   struct Path {
     TrueTime blocked_to{}, blocked_from{};  ///< nothing arrives before
     TrueTime extra{};                       ///< each message takes so much longer
+    int percent = 100;                      ///< how slow it is, of the draw's delay
     bool lost = false;                      ///< a connection has broken since the beginning
   };
   std::vector<std::vector<Path>> paths_;  ///< by client and node
