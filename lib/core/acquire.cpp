@@ -19,7 +19,7 @@ Errc why_unreached(const Tally& tally) {
 /// Empty, so that the token is drawn; all the same for all attempts of a waiter where that mistake
 /// is planted.
 std::string mutant_token(WaiterId id) {
-  if (!planted(Mutant::token_reused)) return {};
+  if (!planted(Mutant::token_reused) && !planted(Mutant::resend_without_refresh)) return {};
   return "reused-" + std::to_string(id.index) + "-" + std::to_string(id.generation);
 }
 
@@ -105,7 +105,11 @@ bool Engine::fence_decided(ClaimId id) {
   }
   if (!(ballot.raising() & granted).empty()) return false;
   claim.fence = ballot.raise_target();
-  const NodeSet others = granted - ballot.standing_for(claim.fence, granted);
+  // Asked of all it would do no harm, with the scripts as they are.
+  const bool of_all = planted(Mutant::raise_without_owner) ||
+                      planted(Mutant::raise_acknowledged_when_greater);
+  const NodeSet others =
+      (of_all ? takes_requests_ : granted) - ballot.standing_for(claim.fence, granted);
   ballot.ask(others);
   send(id, Tag{id, claim.round, CommandKind::raise}, others);
   return false;

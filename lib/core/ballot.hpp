@@ -62,10 +62,12 @@ class Ballot {
   [[nodiscard]] std::uint64_t target() const { return target_; }
   [[nodiscard]] std::uint64_t greatest() const { return greatest_; }
 
+  /// For a planted mistake.
+  void acknowledged(int node) { raised_.add(node); }
+
   void ask(NodeSet nodes) { raising_ = raising_ | nodes; }
   void answered(int node) {
     raising_.remove(node);
-    if (planted(Mutant::older_acknowledgements_counted)) raised_.add(node);
   }
   [[nodiscard]] NodeSet raising() const { return raising_; }
 

@@ -127,7 +127,8 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
   if (answer.fence > 0) fences_seen_.note(claim->key(), answer.fence);
   if (tag.round == claim->round || planted(Mutant::answers_of_an_older_round)) count(*claim, node, tag.kind, answer);
   // After a win a late grant was the lease's: the release that ended it is behind it already.
-  if (sets_key(tag.kind) && said == Vote::granted && !claim->won &&
+  const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->detached;
+  if (sets_key(tag.kind) && said == Vote::granted && !claim->won && !forgotten &&
       claim->phase == Phase::releasing && takes_releases_.contains(node)) {
     clean_up(tag.claim, NodeSet::only(node));
   }
@@ -143,6 +144,9 @@ void Engine::count(Claim& claim, int node, CommandKind kind, const Answer& answe
     if (granted) ballot->vote(node, answer.fence);
     ballot->saw(answer.fence);
     if (kind == CommandKind::raise) ballot->answered(node);
+    if (planted(Mutant::older_acknowledgements_counted) && granted && kind == CommandKind::raise) {
+      ballot->acknowledged(node);
+    }
   }
   if (kind == CommandKind::raise) {
     // A counter that is as high already is no vote for this number, and none against the lock: a

@@ -90,7 +90,9 @@ void Engine::schedule_held(ClaimId id) {
 
 void Engine::on_held_due(Time now, ClaimId id) {
   Claim& claim = claims_[id];
-  if (now >= claim.deadline && claim.round_open && planted(Mutant::renewal_after_the_old_end)) {
+  const bool late_renewals = planted(Mutant::renewal_after_the_old_end) ||
+                             planted(Mutant::replant_after_the_old_end);
+  if (now >= claim.deadline && claim.round_open && late_renewals) {
     return claim_timers_.set(id.index, now + claim.terms.ttl);
   }
   if (now >= claim.deadline) {

@@ -17,9 +17,11 @@ enum class Mutant {
   token_reused,
   quorum_over_connected,
   clean_up_skipped_on_cancel,
+  resend_without_refresh,
   // Renewal.
   renewal_counted_from_its_end,
   renewal_after_the_old_end,
+  replant_after_the_old_end,
   answers_of_an_older_round,
   // Nodes that forget.
   no_quarantine,
@@ -29,7 +31,7 @@ enum class Mutant {
   absent_taken_as_new,
   repair_before_quarantine,
   no_repair,
-  replant_counted_anywhere,
+  renewal_without_enrolment,
   // Fencing.
   greatest_without_a_raise,
   older_acknowledgements_counted,
@@ -37,12 +39,11 @@ enum class Mutant {
   delete_without_compare,
   expiry_shortened,
   candidate_overwritten,
-  renewal_confirmed_anywhere,
   raise_acknowledged_when_greater,
-  raise_not_strict,
   raise_without_owner,
   counter_not_raised,
   counter_set_whatever_it_was,
+  replant_before_the_decision,
   // Planted in the simulated network.
   release_overtakes,
 };

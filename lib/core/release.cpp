@@ -60,6 +60,7 @@ void Engine::give_up(ClaimId id) {
   // A claim that no node was asked for has nothing to delete.
   if (claim.may_hold.empty() && claim.unanswered == 0) return;
   if (claim.detached) return;
+  if (planted(Mutant::resend_without_refresh) && waiters_.find(claim.waiter) != nullptr) return;
   clean_up(id, takes_requests_ | (takes_releases_ & claim.may_hold));
 }
 

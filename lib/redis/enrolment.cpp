@@ -265,7 +265,9 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
     const core::Duration longest = std::max(wait, other_max_ttl_);
     until_ = now + longest + core::margin(longest, config_.drift_factor);
     if (planted(Mutant::quarantine_too_short)) until_ = now + longest / 2;
-    if (planted(Mutant::quarantine_by_a_fast_clock)) until_ = now + longest;
+    if (planted(Mutant::quarantine_by_a_fast_clock)) {
+      until_ = now + longest - core::margin(longest, config_.drift_factor);
+    }
     if (planted(Mutant::repair_before_quarantine)) {
       wanted_.clear();
       return go(Step::claiming);

@@ -51,7 +51,10 @@ std::string acquire(ScriptRun& run) {
   const auto found = run.mget({run.key(3), run.key(2), run.key(1)});
   if (found[0] != run.arg(6)) return integers({-1, 0, time});
   const auto counter = to_number(found[1]);
-  if (found[2]) return integers({0, counter.value_or(0), time, run.pttl(run.key(1))});
+  const bool resent = planted(Mutant::resend_without_refresh) && found[2] == run.arg(1);
+  if (found[2] && !resent) {
+    return integers({0, counter.value_or(0), time, run.pttl(run.key(1))});
+  }
   const double last = counter ? *counter : time - run.number(5) * 500;
   const double fence =
       most({last + 1, run.number(3) + 1, run.number(7) + 1, least(run.number(4), time + 60000000)});
@@ -61,7 +64,7 @@ std::string acquire(ScriptRun& run) {
   if (!planted(Mutant::counter_not_raised)) {
     run.call({"SET", run.key(2), digits(fence), "PX", run.arg(5)}, "redis.call('SET', KEYS[2]");
   }
-  if (!sets_absent(run, run.key(1), run.arg(1), run.arg(2))) {
+  if (!resent && !sets_absent(run, run.key(1), run.arg(1), run.arg(2))) {
     return integers({0, fence, time, run.pttl(run.key(1))});
   }
   return integers({1, fence, time});
@@ -72,16 +75,22 @@ std::string raise(ScriptRun& run) {
   const auto found = run.mget({run.key(3), run.key(2), run.key(1)});
   if (found[0] != run.arg(4)) return integers({-1, 0, time});
   const double counter = to_number(found[1]).value_or(0);
-  const bool ours = found[2] == run.arg(1) || planted(Mutant::raise_without_owner);
-  if (!ours) return integers({3, counter, time});
+  const bool ours = found[2] == run.arg(1) || planted(Mutant::raise_without_owner) ||
+                    planted(Mutant::counter_set_whatever_it_was);
   const double fence = run.number(2);
+  if (!found[2] && planted(Mutant::replant_before_the_decision)) {
+    run.call({"SET", run.key(2), digits(most({counter, fence})), "PX", run.arg(3)},
+             "redis.call('SET', KEYS[2]");
+    run.call({"SET", run.key(1), run.arg(1), "PX", "1000"}, "redis.call('SET', KEYS[2]");
+    return integers({1, fence, time});
+  }
+  if (!ours) return integers({3, counter, time});
   if (fence >= fence_limit) {
     return resp::error("ERR quorumlock: the fencing counter has reached 2^53");
   }
   if (counter > fence && planted(Mutant::raise_acknowledged_when_greater)) {
     return integers({1, fence, time});
   }
-  if (counter == fence && planted(Mutant::raise_not_strict)) return integers({1, fence, time});
   const bool lowers = planted(Mutant::counter_set_whatever_it_was);
   if (counter >= fence && !lowers) return integers({0, counter, time});
   run.call({"SET", run.key(2), run.arg(2), "PX", run.arg(3)}, "redis.call('SET', KEYS[2]");
@@ -91,10 +100,9 @@ std::string raise(ScriptRun& run) {
 std::string renew(ScriptRun& run) {
   const double time = run.time();
   const auto found = run.mget({run.key(3), run.key(2), run.key(1)});
-  const bool anywhere =
-      (planted(Mutant::renewal_confirmed_anywhere) && found[2] == run.arg(1)) ||
-      (planted(Mutant::replant_counted_anywhere) && !found[2]);
-  if (found[0] != run.arg(6) && !anywhere) return integers({-1, 0, time});
+  if (found[0] != run.arg(6) && !planted(Mutant::renewal_without_enrolment)) {
+    return integers({-1, 0, time});
+  }
   double counter = to_number(found[1]).value_or(0);
   if (found[2] == run.arg(1)) {
     if (run.pttl(run.key(1)) < run.number(2) || planted(Mutant::expiry_shortened)) {

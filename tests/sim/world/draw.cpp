@@ -93,10 +93,10 @@ Draw of_a_crowd(test::SeededRandom& random) {
   draw.uneven_paths = true;
   draw.ttl = draw.max_ttl = 1s;
   draw.delay = random.between(2, 40) * 1ms;
-  draw.hold = draw.delay * random.between(1, 10);
-  draw.pause = draw.delay / random.between(1, 4);
-  draw.node_timeout = draw.delay * random.between(2, 30);
-  draw.until = 3s;
+  draw.hold = draw.delay * random.between(2, 12);
+  draw.pause = draw.delay * random.between(1, 4) / 2;
+  draw.node_timeout = draw.delay * random.between(4, 30);
+  draw.until = draw.delay * 80;
   draw.between_faults = draw.delay * random.between(1, 10);
   return draw;
 }
@@ -125,8 +125,9 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.ttl = draw.max_ttl = random.between(1, 5) * 100ms;
       draw.delay = random.one_in(2) ? 200us : random.between(1, 5) * 1ms;
       draw.hold = draw.ttl * random.between(2, 20) / 10;
-      draw.pause = draw.delay;
-      draw.until = draw.ttl * 10;
+      draw.pause = std::max(draw.delay, draw.ttl / 50);
+      draw.node_timeout = draw.ttl;
+      draw.until = draw.ttl * 8;
       draw.between_faults = draw.ttl / random.between(1, 4);
       draw.faults_follow_wins = random.one_in(2);
       draw.faults.push_back(random.one_in(2) ? Fault::flush : Fault::crash);
@@ -150,8 +151,8 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.ttl = draw.max_ttl = random.between(1, 5) * 1s;
       draw.delay = 100us;
       draw.hold = draw.ttl * random.between(5, 20) / 10;
-      draw.pause = draw.ttl / random.between(500, 1000);
-      draw.until = draw.ttl * 4;
+      draw.pause = draw.ttl / random.between(100, 1000);
+      draw.until = draw.ttl * 3;
       draw.node_timeout = 500ms;
       draw.between_faults = draw.ttl;
       draw.faults_follow_wins = true;
@@ -159,7 +160,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
-      draw.until = draw.delay * 200;
+      draw.until = draw.delay * 50;
       draw.node_timeout = 10s;
       break;
   }

@@ -11,12 +11,21 @@ namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 
+World::Owner World::owner_of(const Words& words) {
+  if (words[0] == "SET" && words.size() == 6) return {words[1], words[2], false};
+  if (words[0] != "EVALSHA") return {};
+  if (words[1] == redis::release_script.sha1) return {words[3], words[4], true};
+  return {words[3], words[6], false};
+}
+
 /// When a message that is sent now arrives: after all that was sent before it on its connection.
 TrueTime World::arrival(std::size_t client, int node, bool to_node, TrueTime& last) {
   const Path& path = paths_[client][static_cast<std::size_t>(node)];
   const TrueTime blocked = to_node ? path.blocked_to : path.blocked_from;
-  const TrueTime about = healing_ ? std::min<TrueTime>(draw_.delay, draw_.ttl / 100) : draw_.delay;
-  TrueTime when = now_ + 1us + draw_span(healing_ ? about : about * path.percent / 100) + path.extra;
+  const TrueTime about =
+      healing_ ? std::min({draw_.delay, draw_.ttl / 100, draw_.node_timeout / 20})
+               : draw_.delay * path.percent / 100;
+  TrueTime when = now_ + 1us + draw_span(about) + path.extra;
   if (when < blocked) when = blocked + draw_span(draw_.delay);
   return last = std::max(when, last + 1ns);
 }
@@ -38,7 +47,7 @@ void World::for_client(std::size_t number, std::size_t life, Action action) {
 void World::turn(Client& client) {
   if (client.paused) return;
   const core::Time local = client.local(now_);
-  client.wall_us = client.wall_stands ? 1'000'000 : (now_ + client.wall_offset) / 1us;
+  client.wall_us = client.wall_stands ? 1 : (now_ + client.wall_offset) / 1us;
   client.session->advance(local);
   while (const std::optional<client::Session::Output> output = client.session->next(local)) {
     carry_out(client, *output);
@@ -177,10 +186,15 @@ void World::serve(int node) {
         for (const std::string& word : *next) words += " " + word.substr(0, 44);
         trace("  node ", node + 1, " connection ", connection, " runs", words.substr(0, 200));
       }
+      const Owner owner = owner_of(*next);
       server.execute_next(connection, now_);
       ++figures_.commands;
       look_at(node);
-      answer(node, connection);
+      std::string said = server.take_output(connection);
+      if (said.starts_with(':') || !owner.releases) {
+        look_at_owner(node, peers.at(connection).client, owner);
+      }
+      answer(node, connection, std::move(said));
     }
   }
   // Those that hung up are gone after their last command; those that were killed are told.
@@ -194,6 +208,15 @@ void World::serve(int node) {
     }
     return true;
   });
+}
+
+/// Whose key a command was about. After a release it must not be there.
+void World::look_at_owner(int node, std::size_t client, const Owner& owner) {
+  if (owner.token.empty()) return;
+  if (owner.releases) tidiness_.released(node, owner.token);
+  if (paths_[client][static_cast<std::size_t>(node)].lost) return;
+  const std::string* const text = nodes_[static_cast<std::size_t>(node)].text_of(owner.key, now_);
+  if (text != nullptr && *text == owner.token) tidiness_.has_key(node, owner.token);
 }
 
 /// What a command has made of the node's counters and its enrolment.
@@ -216,8 +239,7 @@ void World::look_at(int node) {
   if (read && read->floor != 0 && !draw_.nodes_agree) fencing_.rests_on_clocks();
 }
 
-void World::answer(int node, int connection) {
-  std::string bytes = nodes_[static_cast<std::size_t>(node)].take_output(connection);
+void World::answer(int node, int connection, std::string bytes) {
   const Peer peer = peers_[static_cast<std::size_t>(node)].at(connection);
   if (trace_ != nullptr) {
     std::string shown = bytes.substr(0, 60);

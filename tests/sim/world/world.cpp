@@ -21,7 +21,8 @@ World::World(const Draw& draw, std::ostream* trace)
       exclusion_(operations_, draw.timing_holds(), [this](const auto& what) { report(what); }),
       fencing_(draw.fencing && draw.counters_hold(), draw.timing_holds(),
                [this](const auto& what) { report(what); }),
-      telling_([this](const auto& what) { report(what); }) {
+      telling_([this](const auto& what) { report(what); }),
+      tidiness_([this](const auto& what) { report(what); }) {
   for (int node = 0; node < draw.nodes; ++node) {
     ServerSettings settings;
     settings.seed = draw.seed * 100 + static_cast<std::uint64_t>(node);

@@ -14,6 +14,7 @@
 #include "sim/world/exclusion.hpp"
 #include "sim/world/fencing.hpp"
 #include "sim/world/telling.hpp"
+#include "sim/world/tidiness.hpp"
 
 namespace quorumlock::sim {
 
@@ -65,8 +66,15 @@ class World {
   void write(Client& client, int node);
   void deliver(int node, int connection, std::string bytes);
   void serve(int node);
+  /// Of a vote or a release: the lock's key, and the owner that it is for.
+  struct Owner {
+    std::string key, token;
+    bool releases = false;
+  };
+  static Owner owner_of(const Words& words);
+  void look_at_owner(int node, std::size_t client, const Owner& owner);
   void look_at(int node);
-  void answer(int node, int connection);
+  void answer(int node, int connection, std::string bytes);
   void lose(Client& client, int node, bool runs_on);
   void lose_all(int node);
   TrueTime arrival(std::size_t client, int node, bool to_node, TrueTime& last);
@@ -120,6 +128,7 @@ class World {
   Exclusion exclusion_;
   Fencing fencing_;
   Telling telling_;
+  Tidiness tidiness_;
   Figures figures_;
 };
 

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace quorumlock::sim {
+
+/// A node that has run a release has no key of that owner's afterwards, unless a connection between
+/// the two has broken: then a key may come after it, and stays for one ttl.
+class Tidiness {
+ public:
+  using Report = std::function<void(std::string)>;
+  explicit Tidiness(Report report) : report_(std::move(report)) {}
+
+  void released(int node, const std::string& token) { released_.emplace(node, token); }
+  void has_key(int node, const std::string& token) {
+    if (!released_.contains({node, token})) return;
+    report_("node " + std::to_string(node + 1) + " was told to release owner " +
+            token.substr(0, 8) + " and then has its key again");
+  }
+
+ private:
+  std::set<std::pair<int, std::string>> released_;
+  Report report_;
+};
+
+}  // namespace quorumlock::sim
