@@ -63,7 +63,9 @@ class EngineDriver {
   static constexpr core::UserId lease_of(core::UserId user) { return user + 1000; }
 
   explicit EngineDriver(int nodes, std::uint64_t seed = 1)
-      : EngineDriver(core::Engine::Config{.nodes = nodes, .retry_delay = delay, .retry_jitter = jitter}, seed) {}
+      : EngineDriver(
+            core::Engine::Config{.nodes = nodes, .retry_delay = delay, .retry_jitter = jitter},
+            seed) {}
   explicit EngineDriver(const core::Engine::Config& config, std::uint64_t seed = 1)
       : random_(seed),
         engine_(config, random_),
@@ -247,8 +249,8 @@ class EngineDriver {
   }
   void take(const core::Send& send) {
     ASSERT_FALSE(send.to.empty()) << "a command for nobody";
-    const Command command{send.tag, std::string(send.key), std::string(send.token),
-                          send.ttl, send.fence, send.replant};
+    const Command command{send.tag,   std::string(send.key), std::string(send.token), send.ttl,
+                          send.fence, send.replant};
     for (const int node : send.to) unanswered_[static_cast<std::size_t>(node)].push_back(command);
     const bool sets = send.tag.kind == CommandKind::set || send.tag.kind == CommandKind::acquire;
     if (sets && !send.tag.with_source) tokens_.push_back(command.token);

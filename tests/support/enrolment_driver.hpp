@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "redis/enrolment.hpp"
-#include "redis/scripts.hpp"
 #include "support/printing.hpp"
+#include "support/script_names.hpp"
 #include "support/seeded_random.hpp"
 
 namespace quorumlock::test {
@@ -49,7 +49,7 @@ class EnrolmentDriver {
     std::vector<std::string> words = words_of(bytes);
     std::string said = words[0];
     if (said == "EVAL") {
-      said = name_of(words[1]);
+      said = script_name(words[1]);
       if (said == "replace") said += " " + words[3];
       words.erase(words.begin(), words.begin() + 2 + std::stoi(words[2]));
     }
@@ -122,13 +122,6 @@ class EnrolmentDriver {
     }
     EXPECT_TRUE(bytes.empty()) << "more than one command";
     return words;
-  }
-  static std::string name_of(std::string_view script) {
-    if (script == redis::adopt_script.source) return "adopt";
-    if (script == redis::candidate_script.source) return "candidate";
-    if (script == redis::replace_script.source) return "replace";
-    if (script == redis::enrol_script.source) return "enrol";
-    return script == redis::release_script.source ? "release" : "?";
   }
 };
 

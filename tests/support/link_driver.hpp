@@ -10,6 +10,7 @@
 
 #include "redis/link.hpp"
 #include "support/printing.hpp"
+#include "support/script_names.hpp"
 #include "support/seeded_random.hpp"
 
 namespace quorumlock::test {
@@ -33,6 +34,7 @@ class LinkDriver {
  public:
   redis::Link link;
   core::Time now = core::Time(1h);
+  bool bars = false;  ///< whom it greets, as the same server as another
 
   // What the socket does.
 
@@ -54,6 +56,22 @@ class LinkDriver {
   }
   void stop() {
     link.stop(now);
+    pull();
+  }
+  void doubt() {
+    link.doubt(now);
+    pull();
+  }
+  void look_again() {
+    link.look_again(now);
+    pull();
+  }
+  void repaired(std::uint64_t floor = 0, std::int64_t since = 0) {
+    link.repaired(now, floor, since);
+    pull();
+  }
+  void repair_failed() {
+    link.repair_failed(now);
     pull();
   }
   /// Lets time pass, and the link do what is due on the way, each at its moment.
@@ -94,10 +112,10 @@ class LinkDriver {
       std::string command;
       for (std::size_t words = take_number(); words > 0; --words) {
         const std::size_t size = take_number();
-        command += (command.empty() ? "" : " ") + std::string(bytes.substr(0, size));
+        const std::string_view word = script_name(bytes.substr(0, size));
+        command += (command.empty() ? "" : " ") + std::string(word);
         bytes.remove_prefix(size + 2);
       }
-      // The scripts are known to be long.
       commands.push_back(command.starts_with("SCRIPT LOAD") ? "SCRIPT LOAD" : command);
     }
     link.wrote(link.output().size());
@@ -114,7 +132,7 @@ class LinkDriver {
     std::string role = "master";
     std::string mode = "standalone";
     bool durable = false;
-    /// What is under the enrolment's key; nothing: what enrols this very run.
+    /// What is under the enrolment's key, "" for no key; nothing: what enrols this very run.
     std::optional<std::string> enrolment = std::nullopt;
   };
   /// Answers all greetings that are written, as this server would. Returns what they were.
@@ -137,7 +155,7 @@ class LinkDriver {
       } else if (greeting == "GET quorumlock:enrolment") {
         const std::string own =
             server.run_id + ":30000:" + (server.durable ? "durable" : "volatile");
-        feed(bulk(server.enrolment.value_or(own)));
+        feed(server.enrolment == "" ? "$-1\r\n" : bulk(server.enrolment.value_or(own)));
       } else if (greeting == "SCRIPT LOAD") {
         feed(bulk("a1a3971130d890ec4bcde1be19c986f55a346300"));
       } else if (greeting.starts_with("CLIENT KILL")) {
@@ -190,7 +208,10 @@ class LinkDriver {
       case LinkState::down: said_.push_back("down: " + std::string(to_string(changed.reason)));
     }
   }
-  void take(const redis::Link::Greeted&) { link.admit(now); }
+  void take(const redis::Link::Greeted&) {
+    if (!bars) return link.admit(now);
+    link.bar(now, Vote::same_server, "is the same server as n2");
+  }
   void take(const redis::Link::Repair&) { said_.emplace_back("repair"); }
   void take(const redis::Link::Answer& answer) {
     said_.push_back(std::to_string(answer.tag.claim.index) + " " +

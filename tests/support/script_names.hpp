@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string_view>
+
+#include "redis/scripts.hpp"
+
+namespace quorumlock::test {
+
+/// What a person calls the script with this source; the source itself where it is none of ours.
+inline std::string_view script_name(std::string_view source) {
+  using namespace redis;
+  if (source == acquire_script.source) return "acquire";
+  if (source == raise_script.source) return "raise";
+  if (source == renew_script.source) return "renew";
+  if (source == release_script.source) return "release";
+  if (source == adopt_script.source) return "adopt";
+  if (source == candidate_script.source) return "candidate";
+  if (source == replace_script.source) return "replace";
+  if (source == enrol_script.source) return "enrol";
+  if (source == repair_script.source) return "repair";
+  return source;
+}
+
+}  // namespace quorumlock::test
