@@ -98,10 +98,9 @@ class LinkDriver {
 
   // What came of it.
 
-  /// The commands written since the last call, each with its words separated by spaces.
-  std::vector<std::string> written() {
+  /// The commands in these bytes, each with its words separated by spaces.
+  static std::vector<std::string> commands_in(std::string_view bytes) {
     std::vector<std::string> commands;
-    std::string_view bytes = link.output();
     const auto take_number = [&bytes] {
       const std::size_t end = bytes.find("\r\n");
       const int number = std::stoi(std::string(bytes.substr(1, end - 1)));
@@ -118,6 +117,11 @@ class LinkDriver {
       }
       commands.push_back(command.starts_with("SCRIPT LOAD") ? "SCRIPT LOAD" : command);
     }
+    return commands;
+  }
+  /// Those written since the last call.
+  std::vector<std::string> written() {
+    std::vector<std::string> commands = commands_in(link.output());
     link.wrote(link.output().size());
     return commands;
   }
@@ -135,35 +139,36 @@ class LinkDriver {
     /// What is under the enrolment's key, "" for no key; nothing: what enrols this very run.
     std::optional<std::string> enrolment = std::nullopt;
   };
+  /// What it answers to a greeting.
+  static std::string answer_to(const std::string& greeting, const Server& server) {
+    if (greeting == "CLIENT ID") return ":" + std::to_string(server.client_id) + "\r\n";
+    if (greeting.starts_with("CLIENT KILL")) return ":1\r\n";
+    if (greeting == "INFO replication") {
+      return bulk("# Replication\r\nrole:" + server.role + "\r\nconnected_slaves:0\r\n");
+    }
+    if (greeting == "INFO server") {
+      return bulk("# Server\r\nredis_version:7.0.15\r\nredis_mode:" + server.mode +
+                  "\r\nrun_id:" + server.run_id + "\r\ntcp_port:6379\r\n");
+    }
+    if (greeting == "CONFIG GET append*") {
+      return std::string("*4\r\n$10\r\nappendonly\r\n") +
+             (server.durable ? "$3\r\nyes\r\n" : "$2\r\nno\r\n") +
+             "$11\r\nappendfsync\r\n$6\r\nalways\r\n";
+    }
+    if (greeting == "CONFIG GET no-appendfsync-on-rewrite") {
+      return "*2\r\n$25\r\nno-appendfsync-on-rewrite\r\n$2\r\nno\r\n";
+    }
+    if (greeting == "GET quorumlock:enrolment") {
+      const std::string own = server.run_id + ":30000:" + (server.durable ? "durable" : "volatile");
+      return server.enrolment == "" ? "$-1\r\n" : bulk(server.enrolment.value_or(own));
+    }
+    if (greeting == "SCRIPT LOAD") return bulk("a1a3971130d890ec4bcde1be19c986f55a346300");
+    return "+OK\r\n";
+  }
   /// Answers all greetings that are written, as this server would. Returns what they were.
   std::vector<std::string> greet(const Server& server) {
     std::vector<std::string> greetings = written();
-    for (const std::string& greeting : greetings) {
-      if (greeting == "CLIENT ID") {
-        feed(":" + std::to_string(server.client_id) + "\r\n");
-      } else if (greeting == "INFO replication") {
-        feed(bulk("# Replication\r\nrole:" + server.role + "\r\nconnected_slaves:0\r\n"));
-      } else if (greeting == "INFO server") {
-        feed(bulk("# Server\r\nredis_version:7.0.15\r\nredis_mode:" + server.mode +
-                  "\r\nrun_id:" + server.run_id + "\r\ntcp_port:6379\r\n"));
-      } else if (greeting == "CONFIG GET append*") {
-        feed(std::string("*4\r\n$10\r\nappendonly\r\n") +
-             (server.durable ? "$3\r\nyes\r\n" : "$2\r\nno\r\n") +
-             "$11\r\nappendfsync\r\n$6\r\nalways\r\n");
-      } else if (greeting == "CONFIG GET no-appendfsync-on-rewrite") {
-        feed("*2\r\n$25\r\nno-appendfsync-on-rewrite\r\n$2\r\nno\r\n");
-      } else if (greeting == "GET quorumlock:enrolment") {
-        const std::string own =
-            server.run_id + ":30000:" + (server.durable ? "durable" : "volatile");
-        feed(server.enrolment == "" ? "$-1\r\n" : bulk(server.enrolment.value_or(own)));
-      } else if (greeting == "SCRIPT LOAD") {
-        feed(bulk("a1a3971130d890ec4bcde1be19c986f55a346300"));
-      } else if (greeting.starts_with("CLIENT KILL")) {
-        feed(":1\r\n");
-      } else {
-        feed("+OK\r\n");
-      }
-    }
+    for (const std::string& greeting : greetings) feed(answer_to(greeting, server));
     return greetings;
   }
   std::vector<std::string> greet() { return greet(Server()); }

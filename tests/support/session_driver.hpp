@@ -1,0 +1,171 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/session.hpp"
+#include "support/link_driver.hpp"
+
+namespace quorumlock::test {
+
+/// Drives a Session with hand-made time. Its nodes greet by themselves; whatever else they are
+/// asked waits until the test answers it, in order. Node numbers count from 0.
+class SessionDriver {
+ public:
+  using Server = LinkDriver::Server;
+  /// Short, so that a quarantine takes two looks.
+  static constexpr core::Duration max_ttl = 1s;
+  static constexpr core::Duration node_timeout = 500ms;
+
+  explicit SessionDriver(int nodes)
+      : servers(static_cast<std::size_t>(nodes)),
+        away(servers.size(), false),
+        asked_(servers.size()),
+        session(config(nodes), random_, wall) {
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+      servers[i].run_id = "run" + std::to_string(i + 1);
+      servers[i].enrolment = record(static_cast<int>(i));
+    }
+  }
+
+  /// What enrols this node.
+  static std::string record(int node) {
+    return "run" + std::to_string(node + 1) + ":1000:volatile";
+  }
+
+  std::vector<Server> servers;
+  std::vector<bool> away;  ///< no connection to these
+  struct Wall final : core::WallClock {
+    std::int64_t us = 1'700'000'000'000'000;
+    std::int64_t now_us() override { return us; }
+  } wall;
+
+ private:
+  SeededRandom random_;
+  std::vector<std::deque<std::string>> asked_;
+
+ public:
+  client::Session session;
+  core::Time now = core::Time(1h);
+  std::vector<std::string> notes;
+  std::vector<core::Refused> refused;
+  int acquired = 0;
+  /// "n1 granted", of queries.
+  std::vector<std::string> answered;
+
+  void start() {
+    session.start(now);
+    pull();
+  }
+  void acquire(std::string_view key = "key") {
+    session.engine().acquire(now, {key, {.ttl = 900ms}, now, false, 1});
+    pull();
+  }
+  /// What this node was asked and has not answered, the oldest first.
+  [[nodiscard]] const std::deque<std::string>& asked(int node) const {
+    return asked_[static_cast<std::size_t>(node)];
+  }
+  /// The node answers its oldest command, which must be this one.
+  void reply(int node, std::string_view command, std::string_view answer) {
+    auto& asked = asked_[static_cast<std::size_t>(node)];
+    ASSERT_FALSE(asked.empty()) << "n" << node + 1 << " was not asked: " << command;
+    ASSERT_TRUE(asked.front().starts_with(command))
+        << "n" << node + 1 << " was asked: " << asked.front();
+    asked.pop_front();
+    session.link(node).on_bytes(answer);
+    session.touched(node);
+    pull();
+  }
+  void close(int node) {
+    away[static_cast<std::size_t>(node)] = true;
+    asked_[static_cast<std::size_t>(node)].clear();
+    session.link(node).on_closed(now, "closed by the server");
+    session.touched(node);
+    pull();
+  }
+  void pass(core::Duration span) {
+    const core::Time then = now + span;
+    for (int turns = 0; session.deadline() <= then; ++turns) {
+      ASSERT_LT(turns, 1000) << "the deadline does not move on";
+      now = std::max(now, session.deadline());
+      session.advance(now);
+      pull();
+    }
+    now = then;
+  }
+  /// This node, which has no enrolment, is waited for, up to where its counters are to be repaired.
+  void wait_to_repair(int node) {
+    for (int turns = 0; turns < 10; ++turns) {
+      ASSERT_FALSE(asked(node).empty()) << "n" << node + 1;
+      if (asked(node).front().starts_with("SET quorumlock:repairer ")) return;
+      look(node);
+      if (asked(node).empty()) pass(session.link(node).deadline() - now);
+    }
+    FAIL() << "n" << node + 1 << " waits for ever";
+  }
+  /// This node says which candidate stands: the first one that was proposed.
+  void look(int node) {
+    ASSERT_FALSE(asked(node).empty()) << "n" << node + 1 << " is not looked at";
+    const std::string& command = asked(node).front();
+    std::string& stands = standing_[node];
+    if (stands.empty()) stands = command.substr(command.rfind(' ') + 1);
+    reply(node, "EVAL candidate", "*2\r\n:2\r\n" + LinkDriver::bulk(stands));
+  }
+
+ private:
+  static client::Session::Config config(int nodes) {
+    client::Session::Config config{.engine = {.nodes = nodes, .fencing = true, .max_ttl = max_ttl},
+                                   .links = {}};
+    for (int node = 1; node <= nodes; ++node) {
+      config.links.push_back({{.host = "n" + std::to_string(node)},
+                              node_timeout,
+                              LinkDriver::connect_timeout,
+                              {.max_ttl = max_ttl}});
+    }
+    return config;
+  }
+  void pull() {
+    while (std::optional<client::Session::Output> output = session.next(now)) {
+      std::visit([this](const auto& what) { take(what); }, *output);
+    }
+    for (int node = 0; node < session.nodes(); ++node) {
+      for (std::string& command : written(node)) {
+        asked_[static_cast<std::size_t>(node)].push_back(std::move(command));
+      }
+    }
+  }
+  std::vector<std::string> written(int node) {
+    redis::Link& link = session.link(node);
+    std::vector<std::string> commands = LinkDriver::commands_in(link.output());
+    link.wrote(link.output().size());
+    return commands;
+  }
+  void take(const client::Session::Connect& connect) {
+    const auto node = static_cast<std::size_t>(connect.node);
+    redis::Link& link = session.link(connect.node);
+    session.touched(connect.node);
+    if (away[node]) return link.on_closed(now, "connection refused");
+    link.on_open();
+    for (const std::string& greeting : written(connect.node)) {
+      link.on_bytes(LinkDriver::answer_to(greeting, servers[node]));
+    }
+  }
+  void take(const client::Session::Disconnect& disconnect) {
+    asked_[static_cast<std::size_t>(disconnect.node)].clear();
+  }
+  void take(const client::Session::Answered& what) {
+    answered.push_back("n" + std::to_string(what.node + 1) + " " +
+                       std::string(to_string(what.vote)));
+  }
+  void take(const client::Session::Note& note) { notes.push_back(note.sentence); }
+  void take(const core::Acquired&) { ++acquired; }
+  void take(const core::Refused& what) { refused.push_back(what); }
+  template <class T>
+  void take(const T&) {}
+
+  std::map<int, std::string> standing_;
+};
+
+}  // namespace quorumlock::test
