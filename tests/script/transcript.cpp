@@ -36,7 +36,8 @@ const std::map<std::string, Vote>& votes() {
       {"absent", Vote::absent},       {"no_script", Vote::no_script},
       {"loading", Vote::loading},     {"busy", Vote::busy},
       {"read_only", Vote::read_only}, {"out_of_memory", Vote::out_of_memory},
-      {"failed", Vote::failed}};
+      {"failed", Vote::failed},       {"not_enrolled", Vote::not_enrolled},
+      {"replanted", Vote::absent}};
   return names;
 }
 
@@ -155,6 +156,7 @@ void Transcript::tell_nodes(Words& line) {
     const std::string& said = nodes.back();
     const std::size_t colon = said.find(':');
     core::Answer answer{votes().at(said.substr(0, colon))};
+    answer.replanted = said.starts_with("replanted");
     if (colon != said.npos) answer.fence = std::stoull(said.substr(colon + 1));
     nodes.pop_back();
     for (const std::string& node : nodes) driver_->reply(node_of(node), answer);
@@ -167,6 +169,8 @@ void Transcript::tell_nodes(Words& line) {
       driver_->lose(node_of(node));
     } else if (what == "stall") {
       driver_->link(node_of(node), LinkState::stalled, Vote::stalled);
+    } else if (what == "quarantine") {
+      driver_->link(node_of(node), LinkState::quarantined, Vote::quarantined);
     } else if (what == "back") {
       driver_->link(node_of(node), LinkState::up, Vote::pending);
     } else {
@@ -219,7 +223,8 @@ std::string Transcript::shown(const core::Acquired& acquired) {
   users_[user_name(acquired.user)].claim = acquired.claim;
   const core::Claim* claim = driver_->engine().claim(acquired.claim);
   return user_name(acquired.user) + " holds " + token_name(std::string(claim->token())) +
-         " until " + seconds(claim->deadline) + ", attempt " + std::to_string(acquired.attempts);
+         " until " + seconds(claim->deadline) + ", attempt " + std::to_string(acquired.attempts) +
+         (claim->fence == 0 ? "" : ", fencing token " + std::to_string(claim->fence));
 }
 
 std::string Transcript::shown(const core::Refused& refused) {

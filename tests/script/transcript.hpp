@@ -11,16 +11,18 @@ namespace quorumlock::test {
 
 /// Plays the lines of a transcript to an engine and puts down what it says.
 ///
-///   nodes N [delay=50ms] [jitter=0s]      begins; nodes are n1, n2, ...
+///   nodes N [delay=50ms] [jitter=0s] [fencing=yes]     begins; nodes are n1, n2, ...
 ///   acquire USER [ttl=10s] [wait=0s] [margin=1s] [max_hold=D] [max_renewals=N] [renew=no]
-///   reply NODE... VOTE                    each of them answers its oldest command
+///   reply NODE... VOTE[:COUNTER]          each of them answers its oldest command
 ///   late NODE...                          an answer of each of them is overdue
-///   lose NODE... | stall NODE... | back NODE...     the connection breaks, stalls, is up again
+///   lose NODE... | stall NODE... | quarantine NODE... | back NODE...
+///                                         the connection breaks, stalls, has no vote, is up again
 ///   advance D                             time passes
 ///   extend USER ttl=D | release USER | detach USER | cancel USER | close
 ///   status                                what is left to do
 ///
-/// Votes are named as in quorumlock::Vote. Owner tokens are shown as t1, t2, ... in the order in
+/// Votes are named as in quorumlock::Vote, and a renewal that had to set the key anew is answered
+/// with `replanted`. Owner tokens are shown as t1, t2, ... in the order in
 /// which they appear, times in seconds since the beginning.
 class Transcript {
  public:
