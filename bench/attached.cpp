@@ -10,7 +10,8 @@ namespace {
 
 class Attached final : public Contender {
  public:
-  explicit Attached(const Nodes& nodes) : coordinator_(attach(loop_.get(), nodes)) {}
+  Attached(const Nodes& nodes, bool fencing)
+      : fencing_(fencing), coordinator_(attach(loop_.get(), nodes, fencing)) {}
 
   ~Attached() override {
     leases_.clear();
@@ -18,7 +19,9 @@ class Attached final : public Contender {
     uv_run(loop_.get(), UV_RUN_DEFAULT);
   }
 
-  [[nodiscard]] std::string_view name() const override { return "quorumlock"; }
+  [[nodiscard]] std::string_view name() const override {
+    return fencing_ ? "quorumlock_fenced" : "quorumlock";
+  }
   uv_loop_t* loop() override { return loop_.get(); }
 
   void prepare(int slots) override {
@@ -45,16 +48,17 @@ class Attached final : public Contender {
   }
 
  private:
-  static Coordinator attach(uv_loop_t* loop, const Nodes& nodes) {
+  static Coordinator attach(uv_loop_t* loop, const Nodes& nodes, bool fencing) {
     Options options;
     options.nodes = nodes.urls();
-    options.fencing = false;
+    options.fencing = fencing;
     Result<Coordinator> coordinator = Coordinator::attach(loop, std::move(options));
     if (!coordinator) throw std::runtime_error(coordinator.error().what());
     return std::move(*coordinator);
   }
   Lease& lease_of(int slot) { return leases_[static_cast<std::size_t>(slot)]; }
 
+  bool fencing_;
   Loop loop_;
   Coordinator coordinator_;
   std::vector<std::string> resources_;
@@ -63,8 +67,8 @@ class Attached final : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_attached(const Nodes& nodes) {
-  return std::make_unique<Attached>(nodes);
+std::unique_ptr<Contender> make_attached(const Nodes& nodes, bool fencing) {
+  return std::make_unique<Attached>(nodes, fencing);
 }
 
 }  // namespace quorumlock::bench

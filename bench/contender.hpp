@@ -23,7 +23,8 @@ class Client {
 ///
 /// A slot is one lock in flight, with a resource of its own; acquire and release of a slot take
 /// turns. All contenders ask the same of the nodes: SET key token NX PX 10000 with a new token each
-/// time, then EVALSHA of the release script, each decided by the third of five replies.
+/// time, then EVALSHA of the release script, each decided by the third of five replies; the fenced
+/// one asks with EVALSHA of the acquire script instead of SET.
 class Contender {
  public:
   virtual ~Contender() = default;
@@ -35,9 +36,9 @@ class Contender {
   virtual void release(int slot) = 0;
 
   void serve(Client& client) { client_ = &client; }
-  /// The same length for each contender, and short enough to be copied without an allocation.
+  /// Each contender's own, of the same length, and short enough to be copied without an allocation.
   [[nodiscard]] std::string resource(int slot) const {
-    return std::string("bench/").append(name().substr(0, 1)) + "/" + std::to_string(slot);
+    return std::string("bench/").append(1, name().back()) + "/" + std::to_string(slot);
   }
 
  protected:

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "local/enroll.hpp"
+#include "redis/keys.hpp"
 #include "redis/scripts.hpp"
 
 namespace quorumlock::bench {
@@ -99,8 +100,9 @@ std::string Nodes::path(int node) const {
 std::int64_t Nodes::keys() const {
   std::int64_t keys = 0;
   for (int node = 0; node < count; ++node) {
-    keys += ask(*this, node, {"DBSIZE"})->integer -
-            ask(*this, node, {"EXISTS", "quorumlock:enrolment", "quorumlock:candidate"})->integer;
+    const std::string own = std::string(redis::own_prefix) + "*";
+    keys += ask(*this, node, {"DBSIZE"})->integer;
+    keys -= static_cast<std::int64_t>(ask(*this, node, {"KEYS", own})->elements);
   }
   return keys;
 }

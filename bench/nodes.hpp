@@ -26,7 +26,7 @@ class Nodes {
   [[nodiscard]] std::string path(int node) const;
   local::Server& server(int node) { return servers_[static_cast<std::size_t>(node)]; }
 
-  /// How many keys there are on all nodes together.
+  /// How many keys there are on all nodes together, but for quorumlock's own, such as counters.
   [[nodiscard]] std::int64_t keys() const;
   /// On how many nodes there is a value of 40 characters under the key.
   [[nodiscard]] int holding(const std::string& key) const;
