@@ -11,6 +11,7 @@
 
 #include "allocations.hpp"
 #include "modes.hpp"
+#include "scripts.hpp"
 #include "workload.hpp"
 
 namespace quorumlock::bench {
@@ -21,6 +22,7 @@ struct Arguments {
   bool unix_sockets = false;
   int rounds = 0;
   int stopped = 0;
+  int scripts = 0;
   std::int64_t memory = 0;
   std::vector<std::string> contenders = contender_names();
   std::vector<Load> loads;
@@ -32,6 +34,7 @@ constexpr const char* usage =
     "       --rounds=N        one line of JSON for each contender, load and round\n"
     "       --stopped=PAIRS   acquire with all nodes and with one stopped\n"
     "       --memory=CYCLES   resident memory before, on the way and after\n"
+    "       --scripts=N       what forms of the fenced acquire cost one server\n"
     "       otherwise Google Benchmark, with its own --benchmark_... flags\n";
 
 std::vector<std::string> split(const std::string& list) {
@@ -68,6 +71,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       arguments.rounds = std::stoi(value);
     } else if (name == "--stopped") {
       arguments.stopped = std::stoi(value);
+    } else if (name == "--scripts") {
+      arguments.scripts = std::stoi(value);
     } else if (name == "--memory") {
       arguments.memory = std::stoll(value);
     } else if (name == "--contenders") {
@@ -118,8 +123,12 @@ void run_benchmarks(Field& field, const std::vector<Load>& loads) {
 }
 
 int run(const Arguments& arguments) {
+  if (arguments.scripts > 0) {
+    print_scripts(arguments.scripts);
+    return EXIT_SUCCESS;
+  }
   Field field(arguments.unix_sockets, arguments.contenders);
-  if (arguments.smoke) return smoke(field) ? EXIT_SUCCESS : EXIT_FAILURE;
+  if (arguments.smoke) return smoke(field) && check_scripts() ? EXIT_SUCCESS : EXIT_FAILURE;
   if (arguments.rounds > 0) {
     print_rounds(field, arguments.loads, arguments.rounds);
   } else if (arguments.stopped > 0) {
