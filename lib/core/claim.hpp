@@ -78,6 +78,7 @@ struct Claim {
   NodeSet may_hold;  ///< the nodes on which the key may be ours
   NodeSet standing;  ///< of a lease: the nodes whose votes it stands on
   std::uint64_t fence = 0;  ///< acquiring: to be exceeded, then agreed on; held: the fencing token
+  std::uint64_t fence_noted = 0;  ///< the greatest that its answers brought
   SlotId ballot;            ///< while fences are being counted
   Duration round_ttl{};
   Time round_start{};

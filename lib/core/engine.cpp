@@ -124,7 +124,10 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
   }
 
   note_answer(now, *claim, node, tag, {said, answer.replanted});
-  if (answer.fence > 0) fences_seen_.note(claim->key(), answer.fence);
+  if (answer.fence > claim->fence_noted) {  // most nodes say the same
+    fences_seen_.note(claim->key(), answer.fence);
+    claim->fence_noted = answer.fence;
+  }
   if (tag.round == claim->round || planted(Mutant::answers_of_an_older_round)) count(*claim, node, tag.kind, answer);
   // After a win a late grant was the lease's: the release that ended it is behind it already.
   const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->detached;
@@ -187,9 +190,9 @@ Vote Engine::watch_clock(Time now, int node, const Answer& answer) {
       });
     }
   }
-  return answer.vote == Vote::granted && !voters(now).contains(node) && mistrusted_.contains(node)
-             ? Vote::clock_jumped
-             : answer.vote;
+  if (!mistrusted_.contains(node) || answer.vote != Vote::granted) return answer.vote;
+  voters(now);  // trusts those again whose time is over
+  return mistrusted_.contains(node) ? Vote::clock_jumped : answer.vote;
 }
 
 void Engine::on_clock(Time now, int node, Time asked, std::int64_t node_time) {
