@@ -40,6 +40,10 @@ class Number {
   std::size_t size_;
 };
 
+/// counter_life in ms, as it is sent.
+constexpr std::string_view life = "2592000000";
+static_assert(counter_life == std::chrono::milliseconds(2592000000));
+
 /// The words of a vote script's call, but for the last two, which are the node's own. The empty word
 /// stands for the key of the counter: ours, with the lock's key behind.
 void append_vote(std::string& out, std::string_view key,
@@ -95,29 +99,28 @@ bool says_enrolment(CommandKind kind) {
 
 void append_command(std::string& out, const core::Send& send, const Surroundings& around) {
   using std::chrono::milliseconds;
-  const Number ttl(std::chrono::duration_cast<milliseconds>(send.ttl).count());
-  const Number life(std::chrono::duration_cast<milliseconds>(counter_life).count());
-  const Number fence(static_cast<std::int64_t>(send.fence));
+  const auto ttl = [&send] {
+    return Number(std::chrono::duration_cast<milliseconds>(send.ttl).count());
+  };
+  const auto fence = [&send] { return Number(static_cast<std::int64_t>(send.fence)); };
   const bool whole = send.tag.with_source;
   const std::string_view eval = whole ? "EVAL" : "EVALSHA";
   const auto text = [whole](const Script& script) { return whole ? script.source : script.sha1; };
   switch (send.tag.kind) {
     case CommandKind::set:
-      return append_command(out, {"SET", send.key, send.token, "NX", "PX", ttl});
-    case CommandKind::acquire: {
-      const Number wall(around.wall_us);
+      return append_command(out, {"SET", send.key, send.token, "NX", "PX", ttl()});
+    case CommandKind::acquire:
       return append_vote(out, send.key,
                          {eval, text(acquire_script), "3", send.key, {}, enrolment_key, send.token,
-                          ttl, fence, wall, life});
-    }
+                          ttl(), fence(), Number(around.wall_us), life});
     case CommandKind::raise:
       return append_vote(out, send.key,
                          {eval, text(raise_script), "3", send.key, {}, enrolment_key, send.token,
-                          fence, life});
+                          fence(), life});
     case CommandKind::renew:
       return append_vote(out, send.key,
                          {eval, text(renew_script), "3", send.key, {}, enrolment_key, send.token,
-                          ttl, fence, send.replant ? "1" : "0", life});
+                          ttl(), fence(), send.replant ? "1" : "0", life});
     case CommandKind::release:
       if (send.by_token) {
         const Number max_ttl(std::chrono::duration_cast<milliseconds>(around.max_ttl).count());
