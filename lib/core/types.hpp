@@ -41,7 +41,12 @@ class NodeSet {
   constexpr void add(int node) { bits_ |= 1U << node; }
   constexpr void remove(int node) { bits_ &= ~(1U << node); }
   [[nodiscard]] constexpr bool contains(int node) const { return (bits_ >> node & 1U) != 0; }
-  [[nodiscard]] constexpr int size() const { return std::popcount(bits_); }
+  /// Not std::popcount, which is a call where the processor is any x86-64.
+  [[nodiscard]] constexpr int size() const {
+    std::uint32_t sums = bits_ - (bits_ >> 1U & 0x55555555U);
+    sums = (sums & 0x33333333U) + (sums >> 2U & 0x33333333U);
+    return static_cast<int>(((sums + (sums >> 4U)) & 0x0f0f0f0fU) * 0x01010101U >> 24U);
+  }
   [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
 
   constexpr NodeSet operator|(NodeSet other) const { return NodeSet(bits_ | other.bits_); }
