@@ -93,10 +93,6 @@ void append_word(std::string& out, std::string_view word) {
   out.append("\r\n");
 }
 
-bool says_enrolment(CommandKind kind) {
-  return kind == CommandKind::acquire || kind == CommandKind::raise || kind == CommandKind::renew;
-}
-
 void append_command(std::string& out, const core::Send& send, const Surroundings& around) {
   using std::chrono::milliseconds;
   const auto ttl = [&send] {

@@ -34,7 +34,10 @@ inline constexpr core::Duration counter_life = std::chrono::hours(30 * 24);
 /// scripts, by name or (Tag::with_source) whole. Where says_enrolment(), the node's enrolment and
 /// floor are to follow as the last two words.
 void append_command(std::string& out, const core::Send& send, const Surroundings& around);
-bool says_enrolment(core::CommandKind kind);
+constexpr bool says_enrolment(core::CommandKind kind) {
+  using core::CommandKind;
+  return kind == CommandKind::acquire || kind == CommandKind::raise || kind == CommandKind::renew;
+}
 /// One more word of a command.
 void append_word(std::string& out, std::string_view word);
 
