@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -27,7 +28,19 @@ def understood():
 
 
 CONFIG = understood()
-NODES = {name: service for name, service in CONFIG["services"].items() if name != "demo"}
+NODES = {name: service for name, service in CONFIG["services"].items()
+         if name.startswith("node")}
+HEALTHY = {name: {"condition": "service_healthy"} for name in NODES}
+
+# Stands in for redis-cli: `-h NODE COMMAND...`; the nodes in $FULL have a key.
+REDIS_CLI = """#!/bin/bash
+node=$2; shift 2
+case $1 in
+  dbsize) if [[ " $FULL " == *" $node "* ]]; then echo 1; else echo 0; fi ;;
+  info) printf '# Server\\r\\nrun_id:%040d\\r\\ntcp_port:6379\\r\\n' "${node#node}" ;;
+  set) echo "$node $*" >>"$ASKED" ;;
+esac
+"""
 
 
 class Compose(unittest.TestCase):
@@ -69,10 +82,32 @@ class Compose(unittest.TestCase):
 
     def test_the_demo_waits_for_the_nodes_and_uses_them_all(self):
         demo = CONFIG["services"]["demo"]
-        self.assertEqual({name: {"condition": "service_healthy"} for name in NODES},
-                         demo["depends_on"])
+        enrolled = {"enroll": {"condition": "service_completed_successfully"}}
+        self.assertEqual(HEALTHY | enrolled, demo["depends_on"])
         self.assertEqual(demo["command"],
                          ["--nodes", ",".join(f"redis://{name}" for name in sorted(NODES))])
+
+    def enrolled(self, full):
+        """What the service `enroll` writes where these nodes are not empty."""
+        with tempfile.TemporaryDirectory() as directory:
+            stub = pathlib.Path(directory, "redis-cli")
+            stub.write_text(REDIS_CLI)
+            stub.chmod(0o755)
+            asked = pathlib.Path(directory, "asked")
+            asked.touch()
+            command = [word.replace("$$", "$") for word in CONFIG["services"]["enroll"]["command"]]
+            subprocess.run(command, check=True, capture_output=True,
+                           env={"PATH": f"{directory}:/usr/bin:/bin", "FULL": full,
+                                "ASKED": str(asked)})
+            return asked.read_text().splitlines()
+
+    def test_the_first_start_enrolls_all_nodes(self):
+        self.assertEqual(CONFIG["services"]["enroll"]["depends_on"], HEALTHY)
+        self.assertEqual(self.enrolled(""), [
+            f"node{i} set quorumlock:enrolment {i:040d}:30000:durable nx" for i in range(1, 6)])
+
+    def test_a_node_that_came_back_empty_is_left_to_its_quarantine(self):
+        self.assertEqual(self.enrolled("node1 node2 node4 node5"), [])
 
     def test_the_demo_is_built_on_pinned_images(self):
         lines = (ROOT / "Dockerfile").read_text().splitlines()
