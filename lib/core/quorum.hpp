@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "core/mutants.hpp"
 
 namespace quorumlock::core {
@@ -14,7 +16,9 @@ enum class Verdict {
 /// The majority of the configured nodes, never of the connected ones: two majorities always share
 /// a node, and that node grants to one.
 constexpr int quorum_of(int nodes) {
-  if (planted(Mutant::quorum_minus_one) && nodes > 1) return nodes / 2;
+  if (!std::is_constant_evaluated() && planted(Mutant::quorum_minus_one) && nodes > 1) {
+    return nodes / 2;
+  }
   return nodes / 2 + 1;
 }
 
