@@ -110,7 +110,10 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
   advance(now);
   --unanswered_;
   const Vote said = answer.vote;
-  answer.vote = watch_clock(now, node, answer);
+  // Neither of them for plain locks, unless something is wrong.
+  if (answer.node_time != 0 || mistrusted_.contains(node)) {
+    answer.vote = watch_clock(now, node, answer);
+  }
   Claim* claim = claims_.find(tag.claim);
   if (claim == nullptr) return;
   --claim->unanswered;
