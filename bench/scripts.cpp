@@ -18,6 +18,7 @@
 #include "redis/command.hpp"
 #include "redis/keys.hpp"
 #include "script_forms.hpp"
+#include "workload.hpp"
 
 namespace quorumlock::bench {
 namespace {
@@ -200,6 +201,7 @@ struct Burst {
   std::string bytes;
   int replies = 0;
 
+  Burst() = default;
   explicit Burst(const Loaded& form) {
     for (int slot = 0; slot < burst; ++slot) add(form.acquire(slot));
     for (int slot = 0; slot < burst; ++slot) add(form.release(slot));
@@ -228,6 +230,24 @@ Cost measure(OneServer& server, const Burst& load, int bursts) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   return {seconds.count(), server.cpu_us() - before};
+}
+
+/// The median time from an acquire to its answer, one after the other.
+double alone_us(OneServer& server, const Loaded& form, int cycles) {
+  Burst acquire, release;
+  acquire.add(form.acquire(0));
+  release.add(form.release(0));
+  std::vector<std::uint32_t> samples;
+  for (int i = 0; i < cycles; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    server.send(acquire.bytes);
+    server.receive(acquire.replies);
+    samples.push_back(
+        static_cast<std::uint32_t>((std::chrono::steady_clock::now() - start).count()));
+    server.send(release.bytes);
+    server.receive(release.replies);
+  }
+  return percentile_us(std::move(samples), 0.5);
 }
 
 // Checking.
@@ -332,12 +352,13 @@ void print_scripts(int rounds) {
       const Burst load(form);
       measure(server, load, bursts / 10);
       const Cost cost = measure(server, load, bursts);
+      const double alone = alone_us(server, form, 500);
       std::printf(R"({"round":%d,"form":"%s","differs":"%s","server_us":%.4f,"cycles_per_s":%.0f,)"
-                  R"("requests_per_s":%.0f})"
+                  R"("requests_per_s":%.0f,"alone_us":%.2f})"
                   "\n",
                   round, std::string(form.form().name).c_str(),
                   std::string(form.form().differs).c_str(), cost.cpu_us / (bursts * burst),
-                  bursts * burst / cost.seconds, bursts * load.replies / cost.seconds);
+                  bursts * burst / cost.seconds, bursts * load.replies / cost.seconds, alone);
       std::fflush(stdout);
     }
   }
