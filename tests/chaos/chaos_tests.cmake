@@ -10,15 +10,20 @@ target_compile_options(chaos_clock PRIVATE -Wall -Wextra -Wshadow -fvisibility=h
 target_link_options(chaos_clock PRIVATE -nodefaultlibs)
 target_link_libraries(chaos_clock PRIVATE c)
 
+# The clocks of servers that have it preloaded.
+add_library(node_clock STATIC ${CMAKE_CURRENT_LIST_DIR}/node_clock.cpp)
+target_include_directories(node_clock PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(node_clock PUBLIC quorumlock::quorumlock PRIVATE quorumlock_build_flags)
+target_compile_definitions(node_clock PRIVATE
+  QUORUMLOCK_CLOCK_INTERPOSER="$<TARGET_FILE:chaos_clock>")
+add_dependencies(node_clock chaos_clock)
+
 file(GLOB chaos_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
-list(FILTER chaos_sources EXCLUDE REGEX "(_test|/main|/clock_interposer)\\.cpp$")
+list(FILTER chaos_sources EXCLUDE REGEX "(_test|/main|/clock_interposer|/node_clock)\\.cpp$")
 add_library(chaos_parts STATIC ${chaos_sources}
   ${PROJECT_SOURCE_DIR}/tools/flash_sale/interruption.cpp)
-target_link_libraries(chaos_parts PUBLIC test_support nlohmann_json::nlohmann_json Threads::Threads
+target_link_libraries(chaos_parts PUBLIC test_support node_clock nlohmann_json::nlohmann_json Threads::Threads
   PRIVATE quorumlock_build_flags)
-target_compile_definitions(chaos_parts PRIVATE
-  QUORUMLOCK_CLOCK_INTERPOSER="$<TARGET_FILE:chaos_clock>")
-add_dependencies(chaos_parts chaos_clock)
 
 quorumlock_tests(chaos_tests chaos TIMEOUT 120 SOURCES chaos/*_test.cpp)
 target_link_libraries(chaos_tests PRIVATE chaos_parts)

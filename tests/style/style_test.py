@@ -84,7 +84,7 @@ def never_says(where, words, sentence, allowed=()):
 
 
 def not_too_long(path, text):
-    if path.startswith(("lib/", "include/", "tests/")) and path.endswith(CODE):
+    if path.startswith(("lib/", "include/", "tests/", "examples/")) and path.endswith(CODE):
         lines = text.count("\n")
         if lines > LONGEST_FILE:
             yield lines, f"has {lines} lines: at most {LONGEST_FILE}, a longer one holds two ideas"
@@ -225,7 +225,7 @@ def self_check(compiler, include):
 
 
 def files(root):
-    for folder in ("include", "lib", "tests", "tools", "bench"):
+    for folder in ("include", "lib", "tests", "tools", "bench", "examples"):
         for path in sorted((root / folder).rglob("*")):
             if path.is_file() and path.suffix in CODE + (".lua", ".py", ".sh", ".txt", ".in"):
                 yield path.relative_to(root).as_posix(), path.read_text(errors="replace")
