@@ -14,6 +14,8 @@ The block's info string says how:
                     five nodes on free ports that it may start
   ```json           parses, and the program accepts it as its --config
   ```json output    parses
+  ```cpp excerpt PATH   (or sql, lua ...) stands in that file of the repository, line for line, but
+                    for indentation: there it is compiled and tested
 
 Other blocks (text, console, cmake ...) are left alone; a block without an info string is an error.
 
@@ -32,7 +34,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LEFT_ALONE = {"text", "console", "cmake", "yaml", "lua", "mermaid", "diff", "toml", "ini", "python"}
+LEFT_ALONE = {"text", "sql", "console", "cmake", "yaml", "lua", "mermaid", "diff", "toml", "ini", "python"}
 CONFIGURATION_REFUSED = 64
 
 FRAGMENTS_BEGIN = """\
@@ -128,6 +130,22 @@ def wrapped(number, block):
     return (f"{result} {name}(quorumlock::Coordinator& coordinator);\n"
             f"{result} {name}([[maybe_unused]] quorumlock::Coordinator& coordinator) {{\n"
             f"{block.given}\n#line {block.line} \"{block.file}\"\n{block.text}}}\n")
+
+
+def lines_of(text):
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def check_excerpt(block):
+    if len(block.info) != 3:
+        raise Failure(f"{block.place}: an excerpt names its file")
+    file = ROOT / block.info[2]
+    if not file.is_file():
+        raise Failure(f"{block.place}: there is no {block.info[2]}")
+    wanted, there = lines_of(block.text), lines_of(file.read_text())
+    starts = range(len(there) - len(wanted) + 1)
+    if not wanted or not any(there[start:start + len(wanted)] == wanted for start in starts):
+        raise Failure(f"{block.place}: is not in {block.info[2]}")
 
 
 def check_cpp(blocks):
@@ -231,9 +249,14 @@ def check_json(blocks, program):
 def check(blocks, program):
     """The number of blocks of each kind; raises Failure at the first that is wrong."""
     kinds = {"cpp": [], "sh": [], "json": []}
+    excerpts = 0
     for block in blocks:
         if not block.info:
             raise Failure(f"{block.place}: the block does not say what it is")
+        if block.info[1:2] == ["excerpt"]:
+            check_excerpt(block)
+            excerpts += 1
+            continue
         kind = {"bash": "sh", "c++": "cpp"}.get(block.info[0], block.info[0])
         if kind in kinds:
             kinds[kind].append(block)
@@ -242,7 +265,7 @@ def check(blocks, program):
     check_cpp(kinds["cpp"])
     check_sh(kinds["sh"], program)
     check_json(kinds["json"], program)
-    return {kind: len(found) for kind, found in kinds.items()}
+    return {kind: len(found) for kind, found in kinds.items()} | {"excerpts": excerpts}
 
 
 GOOD = """
@@ -278,6 +301,11 @@ test ${#CLUSTER_PORT} = 5 && [[ $CLUSTER_NODES == *:$((CLUSTER_PORT + 4)) ]]
 ~~~~text
 ``` anything
 ~~~~
+```python excerpt tests/docs/readme_test.py
+if __name__ == "__main__":
+
+  sys.exit(main())
+```
 """
 BAD = {
     "does not compile": "```cpp\nint main() { return nowhere; }\n```",
@@ -290,6 +318,9 @@ BAD = {
     "fails in its middle": "```sh run\nfalse\ntrue\n```",
     "is no JSON": "```json\n{ \"nodes\": [1, }\n```",
     "has an unknown word": "```cpp ignore\nx\n```",
+    "is no excerpt": "```cpp excerpt tests/docs/readme_test.py\nint nowhere() {}\n```",
+    "is an empty excerpt": "```cpp excerpt tests/docs/readme_test.py\n```",
+    "is an excerpt of nothing": "```cpp excerpt no/such.hpp\nint a;\n```",
     "says nothing": "```\nx\n```",
     "is of an unknown kind": "```cobol\nx\n```",
     "has no end": "```sh\ntrue\n",
@@ -300,7 +331,7 @@ REFUSED = "```json\n{ \"nodes\": [\"unix:///nowhere/1\"], \"tll\": \"1s\" }\n```
 def check_myself(program):
     """A checker that finds nothing checks nothing: each of these must be told from the good."""
     counts = check(blocks_of("good.md", GOOD), program)
-    if counts != {"cpp": 4, "sh": 3, "json": 1}:
+    if counts != {"cpp": 4, "sh": 3, "json": 1, "excerpts": 1}:
         raise Failure(f"self-check: counted {counts}")
     for what, text in {**BAD, **({"is refused": REFUSED} if program else {})}.items():
         try:
