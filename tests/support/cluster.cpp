@@ -24,6 +24,9 @@ Cluster::Cluster(ClusterSettings settings) : settings_(settings) {
     one.port = settings.tcp ? local::free_port() : 0;
     one.durable = settings.durable;
     one.more = settings.more;
+    if (!settings.environments.empty()) {
+      one.environment = settings.environments.at(static_cast<std::size_t>(node));
+    }
     each.push_back(std::move(one));
   }
   servers_ = local::Server::start_all(std::move(each));
@@ -69,6 +72,13 @@ long long Cluster::commands(int node) {
   const std::string before = "total_commands_processed:";
   const std::string info = raw(node, {"INFO", "stats"}).text;
   return std::stoll(info.substr(info.find(before) + before.size())) - own_commands_[node] + 1;
+}
+
+long long Cluster::calls(int node, const std::string& command) {
+  const std::string before = "cmdstat_" + command + ":calls=";
+  const std::string info = raw(node, {"INFO", "commandstats"}).text;
+  const std::size_t at = info.find(before);
+  return at == info.npos ? 0 : std::stoll(info.substr(at + before.size()));
 }
 
 bool Cluster::can_be_asked(int node) {

@@ -35,6 +35,8 @@ struct ClusterSettings {
   /// The nodes are enrolled, also after a restart, with the max_ttl of options().
   bool enrolled = true;
   std::chrono::milliseconds max_ttl = std::chrono::seconds(30);
+  /// For each node; see local::ServerSettings::environment. Empty: none.
+  std::vector<std::vector<std::string>> environments = {};
 };
 
 /// Real redis-servers of the test's own, and what a test does to them.
@@ -66,6 +68,8 @@ class Cluster {
   void plant(int node, const std::string& key, const std::string& token = "foreign");
   /// Commands that this node has executed for others than this object.
   long long commands(int node);
+  /// How often this node has executed this command since it was started or told to forget.
+  long long calls(int node, const std::string& command);
   /// All keys but the library's own, on all nodes that can be asked.
   std::vector<std::string> keys();
 

@@ -1,0 +1,187 @@
+#include <algorithm>
+
+#include "integration/nodes_clocks.hpp"
+
+// Nodes' wall clocks that step or run at a wrong rate, on real servers.
+namespace quorumlock::test {
+namespace {
+
+constexpr const char* complaint = " has a wrong clock: it is ";
+
+class ClocksOfNodes : public ::testing::Test {
+ protected:
+  static ClockedNodes start(std::chrono::milliseconds max_ttl = 30s) {
+    return ClockedNodes({.max_ttl = max_ttl});
+  }
+  Options options(Cluster& cluster) {
+    Options options = cluster.options();
+    options.ttl = std::min<std::chrono::nanoseconds>(options.ttl, options.max_ttl);
+    options.log = log_.writer();
+    return options;
+  }
+  /// Returns once the coordinator has looked at every node's clock.
+  static void warm(Cluster& cluster, Coordinator& coordinator) {
+    Lease lease = coordinator.acquire("warm", {.wait = 20s}).value();
+    ASSERT_TRUE(eventually([&] { return cluster.holders("warm", lease.owner_token()) == 5; }));
+    ASSERT_TRUE(ok(lease.release()));
+    ASSERT_TRUE(eventually([&] { return cluster.holders("warm") == 0; }));
+  }
+  /// By how much this node's clock was said to be off, in seconds; waits until it is said.
+  double said_of(Cluster& cluster, int node) {
+    const std::string words = cluster.urls()[static_cast<std::size_t>(node)] + complaint;
+    EXPECT_TRUE(eventually([&] { return !log_.with(words).empty(); }));
+    const std::string sentence = log_.with(words).at(0);
+    const double size = std::stod(sentence.substr(sentence.find(words) + words.size()));
+    return sentence.find("s behind") == sentence.npos ? size : -size;
+  }
+  static NodeStatus status(Coordinator& coordinator, int node) {
+    return coordinator.status().value().nodes.at(static_cast<std::size_t>(node));
+  }
+
+  Log log_;
+  const std::string key = resource_of_this_test();
+};
+
+TEST_F(ClocksOfNodes, AStepOfOneIsReportedByTheNextRenewalAndTheLockGoesOn) {
+  // A minute ahead: the key is gone there, and the node does not get it back.
+  ClockedNodes nodes = start();
+  Coordinator coordinator = connect(options(nodes.cluster));
+  Lease lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false}).value();
+  ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key, lease.owner_token()) == 5; }));
+  nodes.clock(1).step(60s);
+  const Clock::time_point end = lease.valid_until();
+  ASSERT_TRUE(ok(lease.extend(20s)));
+  EXPECT_GT(lease.valid_until(), end);
+  const double size = said_of(nodes.cluster, 1);
+  EXPECT_GT(size, 50);  // less what drift_factor allows since the last look
+  EXPECT_LT(size, 60.5);
+
+  const NodeStatus seen = status(coordinator, 1);
+  EXPECT_FALSE(seen.votes);
+  EXPECT_EQ(seen.reason, Vote::clock_jumped);
+  ASSERT_TRUE(seen.clock.jump);
+  EXPECT_GT(*seen.clock.jump, 50s);
+  EXPECT_GT(seen.clock.mistrusted_for, 0s);
+  EXPECT_LE(seen.clock.mistrusted_for, 31s);
+  EXPECT_GT(seen.clock.offset.value_or(0s), 50s);
+  EXPECT_EQ(coordinator.status().value().voters(), 4);
+
+  ASSERT_TRUE(ok(lease.extend(20s)));
+  EXPECT_TRUE(lease.is_valid());
+  EXPECT_FALSE(lease.stop_token().stop_requested());
+  EXPECT_EQ(log_.with(complaint).size(), 1U);
+}
+
+TEST_F(ClocksOfNodes, AStepOfOneIsReportedByTheNextAcquire) {
+  // A minute back, this time. From then on the node is asked for nothing.
+  ClockedNodes nodes = start();
+  Coordinator coordinator = connect(options(nodes.cluster));
+  warm(nodes.cluster, coordinator);
+  nodes.clock(3).step(-60s);
+  ASSERT_TRUE(ok(coordinator.acquire(key + "/first")));
+  const double size = said_of(nodes.cluster, 3);
+  EXPECT_LT(size, -50);
+  EXPECT_GT(size, -200);
+  const Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  EXPECT_EQ(lease->outcome().votes.at(3).vote, Vote::clock_jumped);
+  EXPECT_EQ(nodes.cluster.value(3, key), std::nullopt);
+}
+
+TEST_F(ClocksOfNodes, TheVoteOfOneThatStepsIsVoidAtOnce) {
+  // It would make the quorum: the very answer that gives the step away does not count.
+  ClockedNodes nodes = start();
+  Coordinator coordinator = connect(options(nodes.cluster));
+  warm(nodes.cluster, coordinator);
+  nodes.cluster.kill(0);
+  nodes.cluster.kill(2);
+  ASSERT_TRUE(eventually([&] {
+    return status(coordinator, 0).state == NodeState::down &&
+           status(coordinator, 2).state == NodeState::down;
+  }));
+  nodes.clock(4).step(60s);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const Result<Lease> refused = coordinator.acquire(key);
+    ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+    EXPECT_EQ(refused.error().outcome().votes.at(4).vote, Vote::clock_jumped);
+  }
+  EXPECT_TRUE(eventually([&] { return nodes.cluster.holders(key) == 0; }));
+}
+
+TEST_F(ClocksOfNodes, OneThatSteppedVotesAgainAfterMaxTtl) {
+  // Its vote is needed, and waited for.
+  ClockedNodes nodes = start(1500ms);
+  Coordinator coordinator = connect(options(nodes.cluster));
+  warm(nodes.cluster, coordinator);
+  nodes.cluster.kill(0);
+  nodes.cluster.kill(2);
+  nodes.clock(4).step(60s);
+  const Clock::time_point stepped = Clock::now();
+  const Result<Lease> lease = coordinator.acquire(key, {.wait = 20s});
+  ASSERT_TRUE(ok(lease));
+  EXPECT_GE(Clock::now() - stepped, 1500ms);
+  EXPECT_EQ(nodes.cluster.value(4, key), lease->owner_token());
+}
+
+TEST_F(ClocksOfNodes, AStepOfAMajorityForwardEndsTheLease) {
+  // Three nodes have let the key run out. The holder is told by the next renewal.
+  ClockedNodes nodes = start();
+  Coordinator coordinator = connect(options(nodes.cluster));
+  const Lease lease = coordinator.acquire(key, {.ttl = 6s}).value();
+  ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key, lease.owner_token()) == 5; }));
+  for (const int node : {0, 2, 4}) nodes.clock(node).step(60s);
+  EXPECT_TRUE(eventually([&] { return !lease.is_valid(); }));
+  EXPECT_TRUE(eventually([&] { return lease.stop_token().stop_requested(); }));
+  for (const int node : {0, 2, 4}) EXPECT_GT(said_of(nodes.cluster, node), 40);
+  EXPECT_TRUE(eventually([&] { return nodes.cluster.keys().empty(); }));
+}
+
+TEST_F(ClocksOfNodes, AStepOfAMajorityBackEndsTheLeaseToo) {
+  // The keys are all there yet, but what three nodes say of time is no ground to stand on.
+  ClockedNodes nodes = start();
+  Coordinator coordinator = connect(options(nodes.cluster));
+  Lease lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false}).value();
+  ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key, lease.owner_token()) == 5; }));
+  for (const int node : {0, 1, 2}) nodes.clock(node).step(-60s);
+  const Result<void> extended = lease.extend(20s);
+  EXPECT_FALSE(extended);
+  EXPECT_TRUE(eventually([&] { return !lease.is_valid(); }));
+  EXPECT_TRUE(eventually([&] { return lease.stop_token().stop_requested(); }));
+  for (const int node : {0, 1, 2}) EXPECT_LT(said_of(nodes.cluster, node), -40);
+}
+
+TEST_F(ClocksOfNodes, WhoGetsALockThatAStepHasFreedHasTheGreaterFencingToken) {
+  // Two holders for a while, which no lock can help: the resource knows the later one.
+  ClockedNodes nodes = start();
+  Coordinator first = connect(options(nodes.cluster));
+  const Lease before = first.acquire(key, {.ttl = 6s}).value();
+  ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key, before.owner_token()) == 5; }));
+  for (const int node : {0, 2, 4}) nodes.clock(node).step(60s);
+  Coordinator second = connect(nodes.cluster.options());
+  const Result<Lease> after = second.acquire(key, {.wait = 20s});
+  ASSERT_TRUE(ok(after));
+  EXPECT_GT(after->fencing_token(), before.fencing_token());
+  EXPECT_TRUE(eventually([&] { return !before.is_valid(); }));
+}
+
+TEST_F(ClocksOfNodes, ARateBeyondTheBoundIsFoundByRenewals) {
+  // One runs a tenth too fast and one a tenth too slow, without a step; the third is within the
+  // bound, and nobody complains about it.
+  ClockedNodes nodes = start();
+  Coordinator coordinator = connect(options(nodes.cluster));
+  nodes.clock(0).run_at(1.1);
+  nodes.clock(1).run_at(0.9);
+  nodes.clock(2).run_at(1.004);
+  const Lease lease = coordinator.acquire(key, {.ttl = 3s}).value();
+  EXPECT_GT(said_of(nodes.cluster, 0), 0);
+  EXPECT_LT(said_of(nodes.cluster, 1), 0);
+  EXPECT_EQ(status(coordinator, 0).reason, Vote::clock_jumped);
+  EXPECT_EQ(status(coordinator, 1).reason, Vote::clock_jumped);
+  const Clock::time_point end = lease.valid_until();
+  EXPECT_TRUE(eventually([&] { return lease.valid_until() > end; }));
+  EXPECT_FALSE(lease.stop_token().stop_requested());
+  EXPECT_TRUE(log_.with(nodes.cluster.urls()[2] + complaint).empty());
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chaos/node_clock.hpp"
+#include "integration/fixture.hpp"
+
+namespace quorumlock::test {
+
+/// Nodes whose wall clocks the test sets, each by itself.
+class ClockedNodes {
+ public:
+  explicit ClockedNodes(ClusterSettings settings = {})
+      : cluster(with_clocks(std::move(settings))) {}
+
+  chaos::NodeClock& clock(int node) { return clocks_.at(static_cast<std::size_t>(node)); }
+
+ private:
+  ClusterSettings with_clocks(ClusterSettings settings) {
+    for (int node = 0; node < settings.size; ++node) {
+      clocks_.emplace_back(directory_.path() / std::to_string(node));
+      settings.environments.push_back(clocks_.back().environment());
+    }
+    return settings;
+  }
+
+  TemporaryDirectory directory_;
+  std::deque<chaos::NodeClock> clocks_;
+
+ public:
+  Cluster cluster;
+};
+
+/// What a coordinator says to Options::log. To outlive it.
+class Log {
+ public:
+  [[nodiscard]] auto writer() {
+    return [this](std::string_view sentence) {
+      const std::lock_guard<std::mutex> lock(guard_);
+      sentences_.emplace_back(sentence);
+    };
+  }
+  /// The sentences so far that have these words in them.
+  [[nodiscard]] std::vector<std::string> with(const std::string& words) const {
+    const std::lock_guard<std::mutex> lock(guard_);
+    std::vector<std::string> found;
+    for (const std::string& sentence : sentences_) {
+      if (sentence.find(words) != sentence.npos) found.push_back(sentence);
+    }
+    return found;
+  }
+
+ private:
+  mutable std::mutex guard_;
+  std::vector<std::string> sentences_;
+};
+
+}  // namespace quorumlock::test
