@@ -75,6 +75,30 @@ int count(Coordinator& coordinator, const std::string& resource, const std::stri
   return 0;
 }
 
+/// Writes the fencing tokens of its leases into a file, a line each while it has the lock, from two
+/// coordinators at once. ARGUMENTS: the nodes, the file, how many for each.
+int fences(const std::string& urls, const std::string& resource, const std::string& file,
+           const std::string& times) {
+  std::atomic<int> failures{0};
+  const auto write = [&] {
+    Coordinator coordinator = Coordinator::create(options_for(urls)).value();
+    std::ofstream lines(file, std::ios::app);
+    for (int i = 0; i < std::stoi(times); ++i) {
+      Result<Lease> lease = coordinator.acquire(resource, {.wait = 60s});
+      if (!lease || !(lines << lease->fencing_token() << std::endl)) {
+        if (!lease) std::cerr << lease.error().what() << std::endl;
+        ++failures;
+        return;
+      }
+    }
+  };
+  std::thread one(write);
+  std::thread two(write);
+  one.join();
+  two.join();
+  return failures == 0 ? 0 : 1;
+}
+
 /// The library's own thread has all signals blocked; on a host's loop they would be delivered. To
 /// be called on the loop.
 void let_sigpipe_through() {
@@ -127,6 +151,7 @@ int cycle(Coordinator& coordinator, const std::string& resource) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.at(0) == "fences") return fences(words.at(1), words.at(2), words.at(3), words.at(4));
   Coordinator coordinator = Coordinator::create(options_for(words.at(1))).value();
   if (words.at(0) == "hold") return hold(coordinator, words.at(2), words.at(3));
   if (words.at(0) == "count") return count(coordinator, words.at(2), words.at(3), words.at(4));
