@@ -67,6 +67,7 @@ struct Claim {
   bool round_open = false;  ///< the round's verdict is still out
   bool asked_for = false;   ///< the round is the user's: its verdict is to be reported
   bool told = false;        ///< the holder has been told to stop
+  bool goes_on = false;     ///< and has extended it since
   bool by_token = false;    ///< the token is whoever's: no lease of ours stands behind it
   bool detached = false;    ///< let the keys run out at the end, delete nothing
   bool won = false;         ///< it has been a lease, to which grants that come late belong

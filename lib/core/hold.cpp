@@ -48,8 +48,10 @@ void Engine::judge_renew(Time now, ClaimId id) {
     if (!reported) ++claim.renewals;
     claim.standing = claim.tally.granted_by();
     claim.terms.ttl = claim.round_ttl;
-    // A holder that was told to stop gets the time of this renewal, and no more.
-    claim.next_try = claim.told && !reported ? never : next_renewal(claim);
+    // A holder that was told to stop gets the time of this renewal, and no more; one that extends
+    // has decided to go on.
+    if (reported && claim.told) claim.goes_on = true;
+    claim.next_try = claim.told && !claim.goes_on ? never : next_renewal(claim);
     output(Renewed{claim.user, id});
     if (reported)
       output(Extended{claim.user, claim.by_token, std::nullopt, claim.deadline, claim.tally});
@@ -90,13 +92,14 @@ void Engine::schedule_held(ClaimId id) {
 
 void Engine::on_held_due(Time now, ClaimId id) {
   Claim& claim = claims_[id];
-  const bool late_renewals = planted(Mutant::renewal_after_the_old_end) ||
-                             planted(Mutant::replant_after_the_old_end);
+  const bool late_renewals =
+      planted(Mutant::renewal_after_the_old_end) || planted(Mutant::replant_after_the_old_end);
   if (now >= claim.deadline && claim.round_open && late_renewals) {
     return claim_timers_.set(id.index, now + claim.terms.ttl);
   }
   if (now >= claim.deadline) {
-    return end(now, id, next_renewal(claim) == never ? Errc::expired : Errc::lost);
+    const bool renewing = claim.next_try != never || (claim.round_open && !claim.asked_for);
+    return end(now, id, renewing ? Errc::lost : Errc::expired);
   }
   if (!claim.told && now >= claim.deadline - claim.terms.stop_margin) {
     claim.told = true;
