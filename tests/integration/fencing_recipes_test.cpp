@@ -194,16 +194,20 @@ TEST_P(FencingRecipes, OfManyWritersAtOnceTheGreatestTokenRemains) {
   std::vector<std::thread> threads;
   for (int writer = 0; writer < writers; ++writer) {
     threads.emplace_back([&, writer] {
-      const auto record = open();
-      std::uint64_t last = 0;
-      for (int turn = 0; turn < turns; ++turn) {
-        const std::uint64_t fence = first + static_cast<std::uint64_t>(turn * 3 + writer);
-        const bool accepted = record->write(std::to_string(fence), fence);
-        const Record::Content now = record->read();
-        if (now.text != std::to_string(now.fence)) ++wrong;
-        if (now.fence < last || now.fence < fence) ++wrong;
-        if (!accepted && now.fence == fence) ++wrong;
-        last = now.fence;
+      try {
+        const auto record = open();
+        std::uint64_t last = 0;
+        for (int turn = 0; turn < turns; ++turn) {
+          const std::uint64_t fence = first + static_cast<std::uint64_t>(turn * 3 + writer);
+          const bool accepted = record->write(std::to_string(fence), fence);
+          const Record::Content now = record->read();
+          if (now.text != std::to_string(now.fence)) ++wrong;
+          if (now.fence < last || now.fence < fence) ++wrong;
+          if (!accepted && now.fence == fence) ++wrong;
+          last = now.fence;
+        }
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
       }
     });
   }
@@ -253,6 +257,7 @@ TEST_F(FencingOfRows, AFormerHolderChangesNoneOfManyRows) {
   EXPECT_TRUE(change("older", 7));
   EXPECT_TRUE(documents.check("all", 8));
   EXPECT_FALSE(change("late", 7));
+  EXPECT_FALSE(documents.transact("all", 7, [] { ADD_FAILURE() << "it is called"; }));
   EXPECT_EQ(documents.read("b")->body, "older");
   EXPECT_TRUE(change("newer", 8));
   EXPECT_EQ(documents.read("a")->body, "newer");
