@@ -135,7 +135,8 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
                               Fault::fail_over});
       break;
     case Focus::lateness:
-      draw.ttl = draw.max_ttl = random.between(1, 3) * 100ms;
+      draw.ttl = random.between(1, 3) * 100ms;
+      draw.max_ttl = random.one_in(2) ? draw.ttl : 2 * draw.ttl;
       draw.delay = draw.ttl / random.between(2, 20);
       draw.hold = draw.ttl * random.between(2, 20) / 10;
       draw.until = draw.ttl * 15;
