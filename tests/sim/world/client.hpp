@@ -16,7 +16,7 @@ namespace quorumlock::sim {
 struct Client final : core::WallClock {
   /// A connection as this client sees it.
   struct Wire {
-    int connection = -1;     ///< the server's number for it; -1: none
+    int connection = -1;      ///< the server's number for it; -1: none
     std::uint64_t epoch = 0;  ///< counts Connect and Disconnect: what is of an older one is void
     bool open = false;
     TrueTime last_to{}, last_from{};  ///< when what was sent last arrives: in order
@@ -42,9 +42,9 @@ struct Client final : core::WallClock {
   std::vector<Wire> wires;
   std::size_t life = 0;
   bool paused = false;
-  core::Time awake{};  ///< since when it has not been stopped
+  core::Time awake{};                         ///< since when it has not been stopped
   std::vector<std::function<void()>> missed;  ///< what came in while it was stopped
-  TrueTime waking = TrueTime::max();  ///< for when its next turn is planned
+  TrueTime waking = TrueTime::max();          ///< for when its next turn is planned
 };
 
 }  // namespace quorumlock::sim

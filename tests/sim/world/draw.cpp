@@ -118,8 +118,9 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       break;
     case Focus::order:
       draw.durable = true;
-      add_some(draw, random, {Fault::pause_client, Fault::pause_node, Fault::reset,
-                              Fault::partition, Fault::delay});
+      add_some(
+          draw, random,
+          {Fault::pause_client, Fault::pause_node, Fault::reset, Fault::partition, Fault::delay});
       break;
     case Focus::forgetting:
       draw.ttl = draw.max_ttl = random.between(1, 5) * 100ms;
@@ -131,8 +132,9 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.between_faults = draw.ttl / random.between(1, 4);
       draw.faults_follow_wins = random.one_in(2);
       draw.faults.push_back(random.one_in(2) ? Fault::flush : Fault::crash);
-      add_some(draw, random, {Fault::flush, Fault::crash, Fault::partition, Fault::pause_client,
-                              Fault::fail_over});
+      add_some(
+          draw, random,
+          {Fault::flush, Fault::crash, Fault::partition, Fault::pause_client, Fault::fail_over});
       break;
     case Focus::lateness:
       draw.ttl = random.between(1, 3) * 100ms;
@@ -142,8 +144,10 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.until = draw.ttl * 15;
       draw.node_timeout = draw.ttl;
       draw.between_faults = draw.ttl / random.between(1, 4);
-      add_some(draw, random, {Fault::delay, Fault::partition, Fault::pause_client,
-                              Fault::pause_node, Fault::flush});
+      draw.faults_follow_wins = random.one_in(2);
+      add_some(
+          draw, random,
+          {Fault::delay, Fault::partition, Fault::pause_client, Fault::pause_node, Fault::flush});
       break;
     case Focus::clocks:
       draw.clocks_at_the_bound = true;
@@ -196,11 +200,21 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("faults", draw.faults);
 }
 
-std::string said(bool value) { return value ? "yes" : "no"; }
-std::string said(int value) { return std::to_string(value); }
-std::string said(std::uint64_t value) { return std::to_string(value); }
-std::string said(core::Duration value) { return client::to_text(value); }
-std::string said(Focus value) { return std::string(to_string(value)); }
+std::string said(bool value) {
+  return value ? "yes" : "no";
+}
+std::string said(int value) {
+  return std::to_string(value);
+}
+std::string said(std::uint64_t value) {
+  return std::to_string(value);
+}
+std::string said(core::Duration value) {
+  return client::to_text(value);
+}
+std::string said(Focus value) {
+  return std::string(to_string(value));
+}
 std::string said(const std::vector<Fault>& value) {
   std::string text;
   for (const Fault fault : value) text += (text.empty() ? "" : ",") + std::string(to_string(fault));
@@ -212,7 +226,7 @@ bool read(std::string_view text, bool& value) {
   return value || text == "no";
 }
 template <class Number>
-  requires std::is_integral_v<Number>
+requires std::is_integral_v<Number>
 bool read(std::string_view text, Number& value) {
   return std::from_chars(text.data(), text.data() + text.size(), value).ptr ==
          text.data() + text.size();
@@ -230,7 +244,9 @@ bool read_name(std::string_view text, Named& value, int count) {
   }
   return false;
 }
-bool read(std::string_view text, Focus& value) { return read_name(text, value, focuses); }
+bool read(std::string_view text, Focus& value) {
+  return read_name(text, value, focuses);
+}
 bool read(std::string_view text, std::vector<Fault>& value) {
   value.clear();
   while (!text.empty()) {
@@ -279,7 +295,8 @@ bool Draw::timing_holds() const {
 
 bool Draw::counters_hold() const {
   // Where every node may forget at once the order of tokens rests on the clocks.
-  const bool forgets = has(Fault::flush) || has(Fault::fail_over) || (has(Fault::crash) && !durable);
+  const bool forgets =
+      has(Fault::flush) || has(Fault::fail_over) || (has(Fault::crash) && !durable);
   const bool clocks = has(Fault::clock_step) || has(Fault::clock_rate);
   return !has(Fault::evict) && !(forgets && clocks);
 }

@@ -15,22 +15,22 @@ namespace quorumlock::sim {
 /// an assumption, and with it some of the promises.
 enum class Fault {
   // Within the assumptions.
-  crash,            ///< a node is killed and comes back, with what was on its disk
-  pause_node,       ///< SIGSTOP, SIGCONT
-  pause_client,     ///< likewise, or its machine sleeps
-  reset,            ///< a connection breaks; what is under way may still arrive
-  partition,        ///< a client and a node don't hear of each other, in one direction or both
-  delay,            ///< messages take long, up to hours
-  flush,            ///< FLUSHALL
-  refuse,           ///< OOM, READONLY, MISCONF, LOADING or BUSY for a while
-  forget_scripts,   ///< SCRIPT FLUSH
-  fail_over,        ///< a volatile node is replaced by an older copy of it
-  client_crash,     ///< a client ends without a word, and a new one begins
+  crash,           ///< a node is killed and comes back, with what was on its disk
+  pause_node,      ///< SIGSTOP, SIGCONT
+  pause_client,    ///< likewise, or its machine sleeps
+  reset,           ///< a connection breaks; what is under way may still arrive
+  partition,       ///< a client and a node don't hear of each other, in one direction or both
+  delay,           ///< messages take long, up to hours
+  flush,           ///< FLUSHALL
+  refuse,          ///< OOM, READONLY, MISCONF, LOADING or BUSY for a while
+  forget_scripts,  ///< SCRIPT FLUSH
+  fail_over,       ///< a volatile node is replaced by an older copy of it
+  client_crash,    ///< a client ends without a word, and a new one begins
   // Beyond them.
-  clock_step,       ///< a node's clock jumps
-  clock_rate,       ///< a node's clock runs beyond the bound
-  evict,            ///< a node drops a key
-  drop_lock,        ///< a node drops a lock's key, and never a counter
+  clock_step,  ///< a node's clock jumps
+  clock_rate,  ///< a node's clock runs beyond the bound
+  evict,       ///< a node drops a key
+  drop_lock,   ///< a node drops a lock's key, and never a counter
 };
 inline constexpr int fault_kinds = static_cast<int>(Fault::drop_lock) + 1;
 std::string_view to_string(Fault fault);
@@ -61,9 +61,9 @@ struct Draw {
   bool durable = false;
   bool sane_wall_clocks = true;  ///< else the clients' stand still near 1970
   bool clocks_at_the_bound = false;
-  bool nodes_agree = true;  ///< on the time; else they are up to 20 s apart, and drift
-  bool low_counters = false;    ///< they start at a few, another on each node: as if in use already
-  bool uneven_paths = false;    ///< each path between a client and a node is as slow as it likes
+  bool nodes_agree = true;    ///< on the time; else they are up to 20 s apart, and drift
+  bool low_counters = false;  ///< they start at a few, another on each node: as if in use already
+  bool uneven_paths = false;  ///< each path between a client and a node is as slow as it likes
   bool faults_follow_wins = false;  ///< a lock that is won often brings a fault with it
   core::Duration ttl{};
   core::Duration max_ttl{};

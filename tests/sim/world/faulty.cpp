@@ -63,9 +63,7 @@ void World::inject(Fault fault) {
       path.extra = random_.one_in(10) ? TrueTime(3h) : span;
       return after(draw_span(draw_.ttl), [&path] { path.extra = TrueTime(); });
     }
-    case Fault::flush:
-      server.flush_all();
-      return forgets(node);
+    case Fault::flush: server.flush_all(); return forgets(node);
     case Fault::refuse: {
       Server::Conditions refusing;
       switch (random_.between(1, 5)) {
@@ -93,9 +91,8 @@ void World::inject(Fault fault) {
       client.awake = client.local(now_);
       client.session->start(client.local(now_));
       turn(client);
-      return after(draw_span(draw_.hold), [this, number = client.number, life = client.life] {
-        act(number, life);
-      });
+      return after(draw_span(draw_.hold),
+                   [this, number = client.number, life = client.life] { act(number, life); });
     }
     case Fault::clock_step: {
       server.reap(now_);  // what has expired is gone, and no clock brings it back
@@ -113,6 +110,21 @@ void World::inject(Fault fault) {
       return forgets(node);
     }
   }
+}
+
+/// The holder loses sight of a node that it stands on, and one that it does not stand on forgets.
+void World::betray(Client& client, core::NodeSet granted) {
+  if (healing_) return;
+  const int hidden = static_cast<int>(random_.index(nodes_.size()));
+  const int flushed = static_cast<int>(random_.index(nodes_.size()));
+  if (!granted.contains(hidden) || granted.contains(flushed)) return;
+  ++figures_.faults;
+  trace("FAULT the holder, client ", client.number + 1, ", loses sight of node ", hidden + 1,
+        "; FLUSHALL on node ", flushed + 1);
+  Path& path = paths_[client.number][static_cast<std::size_t>(hidden)];
+  path.blocked_to = path.blocked_from = now_ + TrueTime(draw_.ttl) * 3 / 2;
+  nodes_[static_cast<std::size_t>(flushed)].flush_all();
+  forgets(flushed);
 }
 
 void World::crash(int node) {

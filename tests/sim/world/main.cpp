@@ -20,8 +20,10 @@ namespace {
 constexpr std::string_view usage =
     "usage: simulate [--seeds N] [--from SEED] [--jobs N] [--mutant NAME]\n"
     "       simulate --seed SEED [--trace] [--mutant NAME]   one history, as often as you like\n"
-    "       simulate --draw 'seed=...' [--trace] [--mutant NAME]   likewise, of all that was printed\n"
-    "       simulate --mutants                               plant every known mistake, see it caught\n"
+    "       simulate --draw 'seed=...' [--trace] [--mutant NAME]   likewise, of all that was "
+    "printed\n"
+    "       simulate --mutants                               plant every known mistake, see it "
+    "caught\n"
     "       simulate --seconds N [--from SEED] [--jobs N]    for so long\n";
 
 struct Asked {
@@ -185,7 +187,14 @@ int run_many(const Asked& asked) {
 
 int run_mutants(Asked asked) {
   int survivors = 0;
+  int demanded = 0;
+  const auto begun = std::chrono::steady_clock::now();
   for (const KnownMutant& one : known_mutants()) {
+    if (one.seeds == 0) {
+      std::cout << "not yet   " << one.name << ": " << one.what << std::endl;
+      continue;
+    }
+    ++demanded;
     core::planted_mutant = one.mutant;
     asked.focus = one.focus;
     asked.seeds = static_cast<std::uint64_t>(one.seeds);
@@ -200,7 +209,8 @@ int run_mutants(Asked asked) {
     std::cout << std::endl;
   }
   core::planted_mutant = core::Mutant::none;
-  std::cout << known_mutants().size() << " mistakes planted, " << survivors << " not caught\n";
+  std::cout << demanded << " mistakes planted, " << survivors << " not caught, in "
+            << seconds_since(begun) << " s\n";
   return survivors == 0 ? 0 : 1;
 }
 

@@ -22,9 +22,9 @@ World::Owner World::owner_of(const Words& words) {
 TrueTime World::arrival(std::size_t client, int node, bool to_node, TrueTime& last) {
   const Path& path = paths_[client][static_cast<std::size_t>(node)];
   const TrueTime blocked = to_node ? path.blocked_to : path.blocked_from;
-  const TrueTime about =
-      healing_ ? std::min({draw_.delay, draw_.ttl / 100, draw_.node_timeout / 20})
-               : draw_.delay * path.percent / 100;
+  const TrueTime about = healing_
+                             ? std::min({draw_.delay, draw_.ttl / 100, draw_.node_timeout / 20})
+                             : draw_.delay * path.percent / 100;
   TrueTime when = now_ + 1us + draw_span(about) + path.extra;
   if (when < blocked) when = blocked + draw_span(draw_.delay);
   return last = std::max(when, last + 1ns);
@@ -243,7 +243,8 @@ void World::answer(int node, int connection, std::string bytes) {
   const Peer peer = peers_[static_cast<std::size_t>(node)].at(connection);
   if (trace_ != nullptr) {
     std::string shown = bytes.substr(0, 60);
-    std::ranges::replace_if(shown, [](char c) { return c == '\r' || c == '\n'; }, ' ');
+    std::ranges::replace_if(
+        shown, [](char c) { return c == '\r' || c == '\n'; }, ' ');
     trace("  node ", node + 1, " connection ", connection, " says ", shown);
   }
   Client& client = clients_[peer.client];

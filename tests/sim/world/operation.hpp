@@ -20,9 +20,9 @@ struct Operation {
   core::ClaimId claim;
   std::string token;
   std::uint64_t fence = 0;
-  core::Time acquired{};  ///< on the client's clock
-  core::Time deadline{};    ///< on the client's clock
-  TrueTime valid_until{};   ///< the same moment in true time
+  core::Time acquired{};   ///< on the client's clock
+  core::Time deadline{};   ///< on the client's clock
+  TrueTime valid_until{};  ///< the same moment in true time
   int answers = 0;
   bool held = false;
   bool told = false;

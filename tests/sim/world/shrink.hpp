@@ -21,13 +21,13 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
   for (bool again = true; again;) {
     again = false;
     for (std::size_t i = 0; i < draw.faults.size();) {
-      const bool gone = take([i](Draw& it) {
-        it.faults.erase(it.faults.begin() + static_cast<std::ptrdiff_t>(i));
-      });
+      const bool gone = take(
+          [i](Draw& it) { it.faults.erase(it.faults.begin() + static_cast<std::ptrdiff_t>(i)); });
       again = again || gone;
       if (!gone) ++i;
     }
-    while (draw.until > draw.ttl && take([](Draw& it) { it.until = it.until * 3 / 4 / 1us * 1us; })) again = true;
+    while (draw.until > draw.ttl && take([](Draw& it) { it.until = it.until * 3 / 4 / 1us * 1us; }))
+      again = true;
     if (draw.clients > 1) again = take([](Draw& it) { --it.clients; }) || again;
     if (draw.keys > 1) again = take([](Draw& it) { it.keys = 1; }) || again;
     if (draw.nodes > 1) again = take([](Draw& it) { --it.nodes; }) || again;

@@ -16,9 +16,8 @@ constexpr core::UserId lease_offset = 1'000'000;
 
 void World::begin_users() {
   for (Client& client : clients_) {
-    after(draw_span(draw_.hold), [this, number = client.number, life = client.life] {
-      act(number, life);
-    });
+    after(draw_span(draw_.hold),
+          [this, number = client.number, life = client.life] { act(number, life); });
   }
 }
 
@@ -38,8 +37,8 @@ void World::act(std::size_t number, std::size_t life) {
         Operation& tired = operations_[index];
         for_client(tired.client, tired.life, [this, index] {
           Operation& waiting = operations_[index];
-          clients_[waiting.client].session->engine().cancel(
-              clients_[waiting.client].local(now_), waiting.waiter, Errc::cancelled);
+          clients_[waiting.client].session->engine().cancel(clients_[waiting.client].local(now_),
+                                                            waiting.waiter, Errc::cancelled);
         });
       });
     }
@@ -150,7 +149,12 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     trace("client ", client.number + 1, " HOLDS ", one.key, ", operation ", one.number,
           ", fencing token ", one.fence, ", owner ", one.token.substr(0, 8));
     if (draw_.fencing) fencing_.decided(one, client.when(claim.round_start), now_);
-    if (draw_.faults_follow_wins && !draw_.faults.empty() && random_.one_in(2) && !healing_) {
+    const core::NodeSet granted = claim.tally.granted_by();
+    if (draw_.faults_follow_wins && draw_.has(Fault::flush) && random_.one_in(3) && !healing_) {
+      after(draw_span(draw_.delay),
+            [this, number = client.number, granted] { betray(clients_[number], granted); });
+    } else if (draw_.faults_follow_wins && !draw_.faults.empty() && random_.one_in(2) &&
+               !healing_) {
       after(draw_span(draw_.delay), [this] {
         if (!healing_) inject(draw_.faults[random_.index(draw_.faults.size())]);
       });

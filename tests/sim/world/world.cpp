@@ -78,7 +78,8 @@ TrueTime World::draw_span(TrueTime about) {
 void World::report(const std::string& sentence) {
   trace("VIOLATION ", sentence);
   if (violation_.empty()) {
-    violation_ = sentence + ", at " + std::to_string(static_cast<double>(now_.count()) / 1e9) + " s";
+    violation_ =
+        sentence + ", at " + std::to_string(static_cast<double>(now_.count()) / 1e9) + " s";
   }
 }
 

@@ -93,6 +93,7 @@ class World {
   // faulty.cpp: what goes wrong
   void plan_faults();
   void inject(Fault fault);
+  void betray(Client& client, core::NodeSet granted);
   void crash(int node);
   void restart(int node);
   void forgets(int node);
