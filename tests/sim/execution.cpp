@@ -137,9 +137,8 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
 
   const std::span<const std::string> given = std::span(words).subspan(3);
   const auto keys = static_cast<std::size_t>(*count);
-  ScriptRun run(*known->script, {&data_[connection.db], wall_us(now)},
-                given.first(keys), given.subspan(keys),
-                {write_refusal(true), refuses_growth() ? out_of_memory : ""});
+  ScriptRun run(*known->script, {&data_[connection.db], wall_us(now)}, given.first(keys),
+                given.subspan(keys), {write_refusal(true), refuses_growth() ? out_of_memory : ""});
   try {
     return known->run(run);
   } catch (const ScriptError& failed) {

@@ -14,11 +14,7 @@ namespace quorumlock::sim {
 ScriptRun::ScriptRun(const redis::Script& script, const Moment& moment,
                      std::span<const std::string> keys, std::span<const std::string> args,
                      Refusals refusals)
-    : script_(script),
-      moment_(moment),
-      keys_(keys),
-      args_(args),
-      refusals_(refusals) {}
+    : script_(script), moment_(moment), keys_(keys), args_(args), refusals_(refusals) {}
 
 const std::string& ScriptRun::key(std::size_t number) const {
   if (number > keys_.size()) throw std::logic_error("a script was not given all its keys");

@@ -28,8 +28,8 @@ class ScriptRun {
   };
   using Text = std::optional<std::string>;  ///< nothing: Lua's false
 
-  ScriptRun(const redis::Script& script, const Moment& moment,
-            std::span<const std::string> keys, std::span<const std::string> args, Refusals refusals);
+  ScriptRun(const redis::Script& script, const Moment& moment, std::span<const std::string> keys,
+            std::span<const std::string> args, Refusals refusals);
 
   /// Numbered from 1, as in Lua. Throws std::logic_error where there is no such one: the library
   /// gives each script all it asks for.

@@ -136,8 +136,7 @@ std::string release(ScriptRun& run) {
 
 std::string release_token(ScriptRun& run) {
   if (run.get(run.key(1), "redis.call('GET'") != run.arg(1)) return resp::integer(0);
-  run.call({"SET", "quorumlock:released:" + run.arg(1), "1", "PX", run.arg(2)},
-           "redis.call('SET'");
+  run.call({"SET", "quorumlock:released:" + run.arg(1), "1", "PX", run.arg(2)}, "redis.call('SET'");
   return run.call({"DEL", run.key(1)}, "redis.call('DEL'");
 }
 

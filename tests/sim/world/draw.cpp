@@ -117,7 +117,15 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       add_some(draw, random, {Fault::pause_client, Fault::reset, Fault::partition, Fault::delay});
       break;
     case Focus::order:
+      draw.nodes = 3;
       draw.durable = true;
+      draw.ttl = draw.max_ttl = random.between(1, 3) * 100ms;
+      draw.delay = draw.ttl / random.between(2, 12);
+      draw.hold = draw.ttl * random.between(1, 10) / 10;
+      draw.pause = draw.delay;
+      draw.until = draw.ttl * 15;
+      draw.node_timeout = draw.ttl;
+      draw.between_faults = draw.ttl / random.between(1, 8);
       add_some(
           draw, random,
           {Fault::pause_client, Fault::pause_node, Fault::reset, Fault::partition, Fault::delay});

@@ -1,10 +1,13 @@
 // The simulator: quorumlock's own state machines among simulated nodes, networks and clocks.
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,11 +75,20 @@ struct Sums {
   World::Figures figures;
 };
 
+/// The least seed that has failed in any of the processes: none need look beyond it.
+std::atomic<std::uint64_t>* failed_somewhere() {
+  static void* const shared = ::mmap(nullptr, sizeof(std::atomic<std::uint64_t>),
+                                     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) throw std::runtime_error("cannot share memory");
+  return static_cast<std::atomic<std::uint64_t>*>(shared);
+}
+
 /// Every `jobs`-th seed from `first` on; stops at the first that fails.
 Sums run_seeds(const Asked& asked, std::uint64_t first, std::uint64_t end) {
   Sums sums;
   const auto begun = std::chrono::steady_clock::now();
   for (std::uint64_t seed = first; seed < end; seed += static_cast<std::uint64_t>(asked.jobs)) {
+    if (seed > failed_somewhere()->load()) break;
     if (asked.seconds && seconds_since(begun) > *asked.seconds) break;
     ++sums.seeds;
     const Draw draw = Draw::of(seed, asked.focus);
@@ -96,6 +108,9 @@ Sums run_seeds(const Asked& asked, std::uint64_t first, std::uint64_t end) {
     sums.figures.commands += more.commands;
     if (!wrong.empty()) {
       sums.failed = seed;
+      std::uint64_t least = failed_somewhere()->load();
+      while (seed < least && !failed_somewhere()->compare_exchange_weak(least, seed)) {
+      }
       break;
     }
   }
@@ -109,6 +124,7 @@ Sums run_jobs(const Asked& asked) {
     int from;
   };
   std::vector<Job> jobs;
+  new (failed_somewhere()) std::atomic<std::uint64_t>(~std::uint64_t{0});
   const std::uint64_t end = asked.seconds ? ~0ULL >> 1 : asked.from + asked.seeds;
   for (int i = 0; i < asked.jobs; ++i) {
     int ends[2];

@@ -60,7 +60,7 @@ const std::vector<KnownMutant>& known_mutants() {
       {Mutant::raise_acknowledged_when_greater, "raise-acknowledged-when-greater",
        "a counter that is higher than asked for is an acknowledgement", 5000, Focus::fences},
       {Mutant::raise_without_owner, "raise-without-owner",
-       "a counter is raised for somebody who does not hold the lock there", 20000, Focus::lateness},
+       "a counter is raised for somebody who does not hold the lock there", 15000, Focus::order},
       {Mutant::counter_not_raised, "counter-not-raised", "a grant leaves the counter as it was",
        1000, Focus::fences},
       {Mutant::counter_set_whatever_it_was, "counter-set-whatever-it-was",
