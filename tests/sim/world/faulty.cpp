@@ -122,6 +122,7 @@ void World::betray(Client& client, core::NodeSet granted) {
   trace("FAULT the holder, client ", client.number + 1, ", loses sight of node ", hidden + 1,
         "; FLUSHALL on node ", flushed + 1);
   Path& path = paths_[client.number][static_cast<std::size_t>(hidden)];
+  path.lost = true;  // as good as that: what is under way comes when it likes
   path.blocked_to = path.blocked_from = now_ + TrueTime(draw_.ttl) * 3 / 2;
   nodes_[static_cast<std::size_t>(flushed)].flush_all();
   forgets(flushed);
