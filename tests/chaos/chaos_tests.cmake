@@ -17,6 +17,9 @@ target_link_libraries(node_clock PUBLIC quorumlock::quorumlock PRIVATE quorumloc
 target_compile_definitions(node_clock PRIVATE
   QUORUMLOCK_CLOCK_INTERPOSER="$<TARGET_FILE:chaos_clock>")
 add_dependencies(node_clock chaos_clock)
+if(NOT QUORUMLOCK_BUILD_CHAOS)
+  return()
+endif()
 
 file(GLOB chaos_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
 list(FILTER chaos_sources EXCLUDE REGEX "(_test|/main|/clock_interposer|/node_clock)\\.cpp$")
