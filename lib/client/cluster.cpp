@@ -5,6 +5,7 @@
 
 #include "client/duration_text.hpp"
 #include "client/quoted.hpp"
+#include "client/refusal.hpp"
 #include "core/quorum.hpp"
 #include "core/validity.hpp"
 
@@ -16,10 +17,6 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view reserved = "quorumlock:";
 constexpr std::size_t longest_resource = 64 * 1024;
-
-Error refusal(std::string sentence) {
-  return {Errc::invalid_argument, std::move(sentence)};
-}
 
 /// The shortest ttl that would be valid for a moment at all.
 Duration shortest_ttl(double drift_factor) {

@@ -19,7 +19,7 @@ constexpr std::pair<std::string_view, std::int64_t> units[] = {
     {"ms", 1'000'000},        {"us", 1'000},
 };
 
-Error refusal(std::string_view name, std::string_view text, std::string_view right) {
+Error refused_duration(std::string_view name, std::string_view text, std::string_view right) {
   return {Errc::invalid_argument, std::string(name) + " is " + quoted_unless_secret(text) +
                                       ": it must be " + std::string(right)};
 }
@@ -33,17 +33,17 @@ Result<Nanoseconds> parse_duration(std::string_view name, std::string_view text)
   std::uint64_t number = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc::invalid_argument) return refusal(name, text, form);
+  if (error == std::errc::invalid_argument) return refused_duration(name, text, form);
   const std::string_view unit = text.substr(static_cast<std::size_t>(stop - text.data()));
   for (const auto& [symbol, size] : units) {
     if (unit != symbol) continue;
     const std::int64_t most = std::numeric_limits<std::int64_t>::max() / size;
     if (error != std::errc() || number > static_cast<std::uint64_t>(most)) {
-      return refusal(name, text, "at most " + std::to_string(most) + std::string(symbol));
+      return refused_duration(name, text, "at most " + std::to_string(most) + std::string(symbol));
     }
     return Nanoseconds(static_cast<std::int64_t>(number) * size);
   }
-  return refusal(name, text, form);
+  return refused_duration(name, text, form);
 }
 
 Result<Nanoseconds> parse_wait(std::string_view name, std::string_view text) {

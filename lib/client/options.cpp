@@ -7,21 +7,19 @@
 
 #include "client/cluster.hpp"
 #include "client/duration_text.hpp"
+#include "client/refusal.hpp"
 #include "core/types.hpp"
 #include "redis/endpoint.hpp"
 
 namespace quorumlock {
 namespace {
 
+using client::refusal;
 using client::to_text;
 using std::chrono::nanoseconds;
 
 /// So that no sum of a few of them and the time since boot can overflow.
 constexpr nanoseconds longest = std::chrono::hours(365 * 24);
-
-Error refusal(std::string sentence) {
-  return {Errc::invalid_argument, std::move(sentence)};
-}
 
 std::string to_text(double number) {
   std::array<char, 32> text;

@@ -11,15 +11,12 @@
 
 #include "client/duration_text.hpp"
 #include "client/quoted.hpp"
+#include "client/refusal.hpp"
 
 namespace quorumlock::client {
 namespace {
 
 using Json = nlohmann::json;
-
-Error refusal(std::string sentence) {
-  return {Errc::invalid_argument, std::move(sentence)};
-}
 
 std::string shown(const Json& value) {
   if (value.is_object()) return "an object";

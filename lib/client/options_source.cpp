@@ -7,16 +7,13 @@
 
 #include "client/options_json.hpp"
 #include "client/quoted.hpp"
+#include "client/refusal.hpp"
 
 namespace quorumlock {
 namespace client {
 namespace {
 
 constexpr std::size_t largest_file = 1024 * 1024;
-
-Error refusal(std::string sentence) {
-  return {Errc::invalid_argument, std::move(sentence)};
-}
 
 Result<std::string> read_file(const std::string& path) {
   struct Close {

@@ -17,7 +17,7 @@ constexpr std::string_view tcp_scheme = "redis://";
 constexpr std::string_view tls_scheme = "rediss://";
 constexpr std::string_view unix_scheme = "unix://";
 
-constexpr std::string_view digits = "0123456789";
+constexpr std::string_view decimal_digits = "0123456789";
 constexpr std::string_view host_characters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
 constexpr std::string_view address_characters = "0123456789abcdefABCDEF:.";
@@ -48,12 +48,12 @@ std::string_view take_host(std::string_view& text) {
 bool is_port_and_db(std::string_view text) {
   if (text.starts_with(':')) {
     text.remove_prefix(1);
-    const std::size_t length = take(text, digits).size();
+    const std::size_t length = take(text, decimal_digits).size();
     if (length == 0 || length > 5) return false;
   }
   if (text.starts_with('/')) {
     text.remove_prefix(1);
-    take(text, digits);
+    take(text, decimal_digits);
   }
   return text.empty();
 }
@@ -62,7 +62,7 @@ bool is_path_and_db(std::string_view text) {
   const std::size_t query = text.find('?');
   if (query == text.npos) return true;
   text.remove_prefix(query);
-  return text.starts_with("?db=") && text.substr(4).find_first_not_of(digits) == text.npos;
+  return text.starts_with("?db=") && text.substr(4).find_first_not_of(decimal_digits) == text.npos;
 }
 
 /// The URL without what is, or could be, a password. In `redis://user:secret` (the host forgotten)

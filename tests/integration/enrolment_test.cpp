@@ -5,7 +5,7 @@
 namespace quorumlock::test {
 namespace {
 
-constexpr const char* record = "quorumlock:enrolment";
+constexpr const char* record_key = "quorumlock:enrolment";
 
 /// Three nodes of the test's own that were enrolled once, and whose locks last for `max_ttl` at
 /// most. What they forget stays forgotten.
@@ -129,8 +129,8 @@ TEST_F(EnrolmentOfNodes, AFlushedNodeIsNotReplantedFor) {
 TEST_F(EnrolmentOfNodes, APromotedReplicaIsQuarantined) {
   // Behind an address is now a server with the record of another: it may lack the last locks.
   Forgetful nodes(20s);
-  const Reply stale = nodes.cluster.raw(1, {"GET", record});
-  nodes.cluster.raw(2, {"SET", record, stale.text});
+  const Reply stale = nodes.cluster.raw(1, {"GET", record_key});
+  nodes.cluster.raw(2, {"SET", record_key, stale.text});
   Coordinator coordinator = connect(nodes.options());
   ASSERT_TRUE(ok(coordinator.acquire(key)));
   EXPECT_EQ(nodes.status(coordinator, 2).enrolment.standing, NodeEnrolment::Standing::quarantined);
@@ -143,14 +143,14 @@ TEST_F(EnrolmentOfNodes, ADurableNodeThatRestartedCountsAtOnce) {
   const Result<Lease> before = coordinator.acquire(key + "/before", {.ttl = 1min});
   ASSERT_TRUE(ok(before));
   ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key + "/before") == 3; }));
-  const auto old = nodes.cluster.value(2, record);
+  const auto old = nodes.cluster.value(2, record_key);
   nodes.restart(2);
   nodes.cluster.kill(1);
   const Result<Lease> lease = coordinator.acquire(key, {.ttl = 10s, .wait = 20s});
   ASSERT_TRUE(ok(lease));
   EXPECT_EQ(nodes.cluster.value(2, key), lease->owner_token());
   EXPECT_EQ(nodes.cluster.value(2, key + "/before"), before->owner_token());
-  EXPECT_NE(nodes.cluster.value(2, record), old);
+  EXPECT_NE(nodes.cluster.value(2, record_key), old);
 }
 
 TEST_F(EnrolmentOfNodes, WithAlwaysADurableNodeWaitsToo) {
@@ -230,7 +230,7 @@ TEST_F(EnrolmentOfNodes, WithTooFewOthersTheOrderOfTokensRestsOnClocksAndIsSaidT
 TEST_F(EnrolmentOfNodes, ClientsThatDisagreeOnMaxTtlAreTold) {
   // The one that came later, with both values; what is recorded stays.
   Forgetful nodes(30s);
-  const auto recorded = nodes.cluster.value(0, record);
+  const auto recorded = nodes.cluster.value(0, record_key);
   Options other = nodes.options();
   other.max_ttl = 20s;
   other.ttl = 10s;
@@ -241,7 +241,7 @@ TEST_F(EnrolmentOfNodes, ClientsThatDisagreeOnMaxTtlAreTold) {
   const std::string sentence = refused.error().what();
   EXPECT_NE(sentence.find("30000 ms"), sentence.npos) << sentence;
   EXPECT_NE(sentence.find("20000 ms"), sentence.npos) << sentence;
-  EXPECT_EQ(nodes.cluster.value(0, record), recorded);
+  EXPECT_EQ(nodes.cluster.value(0, record_key), recorded);
   EXPECT_EQ(nodes.cluster.holders(key), 0);
 }
 

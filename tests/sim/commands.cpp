@@ -10,7 +10,7 @@ namespace {
 
 using enum Command::Flag;
 
-constexpr std::array table{
+constexpr std::array known_commands{
     Command{"auth", -2, while_loading | without_auth, nullptr},
     Command{"client", -2, subcommands, nullptr},
     Command{"client|id", 2, while_loading, nullptr},
@@ -41,8 +41,8 @@ constexpr std::array table{
 };
 
 const Command* find(std::string_view name) {
-  const auto* const found = std::ranges::find(table, name, &Command::name);
-  return found != table.end() ? found : nullptr;
+  const auto* const found = std::ranges::find(known_commands, name, &Command::name);
+  return found != known_commands.end() ? found : nullptr;
 }
 
 std::string unknown(const Words& words) {

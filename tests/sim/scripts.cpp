@@ -189,7 +189,7 @@ std::string repair(ScriptRun& run) {
   return resp::integer(static_cast<std::int64_t>(run.keys()));
 }
 
-constexpr std::array<KnownScript, 10> table{{
+constexpr std::array<KnownScript, 10> known_scripts{{
     {&redis::acquire_script, acquire},
     {&redis::adopt_script, adopt},
     {&redis::candidate_script, candidate},
@@ -204,8 +204,8 @@ constexpr std::array<KnownScript, 10> table{{
 
 template <class Predicate>
 const KnownScript* find(Predicate&& predicate) {
-  const auto* const found = std::ranges::find_if(table, predicate);
-  return found != table.end() ? found : nullptr;
+  const auto* const found = std::ranges::find_if(known_scripts, predicate);
+  return found != known_scripts.end() ? found : nullptr;
 }
 
 }  // namespace

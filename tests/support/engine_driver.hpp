@@ -27,6 +27,15 @@ constexpr core::Time at(core::Duration since) {
   return core::Time(since);
 }
 
+constexpr core::NodeSet all_of(int nodes) {
+  return core::NodeSet::first(nodes);
+}
+
+/// What most tests ask for, how long that is valid, and when it is renewed for the first time.
+inline const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
+inline constexpr core::Duration validity = 9898ms;
+inline constexpr core::Duration third = validity / 3;
+
 /// A command as it went out to one node.
 struct Command {
   core::Tag tag;
@@ -61,6 +70,10 @@ class EngineDriver {
   static constexpr core::Duration jitter = 30ms;
   /// The lease of an acquisition is another object of the user's than the acquisition.
   static constexpr core::UserId lease_of(core::UserId user) { return user + 1000; }
+
+  static core::Engine::Config fencing(int nodes) {
+    return {.nodes = nodes, .retry_delay = delay, .retry_jitter = jitter, .fencing = true};
+  }
 
   explicit EngineDriver(int nodes, std::uint64_t seed = 1)
       : EngineDriver(

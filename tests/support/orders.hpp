@@ -41,8 +41,8 @@ inline End slow_end(int nodes, int granted, int refused, int open) {
   if (open == 0) return end_of(nodes, granted, refused);
   const End one = slow_end(nodes, granted + 1, refused, open - 1);
   const End another = slow_end(nodes, granted, refused + 1, open - 1);
-  const End third = slow_end(nodes, granted, refused, open - 1);
-  return one == another && another == third ? one : End::undecided;
+  const End silent = slow_end(nodes, granted, refused, open - 1);
+  return one == another && another == silent ? one : End::undecided;
 }
 
 /// slow_end, remembered.

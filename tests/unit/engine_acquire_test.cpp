@@ -7,11 +7,6 @@
 namespace quorumlock::test {
 namespace {
 
-constexpr core::NodeSet all_of(int nodes) {
-  return core::NodeSet::first(nodes);
-}
-const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
-
 TEST(EngineAcquire, AsksEveryNodeAtOnce) {
   // One command to all five, before any of them has answered: SET of a random token with the ttl.
   EngineDriver driver(5);

@@ -5,8 +5,6 @@
 namespace quorumlock::test {
 namespace {
 
-const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
-constexpr core::Duration validity = 9898ms;
 constexpr core::Time warning = at(validity) - 1s;
 
 /// Holds, and has every renewal refused until the holder is told to stop.

@@ -4,11 +4,6 @@
 namespace quorumlock::test {
 namespace {
 
-constexpr core::NodeSet all_of(int nodes) {
-  return core::NodeSet::first(nodes);
-}
-const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
-constexpr core::Duration third = core::Duration(9898ms) / 3;
 constexpr core::Duration mistrust = 30s + 302ms;
 
 /// Tells with each answer what the node's clock says, which may be ahead of the true time.

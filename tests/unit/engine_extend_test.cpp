@@ -6,10 +6,6 @@
 namespace quorumlock::test {
 namespace {
 
-constexpr core::NodeSet all_of(int nodes) {
-  return core::NodeSet::first(nodes);
-}
-const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
 const core::Terms not_renewed{.ttl = 10s, .stop_margin = 1s, .auto_extend = false};
 
 TEST(EngineExtend, MovesTheEnd) {

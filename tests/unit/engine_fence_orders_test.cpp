@@ -10,10 +10,6 @@
 namespace quorumlock::test {
 namespace {
 
-core::Engine::Config fencing(int nodes) {
-  return {.nodes = nodes, .retry_delay = 50ms, .retry_jitter = 30ms, .fencing = true};
-}
-
 /// Makes a choice each time it is asked, and in the next run another one: until all were made.
 class Choices {
  public:
@@ -36,9 +32,10 @@ class Choices {
 
 /// One acquisition on three nodes, against a second version of the rules that counts from scratch
 /// after each answer.
-class Play {
+class FencePlay {
  public:
-  Play(std::array<std::uint64_t, 3> counters, int held_at) : driver_(fencing(3)) {
+  FencePlay(std::array<std::uint64_t, 3> counters, int held_at)
+      : driver_(EngineDriver::fencing(3)) {
     for (std::size_t i = 0; i < 3; ++i) nodes_[i] = FenceNode(counters[i]);
     if (held_at < 3) nodes_[static_cast<std::size_t>(held_at)].taken();
   }
@@ -173,7 +170,7 @@ TEST(EngineFenceOrders, EveryOrderOfGrantsAndRaises) {
     const auto digit = [mix](int place) { return static_cast<std::uint64_t>(mix / place % 3); };
     Choices choices;
     do {
-      Play play({digit(1), digit(3), digit(9)}, mix / 27);
+      FencePlay play({digit(1), digit(3), digit(9)}, mix / 27);
       ASSERT_NO_FATAL_FAILURE(play.run(choices)) << play.story;
       ASSERT_FALSE(HasFailure()) << play.story;
       ++plays;
@@ -192,7 +189,7 @@ class FenceWorld {
     const int nodes = random_.one_in(2) ? 3 : 5;
     nodes_.resize(static_cast<std::size_t>(nodes));
     for (int i = random_.between(2, 4); i > 0; --i) {
-      clients_.push_back(std::make_unique<EngineDriver>(fencing(nodes), seed * 10 + i));
+      clients_.push_back(std::make_unique<EngineDriver>(EngineDriver::fencing(nodes), seed * 10 + i));
       begun_.push_back(0);
     }
   }

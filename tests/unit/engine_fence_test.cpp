@@ -5,17 +5,6 @@
 namespace quorumlock::test {
 namespace {
 
-constexpr core::NodeSet all_of(int nodes) {
-  return core::NodeSet::first(nodes);
-}
-const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
-
-EngineDriver fencing(int nodes) {
-  return EngineDriver(core::Engine::Config{.nodes = nodes,
-                                           .retry_delay = EngineDriver::delay,
-                                           .retry_jitter = EngineDriver::jitter,
-                                           .fencing = true});
-}
 core::Answer granted(std::uint64_t fence) {
   return {Vote::granted, false, fence};
 }
@@ -38,7 +27,7 @@ void expect_raise(const EngineDriver& driver, core::NodeSet to, std::uint64_t fe
 
 TEST(EngineFence, OneRoundTripWhereAQuorumAgrees) {
   // All are asked at once, knowing of no number yet. The second grant of the same one decides.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   const Sent sent = driver.only<Sent>();
   EXPECT_EQ(sent.to, all_of(3));
@@ -70,7 +59,7 @@ TEST(EngineFence, WithoutFencingNothingIsRaised) {
 TEST(EngineFence, IsRaisedAtOnceWhereTheyDisagree) {
   // With the second grant it is clear: the smaller one is raised to the greater, there and nowhere
   // else. Validity still counts from the first command.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.pass(1s);
   driver.reply(0, granted(41));
@@ -90,7 +79,7 @@ TEST(EngineFence, IsRaisedAtOnceWhereTheyDisagree) {
 TEST(EngineFence, OfFiveOnlyThoseThatDifferAreRaised) {
   // The third grant disagrees: the two that stand for less are raised, the one that has the number
   // and the two that have not answered are left alone.
-  EngineDriver driver = fencing(5);
+  EngineDriver driver(EngineDriver::fencing(5));
   driver.acquire(1, ten_seconds);
   driver.reply(4, granted(41));
   driver.reply(1, granted(50));
@@ -108,7 +97,7 @@ TEST(EngineFence, OfFiveOnlyThoseThatDifferAreRaised) {
 TEST(EngineFence, EveryNumberThatWasSeenIsExceeded) {
   // n1 refuses, with a counter above the others': another holder's number may be as great, so the
   // raise goes to at least that.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, held(60));
   driver.reply(1, granted(41));
@@ -121,7 +110,7 @@ TEST(EngineFence, EveryNumberThatWasSeenIsExceeded) {
 
 TEST(EngineFence, ALaterTokenExceedsWhatWasSeenBefore) {
   // The next acquisition of the same key says which number it has seen; of another key, none.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
   driver.reply(1, granted(41));
@@ -139,7 +128,7 @@ TEST(EngineFence, ALaterTokenExceedsWhatWasSeenBefore) {
 TEST(EngineFence, ACounterAsHighAlreadyNeedsAGreaterNumber) {
   // n1's counter has grown to 44 meanwhile, by whomever: 44 is no vote of ours there. Everybody is
   // raised to 45, also n2, which stood for 44: its old vote is void.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
   driver.reply(1, granted(44));
@@ -158,7 +147,7 @@ TEST(EngineFence, ACounterAsHighAlreadyNeedsAGreaterNumber) {
 TEST(EngineFence, AnAcknowledgementOfAnOlderNumberIsVoid) {
   // n1 is late with its raise to 44, n3's grant brings 50, n3 and n2 are raised to that. Then n1
   // acknowledges 44: that is no vote for 50, whoever else has one.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
   driver.reply(1, granted(44));
@@ -175,7 +164,7 @@ TEST(EngineFence, AnAcknowledgementOfAnOlderNumberIsVoid) {
 
 TEST(EngineFence, ALateGrantOfTheNumberCounts) {
   // While n1 is being raised to 44, n3 grants exactly that: a quorum, no need to wait.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
   driver.reply(1, granted(44));
@@ -190,7 +179,7 @@ TEST(EngineFence, ALateGrantOfTheNumberCounts) {
 TEST(EngineFence, ANodeThatLostTheKeyIsOut) {
   // n1 answers the raise with "the lock is not yours": its grant is gone, and with n3's refusal so
   // is the attempt. Released everywhere.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
   driver.reply(1, granted(44));
@@ -205,7 +194,7 @@ TEST(EngineFence, ANodeThatLostTheKeyIsOut) {
 
 TEST(EngineFence, AnotherNodeTakesThePlaceOfOneThatIsOut) {
   // n1 has lost the key. n3 grants 43 then, and is raised: n2 and n3 are the quorum.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
   driver.reply(1, granted(44));
@@ -220,7 +209,7 @@ TEST(EngineFence, AnotherNodeTakesThePlaceOfOneThatIsOut) {
 TEST(EngineFence, ARaiseThatIsLateIsNotWaitedFor) {
   // n1's raise is overdue: without it and with n3 refusing there is no quorum. That its answer
   // comes in after all changes nothing; a release is behind it.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
   driver.reply(1, granted(44));
@@ -236,7 +225,7 @@ TEST(EngineFence, ARaiseThatIsLateIsNotWaitedFor) {
 
 TEST(EngineFence, ALateRaiseStillCounts) {
   // Overdue, and then done after all, while n3 has not answered: won.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
   driver.reply(1, granted(44));
@@ -248,7 +237,7 @@ TEST(EngineFence, ALateRaiseStillCounts) {
 
 TEST(EngineFence, ARaiseThatIsLostIsNoVote) {
   // The connection breaks under the raise: n1 is out, and is told of the release when it is back.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
   driver.reply(1, granted(44));
@@ -268,7 +257,7 @@ TEST(EngineFence, TheDeadlineCountsAfterTheRaise) {
   // no difference.
   for (const core::Duration early : {1ns, 0ns, -1000000ns}) {
     for (const bool timer_first : {false, true}) {
-      EngineDriver driver = fencing(3);
+      EngineDriver driver(EngineDriver::fencing(3));
       driver.acquire(1, ten_seconds);
       driver.reply(0, granted(41));
       driver.reply(1, granted(44));
@@ -288,7 +277,7 @@ TEST(EngineFence, TheDeadlineCountsAfterTheRaise) {
 TEST(EngineFence, ACounterAtItsEndIsNoVote) {
   // At 2^53 the servers refuse, the acquisition as well as the raise: whoever says so has not
   // voted.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted((1ULL << 53) - 1));
   driver.reply(1, granted(41));
@@ -302,7 +291,7 @@ TEST(EngineFence, ACounterAtItsEndIsNoVote) {
 
 TEST(EngineFence, ARaiseWithoutItsScriptIsSentWhole) {
   // NOSCRIPT: nothing has run. Once more, with the source, to the same number.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
   driver.reply(1, granted(44));
@@ -316,7 +305,7 @@ TEST(EngineFence, ARaiseWithoutItsScriptIsSentWhole) {
 
 TEST(EngineFence, CancelledDuringTheRaise) {
   // Nobody wants it any more: released everywhere, behind the raise.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   const core::WaiterId waiter = driver.acquire(1, ten_seconds, 1min);
   driver.reply(0, granted(41));
   driver.reply(1, granted(44));
@@ -331,7 +320,7 @@ TEST(EngineFence, CancelledDuringTheRaise) {
 
 TEST(EngineFence, TheTokenGoesWithEveryRenewal) {
   // A node that has lost its counter gets it back with the key.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   for (const int node : {0, 1, 2}) driver.reply(node, granted(41));
   driver.forget_seen();
@@ -344,7 +333,7 @@ TEST(EngineFenceToken, AnExtendByTokenNeedsOneCounter) {
   // Who extends by token does not know the old end. A quorum holds the token and has one and the
   // same counter: nobody else can have had it in between. Different counters prove nothing.
   for (const bool alike : {true, false}) {
-    EngineDriver driver = fencing(3);
+    EngineDriver driver(EngineDriver::fencing(3));
     driver.extend_token(1, "token", 10s);
     driver.reply(0, granted(41));
     driver.reply(1, granted(alike ? 41 : 42));
@@ -358,7 +347,7 @@ TEST(EngineFenceToken, AnExtendByTokenNeedsOneCounter) {
 
 TEST(EngineFenceToken, TheThirdMayAgreeWithEither) {
   // Two that differ are not the end of it: n3 has the second one's number.
-  EngineDriver driver = fencing(3);
+  EngineDriver driver(EngineDriver::fencing(3));
   driver.extend_token(1, "token", 10s);
   driver.reply(0, granted(41));
   driver.reply(1, granted(42));

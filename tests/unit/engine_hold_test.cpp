@@ -4,13 +4,6 @@
 namespace quorumlock::test {
 namespace {
 
-constexpr core::NodeSet all_of(int nodes) {
-  return core::NodeSet::first(nodes);
-}
-const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
-constexpr core::Duration validity = 9898ms;
-constexpr core::Duration third = validity / 3;
-
 TEST(EngineHold, RenewsAtAThirdOfTheValidity) {
   // A third into it, and not before, every node is asked to move the expiry of this very token.
   EngineDriver driver(3);

@@ -4,11 +4,6 @@
 namespace quorumlock::test {
 namespace {
 
-constexpr core::NodeSet all_of(int nodes) {
-  return core::NodeSet::first(nodes);
-}
-const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
-
 TEST(EngineRelease, DeletesEverywhereAndIsDoneWithTheQuorum) {
   // All nodes are told at once; the second deletion of three is the user's answer, inside it.
   EngineDriver driver(3);

@@ -4,11 +4,6 @@
 namespace quorumlock::test {
 namespace {
 
-constexpr core::NodeSet all_of(int nodes) {
-  return core::NodeSet::first(nodes);
-}
-const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
-
 TEST(EngineWait, EndsAtItsDeadlineBetweenAttempts) {
   // Always refused: the wait ends at its very moment, and no attempt is begun after it.
   EngineDriver driver(3);

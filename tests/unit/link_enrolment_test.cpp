@@ -7,7 +7,7 @@ namespace {
 using Strings = std::vector<std::string>;
 
 constexpr core::Duration quarantine = 30s + 302ms;
-const std::string record = "run1:30000:volatile";
+const std::string run1_record = "run1:30000:volatile";
 
 /// {2, the candidate that stands}
 std::string standing(const std::string& candidate) {
@@ -55,13 +55,13 @@ TEST(LinkEnrolment, OwnWordsFollowEveryVote) {
   // The record and the floor of this node, behind what is the same for all: with votes, and with
   // nothing else.
   LinkDriver driver;
-  driver.come_up({.enrolment = record + ":1700:42"});
+  driver.come_up({.enrolment = run1_record + ":1700:42"});
   driver.send(1, CommandKind::acquire);
   driver.send(2, CommandKind::raise);
   driver.send(3, CommandKind::renew);
   driver.send(4, CommandKind::set);
   driver.send(5, CommandKind::release);
-  const std::string own = " " + record + ":1700:42 1700";
+  const std::string own = " " + run1_record + ":1700:42 1700";
   EXPECT_EQ(driver.written(),
             (Strings{"PING 1" + own, "PING 2" + own, "PING 3" + own, "PING 4", "PING 5"}));
 }
@@ -111,7 +111,7 @@ TEST(LinkEnrolment, FromTheWaitToTheFirstVote) {
   EXPECT_EQ(driver.said(), Strings{"up"});
   EXPECT_EQ(driver.link.trouble(driver.now), "");
   driver.send(1, CommandKind::acquire);
-  EXPECT_EQ(driver.written(), Strings{"PING 1 " + record + ":1700:42 1700"});
+  EXPECT_EQ(driver.written(), Strings{"PING 1 " + run1_record + ":1700:42 1700"});
 }
 
 TEST(LinkEnrolment, ARepairThatFailsYields) {
@@ -133,8 +133,8 @@ TEST(LinkEnrolment, WhatWaitedGetsTheWordsThatAreFoundOut) {
   driver.send(1, CommandKind::acquire);
   driver.send(2, CommandKind::release);
   driver.open();
-  driver.greet({.enrolment = record + ":7:42"});
-  EXPECT_EQ(driver.written(), (Strings{"PING 1 " + record + ":7:42 7", "PING 2"}));
+  driver.greet({.enrolment = run1_record + ":7:42"});
+  EXPECT_EQ(driver.written(), (Strings{"PING 1 " + run1_record + ":7:42 7", "PING 2"}));
 }
 
 TEST(LinkEnrolment, WhatWaitedForAQuarantinedNodeHasItsAnswer) {
@@ -169,10 +169,10 @@ TEST(LinkEnrolment, ANodeThatForgotIsDoubted) {
   driver.feed("*3\r\n:-1\r\n:0\r\n:1700\r\n");
   EXPECT_EQ(driver.said(), Strings{"2 not enrolled"});
   EXPECT_TRUE(driver.written().empty()) << "asked once";
-  driver.feed(LinkDriver::bulk(record + ":9:42"));
+  driver.feed(LinkDriver::bulk(run1_record + ":9:42"));
   EXPECT_EQ(driver.said(), Strings{"up"});
   driver.send(4, CommandKind::acquire);
-  EXPECT_EQ(driver.written(), Strings{"PING 4 " + record + ":9:42 9"});
+  EXPECT_EQ(driver.written(), Strings{"PING 4 " + run1_record + ":9:42 9"});
 }
 
 TEST(LinkEnrolment, WhoeverDoubtsHasItLookedAt) {
@@ -311,7 +311,7 @@ TEST(LinkEnrolment, LooksAgainWhereItIsAskedTo) {
   come_up_waiting(driver);
   driver.look_again();
   last_word(driver, "candidate");
-  driver.feed("*2\r\n:1\r\n" + LinkDriver::bulk(record));
+  driver.feed("*2\r\n:1\r\n" + LinkDriver::bulk(run1_record));
   EXPECT_EQ(driver.said(), Strings{"up"});
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string nodes = R"("nodes": ["redis://127.0.0.1:7101", "redis://u:hunter2@h:7102"])";
+const std::string two_nodes = R"("nodes": ["redis://127.0.0.1:7101", "redis://u:hunter2@h:7102"])";
 
 /// A directory of its own for each test, and an environment without our variables.
 class OptionsSource : public testing::Test {
@@ -42,7 +42,7 @@ class OptionsSource : public testing::Test {
 
 TEST_F(OptionsSource, ReadsAFile) {
   // The same object, from a file.
-  EXPECT_EQ(Options::from_file(file("{" + nodes + R"(, "ttl": "5s"})")).value().ttl, 5s);
+  EXPECT_EQ(Options::from_file(file("{" + two_nodes + R"(, "ttl": "5s"})")).value().ttl, 5s);
 }
 
 TEST_F(OptionsSource, NamesAFileAndWhyItCannotBeUsed) {
@@ -54,7 +54,7 @@ TEST_F(OptionsSource, NamesAFileAndWhyItCannotBeUsed) {
             "\"" + directory_.string() + "\": the file cannot be read: Is a directory");
   EXPECT_EQ(error_of(Options::from_file("/dev/zero")),
             "\"/dev/zero\": the file must not be larger than 1 MiB");
-  const std::string wrong = file("{" + nodes + R"(, "ttl": 5})");
+  const std::string wrong = file("{" + two_nodes + R"(, "ttl": 5})");
   EXPECT_TRUE(starts(error_of(Options::from_file(wrong)), "\"" + wrong + "\": ttl is 5: "));
   EXPECT_TRUE(
       starts(error_of(Options::from_file(file("{}"))), "\"" + wrong + "\": nodes is missing"));
@@ -62,7 +62,7 @@ TEST_F(OptionsSource, NamesAFileAndWhyItCannotBeUsed) {
 
 TEST_F(OptionsSource, TakesTheFileThatTheEnvironmentNames) {
   // QUORUMLOCK_CONFIG alone.
-  ::setenv("QUORUMLOCK_CONFIG", file("{" + nodes + R"(, "ttl": "5s"})").c_str(), 1);
+  ::setenv("QUORUMLOCK_CONFIG", file("{" + two_nodes + R"(, "ttl": "5s"})").c_str(), 1);
   const Options options = Options::from_env().value();
   EXPECT_EQ(options.ttl, 5s);
   EXPECT_EQ(options.nodes.size(), 2U);
@@ -81,7 +81,7 @@ TEST_F(OptionsSource, LetsTheEnvironmentsNodesReplaceTheFiles) {
   // With both: the file's nodes do not count, and may be missing, but must not be nonsense.
   ::setenv("QUORUMLOCK_NODES", "redis://h1", 1);
   for (const std::string& text :
-       {"{" + nodes + R"(, "ttl": "5s"})", std::string(R"({"ttl": "5s"})")}) {
+       {"{" + two_nodes + R"(, "ttl": "5s"})", std::string(R"({"ttl": "5s"})")}) {
     ::setenv("QUORUMLOCK_CONFIG", file(text).c_str(), 1);
     const Options options = Options::from_env().value();
     EXPECT_EQ(options.nodes, (std::vector<std::string>{"redis://h1"}));

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-struct Asked {
+struct AcquireArguments {
   std::optional<nanoseconds> ttl;
   std::optional<nanoseconds> wait;
   std::string resource;
@@ -23,7 +23,7 @@ Json described(const Lease& lease) {
           {"quorum", lease.outcome().quorum},       {"votes", votes_json(lease.outcome())}};
 }
 
-int acquire(const Globals& globals, const Asked& asked) {
+int acquire(const Globals& globals, const AcquireArguments& asked) {
   Signals signals;
   Coordinator coordinator = coordinator_with(globals.options());
   Lease lease = lock(coordinator, {asked.resource},
@@ -41,7 +41,7 @@ int acquire(const Globals& globals, const Asked& asked) {
 }  // namespace
 
 void add_acquire(CLI::App& app, Globals& globals, Action& chosen) {
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<AcquireArguments>();
   CLI::App& command = *app.add_subcommand(
       "acquire", "lock a resource and print the owner token; the lock runs out by itself");
   add_duration(command, "--ttl", asked->ttl, "how long the lock lasts");

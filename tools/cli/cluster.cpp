@@ -21,7 +21,7 @@ using local::ServerSettings;
 
 constexpr std::chrono::seconds patience{30};
 
-struct Asked {
+struct ClusterArguments {
   std::optional<int> size;
   std::optional<int> port;
   std::optional<std::string> dir;
@@ -98,7 +98,7 @@ void bring_up(const std::vector<ServerSettings>& nodes, Signals& signals) {
 }
 
 /// The cluster that is in the directory already, as it is or brought up again with its data.
-int start_again(const Globals& globals, const Asked& asked, const ClusterRecord& record,
+int start_again(const Globals& globals, const ClusterArguments& asked, const ClusterRecord& record,
                 Signals& signals) {
   const bool other_size = asked.size && *asked.size != record.size;
   if (other_size || (asked.port && *asked.port != record.first_port)) {
@@ -144,7 +144,7 @@ void start_new(const Globals& globals, const ClusterRecord& record, Signals& sig
   }
 }
 
-int start(const Globals& globals, const Asked& asked) {
+int start(const Globals& globals, const ClusterArguments& asked) {
   ClusterRecord record;
   record.dir = asked.directory();
   record.size = asked.size.value_or(5);
@@ -170,7 +170,7 @@ int start(const Globals& globals, const Asked& asked) {
   return ExitCode::done;
 }
 
-int stop(const Globals& globals, const Asked& asked) {
+int stop(const Globals& globals, const ClusterArguments& asked) {
   const fs::path dir = asked.directory();
   const std::optional<ClusterRecord> record = ClusterRecord::load(dir);
   int ended = 0;
@@ -195,7 +195,7 @@ int stop(const Globals& globals, const Asked& asked) {
   return ExitCode::done;
 }
 
-int status(const Globals& globals, const Asked& asked) {
+int status(const Globals& globals, const ClusterArguments& asked) {
   const fs::path dir = asked.directory();
   const std::optional<ClusterRecord> record = ClusterRecord::load(dir);
   if (!record) {
@@ -210,13 +210,13 @@ int status(const Globals& globals, const Asked& asked) {
 }  // namespace
 
 void add_cluster(CLI::App& app, Globals& globals, Action& chosen) {
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<ClusterArguments>();
   CLI::App& cluster =
       *app.add_subcommand("cluster", "run Redis nodes on this machine: start, stop, status");
   cluster.require_subcommand(1);
   globals.add_flags_to(cluster);
   const auto add = [&, asked](const char* name, const char* help,
-                              int (*action)(const Globals&, const Asked&)) -> CLI::App& {
+                              int (*action)(const Globals&, const ClusterArguments&)) -> CLI::App& {
     CLI::App& command = *cluster.add_subcommand(name, help);
     command
         .add_option_function<std::string>(

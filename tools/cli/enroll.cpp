@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds between_looks{200};
 
-struct Asked {
+struct EnrollArguments {
   bool as_new = false;
   bool force = false;
 };
@@ -76,7 +76,7 @@ int enroll_new(const Globals& globals, bool force) {
 }  // namespace
 
 void add_enroll(CLI::App& app, Globals& globals, Action& chosen) {
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<EnrollArguments>();
   CLI::App& command =
       *app.add_subcommand("enroll", "wait until every node may vote; also changes their max_ttl");
   CLI::Option* as_new = command.add_flag(

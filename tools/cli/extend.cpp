@@ -10,13 +10,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-struct Asked {
+struct ExtendArguments {
   std::string token;
   std::optional<std::chrono::nanoseconds> ttl;
   std::string resource;
 };
 
-int extend(const Globals& globals, const Asked& asked) {
+int extend(const Globals& globals, const ExtendArguments& asked) {
   const Options options = globals.options();
   Coordinator coordinator = coordinator_with(options);
   const Result<Clock::time_point> until =
@@ -34,7 +34,7 @@ int extend(const Globals& globals, const Asked& asked) {
 }  // namespace
 
 void add_extend(CLI::App& app, Globals& globals, Action& chosen) {
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<ExtendArguments>();
   CLI::App& command =
       *app.add_subcommand("extend", "make a lock that is held last longer, by its owner token");
   command.add_option("--token", asked->token, "the owner token that acquire printed")

@@ -7,12 +7,12 @@
 namespace quorumlock::cli {
 namespace {
 
-struct Asked {
+struct ReleaseArguments {
   std::string token;
   std::string resource;
 };
 
-int release(const Globals& globals, const Asked& asked) {
+int release(const Globals& globals, const ReleaseArguments& asked) {
   Coordinator coordinator = coordinator_with(globals.options());
   const Result<void> released = coordinator.release(asked.resource, OwnerToken(asked.token));
   if (!released) throw Failure(released.error());
@@ -23,7 +23,7 @@ int release(const Globals& globals, const Asked& asked) {
 }  // namespace
 
 void add_release(CLI::App& app, Globals& globals, Action& chosen) {
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<ReleaseArguments>();
   CLI::App& command = *app.add_subcommand("release", "unlock a resource, by its owner token");
   command.add_option("--token", asked->token, "the owner token that acquire printed")
       ->required()

@@ -23,7 +23,7 @@ using std::chrono::nanoseconds;
 /// What the command left running may take so long to end: others wait for the lock.
 constexpr milliseconds leftovers_patience{500};
 
-struct Asked {
+struct RunArguments {
   std::optional<nanoseconds> ttl;
   std::optional<nanoseconds> wait;
   std::optional<nanoseconds> kill_after;
@@ -33,7 +33,7 @@ struct Asked {
   std::vector<std::string> words;
 };
 
-Deadlines deadlines_for(const Options& options, const Asked& asked) {
+Deadlines deadlines_for(const Options& options, const RunArguments& asked) {
   const nanoseconds ttl = asked.ttl.value_or(options.ttl);
   const nanoseconds margin =
       options.stop_margin.value_or(std::max<nanoseconds>(milliseconds(100), ttl / 10));
@@ -124,7 +124,7 @@ int conclude(const Globals& globals, const Lease& lease, int status, nanoseconds
   return code;
 }
 
-int run(const Globals& globals, const Asked& asked) {
+int run(const Globals& globals, const RunArguments& asked) {
   const Options options = globals.options();
   const Deadlines deadlines = deadlines_for(options, asked);
   const std::string path = command_path(asked.words.front());
@@ -167,7 +167,7 @@ int run(const Globals& globals, const Asked& asked) {
   return conclude(globals, lease, status, held, trouble);
 }
 
-int run_or_fail_as_asked(const Globals& globals, const Asked& asked) {
+int run_or_fail_as_asked(const Globals& globals, const RunArguments& asked) {
   try {
     return run(globals, asked);
   } catch (const Failure& failure) {
@@ -179,7 +179,7 @@ int run_or_fail_as_asked(const Globals& globals, const Asked& asked) {
 }  // namespace
 
 void add_run(CLI::App& app, Globals& globals, Action& chosen) {
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<RunArguments>();
   CLI::App& command = *app.add_subcommand(
       "run", "run a command while holding a lock: quorumlock run RESOURCE... -- CMD ARG...");
   command.footer(

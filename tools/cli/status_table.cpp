@@ -19,7 +19,7 @@ double seconds(nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 /// To the microsecond.
-double milliseconds(nanoseconds duration) {
+double in_milliseconds(nanoseconds duration) {
   return std::round(seconds(duration) * 1e6) / 1e3;
 }
 
@@ -80,16 +80,16 @@ Json or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 Json milliseconds_or_null(const std::optional<nanoseconds>& duration) {
-  return duration ? Json(milliseconds(*duration)) : Json(nullptr);
+  return duration ? Json(in_milliseconds(*duration)) : Json(nullptr);
 }
 
 Json clock_json(const NodeClock& clock) {
   Json json = {{"offset_ms", milliseconds_or_null(clock.offset)},
-               {"uncertainty_ms", clock.offset ? Json(milliseconds(clock.uncertainty)) : Json()},
+               {"uncertainty_ms", clock.offset ? Json(in_milliseconds(clock.uncertainty)) : Json()},
                {"drift", or_null(clock.drift)},
                {"drift_uncertainty", clock.drift ? Json(clock.drift_uncertainty) : Json()},
                {"jump_ms", milliseconds_or_null(clock.jump)},
-               {"mistrusted_for_ms", milliseconds(clock.mistrusted_for)}};
+               {"mistrusted_for_ms", in_milliseconds(clock.mistrusted_for)}};
   return json;
 }
 
