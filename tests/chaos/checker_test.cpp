@@ -9,16 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "chaos/at.hpp"
+
 namespace quorumlock::chaos {
 namespace {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-Time at(int ms) {
-  return Time(ms * 1ms);
-}
 
 Holding held(int worker, std::uint64_t token, int begin, int end) {
   Holding holding;

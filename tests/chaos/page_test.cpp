@@ -6,6 +6,7 @@
 #include <chrono>
 #include <string>
 
+#include "chaos/at.hpp"
 #include "chaos/timeline.hpp"
 
 namespace quorumlock::chaos {
@@ -14,10 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
-
-Time at(int ms) {
-  return Time(ms * 1ms);
-}
 
 struct Page : testing::Test {
   Page() {

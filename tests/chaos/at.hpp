@@ -1,0 +1,14 @@
+#pragma once
+
+#include <chrono>
+
+#include "chaos/history.hpp"
+
+namespace quorumlock::chaos {
+
+/// Hand-made time: so many milliseconds after a test's begin.
+constexpr Time at(int ms) {
+  return Time(std::chrono::milliseconds(ms));
+}
+
+}  // namespace quorumlock::chaos
