@@ -4,9 +4,9 @@
 #include <memory>
 #include <mutex>  // std::scoped_lock, std::unique_lock and the like are what it is for
 #include <string>
-#include <type_traits>
 
 #include <quorumlock/coordinator.hpp>
+#include <quorumlock/detail/patience.hpp>
 
 namespace quorumlock {
 
@@ -35,24 +35,17 @@ class Mutex {
 
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& patience) {
-    return try_lock_within(saturated(patience));
+    return try_lock_within(detail::saturated(patience));
   }
   template <class C, class D>
   bool try_lock_until(const std::chrono::time_point<C, D>& deadline) {
-    return try_lock_within(saturated(deadline - C::now()));
+    return try_lock_within(detail::saturated(deadline - C::now()));
   }
 
   /// The calling thread's lease; throws Error(not_held) where it has none.
   Lease& lease();
 
  private:
-  template <class Rep, class Period>
-  static std::chrono::nanoseconds saturated(const std::chrono::duration<Rep, Period>& patience) {
-    using Seconds = std::chrono::duration<long double>;
-    if (patience <= patience.zero()) return std::chrono::nanoseconds::zero();
-    if (Seconds(patience) >= Seconds(forever)) return forever;
-    return std::chrono::ceil<std::chrono::nanoseconds>(patience);
-  }
   bool try_lock_within(std::chrono::nanoseconds patience);
   Result<void> take(LockOptions options);
 

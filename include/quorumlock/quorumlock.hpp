@@ -10,5 +10,6 @@
 #include <quorumlock/mutex.hpp>
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
+#include <quorumlock/recursive_mutex.hpp>
 #include <quorumlock/result.hpp>
 #include <quorumlock/status.hpp>
