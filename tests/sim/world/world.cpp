@@ -129,6 +129,9 @@ void World::heal() {
   // be told.
   bool lost = draw_.has(Fault::client_crash) || draw_.has(Fault::crash) ||
               draw_.has(Fault::delay) || draw_.has(Fault::partition);
+  // Nor where a node refuses releases for the key's ttl, and its clock then gives the key more.
+  lost = lost || (draw_.has(Fault::refuse) &&
+                  (draw_.has(Fault::clock_step) || draw_.has(Fault::clock_rate)));
   for (const auto& of_client : paths_) {
     for (const Path& path : of_client) lost = lost || path.lost;
   }
