@@ -7,7 +7,7 @@
 namespace quorumlock::test {
 namespace {
 
-enum Fate { grants, refuses, silent };
+enum RoundFate { agrees, declines, says_nothing };
 
 /// One round that is out, its nodes answering one after the other.
 struct Round {
@@ -21,10 +21,10 @@ struct Round {
   void meet(int node, int fate, Vote refusal) {
     --open;
     driver.now += 1ms;
-    if (fate == grants) {
+    if (fate == agrees) {
       ++granted;
       driver.reply(node, Vote::granted);
-    } else if (fate == refuses) {
+    } else if (fate == declines) {
       ++refused;
       driver.reply(node, refusal);
     } else {
