@@ -274,6 +274,10 @@ Draw Draw::of(std::uint64_t seed, std::optional<Focus> focus) {
   Draw draw = of_focus(focus.value_or(own), random);
   draw.seed = seed;
   draw.focus = focus.value_or(own);
+  // No finer than parse() reads them.
+  each_option(draw, [](std::string_view, auto& value) {
+    if constexpr (std::is_same_v<decltype(value), core::Duration&>) value = value / 1us * 1us;
+  });
   return draw;
 }
 
