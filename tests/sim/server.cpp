@@ -104,11 +104,21 @@ void Server::fail_over(Data older, TrueTime now) {
   data_ = std::move(older);
 }
 
-const std::string* Server::text_of(const std::string& key, TrueTime now) const {
+const Value* Server::value_of(const std::string& key, TrueTime now) const {
   const auto database = data_.find(0);
   if (database == data_.end()) return nullptr;
-  const Value* const value = database->second.find(key, wall_us(now) / 1000);
+  return database->second.find(key, wall_us(now) / 1000);
+}
+
+const std::string* Server::text_of(const std::string& key, TrueTime now) const {
+  const Value* const value = value_of(key, now);
   return value != nullptr ? value->text() : nullptr;
+}
+
+std::optional<TrueTime> Server::time_left(const std::string& key, TrueTime now) const {
+  const Value* const value = value_of(key, now);
+  if (value == nullptr || !value->expires) return std::nullopt;
+  return std::chrono::microseconds((*value->expires + 1) * 1000 - wall_us(now));
 }
 
 std::optional<std::string> Server::token_of(const std::string& key, TrueTime now) const {

@@ -99,6 +99,8 @@ class Server {
   /// The value of a string key; null where there is none.
   [[nodiscard]] const std::string* text_of(const std::string& key, TrueTime now) const;
   [[nodiscard]] std::optional<std::string> token_of(const std::string& key, TrueTime now) const;
+  /// For how long the key is there still, by its own clock; nothing where it is not, or for ever.
+  [[nodiscard]] std::optional<TrueTime> time_left(const std::string& key, TrueTime now) const;
   /// The fencing counter of the lock with this key.
   [[nodiscard]] std::optional<std::int64_t> counter_of(const std::string& lock_key,
                                                        TrueTime now) const;
@@ -117,6 +119,7 @@ class Server {
   };
 
   void begin_run(TrueTime now);
+  [[nodiscard]] const Value* value_of(const std::string& key, TrueTime now) const;
   std::string execute(Connection& connection, const Words& words, TrueTime now);
   /// The error that this command gets before it is even looked at; empty: none.
   [[nodiscard]] std::string_view refusal(const Connection& connection,

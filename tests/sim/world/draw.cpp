@@ -42,6 +42,8 @@ std::string_view to_string(Focus focus) {
     case Focus::lateness: return "lateness";
     case Focus::clocks: return "clocks";
     case Focus::giving_up: return "giving_up";
+    case Focus::raises: return "raises";
+    case Focus::relapses: return "relapses";
   }
   return "?";
 }
@@ -170,14 +172,64 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.between_faults = draw.ttl;
       draw.faults_follow_wins = true;
       add_some(draw, random, {Fault::crash, Fault::flush, Fault::pause_client});
+      if (random.one_in(2)) break;
+      // Holders that believe in the lock to the end, while a node forgets that they have it.
+      draw.nodes = 3;
+      draw.clients = 3;
+      draw.uneven_paths = true;
+      draw.hold = draw.ttl * random.between(15, 30) / 10;
+      draw.every = draw.ttl;
+      draw.pause = draw.ttl / 100;
+      draw.rivals_watch = true;
+      draw.between_faults = draw.until;
+      draw.faults = {Fault::flush};
       break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
       draw.until = draw.delay * 50;
       draw.node_timeout = 10s;
       break;
+    case Focus::raises:
+      draw.durable = true;
+      draw.node_timeout = draw.delay * random.between(3, 10);
+      draw.faults_follow_raises = true;
+      draw.faults = {Fault::delay, Fault::reset};
+      draw.between_faults = draw.until / random.between(1, 10);
+      if (random.one_in(3)) break;
+      // One client, and another much later that has not seen what the first one's tokens were.
+      draw.clients = 2;
+      draw.one_ahead = draw.late_comer = true;
+      draw.every = 3 * draw.ttl;
+      draw.until = draw.between_faults = 4 * draw.ttl;
+      break;
+    case Focus::relapses:
+      draw.nodes = 3;
+      draw.ttl = draw.max_ttl = random.between(1, 5) * 200ms;
+      draw.delay = random.one_in(2) ? 200us : random.between(1, 5) * 1ms;
+      draw.hold = draw.ttl * random.between(2, 20) / 10;
+      draw.pause = std::max(draw.delay, draw.ttl / random.between(5, 50));
+      draw.node_timeout = draw.ttl;
+      draw.until = draw.ttl * 8;
+      draw.between_faults = draw.until;
+      draw.faults_follow_votes = true;
+      if (random.one_in(2)) {
+        // The counters are copied while a raise is on its way to them, and asked for by somebody
+        // who has seen nothing of all that.
+        draw.hold = draw.ttl * random.between(2, 8) / 10;
+        draw.every = draw.ttl * random.between(1, 4);
+        draw.faults = {random.one_in(3) ? Fault::flush : Fault::crash, Fault::delay};
+        draw.faults_follow_raises = draw.one_ahead = true;
+        draw.late_comer = true;
+      } else {
+        draw.faults = {Fault::flush, Fault::partition};
+        draw.faults_follow_rivals = true;
+        draw.blind_spots = random.one_in(2);
+        draw.sane_wall_clocks = random.one_in(2);
+      }
+      break;
   }
   if (draw.durable) std::erase(draw.faults, Fault::fail_over);
+  if (draw.every == core::Duration()) draw.every = draw.hold;
   return draw;
 }
 
@@ -197,10 +249,18 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("low_counters", draw.low_counters);
   visit("uneven_paths", draw.uneven_paths);
   visit("faults_follow_wins", draw.faults_follow_wins);
+  visit("faults_follow_votes", draw.faults_follow_votes);
+  visit("faults_follow_raises", draw.faults_follow_raises);
+  visit("faults_follow_rivals", draw.faults_follow_rivals);
+  visit("rivals_watch", draw.rivals_watch);
+  visit("blind_spots", draw.blind_spots);
+  visit("one_ahead", draw.one_ahead);
+  visit("late_comer", draw.late_comer);
   visit("ttl", draw.ttl);
   visit("max_ttl", draw.max_ttl);
   visit("delay", draw.delay);
   visit("hold", draw.hold);
+  visit("every", draw.every);
   visit("pause", draw.pause);
   visit("node_timeout", draw.node_timeout);
   visit("until", draw.until);

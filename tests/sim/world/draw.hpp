@@ -45,8 +45,10 @@ enum class Focus {
   lateness,    ///< messages take about as long as a lock lives
   clocks,      ///< at the bound on both sides, and the next one is there the moment a lock ends
   giving_up,   ///< waits end in the middle of a round, and no connection breaks
+  raises,      ///< raises are held up, and lost after others were acknowledged
+  relapses,    ///< nodes forget just after a vote, while clients lose sight of others
 };
-inline constexpr int focuses = static_cast<int>(Focus::giving_up) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::relapses) + 1;
 std::string_view to_string(Focus focus);
 
 /// All that the seed decides before the simulation begins. A failure is made smaller by taking
@@ -65,10 +67,20 @@ struct Draw {
   bool low_counters = false;  ///< they start at a few, another on each node: as if in use already
   bool uneven_paths = false;  ///< each path between a client and a node is as slow as it likes
   bool faults_follow_wins = false;  ///< a lock that is won often brings a fault with it
+  bool faults_follow_votes = false;   ///< so does a vote: the node forgets (flush, crash)
+  bool faults_follow_raises = false;  ///< so does a raise: it is late (delay), or lost (reset)
+  /// So does a request for a key that another has: it arrives as that runs out, and its owner does
+  /// not see that node until then (partition).
+  bool faults_follow_rivals = false;
+  bool rivals_watch = false;  ///< all ask when a node has forgotten, and when it votes again
+  bool blind_spots = false;   ///< each client loses sight of one node after the other (partition)
+  bool one_ahead = false;     ///< the counters of one node begin far above the others'
+  bool late_comer = false;    ///< the last client asks for nothing until max_ttl is long past
   core::Duration ttl{};
   core::Duration max_ttl{};
   core::Duration delay{};         ///< of a message, about
   core::Duration hold{};          ///< of a lock, about
+  core::Duration every{};         ///< so often a client asks for one, about
   core::Duration pause{};         ///< before the next attempt, about
   core::Duration node_timeout{};  ///< as the option of that name
   core::Duration until{};         ///< true time of the faults' end

@@ -29,7 +29,7 @@ void World::inject(Fault fault) {
   trace("FAULT ", sim::to_string(fault), ", node ", node + 1, ", client ", client.number + 1,
         ", for ", static_cast<double>(span.count()) / 1e9, " s");
   switch (fault) {
-    case Fault::crash: return crash(node);
+    case Fault::crash: return crash(node, draw_span(draw_.ttl));
     case Fault::pause_node:
       server.pause();
       return after(span, [this, node] {
@@ -91,7 +91,7 @@ void World::inject(Fault fault) {
       client.awake = client.local(now_);
       client.session->start(client.local(now_));
       turn(client);
-      return after(draw_span(draw_.hold),
+      return after(draw_span(draw_.every),
                    [this, number = client.number, life = client.life] { act(number, life); });
     }
     case Fault::clock_step: {
@@ -112,28 +112,116 @@ void World::inject(Fault fault) {
   }
 }
 
-/// The holder loses sight of a node that it stands on, and one that it does not stand on forgets.
+/// The holder loses sight of a node that it stands on, and one that it does not stand on forgets;
+/// or the other way round, and then nothing that was under way arrives.
 void World::betray(Client& client, core::NodeSet granted) {
   if (healing_) return;
   const int hidden = static_cast<int>(random_.index(nodes_.size()));
-  const int flushed = static_cast<int>(random_.index(nodes_.size()));
-  if (!granted.contains(hidden) || granted.contains(flushed)) return;
+  const core::NodeSet others = core::NodeSet::first(draw_.nodes) - granted;
+  const core::NodeSet may_forget = granted.contains(hidden) ? others : granted;
+  if (may_forget.empty()) return;
+  int flushed = 0;
+  do {
+    flushed = static_cast<int>(random_.index(nodes_.size()));
+  } while (!may_forget.contains(flushed));
   ++figures_.faults;
   trace("FAULT the holder, client ", client.number + 1, ", loses sight of node ", hidden + 1,
         "; FLUSHALL on node ", flushed + 1);
   Path& path = paths_[client.number][static_cast<std::size_t>(hidden)];
   path.lost = true;  // as good as that: what is under way comes when it likes
   path.blocked_to = path.blocked_from = now_ + TrueTime(draw_.ttl) * 3 / 2;
+  if (!granted.contains(hidden)) lose(client, hidden, false);
   nodes_[static_cast<std::size_t>(flushed)].flush_all();
   forgets(flushed);
 }
 
-void World::crash(int node) {
+/// A client does not see one of the nodes for a while, in one direction or both; then another. Now
+/// and then nobody does.
+void World::wander(std::size_t client) {
+  if (healing_ || !draw_.has(Fault::partition)) return;
+  const std::size_t node = random_.index(nodes_.size());
+  const TrueTime span = draw_span(draw_.ttl);
+  const int ways = random_.between(1, 3);
+  const bool all = random_.one_in(3);
+  trace("FAULT client ", client + 1, all ? " and all others lose" : " loses", " sight of node ",
+        node + 1, " for ", static_cast<double>(span.count()) / 1e9, " s");
+  ++figures_.faults;
+  for (std::size_t each = 0; each < clients_.size(); ++each) {
+    if (each != client && !all) continue;
+    Path& path = paths_[each][node];
+    path.lost = true;  // as good as that: what is under way comes when it likes
+    if ((ways & 1) != 0) path.blocked_to = now_ + span;
+    if ((ways & 2) != 0) path.blocked_from = now_ + span;
+  }
+  after(span + draw_span(draw_.delay), [this, client] { wander(client); });
+}
+
+/// A node has granted something, or renewed it. It may forget that at once: one node at a time, so
+/// that the others can go on.
+void World::has_voted(int node) {
+  const bool flush = draw_.has(Fault::flush);
+  if (!draw_.faults_follow_votes || healing_ || now_ < next_relapse_) return;
+  if ((!flush && !draw_.has(Fault::crash)) || !random_.one_in(3)) return;
+  next_relapse_ = now_ + draw_.max_ttl * 3 / 2;
+  ++figures_.faults;
+  trace("FAULT node ", node + 1, flush ? " will forget" : " will crash", " after its vote");
+  after(draw_span(2 * draw_.delay), [this, node, flush] {
+    Server& server = nodes_[static_cast<std::size_t>(node)];
+    if (healing_ || !server.running()) return;
+    if (!flush) return crash(node, draw_span(10 * draw_.delay));
+    server.flush_all();
+    forgets(node);
+  });
+}
+
+/// A request for a lock that another holds arrives as its key runs out, and the holder does not see
+/// that node until then.
+TrueTime World::outlast(Client& client, int node, TrueTime arrival) {
+  if (!draw_.faults_follow_rivals || !draw_.has(Fault::partition) || healing_) return arrival;
+  const Server& server = nodes_[static_cast<std::size_t>(node)];
+  const auto left = server.time_left("lock", now_);
+  if (!left || !random_.one_in(6)) return arrival;
+  const std::string owner = *server.token_of("lock", now_);
+  const auto holder = std::ranges::find_if(
+      operations_, [&](const Operation& one) { return one.token == owner && one.valid(now_); });
+  if (holder == operations_.end() || holder->client == client.number) return arrival;
+  ++figures_.faults;
+  trace("FAULT the holder, client ", holder->client + 1, ", loses sight of node ", node + 1,
+        " until its key there has run out, and client ", client.number + 1, " asks just then");
+  const TrueTime then = now_ + *left + draw_span(draw_.delay);
+  Path& path = paths_[holder->client][static_cast<std::size_t>(node)];
+  path.blocked_to = std::max(path.blocked_to, then + 2 * TrueTime(draw_.delay));
+  path.lost = paths_[client.number][static_cast<std::size_t>(node)].lost = true;
+  return std::max(arrival, then);
+}
+
+/// A raise that would arrive then arrives later, or never.
+TrueTime World::hinder(Client& client, int node, TrueTime arrival) {
+  if (!draw_.faults_follow_raises || healing_ || random_.one_in(4)) return arrival;
+  ++figures_.faults;
+  paths_[client.number][static_cast<std::size_t>(node)].lost = true;
+  if (draw_.has(Fault::delay)) arrival += draw_span(draw_.node_timeout);
+  const bool never = draw_.has(Fault::reset) && random_.one_in(2);
+  trace("FAULT a raise, client ", client.number + 1, ", node ", node + 1, ", takes ",
+        static_cast<double>((arrival - now_).count()) / 1e9, " s",
+        never ? ", and its connection breaks before" : "");
+  if (never) {
+    const auto part = (arrival - now_) * random_.between(1, 99) / 100;
+    const std::uint64_t epoch = client.wires[static_cast<std::size_t>(node)].epoch;
+    after(part, [this, number = client.number, node, epoch] {
+      Client& hit = clients_[number];
+      if (hit.wires[static_cast<std::size_t>(node)].epoch == epoch) lose(hit, node, false);
+    });
+  }
+  return arrival;
+}
+
+void World::crash(int node, TrueTime away) {
   Server& server = nodes_[static_cast<std::size_t>(node)];
   if (!server.running()) return;
   server.crash();
   lose_all(node);
-  after(draw_span(draw_.ttl), [this, node] { restart(node); });
+  after(away, [this, node] { restart(node); });
 }
 
 void World::restart(int node) {
@@ -145,6 +233,7 @@ void World::restart(int node) {
 
 void World::forgets(int node) {
   fencing_.forgot(node);
+  all_ask();
 }
 
 /// What came in while it was stopped comes in now, at one and the same moment.

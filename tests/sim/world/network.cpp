@@ -79,6 +79,12 @@ void World::write(Client& client, int node) {
       bytes.find(redis::release_script.sha1) != bytes.npos) {
     when = now_ + 1us;
   }
+  if (draw_.faults_follow_rivals && bytes.find(redis::acquire_script.sha1) != bytes.npos) {
+    wire.last_to = when = outlast(client, node, when);
+  }
+  if (draw_.faults_follow_raises && bytes.find(redis::raise_script.sha1) != bytes.npos) {
+    wire.last_to = when = hinder(client, node, when);
+  }
   at(when, [this, node, connection = wire.connection, bytes = std::move(bytes)]() mutable {
     deliver(node, connection, std::move(bytes));
   });
@@ -214,9 +220,10 @@ void World::serve(int node) {
 void World::look_at_owner(int node, std::size_t client, const Owner& owner) {
   if (owner.token.empty()) return;
   if (owner.releases) tidiness_.released(node, owner.token);
-  if (paths_[client][static_cast<std::size_t>(node)].lost) return;
   const std::string* const text = nodes_[static_cast<std::size_t>(node)].text_of(owner.key, now_);
-  if (text != nullptr && *text == owner.token) tidiness_.has_key(node, owner.token);
+  if (text == nullptr || *text != owner.token) return;
+  has_voted(node);
+  if (!paths_[client][static_cast<std::size_t>(node)].lost) tidiness_.has_key(node, owner.token);
 }
 
 /// What a command has made of the node's counters and its enrolment.
@@ -233,6 +240,7 @@ void World::look_at(int node) {
   const std::string* const record = server.text_of(enrolment, now_);
   std::string& known = records_[static_cast<std::size_t>(node)];
   if (record == nullptr || *record == known) return;
+  if (!known.empty()) all_ask();
   known = *record;
   // Where too few nodes remembered, the order of tokens rests on the nodes' clocks.
   const auto read = redis::EnrolmentRecord::parse(known);

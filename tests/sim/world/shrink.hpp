@@ -36,6 +36,13 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
     again = take([](Draw& it) { it.low_counters = false; }) || again;
     again = take([](Draw& it) { it.uneven_paths = false; }) || again;
     again = take([](Draw& it) { it.faults_follow_wins = false; }) || again;
+    again = take([](Draw& it) { it.faults_follow_votes = false; }) || again;
+    again = take([](Draw& it) { it.faults_follow_raises = false; }) || again;
+    again = take([](Draw& it) { it.faults_follow_rivals = false; }) || again;
+    again = take([](Draw& it) { it.rivals_watch = false; }) || again;
+    again = take([](Draw& it) { it.blind_spots = false; }) || again;
+    again = take([](Draw& it) { it.one_ahead = false; }) || again;
+    again = take([](Draw& it) { it.late_comer = false; }) || again;
   }
   return draw;
 }

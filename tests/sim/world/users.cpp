@@ -16,7 +16,8 @@ constexpr core::UserId lease_offset = 1'000'000;
 
 void World::begin_users() {
   for (Client& client : clients_) {
-    after(draw_span(draw_.hold),
+    const bool late = draw_.late_comer && &client == &clients_.back();
+    after(draw_span(draw_.hold) + (late ? TrueTime(draw_.max_ttl) * 7 / 4 : TrueTime()),
           [this, number = client.number, life = client.life] { act(number, life); });
   }
 }
@@ -43,7 +44,19 @@ void World::act(std::size_t number, std::size_t life) {
       });
     }
   });
-  after(draw_span(draw_.hold), [this, number, life] { act(number, life); });
+  after(draw_span(draw_.every), [this, number, life] { act(number, life); });
+}
+
+/// Each client, at about the same time and whatever it has.
+void World::all_ask() {
+  if (!draw_.rivals_watch || healing_) return;
+  for (const Client& client : clients_) {
+    after(draw_span(10 * draw_.delay), [this, number = client.number, life = client.life] {
+      for_client(number, life, [this, number] {
+        if (!healing_) acquire(clients_[number], core::Duration());
+      });
+    });
+  }
 }
 
 void World::acquire(Client& client, core::Duration wait) {

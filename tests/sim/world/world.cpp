@@ -23,6 +23,7 @@ World::World(const Draw& draw, std::ostream* trace)
                [this](const auto& what) { report(what); }),
       telling_([this](const auto& what) { report(what); }),
       tidiness_([this](const auto& what) { report(what); }) {
+  const int far_ahead = draw.one_ahead ? random_.between(0, draw.nodes - 1) : -1;
   for (int node = 0; node < draw.nodes; ++node) {
     ServerSettings settings;
     settings.seed = draw.seed * 100 + static_cast<std::uint64_t>(node);
@@ -41,8 +42,9 @@ World::World(const Draw& draw, std::ostream* trace)
     data[0].put(std::string(redis::enrolment_key), {record.to_string(), std::nullopt});
     for (const char* key : {"lock", "other"}) {
       if (!draw.low_counters) break;
+      const int ahead = node == far_ahead ? 1000 : 0;
       data[0].put(std::string(redis::counter_prefix) + key,
-                  {std::to_string(random_.between(0, 3)), std::nullopt});
+                  {std::to_string(random_.between(0, 3) + ahead), std::nullopt});
     }
     server.replace_data(data);
   }
@@ -90,6 +92,7 @@ std::string World::run() {
   }
   begin_users();
   plan_faults();
+  for (std::size_t i = 0; i < clients_.size() && draw_.blind_spots; ++i) wander(i);
   run_until(draw_.until);
   if (violation_.empty()) heal();
   if (violation_.empty()) demand_progress();

@@ -82,6 +82,7 @@ class World {
   // users.cpp: what clients do with their locks
   void begin_users();
   void act(std::size_t client, std::size_t life);
+  void all_ask();
   void acquire(Client& client, core::Duration wait);
   void use(std::size_t operation);
   void give_back(Operation& one);
@@ -94,7 +95,11 @@ class World {
   void plan_faults();
   void inject(Fault fault);
   void betray(Client& client, core::NodeSet granted);
-  void crash(int node);
+  void wander(std::size_t client);
+  void has_voted(int node);
+  TrueTime outlast(Client& client, int node, TrueTime arrival);
+  TrueTime hinder(Client& client, int node, TrueTime arrival);
+  void crash(int node, TrueTime away);
   void restart(int node);
   void forgets(int node);
   void resume(Client& client);
@@ -124,6 +129,7 @@ class World {
   std::vector<std::map<int, Peer>> peers_;  ///< by node and connection
   std::vector<std::string> records_;        ///< the enrolment of each node, as last looked at
   std::vector<Server::Data> copies_;        ///< of each node, from a while ago
+  TrueTime next_relapse_{};  ///< when a node may forget what it has voted
   bool healing_ = false;
   std::string violation_;
   Exclusion exclusion_;
