@@ -29,7 +29,8 @@ enum class Mutant {
   absent_taken_as_new,
   repair_before_quarantine,
   no_repair,
-  renewal_without_enrolment,
+  replant_without_enrolment,
+  confirm_without_enrolment,
   // Fencing.
   greatest_without_a_raise,
   older_acknowledgements_counted,

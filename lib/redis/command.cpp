@@ -170,7 +170,7 @@ core::Answer answer_of_vote(CommandKind kind, const Reply& reply) {
     case 1: answer.vote = Vote::granted; break;
     case 2:
       answer.vote = kind == CommandKind::renew ? Vote::absent : Vote::failed;
-      if (core::planted(core::Mutant::renewal_without_enrolment) ||
+      if (core::planted(core::Mutant::replant_without_enrolment) ||
           core::planted(core::Mutant::replant_after_the_old_end)) {
         answer.vote = Vote::granted;
       }

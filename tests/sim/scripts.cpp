@@ -100,9 +100,10 @@ std::string raise(ScriptRun& run) {
 std::string renew(ScriptRun& run) {
   const double time = run.time();
   const auto found = run.mget({run.key(3), run.key(2), run.key(1)});
-  if (found[0] != run.arg(6) && !planted(Mutant::renewal_without_enrolment)) {
-    return integers({-1, 0, time});
-  }
+  const bool whatever_it_is =
+      planted(Mutant::confirm_without_enrolment) ||
+      (planted(Mutant::replant_without_enrolment) && found[2] != run.arg(1));
+  if (found[0] != run.arg(6) && !whatever_it_is) return integers({-1, 0, time});
   double counter = to_number(found[1]).value_or(0);
   if (found[2] == run.arg(1)) {
     if (run.pttl(run.key(1)) < run.number(2) || planted(Mutant::expiry_shortened)) {
