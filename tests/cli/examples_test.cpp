@@ -1,0 +1,59 @@
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "cli/fixture.hpp"
+
+// The programs of examples/, several at the same time, as those who copy them will run them.
+namespace quorumlock::test {
+namespace {
+
+class Examples : public CommandLine {
+ protected:
+  Examples() { std::filesystem::create_directory(directory); }
+  ~Examples() override { std::filesystem::remove_all(directory); }
+
+  /// `count` of one example at once; what each of them said, in any order.
+  std::multiset<std::string> run_all(int count, const std::string& example,
+                                     std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), QUORUMLOCK_EXAMPLES "/" + example);
+    std::vector<Program> programs;
+    for (int i = 0; i < count; ++i) programs.emplace_back(arguments, std::vector{nodes()});
+    std::multiset<std::string> said;
+    for (Program& program : programs) {
+      const Ended ended = program.finish();
+      EXPECT_EQ(ended.code, 0) << ended.err;
+      said.insert(ended.out);
+    }
+    return said;
+  }
+  static std::string text_of(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  const std::filesystem::path directory =
+      std::filesystem::path(testing::TempDir()) / ("examples-" + std::to_string(::getpid()));
+};
+
+TEST_F(Examples, AJobRunsOnce) {
+  // Eight servers start it at once: one runs it, the others find that it has run.
+  const std::filesystem::path done = directory / "report.done";
+  const auto said = run_all(8, "run_once", {done.string()});
+  EXPECT_EQ(said.count("ran the job\n"), 1U);
+  EXPECT_EQ(said.count("it has run already\n"), 7U);
+  EXPECT_THAT(text_of(done), HasSubstr("under fencing token"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory), {}), 1);
+}
+
+TEST_F(Examples, ACacheIsFilledOnce) {
+  // Eight miss at once, and all have the value that one of them has computed.
+  const std::filesystem::path cache = directory / "cache";
+  const auto said = run_all(8, "fill_cache", {cache.string(), "price:7"});
+  EXPECT_EQ(std::set(said.begin(), said.end()).size(), 1U);
+  EXPECT_EQ(*said.begin(), text_of(cache));
+  EXPECT_THAT(text_of(cache), HasSubstr("value of price:7, computed by process"));
+}
+
+}  // namespace
+}  // namespace quorumlock::test
