@@ -57,6 +57,9 @@ Result<Request> request_of(const Options& options, const LockOptions& asked) {
   }
   Request request;
   request.wait = asked.wait.value_or(options.wait);
+  // The contract's default: in the order of arrival, unless nothing but plain SETs is wanted.
+  const WaitOrder usual = options.fencing ? WaitOrder::fifo : WaitOrder::unordered;
+  request.ordered = asked.order.value_or(options.order.value_or(usual)) == WaitOrder::fifo;
   core::Terms& terms = request.terms;
   terms.ttl = asked.ttl.value_or(options.ttl);
   terms.stop_margin =

@@ -30,6 +30,7 @@ struct Cluster {
 struct Request {
   core::Terms terms;
   core::Duration wait{};
+  bool ordered = false;  ///< waits in the line
 };
 
 Result<Request> request_of(const Options& options, const LockOptions& asked);

@@ -47,8 +47,8 @@ Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
       before_poll_(loop, open_, [this] { before_poll(); }),
       own_loop_(own_loop) {
   inbox_poll_.wait_for(UV_READABLE);
-  for (int i = 0; i < cluster_.size(); ++i) {
-    nodes_.push_back(std::make_unique<Node>(i, session_.link(i), loop, open_, *this));
+  for (int i = 0; i < session_.wires(); ++i) {
+    wires_.push_back(std::make_unique<Node>(i, session_.wire(i), loop, open_, *this));
   }
   session_.start(Clock::now());
   keep_alive();
@@ -73,8 +73,8 @@ void Driver::on_timer() {
   work();
 }
 
-void Driver::on_events(int node) {
-  session_.touched(node);
+void Driver::on_events(int wire) {
+  session_.touched(wire);
   work();
 }
 
@@ -83,7 +83,7 @@ void Driver::before_poll() {
   work();
   if (stopped_) return;
   if (closing_ && (engine_.unanswered() == 0 || Clock::now() >= close_by_)) return finish_closing();
-  for (const auto& node : nodes_) node->flush();
+  for (const auto& wire : wires_) wire->flush();
   timer_.arm(std::min(session_.deadline(), close_by_));
   keep_alive();
 }
@@ -121,11 +121,11 @@ void Driver::keep_alive() {
 // What the session says.
 
 void Driver::carry_out(const Session::Connect& connect) {
-  nodes_[static_cast<std::size_t>(connect.node)]->connect();
+  wires_[static_cast<std::size_t>(connect.wire)]->connect();
 }
 
 void Driver::carry_out(const Session::Disconnect& disconnect) {
-  nodes_[static_cast<std::size_t>(disconnect.node)]->disconnect();
+  wires_[static_cast<std::size_t>(disconnect.wire)]->disconnect();
 }
 
 void Driver::carry_out(const Session::Note& note) {

@@ -71,7 +71,7 @@ class Driver final : public Node::Listener {
   [[nodiscard]] bool closing() const { return closing_; }
 
  private:
-  void on_events(int node) override;
+  void on_events(int wire) override;
   void on_inbox();
   void on_timer();
   void before_poll();
@@ -107,7 +107,7 @@ class Driver final : public Node::Listener {
   uv::Timer timer_;
   uv::Poll inbox_poll_;
   uv::BeforePoll before_poll_;
-  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<std::unique_ptr<Node>> wires_;
 
   const bool own_loop_;
   bool working_ = false;

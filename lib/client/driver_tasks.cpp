@@ -40,7 +40,7 @@ void Driver::begin(Acquisition& acquisition) {
   const core::Duration wait = acquisition.request.wait;
   engine_.acquire(Clock::now(),
                   {key_, acquisition.request.terms, core::later(acquisition.requested, wait),
-                   wait > core::Duration::zero(), id_of(&acquisition)},
+                   wait > core::Duration::zero(), id_of(&acquisition), acquisition.request.ordered},
                   &acquisition.waiter);
 }
 

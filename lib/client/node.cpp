@@ -3,7 +3,7 @@
 namespace quorumlock::client {
 
 void Node::connect() {
-  const redis::Endpoint& endpoint = link_.endpoint();
+  const redis::Endpoint& endpoint = wire_.endpoint();
   if (endpoint.path.empty()) {
     socket_.connect_tcp(endpoint.host, endpoint.port);
   } else {
@@ -12,18 +12,18 @@ void Node::connect() {
 }
 
 void Node::flush() {
-  const std::string_view bytes = link_.output();
+  const std::string_view bytes = wire_.output();
   if (bytes.empty()) return;
-  if (const std::size_t taken = socket_.write(bytes); taken > 0) link_.wrote(taken);
+  if (const std::size_t taken = socket_.write(bytes); taken > 0) wire_.wrote(taken);
 }
 
 void Node::on_open() {
-  link_.on_open();
+  wire_.on_open();
   flush();
 }
 
 void Node::on_bytes(std::string_view bytes) {
-  link_.on_bytes(bytes);
+  wire_.on_bytes(bytes);
   listener_.on_events(index_);
 }
 
@@ -32,7 +32,7 @@ void Node::on_writable() {
 }
 
 void Node::on_closed(std::string_view why) {
-  link_.on_closed(Clock::now(), why);
+  wire_.on_closed(Clock::now(), why);
   listener_.on_events(index_);
 }
 

@@ -1,26 +1,26 @@
 #pragma once
 
-#include "redis/link.hpp"
+#include "redis/wire.hpp"
 #include "uv/socket.hpp"
 
 namespace quorumlock::client {
 
-/// The socket of one node, which carries out what the node's link asks for.
+/// The socket of one of a session's wires, which carries out what that asks for.
 class Node final : public uv::Socket::Events {
  public:
-  /// Where a node's link may have got something to say.
+  /// Where a wire may have got something to say.
   class Listener {
    public:
     virtual ~Listener() = default;
-    virtual void on_events(int node) = 0;
+    virtual void on_events(int wire) = 0;
   };
 
-  Node(int index, redis::Link& link, uv_loop_t* loop, uv::Open& open, Listener& listener)
-      : index_(index), link_(link), socket_(loop, open, *this), listener_(listener) {}
+  Node(int index, redis::Wire& wire, uv_loop_t* loop, uv::Open& open, Listener& listener)
+      : index_(index), wire_(wire), socket_(loop, open, *this), listener_(listener) {}
 
   void connect();
   void disconnect() { socket_.close(); }
-  /// Writes what the link has to say, once a turn.
+  /// Writes what the wire has to say, once a turn.
   void flush();
 
  private:
@@ -30,7 +30,7 @@ class Node final : public uv::Socket::Events {
   void on_closed(std::string_view why) override;
 
   int index_;
-  redis::Link& link_;
+  redis::Wire& wire_;
   uv::Socket socket_;
   Listener& listener_;
 };

@@ -1,14 +1,18 @@
 #include "client/session.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <utility>
+
+#include "redis/keys.hpp"
 
 namespace quorumlock::client {
 
 using core::Time;
 using redis::Link;
+using redis::Subscriber;
 
 Session::Session(Config config, core::Random& random, core::WallClock& wall)
     : wall_(wall),
@@ -17,6 +21,8 @@ Session::Session(Config config, core::Random& random, core::WallClock& wall)
       jumps_(config.links.size()),
       max_ttl_(config.engine.max_ttl) {
   for (Link::Config& link : config.links) {
+    subscribers_.push_back(std::make_unique<Subscriber>(
+        Subscriber::Config{link.endpoint, link.connect_timeout}, random));
     links_.push_back(std::make_unique<Link>(std::move(link), random));
   }
 }
@@ -31,7 +37,9 @@ void Session::start(Time now) {
 void Session::stop(Time now) {
   for (int node = 0; node < nodes(); ++node) {
     link(node).stop(now);
+    subscribers_[static_cast<std::size_t>(node)]->stop();
     touched(node);
+    touched(node + nodes());
   }
 }
 
@@ -58,12 +66,19 @@ void Session::advance(Time now) {
     link(node).advance(now);
     touched(node);
   }
+  for (int node = 0; node < nodes(); ++node) {
+    Subscriber& subscriber = *subscribers_[static_cast<std::size_t>(node)];
+    if (subscriber.deadline() > now) continue;
+    subscriber.advance(now);
+    touched(node + nodes());
+  }
   engine_.advance(now);
 }
 
 Time Session::deadline() const {
   Time due = engine_.deadline();
   for (const auto& link : links_) due = std::min(due, link->deadline());
+  for (const auto& subscriber : subscribers_) due = std::min(due, subscriber->deadline());
   return due;
 }
 
@@ -72,6 +87,10 @@ std::optional<Session::Output> Session::next(Time now) {
     if (std::optional<core::Output> output = engine_.next()) {
       if (const auto* sending = std::get_if<core::Send>(&*output)) {
         send(now, *sending);
+      } else if (const auto* entries = std::get_if<core::SendEntries>(&*output)) {
+        send(now, *entries);
+      } else if (const auto* listening = std::get_if<core::Listen>(&*output)) {
+        listen(now, *listening);
       } else if (const auto* jumped = std::get_if<core::ClockJumped>(&*output)) {
         return note_of(*jumped);
       } else {
@@ -89,6 +108,15 @@ std::optional<Session::Output> Session::next(Time now) {
       if (!event) {
         talkative_.remove(node);
       } else if (std::optional<Output> mine = on_event(now, node, *event)) {
+        return mine;
+      }
+    } else if (!told_.empty()) {
+      const int node = *told_.begin();
+      std::optional<Subscriber::Event> event =
+          subscribers_[static_cast<std::size_t>(node)]->next(now);
+      if (!event) {
+        told_.remove(node);
+      } else if (std::optional<Output> mine = on_message(now, node, *event)) {
         return mine;
       }
     } else {
@@ -129,7 +157,34 @@ std::optional<Session::Output> Session::on_answer(Time now, int node, const Link
     case core::CommandKind::query:
       return Answered{node, answer.tag, answer.answer.vote, answer.reply};
     case core::CommandKind::repair: repair_.on_answer(now, answer.tag, answer.reply); break;
+    case core::CommandKind::queue:
+      places_.clear();
+      if (answer.reply != nullptr) redis::places_of(*answer.reply, places_);
+      engine_.on_places(now, node, answer.tag, answer.answer.vote, places_);
+      break;
     default: engine_.on_answer(now, node, answer.tag, answer.answer);
+  }
+  return std::nullopt;
+}
+
+/// What a node says on its second connection.
+std::optional<Session::Output> Session::on_message(Time now, int node, Subscriber::Event& event) {
+  if (const auto* message = std::get_if<Subscriber::Message>(&event)) {
+    if (message->channel.starts_with(redis::wake_prefix)) {
+      std::uint64_t waiter = 0;
+      const char* const end = message->text.data() + message->text.size();
+      if (std::from_chars(message->text.data(), end, waiter).ptr == end) {
+        engine_.on_wake(now, node, waiter);
+      }
+    }
+  } else if (std::holds_alternative<Subscriber::Listening>(event)) {
+    engine_.on_listening(now);
+  } else if (auto* note = std::get_if<Subscriber::Note>(&event)) {
+    return Note{std::move(note->sentence)};
+  } else if (std::holds_alternative<Subscriber::Connect>(event)) {
+    return Connect{node + nodes()};
+  } else if (std::holds_alternative<Subscriber::Disconnect>(event)) {
+    return Disconnect{node + nodes()};
   }
   return std::nullopt;
 }
@@ -150,11 +205,36 @@ void Session::on_greeted(Time now, int node) {
 
 void Session::send(Time now, const core::Send& send) {
   bytes_.clear();
-  const bool fenced = send.tag.kind == core::CommandKind::acquire;
+  const bool fenced = send.tag.kind == core::CommandKind::acquire && send.fenced;
   redis::append_command(bytes_, send, {fenced ? wall_.now_us() : 0, max_ttl_});
   for (const int node : send.to) {
     link(node).send(now, send.tag, bytes_);
     if (link(node).has_events()) touched(node);
+  }
+}
+
+void Session::send(Time now, const core::SendEntries& sending) {
+  bytes_.clear();
+  redis::append_command(bytes_, sending);
+  for (const int node : sending.to) {
+    link(node).send(now, sending.tag, bytes_);
+    if (link(node).has_events()) touched(node);
+  }
+  // As often as somebody waits and asks for his place.
+  if (now < next_ping_) return;
+  next_ping_ = now + sending.life / 3;
+  for (int node = 0; node < nodes(); ++node) {
+    Subscriber& subscriber = *subscribers_[static_cast<std::size_t>(node)];
+    subscriber.ping(now);
+    if (subscriber.has_events()) touched(node + nodes());
+  }
+}
+
+void Session::listen(Time now, const core::Listen& listen) {
+  const std::string channel = std::string(redis::wake_prefix) + std::string(listen.process);
+  for (int node = 0; node < nodes(); ++node) {
+    subscribers_[static_cast<std::size_t>(node)]->listen(now, channel);
+    touched(node + nodes());
   }
 }
 

@@ -9,6 +9,7 @@
 #include "client/repair.hpp"
 #include "core/engine.hpp"
 #include "redis/link.hpp"
+#include "redis/subscriber.hpp"
 
 namespace quorumlock::client {
 
@@ -16,9 +17,10 @@ namespace quorumlock::client {
 /// node, and the repair of nodes that forgot. A pure state machine: time and bytes in, bytes and
 /// outputs out. The Driver runs it on libuv, the simulator in a simulated world.
 ///
-/// Requests go to engine(), what comes from a node's socket to link(), each followed by
-/// touched(); then next() is pulled until it gives nothing, output() of each link is written, and
-/// advance() is due at deadline().
+/// It has two wires to each node: number i < nodes() is the link to node i, number i + nodes() its
+/// subscriber, opened when first needed. Requests go to engine(), what comes from a socket to
+/// wire(), each followed by touched(); then next() is pulled until it gives nothing, output() of
+/// each wire is written, and advance() is due at deadline().
 class Session {
  public:
   struct Config {
@@ -26,12 +28,12 @@ class Session {
     std::vector<redis::Link::Config> links;
   };
 
-  /// Open this node's socket, or close it.
+  /// Open this wire's socket, or close it.
   struct Connect {
-    int node;
+    int wire;
   };
   struct Disconnect {
-    int node;
+    int wire;
   };
   /// The answer to a command of CommandKind::query; `reply` is null where there is none, and holds
   /// until the next call.
@@ -60,8 +62,19 @@ class Session {
     return *links_[static_cast<std::size_t>(node)];
   }
   [[nodiscard]] int nodes() const { return static_cast<int>(links_.size()); }
-  /// This node's link may have events.
-  void touched(int node) { talkative_.add(node); }
+  [[nodiscard]] int wires() const { return 2 * nodes(); }
+  redis::Wire& wire(int number) {
+    if (number < nodes()) return link(number);
+    return *subscribers_[static_cast<std::size_t>(number - nodes())];
+  }
+  /// This wire may have events.
+  void touched(int wire) {
+    if (wire < nodes()) {
+      talkative_.add(wire);
+    } else {
+      told_.add(wire - nodes());
+    }
+  }
   /// A command of CommandKind::query to one node; Answered follows.
   void ask(core::Time now, int node, const core::Tag& tag, std::string_view bytes);
   /// Nodes that do not vote are looked at now, and not in a while.
@@ -84,17 +97,24 @@ class Session {
  private:
   std::optional<Output> on_event(core::Time now, int node, redis::Link::Event& event);
   std::optional<Output> on_answer(core::Time now, int node, const redis::Link::Answer& answer);
+  std::optional<Output> on_message(core::Time now, int node, redis::Subscriber::Event& event);
   void on_greeted(core::Time now, int node);
   void send(core::Time now, const core::Send& send);
+  void send(core::Time now, const core::SendEntries& sending);
+  void listen(core::Time now, const core::Listen& listen);
   Note note_of(const core::ClockJumped& jumped);
 
   core::WallClock& wall_;
   core::Engine engine_;
   std::vector<std::unique_ptr<redis::Link>> links_;
+  std::vector<std::unique_ptr<redis::Subscriber>> subscribers_;
   Repair repair_;
   std::vector<Jump> jumps_;
   core::Duration max_ttl_;
-  core::NodeSet talkative_;
+  core::NodeSet talkative_;  ///< of the links
+  core::NodeSet told_;       ///< of the subscribers
+  std::vector<core::Place> places_;
+  core::Time next_ping_{};
   std::string bytes_;  // of the command being sent
 };
 

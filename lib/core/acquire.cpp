@@ -37,8 +37,16 @@ void Engine::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) 
   waiter.attempts = 0;
   waiter.last.begin(config_.nodes);
   waiter.last_why = Errc::no_quorum;
+  waiter.ordered = request.ordered && request.waits;
+  waiter.settled = false;
+  waiter.tries = 0;
+  waiter.place = waiter.ticket = waiter.greatest = 0;
+  waiter.entered = waiter.heard = waiter.ready = waiter.next = NodeSet();
+  waiter.look_at = never;
+  waiter.not_before = now;
   if (id_out != nullptr) *id_out = id;
   if (waiter.waits) waiter_timers_.set(id.index, waiter.wait_until);
+  if (waiter.ordered && wait_in_line(now, id)) return;
   attempt(now, id);
 }
 
@@ -46,12 +54,18 @@ void Engine::attempt(Time now, WaiterId id) {
   Waiter& waiter = waiters_[id];
   ++waiter.attempts;
   waiter.pausing = false;
+  waiter.ready = NodeSet();
+  waiter.look_at = never;
   const ClaimId claim_id = new_claim(waiter.key, mutant_token(id));
   waiter.claim = claim_id;
   Claim& claim = claims_[claim_id];
   claim.phase = Phase::acquiring;
   claim.terms = waiter.terms;
   claim.waiter = id;
+  claim.ordered = waiter.ordered;
+  claim.place = waiter.place;
+  claim.ticket = planted(Mutant::hand_over_past_others) ? 0 : waiter.ticket;
+  if (waiter.place != 0) waiter_timers_.set(id.index, waiter.wait_until);
   open_round(now, claim, waiter.terms.ttl);
   claim.hold_limit = later(now, waiter.terms.max_hold);
   claim.deadline =
@@ -61,7 +75,10 @@ void Engine::attempt(Time now, WaiterId id) {
     claim.ballot = ballots_.take();
     ballots_[claim.ballot].begin(claim.fence);
   }
-  send_round(claim_id, config_.fencing ? CommandKind::acquire : CommandKind::set, voters(now));
+  const NodeSet asked = voters(now);
+  if (waiter.place != 0) waiter.entered = waiter.entered | asked;
+  const bool scripted = config_.fencing || waiter.ordered;
+  send_round(claim_id, scripted ? CommandKind::acquire : CommandKind::set, asked);
   claim_timers_.set(claim_id.index, claim.deadline);
   judge_acquire(now, claim_id);
   forget_if_done(now, claim_id);
@@ -80,7 +97,7 @@ void Engine::judge_acquire(Time now, ClaimId id) {
       return;
     case Verdict::lost: break;
   }
-  give_up(id);
+  give_up(now, id);
   settle(now, id);
 }
 
@@ -127,6 +144,9 @@ void Engine::win(ClaimId id) {
   ++held_;
   schedule_held(id);
   output(Acquired{waiter.user, id, waiter.attempts});
+  claim.leaves = waiter.place != 0;
+  claim.entered = waiter.entered;
+  drop_place(waiter);
   waiter_timers_.clear(claim.waiter.index);
   waiters_.give_back(claim.waiter);
   claim.waiter = WaiterId();
@@ -139,6 +159,12 @@ void Engine::settle(Time now, ClaimId id) {
   Waiter* waiter = waiters_.find(claim.waiter);
   if (waiter == nullptr) return;
   const Verdict reached = claim.tally.reached();
+  if (waiter->ordered) {
+    const bool hopeless =
+        reached == Verdict::lost && why_unreached(claim.tally) == Errc::misconfigured;
+    if (!hopeless) return lost_in_line(now, id);
+    leave(now, *waiter);
+  }
   if (reached == Verdict::pending) return;
 
   const WaiterId waiter_id = claim.waiter;
@@ -148,6 +174,12 @@ void Engine::settle(Time now, ClaimId id) {
   if (!waiter->waits || waiter->last_why == Errc::misconfigured) return refuse(waiter_id, waiter->last_why, waiter->last);
   waiter->pausing = true;
   waiter->retry_at = later(now, config_.retry_delay + random_.below(config_.retry_jitter));
+  if (claim.frees_at != never) {
+    // Somewhere it runs out before that; not all who wait for it at the same moment.
+    waiter->retry_at =
+        std::min(waiter->retry_at, std::max(claim.frees_at, now) + std::chrono::milliseconds(1) +
+                                       random_.below(config_.retry_jitter / 4));
+  }
   waiter_timers_.set(waiter_id.index, std::min(waiter->retry_at, waiter->wait_until));
 }
 
@@ -159,9 +191,14 @@ void Engine::on_waiter_due(Time now, WaiterId id) {
     if (claim != nullptr && claim->tally.reached() == Verdict::won) {
       waiter.last_why = Errc::contended;
     }
+    if (waiter.ordered && waiter.pausing && waiter.attempts > 0) {
+      const bool reached = waiter.last.reached() == Verdict::won;
+      waiter.last_why = reached ? Errc::contended : why_unreached(waiter.last);
+    }
     const bool contended = waiter.last_why == Errc::contended;
     return cancel(now, id, contended ? Errc::timed_out : Errc::no_quorum);
   }
+  if (waiter.ordered) return on_line_due(now, id);
   if (waiter.waits) waiter_timers_.set(id.index, waiter.wait_until);
   attempt(now, id);
 }
@@ -171,6 +208,14 @@ void Engine::cancel(Time now, WaiterId id, Errc why) {
   if (waiter == nullptr) return;
   const ClaimId claim_id = waiter->pausing ? ClaimId() : waiter->claim;
   Claim* claim = claims_.find(claim_id);
+  if (waiter->place != 0) {
+    if (claim != nullptr && claim->phase == Phase::acquiring) {
+      claim->leaves = true;
+      claim->entered = waiter->entered;
+    } else {
+      leave(now, *waiter);
+    }
+  }
   refuse(id, why, claim != nullptr && waiter->attempts == 1 ? claim->tally : waiter->last);
   if (claim == nullptr) return;
   claim->waiter = WaiterId();
@@ -178,13 +223,14 @@ void Engine::cancel(Time now, WaiterId id, Errc why) {
     claim->may_hold = NodeSet();
     claim->detached = true;
   }
-  if (claim->phase == Phase::acquiring) give_up(claim_id);
+  if (claim->phase == Phase::acquiring) give_up(now, claim_id);
   forget_if_done(now, claim_id);
 }
 
 void Engine::refuse(WaiterId id, Errc why, const Tally& tally) {
   Waiter& waiter = waiters_[id];
   output(Refused{waiter.user, why, waiter.attempts, tally});
+  drop_place(waiter);
   waiter_timers_.clear(id.index);
   waiters_.give_back(id);
 }

@@ -21,6 +21,15 @@ struct Answer {
   std::int64_t node_time = 0;
   /// When the command went out: the node's clock was read between this and `now`.
   Time asked{};
+  /// Of an acquisition that was refused: when this may change by itself, from the node's answer on;
+  /// zero where it did not say.
+  Duration due{};
+  /// Of an ordered acquisition. Refused: the greatest ticket in the line. Granted: who is next in
+  /// it, where that is a waiter of ours; else zero.
+  std::uint64_t greatest_ticket = 0;
+  std::uint64_t next_waiter = 0;
+  /// Of a release: the waiter that was not to be woken is first in the line, and the lock is free.
+  bool first_in_line = false;
 };
 
 }  // namespace quorumlock::core

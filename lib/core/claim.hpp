@@ -22,7 +22,8 @@ enum class CommandKind : std::uint8_t {
   raise,    ///< the fencing counter grows to exactly `fence`, where the key holds the token
   renew,    ///< the key's expiry is moved to ttl from now, never earlier, where it holds the token;
             ///< where it is gone it is set anew if the Send says so
-  release,  ///< the key is deleted, where it holds the token
+  release,  ///< the key is deleted, where it holds the token, and who is first in its line is woken
+  queue,    ///< entries are put into the lines of their locks, or kept there
   query,    ///< something of the driver's own: not the engine's
   repair,   ///< of the session's own: see client::Repair
 };
@@ -89,6 +90,14 @@ struct Claim {
   Duration longest_ttl{};  ///< of its rounds
   Time keys_die{};         ///< by then no node has a key of ours: the last write's ttl has passed
   WaiterId waiter;         ///< whom an acquisition is for, while it wants to know
+  Time frees_at = never;   ///< the earliest expiry of those who hold it instead, as far as known
+  // Of one for a waiter in the line (docs/waiting.md).
+  bool ordered = false;         ///< looks at the line
+  bool leaves = false;          ///< its release takes the entry out of the line
+  std::uint64_t place = 0;      ///< the waiter's number there; zero: it has no entry
+  std::uint64_t ticket = 0;     ///< likewise
+  std::uint64_t not_woken = 0;  ///< by its release, since it is told otherwise
+  NodeSet entered;              ///< the nodes on which the entry may be
   UserId user = 0;         ///< the lease's, once it is held
 };
 

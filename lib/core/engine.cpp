@@ -90,8 +90,20 @@ void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
   const bool replant =
       tag.kind == CommandKind::renew && claim.phase == Phase::held && !claim.detached;
   if (sets_key(tag.kind) || replant) claim.may_hold = claim.may_hold | to;
-  output(Send{to, tag, claim.key(), claim.token(), claim.round_ttl, claim.fence, replant,
-              claim.by_token});
+  Send sending{to,          tag,     claim.key(),   claim.token(), claim.round_ttl,
+               claim.fence, replant, claim.by_token};
+  if (tag.kind == CommandKind::acquire) {
+    sending.ordered = claim.ordered;
+    sending.fenced = config_.fencing;
+  }
+  if (claim.place != 0 || claim.not_woken != 0) {
+    sending.process = process_;
+    sending.waiter = tag.kind == CommandKind::acquire || claim.leaves ? claim.place : 0;
+    sending.ticket = claim.ticket;
+    sending.not_woken = claim.not_woken;
+    sending.entry_life = config_.entry_life;
+  }
+  output(std::move(sending));
 }
 
 void Engine::judge(Time now, ClaimId id) {
@@ -110,6 +122,10 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
   advance(now);
   --unanswered_;
   const Vote said = answer.vote;
+  if (answer.node_time > 0 && answer.node_time < (std::int64_t{1} << 52U)) {
+    const std::int64_t ahead = answer.node_time - microseconds_of(now);
+    clock_ahead_ = std::max(clock_ahead_.value_or(ahead), ahead);
+  }
   // Neither of them for plain locks, unless something is wrong.
   if (answer.node_time != 0 || mistrusted_.contains(node)) {
     answer.vote = watch_clock(now, node, answer);
@@ -131,6 +147,10 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
     fences_seen_.note(claim->key(), answer.fence);
     claim->fence_noted = answer.fence;
   }
+  if (answer.due > Duration::zero()) {
+    claim->frees_at = std::min(claim->frees_at, later(now, answer.due));
+  }
+  if (claim->ordered) heard_in_line(now, node, *claim, answer);
   if (tag.round == claim->round || planted(Mutant::answers_of_an_older_round)) count(*claim, node, tag.kind, answer);
   // After a win a late grant was the lease's: the release that ended it is behind it already.
   const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->detached;
@@ -220,6 +240,7 @@ void Engine::drop_ballot(Claim& claim) {
 
 void Engine::on_timeout(Time now, int node, Tag tag) {
   advance(now);
+  if (tag.kind == CommandKind::queue) return;  // the refresh after it will do
   Claim* claim = claims_.find(tag.claim);
   if (claim == nullptr || tag.round != claim->round) return;
   Ballot* ballot = tag.kind == CommandKind::raise ? ballots_.find(claim->ballot) : nullptr;
@@ -241,6 +262,7 @@ void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
   takes_releases_.remove(node);
   if (takes_requests) takes_requests_.add(node);
   if (state != LinkState::down) takes_releases_.add(node);
+  if (takes_requests && !lines_.empty()) refresh_at_ = now;
   if (!was_away || state == LinkState::connecting || state == LinkState::down) return;
 
   // What was given up while the node was away is still owed to it.
@@ -256,7 +278,7 @@ void Engine::on_claim_due(Time now, ClaimId id) {
   switch (claims_[id].phase) {
     case Phase::acquiring:
       if (planted(Mutant::deadline_not_checked)) return;
-      give_up(id);
+      give_up(now, id);
       settle(now, id);
       return forget_if_done(now, id);
     case Phase::held: return on_held_due(now, id);
@@ -272,6 +294,7 @@ void Engine::advance(Time now) {
   while (const std::optional<std::uint32_t> due = waiter_timers_.pop_due(now)) {
     on_waiter_due(now, waiters_.at(*due));
   }
+  if (now >= refresh_at_) refresh(now);
 }
 
 void Engine::close(Time now) {
@@ -292,7 +315,7 @@ std::optional<Output> Engine::next() {
 }
 
 Time Engine::deadline() const {
-  return std::min(claim_timers_.next(), waiter_timers_.next());
+  return std::min({claim_timers_.next(), waiter_timers_.next(), refresh_at_});
 }
 
 }  // namespace quorumlock::core

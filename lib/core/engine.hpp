@@ -1,7 +1,11 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,6 +37,8 @@ struct AcquireRequest {
   Time wait_until{};
   bool waits = false;
   UserId user = 0;
+  /// Waits in the line, behind those who came before; else attempts follow each other.
+  bool ordered = false;
 };
 
 // What the driver must do. String views and Tally references hold until the next input.
@@ -47,6 +53,33 @@ struct Send {
   std::uint64_t fence = 0;  ///< see CommandKind; for a renewal the fencing token
   bool replant = false;     ///< renew: set the key again where the node has lost it
   bool by_token = false;    ///< release: the holder must not re-plant it
+  bool ordered = false;     ///< acquire: only where nobody else is before `waiter` in the line
+  bool fenced = true;       ///< acquire: with a fencing counter
+  std::string_view process = {};  ///< names our waiters, with their numbers
+  /// acquire: who has the entry, zero for none; release: whose entry goes, zero for none.
+  std::uint64_t waiter = 0;
+  std::uint64_t ticket = 0;     ///< acquire: the entry's
+  std::uint64_t not_woken = 0;  ///< release: who need not be woken, zero for none
+  Duration entry_life{};
+};
+/// One entry in the line of a lock.
+struct Entry {
+  std::string_view key;
+  std::uint64_t waiter;
+  std::uint64_t ticket;
+};
+/// CommandKind::queue: put all of these entries there, or keep them, in one command a node.
+/// on_places() has the answers.
+struct SendEntries {
+  NodeSet to;
+  Tag tag;
+  std::string_view process;
+  std::vector<Entry> entries;
+  Duration life;
+};
+/// Messages to this process will be published from now on, for as long as the engine lives: listen.
+struct Listen {
+  std::string_view process;
 };
 /// An acquisition is won. Adopt the claim (Engine::adopt) and give the user a lease.
 struct Acquired {
@@ -100,8 +133,17 @@ struct ClockJumped {
   Time until;
 };
 
-using Output = std::variant<Send, Acquired, Refused, Renewed, AtRisk, Ended, Extended, Released,
-                            ClockJumped>;
+/// An entry as one node has it.
+struct Place {
+  /// 0: it is first; 1: behind one of this process; 2: behind another's; 3: farther behind.
+  int before = 0;
+  bool free = false;  ///< the lock is
+  Duration due{};     ///< in which one of these may change by itself; not positive: unknown
+  std::uint64_t greatest_ticket = 0;  ///< of the others in the line
+};
+
+using Output = std::variant<Send, SendEntries, Listen, Acquired, Refused, Renewed, AtRisk, Ended,
+                            Extended, Released, ClockJumped>;
 
 /// All locks of one coordinator, as one state machine.
 ///
@@ -124,6 +166,8 @@ class Engine {
     Duration retry_jitter{};
     bool fencing = false;
     Duration max_ttl = std::chrono::seconds(30);  ///< how long a node with a wrong clock is mistrusted
+    /// How long an entry in a line lives unless it is refreshed, which happens three times in it.
+    Duration entry_life = std::chrono::seconds(3);
   };
 
   Engine(const Config& config, Random& random);
@@ -157,6 +201,12 @@ class Engine {
   void on_link(Time now, int node, LinkState state, Vote reason);
   /// The final answer to a command; Vote::disconnected and ::unreachable are answers too.
   void on_answer(Time now, int node, Tag tag, Answer answer);
+  /// The answer to a SendEntries: a place for each entry, or none and `vote` says why.
+  void on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places);
+  /// A message of the node's: this waiter is first in its line, and the lock is free.
+  void on_wake(Time now, int node, std::uint64_t waiter);
+  /// Messages of this node's may have been lost, or come only from now on.
+  void on_listening(Time now);
   /// The node is late: no vote for now. The final answer still follows.
   void on_timeout(Time now, int node, Tag tag);
   /// The node's clock, read at some moment between `asked` and `now` for another's sake.
@@ -174,6 +224,15 @@ class Engine {
   /// Null once it is forgotten.
   const Claim* claim(ClaimId id) { return claims_.find(id); }
   [[nodiscard]] const Config& config() const { return config_; }
+  /// The entry that this waiter has in the line once its ticket is settled: its number, zero for
+  /// none, and the ticket. For whoever looks on.
+  std::pair<std::uint64_t, std::uint64_t> place_of(WaiterId id) {
+    const Waiter* waiter = waiters_.find(id);
+    if (waiter == nullptr || !waiter->settled) return {};
+    return {waiter->place, waiter->ticket};
+  }
+  /// What is put before such numbers; empty until there was one.
+  [[nodiscard]] const std::string& process() const { return process_; }
   [[nodiscard]] std::optional<ClockWatch::Drift> clock_drift(int node) const {
     return clocks_.drift(node);
   }
@@ -196,6 +255,30 @@ class Engine {
     ClaimId claim;  ///< the attempt under way, unless pausing
     Tally last;     ///< of the last attempt that was settled
     Errc last_why = Errc::no_quorum;
+
+    // One that waits in the line.
+    bool ordered = false;
+    bool settled = false;     ///< its ticket is what it will be
+    int tries = 0;            ///< that were lost since it came into the line
+    std::uint64_t place = 0;  ///< its number there; zero: not in the line
+    std::uint64_t ticket = 0;
+    std::uint64_t greatest = 0;  ///< of the others' tickets
+    NodeSet entered;             ///< its entry may be on these
+    NodeSet heard;               ///< have told its place
+    NodeSet ready;               ///< since its last try: it is first, and the lock free
+    NodeSet next;                ///< have said that nobody but this process is before it
+    Time look_at = never;        ///< when to ask for its place, before the next refresh
+    Time not_before{};           ///< the next try
+  };
+  /// Those of this process who wait for one lock, by ticket.
+  struct Line {
+    std::map<std::pair<std::uint64_t, std::uint64_t>, WaiterId> waiters;
+    std::uint64_t greatest = 0;  ///< ticket that was seen or given
+  };
+  /// The waiters of one SendEntries, in its order.
+  struct Batch {
+    std::vector<WaiterId> waiters;
+    int unanswered = 0;
   };
 
   // acquire.cpp: waiting and attempts
@@ -206,6 +289,24 @@ class Engine {
   void settle(Time now, ClaimId id);
   void on_waiter_due(Time now, WaiterId id);
   void refuse(WaiterId id, Errc why, const Tally& tally);
+
+  // queue.cpp: waiting in the line
+  bool wait_in_line(Time now, WaiterId id);
+  void enter(Time now, WaiterId id);
+  void lost_in_line(Time now, ClaimId id);
+  void maybe_try(Time now, WaiterId id);
+  void hear(Time now, WaiterId id, int node, const Place& place);
+  void on_line_due(Time now, WaiterId id);
+  void wake(Time now, int node, std::uint64_t place);
+  void heard_in_line(Time now, int node, const Claim& claim, const Answer& answer);
+  void schedule_in_line(WaiterId id);
+  void refresh(Time now);
+  void send_entries(const std::vector<WaiterId>& waiters, NodeSet to);
+  void send_batch(SlotId id, NodeSet to, bool with_source);
+  void leave(Time now, const Waiter& waiter);
+  void drop_place(Waiter& waiter);
+  WaiterId heir_of(Time now, const Claim& claim);
+  [[nodiscard]] std::uint64_t ticket_clock(Time now) const;
 
   // hold.cpp: renewing, extending, the end of a lease
   void renew(Time now, ClaimId id, Duration ttl);
@@ -218,7 +319,8 @@ class Engine {
   [[nodiscard]] Time renewal_pause_ends(Time now, const Claim& claim);
 
   // release.cpp: giving up and forgetting
-  void give_up(ClaimId id);
+  void give_up(Time now, ClaimId id);
+  void owe_leave(Time now, Claim& claim);
   void clean_up(ClaimId id, NodeSet nodes);
   void judge_release(ClaimId id);
   void on_releasing_due(Time now, ClaimId id);
@@ -254,6 +356,13 @@ class Engine {
   Slots<Ballot> ballots_;
   Slots<Claim> claims_;
   Slots<Waiter> waiters_;
+  std::string process_;  // 16 hexadecimal digits, drawn when first needed
+  std::map<std::string, Line, std::less<>> lines_;
+  std::unordered_map<std::uint64_t, WaiterId> places_;
+  std::uint64_t last_place_ = 0;
+  Slots<Batch> batches_;
+  std::optional<std::int64_t> clock_ahead_;  // of the nodes' clocks, as far as seen, in us
+  Time refresh_at_ = never;
   TimerQueue claim_timers_;
   TimerQueue waiter_timers_;
   int held_ = 0;

@@ -119,7 +119,7 @@ void Engine::end(Time now, ClaimId id, Errc why) {
     output(Extended{claim.user, claim.by_token, why, claim.deadline, claim.tally});
   }
   if (claim.detached) claim.may_hold = NodeSet();
-  give_up(id);
+  give_up(now, id);
   forget_if_done(now, id);
 }
 

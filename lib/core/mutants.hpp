@@ -34,7 +34,14 @@ enum class Mutant {
   // Fencing.
   greatest_without_a_raise,
   older_acknowledgements_counted,
+  // Ordered waiting.
+  minority_grants_kept,
+  re_entry_with_a_smaller_ticket,
+  hand_over_past_others,
   // Planted in the simulated server's scripts.
+  no_queue,
+  barging,
+  removed_at_grant,
   delete_without_compare,
   expiry_shortened,
   candidate_overwritten,

@@ -16,10 +16,16 @@ bool Engine::release(Time now, ClaimId id, bool report) {
   --held_;
   claim->phase = Phase::releasing;
   open_round(now, *claim, Duration::zero());
+  owe_leave(now, *claim);
+  // Hand-over within this process: the release and what its next waiter asks for go out together,
+  // and each node runs them in this order. It grants only where nobody else has come before.
+  const WaiterId heir = heir_of(now, *claim);
+  if (const Waiter* next = waiters_.find(heir)) claim->not_woken = next->place;
   send_round(id, CommandKind::release, takes_requests_ | (takes_releases_ & claim->may_hold));
   claim_timers_.clear(id.index);
   judge_release(id);
   forget_if_done(now, id);
+  if (waiters_.find(heir) != nullptr) attempt(now, heir);
   return true;
 }
 
@@ -30,7 +36,7 @@ void Engine::forget(Time now, ClaimId id) {
   claim->asked_for = false;
   claim->detached = true;
   claim->may_hold = NodeSet();
-  give_up(id);
+  give_up(now, id);
   forget_if_done(now, id);
 }
 
@@ -49,7 +55,7 @@ void Engine::release_token(Time now, std::string_view key, std::string_view toke
 
 /// After a lost attempt or a lost lease. The round's tally stays: its late answers still say
 /// whether a quorum could be reached.
-void Engine::give_up(ClaimId id) {
+void Engine::give_up(Time now, ClaimId id) {
   Claim& claim = claims_[id];
   if (claim.phase == Phase::held) --held_;
   drop_ballot(claim);
@@ -57,11 +63,26 @@ void Engine::give_up(ClaimId id) {
   claim.round_open = false;
   claim.next_try = never;
   claim_timers_.clear(id.index);
+  if (!claim.detached) owe_leave(now, claim);
+  // The one who goes on waiting, and needs no message about its own keys.
+  if (waiters_.find(claim.waiter) != nullptr) claim.not_woken = claim.place;
+  if (planted(Mutant::minority_grants_kept) && claim.place != 0 && !claim.leaves &&
+      waiters_.find(claim.waiter) != nullptr) {
+    claim.may_hold = NodeSet();
+    return;
+  }
   // A claim that no node was asked for has nothing to delete.
   if (claim.may_hold.empty() && claim.unanswered == 0) return;
   if (claim.detached) return;
   if (planted(Mutant::resend_without_refresh) && waiters_.find(claim.waiter) != nullptr) return;
   clean_up(id, takes_requests_ | (takes_releases_ & claim.may_hold));
+}
+
+/// The entry is to go wherever it may be, not only where the key is.
+void Engine::owe_leave(Time now, Claim& claim) {
+  if (!claim.leaves) return;
+  claim.may_hold = claim.may_hold | claim.entered;
+  claim.keys_die = std::max(claim.keys_die, now + config_.entry_life);
 }
 
 /// A release whose answers nobody counts.
@@ -113,6 +134,7 @@ void Engine::note_answer(Time now, Claim& claim, int node, const Tag& tag,
       if (vote == Vote::held || vote == Vote::absent) claim.may_hold.remove(node);
       if (kind == CommandKind::release && vote == Vote::granted) claim.may_hold.remove(node);
       break;
+    case CommandKind::queue:
     case CommandKind::query:
     case CommandKind::repair: break;
   }

@@ -76,6 +76,11 @@ class NodeSet {
   std::uint32_t bits_ = 0;
 };
 
+/// Microseconds since the clock's beginning.
+constexpr std::int64_t microseconds_of(Time time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
+}
+
 /// Where randomness comes from: the kernel in a program, the seed in a simulation.
 class Random {
  public:

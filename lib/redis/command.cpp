@@ -40,6 +40,21 @@ class Number {
   std::size_t size_;
 };
 
+/// Of a waiter of ours in a line, as everybody knows it: the mode that it waits for (w: alone), the
+/// process, its number there. Empty for none.
+std::string waiter_name(std::string_view process, std::uint64_t number) {
+  if (number == 0) return {};
+  std::string name = "w";
+  name.append(process).append(".").append(std::to_string(number));
+  return name;
+}
+
+/// What a node says of a time to come; not positive where it does not know.
+core::Duration milliseconds_of(std::int64_t number) {
+  constexpr std::int64_t most = 1'000'000'000'000;  // 30 years
+  return std::chrono::milliseconds(std::clamp<std::int64_t>(number, -1, most));
+}
+
 /// counter_life in ms, as it is sent.
 constexpr std::string_view life = "2592000000";
 static_assert(counter_life == std::chrono::milliseconds(2592000000));
@@ -106,6 +121,25 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
     case CommandKind::set:
       return append_command(out, {"SET", send.key, send.token, "NX", "PX", ttl()});
     case CommandKind::acquire:
+      if (send.ordered) {
+        const std::string waiter = waiter_name(send.process, send.waiter);
+        const Number entry_life(std::chrono::duration_cast<milliseconds>(send.entry_life).count());
+        return append_vote(out, send.key,
+                           {eval,
+                            text(acquire_ordered_script),
+                            "3",
+                            send.key,
+                            {},
+                            enrolment_key,
+                            send.token,
+                            ttl(),
+                            fence(),
+                            Number(around.wall_us),
+                            send.fenced ? life : "0",
+                            waiter,
+                            Number(static_cast<std::int64_t>(send.ticket)),
+                            entry_life});
+      }
       return append_vote(out, send.key,
                          {eval, text(acquire_script), "3", send.key, {}, enrolment_key, send.token,
                           ttl(), fence(), Number(around.wall_us), life});
@@ -123,9 +157,49 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
         return append_command(
             out, {eval, text(release_token_script), "1", send.key, send.token, max_ttl});
       }
+      if (send.waiter != 0 || send.not_woken != 0) {
+        return append_command(out, {eval, text(release_script), "1", send.key, send.token,
+                                    waiter_name(send.process, send.waiter),
+                                    waiter_name(send.process, send.not_woken)});
+      }
       return append_command(out, {eval, text(release_script), "1", send.key, send.token});
+    case CommandKind::queue:
     case CommandKind::query:
     case CommandKind::repair: return;  // never the engine's
+  }
+}
+
+void append_command(std::string& out, const core::SendEntries& sending) {
+  using std::chrono::milliseconds;
+  const bool whole = sending.tag.with_source;
+  std::vector<std::string> made;
+  made.reserve(2 * sending.entries.size());  // the words look at them
+  const Number count(static_cast<std::int64_t>(sending.entries.size()));
+  const Number entry_life(std::chrono::duration_cast<milliseconds>(sending.life).count());
+  std::vector<std::string_view> words = {whole ? "EVAL" : "EVALSHA",
+                                         whole ? queue_script.source : queue_script.sha1, count};
+  for (const core::Entry& entry : sending.entries) words.push_back(entry.key);
+  words.push_back(entry_life);
+  for (const core::Entry& entry : sending.entries) {
+    words.push_back(made.emplace_back(waiter_name(sending.process, entry.waiter)));
+    words.push_back(made.emplace_back(std::to_string(entry.ticket)));
+  }
+  append_command(out, words);
+}
+
+void places_of(const Reply& reply, std::vector<core::Place>& places) {
+  places.clear();
+  if (reply.type != Reply::Type::array || reply.elements.size() % 4 != 0) return;
+  for (const Reply& word : reply.elements) {
+    if (word.type != Reply::Type::integer) return;
+  }
+  for (std::size_t i = 0; i < reply.elements.size(); i += 4) {
+    const std::span<const Reply> words = reply.elements.subspan(i, 4);
+    core::Place& place = places.emplace_back();
+    place.before = static_cast<int>(std::clamp<std::int64_t>(words[0].integer, 0, 3));
+    place.free = words[1].integer == 1;
+    place.due = milliseconds_of(words[2].integer);
+    place.greatest_ticket = static_cast<std::uint64_t>(std::max<std::int64_t>(words[3].integer, 0));
   }
 }
 
@@ -181,6 +255,16 @@ core::Answer answer_of_vote(CommandKind kind, const Reply& reply) {
   }
   answer.fence = static_cast<std::uint64_t>(words[1].integer);
   answer.node_time = words[2].integer;
+  if (kind != CommandKind::acquire) return answer;
+  if (answer.vote == Vote::granted && words.size() > 3) {
+    answer.next_waiter = static_cast<std::uint64_t>(std::max<std::int64_t>(words[3].integer, 0));
+  } else if (answer.vote == Vote::held) {
+    if (words.size() > 3) answer.due = milliseconds_of(words[3].integer);
+    if (words.size() > 4) {
+      answer.greatest_ticket =
+          static_cast<std::uint64_t>(std::max<std::int64_t>(words[4].integer, 0));
+    }
+  }
   return answer;
 }
 
@@ -204,6 +288,14 @@ core::Answer answer_of(CommandKind kind, const Reply& reply) {
       if (reply.type != Reply::Type::integer) break;
       if (reply.integer == 1) return {Vote::granted};
       if (reply.integer == 0) return {Vote::absent};
+      if (reply.integer == 2) {
+        core::Answer answer{Vote::granted};
+        answer.first_in_line = true;
+        return answer;
+      }
+      break;
+    case CommandKind::queue:
+      if (reply.type == Reply::Type::array) return {Vote::granted};
       break;
     case CommandKind::query:
     case CommandKind::repair: break;

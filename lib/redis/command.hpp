@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <quorumlock/outcome.hpp>
 
@@ -38,11 +39,14 @@ constexpr bool says_enrolment(core::CommandKind kind) {
   using core::CommandKind;
   return kind == CommandKind::acquire || kind == CommandKind::raise || kind == CommandKind::renew;
 }
+void append_command(std::string& out, const core::SendEntries& sending);
 /// One more word of a command.
 void append_word(std::string& out, std::string_view word);
 
 /// What a reply to a command of this kind means. `asked` is left to the caller.
 core::Answer answer_of(core::CommandKind kind, const Reply& reply);
+/// The answer to a SendEntries; empty where it is none.
+void places_of(const Reply& reply, std::vector<core::Place>& places);
 /// What an error reply means, whatever was asked.
 Vote vote_of_error(std::string_view text);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "redis/back_off.hpp"
+
 namespace quorumlock::redis {
 
 using core::Duration;
@@ -11,8 +13,6 @@ using core::Time;
 
 namespace {
 
-constexpr Duration first_back_off = std::chrono::milliseconds(20);
-constexpr Duration longest_back_off = std::chrono::seconds(1);
 /// Of a node that is overdue already, the commands behind the first are reported in batches: a
 /// node that stops with thousands of them must not take a timer for each.
 constexpr Duration batch_of_late = std::chrono::milliseconds(10);

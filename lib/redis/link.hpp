@@ -12,6 +12,7 @@
 #include "redis/enrolment.hpp"
 #include "redis/reply.hpp"
 #include "redis/ring.hpp"
+#include "redis/wire.hpp"
 
 namespace quorumlock::redis {
 
@@ -26,7 +27,7 @@ namespace quorumlock::redis {
 /// with Vote::disconnected. Bytes already written may still be executed by the node after that
 /// (closing cancels nothing), so on the next connection to the same run of the server the old
 /// connection is killed before anything else is sent.
-class Link {
+class Link final : public Wire {
  public:
   struct Config {
     Endpoint endpoint;
@@ -69,9 +70,9 @@ class Link {
 
   // Inputs.
   void start(core::Time now);
-  void on_open();
-  void on_closed(core::Time now, std::string_view why);
-  void on_bytes(std::string_view bytes);
+  void on_open() override;
+  void on_closed(core::Time now, std::string_view why) override;
+  void on_bytes(std::string_view bytes) override;
   void admit(core::Time now);
   /// Its votes are not to be counted while this connection lasts.
   void bar(core::Time now, Vote reason, std::string why);
@@ -94,12 +95,12 @@ class Link {
   [[nodiscard]] bool has_events() const { return !events_.empty(); }
   [[nodiscard]] core::Time deadline() const;
   /// What is to be written; the driver writes it from the front and calls wrote().
-  [[nodiscard]] std::string_view output() const {
+  [[nodiscard]] std::string_view output() const override {
     return std::string_view(output_).substr(written_);
   }
-  void wrote(std::size_t bytes);
+  void wrote(std::size_t bytes) override;
 
-  [[nodiscard]] const Endpoint& endpoint() const { return config_.endpoint; }
+  [[nodiscard]] const Endpoint& endpoint() const override { return config_.endpoint; }
   /// Why the node was refused or lost, or its last error reply; empty if there was none.
   [[nodiscard]] std::string trouble(core::Time now) const;
   [[nodiscard]] const std::string& run_id() const { return facts_.run_id; }

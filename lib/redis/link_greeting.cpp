@@ -32,7 +32,8 @@ void Link::greet() {
   ask(Greeting::role, {"INFO", "replication"});
   ask(Greeting::durability, {"CONFIG", "GET", "append*"});
   ask(Greeting::durability, {"CONFIG", "GET", "no-appendfsync-on-rewrite"});
-  for (const Script* script : {&acquire_script, &raise_script, &renew_script, &release_script}) {
+  for (const Script* script : {&acquire_script, &acquire_ordered_script, &queue_script,
+                               &raise_script, &renew_script, &release_script}) {
     ask(Greeting::script, {"SCRIPT", "LOAD", script->source});
   }
   ask(Greeting::record, {"GET", enrolment_key});

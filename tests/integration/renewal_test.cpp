@@ -54,12 +54,14 @@ TEST_F(Renewal, NothingRenewsAnInterruptedAcquire) {
   for (const int node : {0, 1, 2}) cluster().plant(node, key);
   std::stop_source stop;
   Answer<Result<Lease>> answer;
-  coordinator.async_acquire(key, {.ttl = 900ms, .wait = forever}, stop.get_token(),
-                            answer.handler());
+  // Unordered, so that there is attempt after attempt.
+  coordinator.async_acquire(key, {.ttl = 900ms, .wait = forever, .order = WaitOrder::unordered},
+                            stop.get_token(), answer.handler());
   EXPECT_TRUE(eventually([&] { return cluster().holders(key) > 3; }));
   stop.request_stop();
   EXPECT_TRUE(fails_with(answer.get(), Errc::cancelled));
   EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 3; }));
+  EXPECT_TRUE(eventually([&] { return cluster().holders("quorumlock:queue:" + key) == 0; }));
   const long long commands = cluster().commands(4);
   EXPECT_TRUE(wait_until(Clock::now() + 400ms));
   EXPECT_LE(cluster().commands(4), commands + 2);

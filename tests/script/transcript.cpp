@@ -144,8 +144,10 @@ void Transcript::acquire(Words& line) {
   terms.max_renewals = std::stoi(line.setting("max_renewals", "-1"));
   terms.auto_extend = line.setting("renew", "yes") == "yes";
   names_.push_back(line.words.at(1));
-  users_[names_.back()].waiter =
-      driver_->acquire(names_.size() - 1, terms, line.span("wait", "0s"));
+  const core::Duration wait = line.span("wait", "0s");
+  const bool ordered = line.setting("order", "unordered") == "fifo";
+  users_[names_.back()].waiter = ordered ? driver_->acquire_in_order(names_.size() - 1, terms, wait)
+                                         : driver_->acquire(names_.size() - 1, terms, wait);
 }
 
 void Transcript::tell_nodes(Words& line) {
@@ -160,6 +162,24 @@ void Transcript::tell_nodes(Words& line) {
     if (colon != said.npos) answer.fence = std::stoull(said.substr(colon + 1));
     nodes.pop_back();
     for (const std::string& node : nodes) driver_->reply(node_of(node), answer);
+    return;
+  }
+  if (what == "place") {
+    const std::vector<std::string> places = {"first", "next", "behind", "far"};
+    const auto place = std::ranges::find(places, nodes.back());
+    if (place == places.end()) throw std::invalid_argument("no such place: " + nodes.back());
+    nodes.pop_back();
+    core::Place told{static_cast<int>(place - places.begin())};
+    told.free = line.setting("free", "no") == "yes";
+    told.due = line.span("due", "0s");
+    told.greatest_ticket = std::stoull(line.setting("greatest", "0"));
+    for (const std::string& node : nodes) driver_->reply(node_of(node), std::vector{told});
+    return;
+  }
+  if (what == "wake") {
+    const std::uint64_t waiter = std::stoull(nodes.back());
+    nodes.pop_back();
+    for (const std::string& node : nodes) driver_->wake(node_of(node), waiter);
     return;
   }
   for (const std::string& node : nodes) {
@@ -208,6 +228,14 @@ std::string Transcript::shown(const core::ClockJumped& jumped) {
 
 std::string Transcript::shown(const Sent& sent) {
   const Command& command = sent.command;
+  if (command.tag.kind == CommandKind::queue) {
+    std::string entries;
+    for (const auto& [waiter, ticket] : command.entries) {
+      entries += (entries.empty() ? "" : ", ") + std::to_string(waiter) + " with ticket " +
+                 std::to_string(ticket);
+    }
+    return to_text(sent.to) + " <- in line: " + entries;
+  }
   std::string text = to_text(sent.to) + " <- " + std::string(to_text(command.tag.kind)) + " " +
                      token_name(command.token);
   const bool raises = command.tag.kind == CommandKind::raise;
@@ -215,8 +243,20 @@ std::string Transcript::shown(const Sent& sent) {
   if (command.fence != 0 && command.tag.kind != CommandKind::release) {
     text += (raises ? " to " : ", fence ") + std::to_string(command.fence);
   }
+  const bool releases = command.tag.kind == CommandKind::release;
+  if (command.ordered) {
+    text += command.waiter == 0 ? ", where nobody waits"
+                                : ", as " + std::to_string(command.waiter) + " with ticket " +
+                                      std::to_string(command.ticket);
+  }
+  if (releases && command.waiter != 0) text += ", " + std::to_string(command.waiter) + " leaves";
+  if (command.not_woken != 0) text += ", not waking " + std::to_string(command.not_woken);
   if (command.tag.with_source) text += ", with the script's source";
   return text;
+}
+
+std::string Transcript::shown(const core::Listen&) {
+  return "listens";
 }
 
 std::string Transcript::shown(const core::Acquired& acquired) {

@@ -13,7 +13,11 @@ namespace quorumlock::test {
 ///
 ///   nodes N [delay=50ms] [jitter=0s] [fencing=yes]     begins; nodes are n1, n2, ...
 ///   acquire USER [ttl=10s] [wait=0s] [margin=1s] [max_hold=D] [max_renewals=N] [renew=no]
+///           [order=fifo]
 ///   reply NODE... VOTE[:COUNTER]          each of them answers its oldest command
+///   place NODE... first|next|behind|far [free=yes] [due=D] [greatest=TICKET]
+///                                         likewise, one that was about one entry
+///   wake NODE... NUMBER                   a message: this waiter is first, and the lock free
 ///   late NODE...                          an answer of each of them is overdue
 ///   lose NODE... | stall NODE... | quarantine NODE... | back NODE...
 ///                                         the connection breaks, stalls, has no vote, is up again
@@ -54,6 +58,7 @@ class Transcript {
   std::string user_name(core::UserId id);
   std::string shown(const Sent& sent);
   std::string shown(const core::ClockJumped& jumped);
+  std::string shown(const core::Listen& listen);
   std::string shown(const core::Acquired& acquired);
   std::string shown(const core::Refused& refused);
   std::string shown(const core::Renewed& renewed);

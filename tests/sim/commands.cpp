@@ -30,6 +30,7 @@ constexpr std::array known_commands{
     Command{"pexpireat", 3, writes, data::pexpireat},
     Command{"ping", -1, says_health, nullptr},
     Command{"pttl", 2, 0, data::pttl},
+    Command{"publish", 3, while_loading, data::publish},
     Command{"scan", -2, 0, data::scan},
     Command{"script", -2, subcommands, nullptr},
     Command{"script|exists", -3, 0, nullptr},
@@ -37,7 +38,13 @@ constexpr std::array known_commands{
     Command{"script|load", 3, 0, nullptr},
     Command{"select", 2, while_loading, nullptr},
     Command{"set", -3, writes | grows, data::set},
+    Command{"subscribe", -2, while_loading, nullptr},
     Command{"time", 1, while_loading, data::time},
+    Command{"unsubscribe", -1, while_loading, nullptr},
+    Command{"zadd", -4, writes | grows, data::zadd},
+    Command{"zrange", -4, 0, data::zrange},
+    Command{"zrem", -3, writes, data::zrem},
+    Command{"zscore", 3, 0, data::zscore},
 };
 
 const Command* find(std::string_view name) {

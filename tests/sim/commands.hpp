@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,9 @@ namespace quorumlock::sim {
 struct Moment {
   Database* keys = nullptr;
   std::int64_t now_us = 0;
+  /// Hands a message to those who listen to a channel; how many they were.
+  const std::function<int(const std::string& channel, const std::string& message)>* publish =
+      nullptr;
   [[nodiscard]] std::int64_t now_ms() const { return now_us / 1000; }
 };
 

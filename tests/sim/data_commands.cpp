@@ -1,7 +1,9 @@
 #include "sim/data_commands.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdio>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -110,6 +112,10 @@ std::string pexpireat(const Moment& moment, const Words& words) {
   return expire(moment, words, 0, "pexpireat");
 }
 
+std::string publish(const Moment& moment, const Words& words) {
+  return resp::integer(moment.publish != nullptr ? (*moment.publish)(words[1], words[2]) : 0);
+}
+
 std::string pttl(const Moment& moment, const Words& words) {
   const Value* const value = moment.keys->find(words[1], moment.now_ms());
   if (value == nullptr) return resp::integer(-2);
@@ -193,6 +199,93 @@ std::string set(const Moment& moment, const Words& words) {
 std::string time(const Moment& moment, const Words&) {
   return resp::array({resp::bulk(std::to_string(moment.now_us / 1000000)),
                       resp::bulk(std::to_string(moment.now_us % 1000000))});
+}
+
+namespace {
+
+/// Null where there is none; `error` is set where it is of another kind.
+Value::SortedSet* sorted_set(const Moment& moment, const std::string& key, bool& error) {
+  Value* const value = moment.keys->find(key, moment.now_ms());
+  if (value == nullptr) return nullptr;
+  auto* const set = std::get_if<Value::SortedSet>(&value->data);
+  error = set == nullptr;
+  return set;
+}
+
+/// As Redis writes a score that is a whole number; others are not ours.
+std::string score(double number) {
+  std::array<char, 40> text;
+  const int size = std::snprintf(text.data(), text.size(), "%.17g", number);
+  return {text.data(), static_cast<std::size_t>(size)};
+}
+
+}  // namespace
+
+std::string zadd(const Moment& moment, const Words& words) {
+  std::size_t at = 2;
+  const bool greater_only = lower(words[at]) == "gt";
+  if (greater_only) ++at;
+  if (words.size() != at + 2) return resp::error(syntax_error);
+  const std::string& text = words[at];
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, failed] = std::from_chars(text.data(), end, number);
+  if (failed != std::errc() || last != end) return resp::error("ERR value is not a valid float");
+  bool error = false;
+  Value::SortedSet* set = sorted_set(moment, words[1], error);
+  if (error) return resp::error(wrong_type);
+  if (set == nullptr) {
+    moment.keys->put(words[1], Value{Value::SortedSet(), {}});
+    set = sorted_set(moment, words[1], error);
+  }
+  const auto [place, added] = set->try_emplace(words[at + 1], number);
+  if (!greater_only || number > place->second) place->second = number;
+  return resp::integer(added ? 1 : 0);
+}
+
+std::string zrem(const Moment& moment, const Words& words) {
+  bool error = false;
+  Value::SortedSet* const set = sorted_set(moment, words[1], error);
+  if (error) return resp::error(wrong_type);
+  if (set == nullptr) return resp::integer(0);
+  std::int64_t removed = 0;
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    removed += static_cast<std::int64_t>(set->erase(words[i]));
+  }
+  if (set->empty()) moment.keys->erase(words[1], moment.now_ms());
+  return resp::integer(removed);
+}
+
+std::string zscore(const Moment& moment, const Words& words) {
+  bool error = false;
+  const Value::SortedSet* const set = sorted_set(moment, words[1], error);
+  if (error) return resp::error(wrong_type);
+  if (set == nullptr || !set->contains(words[2])) return std::string(resp::nil);
+  return resp::bulk(score(set->at(words[2])));
+}
+
+std::string zrange(const Moment& moment, const Words& words) {
+  const auto start = whole_number(words[2]);
+  const auto stop = whole_number(words[3]);
+  const bool with_scores = words.size() == 5 && lower(words[4]) == "withscores";
+  if (words.size() > 5 || (words.size() == 5 && !with_scores)) return resp::error(syntax_error);
+  if (!start || !stop) return resp::error(not_an_integer);
+  bool error = false;
+  const Value::SortedSet* const set = sorted_set(moment, words[1], error);
+  if (error) return resp::error(wrong_type);
+  if (set == nullptr) return resp::array({});
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [member, number] : *set) order.emplace_back(number, member);
+  std::ranges::sort(order);
+  const auto size = static_cast<std::int64_t>(order.size());
+  const std::int64_t from = std::max<std::int64_t>(*start < 0 ? *start + size : *start, 0);
+  const std::int64_t to = std::min(*stop < 0 ? *stop + size : *stop, size - 1);
+  std::vector<std::string> found;
+  for (std::int64_t i = from; i <= to; ++i) {
+    found.push_back(resp::bulk(order[static_cast<std::size_t>(i)].second));
+    if (with_scores) found.push_back(resp::bulk(score(order[static_cast<std::size_t>(i)].first)));
+  }
+  return resp::array(found);
 }
 
 }  // namespace quorumlock::sim::data

@@ -17,10 +17,15 @@ std::string hset(const Moment& moment, const Words& words);
 std::string mget(const Moment& moment, const Words& words);
 std::string pexpire(const Moment& moment, const Words& words);
 std::string pexpireat(const Moment& moment, const Words& words);
+std::string publish(const Moment& moment, const Words& words);
 std::string pttl(const Moment& moment, const Words& words);
 std::string scan(const Moment& moment, const Words& words);
 std::string set(const Moment& moment, const Words& words);
 std::string time(const Moment& moment, const Words& words);
+std::string zadd(const Moment& moment, const Words& words);
+std::string zrange(const Moment& moment, const Words& words);
+std::string zrem(const Moment& moment, const Words& words);
+std::string zscore(const Moment& moment, const Words& words);
 
 /// Redis's integers: no spaces, no plus, no zeros in front.
 std::optional<std::int64_t> whole_number(std::string_view text);

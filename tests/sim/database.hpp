@@ -12,10 +12,12 @@ namespace quorumlock::sim {
 /// What stands under a key. The hash is there to be of another kind than the library's own values.
 struct Value {
   using Hash = std::map<std::string, std::string>;
-  std::variant<std::string, Hash> data;
+  using SortedSet = std::map<std::string, double>;
+  std::variant<std::string, Hash, SortedSet> data;
   std::optional<std::int64_t> expires;  ///< milliseconds of the server's wall clock
 
   [[nodiscard]] const std::string* text() const { return std::get_if<std::string>(&data); }
+  [[nodiscard]] const SortedSet* sorted_set() const { return std::get_if<SortedSet>(&data); }
   friend bool operator==(const Value&, const Value&) = default;
 };
 

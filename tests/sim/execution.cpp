@@ -37,8 +37,18 @@ std::string Server::execute(Connection& connection, const Words& words, TrueTime
   if (command == nullptr) return resp::error(error);
   const std::string_view refused = refusal(connection, *command);
   if (!refused.empty()) return resp::error(refused);
+  const bool listens = !connection.channels.empty();
+  if (listens && command->name != "ping" && !command->name.ends_with("subscribe")) {
+    return resp::error("ERR Can't execute '" + data::lower(words[0]) +
+                       "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
+                       "allowed in this context");
+  }
   if (command->run != nullptr) {
-    return command->run({&data_[connection.db], wall_us(now)}, words);
+    const std::function<int(const std::string&, const std::string&)> tell =
+        [this](const std::string& channel, const std::string& message) {
+          return publish(channel, message);
+        };
+    return command->run({&data_[connection.db], wall_us(now), &tell}, words);
   }
   return about_server(connection, command->name, words, now);
 }
@@ -78,9 +88,15 @@ std::string Server::about_server(Connection& connection, std::string_view name, 
     return resp::status("OK");
   }
   if (name == "info") return info(words, now);
+  if (name == "ping" && !connection.channels.empty()) {
+    return resp::array({resp::bulk("pong"), resp::bulk(words.size() == 1 ? "" : words[1])});
+  }
   if (name == "ping") return words.size() == 1 ? resp::status("PONG") : resp::bulk(words[1]);
   if (name == "select") return select(connection, words);
   if (name.starts_with("script|")) return script(name, words);
+  if (name == "subscribe" || name == "unsubscribe") {
+    return subscribe(connection, words, name == "subscribe");
+  }
   throw std::logic_error("the simulated server has no " + std::string(name));
 }
 
@@ -98,6 +114,40 @@ std::string Server::auth(Connection& connection, const Words& words) const {
   }
   connection.authenticated = true;
   return resp::status("OK");
+}
+
+std::string Server::subscribe(Connection& connection, const Words& words, bool on) {
+  Words channels(words.begin() + 1, words.end());
+  const bool all = channels.empty();
+  if (all) channels.assign(connection.channels.begin(), connection.channels.end());
+  std::string replies;
+  const auto reply = [&](const std::string* channel) {
+    const auto count = static_cast<std::int64_t>(connection.channels.size());
+    replies += resp::array({resp::bulk(on ? "subscribe" : "unsubscribe"),
+                            resp::bulk_or_nil(channel), resp::integer(count)});
+  };
+  for (const std::string& channel : channels) {
+    if (on) {
+      connection.channels.insert(channel);
+    } else {
+      connection.channels.erase(channel);
+    }
+    reply(&channel);
+  }
+  if (channels.empty()) reply(nullptr);
+  return replies;
+}
+
+int Server::publish(const std::string& channel, const std::string& message) {
+  int receivers = 0;
+  for (auto& [number, connection] : connections_) {
+    if (!connection.channels.contains(channel)) continue;
+    connection.output +=
+        resp::array({resp::bulk("message"), resp::bulk(channel), resp::bulk(message)});
+    told_.insert(number);
+    ++receivers;
+  }
+  return receivers;
 }
 
 std::string Server::select(Connection& connection, const Words& words) const {
@@ -137,7 +187,11 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
 
   const std::span<const std::string> given = std::span(words).subspan(3);
   const auto keys = static_cast<std::size_t>(*count);
-  ScriptRun run(*known->script, {&data_[connection.db], wall_us(now)}, given.first(keys),
+  const std::function<int(const std::string&, const std::string&)> tell =
+      [this](const std::string& channel, const std::string& message) {
+        return publish(channel, message);
+      };
+  ScriptRun run(*known->script, {&data_[connection.db], wall_us(now), &tell}, given.first(keys),
                 given.subspan(keys), {write_refusal(true), refuses_growth() ? out_of_memory : ""});
   try {
     return known->run(run);

@@ -70,6 +70,21 @@ double ScriptRun::pttl(const std::string& key) {
   return std::stod(std::string(resp::line_of(call({"PTTL", key}, "redis.call('PTTL'"))));
 }
 
+std::vector<std::string> ScriptRun::list(const Words& words, std::string_view where) {
+  const std::string reply = call(words, where);
+  std::string_view rest = reply;
+  const auto size = std::stoul(std::string(resp::line_of(rest)));
+  rest.remove_prefix(rest.find("\r\n") + 2);
+  std::vector<std::string> elements;
+  while (elements.size() < size) elements.push_back(*resp::take_bulk(rest));
+  return elements;
+}
+
+void ScriptRun::attempt(const Words& words) {
+  std::string error;
+  find_command(words, error)->run(moment_, words);
+}
+
 int ScriptRun::line_of(std::string_view where) const {
   const std::size_t at = script_.source.find(where);
   if (at == script_.source.npos) {

@@ -36,6 +36,7 @@ class ScriptRun {
   [[nodiscard]] const std::string& key(std::size_t number) const;
   [[nodiscard]] const std::string& arg(std::size_t number) const;
   [[nodiscard]] std::size_t keys() const { return keys_.size(); }
+  [[nodiscard]] std::size_t args() const { return args_.size(); }
   /// Arithmetic on ARGV; throws std::logic_error where that is no number.
   [[nodiscard]] double number(std::size_t arg) const;
 
@@ -45,6 +46,10 @@ class ScriptRun {
   Text get(const std::string& key, std::string_view where);
   std::vector<Text> mget(const Words& keys);
   double pttl(const std::string& key);
+  /// The elements of an array of strings.
+  std::vector<std::string> list(const Words& words, std::string_view where);
+  /// redis.pcall: what went wrong is nobody's concern.
+  void attempt(const Words& words);
   /// Microseconds, as every script of ours reckons them.
   [[nodiscard]] double time() const { return static_cast<double>(moment_.now_us); }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <initializer_list>
+#include <optional>
 #include <vector>
 
 #include "core/mutants.hpp"
@@ -46,6 +48,64 @@ bool sets_absent(ScriptRun& run, const std::string& key, const std::string& valu
   return run.call({"SET", key, value, "NX", "PX", ttl}, "redis.call('SET', KEYS[1]") != resp::nil;
 }
 
+/// The line of those who wait for a lock: the two keys of it.
+struct Line {
+  explicit Line(const std::string& lock)
+      : tickets("quorumlock:queue:" + lock), lives("quorumlock:waiting:" + lock) {}
+  std::string tickets, lives;
+};
+
+ScriptRun::Text score_of(ScriptRun& run, const std::string& key, const std::string& member) {
+  const std::string reply = run.call({"ZSCORE", key, member}, "redis.call('ZSCORE', lives");
+  std::string_view rest = reply;
+  return resp::take_bulk(rest);
+}
+
+/// The first of the line, and up to `more` behind it; those whose time is over are taken out first.
+/// `ends` is the end of the first one's life.
+std::vector<std::string> front_of(ScriptRun& run, const Line& line, const char* last, double now_ms,
+                                  std::optional<double>& ends, std::string_view removed) {
+  for (;;) {
+    std::vector<std::string> found =
+        run.list({"ZRANGE", line.tickets, "0", last}, "redis.call('ZRANGE', line, 0");
+    ends.reset();
+    if (found.empty()) return found;
+    ends = to_number(score_of(run, line.lives, found[0]));
+    if (ends && *ends >= now_ms) return found;
+    run.call({"ZREM", line.tickets, found[0]}, removed);
+    run.call({"ZREM", line.lives, found[0]}, removed);
+  }
+}
+
+/// Puts the waiter into the line, or keeps it there.
+void enter(ScriptRun& run, const Line& line, const std::string& waiter, const std::string& ticket,
+           double ends_ms, double life_ms, bool grows) {
+  const std::string_view where = "redis.call('ZADD', line";
+  const auto add = [&](const std::string& key, const std::string& score) {
+    if (grows) {
+      run.call({"ZADD", key, "GT", score, waiter}, where);
+    } else {
+      run.call({"ZADD", key, score, waiter}, where);
+    }
+  };
+  add(line.tickets, ticket);
+  add(line.lives, digits(ends_ms));
+  for (const std::string& key : {line.tickets, line.lives}) {
+    if (run.pttl(key) < 2 * life_ms) {
+      run.call({"PEXPIRE", key, digits(2 * life_ms)}, "redis.call('PEXPIRE'");
+    }
+  }
+}
+
+/// Up to the dot that the number follows.
+bool same_process(const std::string& one, const std::string& other) {
+  return one.substr(0, 18) == other.substr(0, 18);
+}
+
+void wake(ScriptRun& run, const std::string& waiter) {
+  run.attempt({"PUBLISH", "quorumlock:wake:" + waiter.substr(1, 16), waiter.substr(18)});
+}
+
 std::string acquire(ScriptRun& run) {
   const double time = run.time();
   const auto found = run.mget({run.key(3), run.key(2), run.key(1)});
@@ -53,6 +113,12 @@ std::string acquire(ScriptRun& run) {
   const auto counter = to_number(found[1]);
   const bool resent = planted(Mutant::resend_without_refresh) && found[2] == run.arg(1);
   if (found[2] && !resent) {
+    return integers({0, counter.value_or(0), time, run.pttl(run.key(1))});
+  }
+  std::optional<double> ends;
+  const bool waited_for =
+      !front_of(run, Line(run.key(1)), "0", time / 1000, ends, "redis.call('ZREM', line").empty();
+  if (waited_for && !planted(Mutant::barging) && !planted(Mutant::no_queue)) {
     return integers({0, counter.value_or(0), time, run.pttl(run.key(1))});
   }
   const double last = counter ? *counter : time - run.number(5) * 500;
@@ -68,6 +134,85 @@ std::string acquire(ScriptRun& run) {
     return integers({0, fence, time, run.pttl(run.key(1))});
   }
   return integers({1, fence, time});
+}
+
+std::string acquire_ordered(ScriptRun& run) {
+  const double time = run.time();
+  const auto found = run.mget({run.key(3), run.key(2), run.key(1)});
+  if (found[0] != run.arg(9)) return integers({-1, 0, time});
+  double counter = to_number(found[1]).value_or(0);
+  const std::string& waiter = run.arg(6);
+  const Line line(run.key(1));
+  std::optional<double> ends;
+  const auto front = [&] {
+    return front_of(run, line, "1", time / 1000, ends, "redis.call('ZREM', line");
+  };
+  std::vector<std::string> first = front();
+  const auto is_first = [&] { return (first.empty() ? "" : first[0]) == waiter; };
+  if (!waiter.empty() && !is_first() && !score_of(run, line.tickets, waiter)) {
+    enter(run, line, waiter, run.arg(7), std::floor(time / 1000) + run.number(8), run.number(8),
+          false);
+    first = front();
+  }
+  const auto refused = [&] {
+    double due = run.pttl(run.key(1));
+    if (due == -2 && ends) due = std::floor(*ends - time / 1000) + 1;
+    const auto last = run.list({"ZRANGE", line.tickets, "-1", "-1", "WITHSCORES"},
+                               "redis.call('ZRANGE', line, -1");
+    return integers({0, counter, time, due, last.empty() ? 0 : *to_number(last[1])});
+  };
+  const bool handed_over = planted(Mutant::hand_over_past_others) && run.arg(7) == "0";
+  const bool mine = is_first() || planted(Mutant::no_queue) || handed_over;
+  if (found[2] || !mine) return refused();
+  if (run.arg(5) != "0") {
+    const auto kept = to_number(found[1]);
+    counter = most({(kept ? *kept : time - run.number(5) * 500) + 1, run.number(3) + 1,
+                    run.number(10) + 1, least(run.number(4), time + 60000000)});
+    if (counter >= fence_limit) {
+      return resp::error("ERR quorumlock: the fencing counter has reached 2^53");
+    }
+    run.call({"SET", run.key(2), digits(counter), "PX", run.arg(5)}, "redis.call('SET', KEYS[2]");
+  }
+  if (!sets_absent(run, run.key(1), run.arg(1), run.arg(2))) return refused();
+  if (planted(Mutant::removed_at_grant) && !waiter.empty()) {
+    run.call({"ZREM", line.tickets, waiter}, "redis.call('ZREM', line");
+    run.call({"ZREM", line.lives, waiter}, "redis.call('ZREM', lives");
+  }
+  const std::string next = first.size() > 1 ? first[1] : "";
+  if (!same_process(next, waiter)) return integers({1, counter, time, 0});
+  const auto number = to_number(next.size() > 18 ? next.substr(18) : "");
+  return integers({1, counter, time, number.value_or(0)});
+}
+
+std::string queue(ScriptRun& run) {
+  const double ms = std::floor(run.time() / 1000);
+  const double life = run.number(1);
+  std::vector<double> reply;
+  for (std::size_t i = 1; i <= run.keys(); ++i) {
+    const std::string& waiter = run.arg(2 * i);
+    const Line line(run.key(i));
+    const auto last = run.list({"ZRANGE", line.tickets, "-2", "-1", "WITHSCORES"},
+                               "redis.call('ZRANGE', line, -2");
+    std::size_t others = last.size();
+    if (others > 0 && last[others - 2] == waiter) others -= 2;
+    enter(run, line, waiter, run.arg(2 * i + 1), ms + life, life, true);
+    std::optional<double> ends;
+    const auto first = front_of(run, line, "1", ms, ends, "redis.call('ZREM', line");
+    double before = 3;
+    if (first[0] == waiter) {
+      before = 0;
+    } else if (first.size() > 1 && first[1] == waiter) {
+      before = same_process(first[0], waiter) ? 1 : 2;
+    }
+    double due = run.pttl(run.key(i));
+    const bool free = due == -2;
+    if (free) due = *ends - ms + 1;
+    for (const double each : {before, free ? 1.0 : 0.0, due}) reply.push_back(each);
+    reply.push_back(others > 0 ? *to_number(last[others - 1]) : 0);
+  }
+  std::vector<std::string> elements;
+  for (const double number : reply) elements.push_back(integer_reply(number));
+  return resp::array(elements);
 }
 
 std::string raise(ScriptRun& run) {
@@ -128,17 +273,48 @@ std::string renew(ScriptRun& run) {
 }
 
 std::string release(ScriptRun& run) {
-  if (planted(Mutant::delete_without_compare)) {
-    return run.call({"DEL", run.key(1)}, "redis.call('DEL'");
+  const Line line(run.key(1));
+  bool left = false;
+  if (run.args() > 1 && !run.arg(2).empty()) {
+    left =
+        run.call({"ZREM", line.tickets, run.arg(2)}, "redis.call('ZREM', line, ARGV") == ":1\r\n";
+    run.call({"ZREM", line.lives, run.arg(2)}, "redis.call('ZREM', lives, ARGV");
   }
-  if (run.get(run.key(1), "redis.call('GET'") != run.arg(1)) return resp::integer(0);
-  return run.call({"DEL", run.key(1)}, "redis.call('DEL'");
+  bool deleted = false;
+  if (planted(Mutant::delete_without_compare) ||
+      run.get(run.key(1), "redis.call('GET'") == run.arg(1)) {
+    deleted = run.call({"DEL", run.key(1)}, "redis.call('DEL'") == ":1\r\n";
+  }
+  const auto answer = resp::integer(deleted ? 1 : 0);
+  if (!deleted && !left) return answer;
+  if (!deleted && run.call({"EXISTS", run.key(1)}, "redis.call('EXISTS'") == ":1\r\n") {
+    return answer;
+  }
+  std::optional<double> ends;
+  const auto first = front_of(run, line, "0", std::floor(run.time() / 1000), ends,
+                              "redis.call('ZREM', line, first");
+  if (first.empty()) {
+    run.attempt({"PUBLISH", "quorumlock:free:" + run.key(1), ""});
+  } else if (run.args() < 3 || first[0] != run.arg(3)) {
+    wake(run, first[0]);
+  } else if (deleted) {
+    return resp::integer(2);
+  }
+  return answer;
 }
 
 std::string release_token(ScriptRun& run) {
   if (run.get(run.key(1), "redis.call('GET'") != run.arg(1)) return resp::integer(0);
   run.call({"SET", "quorumlock:released:" + run.arg(1), "1", "PX", run.arg(2)}, "redis.call('SET'");
-  return run.call({"DEL", run.key(1)}, "redis.call('DEL'");
+  run.call({"DEL", run.key(1)}, "redis.call('DEL'");
+  const auto first =
+      run.list({"ZRANGE", Line(run.key(1)).tickets, "0", "0"}, "redis.call('ZRANGE'");
+  if (first.empty()) {
+    run.attempt({"PUBLISH", "quorumlock:free:" + run.key(1), ""});
+  } else {
+    wake(run, first[0]);
+  }
+  return resp::integer(1);
 }
 
 std::string adopt(ScriptRun& run) {
@@ -190,11 +366,13 @@ std::string repair(ScriptRun& run) {
   return resp::integer(static_cast<std::int64_t>(run.keys()));
 }
 
-constexpr std::array<KnownScript, 10> known_scripts{{
+constexpr std::array<KnownScript, 12> known_scripts{{
     {&redis::acquire_script, acquire},
+    {&redis::acquire_ordered_script, acquire_ordered},
     {&redis::adopt_script, adopt},
     {&redis::candidate_script, candidate},
     {&redis::enrol_script, enrol},
+    {&redis::queue_script, queue},
     {&redis::raise_script, raise},
     {&redis::release_script, release},
     {&redis::release_token_script, release_token},

@@ -121,6 +121,13 @@ std::optional<TrueTime> Server::time_left(const std::string& key, TrueTime now) 
   return std::chrono::microseconds((*value->expires + 1) * 1000 - wall_us(now));
 }
 
+const Value::SortedSet* Server::sorted_set_of(const std::string& key, TrueTime now) const {
+  const auto database = data_.find(0);
+  if (database == data_.end()) return nullptr;
+  const Value* const value = database->second.find(key, wall_us(now) / 1000);
+  return value != nullptr ? value->sorted_set() : nullptr;
+}
+
 std::optional<std::string> Server::token_of(const std::string& key, TrueTime now) const {
   const std::string* const text = text_of(key, now);
   return text != nullptr ? std::optional(*text) : std::nullopt;

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/commands.hpp"
@@ -52,8 +53,10 @@ class Server {
   [[nodiscard]] const Words* next(int connection) const;
   /// Executes one command. False where there is none, or the server executes nothing.
   bool execute_next(int connection, TrueTime now);
-  /// The replies since the last call.
+  /// The replies and messages since the last call.
   std::string take_output(int connection);
+  /// Connections that have got a message since the last call.
+  std::set<int> take_told() { return std::exchange(told_, {}); }
 
   // Its clock.
   [[nodiscard]] const WallClock& clock() const { return clock_; }
@@ -98,6 +101,8 @@ class Server {
   // What a checker may see and no client.
   /// The value of a string key; null where there is none.
   [[nodiscard]] const std::string* text_of(const std::string& key, TrueTime now) const;
+  /// Null where there is none.
+  [[nodiscard]] const Value::SortedSet* sorted_set_of(const std::string& key, TrueTime now) const;
   [[nodiscard]] std::optional<std::string> token_of(const std::string& key, TrueTime now) const;
   /// For how long the key is there still, by its own clock; nothing where it is not, or for ever.
   [[nodiscard]] std::optional<TrueTime> time_left(const std::string& key, TrueTime now) const;
@@ -114,6 +119,7 @@ class Server {
     int db = 0;
     bool authenticated = false;
     bool hung_up = false;
+    std::set<std::string> channels;  ///< it listens to
     Requests requests;
     std::string output;
   };
@@ -130,6 +136,8 @@ class Server {
                            TrueTime now);
   std::string auth(Connection& connection, const Words& words) const;
   std::string select(Connection& connection, const Words& words) const;
+  static std::string subscribe(Connection& connection, const Words& words, bool on);
+  int publish(const std::string& channel, const std::string& message);
   std::string client_kill(const Connection& self, const Words& words);
   std::string eval(const Connection& connection, const Words& words, bool by_sha, TrueTime now);
   std::string script(std::string_view name, const Words& words);
@@ -141,6 +149,7 @@ class Server {
   Data data_;
   std::set<std::string, std::less<>> scripts_;  // by SHA1
   std::map<int, Connection> connections_;
+  std::set<int> told_;
   int last_connection_ = 0;
   std::int64_t last_client_id_ = 0;
   std::string run_id_;

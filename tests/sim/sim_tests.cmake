@@ -24,8 +24,9 @@ endif()
 # them, and are optimised whatever the build type.
 list(TRANSFORM sim_server_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(simulated client/duration_text client/error client/outcome client/repair client/session
-  core/acquire core/engine core/hold core/release core/timer_queue core/types
-  redis/command redis/endpoint redis/enrolment redis/link redis/link_greeting redis/reply)
+  core/acquire core/engine core/hold core/queue core/release core/timer_queue core/types
+  redis/command redis/endpoint redis/enrolment redis/link redis/link_greeting redis/reply
+  redis/subscriber)
 list(TRANSFORM simulated PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 list(TRANSFORM simulated APPEND .cpp)
 file(GLOB world_sources CONFIGURE_DEPENDS sim/world/*.cpp)

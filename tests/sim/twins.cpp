@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "redis/keys.hpp"
+#include "redis/scripts.hpp"
 #include "sim/data_commands.hpp"
 #include "sim/resp.hpp"
 
@@ -30,20 +32,33 @@ std::int64_t us_of(const Reply& time) {
   return std::stoll(time.elements.at(0).text) * 1000000 + std::stoll(time.elements.at(1).text);
 }
 
+bool is_script(const Words& words, const redis::Script& script) {
+  return words.size() > 1 && words[0].starts_with("EVAL") &&
+         (words[1] == script.sha1 || words[1] == script.source);
+}
+
 /// What a script's reply says of the time at which it ran: its third element.
 std::optional<std::int64_t> script_time(const Words& words, const Reply& reply) {
-  if (!words[0].starts_with("EVAL")) return std::nullopt;
+  if (!words[0].starts_with("EVAL") || is_script(words, redis::queue_script)) return std::nullopt;
   if (reply.type != Reply::Type::array || reply.elements.size() < 3) return std::nullopt;
   if (reply.elements[2].type != Reply::Type::integer) return std::nullopt;
   return reply.elements[2].integer;
 }
 
-/// Where a reply holds a remaining time: at its end.
-const Reply* remaining_time(const Words& words, const Reply& reply) {
-  const std::string name = data::lower(words[0]);
-  if (name == "pttl" && reply.type == Reply::Type::integer) return &reply;
-  if (name.starts_with("eval") && reply.elements.size() == 4) return &reply.elements[3];
-  return nullptr;
+/// Whether this element of the reply is a remaining time.
+bool is_remaining(const Words& words, std::size_t element) {
+  if (data::lower(words[0]) == "pttl") return true;
+  if (is_script(words, redis::queue_script)) return element % 4 == 2;
+  return words[0].starts_with("EVAL") && element == 3;
+}
+
+/// A reply that is an integer, or an array of them.
+std::vector<long long> integers_of(const std::string& bytes) {
+  std::vector<long long> found;
+  for (std::size_t at = bytes.find(':'); at != bytes.npos; at = bytes.find(':', at + 1)) {
+    found.push_back(std::stoll(bytes.substr(at + 1)));
+  }
+  return found;
 }
 
 /// Equal byte for byte, but for a remaining time, which may be less by the time that has passed.
@@ -51,13 +66,20 @@ bool same(const Words& words, const Reply& real, const std::string& simulated,
           std::int64_t passed_ms) {
   const std::string bytes = to_resp(real);
   if (bytes == simulated) return true;
-  const Reply* const remaining = remaining_time(words, real);
-  if (remaining == nullptr || remaining->integer < 0) return false;
-  const std::string tail = to_resp(*remaining);
-  const std::size_t at = bytes.size() - tail.size();
-  if (simulated.size() <= at || bytes.compare(0, at + 1, simulated, 0, at + 1) != 0) return false;
-  const long long other = std::stoll(simulated.substr(at + 1));
-  return other >= remaining->integer && other <= remaining->integer + passed_ms + 1;
+  if (bytes.find_first_of("$+-") != bytes.npos && bytes.find(":-") == bytes.npos) return false;
+  const std::vector<long long> here = integers_of(bytes);
+  const std::vector<long long> there = integers_of(simulated);
+  if (here.empty() || here.size() != there.size() || bytes[0] != simulated[0]) return false;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const bool later = is_remaining(words, i) && here[i] >= 0 && there[i] >= here[i] &&
+                       there[i] <= here[i] + passed_ms + 1;
+    if (here[i] != there[i] && !later) return false;
+  }
+  return true;
+}
+
+bool is_line(const std::string& key) {
+  return key.starts_with(redis::queue_prefix) || key.starts_with(redis::waiting_prefix);
 }
 
 }  // namespace
@@ -167,7 +189,10 @@ std::vector<std::int64_t> Twins::Span::instants(const Words& words, const Reply&
     std::iota(all.begin(), all.end(), from);
     return all;
   }
-  return {from, to};
+  std::vector<std::int64_t> all = {from};
+  for (std::int64_t ms = from / 1000 + 1; ms * 1000 <= to; ++ms) all.push_back(ms * 1000);
+  all.push_back(to);
+  return all;
 }
 
 bool Twins::key_dies_in(const Server& simulated, const Span& span) {
@@ -194,11 +219,17 @@ Twins::Look Twins::look() {
   mget.insert(mget.end(), settings_.watched.begin(), settings_.watched.end());
   control_->send(mget);
   for (const std::string& key : settings_.watched) control_->send({"PEXPIRETIME", key});
+  for (const std::string& key : settings_.watched) {
+    if (is_line(key)) control_->send({"ZRANGE", key, "0", "-1", "WITHSCORES"});
+  }
   control_->send({"TIME"});
   Look look;
   look.values = control_->read();
   for (std::size_t i = 0; i < settings_.watched.size(); ++i) {
     look.expiries.push_back(control_->read().integer);
+  }
+  for (const std::string& key : settings_.watched) {
+    if (is_line(key)) look.lines[key] = to_resp(control_->read());
   }
   look.ends_ms = us_of(control_->read()) / 1000;
   return look;
@@ -229,6 +260,15 @@ std::string Twins::compare(Server& simulated, const Look& look, const Span& span
     if (to_resp(look.values.elements[i]) != resp::bulk_or_nil(value->text())) {
       return name + "is " + printable(to_resp(look.values.elements[i])) + " on the real server, " +
              printable(resp::bulk_or_nil(value->text())) + " on the simulated one";
+    }
+    if (is_line(key)) {
+      simulated.feed(connection_, command_bytes({"ZRANGE", key, "0", "-1", "WITHSCORES"}));
+      simulated.execute_next(connection_, at_us(span.to));
+      const std::string there = simulated.take_output(connection_);
+      if (there != look.lines.at(key)) {
+        return name + "is " + printable(look.lines.at(key)) + " on the real server, " +
+               printable(there) + " on the simulated one";
+      }
     }
     const std::int64_t expires = value->expires.value_or(-1);
     const std::int64_t most = span.ms() + 1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,7 +69,8 @@ class Twins {
   struct Look {
     test::Reply values;
     std::vector<std::int64_t> expiries;  ///< as PEXPIRETIME gives them
-    std::int64_t ends_ms;                ///< what expires until then is in doubt
+    std::map<std::string, std::string> lines;  ///< of the sorted sets: all that is in them
+    std::int64_t ends_ms = 0;                  ///< what expires until then is in doubt
   };
 
   void connect();

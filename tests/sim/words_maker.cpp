@@ -17,12 +17,27 @@ const std::vector<std::string>& locks() {
 std::string counter(const std::string& lock) {
   return std::string(redis::counter_prefix) + lock;
 }
+std::string line_of(const std::string& lock) {
+  return std::string(redis::queue_prefix) + lock;
+}
+std::string lives_of(const std::string& lock) {
+  return std::string(redis::waiting_prefix) + lock;
+}
 const std::string enrolment_key(redis::enrolment_key);
 const std::string candidate_key(redis::candidate_key);
 
 }  // namespace
 
 std::vector<std::string> WordsMaker::keys() {
+  std::vector<std::string> all = plain_keys();
+  for (const std::string& lock : locks()) {
+    all.push_back(line_of(lock));
+    all.push_back(lives_of(lock));
+  }
+  return all;
+}
+
+std::vector<std::string> WordsMaker::plain_keys() {
   std::vector<std::string> all = {enrolment_key, candidate_key};
   for (const std::string& lock : locks()) {
     all.push_back(lock);
@@ -36,7 +51,7 @@ std::string WordsMaker::one_of(std::initializer_list<const char*> texts) {
 }
 
 std::string WordsMaker::any_key() {
-  const std::vector<std::string> all = keys();
+  const std::vector<std::string> all = plain_keys();
   return all[random_.index(all.size())];
 }
 
@@ -52,6 +67,20 @@ std::string WordsMaker::life() {
   return one_of({"1000000", "2592000000"});
 }
 
+std::string WordsMaker::waiter() {
+  return one_of({"w0123456789abcdef.1", "w0123456789abcdef.22", "wfedcba9876543210.1",
+                 "wfedcba9876543210.333"});
+}
+
+std::string WordsMaker::entry_life() {
+  return one_of({"5", "50", "3000", "3000", "3000"});
+}
+
+std::string WordsMaker::ticket(std::int64_t now_us) {
+  if (random_.one_in(3)) return one_of({"1", "2", "3"});
+  return std::to_string(now_us + random_.between(-3, 3));
+}
+
 std::string WordsMaker::usual_enrolment() {
   return random_.one_in(8) ? enrolment() : "run-1:30000:durable";
 }
@@ -63,7 +92,8 @@ std::string WordsMaker::fence(std::int64_t now_us) {
 }
 
 Words WordsMaker::next(std::int64_t now_us) {
-  switch (random_.index(8)) {
+  switch (random_.index(10)) {
+    case 8: return about_lines(now_us);
     case 0: return plain();
     case 1: return about_keys();
     case 2: return {"SET", enrolment_key, "run-1:30000:durable"};
@@ -92,13 +122,28 @@ Words WordsMaker::plain() {
       break;
     default: break;
   }
-  const redis::Script* const scripts[] = {&redis::acquire_script,   &redis::adopt_script,
-                                          &redis::candidate_script, &redis::enrol_script,
-                                          &redis::raise_script,     &redis::release_script,
-                                          &redis::renew_script,     &redis::repair_script,
-                                          &redis::release_token_script,
-                                          &redis::replace_script};
-  return {"SCRIPT", "LOAD", std::string(scripts[random_.index(10)]->source)};
+  const redis::Script* const scripts[] = {
+      &redis::acquire_script, &redis::adopt_script,  &redis::candidate_script,
+      &redis::enrol_script,   &redis::raise_script,  &redis::release_script,
+      &redis::renew_script,   &redis::repair_script, &redis::release_token_script,
+      &redis::replace_script, &redis::queue_script,  &redis::acquire_ordered_script};
+  return {"SCRIPT", "LOAD", std::string(scripts[random_.index(std::size(scripts))]->source)};
+}
+
+Words WordsMaker::about_lines(std::int64_t now_us) {
+  const std::string& lock = locks()[random_.index(locks().size())];
+  const std::string key = random_.one_in(3) ? lives_of(lock) : line_of(lock);
+  switch (random_.index(7)) {
+    case 0: return {"DEL", key};
+    case 1: return {"ZRANGE", key, one_of({"0", "-2", "1"}), one_of({"0", "-1", "1"})};
+    case 2: return {"ZRANGE", key, "0", "-1", "WITHSCORES"};
+    case 3: return {"ZSCORE", key, waiter()};
+    case 4: return {"ZREM", key, waiter()};
+    case 5: return {"PUBLISH", "channel", "message"};
+    default:
+      if (random_.one_in(2)) return {"ZADD", line_of(lock), "GT", ticket(now_us), waiter()};
+      return {"ZADD", line_of(lock), ticket(now_us), waiter()};
+  }
 }
 
 Words WordsMaker::about_keys() {
@@ -124,16 +169,18 @@ Words WordsMaker::about_keys() {
 }
 
 Words WordsMaker::call(const std::string& name, const Words& script_keys, const Words& args) {
-  const redis::Script& script = name == "acquire"     ? redis::acquire_script
-                                : name == "adopt"     ? redis::adopt_script
-                                : name == "candidate" ? redis::candidate_script
-                                : name == "enrol"     ? redis::enrol_script
-                                : name == "raise"     ? redis::raise_script
-                                : name == "release"   ? redis::release_script
-                                : name == "renew"     ? redis::renew_script
-                                : name == "replace"   ? redis::replace_script
-                                : name == "release_token" ? redis::release_token_script
-                                                      : redis::repair_script;
+  const redis::Script& script = name == "acquire"           ? redis::acquire_script
+                                : name == "acquire_ordered" ? redis::acquire_ordered_script
+                                : name == "queue"           ? redis::queue_script
+                                : name == "adopt"           ? redis::adopt_script
+                                : name == "candidate"       ? redis::candidate_script
+                                : name == "enrol"           ? redis::enrol_script
+                                : name == "raise"           ? redis::raise_script
+                                : name == "release"         ? redis::release_script
+                                : name == "renew"           ? redis::renew_script
+                                : name == "replace"         ? redis::replace_script
+                                : name == "release_token"   ? redis::release_token_script
+                                                            : redis::repair_script;
   const bool whole = random_.one_in(3);
   Words words = {whole ? "EVAL" : "EVALSHA", std::string(whole ? script.source : script.sha1),
                  std::to_string(script_keys.size())};
@@ -146,7 +193,25 @@ Words WordsMaker::script(std::int64_t now_us) {
   const std::string& lock = locks()[random_.index(locks().size())];
   const Words vote_keys = {lock, counter(lock), enrolment_key};
   const std::string run = one_of({"run-1", "run-2"});
-  switch (random_.index(13)) {
+  switch (random_.index(18)) {
+    case 13:
+    case 14: {
+      const Words one = {lock};
+      const Words keys = random_.one_in(3) ? locks() : one;
+      Words args = {entry_life()};
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        args.push_back(waiter());
+        args.push_back(ticket(now_us));
+      }
+      return call("queue", keys, args);
+    }
+    case 15:
+    case 16:
+      return call("acquire_ordered", vote_keys,
+                  {token(), ttl(), fence(now_us), fence(now_us), random_.one_in(3) ? "0" : life(),
+                   random_.one_in(4) ? "" : waiter(), ticket(now_us), entry_life(),
+                   usual_enrolment(), fence(now_us)});
+    case 17: return call("release", {lock}, {token(), random_.one_in(3) ? "" : waiter(), waiter()});
     case 12:
       if (random_.one_in(2)) {
         return call("replace", {candidate_key, candidate_key},

@@ -25,6 +25,8 @@ class WordsMaker {
  private:
   Words plain();
   Words about_keys();
+  Words about_lines(std::int64_t now_us);
+  static std::vector<std::string> plain_keys();
   Words script(std::int64_t now_us);
   Words call(const std::string& name, const Words& script_keys, const Words& args);
   std::string one_of(std::initializer_list<const char*> texts);
@@ -34,6 +36,9 @@ class WordsMaker {
   std::string life();
   std::string enrolment() { return one_of({"run-1:30000:durable", "run-2:30000:volatile"}); }
   std::string usual_enrolment();
+  std::string waiter();
+  std::string entry_life();
+  std::string ticket(std::int64_t now_us);
   std::string fence(std::int64_t now_us);
 
   test::SeededRandom random_;

@@ -44,6 +44,12 @@ struct Command {
   core::Duration ttl{};
   std::uint64_t fence = 0;
   bool replant = false;
+  bool ordered = false;
+  std::uint64_t waiter = 0;  ///< as in core::Send
+  std::uint64_t ticket = 0;
+  std::uint64_t not_woken = 0;
+  /// Of a SendEntries: waiter and ticket of each.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> entries = {};
   bool late = false;  ///< has been reported to the engine as overdue
 };
 
@@ -57,7 +63,7 @@ struct Sent {
 struct Seen {
   core::Time when;
   std::variant<Sent, core::Acquired, core::Refused, core::Renewed, core::AtRisk, core::Ended,
-               core::Extended, core::Released, core::ClockJumped>
+               core::Extended, core::Released, core::ClockJumped, core::Listen>
       what;
 };
 
@@ -95,6 +101,19 @@ class EngineDriver {
     pull();
     return waiter;
   }
+  /// Likewise, and waits in the line.
+  core::WaiterId acquire_in_order(core::UserId user, const core::Terms& terms, core::Duration wait,
+                                  std::string_view key = "key") {
+    core::WaiterId waiter;
+    engine_.acquire(now, {key, terms, core::later(now, wait), true, user, true}, &waiter);
+    pull();
+    return waiter;
+  }
+  /// The node says that this waiter of ours is first in its line, and the lock free.
+  void wake(int node, std::uint64_t waiter) {
+    engine_.on_wake(now, node, waiter);
+    pull();
+  }
   void cancel(core::WaiterId waiter, Errc why = Errc::cancelled) {
     engine_.cancel(now, waiter, why);
     pull();
@@ -131,7 +150,21 @@ class EngineDriver {
     ASSERT_FALSE(commands.empty()) << "n" << node + 1 << " has nothing to answer";
     const core::Tag tag = commands.front().tag;
     commands.pop_front();
-    engine_.on_answer(now, node, tag, answer);
+    if (tag.kind == CommandKind::queue) {
+      engine_.on_places(now, node, tag, answer.vote, {});
+    } else {
+      engine_.on_answer(now, node, tag, answer);
+    }
+    pull();
+  }
+  /// The node's oldest command is about entries: this is where they are.
+  void reply(int node, const std::vector<core::Place>& places) {
+    auto& commands = unanswered_[static_cast<std::size_t>(node)];
+    ASSERT_FALSE(commands.empty()) << "n" << node + 1 << " has nothing to answer";
+    ASSERT_EQ(commands.front().tag.kind, CommandKind::queue) << "n" << node + 1;
+    const core::Tag tag = commands.front().tag;
+    commands.pop_front();
+    engine_.on_places(now, node, tag, Vote::granted, places);
     pull();
   }
   /// Each of these nodes answers its oldest command, in this order.
@@ -169,7 +202,11 @@ class EngineDriver {
     while (!commands.empty()) {
       const core::Tag tag = commands.front().tag;
       commands.pop_front();
-      engine_.on_answer(now, node, tag, {Vote::disconnected});
+      if (tag.kind == CommandKind::queue) {
+        engine_.on_places(now, node, tag, Vote::disconnected, {});
+      } else {
+        engine_.on_answer(now, node, tag, {Vote::disconnected});
+      }
       pull();
     }
   }
@@ -262,12 +299,31 @@ class EngineDriver {
   }
   void take(const core::Send& send) {
     ASSERT_FALSE(send.to.empty()) << "a command for nobody";
-    const Command command{send.tag,   std::string(send.key), std::string(send.token), send.ttl,
-                          send.fence, send.replant};
+    const Command command{send.tag,
+                          std::string(send.key),
+                          std::string(send.token),
+                          send.ttl,
+                          send.fence,
+                          send.replant,
+                          send.ordered,
+                          send.waiter,
+                          send.ticket,
+                          send.not_woken};
     for (const int node : send.to) unanswered_[static_cast<std::size_t>(node)].push_back(command);
     const bool sets = send.tag.kind == CommandKind::set || send.tag.kind == CommandKind::acquire;
     if (sets && !send.tag.with_source) tokens_.push_back(command.token);
     seen_.push_back({now, Sent{send.to, command}});
+  }
+  void take(const core::SendEntries& sending) {
+    ASSERT_FALSE(sending.to.empty()) << "a command for nobody";
+    Command command{.tag = sending.tag, .key = std::string(sending.entries.at(0).key), .token = {}};
+    for (const core::Entry& entry : sending.entries) {
+      command.entries.emplace_back(entry.waiter, entry.ticket);
+    }
+    for (const int node : sending.to) {
+      unanswered_[static_cast<std::size_t>(node)].push_back(command);
+    }
+    seen_.push_back({now, Sent{sending.to, command}});
   }
   void take(const core::Acquired& acquired) {
     lease_ = acquired.claim;

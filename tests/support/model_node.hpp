@@ -43,6 +43,7 @@ class ModelNode {
         return {Vote::granted};
       case CommandKind::acquire:
       case CommandKind::raise:
+      case CommandKind::queue:
       case CommandKind::query:
       case CommandKind::repair: break;
     }

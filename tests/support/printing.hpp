@@ -48,6 +48,7 @@ constexpr std::string_view to_text(core::CommandKind kind) {
     case core::CommandKind::raise: return "raise";
     case core::CommandKind::renew: return "renew";
     case core::CommandKind::release: return "release";
+    case core::CommandKind::queue: return "queue";
     case core::CommandKind::query: return "query";
     case core::CommandKind::repair: return "repair";
   }

@@ -10,6 +10,8 @@ namespace quorumlock::test {
 inline std::string_view script_name(std::string_view source) {
   using namespace redis;
   if (source == acquire_script.source) return "acquire";
+  if (source == acquire_ordered_script.source) return "acquire_ordered";
+  if (source == queue_script.source) return "queue";
   if (source == raise_script.source) return "raise";
   if (source == renew_script.source) return "renew";
   if (source == release_script.source) return "release";

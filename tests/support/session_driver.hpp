@@ -143,17 +143,19 @@ class SessionDriver {
     return commands;
   }
   void take(const client::Session::Connect& connect) {
-    const auto node = static_cast<std::size_t>(connect.node);
-    redis::Link& link = session.link(connect.node);
-    session.touched(connect.node);
+    if (connect.wire >= session.nodes()) return;  // nobody has to answer there
+    const auto node = static_cast<std::size_t>(connect.wire);
+    redis::Link& link = session.link(connect.wire);
+    session.touched(connect.wire);
     if (away[node]) return link.on_closed(now, "connection refused");
     link.on_open();
-    for (const std::string& greeting : written(connect.node)) {
+    for (const std::string& greeting : written(connect.wire)) {
       link.on_bytes(LinkDriver::answer_to(greeting, servers[node]));
     }
   }
   void take(const client::Session::Disconnect& disconnect) {
-    asked_[static_cast<std::size_t>(disconnect.node)].clear();
+    if (disconnect.wire >= session.nodes()) return;
+    asked_[static_cast<std::size_t>(disconnect.wire)].clear();
   }
   void take(const client::Session::Answered& what) {
     answered.push_back("n" + std::to_string(what.node + 1) + " " +

@@ -112,6 +112,44 @@ TEST(Command, OfTheEngine) {
                                           "t0ken", "30000"}));
 }
 
+TEST(Command, OfALine) {
+  // Waiters are named by mode, process and number; a probe has none, and without fencing there is
+  // no counter, whose life is then zero.
+  core::Send attempt = command(CommandKind::acquire);
+  attempt.ordered = true;
+  attempt.process = "0123456789abcdef";
+  attempt.waiter = 7;
+  attempt.ticket = 1'700'000'000'000'001;
+  attempt.entry_life = std::chrono::seconds(3);
+  EXPECT_EQ(encoded_vote(attempt),
+            vote_call({"EVALSHA", acquire_ordered_script.sha1, "3", "orders:42", counter,
+                       "quorumlock:enrolment", "t0ken", "12345", "77", "1700000000000000", life,
+                       "w0123456789abcdef.7", "1700000000000001", "3000"}));
+  attempt.waiter = attempt.ticket = 0;
+  attempt.fenced = false;
+  EXPECT_EQ(encoded_vote(attempt),
+            vote_call({"EVALSHA", acquire_ordered_script.sha1, "3", "orders:42", counter,
+                       "quorumlock:enrolment", "t0ken", "12345", "77", "1700000000000000", "0", "",
+                       "0", "3000"}));
+  core::Send release = command(CommandKind::release);
+  release.process = "0123456789abcdef";
+  release.not_woken = 8;
+  EXPECT_EQ(encoded(release), formatted({"EVALSHA", release_script.sha1, "1", "orders:42", "t0ken",
+                                         "", "w0123456789abcdef.8"}));
+  release.waiter = 7;
+  release.not_woken = 0;
+  EXPECT_EQ(encoded(release), formatted({"EVALSHA", release_script.sha1, "1", "orders:42", "t0ken",
+                                         "w0123456789abcdef.7", ""}));
+  std::string bytes;
+  append_command(bytes, core::SendEntries{core::NodeSet::first(3),
+                                          {},
+                                          "0123456789abcdef",
+                                          {{"a", 7, 100}, {"b", 8, 101}},
+                                          std::chrono::seconds(3)});
+  EXPECT_EQ(bytes, formatted({"EVALSHA", queue_script.sha1, "2", "a", "b", "3000",
+                              "w0123456789abcdef.7", "100", "w0123456789abcdef.8", "101"}));
+}
+
 TEST(Command, WithItsSource) {
   // Where the node does not know the script it is sent whole.
   EXPECT_EQ(encoded_vote(command(CommandKind::renew, true)),
@@ -124,9 +162,10 @@ TEST(Command, WithItsSource) {
 TEST(Command, NamesTheScriptsByFortyHexDigits) {
   // Each another.
   std::set<std::string_view> names;
-  for (const Script* script : {&acquire_script, &raise_script, &renew_script, &release_script,
-                               &release_token_script, &adopt_script, &candidate_script,
-                               &enrol_script, &repair_script, &replace_script}) {
+  for (const Script* script :
+       {&acquire_script, &acquire_ordered_script, &queue_script, &raise_script, &renew_script,
+        &release_script, &release_token_script, &adopt_script, &candidate_script, &enrol_script,
+        &repair_script, &replace_script}) {
     EXPECT_EQ(script->sha1.size(), 40U);
     EXPECT_EQ(script->sha1.find_first_not_of("0123456789abcdef"), script->sha1.npos);
     EXPECT_TRUE(names.insert(script->sha1).second);
@@ -191,13 +230,53 @@ TEST(Vote, OfAVoteScript) {
   EXPECT_EQ(answer_to(CommandKind::acquire, {0, 41, 1700, 12000}).vote, Vote::held);
 }
 
+TEST(Vote, OfAnOrderedAcquisition) {
+  // A refusal tells when that may change and the greatest ticket, a grant who is next.
+  const core::Answer refused = answer_to(CommandKind::acquire, {0, 41, 1700, 250, 99});
+  EXPECT_EQ(refused.vote, Vote::held);
+  EXPECT_EQ(refused.due, std::chrono::milliseconds(250));
+  EXPECT_EQ(refused.greatest_ticket, 99U);
+  EXPECT_LE(answer_to(CommandKind::acquire, {0, 41, 1700, -2, 0}).due, core::Duration::zero());
+  const core::Answer granted = answer_to(CommandKind::acquire, {1, 41, 1700, 8});
+  EXPECT_EQ(granted.vote, Vote::granted);
+  EXPECT_EQ(granted.next_waiter, 8U);
+  EXPECT_EQ(answer_to(CommandKind::renew, {1, 41, 1700, 8}).next_waiter, 0U);
+}
+
+TEST(Vote, OfEntries) {
+  // Four numbers for each, or nothing is believed.
+  std::vector<Reply> words;
+  for (const std::int64_t value : {0, 1, 250, 99, 3, 0, -1, 0}) words.push_back(number(value));
+  std::vector<core::Place> places;
+  places_of({Reply::Type::array, 0, {}, words}, places);
+  ASSERT_EQ(places.size(), 2U);
+  EXPECT_EQ(places[0].before, 0);
+  EXPECT_TRUE(places[0].free);
+  EXPECT_EQ(places[0].due, std::chrono::milliseconds(250));
+  EXPECT_EQ(places[0].greatest_ticket, 99U);
+  EXPECT_EQ(places[1].before, 3);
+  EXPECT_FALSE(places[1].free);
+  words.pop_back();
+  places_of({Reply::Type::array, 0, {}, words}, places);
+  EXPECT_TRUE(places.empty());
+  words.push_back(of(Reply::Type::string, "x"));
+  places_of({Reply::Type::array, 0, {}, words}, places);
+  EXPECT_TRUE(places.empty());
+  EXPECT_EQ(vote_to(CommandKind::queue, of(Reply::Type::array)), Vote::granted);
+  EXPECT_EQ(vote_to(CommandKind::queue, number(1)), Vote::failed);
+}
+
 TEST(Vote, OnARelease) {
   // Deleted, or nothing of ours there.
   EXPECT_EQ(vote_to(CommandKind::release, number(1)), Vote::granted);
   EXPECT_EQ(vote_to(CommandKind::release, number(0)), Vote::absent);
-  for (const std::int64_t odd : {-1, 2, 3}) {
+  for (const std::int64_t odd : {-1, 3}) {
     EXPECT_EQ(vote_to(CommandKind::release, number(odd)), Vote::failed);
   }
+  // Deleted, and who was not woken is first in the line.
+  EXPECT_FALSE(answer_of(CommandKind::release, number(1)).first_in_line);
+  EXPECT_EQ(vote_to(CommandKind::release, number(2)), Vote::granted);
+  EXPECT_TRUE(answer_of(CommandKind::release, number(2)).first_in_line);
   EXPECT_EQ(vote_to(CommandKind::release, of(Reply::Type::nil)), Vote::failed);
 }
 

@@ -17,8 +17,8 @@ TEST(LinkGreeting, LogsInAndAsksWhoItIs) {
   EXPECT_EQ(driver.greet(),
             (Strings{"AUTH locker s3cret", "SELECT 3", "CLIENT ID", "INFO replication",
                      "CONFIG GET append*", "CONFIG GET no-appendfsync-on-rewrite", "SCRIPT LOAD",
-                     "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD", "GET quorumlock:enrolment",
-                     "INFO server"}));
+                     "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD",
+                     "GET quorumlock:enrolment", "INFO server"}));
   EXPECT_EQ(driver.said(), Strings{"up"});
   EXPECT_EQ(driver.link.deadline(), core::never);
   for (const std::string& note : driver.notes()) {
@@ -43,9 +43,9 @@ TEST(LinkGreeting, IsReadInAnyPieces) {
   LinkDriver driver;
   driver.start();
   driver.open();
-  const std::string answers = ":7\r\n" + driver.bulk("role:master\r\n") +
-                              "*0\r\n*0\r\n" + driver.bulk("sha") + driver.bulk("sha") +
-                              driver.bulk("sha") + driver.bulk("sha") +
+  const std::string answers = ":7\r\n" + driver.bulk("role:master\r\n") + "*0\r\n*0\r\n" +
+                              driver.bulk("sha") + driver.bulk("sha") + driver.bulk("sha") +
+                              driver.bulk("sha") + driver.bulk("sha") + driver.bulk("sha") +
                               driver.bulk("x:30000:volatile") + driver.bulk("run_id:x\r\n");
   driver.said();
   for (std::size_t i = 0; i + 1 < answers.size(); ++i) driver.feed(answers.substr(i, 1));
@@ -116,10 +116,10 @@ TEST(LinkGreeting, WhatThisUserMayNotAskStaysUnknown) {
   // needed: without the run id nobody knows whether the node has forgotten.
   const std::string no = "-NOPERM this user has no permissions to run this command\r\n";
   const std::string record = LinkDriver::bulk("x:30000:volatile");
-  EXPECT_EQ(answered(plain, {no, no, no, no, no, no, no, no, record,
+  EXPECT_EQ(answered(plain, {no, no, no, no, no, no, no, no, no, no, record,
                              LinkDriver::bulk("run_id:x\r\n")}),
             Strings{"up"});
-  EXPECT_EQ(answered(plain, {no, no, no, no, no, no, no, no, record, no}),
+  EXPECT_EQ(answered(plain, {no, no, no, no, no, no, no, no, no, no, record, no}),
             Strings{"quarantined: not authorized"});
 }
 

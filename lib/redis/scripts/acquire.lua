@@ -1,13 +1,25 @@
 -- KEYS lock, counter, enrolment. ARGV token, ttl ms, greatest fence seen, client's wall clock us,
 -- counter's life ms, enrolment, floor.
--- {1, fence, time}: ours; {0, counter, time, pttl}: another's; {-1, 0, time}: not enrolled, nothing
--- touched. MGET and not GET: another kind of value is no error there, and SET NX then refuses.
+-- {1, fence, time}: ours; {0, counter, time, pttl}: another's, or others wait for it in a line
+-- (see acquire_ordered.lua); {-1, 0, time}: not enrolled, nothing touched. MGET and not GET:
+-- another kind of value is no error there, and SET NX then refuses.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
 if found[1] ~= ARGV[6] then return {-1, 0, time} end
 local counter = tonumber(found[2])
 if found[3] then return {0, counter or 0, time, redis.call('PTTL', KEYS[1])} end
+local line, lives = 'quorumlock:queue:' .. KEYS[1], 'quorumlock:waiting:' .. KEYS[1]
+while true do
+  local first = redis.call('ZRANGE', line, 0, 0)[1]
+  if not first then break end
+  local ends = redis.call('ZSCORE', lives, first)
+  if ends and ends * 1000 >= time then
+    return {0, counter or 0, time, redis.call('PTTL', KEYS[1])}
+  end
+  redis.call('ZREM', line, first)
+  redis.call('ZREM', lives, first)
+end
 -- A counter that is not there has lived its life since its last write, on this node's own clock.
 local fence = math.max((counter or time - ARGV[5] * 500) + 1, ARGV[3] + 1, ARGV[7] + 1,
   math.min(tonumber(ARGV[4]), time + 60000000))

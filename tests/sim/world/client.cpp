@@ -40,7 +40,8 @@ void Client::begin_life(const Draw& draw) {
                    .retry_delay = draw.pause,
                    .retry_jitter = draw.pause,
                    .fencing = draw.fencing,
-                   .max_ttl = draw.max_ttl};
+                   .max_ttl = draw.max_ttl,
+                   .entry_life = draw.entry_life};
   for (int node = 0; node < draw.nodes; ++node) {
     redis::Link::Config link;
     link.endpoint.host = "n" + std::to_string(node + 1);
@@ -51,7 +52,7 @@ void Client::begin_life(const Draw& draw) {
   }
   session = std::make_unique<client::Session>(std::move(config), random, *this);
   // Epochs go on: nothing that was meant for the process before reaches this one.
-  wires.resize(static_cast<std::size_t>(draw.nodes));
+  wires.resize(2 * static_cast<std::size_t>(draw.nodes));
   for (Wire& wire : wires) {
     ++wire.epoch;
     wire.open = false;

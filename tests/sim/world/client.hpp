@@ -39,7 +39,7 @@ struct Client final : core::WallClock {
   bool wall_stands;
   std::int64_t wall_us = 0;  ///< set before each turn
   std::unique_ptr<client::Session> session;
-  std::vector<Wire> wires;
+  std::vector<Wire> wires;  ///< by the session's number
   std::size_t life = 0;
   bool paused = false;
   core::Time awake{};                         ///< since when it has not been stopped

@@ -2,51 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <type_traits>
 
-#include "client/duration_text.hpp"
 #include "support/seeded_random.hpp"
 
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
-
-std::string_view to_string(Fault fault) {
-  switch (fault) {
-    case Fault::crash: return "crash";
-    case Fault::pause_node: return "pause_node";
-    case Fault::pause_client: return "pause_client";
-    case Fault::reset: return "reset";
-    case Fault::partition: return "partition";
-    case Fault::delay: return "delay";
-    case Fault::flush: return "flush";
-    case Fault::refuse: return "refuse";
-    case Fault::forget_scripts: return "forget_scripts";
-    case Fault::fail_over: return "fail_over";
-    case Fault::client_crash: return "client_crash";
-    case Fault::clock_step: return "clock_step";
-    case Fault::clock_rate: return "clock_rate";
-    case Fault::evict: return "evict";
-    case Fault::drop_lock: return "drop_lock";
-  }
-  return "?";
-}
-
-std::string_view to_string(Focus focus) {
-  switch (focus) {
-    case Focus::everything: return "everything";
-    case Focus::fences: return "fences";
-    case Focus::order: return "order";
-    case Focus::forgetting: return "forgetting";
-    case Focus::lateness: return "lateness";
-    case Focus::clocks: return "clocks";
-    case Focus::giving_up: return "giving_up";
-    case Focus::raises: return "raises";
-    case Focus::relapses: return "relapses";
-  }
-  return "?";
-}
 
 namespace {
 
@@ -184,6 +145,26 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.between_faults = draw.until;
       draw.faults = {Fault::flush};
       break;
+    case Focus::line:
+      draw.clients = random.between(2, 4);
+      draw.keys = random.one_in(5) ? 2 : 1;
+      draw.sane_wall_clocks = random.one_in(2);
+      draw.low_counters = random.one_in(4);
+      draw.nodes_agree = random.one_in(3);
+      draw.ttl = draw.max_ttl = random.between(2, 8) * 1s;
+      draw.delay = random.between(1, 20) * 1ms;
+      draw.hold = draw.delay * random.between(1, 8);
+      draw.pause = std::max(draw.delay, core::Duration(20ms));
+      draw.node_timeout = 500ms;
+      draw.until = draw.delay * random.between(50, 200);
+      draw.in_order = random.one_in(3) ? 100 : random.between(50, 100);
+      draw.entry_life = std::max<core::Duration>(draw.delay * 50, random.between(3, 10) * 100ms);
+      if (random.one_in(2)) {
+        add_some(draw, random,
+                 {Fault::crash, Fault::pause_client, Fault::pause_node, Fault::reset, Fault::delay,
+                  Fault::partition, Fault::client_crash, Fault::refuse, Fault::forget_scripts});
+      }
+      break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
       draw.until = draw.delay * 50;
@@ -230,99 +211,12 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
   }
   if (draw.durable) std::erase(draw.faults, Fault::fail_over);
   if (draw.every == core::Duration()) draw.every = draw.hold;
+  if (draw.entry_life == core::Duration::zero()) {
+    // After all else, so that what is drawn for it stays as it was.
+    draw.in_order = random.one_in(2) ? 0 : random.between(1, 100);
+    draw.entry_life = std::max<core::Duration>(draw.delay * 50, random.between(3, 30) * 100ms);
+  }
   return draw;
-}
-
-/// Every option, in the order in which it is said.
-template <class AnyDraw, class Visit>
-void each_option(AnyDraw& draw, Visit&& visit) {
-  visit("seed", draw.seed);
-  visit("focus", draw.focus);
-  visit("nodes", draw.nodes);
-  visit("clients", draw.clients);
-  visit("keys", draw.keys);
-  visit("fencing", draw.fencing);
-  visit("durable", draw.durable);
-  visit("sane_wall_clocks", draw.sane_wall_clocks);
-  visit("clocks_at_the_bound", draw.clocks_at_the_bound);
-  visit("nodes_agree", draw.nodes_agree);
-  visit("low_counters", draw.low_counters);
-  visit("uneven_paths", draw.uneven_paths);
-  visit("faults_follow_wins", draw.faults_follow_wins);
-  visit("faults_follow_votes", draw.faults_follow_votes);
-  visit("faults_follow_raises", draw.faults_follow_raises);
-  visit("faults_follow_rivals", draw.faults_follow_rivals);
-  visit("rivals_watch", draw.rivals_watch);
-  visit("blind_spots", draw.blind_spots);
-  visit("one_ahead", draw.one_ahead);
-  visit("late_comer", draw.late_comer);
-  visit("ttl", draw.ttl);
-  visit("max_ttl", draw.max_ttl);
-  visit("delay", draw.delay);
-  visit("hold", draw.hold);
-  visit("every", draw.every);
-  visit("pause", draw.pause);
-  visit("node_timeout", draw.node_timeout);
-  visit("until", draw.until);
-  visit("between_faults", draw.between_faults);
-  visit("faults", draw.faults);
-}
-
-std::string said(bool value) {
-  return value ? "yes" : "no";
-}
-std::string said(int value) {
-  return std::to_string(value);
-}
-std::string said(std::uint64_t value) {
-  return std::to_string(value);
-}
-std::string said(core::Duration value) {
-  return client::to_text(value);
-}
-std::string said(Focus value) {
-  return std::string(to_string(value));
-}
-std::string said(const std::vector<Fault>& value) {
-  std::string text;
-  for (const Fault fault : value) text += (text.empty() ? "" : ",") + std::string(to_string(fault));
-  return text;
-}
-
-bool read(std::string_view text, bool& value) {
-  value = text == "yes";
-  return value || text == "no";
-}
-template <class Number>
-requires std::is_integral_v<Number>
-bool read(std::string_view text, Number& value) {
-  return std::from_chars(text.data(), text.data() + text.size(), value).ptr ==
-         text.data() + text.size();
-}
-bool read(std::string_view text, core::Duration& value) {
-  const auto parsed = client::parse_duration("", text);
-  if (parsed) value = *parsed;
-  return parsed.has_value();
-}
-template <class Named>
-bool read_name(std::string_view text, Named& value, int count) {
-  for (int i = 0; i < count; ++i) {
-    value = static_cast<Named>(i);
-    if (to_string(value) == text) return true;
-  }
-  return false;
-}
-bool read(std::string_view text, Focus& value) {
-  return read_name(text, value, focuses);
-}
-bool read(std::string_view text, std::vector<Fault>& value) {
-  value.clear();
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    if (!read_name(text.substr(0, comma), value.emplace_back(), fault_kinds)) return false;
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return true;
 }
 
 }  // namespace
@@ -334,24 +228,8 @@ Draw Draw::of(std::uint64_t seed, std::optional<Focus> focus) {
   Draw draw = of_focus(focus.value_or(own), random);
   draw.seed = seed;
   draw.focus = focus.value_or(own);
-  // No finer than parse() reads them.
-  each_option(draw, [](std::string_view, auto& value) {
-    if constexpr (std::is_same_v<decltype(value), core::Duration&>) value = value / 1us * 1us;
-  });
+  draw.round();
   return draw;
-}
-
-std::optional<Draw> Draw::parse(std::string_view text) {
-  Draw draw;
-  bool good = true;
-  each_option(draw, [&](std::string_view name, auto& value) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    good = good && word.starts_with(name) && word.substr(name.size()).starts_with('=') &&
-           read(word.substr(name.size() + 1), value);
-  });
-  return good && text.empty() ? std::optional(draw) : std::nullopt;
 }
 
 bool Draw::has(Fault fault) const {
@@ -371,14 +249,6 @@ bool Draw::counters_hold() const {
       has(Fault::flush) || has(Fault::fail_over) || (has(Fault::crash) && !durable);
   const bool clocks = has(Fault::clock_step) || has(Fault::clock_rate);
   return !has(Fault::evict) && !(forgets && clocks);
-}
-
-std::string Draw::to_string() const {
-  std::string text;
-  each_option(*this, [&text](std::string_view name, const auto& value) {
-    text += (text.empty() ? "" : " ") + std::string(name) + '=' + said(value);
-  });
-  return text;
 }
 
 }  // namespace quorumlock::sim

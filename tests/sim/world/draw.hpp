@@ -47,8 +47,9 @@ enum class Focus {
   giving_up,   ///< waits end in the middle of a round, and no connection breaks
   raises,      ///< raises are held up, and lost after others were acknowledged
   relapses,    ///< nodes forget just after a vote, while clients lose sight of others
+  line,        ///< many wait in the line, and often nothing goes wrong
 };
-inline constexpr int focuses = static_cast<int>(Focus::relapses) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::line) + 1;
 std::string_view to_string(Focus focus);
 
 /// All that the seed decides before the simulation begins. A failure is made smaller by taking
@@ -76,6 +77,8 @@ struct Draw {
   bool blind_spots = false;   ///< each client loses sight of one node after the other (partition)
   bool one_ahead = false;     ///< the counters of one node begin far above the others'
   bool late_comer = false;    ///< the last client asks for nothing until max_ttl is long past
+  int in_order = 0;                 ///< of a hundred waits so many are in the line
+  core::Duration entry_life{};      ///< in a line, unless it is refreshed
   core::Duration ttl{};
   core::Duration max_ttl{};
   core::Duration delay{};         ///< of a message, about
@@ -94,9 +97,13 @@ struct Draw {
   [[nodiscard]] bool has(Fault fault) const;
   /// No clock steps or runs beyond the bound, and no node drops keys unnoticed.
   [[nodiscard]] bool timing_holds() const;
+  /// Nothing goes wrong, and nobody takes the lock without a look at the line.
+  [[nodiscard]] bool order_holds() const { return faults.empty() && fencing; }
   /// No counter is lost unnoticed.
   [[nodiscard]] bool counters_hold() const;
   /// Every option, as `name=value` words.
+  /// Its spans to whole microseconds: no finer than parse() reads them.
+  void round();
   [[nodiscard]] std::string to_string() const;
 };
 

@@ -41,7 +41,8 @@ void World::inject(Fault fault) {
       return after(span, [this, number = client.number, life = client.life] {
         if (clients_[number].life == life) resume(clients_[number]);
       });
-    case Fault::reset: return lose(client, node, random_.one_in(2));
+    case Fault::reset:
+      return lose(client, random_.one_in(3) ? node + draw_.nodes : node, random_.one_in(2));
     case Fault::partition: {
       const int ways = random_.between(1, 3);
       const bool all_clients = random_.one_in(3);
@@ -86,7 +87,7 @@ void World::inject(Fault fault) {
       for (Operation& one : operations_) {
         if (one.client == client.number && one.life == client.life) one.dead = true;
       }
-      for (int each = 0; each < draw_.nodes; ++each) shut(client, each);
+      for (int each = 0; each < client.session->wires(); ++each) shut(client, each);
       client.begin_life(draw_);
       client.awake = client.local(now_);
       client.session->start(client.local(now_));

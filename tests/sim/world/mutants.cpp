@@ -70,6 +70,17 @@ const std::vector<KnownMutant>& known_mutants() {
        "a raise sets the counter, whatever it was and whoever holds the lock", 1000, Focus::fences},
       {Mutant::replant_before_the_decision, "replant-before-the-decision",
        "a raise sets the key anew where it is gone", 5000, Focus::fences},
+      {Mutant::no_queue, "no-queue", "whoever comes gets the lock, whoever waits", 200,
+       Focus::line},
+      {Mutant::barging, "barging", "who does not wait does not look at the line", 500, Focus::line},
+      {Mutant::removed_at_grant, "removed-at-grant",
+       "a node takes the entry out of the line when it grants", 2000, Focus::line},
+      {Mutant::minority_grants_kept, "minority-grants-kept",
+       "who lost a round keeps what it was granted", 2000, Focus::line},
+      {Mutant::re_entry_with_a_smaller_ticket, "re-entry-with-a-smaller-ticket",
+       "tickets do not exceed those that were seen", 500, Focus::line},
+      {Mutant::hand_over_past_others, "hand-over-past-others",
+       "a process hands over to its next waiter, whoever else is before it", 500, Focus::line},
   };
   return all;
 }

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 World::Owner World::owner_of(const Words& words) {
   if (words[0] == "SET" && words.size() == 6) return {words[1], words[2], false};
-  if (words[0] != "EVALSHA") return {};
+  if (words[0] != "EVALSHA" || words[1] == redis::queue_script.sha1) return {};
   if (words[1] == redis::release_script.sha1) return {words[3], words[4], true};
   return {words[3], words[6], false};
 }
@@ -52,7 +52,8 @@ void World::turn(Client& client) {
   while (const std::optional<client::Session::Output> output = client.session->next(local)) {
     carry_out(client, *output);
   }
-  for (int node = 0; node < draw_.nodes; ++node) write(client, node);
+  name_waiters(client);
+  for (int wire = 0; wire < client.session->wires(); ++wire) write(client, wire);
   plan_turn(client);
 }
 
@@ -68,12 +69,13 @@ void World::plan_turn(Client& client) {
   });
 }
 
-void World::write(Client& client, int node) {
-  Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
-  redis::Link& link = client.session->link(node);
-  if (!wire.open || link.output().empty()) return;
-  std::string bytes(link.output());
-  link.wrote(bytes.size());
+void World::write(Client& client, int number) {
+  Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
+  redis::Wire& said = client.session->wire(number);
+  const int node = number % draw_.nodes;
+  if (!wire.open || said.output().empty()) return;
+  std::string bytes(said.output());
+  said.wrote(bytes.size());
   TrueTime when = arrival(client.number, node, true, wire.last_to);
   if (core::planted(core::Mutant::release_overtakes) &&
       bytes.find(redis::release_script.sha1) != bytes.npos) {
@@ -90,13 +92,14 @@ void World::write(Client& client, int node) {
   });
 }
 
-void World::open(Client& client, int node) {
-  Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
+void World::open(Client& client, int number) {
+  Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
+  const int node = number % draw_.nodes;
   wire.last_to = wire.last_from = now_;
-  const Peer peer{client.number, client.life, ++wire.epoch};
+  const Peer peer{client.number, client.life, ++wire.epoch, number};
   at(arrival(client.number, node, true, wire.last_to), [this, node, peer] {
     Client& caller = clients_[peer.client];
-    Client::Wire& mine = caller.wires[static_cast<std::size_t>(node)];
+    Client::Wire& mine = caller.wires[static_cast<std::size_t>(peer.wire)];
     if (caller.life != peer.life || mine.epoch != peer.epoch) return;
     Server& server = nodes_[static_cast<std::size_t>(node)];
     const bool there = server.running();
@@ -107,28 +110,29 @@ void World::open(Client& client, int node) {
     at(arrival(peer.client, node, false, mine.last_from), [this, node, peer, there] {
       for_client(peer.client, peer.life, [this, node, peer, there] {
         Client& called = clients_[peer.client];
-        Client::Wire& its = called.wires[static_cast<std::size_t>(node)];
+        Client::Wire& its = called.wires[static_cast<std::size_t>(peer.wire)];
         if (its.epoch != peer.epoch) return;
-        redis::Link& link = called.session->link(node);
+        redis::Wire& opened = called.session->wire(peer.wire);
         if (there) {
           its.open = true;
-          link.on_open();
+          opened.on_open();
         } else {
           ++its.epoch;
-          link.on_closed(called.local(now_), "Connection refused");
+          opened.on_closed(called.local(now_), "Connection refused");
         }
-        called.session->touched(node);
+        called.session->touched(peer.wire);
       });
     });
   });
 }
 
 /// The client closes: what it has written may arrive and run all the same.
-void World::shut(Client& client, int node) {
-  Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
+void World::shut(Client& client, int number) {
+  Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
+  const int node = number % draw_.nodes;
   ++wire.epoch;
   if (!std::exchange(wire.open, false) && wire.connection < 0) return;
-  paths_[client.number][static_cast<std::size_t>(node)].lost = true;
+  if (number == node) paths_[client.number][static_cast<std::size_t>(node)].lost = true;
   at(arrival(client.number, node, true, wire.last_to),
      [this, node, connection = std::exchange(wire.connection, -1)] {
        nodes_[static_cast<std::size_t>(node)].hang_up(connection);
@@ -137,10 +141,12 @@ void World::shut(Client& client, int node) {
 }
 
 /// The connection breaks. What is under way to the node arrives, or does not.
-void World::lose(Client& client, int node, bool runs_on) {
-  Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
+void World::lose(Client& client, int wire_number, bool runs_on) {
+  Client::Wire& wire = client.wires[static_cast<std::size_t>(wire_number)];
+  const int node = wire_number % draw_.nodes;
   if (!wire.open) return;
-  paths_[client.number][static_cast<std::size_t>(node)].lost = true;
+  // Nothing is asked for on the other connection.
+  if (wire_number == node) paths_[client.number][static_cast<std::size_t>(node)].lost = true;
   const int connection = std::exchange(wire.connection, -1);
   if (runs_on) {
     at(arrival(client.number, node, true, wire.last_to), [this, node, connection] {
@@ -151,19 +157,22 @@ void World::lose(Client& client, int node, bool runs_on) {
     nodes_[static_cast<std::size_t>(node)].drop(connection);
   }
   const std::uint64_t epoch = wire.epoch;
-  for_client(client.number, client.life, [this, number = client.number, node, epoch] {
+  for_client(client.number, client.life, [this, number = client.number, wire_number, epoch] {
     Client& hit = clients_[number];
-    Client::Wire& its = hit.wires[static_cast<std::size_t>(node)];
+    Client::Wire& its = hit.wires[static_cast<std::size_t>(wire_number)];
     if (its.epoch != epoch) return;
     ++its.epoch;
     its.open = false;
-    hit.session->link(node).on_closed(hit.local(now_), "Connection reset by peer");
-    hit.session->touched(node);
+    hit.session->wire(wire_number).on_closed(hit.local(now_), "Connection reset by peer");
+    hit.session->touched(wire_number);
   });
 }
 
 void World::lose_all(int node) {
-  for (Client& client : clients_) lose(client, node, false);
+  for (Client& client : clients_) {
+    lose(client, node, false);
+    lose(client, node + draw_.nodes, false);
+  }
 }
 
 void World::deliver(int node, int connection, std::string bytes) {
@@ -201,6 +210,10 @@ void World::serve(int node) {
         look_at_owner(node, peers.at(connection).client, owner);
       }
       answer(node, connection, std::move(said));
+      // Those who were sent a message by it.
+      for (const int told : server.take_told()) {
+        if (peers.contains(told)) answer(node, told, server.take_output(told));
+      }
     }
   }
   // Those that hung up are gone after their last command; those that were killed are told.
@@ -208,9 +221,10 @@ void World::serve(int node) {
     const auto& [connection, peer] = one;
     if (server.is_open(connection)) return false;
     Client& client = clients_[peer.client];
-    Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
+    Client::Wire& wire = client.wires[static_cast<std::size_t>(peer.wire)];
     if (client.life == peer.life && wire.epoch == peer.epoch) {
-      at(now_, [this, node, number = peer.client] { lose(clients_[number], node, false); });
+      at(now_,
+         [this, wire = peer.wire, number = peer.client] { lose(clients_[number], wire, false); });
     }
     return true;
   });
@@ -234,6 +248,7 @@ void World::look_at(int node) {
       {"other", std::string(redis::counter_prefix) + "other"}};
   const Server& server = nodes_[static_cast<std::size_t>(node)];
   for (const auto& [key, counter] : counters) {
+    order_.look(node, key, server, now_, draw_.nodes);
     const std::string* const text = server.text_of(counter, now_);
     if (text != nullptr) fencing_.counter(node, key, std::stoll(*text));
   }
@@ -256,16 +271,16 @@ void World::answer(int node, int connection, std::string bytes) {
     trace("  node ", node + 1, " connection ", connection, " says ", shown);
   }
   Client& client = clients_[peer.client];
-  Client::Wire& wire = client.wires[static_cast<std::size_t>(node)];
+  Client::Wire& wire = client.wires[static_cast<std::size_t>(peer.wire)];
   if (bytes.empty() || client.life != peer.life || wire.epoch != peer.epoch) return;
   at(arrival(peer.client, node, false, wire.last_from),
-     [this, node, peer, bytes = std::move(bytes)]() mutable {
-       for_client(peer.client, peer.life, [this, node, peer, bytes = std::move(bytes)] {
+     [this, peer, bytes = std::move(bytes)]() mutable {
+       for_client(peer.client, peer.life, [this, peer, bytes = std::move(bytes)] {
          Client& told = clients_[peer.client];
-         const Client::Wire& its = told.wires[static_cast<std::size_t>(node)];
+         const Client::Wire& its = told.wires[static_cast<std::size_t>(peer.wire)];
          if (its.epoch != peer.epoch || !its.open) return;
-         told.session->link(node).on_bytes(bytes);
-         told.session->touched(node);
+         told.session->wire(peer.wire).on_bytes(bytes);
+         told.session->touched(peer.wire);
        });
      });
 }

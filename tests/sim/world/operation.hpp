@@ -28,6 +28,13 @@ struct Operation {
   bool told = false;
   bool detached = false;
   bool dead = false;  ///< its client has crashed
+  bool ordered = false;                   ///< waits in the line
+  bool in_crowd = false;                  ///< one of many at the end: see World::demand_order
+  TrueTime asked{};                       ///< when it was requested
+  std::string place;                      ///< its name in the line
+  double ticket = 0;                      ///< likewise
+  core::NodeSet on;                       ///< the nodes that have its entry
+  TrueTime everywhere = TrueTime::max();  ///< since when all have it
 
   [[nodiscard]] bool valid(TrueTime now) const { return held && !dead && now < valid_until; }
 };

@@ -30,8 +30,7 @@ void World::act(std::size_t number, std::size_t life) {
     Client& client = clients_[number];
     const core::Duration wait =
         random_.one_in(2) ? core::Duration() : core::Duration(draw_span(2 * draw_.ttl));
-    acquire(client, wait);
-    Operation& one = operations_.back();
+    Operation& one = acquire(client, wait, random_.between(1, 100) <= draw_.in_order);
     if (wait > 0s && random_.one_in(3)) {
       // Some before they begin to wait, in the middle of a round.
       after(draw_span(random_.one_in(2) ? wait / 2 : 2 * draw_.delay), [this, index = one.number] {
@@ -53,13 +52,13 @@ void World::all_ask() {
   for (const Client& client : clients_) {
     after(draw_span(10 * draw_.delay), [this, number = client.number, life = client.life] {
       for_client(number, life, [this, number] {
-        if (!healing_) acquire(clients_[number], core::Duration());
+        if (!healing_) acquire(clients_[number], core::Duration(), false);
       });
     });
   }
 }
 
-void World::acquire(Client& client, core::Duration wait) {
+Operation& World::acquire(Client& client, core::Duration wait, bool ordered) {
   Operation one;
   one.number = operations_.size();
   one.client = client.number;
@@ -72,14 +71,29 @@ void World::acquire(Client& client, core::Duration wait) {
   if (random_.one_in(5)) one.terms.max_renewals = 2;
   one.requested = client.local(now_);
   one.wait = wait;
+  one.asked = now_;
+  one.ordered = ordered && wait > 0s;
   operations_.push_back(one);
   Operation& kept = operations_.back();
   trace("client ", client.number + 1, " asks for ", one.key, ", operation ", one.number);
   client.session->engine().acquire(one.requested,
                                    {kept.key, kept.terms, core::later(one.requested, wait),
-                                    wait > 0s, static_cast<core::UserId>(one.number)},
+                                    wait > 0s, static_cast<core::UserId>(one.number), one.ordered},
                                    &kept.waiter);
   turn(client);
+  return kept;
+}
+
+/// By which names the nodes know those of this client who wait in a line.
+void World::name_waiters(const Client& client) {
+  if (!draw_.order_holds()) return;
+  core::Engine& engine = client.session->engine();
+  for (Operation& one : operations_) {
+    if (!one.ordered || one.answers > 0 || one.dead || one.client != client.number) continue;
+    const auto [place, ticket] = engine.place_of(one.waiter);
+    if (place == 0) continue;
+    order_.named(one, "w" + engine.process() + "." + std::to_string(place), ticket);
+  }
 }
 
 /// The holder has done its work, or some of it.
@@ -141,9 +155,9 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
   core::Engine& engine = client.session->engine();
   const core::Time local = client.local(now_);
   if (const auto* connect = std::get_if<Session::Connect>(&output)) {
-    open(client, connect->node);
+    open(client, connect->wire);
   } else if (const auto* disconnect = std::get_if<Session::Disconnect>(&output)) {
-    shut(client, disconnect->node);
+    shut(client, disconnect->wire);
   } else if (const auto* note = std::get_if<Session::Note>(&output)) {
     trace("client ", client.number + 1, " notes: ", note->sentence);
   } else if (const auto* acquired = std::get_if<core::Acquired>(&output)) {
@@ -153,6 +167,7 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     ++one.answers;
     ++figures_.acquired;
     telling_.answered(one);
+    order_.won(one, acquired->attempts);
     one.claim = acquired->claim;
     one.token = claim.token();
     one.fence = claim.fence;
@@ -174,7 +189,8 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     }
     exclusion_.won(one, local);
     extended_to(one, claim.deadline);
-    after(draw_span(draw_.hold), [this, number = one.number] { use(number); });
+    after(draw_span(one.in_crowd ? draw_.delay / 4 : draw_.hold),
+          [this, number = one.number] { use(number); });
   } else if (const auto* refused = std::get_if<core::Refused>(&output)) {
     Operation& one = operations_[refused->user];
     ++one.answers;

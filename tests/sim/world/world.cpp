@@ -22,7 +22,8 @@ World::World(const Draw& draw, std::ostream* trace)
       fencing_(draw.fencing && draw.counters_hold(), draw.timing_holds(),
                [this](const auto& what) { report(what); }),
       telling_([this](const auto& what) { report(what); }),
-      tidiness_([this](const auto& what) { report(what); }) {
+      tidiness_([this](const auto& what) { report(what); }),
+      order_(operations_, draw.order_holds(), [this](const auto& what) { report(what); }) {
   const int far_ahead = draw.one_ahead ? random_.between(0, draw.nodes - 1) : -1;
   for (int node = 0; node < draw.nodes; ++node) {
     ServerSettings settings;
@@ -96,6 +97,7 @@ std::string World::run() {
   run_until(draw_.until);
   if (violation_.empty()) heal();
   if (violation_.empty()) demand_progress();
+  if (violation_.empty()) demand_order();
   if (violation_.empty()) demand_tidiness();
   return violation_;
 }
@@ -156,7 +158,7 @@ void World::demand_progress() {
   if (draw_.has(Fault::clock_step)) return;  // a clock that was set back lets keys live longer
   for (Client& client : clients_) {
     if (!violation_.empty()) return;
-    acquire(client, 30s);
+    acquire(client, 30s, draw_.in_order > 0);
     const std::size_t number = operations_.size() - 1;
     run_until(now_ + 8s + 2 * draw_.max_ttl + 20 * draw_.delay);
     Operation& one = operations_[number];
@@ -169,9 +171,37 @@ void World::demand_progress() {
   }
 }
 
+/// Everybody wants the lock at once, and has it for a moment: all get it, in a time that does not
+/// depend on any ttl.
+void World::demand_order() {
+  if (draw_.in_order == 0 || !draw_.timing_holds()) return;
+  const TrueTime begun = now_;
+  std::vector<std::size_t> crowd;
+  for (Client& client : clients_) {
+    for (int i = random_.between(1, 3); i > 0; --i) {
+      Operation& one = acquire(client, 1h, true);
+      one.in_crowd = true;
+      crowd.push_back(one.number);
+    }
+  }
+  const TrueTime message = std::min({draw_.delay, draw_.ttl / 100, draw_.node_timeout / 20});
+  const auto count = static_cast<int>(crowd.size());
+  run_until(now_ + 1s + 2 * draw_.entry_life + count * 60 * message);
+  for (const std::size_t number : crowd) {
+    const Operation& one = operations_[number];
+    if (!violation_.empty()) return;
+    if (one.token.empty()) {
+      report("operation " + std::to_string(number) + " waits in a line of " +
+             std::to_string(count) + " for " +
+             std::to_string(static_cast<double>((now_ - begun).count()) / 1e9) +
+             " s although all is well");
+    }
+  }
+}
+
 /// Nothing is left: no wait, no lease, no answer that is out, and no key once its ttl has passed.
 void World::demand_tidiness() {
-  run_until(now_ + draw_.max_ttl * 11 / 10 + 1s);
+  run_until(now_ + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);
   for (const Operation& one : operations_) telling_.at_the_end(one);
   for (Client& client : clients_) {
     if (client.session->engine().busy()) {
@@ -185,7 +215,9 @@ void World::demand_tidiness() {
   }
   for (std::size_t node = 0; node < nodes_.size() && draw_.timing_holds(); ++node) {
     for (const auto& [key, value] : nodes_[node].keys(now_)) {
-      if (key.starts_with(redis::own_prefix)) continue;
+      const bool of_a_line =
+          key.starts_with(redis::queue_prefix) || key.starts_with(redis::waiting_prefix);
+      if (key.starts_with(redis::own_prefix) && !of_a_line) continue;
       report("node " + std::to_string(node + 1) + " has " + key + " long after its ttl");
     }
   }

@@ -13,6 +13,7 @@
 #include "sim/world/client.hpp"
 #include "sim/world/exclusion.hpp"
 #include "sim/world/fencing.hpp"
+#include "sim/world/order.hpp"
 #include "sim/world/telling.hpp"
 #include "sim/world/tidiness.hpp"
 
@@ -51,6 +52,7 @@ class World {
   void run_until(TrueTime end);
   void heal();
   void demand_progress();
+  void demand_order();
   void demand_tidiness();
   void report(const std::string& sentence);
   template <class... Words>
@@ -61,9 +63,9 @@ class World {
   void turn(Client& client);
   void plan_turn(Client& client);
   void for_client(std::size_t number, std::size_t life, Action action);
-  void open(Client& client, int node);
-  void shut(Client& client, int node);
-  void write(Client& client, int node);
+  void open(Client& client, int number);
+  void shut(Client& client, int number);
+  void write(Client& client, int number);
   void deliver(int node, int connection, std::string bytes);
   void serve(int node);
   /// Of a vote or a release: the lock's key, and the owner that it is for.
@@ -75,7 +77,7 @@ class World {
   void look_at_owner(int node, std::size_t client, const Owner& owner);
   void look_at(int node);
   void answer(int node, int connection, std::string bytes);
-  void lose(Client& client, int node, bool runs_on);
+  void lose(Client& client, int wire_number, bool runs_on);
   void lose_all(int node);
   TrueTime arrival(std::size_t client, int node, bool to_node, TrueTime& last);
 
@@ -83,7 +85,8 @@ class World {
   void begin_users();
   void act(std::size_t client, std::size_t life);
   void all_ask();
-  void acquire(Client& client, core::Duration wait);
+  Operation& acquire(Client& client, core::Duration wait, bool ordered);
+  void name_waiters(const Client& client);
   void use(std::size_t operation);
   void give_back(Operation& one);
   void carry_out(Client& client, const client::Session::Output& output);
@@ -121,10 +124,11 @@ class World {
     bool lost = false;                      ///< a connection has broken since the beginning
   };
   std::vector<std::vector<Path>> paths_;  ///< by client and node
-  /// Who is at the other end of a node's connection: client, life, epoch.
+  /// Who is at the other end of a node's connection: client, life, epoch, and which of its wires.
   struct Peer {
     std::size_t client, life;
     std::uint64_t epoch;
+    int wire;
   };
   std::vector<std::map<int, Peer>> peers_;  ///< by node and connection
   std::vector<std::string> records_;        ///< the enrolment of each node, as last looked at
@@ -136,6 +140,7 @@ class World {
   Fencing fencing_;
   Telling telling_;
   Tidiness tidiness_;
+  Order order_;
   Figures figures_;
 };
 

@@ -1,0 +1,291 @@
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "core/engine.hpp"
+
+// Waiting in the line: an entry on each node, of which the first one may try (docs/waiting.md).
+namespace quorumlock::core {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t most_entries = 64;  ///< in one command: a node is busy with it for 0.2 ms
+constexpr int tries_at_once =
+    4;  ///< the protocol needs no more; whatever else it is, it may take time
+/// Tickets are numbers that Lua knows exactly, and nodes whose clocks say otherwise are not
+/// believed.
+constexpr std::uint64_t last_ticket = (std::uint64_t{1} << 53U) - (std::uint64_t{1} << 40U);
+
+std::string draw_process(Random& random) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::array<std::byte, 8> bytes;
+  random.fill(bytes);
+  std::string name;
+  for (const std::byte byte : bytes) {
+    name += digits[std::to_integer<unsigned>(byte) >> 4U];
+    name += digits[std::to_integer<unsigned>(byte) & 15U];
+  }
+  return name;
+}
+
+}  // namespace
+
+/// The nodes' time as far as it was seen, the same for all clients: a ticket of now.
+std::uint64_t Engine::ticket_clock(Time now) const {
+  if (!clock_ahead_) return 1;
+  const std::int64_t us = microseconds_of(now) + *clock_ahead_;
+  return us < 1 ? 1 : std::min(static_cast<std::uint64_t>(us), last_ticket);
+}
+
+/// Where others of this process wait for the lock, a probe would be refused. False where it is to
+/// be tried first.
+bool Engine::wait_in_line(Time now, WaiterId id) {
+  if (lines_.empty() || !lines_.contains(waiters_[id].key)) return false;
+  ++waiters_[id].attempts;
+  enter(now, id);
+  return true;
+}
+
+/// Gets a ticket and an entry on every node. After a probe the ticket exceeds all that the nodes
+/// knew; else their answers may show it to be too small, and it grows once, before the first try.
+void Engine::enter(Time now, WaiterId id) {
+  if (process_.empty()) {
+    process_ = draw_process(random_);
+    output(Listen{process_});
+  }
+  Waiter& waiter = waiters_[id];
+  Line& line = lines_[waiter.key];
+  waiter.pausing = true;
+  waiter.place = ++last_place_;
+  places_.emplace(waiter.place, id);
+  const std::uint64_t seen = std::max(waiter.greatest, line.greatest);
+  waiter.ticket = std::max(ticket_clock(now), std::min(seen, last_ticket) + 1);
+  if (planted(Mutant::re_entry_with_a_smaller_ticket)) waiter.ticket = waiter.place;
+  line.greatest = std::max(line.greatest, waiter.ticket);
+  line.waiters.emplace(std::pair(waiter.ticket, waiter.place), id);
+  if (refresh_at_ == never) refresh_at_ = now + config_.entry_life / 3;
+  send_entries({id}, voters(now));
+  schedule_in_line(id);
+}
+
+/// Puts these entries on the nodes, or keeps them there.
+void Engine::send_entries(const std::vector<WaiterId>& waiters, NodeSet to) {
+  if (to.empty()) return;
+  for (std::size_t begin = 0; begin < waiters.size(); begin += most_entries) {
+    const std::size_t end = std::min(waiters.size(), begin + most_entries);
+    const SlotId id = batches_.take();
+    Batch& batch = batches_[id];
+    batch.waiters.assign(waiters.begin() + static_cast<std::ptrdiff_t>(begin),
+                         waiters.begin() + static_cast<std::ptrdiff_t>(end));
+    batch.unanswered = 0;
+    send_batch(id, to, false);
+  }
+}
+
+void Engine::send_batch(SlotId id, NodeSet to, bool with_source) {
+  Batch& batch = batches_[id];
+  SendEntries sending{
+      to, Tag{id, uncounted, CommandKind::queue, with_source}, process_, {}, config_.entry_life};
+  // Those who have left, or won, must not come back.
+  std::erase_if(batch.waiters, [&](WaiterId waiter) { return waiters_.find(waiter) == nullptr; });
+  for (const WaiterId waiter_id : batch.waiters) {
+    Waiter& waiter = waiters_[waiter_id];
+    waiter.entered = waiter.entered | to;
+    sending.entries.push_back({waiter.key, waiter.place, waiter.ticket});
+  }
+  if (sending.entries.empty()) {
+    if (batch.unanswered == 0) batches_.give_back(id);
+    return;
+  }
+  batch.unanswered += to.size();
+  unanswered_ += to.size();
+  output(std::move(sending));
+}
+
+void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places) {
+  advance(now);
+  --unanswered_;
+  Batch* batch = batches_.find(tag.claim);
+  if (batch == nullptr) return;
+  --batch->unanswered;
+  if (vote == Vote::no_script && !tag.with_source && takes_releases_.contains(node)) {
+    return send_batch(tag.claim, NodeSet::only(node), true);
+  }
+  const std::vector<WaiterId> waiters = batch->waiters;
+  if (batch->unanswered == 0) batches_.give_back(tag.claim);
+  // Another number of them than were asked for: some had left when it was sent again.
+  const bool told = vote == Vote::granted && places.size() == waiters.size();
+  for (std::size_t i = 0; i < waiters.size(); ++i) {
+    Waiter* waiter = waiters_.find(waiters[i]);
+    if (waiter == nullptr || waiter->place == 0) continue;
+    if (waiter->pausing) waiter->last.record(node, vote == Vote::granted ? Vote::held : vote);
+    if (told) hear(now, waiters[i], node, places[i]);
+  }
+}
+
+void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
+  Waiter& waiter = waiters_[id];
+  Line& line = lines_[waiter.key];
+  waiter.heard.add(node);
+  waiter.greatest = std::max(waiter.greatest, place.greatest_ticket);
+  line.greatest = std::max(line.greatest, place.greatest_ticket);
+  if (place.before <= 1) waiter.next.add(node);
+  if (place.before == 0 && place.free) {
+    waiter.ready.add(node);
+  } else if (place.before <= 2 && place.due > Duration::zero()) {
+    // The holder, or who is before it, may have died: it is looked at when that is known there.
+    waiter.look_at = std::min(waiter.look_at, later(now, place.due + milliseconds(1)));
+  }
+  if (!waiter.settled && waiter.heard.size() >= quorum_of(config_.nodes)) {
+    waiter.settled = true;
+    const bool too_small = waiter.greatest >= waiter.ticket && waiter.greatest < last_ticket &&
+                           !planted(Mutant::re_entry_with_a_smaller_ticket);
+    if (too_small) {
+      line.waiters.erase({waiter.ticket, waiter.place});
+      // By no more than it has to: those who came since are to stay behind.
+      waiter.ticket = waiter.greatest + 1;
+      line.greatest = std::max(line.greatest, waiter.ticket);
+      line.waiters.emplace(std::pair(waiter.ticket, waiter.place), id);
+      waiter.ready = waiter.next = NodeSet();
+      send_entries({id}, voters(now));
+    }
+  }
+  schedule_in_line(id);
+  maybe_try(now, id);
+}
+
+void Engine::on_wake(Time now, int node, std::uint64_t place) {
+  advance(now);
+  wake(now, node, place);
+}
+
+void Engine::wake(Time now, int node, std::uint64_t place) {
+  const auto found = places_.find(place);
+  if (found == places_.end()) return;
+  const WaiterId id = found->second;
+  waiters_[id].ready.add(node);
+  maybe_try(now, id);
+}
+
+void Engine::on_listening(Time now) {
+  if (!lines_.empty()) refresh_at_ = now;
+}
+
+/// What the answer to an acquisition, or to its release, tells of the line.
+void Engine::heard_in_line(Time now, int node, const Claim& claim, const Answer& answer) {
+  if (answer.next_waiter != 0) {
+    const auto next = places_.find(answer.next_waiter);
+    if (next != places_.end()) waiters_[next->second].next.add(node);
+  }
+  if (answer.greatest_ticket != 0) {
+    if (Waiter* waiter = waiters_.find(claim.waiter)) {
+      waiter->greatest = std::max(waiter->greatest, answer.greatest_ticket);
+    }
+  }
+  if (answer.first_in_line) wake(now, node, claim.not_woken);
+}
+
+/// Tries once a quorum of nodes has said that it is first and the lock is free: the first of them
+/// alone would find others that have not run the release yet.
+void Engine::maybe_try(Time now, WaiterId id) {
+  Waiter& waiter = waiters_[id];
+  if (!waiter.pausing || !waiter.settled || waiter.place == 0) return;
+  if ((waiter.ready & voters(now)).size() < quorum_of(config_.nodes)) return;
+  if (now < waiter.not_before) return schedule_in_line(id);
+  attempt(now, id);
+}
+
+/// After an attempt that was lost, whose keys are given back already: into the line, or back in it.
+void Engine::lost_in_line(Time now, ClaimId claim_id) {
+  Claim& claim = claims_[claim_id];
+  const WaiterId id = claim.waiter;
+  claim.waiter = WaiterId();
+  Waiter& waiter = waiters_[id];
+  waiter.last = claim.tally;
+  waiter.pausing = true;
+  if (waiter.place == 0) {
+    waiter.settled = true;
+    return enter(now, id);
+  }
+  if (++waiter.tries >= tries_at_once) {
+    waiter.not_before = later(now, config_.retry_delay + random_.below(config_.retry_jitter));
+  }
+  schedule_in_line(id);
+  maybe_try(now, id);
+}
+
+void Engine::schedule_in_line(WaiterId id) {
+  const Waiter& waiter = waiters_[id];
+  Time due = waiter.wait_until;
+  if (waiter.pausing) {
+    due = std::min(due, waiter.look_at);
+    if (waiter.ready.size() >= quorum_of(config_.nodes)) {
+      due = std::min(due, std::max(waiter.not_before, Time()));
+    }
+  }
+  waiter_timers_.set(id.index, due);
+}
+
+void Engine::on_line_due(Time now, WaiterId id) {
+  Waiter& waiter = waiters_[id];
+  if (!waiter.pausing) return waiter_timers_.set(id.index, waiter.wait_until);
+  if (now >= waiter.look_at) {
+    waiter.look_at = never;
+    send_entries({id}, voters(now));
+  }
+  waiter_timers_.set(id.index, std::min(waiter.wait_until, waiter.look_at));
+  maybe_try(now, id);
+}
+
+/// All entries of this process in a few commands a node, and what has become of them.
+void Engine::refresh(Time now) {
+  std::vector<WaiterId> all;
+  for (const auto& [key, line] : lines_) {
+    for (const auto& [ticket, waiter] : line.waiters) all.push_back(waiter);
+  }
+  refresh_at_ = now + config_.entry_life / 3;
+  send_entries(all, voters(now));
+}
+
+/// The entry is taken out of the line on every node where it may be, also one that is away now.
+void Engine::leave(Time now, const Waiter& waiter) {
+  if (waiter.entered.empty()) return;
+  const ClaimId id = new_claim(waiter.key, {});
+  Claim& claim = claims_[id];
+  claim.phase = Phase::releasing;
+  claim.leaves = true;
+  claim.place = waiter.place;
+  claim.may_hold = waiter.entered;
+  claim.keys_die = now + config_.entry_life;
+  clean_up(id, takes_releases_ & claim.may_hold);
+  forget_if_done(now, id);
+}
+
+void Engine::drop_place(Waiter& waiter) {
+  if (waiter.place == 0) return;
+  places_.erase(waiter.place);
+  const auto line = lines_.find(waiter.key);
+  if (line != lines_.end()) {
+    line->second.waiters.erase({waiter.ticket, waiter.place});
+    if (line->second.waiters.empty()) lines_.erase(line);
+  }
+  if (lines_.empty()) refresh_at_ = never;
+  waiter.place = 0;
+}
+
+/// Who of this process gets the lock from this holder of ours: its first, where a quorum of nodes
+/// has said that nobody of another process is before it.
+WaiterId Engine::heir_of(Time now, const Claim& claim) {
+  if (lines_.empty()) return {};
+  const auto line = lines_.find(claim.key());
+  if (line == lines_.end()) return {};
+  const WaiterId id = line->second.waiters.begin()->second;
+  const Waiter& waiter = waiters_[id];
+  if (!waiter.pausing || !waiter.settled || now < waiter.not_before) return {};
+  if (planted(Mutant::hand_over_past_others)) return id;
+  const bool next = (waiter.next & voters(now)).size() >= quorum_of(config_.nodes);
+  return next ? id : WaiterId();
+}
+
+}  // namespace quorumlock::core

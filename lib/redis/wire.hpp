@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/types.hpp"
+#include "redis/endpoint.hpp"
+
+namespace quorumlock::redis {
+
+/// A connection as whoever moves its bytes sees it. When to open and when to close it is said by
+/// its machine.
+class Wire {
+ public:
+  virtual ~Wire() = default;
+  [[nodiscard]] virtual const Endpoint& endpoint() const = 0;
+  virtual void on_open() = 0;
+  virtual void on_closed(core::Time now, std::string_view why) = 0;
+  virtual void on_bytes(std::string_view bytes) = 0;
+  /// What is to be written, from the front; wrote() tells how much of it was.
+  [[nodiscard]] virtual std::string_view output() const = 0;
+  virtual void wrote(std::size_t bytes) = 0;
+};
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,174 @@
+#include <charconv>
+#include <type_traits>
+
+#include "client/duration_text.hpp"
+#include "sim/world/draw.hpp"
+
+// A draw as text, and back.
+namespace quorumlock::sim {
+
+using namespace std::chrono_literals;
+
+std::string_view to_string(Fault fault) {
+  switch (fault) {
+    case Fault::crash: return "crash";
+    case Fault::pause_node: return "pause_node";
+    case Fault::pause_client: return "pause_client";
+    case Fault::reset: return "reset";
+    case Fault::partition: return "partition";
+    case Fault::delay: return "delay";
+    case Fault::flush: return "flush";
+    case Fault::refuse: return "refuse";
+    case Fault::forget_scripts: return "forget_scripts";
+    case Fault::fail_over: return "fail_over";
+    case Fault::client_crash: return "client_crash";
+    case Fault::clock_step: return "clock_step";
+    case Fault::clock_rate: return "clock_rate";
+    case Fault::evict: return "evict";
+    case Fault::drop_lock: return "drop_lock";
+  }
+  return "?";
+}
+
+std::string_view to_string(Focus focus) {
+  switch (focus) {
+    case Focus::everything: return "everything";
+    case Focus::fences: return "fences";
+    case Focus::order: return "order";
+    case Focus::forgetting: return "forgetting";
+    case Focus::lateness: return "lateness";
+    case Focus::clocks: return "clocks";
+    case Focus::giving_up: return "giving_up";
+    case Focus::raises: return "raises";
+    case Focus::relapses: return "relapses";
+    case Focus::line: return "line";
+  }
+  return "?";
+}
+
+namespace {
+
+/// Every option, in the order in which it is said.
+template <class AnyDraw, class Visit>
+void each_option(AnyDraw& draw, Visit&& visit) {
+  visit("seed", draw.seed);
+  visit("focus", draw.focus);
+  visit("nodes", draw.nodes);
+  visit("clients", draw.clients);
+  visit("keys", draw.keys);
+  visit("fencing", draw.fencing);
+  visit("durable", draw.durable);
+  visit("sane_wall_clocks", draw.sane_wall_clocks);
+  visit("clocks_at_the_bound", draw.clocks_at_the_bound);
+  visit("nodes_agree", draw.nodes_agree);
+  visit("low_counters", draw.low_counters);
+  visit("uneven_paths", draw.uneven_paths);
+  visit("faults_follow_wins", draw.faults_follow_wins);
+  visit("faults_follow_votes", draw.faults_follow_votes);
+  visit("faults_follow_raises", draw.faults_follow_raises);
+  visit("faults_follow_rivals", draw.faults_follow_rivals);
+  visit("rivals_watch", draw.rivals_watch);
+  visit("blind_spots", draw.blind_spots);
+  visit("one_ahead", draw.one_ahead);
+  visit("late_comer", draw.late_comer);
+  visit("in_order", draw.in_order);
+  visit("entry_life", draw.entry_life);
+  visit("ttl", draw.ttl);
+  visit("max_ttl", draw.max_ttl);
+  visit("delay", draw.delay);
+  visit("hold", draw.hold);
+  visit("every", draw.every);
+  visit("pause", draw.pause);
+  visit("node_timeout", draw.node_timeout);
+  visit("until", draw.until);
+  visit("between_faults", draw.between_faults);
+  visit("faults", draw.faults);
+}
+
+std::string said(bool value) {
+  return value ? "yes" : "no";
+}
+std::string said(int value) {
+  return std::to_string(value);
+}
+std::string said(std::uint64_t value) {
+  return std::to_string(value);
+}
+std::string said(core::Duration value) {
+  return client::to_text(value);
+}
+std::string said(Focus value) {
+  return std::string(to_string(value));
+}
+std::string said(const std::vector<Fault>& value) {
+  std::string text;
+  for (const Fault fault : value) text += (text.empty() ? "" : ",") + std::string(to_string(fault));
+  return text;
+}
+
+bool read(std::string_view text, bool& value) {
+  value = text == "yes";
+  return value || text == "no";
+}
+template <class Number>
+requires std::is_integral_v<Number>
+bool read(std::string_view text, Number& value) {
+  return std::from_chars(text.data(), text.data() + text.size(), value).ptr ==
+         text.data() + text.size();
+}
+bool read(std::string_view text, core::Duration& value) {
+  const auto parsed = client::parse_duration("", text);
+  if (parsed) value = *parsed;
+  return parsed.has_value();
+}
+template <class Named>
+bool read_name(std::string_view text, Named& value, int count) {
+  for (int i = 0; i < count; ++i) {
+    value = static_cast<Named>(i);
+    if (to_string(value) == text) return true;
+  }
+  return false;
+}
+bool read(std::string_view text, Focus& value) {
+  return read_name(text, value, focuses);
+}
+bool read(std::string_view text, std::vector<Fault>& value) {
+  value.clear();
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    if (!read_name(text.substr(0, comma), value.emplace_back(), fault_kinds)) return false;
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Draw> Draw::parse(std::string_view text) {
+  Draw draw;
+  bool good = true;
+  each_option(draw, [&](std::string_view name, auto& value) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    good = good && word.starts_with(name) && word.substr(name.size()).starts_with('=') &&
+           read(word.substr(name.size() + 1), value);
+  });
+  return good && text.empty() ? std::optional(draw) : std::nullopt;
+}
+
+void Draw::round() {
+  each_option(*this, [](std::string_view, auto& value) {
+    if constexpr (std::is_same_v<decltype(value), core::Duration&>) value = value / 1us * 1us;
+  });
+}
+
+std::string Draw::to_string() const {
+  std::string text;
+  each_option(*this, [&text](std::string_view name, const auto& value) {
+    text += (text.empty() ? "" : " ") + std::string(name) + '=' + said(value);
+  });
+  return text;
+}
+
+}  // namespace quorumlock::sim

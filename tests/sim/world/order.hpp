@@ -1,0 +1,78 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "redis/keys.hpp"
+#include "sim/server.hpp"
+#include "sim/world/operation.hpp"
+
+namespace quorumlock::sim {
+
+/// Who waits in the line is not overtaken: once its entry is on every node, nobody who asks after
+/// that gets the lock before it; no node takes it out before it is served; and it is served within
+/// a few rounds. Where nothing goes wrong, and everybody looks at the line.
+class Order {
+ public:
+  using Report = std::function<void(std::string)>;
+  Order(std::deque<Operation>& operations, bool holds, Report report)
+      : operations_(operations), holds_(holds), report_(std::move(report)) {}
+
+  /// The name by which the nodes know this waiter, and its ticket, which is settled.
+  void named(Operation& one, std::string name, std::uint64_t ticket) {
+    if (!holds_ || one.place == name) return;
+    one.place = std::move(name);
+    one.ticket = static_cast<double>(ticket);
+    waiters_[one.place] = one.number;
+  }
+  /// What the line of this lock on this node is now.
+  void look(int node, const std::string& key, const Server& server, TrueTime now, int nodes) {
+    if (!holds_) return;
+    const Value::SortedSet* const line =
+        server.sorted_set_of(std::string(redis::queue_prefix) + key, now);
+    for (auto& [name, number] : waiters_) {
+      Operation& one = operations_[number];
+      if (one.key != key || one.answers > 0) continue;
+      const auto entry = line != nullptr ? line->find(name) : Value::SortedSet::const_iterator();
+      if (line == nullptr || entry == line->end() || entry->second != one.ticket) {
+        if (one.on.contains(node)) {
+          report_("operation " + std::to_string(one.number) + " waits, and node " +
+                  std::to_string(node + 1) + " has taken it out of the line");
+        }
+      } else if (!one.on.contains(node)) {
+        one.on.add(node);
+        if (one.on.size() == nodes) one.everywhere = now;
+      }
+    }
+    std::erase_if(waiters_, [this](const auto& it) { return operations_[it.second].answers > 0; });
+  }
+  void won(const Operation& winner, int attempts) {
+    if (!holds_) return;
+    // A probe, and the rounds within which the protocol grants the lock to the first of the line.
+    if (winner.ordered && attempts > 1 + most_rounds) {
+      report_("operation " + std::to_string(winner.number) + " took " + std::to_string(attempts) +
+              " attempts although nothing went wrong");
+    }
+    for (const auto& [name, number] : waiters_) {
+      const Operation& one = operations_[number];
+      if (one.key != winner.key || one.number == winner.number || one.answers > 0 || one.dead) {
+        continue;
+      }
+      if (one.everywhere >= winner.asked) continue;
+      report_("operation " + std::to_string(winner.number) + " overtook operation " +
+              std::to_string(one.number) + ", which was in the line on every node before");
+    }
+  }
+
+ private:
+  static constexpr int most_rounds = 4;
+  std::deque<Operation>& operations_;
+  bool holds_;
+  Report report_;
+  std::map<std::string, std::size_t> waiters_;
+};
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,228 @@
+#include "support/engine_line.hpp"
+
+// Waiting in the line: probe, entry, the try of the first, hand-over (docs/waiting.md).
+namespace quorumlock::test {
+namespace {
+
+TEST_F(EngineLine, BeginsWithAProbeThatHasNoEntry) {
+  // Free, and nobody waits: one round trip, and no entry ever.
+  driver.acquire_in_order(1, terms, 1h);
+  const Command probe = sent(CommandKind::acquire).at(0);
+  EXPECT_TRUE(probe.ordered);
+  EXPECT_EQ(probe.waiter, 0U);
+  driver.answer_all();
+  EXPECT_EQ(driver.only<core::Acquired>().attempts, 1);
+  driver.release(driver.lease());
+  EXPECT_EQ(sent(CommandKind::release).at(0).waiter, 0U);
+  answer_rest();
+  driver.expect_nothing_left();
+}
+
+TEST_F(EngineLine, TicketsExceedTheNodesTimeAndAllThatTheySaw) {
+  // The greatest ticket that the probe saw counts, and so does the nodes' clock.
+  driver.now = at(1s);
+  driver.acquire_in_order(1, terms, 1h, "a");
+  driver.reply(0, refused());
+  driver.reply(1, refused());
+  EXPECT_EQ(sent(CommandKind::queue).at(0).entries.at(0).second, node_time);
+  driver.acquire_in_order(2, terms, 1h, "b");
+  for (const int node : {0, 1}) {
+    while (driver.unanswered(node).front().key != "b" ||
+           driver.unanswered(node).front().tag.kind != CommandKind::acquire) {
+      driver.reply(node, Vote::absent);
+    }
+    driver.reply(node, refused(node_time + 1'000'000));
+  }
+  EXPECT_EQ(sent(CommandKind::queue).at(1).entries.at(0).second, node_time + 1'000'001);
+}
+
+TEST_F(EngineLine, ListensOnceItHasAnEntry) {
+  // The first one in any line makes it listen to its messages, and only that.
+  driver.acquire_in_order(1, terms, 1h, "a");
+  EXPECT_EQ(driver.count<core::Listen>(), 0U);
+  driver.reply(0, refused());
+  driver.reply(1, refused());
+  EXPECT_EQ(driver.only<core::Listen>().process, driver.engine().process());
+  EXPECT_EQ(driver.engine().process().size(), 16U);
+  driver.acquire_in_order(2, terms, 1h, "a");
+  EXPECT_EQ(driver.count<core::Listen>(), 1U);
+}
+
+TEST_F(EngineLine, TriesOnceAQuorumIsReady) {
+  // The first node's message alone would find the others with the old holder's key.
+  enqueue(1);
+  driver.wake(0, 1);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+  driver.wake(0, 1);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+  driver.wake(2, 1);
+  const Command attempt = sent(CommandKind::acquire).at(0);
+  EXPECT_TRUE(attempt.ordered);
+  EXPECT_EQ(attempt.waiter, 1U);
+  EXPECT_EQ(attempt.ticket, static_cast<std::uint64_t>(node_time));
+  driver.answer_all();
+  EXPECT_EQ(driver.only<core::Acquired>().attempts, 2);
+  // Its entry stays until the release takes it away.
+  driver.release(driver.lease());
+  EXPECT_EQ(sent(CommandKind::release).at(0).waiter, 1U);
+  answer_rest();
+  driver.expect_nothing_left();
+}
+
+TEST_F(EngineLine, YieldsAfterALostRoundAndKeepsItsEntry) {
+  // Its own key is deleted, its entry is not touched, and it needs no message about its own key:
+  // the release's answer says that it is first.
+  enqueue(1);
+  driver.wake(0, 1);
+  driver.wake(1, 1);
+  driver.reply(0, Vote::granted);
+  driver.reply(1, refused());
+  driver.reply(2, refused());
+  const Command yield = sent(CommandKind::release).at(0);
+  EXPECT_EQ(yield.waiter, 0U);
+  EXPECT_EQ(yield.not_woken, 1U);
+  driver.forget_seen();
+  core::Answer mine{Vote::granted};
+  mine.first_in_line = true;
+  driver.reply(0, mine);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+  driver.wake(1, 1);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
+  EXPECT_NE(sent(CommandKind::acquire).at(0).token, yield.token);
+}
+
+TEST_F(EngineLine, PausesWhereRoundAfterRoundIsLost) {
+  // More rounds than the protocol needs: something else is wrong, and the pause of retries applies.
+  enqueue(1);
+  std::size_t rounds = 0;
+  for (; rounds < 20; ++rounds) {
+    driver.forget_seen();
+    driver.wake(0, 1);
+    driver.wake(1, 1);
+    if (driver.count(CommandKind::acquire) == 0) break;
+    for (const int node : {0, 1, 2}) driver.reply(node, refused());
+    answer_rest();
+  }
+  EXPECT_EQ(rounds, 4U);
+  driver.pass(EngineDriver::delay + EngineDriver::jitter);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
+}
+
+TEST_F(EngineLine, RefreshesAllEntriesOfAProcessInOneCommand) {
+  // Three times in an entry's life, whatever lock they wait for.
+  enqueue(1);
+  driver.acquire_in_order(2, terms, 1h, "other");
+  for (const int node : {0, 1, 2}) driver.reply(node, refused());
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::absent);
+  for (const int node : {0, 1, 2}) driver.reply(node, {first});
+  driver.forget_seen();
+  driver.pass_until(at(1s));
+  EXPECT_EQ(driver.count(CommandKind::queue), 3U);
+  EXPECT_EQ(sent(CommandKind::queue).at(0).entries.size(), 2U);
+  // The answers find who is first, should the message have been lost.
+  for (const int node : {0, 1}) driver.reply(node, {first_and_free, far_behind});
+  EXPECT_EQ(sent(CommandKind::acquire).at(0).waiter, 1U);
+}
+
+TEST_F(EngineLine, LooksAgainWhenTheHolderOrTheFirstMayBeGone) {
+  // A key that runs out in 300 ms is no reason to wait for the next refresh.
+  driver.acquire_in_order(1, terms, 1h);
+  for (const int node : {0, 1, 2}) driver.reply(node, refused());
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::absent);
+  for (const int node : {0, 1, 2}) driver.reply(node, {Place{.before = 0, .due = 300ms}});
+  driver.forget_seen();
+  driver.pass_until(at(300ms));
+  EXPECT_EQ(driver.count(CommandKind::queue), 0U);
+  driver.pass_until(at(302ms));
+  EXPECT_EQ(driver.count(CommandKind::queue), 3U);
+}
+
+TEST_F(EngineLine, BehindOthersOfThisProcessDoesNotProbe) {
+  // The probe would be refused. Its ticket may be too small then, and grows once, by no more than
+  // it must, before it tries.
+  enqueue(1);
+  driver.acquire_in_order(2, terms, 1h);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+  const std::uint64_t ticket = sent(CommandKind::queue).at(0).entries.at(0).second;
+  EXPECT_EQ(ticket, static_cast<std::uint64_t>(node_time) + 1);
+  driver.forget_seen();
+  Place late = far_behind;
+  late.greatest_ticket = ticket + 10;
+  driver.reply(0, {late});
+  EXPECT_EQ(driver.count(CommandKind::queue), 0U);
+  driver.reply(1, {late});
+  EXPECT_EQ(sent(CommandKind::queue).at(0).entries.at(0).second, ticket + 11);
+  driver.forget_seen();
+  for (const int node : {0, 1, 2}) driver.reply(node, {late});
+  EXPECT_EQ(driver.count(CommandKind::queue), 0U);
+}
+
+TEST_F(EngineLine, DoesNotTryBeforeItsTicketIsSettled) {
+  // Messages that come before a quorum has told the greatest ticket wait for that.
+  enqueue(1);
+  driver.acquire_in_order(2, terms, 1h);
+  for (const int node : {0, 1, 2}) driver.wake(node, 2);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+  driver.reply(0, {far_behind});
+  driver.reply(1, {far_behind});
+  EXPECT_EQ(sent(CommandKind::acquire).at(0).waiter, 2U);
+}
+
+TEST_F(EngineLine, HandsOverToTheNextOfTheSameProcessInOneWrite) {
+  // The release of the old, then what the next one asks for, without any message between; its
+  // lease counts from this moment, and not from the release's answers.
+  const core::ClaimId lease = driver.hold(terms);
+  driver.acquire_in_order(2, terms, 1h);
+  for (const int node : {0, 1, 2}) driver.reply(node, refused());
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::absent);
+  for (const int node : {0, 1}) driver.reply(node, {behind_ours});
+  driver.reply(2, {behind_another});
+  driver.forget_seen();
+  driver.now = at(500ms);
+  driver.release(lease);
+  ASSERT_EQ(driver.all<Sent>().size(), 2U);
+  const Command release = driver.all<Sent>().at(0).command;
+  const Command attempt = driver.all<Sent>().at(1).command;
+  EXPECT_EQ(release.tag.kind, CommandKind::release);
+  EXPECT_EQ(release.not_woken, 1U);
+  EXPECT_EQ(attempt.tag.kind, CommandKind::acquire);
+  EXPECT_EQ(attempt.waiter, 1U);
+  driver.answer_all();
+  EXPECT_EQ(driver.only<core::Acquired>().user, 2U);
+  EXPECT_EQ(driver.lease_end(), core::valid_until(at(500ms), 10s, 0.01));
+}
+
+TEST_F(EngineLine, DoesNotHandOverWhereAnotherProcessIsBefore) {
+  // Two of three nodes have somebody else's entry before ours: that one is woken.
+  const core::ClaimId lease = driver.hold(terms);
+  driver.acquire_in_order(2, terms, 1h);
+  for (const int node : {0, 1, 2}) driver.reply(node, refused());
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::absent);
+  for (const int node : {0, 1}) driver.reply(node, {behind_another});
+  driver.reply(2, {behind_ours});
+  driver.forget_seen();
+  driver.release(lease);
+  EXPECT_EQ(sent(CommandKind::release).at(0).not_woken, 0U);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+}
+
+TEST_F(EngineLine, AGrantTellsWhoIsNext) {
+  // What the nodes say with the grant is enough for the hand-over at its end.
+  enqueue(1);
+  driver.acquire_in_order(2, terms, 1h);
+  for (const int node : {0, 1, 2}) driver.reply(node, {far_behind});
+  driver.wake(0, 1);
+  driver.wake(1, 1);
+  core::Answer granted{Vote::granted};
+  granted.next_waiter = 2;
+  for (const int node : {0, 1, 2}) driver.reply(node, granted);
+  EXPECT_EQ(driver.count<core::Acquired>(), 1U);
+  driver.forget_seen();
+  driver.release(driver.lease());
+  EXPECT_EQ(sent(CommandKind::release).at(0).waiter, 1U);
+  EXPECT_EQ(sent(CommandKind::release).at(0).not_woken, 2U);
+  EXPECT_EQ(sent(CommandKind::acquire).at(0).waiter, 2U);
+}
+
+}  // namespace
+}  // namespace quorumlock::test
