@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "allocations.hpp"
+#include "hand_over.hpp"
 #include "modes.hpp"
 #include "scripts.hpp"
 #include "workload.hpp"
@@ -23,6 +24,7 @@ struct Arguments {
   int rounds = 0;
   int stopped = 0;
   int scripts = 0;
+  int hand_over = 0;
   std::int64_t memory = 0;
   std::vector<std::string> contenders = contender_names();
   std::vector<Load> loads;
@@ -35,6 +37,7 @@ constexpr const char* usage =
     "       --stopped=PAIRS   acquire with all nodes and with one stopped\n"
     "       --memory=CYCLES   resident memory before, on the way and after\n"
     "       --scripts=N       what forms of the fenced acquire cost one server\n"
+    "       --hand-over=N     one lock that 2, 8 and 64 wait for, N rounds\n"
     "       otherwise Google Benchmark, with its own --benchmark_... flags\n";
 
 std::vector<std::string> split(const std::string& list) {
@@ -73,6 +76,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       arguments.stopped = std::stoi(value);
     } else if (name == "--scripts") {
       arguments.scripts = std::stoi(value);
+    } else if (name == "--hand-over") {
+      arguments.hand_over = std::stoi(value);
     } else if (name == "--memory") {
       arguments.memory = std::stoll(value);
     } else if (name == "--contenders") {
@@ -125,6 +130,10 @@ void run_benchmarks(Field& field, const std::vector<Load>& loads) {
 int run(const Arguments& arguments) {
   if (arguments.scripts > 0) {
     print_scripts(arguments.scripts);
+    return EXIT_SUCCESS;
+  }
+  if (arguments.hand_over > 0) {
+    print_hand_overs(Nodes(arguments.unix_sockets), arguments.hand_over);
     return EXIT_SUCCESS;
   }
   Field field(arguments.unix_sockets, arguments.contenders);

@@ -107,6 +107,20 @@ std::int64_t Nodes::keys() const {
   return keys;
 }
 
+std::int64_t Nodes::commands() const {
+  std::int64_t commands = 0;
+  for (int node = 0; node < count; ++node) {
+    const auto reply = ask(*this, node, {"INFO", "commandstats"});
+    const std::string text(reply->str, reply->len);
+    for (const char* name : {"evalsha", "eval", "subscribe"}) {
+      const std::string mark = "cmdstat_" + std::string(name) + ":calls=";
+      const std::size_t at = text.find(mark);
+      if (at != text.npos) commands += std::stoll(text.substr(at + mark.size()));
+    }
+  }
+  return commands;
+}
+
 int Nodes::holding(const std::string& key) const {
   int holding = 0;
   for (int node = 0; node < count; ++node) {

@@ -28,6 +28,8 @@ class Nodes {
 
   /// How many keys there are on all nodes together, but for quorumlock's own, such as counters.
   [[nodiscard]] std::int64_t keys() const;
+  /// Commands that clients have sent to all nodes together; what scripts call is not in it.
+  [[nodiscard]] std::int64_t commands() const;
   /// On how many nodes there is a value of 40 characters under the key.
   [[nodiscard]] int holding(const std::string& key) const;
 
