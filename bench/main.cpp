@@ -13,6 +13,7 @@
 #include "hand_over.hpp"
 #include "modes.hpp"
 #include "scripts.hpp"
+#include "turns.hpp"
 #include "workload.hpp"
 
 namespace quorumlock::bench {
@@ -28,11 +29,13 @@ struct Arguments {
   std::int64_t memory = 0;
   std::vector<std::string> contenders = contender_names();
   std::vector<Load> loads;
+  std::vector<std::string> turns_on;
 };
 
 constexpr const char* usage =
     "usage: quorumlock_bench [--contenders=NAME,...] [--in-flight=N[:CYCLES],...] [--unix] [MODE]\n"
     "modes: --smoke           each contender works and leaves no key; seconds\n"
+    "       --turns-on=NODES  waiters as bench/peers asks for them on stdin, on these nodes\n"
     "       --rounds=N        one line of JSON for each contender, load and round\n"
     "       --stopped=PAIRS   acquire with all nodes and with one stopped\n"
     "       --memory=CYCLES   resident memory before, on the way and after\n"
@@ -70,6 +73,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       arguments.smoke = true;
     } else if (word == "--unix") {
       arguments.unix_sockets = true;
+    } else if (name == "--turns-on") {
+      arguments.turns_on = split(value);
     } else if (name == "--rounds") {
       arguments.rounds = std::stoi(value);
     } else if (name == "--stopped") {
@@ -128,6 +133,11 @@ void run_benchmarks(Field& field, const std::vector<Load>& loads) {
 }
 
 int run(const Arguments& arguments) {
+  if (!arguments.turns_on.empty()) {
+    const bool plain = arguments.contenders == std::vector<std::string>{"quorumlock"};
+    play_turns(arguments.turns_on, !plain);
+    return EXIT_SUCCESS;
+  }
   if (arguments.scripts > 0) {
     print_scripts(arguments.scripts);
     return EXIT_SUCCESS;
