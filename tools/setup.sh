@@ -92,11 +92,12 @@ apt_install() {
     done
 }
 
-# The package redis-server brings a server that it starts on port 6379, now and at every boot.
-# Nobody asked for that one, and the port may be somebody's: we want the program alone.
-forbid_redis_service() {
+# Packages bring servers that they start, now and at every boot: redis-server one on port 6379,
+# etcd-server one on 2379. Nobody asked for those, and the ports may be somebody's: we want the
+# programs alone.
+forbid_services() {
   # shellcheck disable=SC2016  # for the policy's own shell
-  printf '#!/bin/sh\ncase "$1" in redis-server*) exit 101 ;; esac\nexit 0\n' |
+  printf '#!/bin/sh\ncase "$1" in redis-server*|etcd*) exit 101 ;; esac\nexit 0\n' |
     as_root tee "$policy" >/dev/null
   as_root chmod 755 "$policy"
 }
@@ -104,12 +105,15 @@ policy=/usr/sbin/policy-rc.d
 
 # Installs those of the packages that are not there. A redis-server from elsewhere will do.
 install_missing() {
-  local missing=() package log=build/setup.log redis=no code=0
+  local missing=() services=() package service log=build/setup.log code=0
   for package in "$@"; do
     [[ $package == redis-server ]] && command -v redis-server >/dev/null && continue
     is_installed "$package" && continue
     missing+=("$package")
-    [[ $package == redis-server ]] && redis=yes
+    case $package in
+      redis-server) services+=(redis-server) ;;
+      etcd-server) services+=(etcd) ;;
+    esac
   done
   if ((${#missing[@]} == 0)); then
     echo "      nothing is missing"
@@ -121,9 +125,10 @@ install_missing() {
   fi
   echo "      by apt-get: ${missing[*]}"
   mkdir -p build
-  if [[ $redis == yes && ! -e $policy ]]; then  # one that is there is the administrator's
+  # A policy that is there is the administrator's.
+  if ((${#services[@]} > 0)) && [[ ! -e $policy ]]; then
     trap 'as_root rm -f "$policy"' EXIT
-    forbid_redis_service || return 1
+    forbid_services || return 1
   fi
   as_root apt-get -q -o Acquire::Retries=3 update >"$log" 2>&1 </dev/null &&
     apt_install "$log" "${missing[@]}" || code=$?
@@ -136,7 +141,9 @@ install_missing() {
     echo "apt-get failed; all that it said is in $log." >&2
     return 1
   fi
-  if [[ $redis == yes ]]; then as_root update-rc.d redis-server disable >/dev/null 2>&1 || true; fi
+  for service in "${services[@]}"; do
+    as_root update-rc.d "$service" disable >/dev/null 2>&1 || true
+  done
 }
 
 # --- Building -------------------------------------------------------------------------------------
