@@ -55,5 +55,32 @@ TEST_F(Examples, ACacheIsFilledOnce) {
   EXPECT_THAT(text_of(cache), HasSubstr("value of price:7, computed by process"));
 }
 
+TEST_F(Examples, OneLeadsAfterTheOther) {
+  // Three campaign, in this order. The first is asked to end, the second is killed: each time the
+  // next one leads, under a greater token.
+  const std::vector<std::string> words{QUORUMLOCK_EXAMPLES "/lead", "billing"};
+  const auto token_of = [](const std::string& line) {
+    EXPECT_THAT(line, testing::StartsWith("leading under fencing token "));
+    return std::stoull(line.substr(line.rfind(' ')));
+  };
+  Program first(words, {nodes()});
+  const std::uint64_t before = token_of(first.line());
+  const auto waiters = [&] { return cluster.raw(0, {"ZCARD", "quorumlock:queue:leader:billing"}); };
+  const long long alone = waiters().integer;
+  Program second(words, {nodes()});
+  ASSERT_TRUE(eventually([&] { return waiters().integer > alone; }));
+  Program third(words, {nodes()});
+  ASSERT_TRUE(eventually([&] { return waiters().integer > alone + 1; }));
+
+  first.signal(SIGTERM);
+  const Ended ended = first.finish();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, testing::EndsWith("not leading any more\n"));
+  const std::uint64_t then = token_of(second.line());
+  EXPECT_GT(then, before);
+  second.signal(SIGKILL);
+  EXPECT_GT(token_of(third.line()), then);
+}
+
 }  // namespace
 }  // namespace quorumlock::test

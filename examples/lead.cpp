@@ -1,0 +1,67 @@
+// A leader among servers: one leads, the others wait in order, and the next one leads when it ends,
+// is ended, or dies.
+//
+//     lead SERVICE
+#include <signal.h>
+
+#include <chrono>
+#include <iostream>
+#include <quorumlock/quorumlock.hpp>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+using namespace std::chrono_literals;
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: lead SERVICE\n";
+    return 64;
+  }
+  // SIGTERM and SIGINT come to the thread below, as a request to stop.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::stop_source ending;
+  std::thread(
+      [signals](std::stop_source end) {
+        int number = 0;
+        sigwait(&signals, &number);
+        end.request_stop();
+      },
+      ending)
+      .detach();
+
+  auto options = quorumlock::Options::from_env();
+  if (!options) {
+    std::cerr << options.error().what() << '\n';
+    return 64;
+  }
+  auto coordinator = quorumlock::Coordinator::create(std::move(*options));
+  if (!coordinator) {
+    std::cerr << coordinator.error().what() << '\n';
+    return 64;
+  }
+
+  while (!ending.stop_requested()) {
+    auto leadership =
+        coordinator->acquire("leader:" + std::string(argv[1]),
+                             {.ttl = 2s, .wait = quorumlock::forever}, ending.get_token());
+    if (!leadership) {
+      if (leadership.error().code() == quorumlock::Errc::cancelled) break;
+      std::cerr << leadership.error().what() << '\n';
+      std::this_thread::sleep_for(1s);  // no quorum of nodes: they may come back
+      continue;
+    }
+    // Whoever this leader gives orders to keeps the greatest token seen and refuses a smaller one.
+    std::cout << "leading under fencing token " << leadership->fencing_token() << std::endl;
+    // The work goes here, in steps, for as long as it is to lead.
+    const std::stop_token lost = leadership->stop_token();
+    while (!lost.stop_requested() && !ending.stop_requested()) std::this_thread::sleep_for(10ms);
+    leadership->release();
+    std::cout << "not leading any more" << std::endl;
+  }
+  return 0;
+}
