@@ -213,8 +213,11 @@ void World::demand_tidiness() {
       }
     }
   }
+  // What a client had sent before it ended may come to a node even now, and set the key for a ttl.
+  const bool from_the_dead = draw_.has(Fault::delay) && draw_.has(Fault::client_crash);
   for (std::size_t node = 0; node < nodes_.size() && draw_.timing_holds(); ++node) {
     for (const auto& [key, value] : nodes_[node].keys(now_)) {
+      if (from_the_dead && value.expires) continue;
       const bool of_a_line =
           key.starts_with(redis::queue_prefix) || key.starts_with(redis::waiting_prefix);
       if (key.starts_with(redis::own_prefix) && !of_a_line) continue;
