@@ -33,7 +33,7 @@ Played Waiters::run(const Turn& turn) {
   const auto count = static_cast<std::size_t>(turn.waiters);
   resources_.assign(count, turn.resource);
   for (std::size_t i = 0; i < count && !turn.shared; ++i) {
-    resources_[i] += "/" + std::to_string(turn.first + static_cast<int>(i));
+    resources_[i].append("/").append(std::to_string(turn.first + static_cast<int>(i)));
   }
   leases_.clear();
   leases_.resize(count);
