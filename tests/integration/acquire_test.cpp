@@ -139,7 +139,7 @@ TEST_F(Acquire, MoreThanTheKernelTakesAtOnce) {
   Coordinator coordinator = connect();
   std::vector<Answer<Result<Lease>>> answers(150);
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    coordinator.async_acquire(std::string(60'000, 'x') + std::to_string(i), {}, {},
+    coordinator.async_acquire(std::string(60'000, 'x') + std::to_string(i), {.ttl = 30s}, {},
                               answers[i].handler());
   }
   for (auto& answer : answers) EXPECT_TRUE(ok(answer.get()));
