@@ -57,29 +57,35 @@ Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
 // The turn of the loop.
 
 void Driver::run_now(Task* task) {
+  stirred_ = true;
   task->run(*this);
   if (!working_) keep_alive();  // the loop might otherwise end before its next turn
 }
 
 void Driver::on_inbox() {
+  stirred_ = true;
   runtime_.turning();
   runtime_.inbox().take([this](Task* task) { task->run(*this); });
   work();
 }
 
 void Driver::on_timer() {
+  stirred_ = true;
   runtime_.turning();
   session_.advance(Clock::now());
   work();
 }
 
 void Driver::on_events(int wire) {
+  stirred_ = true;
   session_.touched(wire);
   work();
 }
 
 void Driver::before_poll() {
   runtime_.turning();
+  // Many coordinators may ride one loop: a turn that was about another costs this one nothing.
+  if (!std::exchange(stirred_, false) && !closing_) return;
   work();
   if (stopped_) return;
   if (closing_ && (engine_.unanswered() == 0 || Clock::now() >= close_by_)) return finish_closing();

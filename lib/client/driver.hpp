@@ -111,6 +111,7 @@ class Driver final : public Node::Listener {
 
   const bool own_loop_;
   bool working_ = false;
+  bool stirred_ = true;  ///< something has come in since the last turn
   bool kept_alive_ = false;
   std::string bytes_;  // of a query being sent
   std::string key_;
