@@ -2,6 +2,7 @@
 
 #include <quorumlock/quorumlock.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -42,6 +43,8 @@ class Crowd {
   /// Lets them take turns for this long; gives the seconds that it was.
   double run(std::chrono::milliseconds span) {
     for (Waiter& waiter : waiters_) waiter.turns = 0;
+    longest_ = {};
+    last_ = SteadyClock::now();
     going_ = true;
     if (active_ == 0) {
       for (std::size_t i = 0; i < waiters_.size(); ++i) wait(i);
@@ -56,6 +59,10 @@ class Crowd {
     while (active_ > 0) uv_run(loop_.get(), UV_RUN_ONCE);
   }
 
+  /// Between two turns of whomever.
+  [[nodiscard]] double longest_ms() const {
+    return std::chrono::duration<double, std::milli>(longest_).count();
+  }
   [[nodiscard]] long turns() const {
     long all = 0;
     for (const Waiter& waiter : waiters_) all += waiter.turns;
@@ -86,6 +93,9 @@ class Crowd {
     coordinator.async_acquire("bench/one", {.wait = forever, .order = order_}, {},
                               [this, which](Result<Lease> lease) {
                                 if (!lease) throw std::runtime_error(lease.error().what());
+                                const auto now = SteadyClock::now();
+                                longest_ = std::max(longest_, now - last_);
+                                last_ = now;
                                 Waiter& waiter = waiters_[which];
                                 ++waiter.turns;
                                 waiter.lease = std::move(*lease);
@@ -101,6 +111,8 @@ class Crowd {
   Loop loop_;
   std::vector<Coordinator> coordinators_;
   std::vector<Waiter> waiters_;
+  SteadyClock::time_point last_ = SteadyClock::now();
+  SteadyClock::duration longest_{};
   bool going_ = false;
   int active_ = 0;
 };
@@ -120,14 +132,15 @@ void print(const Nodes& nodes, int round, const Arrangement& one, double alone) 
   const std::int64_t after = nodes.commands();
   const auto turns = static_cast<double>(crowd.turns());
   const double jain = crowd.jain();
+  const double longest_ms = crowd.longest_ms();
   crowd.finish();
   std::printf(R"({"round":%d,"arrangement":"%s","processes":%d,"waiters":%d,)"
               R"("hand_overs_per_s":%.1f,"alone_cycles_per_s":%.1f,"ratio":%.3f,"jain":%.4f,)"
-              R"("commands_per_hand_over":%.1f})"
+              R"("commands_per_hand_over":%.1f,"longest_ms":%.1f})"
               "\n",
               round, std::string(one.name).c_str(), one.processes, one.waiters, turns / seconds,
               alone, turns / seconds / alone, jain,
-              turns == 0 ? 0 : static_cast<double>(after - before) / turns);
+              turns == 0 ? 0 : static_cast<double>(after - before) / turns, longest_ms);
   std::fflush(stdout);
 }
 
