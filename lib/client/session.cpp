@@ -176,9 +176,13 @@ std::optional<Session::Output> Session::on_message(Time now, int node, Subscribe
       if (std::from_chars(message->text.data(), end, waiter).ptr == end) {
         engine_.on_wake(now, node, waiter);
       }
+    } else if (message->channel.starts_with(redis::free_prefix)) {
+      const std::string_view key =
+          std::string_view(message->channel).substr(redis::free_prefix.size());
+      engine_.on_freed(now, node, key);
     }
-  } else if (std::holds_alternative<Subscriber::Listening>(event)) {
-    engine_.on_listening(now);
+  } else if (const auto* listening = std::get_if<Subscriber::Listening>(&event)) {
+    if (listening->channel.starts_with(redis::wake_prefix)) engine_.on_listening(now);
   } else if (auto* note = std::get_if<Subscriber::Note>(&event)) {
     return Note{std::move(note->sentence)};
   } else if (std::holds_alternative<Subscriber::Connect>(event)) {
@@ -231,10 +235,17 @@ void Session::send(Time now, const core::SendEntries& sending) {
 }
 
 void Session::listen(Time now, const core::Listen& listen) {
-  const std::string channel = std::string(redis::wake_prefix) + std::string(listen.process);
+  const std::string channel = listen.process.empty()
+                                  ? std::string(redis::free_prefix) + listen.key
+                                  : std::string(redis::wake_prefix) + listen.process;
   for (int node = 0; node < nodes(); ++node) {
-    subscribers_[static_cast<std::size_t>(node)]->listen(now, channel);
-    touched(node + nodes());
+    Subscriber& subscriber = *subscribers_[static_cast<std::size_t>(node)];
+    if (listen.on) {
+      subscriber.listen(now, channel);
+    } else {
+      subscriber.leave(channel);
+    }
+    if (subscriber.has_events()) touched(node + nodes());
   }
 }
 

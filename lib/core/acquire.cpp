@@ -44,6 +44,7 @@ void Engine::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) 
   waiter.entered = waiter.heard = waiter.ready = waiter.next = NodeSet();
   waiter.look_at = never;
   waiter.not_before = now;
+  waiter.watches = waiter.woken = false;
   if (id_out != nullptr) *id_out = id;
   if (waiter.waits) waiter_timers_.set(id.index, waiter.wait_until);
   if (waiter.ordered && wait_in_line(now, id)) return;
@@ -147,6 +148,8 @@ void Engine::win(ClaimId id) {
   claim.leaves = waiter.place != 0;
   claim.entered = waiter.entered;
   drop_place(waiter);
+  judge_wake(claim.waiter, true);
+  drop_watch(claim.waiter);
   waiter_timers_.clear(claim.waiter.index);
   waiters_.give_back(claim.waiter);
   claim.waiter = WaiterId();
@@ -173,6 +176,7 @@ void Engine::settle(Time now, ClaimId id) {
   waiter->last = claim.tally;
   if (!waiter->waits || waiter->last_why == Errc::misconfigured) return refuse(waiter_id, waiter->last_why, waiter->last);
   waiter->pausing = true;
+  judge_wake(waiter_id, false);
   waiter->retry_at = later(now, config_.retry_delay + random_.below(config_.retry_jitter));
   if (claim.frees_at != never) {
     // Somewhere it runs out before that; not all who wait for it at the same moment.
@@ -181,6 +185,7 @@ void Engine::settle(Time now, ClaimId id) {
                                        random_.below(config_.retry_jitter / 4));
   }
   waiter_timers_.set(waiter_id.index, std::min(waiter->retry_at, waiter->wait_until));
+  watch(waiter_id);
 }
 
 void Engine::on_waiter_due(Time now, WaiterId id) {
@@ -231,6 +236,7 @@ void Engine::refuse(WaiterId id, Errc why, const Tally& tally) {
   Waiter& waiter = waiters_[id];
   output(Refused{waiter.user, why, waiter.attempts, tally});
   drop_place(waiter);
+  drop_watch(id);
   waiter_timers_.clear(id.index);
   waiters_.give_back(id);
 }

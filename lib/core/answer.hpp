@@ -24,12 +24,14 @@ struct Answer {
   /// Of an acquisition that was refused: when this may change by itself, from the node's answer on;
   /// zero where it did not say.
   Duration due{};
-  /// Of an ordered acquisition. Refused: the greatest ticket in the line. Granted: who is next in
-  /// it, where that is a waiter of ours; else zero.
+  /// Of an ordered acquisition. Refused (and of a release): the greatest ticket in the line.
+  /// Granted: who is next in it, where that is a waiter of ours; else zero.
   std::uint64_t greatest_ticket = 0;
   std::uint64_t next_waiter = 0;
   /// Of a release: the waiter that was not to be woken is first in the line, and the lock is free.
   bool first_in_line = false;
+  /// Of a release: somebody waits in the line.
+  bool waited_for = false;
 };
 
 }  // namespace quorumlock::core

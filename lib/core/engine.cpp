@@ -151,6 +151,7 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
     claim->frees_at = std::min(claim->frees_at, later(now, answer.due));
   }
   if (claim->ordered) heard_in_line(now, node, *claim, answer);
+  if (answer.waited_for) waited_for_.note(now, claim->key(), answer.greatest_ticket);
   if (tag.round == claim->round || planted(Mutant::answers_of_an_older_round)) count(*claim, node, tag.kind, answer);
   // After a win a late grant was the lease's: the release that ended it is behind it already.
   const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->detached;

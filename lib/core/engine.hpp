@@ -16,6 +16,7 @@
 #include "core/claim.hpp"
 #include "core/clock_watch.hpp"
 #include "core/fence_memory.hpp"
+#include "core/recently.hpp"
 #include "core/timer_queue.hpp"
 
 namespace quorumlock::core {
@@ -77,9 +78,12 @@ struct SendEntries {
   std::vector<Entry> entries;
   Duration life;
 };
-/// Messages to this process will be published from now on, for as long as the engine lives: listen.
+/// Nodes will publish messages: listen to those to this process (on_wake), for as long as the
+/// engine lives, or about this lock's release (on_freed), until told otherwise.
 struct Listen {
-  std::string_view process;
+  std::string process;  ///< empty: about a lock
+  std::string key = {};
+  bool on = true;
 };
 /// An acquisition is won. Adopt the claim (Engine::adopt) and give the user a lease.
 struct Acquired {
@@ -205,6 +209,8 @@ class Engine {
   void on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places);
   /// A message of the node's: this waiter is first in its line, and the lock is free.
   void on_wake(Time now, int node, std::uint64_t waiter);
+  /// A message of the node's: the lock has been released, and nobody is in its line.
+  void on_freed(Time now, int node, std::string_view key);
   /// Messages of this node's may have been lost, or come only from now on.
   void on_listening(Time now);
   /// The node is late: no vote for now. The final answer still follows.
@@ -269,6 +275,15 @@ class Engine {
     NodeSet next;                ///< have said that nobody but this process is before it
     Time look_at = never;        ///< when to ask for its place, before the next refresh
     Time not_before{};           ///< the next try
+
+    // One that waits unordered.
+    bool watches = false;  ///< wants to know of releases
+    bool woken = false;    ///< tries, or is about to, because of one
+  };
+  /// Those of this process who wait for one lock, in no order.
+  struct Watch {
+    std::vector<WaiterId> waiters;
+    NodeSet free;  ///< have said so since the last attempt
   };
   /// Those of this process who wait for one lock, by ticket.
   struct Line {
@@ -305,6 +320,9 @@ class Engine {
   void send_batch(SlotId id, NodeSet to, bool with_source);
   void leave(Time now, const Waiter& waiter);
   void drop_place(Waiter& waiter);
+  void watch(WaiterId id);
+  void drop_watch(WaiterId id);
+  void judge_wake(WaiterId id, bool won);
   WaiterId heir_of(Time now, const Claim& claim);
   [[nodiscard]] std::uint64_t ticket_clock(Time now) const;
 
@@ -360,6 +378,9 @@ class Engine {
   std::map<std::string, Line, std::less<>> lines_;
   std::unordered_map<std::uint64_t, WaiterId> places_;
   std::uint64_t last_place_ = 0;
+  std::map<std::string, Watch, std::less<>> watches_;
+  Recently waited_for_;  ///< by others, in the line
+  Crowds crowds_;        ///< of those who wait in no order
   Slots<Batch> batches_;
   std::optional<std::int64_t> clock_ahead_;  // of the nodes' clocks, as far as seen, in us
   Time refresh_at_ = never;

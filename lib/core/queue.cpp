@@ -38,10 +38,11 @@ std::uint64_t Engine::ticket_clock(Time now) const {
   return us < 1 ? 1 : std::min(static_cast<std::uint64_t>(us), last_ticket);
 }
 
-/// Where others of this process wait for the lock, a probe would be refused. False where it is to
-/// be tried first.
+/// Where others wait for the lock, a probe would be refused. False where it is to be tried first.
 bool Engine::wait_in_line(Time now, WaiterId id) {
-  if (lines_.empty() || !lines_.contains(waiters_[id].key)) return false;
+  const std::string& key = waiters_[id].key;
+  const bool here = !lines_.empty() && lines_.contains(key);
+  if (!here && !waited_for_.was(now, key, config_.entry_life / 3)) return false;
   ++waiters_[id].attempts;
   enter(now, id);
   return true;
@@ -59,7 +60,8 @@ void Engine::enter(Time now, WaiterId id) {
   waiter.pausing = true;
   waiter.place = ++last_place_;
   places_.emplace(waiter.place, id);
-  const std::uint64_t seen = std::max(waiter.greatest, line.greatest);
+  const std::uint64_t seen =
+      std::max({waiter.greatest, line.greatest, waited_for_.number_of(waiter.key)});
   waiter.ticket = std::max(ticket_clock(now), std::min(seen, last_ticket) + 1);
   if (planted(Mutant::re_entry_with_a_smaller_ticket)) waiter.ticket = waiter.place;
   line.greatest = std::max(line.greatest, waiter.ticket);
@@ -272,6 +274,61 @@ void Engine::drop_place(Waiter& waiter) {
   }
   if (lines_.empty()) refresh_at_ = never;
   waiter.place = 0;
+}
+
+/// One that waits in no order wants to know of releases.
+void Engine::watch(WaiterId id) {
+  Waiter& waiter = waiters_[id];
+  if (waiter.watches) return;
+  waiter.watches = true;
+  const auto [watch, added] = watches_.try_emplace(waiter.key);
+  watch->second.waiters.push_back(id);
+  if (added) output(Listen{{}, waiter.key, true});
+}
+
+void Engine::drop_watch(WaiterId id) {
+  Waiter& waiter = waiters_[id];
+  if (!waiter.watches) return;
+  waiter.watches = false;
+  const auto watch = watches_.find(waiter.key);
+  std::erase(watch->second.waiters, id);
+  if (!watch->second.waiters.empty()) return;
+  output(Listen{{}, waiter.key, false});
+  watches_.erase(watch);
+}
+
+/// What came of a try that a release has brought about.
+void Engine::judge_wake(WaiterId id, bool won) {
+  Waiter& waiter = waiters_[id];
+  if (!std::exchange(waiter.woken, false)) return;
+  if (won) {
+    crowds_.won(waiter.key);
+  } else {
+    crowds_.missed(waiter.key);
+  }
+}
+
+/// A release wakes those who wait in no order: of each process one, not all at the same moment, and
+/// of a crowd a few.
+void Engine::on_freed(Time now, int node, std::string_view key) {
+  advance(now);
+  const auto found = watches_.find(key);
+  if (found == watches_.end()) return;
+  Watch& watch = found->second;
+  watch.free.add(node);
+  if ((watch.free & voters(now)).size() < quorum_of(config_.nodes)) return;
+  watch.free = NodeSet();
+  for (const WaiterId id : watch.waiters) {
+    Waiter& waiter = waiters_[id];
+    if (!waiter.pausing || waiter.woken) continue;
+    if (random_.below(Duration(crowds_.one_in(key))) != Duration::zero()) return;
+    const Time soon = later(now, random_.below(config_.retry_jitter / 4));
+    if (soon >= waiter.retry_at) continue;
+    waiter.woken = true;
+    waiter.retry_at = soon;
+    waiter_timers_.set(id.index, std::min(soon, waiter.wait_until));
+    return;
+  }
 }
 
 /// Who of this process gets the lock from this holder of ours: its first, where a quorum of nodes

@@ -75,7 +75,9 @@ void Engine::give_up(Time now, ClaimId id) {
   if (claim.may_hold.empty() && claim.unanswered == 0) return;
   if (claim.detached) return;
   if (planted(Mutant::resend_without_refresh) && waiters_.find(claim.waiter) != nullptr) return;
-  clean_up(id, takes_requests_ | (takes_releases_ & claim.may_hold));
+  // Who waits in the line asks often, and mostly no node has granted anything.
+  const NodeSet all = claim.ordered && !claim.won ? NodeSet() : takes_requests_;
+  clean_up(id, all | (takes_releases_ & claim.may_hold));
 }
 
 /// The entry is to go wherever it may be, not only where the key is.

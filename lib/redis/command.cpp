@@ -288,9 +288,13 @@ core::Answer answer_of(CommandKind kind, const Reply& reply) {
       if (reply.type != Reply::Type::integer) break;
       if (reply.integer == 1) return {Vote::granted};
       if (reply.integer == 0) return {Vote::absent};
-      if (reply.integer == 2) {
+      if (reply.integer >= 2) {
         core::Answer answer{Vote::granted};
-        answer.first_in_line = true;
+        answer.first_in_line = reply.integer == 2;
+        answer.waited_for = true;
+        if (reply.integer > 3) {
+          answer.greatest_ticket = static_cast<std::uint64_t>(reply.integer - 3);
+        }
         return answer;
       }
       break;

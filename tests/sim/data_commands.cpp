@@ -225,6 +225,8 @@ std::string zadd(const Moment& moment, const Words& words) {
   std::size_t at = 2;
   const bool greater_only = lower(words[at]) == "gt";
   if (greater_only) ++at;
+  const bool counts_changes = lower(words[at]) == "ch";
+  if (counts_changes) ++at;
   if (words.size() != at + 2) return resp::error(syntax_error);
   const std::string& text = words[at];
   double number = 0;
@@ -239,8 +241,9 @@ std::string zadd(const Moment& moment, const Words& words) {
     set = sorted_set(moment, words[1], error);
   }
   const auto [place, added] = set->try_emplace(words[at + 1], number);
-  if (!greater_only || number > place->second) place->second = number;
-  return resp::integer(added ? 1 : 0);
+  const double before = place->second;
+  if (!greater_only || number > before) place->second = number;
+  return resp::integer(added || (counts_changes && place->second != before) ? 1 : 0);
 }
 
 std::string zrem(const Moment& moment, const Words& words) {

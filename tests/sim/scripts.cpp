@@ -3,108 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <initializer_list>
 #include <optional>
 #include <vector>
 
 #include "core/mutants.hpp"
 #include "sim/resp.hpp"
+#include "sim/script_tools.hpp"
 
 namespace quorumlock::sim {
 namespace {
 
 using core::Mutant;
 using core::planted;
-
-/// Where fences end: the numbers from here on are no longer all different.
-constexpr double fence_limit = 9007199254740992.0;
-
-std::string integers(std::initializer_list<double> numbers) {
-  std::vector<std::string> elements;
-  for (const double number : numbers) elements.push_back(integer_reply(number));
-  return resp::array(elements);
-}
-
-/// string.format('%.0f', number)
-std::string digits(double number) {
-  std::array<char, 400> text;
-  const int size = std::snprintf(text.data(), text.size(), "%.0f", number);
-  return {text.data(), static_cast<std::size_t>(size)};
-}
-
-/// math.max and math.min keep what they have where a number does not compare.
-double most(std::initializer_list<double> numbers) {
-  double found = *numbers.begin();
-  for (const double number : numbers) found = number > found ? number : found;
-  return found;
-}
-double least(double one, double other) {
-  return other < one ? other : one;
-}
-
-bool sets_absent(ScriptRun& run, const std::string& key, const std::string& value,
-                 const std::string& ttl) {
-  return run.call({"SET", key, value, "NX", "PX", ttl}, "redis.call('SET', KEYS[1]") != resp::nil;
-}
-
-/// The line of those who wait for a lock: the two keys of it.
-struct Line {
-  explicit Line(const std::string& lock)
-      : tickets("quorumlock:queue:" + lock), lives("quorumlock:waiting:" + lock) {}
-  std::string tickets, lives;
-};
-
-ScriptRun::Text score_of(ScriptRun& run, const std::string& key, const std::string& member) {
-  const std::string reply = run.call({"ZSCORE", key, member}, "redis.call('ZSCORE', lives");
-  std::string_view rest = reply;
-  return resp::take_bulk(rest);
-}
-
-/// The first of the line, and up to `more` behind it; those whose time is over are taken out first.
-/// `ends` is the end of the first one's life.
-std::vector<std::string> front_of(ScriptRun& run, const Line& line, const char* last, double now_ms,
-                                  std::optional<double>& ends, std::string_view removed) {
-  for (;;) {
-    std::vector<std::string> found =
-        run.list({"ZRANGE", line.tickets, "0", last}, "redis.call('ZRANGE', line, 0");
-    ends.reset();
-    if (found.empty()) return found;
-    ends = to_number(score_of(run, line.lives, found[0]));
-    if (ends && *ends >= now_ms) return found;
-    run.call({"ZREM", line.tickets, found[0]}, removed);
-    run.call({"ZREM", line.lives, found[0]}, removed);
-  }
-}
-
-/// Puts the waiter into the line, or keeps it there.
-void enter(ScriptRun& run, const Line& line, const std::string& waiter, const std::string& ticket,
-           double ends_ms, double life_ms, bool grows) {
-  const std::string_view where = "redis.call('ZADD', line";
-  const auto add = [&](const std::string& key, const std::string& score) {
-    if (grows) {
-      run.call({"ZADD", key, "GT", score, waiter}, where);
-    } else {
-      run.call({"ZADD", key, score, waiter}, where);
-    }
-  };
-  add(line.tickets, ticket);
-  add(line.lives, digits(ends_ms));
-  for (const std::string& key : {line.tickets, line.lives}) {
-    if (run.pttl(key) < 2 * life_ms) {
-      run.call({"PEXPIRE", key, digits(2 * life_ms)}, "redis.call('PEXPIRE'");
-    }
-  }
-}
-
-/// Up to the dot that the number follows.
-bool same_process(const std::string& one, const std::string& other) {
-  return one.substr(0, 18) == other.substr(0, 18);
-}
-
-void wake(ScriptRun& run, const std::string& waiter) {
-  run.attempt({"PUBLISH", "quorumlock:wake:" + waiter.substr(1, 16), waiter.substr(18)});
-}
+using namespace lua;
 
 std::string acquire(ScriptRun& run) {
   const double time = run.time();
@@ -195,7 +107,7 @@ std::string queue(ScriptRun& run) {
                                "redis.call('ZRANGE', line, -2");
     std::size_t others = last.size();
     if (others > 0 && last[others - 2] == waiter) others -= 2;
-    enter(run, line, waiter, run.arg(2 * i + 1), ms + life, life, true);
+    const bool changed = enter(run, line, waiter, run.arg(2 * i + 1), ms + life, life, true);
     std::optional<double> ends;
     const auto first = front_of(run, line, "1", ms, ends, "redis.call('ZREM', line");
     double before = 3;
@@ -207,6 +119,7 @@ std::string queue(ScriptRun& run) {
     double due = run.pttl(run.key(i));
     const bool free = due == -2;
     if (free) due = *ends - ms + 1;
+    if (free && before != 0 && changed) wake(run, first[0]);
     for (const double each : {before, free ? 1.0 : 0.0, due}) reply.push_back(each);
     reply.push_back(others > 0 ? *to_number(last[others - 1]) : 0);
   }
@@ -297,8 +210,11 @@ std::string release(ScriptRun& run) {
     run.attempt({"PUBLISH", "quorumlock:free:" + run.key(1), ""});
   } else if (run.args() < 3 || first[0] != run.arg(3)) {
     wake(run, first[0]);
-  } else if (deleted) {
-    return resp::integer(2);
+    const auto last = run.list({"ZRANGE", line.tickets, "-1", "-1", "WITHSCORES"},
+                               "redis.call('ZRANGE', line, -1");
+    return deleted ? integer_reply(3 + *to_number(last[1])) : answer;
+  } else {
+    return resp::integer(deleted ? 2 : 0);
   }
   return answer;
 }

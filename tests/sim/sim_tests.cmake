@@ -7,6 +7,7 @@ set(sim_server_sources
   sim/introspection.cpp
   sim/requests.cpp
   sim/script_run.cpp
+  sim/script_tools.cpp
   sim/scripts.cpp
   sim/server.cpp)
 add_library(sim_server STATIC ${sim_server_sources})

@@ -109,6 +109,11 @@ class EngineDriver {
     pull();
     return waiter;
   }
+  /// The node says that the lock was released, and nobody is in its line.
+  void free(int node, std::string_view key = "key") {
+    engine_.on_freed(now, node, key);
+    pull();
+  }
   /// The node says that this waiter of ours is first in its line, and the lock free.
   void wake(int node, std::uint64_t waiter) {
     engine_.on_wake(now, node, waiter);

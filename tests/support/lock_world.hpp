@@ -259,7 +259,7 @@ class LockWorld {
     ASSERT_TRUE(tokens_.insert(std::string(send.token)).second) << "a token was used again";
   }
   void take(Client&, const core::SendEntries&) { FAIL() << "nobody waits in a line"; }
-  void take(Client&, const core::Listen&) { FAIL() << "nobody waits in a line"; }
+  void take(Client&, const core::Listen&) {}  // no node publishes anything
   void take(Client& client, const core::Acquired& acquired) {
     Operation& one = operation(acquired.user);
     ASSERT_EQ(++one.answers, 1);

@@ -270,13 +270,17 @@ TEST(Vote, OnARelease) {
   // Deleted, or nothing of ours there.
   EXPECT_EQ(vote_to(CommandKind::release, number(1)), Vote::granted);
   EXPECT_EQ(vote_to(CommandKind::release, number(0)), Vote::absent);
-  for (const std::int64_t odd : {-1, 3}) {
-    EXPECT_EQ(vote_to(CommandKind::release, number(odd)), Vote::failed);
-  }
+  EXPECT_EQ(vote_to(CommandKind::release, number(-1)), Vote::failed);
   // Deleted, and who was not woken is first in the line.
   EXPECT_FALSE(answer_of(CommandKind::release, number(1)).first_in_line);
   EXPECT_EQ(vote_to(CommandKind::release, number(2)), Vote::granted);
   EXPECT_TRUE(answer_of(CommandKind::release, number(2)).first_in_line);
+  // Deleted, and somebody else is; the rest is the greatest ticket.
+  EXPECT_EQ(vote_to(CommandKind::release, number(3)), Vote::granted);
+  EXPECT_FALSE(answer_of(CommandKind::release, number(3)).first_in_line);
+  EXPECT_TRUE(answer_of(CommandKind::release, number(103)).waited_for);
+  EXPECT_EQ(answer_of(CommandKind::release, number(103)).greatest_ticket, 100U);
+  EXPECT_FALSE(answer_of(CommandKind::release, number(1)).waited_for);
   EXPECT_EQ(vote_to(CommandKind::release, of(Reply::Type::nil)), Vote::failed);
 }
 

@@ -113,7 +113,7 @@ TEST_F(EngineLine, RefreshesAllEntriesOfAProcessInOneCommand) {
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h, "other");
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
-  for (const int node : {0, 1, 2}) driver.reply(node, Vote::absent);
+  driver.reply(2, Vote::absent);
   for (const int node : {0, 1, 2}) driver.reply(node, {first});
   driver.forget_seen();
   driver.pass_until(at(1s));
@@ -128,7 +128,7 @@ TEST_F(EngineLine, LooksAgainWhenTheHolderOrTheFirstMayBeGone) {
   // A key that runs out in 300 ms is no reason to wait for the next refresh.
   driver.acquire_in_order(1, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
-  for (const int node : {0, 1, 2}) driver.reply(node, Vote::absent);
+  driver.reply(2, Vote::absent);
   for (const int node : {0, 1, 2}) driver.reply(node, {Place{.before = 0, .due = 300ms}});
   driver.forget_seen();
   driver.pass_until(at(300ms));
@@ -157,6 +157,27 @@ TEST_F(EngineLine, BehindOthersOfThisProcessDoesNotProbe) {
   EXPECT_EQ(driver.count(CommandKind::queue), 0U);
 }
 
+TEST_F(EngineLine, AfterAReleaseThatWokeAnotherDoesNotProbe) {
+  // The nodes have said that somebody waits, and with which ticket: a probe would be refused.
+  driver.now = at(1s);
+  const core::ClaimId lease = driver.hold(terms);
+  driver.release(lease);
+  core::Answer released{Vote::granted};
+  released.waited_for = true;
+  released.greatest_ticket = 5000;
+  driver.reply(0, released);
+  driver.forget_seen();
+  driver.acquire_in_order(2, terms, 1h);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+  EXPECT_EQ(sent(CommandKind::queue).at(0).entries.at(0).second, 5001U);
+  // Only for a while.
+  answer_rest();
+  driver.pass(1s);
+  driver.forget_seen();
+  driver.acquire_in_order(3, terms, 1h, "other");
+  EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
+}
+
 TEST_F(EngineLine, DoesNotTryBeforeItsTicketIsSettled) {
   // Messages that come before a quorum has told the greatest ticket wait for that.
   enqueue(1);
@@ -174,7 +195,7 @@ TEST_F(EngineLine, HandsOverToTheNextOfTheSameProcessInOneWrite) {
   const core::ClaimId lease = driver.hold(terms);
   driver.acquire_in_order(2, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
-  for (const int node : {0, 1, 2}) driver.reply(node, Vote::absent);
+  driver.reply(2, Vote::absent);
   for (const int node : {0, 1}) driver.reply(node, {behind_ours});
   driver.reply(2, {behind_another});
   driver.forget_seen();
@@ -197,7 +218,7 @@ TEST_F(EngineLine, DoesNotHandOverWhereAnotherProcessIsBefore) {
   const core::ClaimId lease = driver.hold(terms);
   driver.acquire_in_order(2, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
-  for (const int node : {0, 1, 2}) driver.reply(node, Vote::absent);
+  driver.reply(2, Vote::absent);
   for (const int node : {0, 1}) driver.reply(node, {behind_another});
   driver.reply(2, {behind_ours});
   driver.forget_seen();

@@ -12,7 +12,7 @@ for i = 1, #KEYS do
   local last = redis.call('ZRANGE', line, -2, -1, 'WITHSCORES')
   local greatest = last[#last]
   if last[#last - 1] == waiter then greatest = last[#last - 2] end
-  redis.call('ZADD', line, 'GT', ARGV[2 * i + 1], waiter)
+  local changed = redis.call('ZADD', line, 'GT', 'CH', ARGV[2 * i + 1], waiter)
   redis.call('ZADD', lives, 'GT', string.format('%.0f', ms + ARGV[1]), waiter)
   for _, key in ipairs({line, lives}) do
     if redis.call('PTTL', key) < 2 * ARGV[1] then redis.call('PEXPIRE', key, 2 * ARGV[1]) end
@@ -34,6 +34,11 @@ for i = 1, #KEYS do
   local due = redis.call('PTTL', KEYS[i])
   local free = due == -2
   if free then due = ends - ms + 1 end
+  -- It may have been first itself until now, and have got the message that was the other's.
+  if free and before ~= 0 and changed == 1 then
+    redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(first[1], 2, 17),
+      string.sub(first[1], 19))
+  end
   reply[4 * i - 3] = before
   reply[4 * i - 2] = free and 1 or 0
   reply[4 * i - 1] = due

@@ -1,5 +1,6 @@
 -- KEYS lock. ARGV token, the waiter that leaves the line (optional, empty: none), one that need
 -- not be woken (optional). 1: deleted; 2: likewise, and the one that is not woken is first in the
+-- line; 3 or more: likewise, and another is; what it is more than 3 is the greatest ticket in the
 -- line; 0: nothing of ours there. Where the lock is free now the first in the line is woken, or,
 -- where nobody is in it, all who said that they want to know.
 local line, lives = 'quorumlock:queue:' .. KEYS[1], 'quorumlock:waiting:' .. KEYS[1]
@@ -31,7 +32,9 @@ if not first then
   redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[1], '')
 elseif first ~= ARGV[3] then
   redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(first, 2, 17), string.sub(first, 19))
-elseif deleted == 1 then
-  return 2
+  local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
+  return deleted == 1 and 3 + last[2] or 0
+else
+  return 2 * deleted
 end
 return deleted

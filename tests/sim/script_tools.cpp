@@ -1,0 +1,83 @@
+#include "sim/script_tools.hpp"
+
+#include <array>
+#include <cstdio>
+
+#include "sim/resp.hpp"
+
+namespace quorumlock::sim::lua {
+
+std::string integers(std::initializer_list<double> numbers) {
+  std::vector<std::string> elements;
+  for (const double number : numbers) elements.push_back(integer_reply(number));
+  return resp::array(elements);
+}
+
+std::string digits(double number) {
+  std::array<char, 400> text;
+  const int size = std::snprintf(text.data(), text.size(), "%.0f", number);
+  return {text.data(), static_cast<std::size_t>(size)};
+}
+
+double most(std::initializer_list<double> numbers) {
+  double found = *numbers.begin();
+  for (const double number : numbers) found = number > found ? number : found;
+  return found;
+}
+double least(double one, double other) {
+  return other < one ? other : one;
+}
+
+bool sets_absent(ScriptRun& run, const std::string& key, const std::string& value,
+                 const std::string& ttl) {
+  return run.call({"SET", key, value, "NX", "PX", ttl}, "redis.call('SET', KEYS[1]") != resp::nil;
+}
+
+ScriptRun::Text score_of(ScriptRun& run, const std::string& key, const std::string& member) {
+  const std::string reply = run.call({"ZSCORE", key, member}, "redis.call('ZSCORE', lives");
+  std::string_view rest = reply;
+  return resp::take_bulk(rest);
+}
+
+std::vector<std::string> front_of(ScriptRun& run, const Line& line, const char* last, double now_ms,
+                                  std::optional<double>& ends, std::string_view removed) {
+  for (;;) {
+    std::vector<std::string> found =
+        run.list({"ZRANGE", line.tickets, "0", last}, "redis.call('ZRANGE', line, 0");
+    ends.reset();
+    if (found.empty()) return found;
+    ends = to_number(score_of(run, line.lives, found[0]));
+    if (ends && *ends >= now_ms) return found;
+    run.call({"ZREM", line.tickets, found[0]}, removed);
+    run.call({"ZREM", line.lives, found[0]}, removed);
+  }
+}
+
+bool enter(ScriptRun& run, const Line& line, const std::string& waiter, const std::string& ticket,
+           double ends_ms, double life_ms, bool grows) {
+  const std::string_view where = "redis.call('ZADD', line";
+  std::string changed;
+  if (grows) {
+    changed = run.call({"ZADD", line.tickets, "GT", "CH", ticket, waiter}, where);
+    run.call({"ZADD", line.lives, "GT", digits(ends_ms), waiter}, where);
+  } else {
+    run.call({"ZADD", line.tickets, ticket, waiter}, where);
+    run.call({"ZADD", line.lives, digits(ends_ms), waiter}, where);
+  }
+  for (const std::string& key : {line.tickets, line.lives}) {
+    if (run.pttl(key) < 2 * life_ms) {
+      run.call({"PEXPIRE", key, digits(2 * life_ms)}, "redis.call('PEXPIRE'");
+    }
+  }
+  return changed == ":1\r\n";
+}
+
+bool same_process(const std::string& one, const std::string& other) {
+  return one.substr(0, 18) == other.substr(0, 18);
+}
+
+void wake(ScriptRun& run, const std::string& waiter) {
+  run.attempt({"PUBLISH", "quorumlock:wake:" + waiter.substr(1, 16), waiter.substr(18)});
+}
+
+}  // namespace quorumlock::sim::lua

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/script_run.hpp"
+
+/// What several of the library's scripts have in common, as their Lua does it.
+namespace quorumlock::sim::lua {
+
+/// Where fences end: the numbers from here on are no longer all different.
+inline constexpr double fence_limit = 9007199254740992.0;
+
+std::string integers(std::initializer_list<double> numbers);
+/// string.format('%.0f', number)
+std::string digits(double number);
+/// math.max and math.min keep what they have where a number does not compare.
+double most(std::initializer_list<double> numbers);
+double least(double one, double other);
+
+bool sets_absent(ScriptRun& run, const std::string& key, const std::string& value,
+                 const std::string& ttl);
+
+/// The line of those who wait for a lock: the two keys of it.
+struct Line {
+  explicit Line(const std::string& lock)
+      : tickets("quorumlock:queue:" + lock), lives("quorumlock:waiting:" + lock) {}
+  std::string tickets, lives;
+};
+
+ScriptRun::Text score_of(ScriptRun& run, const std::string& key, const std::string& member);
+/// The first of the line, and up to `last` behind it; those whose time is over are taken out first.
+/// `ends` is the end of the first one's life.
+std::vector<std::string> front_of(ScriptRun& run, const Line& line, const char* last, double now_ms,
+                                  std::optional<double>& ends, std::string_view removed);
+/// Puts the waiter into the line, or keeps it there. True where it was not there with this ticket.
+bool enter(ScriptRun& run, const Line& line, const std::string& waiter, const std::string& ticket,
+           double ends_ms, double life_ms, bool grows);
+/// Up to the dot that the number follows.
+bool same_process(const std::string& one, const std::string& other);
+void wake(ScriptRun& run, const std::string& waiter);
+
+}  // namespace quorumlock::sim::lua
