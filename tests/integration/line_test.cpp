@@ -1,0 +1,263 @@
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "integration/fixture.hpp"
+
+// Waiting in order, on real servers (docs/waiting.md).
+namespace quorumlock::test {
+namespace {
+
+class Line : public FiveNodes {
+ protected:
+  const std::string line = "quorumlock:queue:" + key;
+  const std::string lives = "quorumlock:waiting:" + key;
+
+  static long long waiters(int node, const std::string& line) {
+    return cluster().raw(node, {"ZCARD", line}).integer;
+  }
+  /// Returns once each node has so many entries in the line.
+  void see_waiters(long long count) const {
+    ASSERT_TRUE(eventually([&] {
+      for (int node = 0; node < 5; ++node) {
+        if (waiters(node, line) != count) return false;
+      }
+      return true;
+    })) << count
+        << " waiters";
+  }
+  void see_nothing_left() const {
+    EXPECT_TRUE(eventually([&] {
+      return cluster().holders(line) == 0 && cluster().holders(lives) == 0 &&
+             cluster().keys().empty();
+    }));
+  }
+  /// The entry of a waiter that came first and will not be heard of again.
+  void plant_entry(std::chrono::milliseconds life) const {
+    for (int node = 0; node < 5; ++node) {
+      const Reply now = cluster().raw(node, {"TIME"});
+      const long long ms =
+          std::stoll(now.elements.at(0).text) * 1000 + std::stoll(now.elements.at(1).text) / 1000;
+      cluster().raw(node, {"ZADD", line, "1", "wdeadbeefdeadbeef.1"});
+      cluster().raw(node,
+                    {"ZADD", lives, std::to_string(ms + life.count()), "wdeadbeefdeadbeef.1"});
+      cluster().raw(node, {"PEXPIRE", line, "6000"});
+      cluster().raw(node, {"PEXPIRE", lives, "6000"});
+    }
+  }
+
+  /// Notes who had the lock when, and gives it back.
+  struct Turns {
+    std::mutex mutex;
+    std::vector<int> order;
+    auto handler(int who) {
+      return [this, who](Result<Lease> lease) {
+        EXPECT_TRUE(ok(lease));
+        const std::lock_guard<std::mutex> one_at_a_time(mutex);
+        order.push_back(who);
+      };
+    }
+    std::size_t count() {
+      const std::lock_guard<std::mutex> one_at_a_time(mutex);
+      return order.size();
+    }
+  };
+};
+
+TEST_F(Line, ServesProcessesInTheOrderInWhichTheyCame) {
+  // Each has its entry on every node before the next one asks.
+  std::vector<Coordinator> processes;
+  for (int i = 0; i < 6; ++i) processes.push_back(connect());
+  Turns turns;
+  Result<Lease> held = processes[0].acquire(key);
+  ASSERT_TRUE(ok(held));
+  for (int i = 0; i < 12; ++i) {
+    // Two of each, so that hand-over within a process must mind the others' tickets.
+    processes[static_cast<std::size_t>(i % 6)].async_acquire(key, {.wait = forever}, {},
+                                                             turns.handler(i));
+    see_waiters(i + 1);
+  }
+  EXPECT_TRUE(ok(held->release()));
+  ASSERT_TRUE(eventually([&] { return turns.count() == 12; }));
+  EXPECT_TRUE(std::is_sorted(turns.order.begin(), turns.order.end()));
+  see_nothing_left();
+}
+
+TEST_F(Line, ServesWaitersOfOneProcessInOrder) {
+  // Forty at once, handed from one to the next.
+  Coordinator coordinator = connect();
+  Turns turns;
+  Result<Lease> held = coordinator.acquire(key);
+  ASSERT_TRUE(ok(held));
+  for (int i = 0; i < 40; ++i) {
+    coordinator.async_acquire(key, {.wait = forever}, {}, turns.handler(i));
+    if (i == 0) see_waiters(1);
+  }
+  see_waiters(40);
+  EXPECT_TRUE(ok(held->release()));
+  ASSERT_TRUE(eventually([&] { return turns.count() == 40; }));
+  EXPECT_TRUE(std::is_sorted(turns.order.begin(), turns.order.end()));
+  see_nothing_left();
+}
+
+TEST_F(Line, WhoDoesNotWaitInItIsRefusedWhileSomebodyWaits) {
+  // The lock is free, and somebody's entry lives: one attempt is contended, and so is unordered
+  // waiting; both go through when it is gone.
+  Coordinator coordinator = connect();
+  warm(coordinator);
+  plant_entry(20s);
+  EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
+  EXPECT_TRUE(fails_with(coordinator.acquire(key, {.wait = 60ms, .order = WaitOrder::unordered}),
+                         Errc::timed_out));
+  for (int node = 0; node < 5; ++node) cluster().raw(node, {"DEL", line, lives});
+  EXPECT_TRUE(ok(coordinator.acquire(key)));
+}
+
+TEST_F(Line, OneThatDiesAsTheFirstDelaysTheNextByItsEntrysLife) {
+  // An entry that nobody refreshes any more: the next one has the lock soon after it ends.
+  Coordinator coordinator = connect();
+  warm(coordinator);
+  plant_entry(1500ms);
+  const Clock::time_point begun = Clock::now();
+  EXPECT_TRUE(ok(coordinator.acquire(key, {.wait = 20s})));
+  const auto waited = Clock::now() - begun;
+  EXPECT_GE(waited, 1400ms);
+  EXPECT_LE(waited, 3s);  // it looks again when that entry ends, or a second after that
+}
+
+TEST_F(Line, ALostSubscriberConnectionCostsOneLookAtMost) {
+  // No message can come; the waiter's own look finds the lock free.
+  Coordinator holder = connect();
+  Coordinator waiter = connect();
+  warm(waiter);
+  Result<Lease> held = holder.acquire(key, {.wait = 20s});
+  ASSERT_TRUE(ok(held));
+  Answer<Result<Lease>> answer;
+  waiter.async_acquire(key, {.wait = forever}, {}, answer.handler());
+  see_waiters(1);
+  for (int node = 0; node < 5; ++node) {
+    ASSERT_TRUE(eventually([&] {
+      return cluster().raw(node, {"PUBSUB", "CHANNELS", "quorumlock:wake:*"}).elements.size() == 1;
+    }));
+  }
+  for (int node = 0; node < 5; ++node) cluster().raw(node, {"CLIENT", "KILL", "TYPE", "pubsub"});
+  const Clock::time_point begun = Clock::now();
+  EXPECT_TRUE(ok(held->release()));
+  EXPECT_TRUE(ok(answer.get()));
+  EXPECT_LE(Clock::now() - begun, 3s);
+  // It listens again, for the next time.
+  for (int node = 0; node < 5; ++node) {
+    EXPECT_TRUE(eventually([&] {
+      return cluster().raw(node, {"PUBSUB", "CHANNELS", "quorumlock:wake:*"}).elements.size() == 1;
+    }));
+  }
+}
+
+TEST_F(Line, WhoGivesUpLeavesAtOnce) {
+  // Cancelled, timed out, closed: the entries go, and whoever is left is served.
+  Coordinator holder = connect();
+  Coordinator other = connect();
+  Result<Lease> held = holder.acquire(key);
+  ASSERT_TRUE(ok(held));
+  std::stop_source stop;
+  Answer<Result<Lease>> cancelled;
+  Answer<Result<Lease>> patient;
+  other.async_acquire(key, {.wait = forever}, stop.get_token(), cancelled.handler());
+  see_waiters(1);
+  holder.async_acquire(key, {.wait = forever}, {}, patient.handler());
+  see_waiters(2);
+  EXPECT_TRUE(fails_with(other.acquire(key, {.wait = 200ms}), Errc::timed_out));
+  see_waiters(2);
+  {
+    Coordinator closed = connect();
+    Answer<Result<Lease>> answer;
+    closed.async_acquire(key, {.wait = forever}, {}, answer.handler());
+    see_waiters(3);
+    closed.close();
+    EXPECT_TRUE(fails_with(answer.get(), Errc::closed));
+  }
+  stop.request_stop();
+  EXPECT_TRUE(fails_with(cancelled.get(), Errc::cancelled));
+  see_waiters(1);
+  EXPECT_TRUE(ok(held->release()));
+  EXPECT_TRUE(ok(patient.get()));
+  see_nothing_left();
+}
+
+TEST_F(Line, AnEntryThatIsTakenAwayByHandIsMissedByNobody) {
+  // Whoever was first is gone without a message: the next one's look finds out.
+  Coordinator waiter = connect();
+  warm(waiter);
+  plant_entry(20s);
+  Answer<Result<Lease>> answer;
+  waiter.async_acquire(key, {.wait = forever}, {}, answer.handler());
+  see_waiters(2);
+  for (int node = 0; node < 5; ++node) {
+    cluster().raw(node, {"ZREM", line, "wdeadbeefdeadbeef.1"});
+  }
+  EXPECT_TRUE(ok(answer.get()));
+}
+
+TEST_F(Line, AnUnorderedWaitIsWokenByTheRelease) {
+  // Its own pause would be half a minute.
+  Options slow = options();
+  slow.retry = {30s, 40ms};
+  Coordinator holder = connect();
+  Coordinator waiter = test::connect(slow);
+  warm(waiter);
+  Result<Lease> held = holder.acquire(key);
+  ASSERT_TRUE(ok(held));
+  Answer<Result<Lease>> answer;
+  waiter.async_acquire(key, {.wait = forever, .order = WaitOrder::unordered}, {}, answer.handler());
+  for (int node = 0; node < 5; ++node) {
+    ASSERT_TRUE(eventually([&] {
+      return cluster().raw(node, {"PUBSUB", "CHANNELS", "quorumlock:free:*"}).elements.size() == 1;
+    }));
+  }
+  const Clock::time_point begun = Clock::now();
+  EXPECT_TRUE(ok(held->release()));
+  EXPECT_TRUE(ok(answer.get()));
+  EXPECT_LE(Clock::now() - begun, 10s);
+}
+
+TEST_F(Line, WithoutFencingWaitsInOrderWhereAskedTo) {
+  // The default is a plain SET then; asked for, the line is there, and no counter is written.
+  Options plain = options();
+  plain.fencing = false;
+  Coordinator coordinator = test::connect(plain);
+  Result<Lease> held = coordinator.acquire(key, {.wait = 20s, .order = WaitOrder::fifo});
+  ASSERT_TRUE(ok(held));
+  EXPECT_EQ(held->fencing_token(), 0U);
+  Answer<Result<Lease>> answer;
+  coordinator.async_acquire(key, {.wait = forever, .order = WaitOrder::fifo}, {}, answer.handler());
+  see_waiters(1);
+  EXPECT_TRUE(ok(held->release()));
+  EXPECT_TRUE(ok(answer.get()));
+  EXPECT_EQ(cluster().holders("quorumlock:fence:" + key), 0);
+}
+
+TEST(LineOfAUser, WhoMayNotListenWaitsAllTheSame) {
+  // PUBLISH and SUBSCRIBE are refused to this user: releases work, and looks do instead of
+  // messages.
+  Cluster cluster({.size = 1, .tcp = true});
+  cluster.raw(0, {"ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "resetchannels"});
+  Options options = cluster.options();
+  for (std::string& url : options.nodes) {
+    url.insert(url.find("//") + 2, "locker:secret@");
+  }
+  Coordinator coordinator = connect(options);
+  Result<Lease> held = coordinator.acquire("one", {.wait = 20s});
+  ASSERT_TRUE(ok(held));
+  Coordinator other = connect(options);
+  Answer<Result<Lease>> answer;
+  other.async_acquire("one", {.wait = 20s}, {}, answer.handler());
+  ASSERT_TRUE(eventually([&] {
+    return cluster.raw(0, {"ZCARD", "quorumlock:queue:one"}).integer == 1;
+  }));
+  EXPECT_TRUE(ok(held->release()));
+  EXPECT_TRUE(ok(answer.get()));
+}
+
+}  // namespace
+}  // namespace quorumlock::test
