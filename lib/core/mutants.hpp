@@ -42,6 +42,7 @@ enum class Mutant {
   no_queue,
   barging,
   removed_at_grant,
+  nobody_woken,
   delete_without_compare,
   expiry_shortened,
   candidate_overwritten,

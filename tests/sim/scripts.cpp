@@ -209,7 +209,7 @@ std::string release(ScriptRun& run) {
   if (first.empty()) {
     run.attempt({"PUBLISH", "quorumlock:free:" + run.key(1), ""});
   } else if (run.args() < 3 || first[0] != run.arg(3)) {
-    wake(run, first[0]);
+    if (!planted(Mutant::nobody_woken)) wake(run, first[0]);
     const auto last = run.list({"ZRANGE", line.tickets, "-1", "-1", "WITHSCORES"},
                                "redis.call('ZRANGE', line, -1");
     return deleted ? integer_reply(3 + *to_number(last[1])) : answer;

@@ -158,12 +158,15 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.node_timeout = 500ms;
       draw.until = draw.delay * random.between(50, 200);
       draw.in_order = random.one_in(3) ? 100 : random.between(50, 100);
+      draw.uneven_paths = random.one_in(3);
       draw.entry_life = std::max<core::Duration>(draw.delay * 50, random.between(3, 10) * 100ms);
       if (random.one_in(2)) {
         add_some(draw, random,
                  {Fault::crash, Fault::pause_client, Fault::pause_node, Fault::reset, Fault::delay,
                   Fault::partition, Fault::client_crash, Fault::refuse, Fault::forget_scripts});
       }
+      // Where nothing goes wrong no wake-up may wait for the next look: looks are rare.
+      if (draw.faults.empty()) draw.entry_life = draw.delay * 1200;
       break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;

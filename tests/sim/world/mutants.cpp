@@ -75,6 +75,7 @@ const std::vector<KnownMutant>& known_mutants() {
       {Mutant::barging, "barging", "who does not wait does not look at the line", 500, Focus::line},
       {Mutant::removed_at_grant, "removed-at-grant",
        "a node takes the entry out of the line when it grants", 2000, Focus::line},
+      {Mutant::nobody_woken, "nobody-woken", "a release sends no message", 500, Focus::line},
       {Mutant::minority_grants_kept, "minority-grants-kept",
        "who lost a round keeps what it was granted", 2000, Focus::line},
       {Mutant::re_entry_with_a_smaller_ticket, "re-entry-with-a-smaller-ticket",

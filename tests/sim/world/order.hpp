@@ -14,12 +14,13 @@ namespace quorumlock::sim {
 
 /// Who waits in the line is not overtaken: once its entry is on every node, nobody who asks after
 /// that gets the lock before it; no node takes it out before it is served; and it is served within
-/// a few rounds. Where nothing goes wrong, and everybody looks at the line.
+/// a few rounds, woken by the release. Where nothing goes wrong, and everybody looks at the line.
 class Order {
  public:
   using Report = std::function<void(std::string)>;
-  Order(std::deque<Operation>& operations, bool holds, Report report)
-      : operations_(operations), holds_(holds), report_(std::move(report)) {}
+  /// `patience`: what some rounds of messages may take, and less than is between two looks.
+  Order(std::deque<Operation>& operations, bool holds, TrueTime patience, Report report)
+      : operations_(operations), holds_(holds), patience_(patience), report_(std::move(report)) {}
 
   /// The name by which the nodes know this waiter, and its ticket, which is settled.
   void named(Operation& one, std::string name, std::uint64_t ticket) {
@@ -49,8 +50,15 @@ class Order {
     }
     std::erase_if(waiters_, [this](const auto& it) { return operations_[it.second].answers > 0; });
   }
-  void won(const Operation& winner, int attempts) {
+  /// The holder has given it back.
+  void released(const std::string& key, TrueTime now) { freed_[key] = now; }
+  void won(const Operation& winner, int attempts, TrueTime now) {
     if (!holds_) return;
+    const auto freed = freed_.extract(winner.key);
+    if (!freed.empty() && winner.everywhere <= freed.mapped() && now - freed.mapped() > patience_) {
+      report_("operation " + std::to_string(winner.number) +
+              " was first in the line, and nobody woke it when the lock was released");
+    }
     // A probe, and the rounds within which the protocol grants the lock to the first of the line.
     if (winner.ordered && attempts > 1 + most_rounds) {
       report_("operation " + std::to_string(winner.number) + " took " + std::to_string(attempts) +
@@ -71,7 +79,9 @@ class Order {
   static constexpr int most_rounds = 4;
   std::deque<Operation>& operations_;
   bool holds_;
+  TrueTime patience_;
   Report report_;
+  std::map<std::string, TrueTime> freed_;  ///< locks that nobody has had since
   std::map<std::string, std::size_t> waiters_;
 };
 

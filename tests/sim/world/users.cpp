@@ -124,6 +124,7 @@ void World::give_back(Operation& one) {
   Client& client = clients_[one.client];
   trace("client ", client.number + 1, " releases operation ", one.number);
   client.session->engine().release(client.local(now_), one.claim, random_.one_in(2));
+  order_.released(one.key, now_);
   over(one);
 }
 
@@ -167,7 +168,7 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     ++one.answers;
     ++figures_.acquired;
     telling_.answered(one);
-    order_.won(one, acquired->attempts);
+    order_.won(one, acquired->attempts, now_);
     one.claim = acquired->claim;
     one.token = claim.token();
     one.fence = claim.fence;

@@ -9,6 +9,16 @@ namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+/// How long a wake-up may take: some rounds of messages. Only where looks are rarer.
+TrueTime patience(const Draw& draw) {
+  const TrueTime rounds = 240 * draw.delay;
+  return draw.entry_life / 3 > rounds ? rounds : TrueTime::max();
+}
+
+}  // namespace
+
 World::World(const Draw& draw, std::ostream* trace)
     : draw_(draw),
       trace_(trace),
@@ -23,7 +33,8 @@ World::World(const Draw& draw, std::ostream* trace)
                [this](const auto& what) { report(what); }),
       telling_([this](const auto& what) { report(what); }),
       tidiness_([this](const auto& what) { report(what); }),
-      order_(operations_, draw.order_holds(), [this](const auto& what) { report(what); }) {
+      order_(operations_, draw.order_holds(), patience(draw),
+             [this](const auto& what) { report(what); }) {
   const int far_ahead = draw.one_ahead ? random_.between(0, draw.nodes - 1) : -1;
   for (int node = 0; node < draw.nodes; ++node) {
     ServerSettings settings;
