@@ -26,6 +26,7 @@ class Crowd {
     for (int i = 0; i < processes; ++i) {
       Options options;
       options.nodes = nodes.urls();
+      options.retry = {10ms, 10ms};
       Result<Coordinator> coordinator = Coordinator::attach(loop_.get(), std::move(options));
       if (!coordinator) throw std::runtime_error(coordinator.error().what());
       coordinators_.push_back(std::move(*coordinator));

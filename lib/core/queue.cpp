@@ -276,12 +276,10 @@ void Engine::drop_place(Waiter& waiter) {
   waiter.place = 0;
 }
 
-/// One that waits in no order wants to know of releases; of a crowd, a few do.
+/// One that waits in no order wants to know of releases.
 void Engine::watch(WaiterId id) {
   Waiter& waiter = waiters_[id];
   if (waiter.watches) return;
-  const int one_in = crowds_.one_in(waiter.key);
-  if (one_in > 1 && random_.below(Duration(one_in)) != Duration::zero()) return;
   waiter.watches = true;
   const auto [watch, added] = watches_.try_emplace(waiter.key);
   watch->second.waiters.push_back(id);
@@ -307,11 +305,11 @@ void Engine::judge_wake(WaiterId id, bool won) {
     crowds_.won(waiter.key);
   } else {
     crowds_.missed(waiter.key);
-    drop_watch(id);
   }
 }
 
-/// A release wakes those who wait in no order: of each process one, not all at the same moment.
+/// A release wakes those who wait in no order: of each process one, not all at the same moment, and
+/// of a crowd a few.
 void Engine::on_freed(Time now, int node, std::string_view key) {
   advance(now);
   const auto found = watches_.find(key);
@@ -323,6 +321,7 @@ void Engine::on_freed(Time now, int node, std::string_view key) {
   for (const WaiterId id : watch.waiters) {
     Waiter& waiter = waiters_[id];
     if (!waiter.pausing || waiter.woken) continue;
+    if (random_.below(Duration(crowds_.one_in(key))) != Duration::zero()) return;
     const Time soon = later(now, random_.below(config_.retry_jitter / 4));
     if (soon >= waiter.retry_at) continue;
     waiter.woken = true;

@@ -48,7 +48,7 @@ class Recently {
 /// found it taken again. A hint, too; resources may share it.
 class Crowds {
  public:
-  /// One of this many is to listen: 1, 2, 4, ... 1024.
+  /// One of this many messages is to be heeded: 1, 2, 4, ... 1024.
   [[nodiscard]] int one_in(std::string_view key) const { return 1 << misses_[index_of(key)]; }
   void missed(std::string_view key) {
     std::uint8_t& misses = misses_[index_of(key)];

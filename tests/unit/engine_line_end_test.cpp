@@ -161,8 +161,8 @@ TEST_F(EngineLineEnd, AnUnorderedWaitIsWokenByAQuorum) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineLineEnd, InACrowdFewListenForReleases) {
-  // Woken, and the lock is another's again: it listens in every second pause, every fourth, ...
+TEST_F(EngineLineEnd, InACrowdFewHeedARelease) {
+  // Woken, and the lock is another's again: every second message, every fourth, ...
   driver.acquire(1, terms, 1h);
   answer_rest();
   driver.answer_all(Vote::held);
