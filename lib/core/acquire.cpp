@@ -111,8 +111,7 @@ bool Engine::fence_decided(ClaimId id) {
   if (!config_.fencing) return true;
   Ballot& ballot = ballots_[claim.ballot];
   const NodeSet granted = claim.tally.granted_by();
-  const std::uint64_t wanted =
-      ballot.target() != 0 ? ballot.target() : ballot.most_common(granted);
+  const std::uint64_t wanted = ballot.target() != 0 ? ballot.target() : ballot.most_common(granted);
   if (planted(Mutant::greatest_without_a_raise)) {
     claim.fence = ballot.greatest();
     return true;
@@ -124,8 +123,8 @@ bool Engine::fence_decided(ClaimId id) {
   if (!(ballot.raising() & granted).empty()) return false;
   claim.fence = ballot.raise_target();
   // Asked of all it would do no harm, with the scripts as they are.
-  const bool of_all = planted(Mutant::raise_without_owner) ||
-                      planted(Mutant::raise_acknowledged_when_greater);
+  const bool of_all =
+      planted(Mutant::raise_without_owner) || planted(Mutant::raise_acknowledged_when_greater);
   const NodeSet others =
       (of_all ? takes_requests_ : granted) - ballot.standing_for(claim.fence, granted);
   ballot.ask(others);
@@ -174,7 +173,8 @@ void Engine::settle(Time now, ClaimId id) {
   claim.waiter = WaiterId();
   waiter->last_why = reached == Verdict::won ? Errc::contended : why_unreached(claim.tally);
   waiter->last = claim.tally;
-  if (!waiter->waits || waiter->last_why == Errc::misconfigured) return refuse(waiter_id, waiter->last_why, waiter->last);
+  if (!waiter->waits || waiter->last_why == Errc::misconfigured)
+    return refuse(waiter_id, waiter->last_why, waiter->last);
   waiter->pausing = true;
   judge_wake(waiter_id, false);
   waiter->retry_at = later(now, config_.retry_delay + random_.below(config_.retry_jitter));

@@ -36,7 +36,8 @@ class Ballot {
     NodeSet found;
     for (const int node : among) {
       if (fences_[static_cast<std::size_t>(node)] == fence) found.add(node);
-      if (planted(Mutant::older_acknowledgements_counted) && raised_.contains(node)) found.add(node);
+      if (planted(Mutant::older_acknowledgements_counted) && raised_.contains(node))
+        found.add(node);
     }
     return found;
   }
@@ -66,9 +67,7 @@ class Ballot {
   void acknowledged(int node) { raised_.add(node); }
 
   void ask(NodeSet nodes) { raising_ = raising_ | nodes; }
-  void answered(int node) {
-    raising_.remove(node);
-  }
+  void answered(int node) { raising_.remove(node); }
   [[nodiscard]] NodeSet raising() const { return raising_; }
 
  private:

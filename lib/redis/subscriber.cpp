@@ -11,11 +11,6 @@ namespace quorumlock::redis {
 using core::Duration;
 using core::Time;
 
-namespace {
-
-
-}  // namespace
-
 Subscriber::Subscriber(Config config, core::Random& random)
     : config_(std::move(config)), random_(random) {}
 
