@@ -47,7 +47,6 @@ class Mutex {
 
  private:
   bool try_lock_within(std::chrono::nanoseconds patience);
-  Result<void> take(LockOptions options);
 
   struct State;
   std::unique_ptr<State> state_;
