@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "integration/fixture.hpp"
+#include "support/process.hpp"
 
 // Waiting in order, on real servers (docs/waiting.md).
 namespace quorumlock::test {
@@ -124,6 +125,41 @@ TEST_F(Line, OneThatDiesAsTheFirstDelaysTheNextByItsEntrysLife) {
   const auto waited = Clock::now() - begun;
   EXPECT_GE(waited, 1400ms);
   EXPECT_LE(waited, 3s);  // it looks again when that entry ends, or a second after that
+}
+
+TEST_F(Line, OneThatIsStoppedAsTheFirstIsPassedAndKeepsItsPlace) {
+  // Another process comes first, and is stopped by SIGSTOP: its entry runs out, and the next one is
+  // served. When it goes on it is first again, before one who came after it.
+  Coordinator coordinator = connect();
+  Result<Lease> held = coordinator.acquire(key, {.wait = 20s});
+  ASSERT_TRUE(ok(held));
+  std::string urls;
+  for (const std::string& url : cluster().urls()) urls += (urls.empty() ? "" : ",") + url;
+  Process first({QUORUMLOCK_TEST_WORKER, "hold", urls, key, "700"});
+  see_waiters(1);
+  const auto head = [this](int node) {
+    const Reply found = cluster().raw(node, {"ZRANGE", line, "0", "0"});
+    return found.elements.empty() ? "" : found.elements[0].text;
+  };
+  const std::string name = head(0);
+  first.stop();
+  Answer<Result<Lease>> second;
+  Answer<Result<Lease>> third;
+  coordinator.async_acquire(key, {.wait = forever}, {}, second.handler());
+  see_waiters(2);
+  EXPECT_TRUE(ok(held->release()));
+  Result<Lease> passed = second.get();
+  ASSERT_TRUE(ok(passed));
+  coordinator.async_acquire(key, {.wait = forever}, {}, third.handler());
+  first.resume();
+  for (int node = 0; node < 5; ++node) {
+    ASSERT_TRUE(eventually([&] { return head(node) == name; }));
+  }
+  EXPECT_TRUE(ok(passed->release()));
+  EXPECT_TRUE(first.line().starts_with("held "));
+  first.signal(SIGKILL);
+  EXPECT_EQ(first.wait(), 128 + SIGKILL);
+  EXPECT_TRUE(ok(third.get()));
 }
 
 TEST_F(Line, ALostSubscriberConnectionCostsOneLookAtMost) {

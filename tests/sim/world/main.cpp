@@ -106,6 +106,7 @@ Sums run_seeds(const Asked& asked, std::uint64_t first, std::uint64_t end) {
     sums.figures.ended += more.ended;
     sums.figures.faults += more.faults;
     sums.figures.commands += more.commands;
+    sums.figures.in_order += more.in_order;
     if (!wrong.empty()) {
       sums.failed = seed;
       std::uint64_t least = failed_somewhere()->load();
@@ -154,6 +155,7 @@ Sums run_jobs(const Asked& asked) {
     all.figures.ended += sums.figures.ended;
     all.figures.faults += sums.figures.faults;
     all.figures.commands += sums.figures.commands;
+    all.figures.in_order += sums.figures.in_order;
   }
   if (!complete) throw std::runtime_error("a process of the simulation has died");
   return all;
@@ -192,7 +194,8 @@ int run_many(const Asked& asked) {
   std::cout << sums.seeds << " seeds from " << asked.from << " in " << seconds_since(begun)
             << " s: " << all.acquired << " locks acquired, " << all.refused << " refused, "
             << all.renewed << " renewals, " << all.ended << " leases lost, " << all.faults
-            << " faults, " << all.commands << " commands executed\n";
+            << " faults, " << all.commands << " commands executed; " << all.in_order
+            << " locks won before others that waited, each in its turn\n";
   if (sums.failed == 0) {
     std::cout << "no promise was broken\n";
     return 0;

@@ -50,6 +50,8 @@ class Order {
     }
     std::erase_if(waiters_, [this](const auto& it) { return operations_[it.second].answers > 0; });
   }
+  /// Locks won while others waited, each seen to overtake nobody.
+  [[nodiscard]] std::size_t contended() const { return contended_; }
   /// The holder has given it back.
   void released(const std::string& key, TrueTime now) { freed_[key] = now; }
   void won(const Operation& winner, int attempts, TrueTime now) {
@@ -64,15 +66,18 @@ class Order {
       report_("operation " + std::to_string(winner.number) + " took " + std::to_string(attempts) +
               " attempts although nothing went wrong");
     }
+    bool alone = true;
     for (const auto& [name, number] : waiters_) {
       const Operation& one = operations_[number];
       if (one.key != winner.key || one.number == winner.number || one.answers > 0 || one.dead) {
         continue;
       }
+      alone = false;
       if (one.everywhere >= winner.asked) continue;
       report_("operation " + std::to_string(winner.number) + " overtook operation " +
               std::to_string(one.number) + ", which was in the line on every node before");
     }
+    if (!alone) ++contended_;
   }
 
  private:
@@ -81,6 +86,7 @@ class Order {
   bool holds_;
   TrueTime patience_;
   Report report_;
+  std::size_t contended_ = 0;
   std::map<std::string, TrueTime> freed_;  ///< locks that nobody has had since
   std::map<std::string, std::size_t> waiters_;
 };

@@ -169,6 +169,7 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     ++figures_.acquired;
     telling_.answered(one);
     order_.won(one, acquired->attempts, now_);
+    figures_.in_order = order_.contended();
     one.claim = acquired->claim;
     one.token = claim.token();
     one.fence = claim.fence;

@@ -31,7 +31,7 @@ class World {
 
   struct Figures {
     std::size_t acquired = 0, refused = 0, renewed = 0, ended = 0, faults = 0, commands = 0,
-                raised = 0;
+                raised = 0, in_order = 0;
   };
   [[nodiscard]] const Figures& figures() const { return figures_; }
 
