@@ -1,32 +1,62 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
 
 namespace quorumlock {
 
-/// What one node holds under a resource's key.
+/// One who waits in the line of a resource (docs/waiting.md).
+struct LineEntry {
+  std::string name;     ///< of its own in the line: its mode, its process and a number there
+  std::string process;  ///< that of its coordinator: those with the same one wait together
+  LockMode mode = LockMode::exclusive;
+  std::uint64_t ticket = 0;  ///< the smallest is next; ties by name
+  /// Since when, about: tickets are microseconds of the node whose clock is ahead of the others'.
+  std::chrono::milliseconds waiting_for{};
+  /// How long the entry still lives where its process does not refresh it.
+  std::chrono::milliseconds expires_in{};
+};
+
+/// One of those who share a resource.
+struct SharedHolding {
+  std::string token;
+  std::chrono::milliseconds expires_in{};
+};
+
+/// What one node holds under a resource's key, and who waits there.
 struct NodeHolding {
   std::string node;
   Vote vote = Vote::pending;  ///< held, absent, or why the node did not answer
-  std::string token;          ///< the owner token, or what kind of value it is, where held
+  std::string token;          ///< the owner token, where it is held by one alone
   std::optional<std::chrono::milliseconds> expires_in;  ///< unset: without an expiry, or not held
-  std::string detail;
+  std::vector<SharedHolding> readers;                   ///< where it is shared
+  std::vector<LineEntry> waiters;  ///< in their order, the first 1,000 of them
+  std::string detail;              ///< another kind of value, where held; the node's trouble
 };
 
-/// A look at a resource, node by node. Not a snapshot: the nodes are asked side by side.
+/// A look at a resource, node by node. Each node's part is of one moment; the nodes are asked side by
+/// side.
 struct Inspection {
   std::string resource;
   std::vector<NodeHolding> nodes;
   int quorum = 0;
-  /// The token that a quorum of nodes holds; empty where none does.
+  /// The token that a quorum of nodes holds, of one who holds it alone; empty where none does.
   std::string holder;
+  /// The tokens that a quorum of nodes has, of those who share it.
+  std::vector<std::string> readers;
+  /// Who is in line on a quorum of nodes, in their order: with the greatest ticket and age that a
+  /// node tells, and the life that a quorum of them gives the entry.
+  std::vector<LineEntry> waiters;
 
   [[nodiscard]] int count(Vote vote) const noexcept;
+  /// How it is held by a quorum; unset where it is not.
+  [[nodiscard]] std::optional<LockMode> mode() const noexcept;
 };
 
 }  // namespace quorumlock

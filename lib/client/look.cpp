@@ -1,15 +1,75 @@
 #include "client/look.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "client/driver.hpp"
+#include "core/quorum.hpp"
+#include "redis/scripts.hpp"
 
 namespace quorumlock::client {
 namespace {
 
-enum Question : std::uint16_t { value, expiry };
+using std::chrono::milliseconds;
+
+/// Readers, and as many waiters, that a node is asked to tell of.
+constexpr std::string_view most_told = "1000";
+
+/// A score of a sorted set: a whole number here, written like a double. Zero where it is none.
+std::int64_t score_of(const redis::Reply& reply) {
+  double number = 0;
+  const char* const end = reply.text.data() + reply.text.size();
+  const bool whole = std::from_chars(reply.text.data(), end, number).ptr == end;
+  constexpr double most = 9007199254740992;
+  return whole && number > 0 && number < most ? static_cast<std::int64_t>(number) : 0;
+}
+
+/// What is called by its mode, its process and a number there.
+LineEntry entry_of(std::string_view name) {
+  LineEntry entry;
+  entry.name = name;
+  entry.mode = name.starts_with('r') ? LockMode::shared : LockMode::exclusive;
+  if (!name.empty()) entry.process = name.substr(1, name.find('.') - 1);
+  return entry;
+}
 
 }  // namespace
+
+bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
+  using Type = redis::Reply::Type;
+  const std::span<const redis::Reply> words = reply.elements;
+  if (reply.type != Type::array || words.size() != 6 || words[0].type != Type::integer ||
+      words[3].type != Type::integer || words[4].elements.size() % 2 != 0 ||
+      words[5].elements.size() % 3 != 0) {
+    return false;
+  }
+  const std::int64_t now_us = words[0].integer;
+  const std::int64_t now_ms = now_us / 1000;
+  const auto until = [now_ms](const redis::Reply& ends) {
+    return milliseconds(std::max<std::int64_t>(score_of(ends) - now_ms, 0));
+  };
+  const std::string_view kind = words[1].text;
+  holding.vote = kind == "none" ? Vote::absent : Vote::held;
+  if (kind == "string") {
+    holding.token = words[2].text;
+  } else if (kind != "none" && words[4].elements.empty()) {
+    holding.detail = "another kind of value";
+  }
+  if (words[3].integer >= 0) holding.expires_in = milliseconds(words[3].integer);
+  for (std::size_t i = 0; i < words[4].elements.size(); i += 2) {
+    const std::span<const redis::Reply> one = words[4].elements.subspan(i, 2);
+    holding.readers.push_back({std::string(one[0].text), until(one[1])});
+  }
+  for (std::size_t i = 0; i < words[5].elements.size(); i += 3) {
+    const std::span<const redis::Reply> one = words[5].elements.subspan(i, 3);
+    LineEntry& entry = holding.waiters.emplace_back(entry_of(one[0].text));
+    const std::int64_t ticket = score_of(one[1]);
+    entry.ticket = static_cast<std::uint64_t>(ticket);
+    entry.waiting_for = milliseconds(std::max<std::int64_t>(now_us - ticket, 0) / 1000);
+    entry.expires_in = until(one[2]);
+  }
+  return true;
+}
 
 void Look::finish(Result<Inspection> result) {
   auto then = std::move(handler);
@@ -25,48 +85,27 @@ void Look::dismiss() {
 void Look::start(Driver& driver) {
   const Cluster& cluster = driver.cluster();
   inspection.quorum = core::quorum_of(cluster.size());
-  to_come_.assign(static_cast<std::size_t>(cluster.size()), 2);
+  to_come_ = core::NodeSet::first(cluster.size());
   const std::string key = cluster.options.key_prefix + inspection.resource;
-  for (const std::string& name : cluster.names) {
-    NodeHolding holding;
-    holding.node = name;
-    inspection.nodes.push_back(std::move(holding));
-  }
+  for (const std::string& name : cluster.names) inspection.nodes.emplace_back().node = name;
   for (int node = 0; node < cluster.size(); ++node) {
-    driver.ask(*this, node, value, {"GET", key});
-    driver.ask(*this, node, expiry, {"PTTL", key});
+    driver.ask(*this, node, 0, {"EVAL", redis::inspect_script.source, "1", key, most_told});
   }
 }
 
 void Look::answered(Driver& driver, const Session::Answered& answer) {
-  const auto index = static_cast<std::size_t>(answer.node);
-  NodeHolding& holding = inspection.nodes[index];
-  if (to_come_[index] == 0) return;  // answered after it had timed out
-
-  using Type = redis::Reply::Type;
+  if (!to_come_.contains(answer.node)) return;  // answered after it had timed out
+  to_come_.remove(answer.node);
+  NodeHolding& holding = inspection.nodes[static_cast<std::size_t>(answer.node)];
   const redis::Reply* reply = answer.reply;
-  if (reply == nullptr || reply->type == Type::error) {
+  if (reply == nullptr || reply->type == redis::Reply::Type::error) {
     holding.vote = reply != nullptr ? redis::vote_of_error(reply->text) : answer.vote;
-    const bool another_kind = holding.vote == Vote::held;
-    holding.detail = another_kind ? "another kind of value" : driver.trouble(answer.node);
-    to_come_[index] = another_kind ? to_come_[index] - 1 : 0;
-  } else {
-    if (answer.tag.round == value) {
-      holding.vote = reply->type == Type::string ? Vote::held : Vote::absent;
-      holding.token = reply->text;
-    } else if (holding.vote == Vote::held && reply->integer >= 0) {
-      holding.expires_in = std::chrono::milliseconds(reply->integer);
-    }
-    --to_come_[index];
+    holding.detail = driver.trouble(answer.node);
+  } else if (!holding_of(*reply, holding)) {
+    holding.vote = Vote::failed;
   }
-
-  if (std::ranges::any_of(to_come_, [](int out) { return out > 0; })) return;
-  for (const NodeHolding& one : inspection.nodes) {
-    const auto same = std::ranges::count_if(inspection.nodes, [&](const NodeHolding& other) {
-      return !one.token.empty() && other.token == one.token;
-    });
-    if (same >= inspection.quorum) inspection.holder = one.token;
-  }
+  if (!to_come_.empty()) return;
+  conclude(inspection);
   driver.end(*this);
   finish(std::move(inspection));
 }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include <quorumlock/detail/handler.hpp>
 #include <quorumlock/inspection.hpp>
 #include <quorumlock/result.hpp>
@@ -10,7 +8,7 @@
 
 namespace quorumlock::client {
 
-/// Asks every node for what it holds under a key: GET and PTTL, one behind the other.
+/// Asks every node for what it holds under a key and who waits for it.
 class Look final : public Inquiry {
  public:
   Inspection inspection;
@@ -23,7 +21,12 @@ class Look final : public Inquiry {
  private:
   void finish(Result<Inspection> result);
 
-  std::vector<int> to_come_;  // of each node: answers still out
+  core::NodeSet to_come_;
 };
+
+/// What inspect.lua has answered. False where that is no such answer.
+bool holding_of(const redis::Reply& reply, NodeHolding& holding);
+/// What follows for a quorum of the nodes.
+void conclude(Inspection& all);
 
 }  // namespace quorumlock::client

@@ -50,9 +50,4 @@ std::string Outcome::to_string() const {
   return text;
 }
 
-int Inspection::count(Vote vote) const noexcept {
-  return static_cast<int>(
-      std::ranges::count_if(nodes, [vote](const NodeHolding& node) { return node.vote == vote; }));
-}
-
 }  // namespace quorumlock

@@ -126,6 +126,40 @@ TEST_F(LockCommands, InspectOfAFreeResourceEndsWith0) {
   EXPECT_THAT(minority.out, HasSubstr("held by foreign"));
 }
 
+TEST_F(LockCommands, InspectShowsWhoWaits) {
+  // One program holds it, another waits.
+  const std::string token = without_end_of_line(run({"acquire", "--ttl", "20s", "orders"}).out);
+  Program waiting = start({"acquire", "--wait", "forever", "orders"});
+  json document;
+  ASSERT_TRUE(eventually([&] {
+    document = json::parse(run({"--json", "inspect", "orders"}).out);
+    return document.at("waiters").size() == 1;
+  }));
+  EXPECT_EQ(document.at("mode"), "exclusive");
+  EXPECT_EQ(document.at("holder"), token);
+  const json waiter = document.at("waiters")[0];
+  EXPECT_EQ(waiter.at("position"), 1);
+  EXPECT_EQ(waiter.at("mode"), "exclusive");
+  EXPECT_EQ(waiter.at("process").get<std::string>().size(), 16U);
+  EXPECT_THAT(waiter.at("waiter").get<std::string>(), HasSubstr(waiter.at("process")));
+  EXPECT_GE(waiter.at("waiting_for_ms"), 0);
+  const Ended text = run({"inspect", "orders"});
+  EXPECT_THAT(text.out, HasSubstr("1 in line"));
+  EXPECT_THAT(text.out, HasSubstr("1. " + waiter.at("waiter").get<std::string>() + "  exclusive"));
+  EXPECT_THAT(text.out, HasSubstr("process 1"));
+  waiting.signal(SIGINT);
+  EXPECT_EQ(waiting.finish().code, 128 + SIGINT);
+}
+
+TEST_F(LockCommands, InspectOfWhatIsNoLock) {
+  // A hash under the key, on one node.
+  cluster.raw(1, {"HSET", "orders", "field", "value"});
+  EXPECT_THAT(run({"inspect", "orders"}).out, HasSubstr("held by another kind of value"));
+  const json document = json::parse(run({"--json", "inspect", "orders"}).out);
+  EXPECT_EQ(document.at("nodes")[1].at("detail"), "another kind of value");
+  EXPECT_THAT(document.at("waiters"), IsEmpty());
+}
+
 TEST_F(LockCommands, ATokenThatCannotBePrintedLocksNothing) {
   // Nobody would know the token: the lock is released and the program fails.
   Program program({"sh", "-c", QUORUMLOCK_PROGRAM " acquire orders > /dev/full"}, {nodes()});

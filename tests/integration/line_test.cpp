@@ -295,5 +295,38 @@ TEST(LineOfAUser, WhoMayNotListenWaitsAllTheSame) {
   EXPECT_TRUE(ok(answer.get()));
 }
 
+TEST_F(Line, IsShownByInspect) {
+  // Who holds it and, in their order, who waits: two of one process, then one of another.
+  Coordinator one = connect();
+  Coordinator other = connect();
+  Result<Lease> held = one.acquire(key);
+  ASSERT_TRUE(ok(held));
+  Turns turns;
+  int waiting = 0;
+  for (Coordinator* coordinator : {&one, &one, &other}) {
+    coordinator->async_acquire(key, {.wait = forever}, {}, turns.handler(waiting));
+    see_waiters(++waiting);
+  }
+  const Result<Inspection> seen = other.inspect(key);
+  ASSERT_TRUE(ok(seen));
+  EXPECT_EQ(seen->holder, held->owner_token());
+  EXPECT_EQ(seen->mode(), LockMode::exclusive);
+  ASSERT_EQ(seen->waiters.size(), 3U);
+  EXPECT_EQ(seen->waiters[0].process, seen->waiters[1].process);
+  EXPECT_NE(seen->waiters[0].process, seen->waiters[2].process);
+  EXPECT_LT(seen->waiters[1].ticket, seen->waiters[2].ticket);
+  for (const LineEntry& entry : seen->waiters) {
+    EXPECT_EQ(entry.mode, LockMode::exclusive);
+    EXPECT_GE(entry.waiting_for, 0ms);
+    EXPECT_LE(entry.expires_in, 3s);
+  }
+  for (const NodeHolding& node : seen->nodes) {
+    ASSERT_EQ(node.waiters.size(), 3U) << node.node;
+    EXPECT_EQ(node.waiters[2].name, seen->waiters[2].name);
+  }
+  EXPECT_TRUE(ok(held->release()));
+  ASSERT_TRUE(eventually([&] { return turns.count() == 3; }));
+}
+
 }  // namespace
 }  // namespace quorumlock::test

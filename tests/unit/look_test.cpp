@@ -1,0 +1,134 @@
+#include "client/look.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "redis/reply.hpp"
+
+namespace quorumlock::client {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::IsEmpty;
+
+/// An answer of inspect.lua's, from its bytes.
+NodeHolding holding(const std::string& bytes) {
+  redis::ReplyReader reader;
+  reader.feed(bytes);
+  const redis::Reply* reply = reader.next();
+  NodeHolding found;
+  EXPECT_TRUE(reply != nullptr && holding_of(*reply, found)) << bytes;
+  return found;
+}
+
+std::string bulk(const std::string& text) {
+  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+std::string array(const std::vector<std::string>& words) {
+  std::string bytes = "*" + std::to_string(words.size()) + "\r\n";
+  for (const std::string& word : words) bytes += bulk(word);
+  return bytes;
+}
+
+std::string answer(const std::string& kind, const std::string& value, const std::string& pttl,
+                   const std::vector<std::string>& readers, const std::vector<std::string>& line) {
+  return "*6\r\n:1700000000000000\r\n" + bulk(kind) + bulk(value) + ":" + pttl + "\r\n" +
+         array(readers) + array(line);
+}
+
+TEST(Look, OfAFreeLock) {
+  // Nothing is there.
+  const NodeHolding found = holding(answer("none", "", "-2", {}, {}));
+  EXPECT_EQ(found.vote, Vote::absent);
+  EXPECT_FALSE(found.expires_in.has_value());
+  EXPECT_THAT(found.waiters, IsEmpty());
+}
+
+TEST(Look, OfALine) {
+  // Two of one process wait; one of them has a ticket ahead of this node's clock, and no age yet.
+  const NodeHolding found =
+      holding(answer("string", "token", "900", {},
+                     {"w0123456789abcdef.4", "1699999998500000", "1700000002000",
+                      "r0123456789abcdef.5", "1700000000000900", "1700000003000"}));
+  EXPECT_EQ(found.vote, Vote::held);
+  EXPECT_EQ(found.token, "token");
+  EXPECT_EQ(found.expires_in, 900ms);
+  ASSERT_EQ(found.waiters.size(), 2U);
+  EXPECT_EQ(found.waiters[0].name, "w0123456789abcdef.4");
+  EXPECT_EQ(found.waiters[0].process, "0123456789abcdef");
+  EXPECT_EQ(found.waiters[0].mode, LockMode::exclusive);
+  EXPECT_EQ(found.waiters[0].ticket, 1699999998500000U);
+  EXPECT_EQ(found.waiters[0].waiting_for, 1500ms);
+  EXPECT_EQ(found.waiters[0].expires_in, 2000ms);
+  EXPECT_EQ(found.waiters[1].process, found.waiters[0].process);
+  EXPECT_EQ(found.waiters[1].mode, LockMode::shared);
+  EXPECT_EQ(found.waiters[1].waiting_for, 0ms);
+}
+
+TEST(Look, OfReaders) {
+  // A sorted set of owner tokens: several share it.
+  const NodeHolding found =
+      holding(answer("zset", "", "4000", {"one", "1700000001000", "two", "1700000004000"}, {}));
+  EXPECT_EQ(found.vote, Vote::held);
+  EXPECT_EQ(found.token, "");
+  ASSERT_EQ(found.readers.size(), 2U);
+  EXPECT_EQ(found.readers[0].token, "one");
+  EXPECT_EQ(found.readers[1].expires_in, 4000ms);
+}
+
+TEST(Look, OfWhatIsNoLock) {
+  // A hash under the key, and an answer that is none of inspect.lua's.
+  const NodeHolding found = holding(answer("hash", "", "-1", {}, {}));
+  EXPECT_EQ(found.vote, Vote::held);
+  EXPECT_EQ(found.detail, "another kind of value");
+  EXPECT_FALSE(found.expires_in.has_value());
+  NodeHolding nothing;
+  for (const redis::Reply::Type type : {redis::Reply::Type::array, redis::Reply::Type::integer}) {
+    EXPECT_FALSE(holding_of({type, 0, "", {}}, nothing));
+  }
+}
+
+TEST(Look, TheQuorumsView) {
+  // Three nodes. One has an older ticket of the second, one has nothing of the first yet, and one
+  // alone has a third.
+  const auto entry = [](const char* name, std::uint64_t ticket, std::chrono::milliseconds age,
+                        std::chrono::milliseconds life) {
+    return LineEntry{name, "p", LockMode::exclusive, ticket, age, life};
+  };
+  Inspection all;
+  all.quorum = 2;
+  all.nodes.resize(3);
+  all.nodes[0].token = "a";
+  all.nodes[1].token = "b";
+  all.nodes[2].token = "b";
+  all.nodes[0].waiters = {entry("w2", 4, 9ms, 10ms), entry("w1", 5, 8ms, 10ms)};
+  all.nodes[1].waiters = {entry("w1", 5, 7ms, 30ms), entry("w2", 6, 2ms, 20ms)};
+  all.nodes[2].waiters = {entry("w3", 1, 1ms, 30ms), entry("w2", 6, 1ms, 30ms)};
+  conclude(all);
+  EXPECT_EQ(all.holder, "b");
+  EXPECT_EQ(all.mode(), LockMode::exclusive);
+  ASSERT_EQ(all.waiters.size(), 2U);
+  EXPECT_EQ(all.waiters[0].name, "w1");
+  EXPECT_EQ(all.waiters[0].waiting_for, 8ms);
+  EXPECT_EQ(all.waiters[0].expires_in, 10ms);
+  EXPECT_EQ(all.waiters[1].ticket, 6U);
+  EXPECT_EQ(all.waiters[1].waiting_for, 9ms);
+  EXPECT_EQ(all.waiters[1].expires_in, 20ms);
+}
+
+TEST(Look, TheQuorumsReaders) {
+  // One has its token on two of three nodes, the other on one.
+  Inspection all;
+  all.quorum = 2;
+  all.nodes.resize(3);
+  all.nodes[0].readers = {{"one", 1ms}, {"two", 1ms}};
+  all.nodes[2].readers = {{"two", 1ms}};
+  conclude(all);
+  EXPECT_EQ(all.readers, std::vector<std::string>{"two"});
+  EXPECT_EQ(all.mode(), LockMode::shared);
+  EXPECT_EQ(all.holder, "");
+}
+
+}  // namespace
+}  // namespace quorumlock::client
