@@ -1,0 +1,163 @@
+// What a lock costs the library itself: `guard plain|fenced IN_FLIGHT CYCLES`. A session takes and
+// gives back locks on five nodes that are nothing but prepared replies: no socket, no server and no
+// clock, so that the instructions of a cycle are the same on every run.
+
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "bench/allocations.hpp"
+#include "client/session.hpp"
+#include "support/link_driver.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+constexpr int nodes = 5;
+
+/// Owner tokens only have to differ.
+class CountingRandom final : public core::Random {
+ public:
+  void fill(std::span<std::byte> bytes) override {
+    std::uint64_t number = ++last_;
+    for (std::byte& byte : bytes) {
+      byte = static_cast<std::byte>(number & 0xFFU);
+      number >>= 8U;
+    }
+  }
+
+ private:
+  std::uint64_t last_ = 0;
+};
+
+struct StoppedWall final : core::WallClock {
+  std::int64_t now_us() override { return 1'700'000'000'000'000; }
+};
+
+class Guard {
+ public:
+  Guard(bool fencing, int in_flight)
+      : fencing_(fencing), session_(config(fencing), random_, wall_) {
+    for (int slot = 0; slot < in_flight; ++slot) keys_.push_back("guard/" + std::to_string(slot));
+    claims_.resize(keys_.size());
+    session_.start(now_);
+    pull();
+  }
+
+  void cycles(int count) {
+    for (int done = 0; done < count; done += static_cast<int>(keys_.size())) turn();
+  }
+  [[nodiscard]] std::uint64_t acquired() const { return acquired_; }
+
+ private:
+  static client::Session::Config config(bool fencing) {
+    client::Session::Config config{.engine = {.nodes = nodes, .fencing = fencing}, .links = {}};
+    for (int node = 1; node <= nodes; ++node) {
+      config.links.push_back(
+          {{.host = "n" + std::to_string(node)}, 500ms, 2s, {.max_ttl = std::chrono::seconds(30)}});
+    }
+    return config;
+  }
+
+  /// All locks at once, and all back.
+  void turn() {
+    now_ += 50us;
+    for (std::size_t slot = 0; slot < keys_.size(); ++slot) {
+      session_.engine().acquire(now_, {keys_[slot], {.ttl = 10s, .stop_margin = 1s}, now_, false, slot});
+    }
+    grant_.assign("+OK\r\n");
+    if (fencing_) {
+      grant_.assign("*3\r\n:1\r\n:");
+      put(++fence_);
+      put(wall_.now_us() + core::microseconds_of(now_), ":");
+    }
+    answer(grant_);
+    now_ += 50us;
+    for (const core::ClaimId claim : claims_) session_.engine().release(now_, claim, true);
+    answer(":1\r\n");
+  }
+  void put(std::int64_t number, std::string_view before = "") {
+    char digits[24];
+    grant_.append(before);
+    grant_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+    grant_.append("\r\n");
+  }
+
+  /// Each node gives this answer to all that it was asked, as in one read.
+  void answer(std::string_view one) {
+    replies_.clear();
+    for (std::size_t slot = 0; slot < keys_.size(); ++slot) replies_.append(one);
+    pull();
+    for (int node = 0; node < nodes; ++node) session_.link(node).wrote(session_.link(node).output().size());
+    for (int node = 0; node < nodes; ++node) {
+      session_.link(node).on_bytes(replies_);
+      session_.touched(node);
+      pull();
+    }
+  }
+
+  void pull() {
+    while (std::optional<client::Session::Output> output = session_.next(now_)) {
+      if (const auto* acquired = std::get_if<core::Acquired>(&*output)) {
+        ++acquired_;
+        claims_[acquired->user] = acquired->claim;
+        session_.engine().adopt(acquired->claim, acquired->user);
+      } else if (const auto* connect = std::get_if<client::Session::Connect>(&*output)) {
+        greet(connect->wire);
+      } else if (const auto* refused = std::get_if<core::Refused>(&*output)) {
+        std::fprintf(stderr, "guard: a lock was refused: %s\n",
+                     make_error_code(refused->why).message().c_str());
+        std::exit(1);
+      }
+    }
+  }
+  void greet(int wire) {
+    redis::Link& link = session_.link(wire);
+    LinkDriver::Server server;
+    server.run_id = "run" + std::to_string(wire);
+    server.enrolment = server.run_id + ":30000:volatile";
+    link.on_open();
+    const std::vector<std::string> commands = LinkDriver::commands_in(link.output());
+    link.wrote(link.output().size());
+    for (const std::string& command : commands) link.on_bytes(LinkDriver::answer_to(command, server));
+    session_.touched(wire);
+  }
+
+  bool fencing_;
+  CountingRandom random_;
+  StoppedWall wall_;
+  client::Session session_;
+  core::Time now_ = core::Time(1h);
+  std::vector<std::string> keys_;
+  std::vector<core::ClaimId> claims_;
+  std::string grant_;
+  std::string replies_;
+  std::int64_t fence_ = 1'700'000'000'000'000;
+  std::uint64_t acquired_ = 0;
+};
+
+}  // namespace
+}  // namespace quorumlock::test
+
+int main(int argc, char** argv) {
+  using namespace quorumlock;
+  if (argc != 4) {
+    std::fputs("usage: guard plain|fenced IN_FLIGHT CYCLES\n", stderr);
+    return 64;
+  }
+  const int in_flight = std::atoi(argv[2]);
+  const int cycles = std::atoi(argv[3]);
+  test::Guard guard(std::string_view(argv[1]) == "fenced", in_flight);
+  guard.cycles(20 * in_flight);  // warm
+  const std::uint64_t before = bench::allocations();
+  guard.cycles(cycles);
+  std::printf("{\"cycles\":%d,\"acquired\":%llu,\"allocations\":%llu}\n", cycles,
+              static_cast<unsigned long long>(guard.acquired()),
+              static_cast<unsigned long long>(bench::allocations() - before));
+  return 0;
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""What a lock costs the library itself must not grow: heap allocations and instructions of a cycle.
+
+    guard_test.py PATH_OF_GUARD
+
+Neither depends on the machine's speed or load. Instructions are callgrind's count, the difference of
+a longer and a shorter run; the bounds are a tenth above what GCC 12 makes of it at -O1. Who makes the
+library cheaper lowers them.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# mode, in flight: instructions per cycle at the most
+BOUNDS = {("plain", 1): 24700, ("plain", 64): 18900, ("fenced", 1): 37100, ("fenced", 64): 29800}
+
+
+def run(guard, mode, in_flight, cycles):
+    return json.loads(subprocess.run([guard, mode, str(in_flight), str(cycles)], check=True,
+                                     stdout=subprocess.PIPE, text=True).stdout)
+
+
+def instructions(guard, mode, in_flight, cycles):
+    with tempfile.TemporaryDirectory() as directory:
+        said = subprocess.run(
+            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={directory}/out", guard, mode,
+             str(in_flight), str(cycles)], check=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True).stderr
+    return int(re.search(r"Collected : (\d+)", said).group(1))
+
+
+def main():
+    guard = sys.argv[1]
+    wrong = 0
+    for (mode, in_flight), bound in BOUNDS.items():
+        allocations = run(guard, mode, in_flight, 6400)["allocations"]
+        wrong += allocations != 0
+        print(f"{mode}, {in_flight} in flight: {allocations} allocations in 6400 cycles"
+              f"{'' if allocations == 0 else ': there must be none'}")
+        if shutil.which("valgrind") is None:
+            continue
+        per_cycle = (instructions(guard, mode, in_flight, 1920) -
+                     instructions(guard, mode, in_flight, 640)) / 1280
+        wrong += per_cycle > bound
+        print(f"{mode}, {in_flight} in flight: {per_cycle:.0f} instructions per cycle, at most "
+              f"{bound}{'' if per_cycle <= bound else ': TOO MANY'}")
+    if shutil.which("valgrind") is None:
+        print("instructions were not counted: valgrind is not installed")
+    return wrong != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
