@@ -3,9 +3,11 @@
 //
 //     lead SERVICE
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <iostream>
+#include <optional>
 #include <quorumlock/quorumlock.hpp>
 #include <stop_token>
 #include <string>
@@ -45,10 +47,21 @@ int main(int argc, char** argv) {
     return 64;
   }
 
+  // What others see of this one: its address, in a server.
+  const std::string me = "process " + std::to_string(getpid());
+  quorumlock::Election election(*coordinator, "leader:" + std::string(argv[1]), {.ttl = 2s});
+  const auto observed = election.observe(
+      [](const std::optional<quorumlock::Leader>& leader) {
+        std::cerr << "led by " << (leader ? leader->value : "nobody") << std::endl;
+      },
+      ending.get_token());
+  if (!observed) {
+    std::cerr << observed.error().what() << '\n';
+    return 64;
+  }
+
   while (!ending.stop_requested()) {
-    auto leadership =
-        coordinator->acquire("leader:" + std::string(argv[1]),
-                             {.ttl = 2s, .wait = quorumlock::forever}, ending.get_token());
+    auto leadership = election.campaign(me, ending.get_token());
     if (!leadership) {
       if (leadership.error().code() == quorumlock::Errc::cancelled) break;
       std::cerr << leadership.error().what() << '\n';
@@ -60,7 +73,7 @@ int main(int argc, char** argv) {
     // The work goes here, in steps, for as long as it is to lead.
     const std::stop_token lost = leadership->stop_token();
     while (!lost.stop_requested() && !ending.stop_requested()) std::this_thread::sleep_for(10ms);
-    leadership->release();
+    leadership->resign();
     std::cout << "not leading any more" << std::endl;
   }
   return 0;

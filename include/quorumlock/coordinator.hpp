@@ -121,6 +121,7 @@ class Coordinator {
 
  private:
   friend class AcquireAwaitable;
+  friend class Election;
   friend class RecursiveMutex;
   friend Result<Coordinator> client::create_enrolling(Options options);
   explicit Coordinator(std::shared_ptr<client::Runtime> runtime) noexcept

@@ -4,6 +4,7 @@
 
 #include <quorumlock/clock.hpp>
 #include <quorumlock/coordinator.hpp>
+#include <quorumlock/election.hpp>
 #include <quorumlock/error.hpp>
 #include <quorumlock/inspection.hpp>
 #include <quorumlock/lease.hpp>

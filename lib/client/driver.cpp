@@ -72,7 +72,9 @@ void Driver::on_inbox() {
 void Driver::on_timer() {
   stirred_ = true;
   runtime_.turning();
-  session_.advance(Clock::now());
+  const core::Time now = Clock::now();
+  session_.advance(now);
+  while (const auto due = alarms_.pop_due(now)) inquiries_[inquiries_.at(*due)]->due(*this);
   work();
 }
 
@@ -90,7 +92,7 @@ void Driver::before_poll() {
   if (stopped_) return;
   if (closing_ && (engine_.unanswered() == 0 || Clock::now() >= close_by_)) return finish_closing();
   for (const auto& wire : wires_) wire->flush();
-  timer_.arm(std::min(session_.deadline(), close_by_));
+  timer_.arm(std::min({session_.deadline(), alarms_.next(), close_by_}));
   keep_alive();
 }
 
@@ -141,6 +143,10 @@ void Driver::carry_out(const Session::Note& note) {
 void Driver::carry_out(const Session::Answered& answered) {
   if (Inquiry** inquiry = inquiries_.find(answered.tag.claim))
     (*inquiry)->answered(*this, answered);
+}
+
+void Driver::carry_out(const Session::Heard& heard) {
+  inquiries_.for_each([&](core::SlotId id) { inquiries_[id]->heard(*this, heard.key); });
 }
 
 void Driver::carry_out(const core::Acquired& acquired) {
@@ -246,7 +252,7 @@ void Driver::close(detail::Handler<> handler) {
   engine_.close(now);
   inquiries_.for_each([this](core::SlotId id) {
     Inquiry* inquiry = inquiries_[id];
-    inquiries_.give_back(id);
+    end(*inquiry);
     inquiry->dismiss();
   });
 }

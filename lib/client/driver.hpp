@@ -49,6 +49,12 @@ class Driver final : public Node::Listener {
            std::initializer_list<std::string_view> words);
   /// It wants no answers any more.
   void end(Inquiry& inquiry);
+  /// Calls its due() then, and no earlier that was asked for.
+  void wake_at(Inquiry& inquiry, core::Time when);
+  /// Its heard() is to be called of this lock's leaders, or no longer.
+  void listen_for_leaders(const std::string& key, bool on);
+  /// Do the connections for messages still live?
+  void check_messages();
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
   [[nodiscard]] const redis::Link& link(int node) const { return session_.link(node); }
   [[nodiscard]] const Session::Jump& jump(int node) const { return session_.jump(node); }
@@ -82,6 +88,7 @@ class Driver final : public Node::Listener {
   void carry_out(const Session::Disconnect& disconnect);
   void carry_out(const Session::Answered& answered);
   void carry_out(const Session::Note& note);
+  void carry_out(const Session::Heard& heard);
   void carry_out(const core::Acquired& acquired);
   void carry_out(const core::Refused& refused);
   void carry_out(const core::Renewed& renewed);
@@ -117,6 +124,7 @@ class Driver final : public Node::Listener {
   std::string key_;
   std::vector<detail::Handler<>> later_;
   core::Slots<Inquiry*> inquiries_;
+  core::TimerQueue alarms_;  ///< of the inquiries
 
   std::vector<std::unique_ptr<Acquisition>> spare_acquisitions_;
   std::vector<std::unique_ptr<LeaseState>> spare_leases_;

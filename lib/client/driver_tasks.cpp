@@ -5,6 +5,7 @@
 #include "client/inquiry.hpp"
 #include "client/runtime.hpp"
 #include "client/token_call.hpp"
+#include "redis/keys.hpp"
 
 // What tasks ask of the driver, handed on to the engine.
 namespace quorumlock::client {
@@ -150,7 +151,20 @@ void Driver::ask(Inquiry& inquiry, int node, std::uint16_t question,
 }
 
 void Driver::end(Inquiry& inquiry) {
+  alarms_.clear(inquiry.id.index);
   inquiries_.give_back(inquiry.id);
+}
+
+void Driver::wake_at(Inquiry& inquiry, core::Time when) {
+  alarms_.set(inquiry.id.index, when);
+}
+
+void Driver::listen_for_leaders(const std::string& key, bool on) {
+  session_.listen(Clock::now(), std::string(redis::led_prefix) + key, on);
+}
+
+void Driver::check_messages() {
+  session_.ping(Clock::now());
 }
 
 std::string Driver::trouble(int node) const {

@@ -17,6 +17,10 @@ class Inquiry : public Task {
   /// The answer to Driver::ask(.., question, ..), or that there is none; once each, or twice where
   /// it comes after its timeout.
   virtual void answered(Driver& driver, const Session::Answered& answer) = 0;
+  /// The time of Driver::wake_at() has come.
+  virtual void due(Driver& /*driver*/) {}
+  /// A message about the leader of this lock, or such messages may have been lost.
+  virtual void heard(Driver& /*driver*/, std::string_view /*key*/) {}
 };
 
 }  // namespace quorumlock::client

@@ -180,9 +180,14 @@ std::optional<Session::Output> Session::on_message(Time now, int node, Subscribe
       const std::string_view key =
           std::string_view(message->channel).substr(redis::free_prefix.size());
       engine_.on_freed(now, node, key);
+    } else if (message->channel.starts_with(redis::led_prefix)) {
+      return Heard{message->channel.substr(redis::led_prefix.size())};
     }
   } else if (const auto* listening = std::get_if<Subscriber::Listening>(&event)) {
     if (listening->channel.starts_with(redis::wake_prefix)) engine_.on_listening(now);
+    if (listening->channel.starts_with(redis::led_prefix)) {
+      return Heard{listening->channel.substr(redis::led_prefix.size())};
+    }
   } else if (auto* note = std::get_if<Subscriber::Note>(&event)) {
     return Note{std::move(note->sentence)};
   } else if (std::holds_alternative<Subscriber::Connect>(event)) {
@@ -227,6 +232,10 @@ void Session::send(Time now, const core::SendEntries& sending) {
   // As often as somebody waits and asks for his place.
   if (now < next_ping_) return;
   next_ping_ = now + sending.life / 3;
+  ping(now);
+}
+
+void Session::ping(Time now) {
   for (int node = 0; node < nodes(); ++node) {
     Subscriber& subscriber = *subscribers_[static_cast<std::size_t>(node)];
     subscriber.ping(now);
@@ -234,13 +243,17 @@ void Session::send(Time now, const core::SendEntries& sending) {
   }
 }
 
-void Session::listen(Time now, const core::Listen& listen) {
-  const std::string channel = listen.process.empty()
-                                  ? std::string(redis::free_prefix) + listen.key
-                                  : std::string(redis::wake_prefix) + listen.process;
+void Session::listen(Time now, const core::Listen& listening) {
+  listen(now,
+         listening.process.empty() ? std::string(redis::free_prefix) + listening.key
+                                   : std::string(redis::wake_prefix) + listening.process,
+         listening.on);
+}
+
+void Session::listen(Time now, const std::string& channel, bool on) {
   for (int node = 0; node < nodes(); ++node) {
     Subscriber& subscriber = *subscribers_[static_cast<std::size_t>(node)];
-    if (listen.on) {
+    if (on) {
       subscriber.listen(now, channel);
     } else {
       subscriber.leave(channel);

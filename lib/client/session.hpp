@@ -47,8 +47,12 @@ class Session {
   struct Note {
     std::string sentence;
   };
+  /// A message about the leader of this lock has come, or may have been lost.
+  struct Heard {
+    std::string key;
+  };
   using Output =
-      std::variant<Connect, Disconnect, Answered, Note, core::Acquired, core::Refused,
+      std::variant<Connect, Disconnect, Answered, Note, Heard, core::Acquired, core::Refused,
                    core::Renewed, core::AtRisk, core::Ended, core::Extended, core::Released>;
 
   Session(Config config, core::Random& random, core::WallClock& wall);
@@ -77,6 +81,10 @@ class Session {
   }
   /// A command of CommandKind::query to one node; Answered follows.
   void ask(core::Time now, int node, const core::Tag& tag, std::string_view bytes);
+  /// Messages of this channel are wanted, or no longer.
+  void listen(core::Time now, const std::string& channel, bool on);
+  /// Do the subscribers' connections still live?
+  void ping(core::Time now);
   /// Nodes that do not vote are looked at now, and not in a while.
   void look_again(core::Time now);
   /// This node's enrolment has turned out not to be what its link knows.

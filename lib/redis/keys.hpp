@@ -12,10 +12,14 @@ inline constexpr std::string_view counter_prefix = "quorumlock:fence:";
 /// Followed by the lock's key: who waits for it in the line, and until when their entries live.
 inline constexpr std::string_view queue_prefix = "quorumlock:queue:";
 inline constexpr std::string_view waiting_prefix = "quorumlock:waiting:";
+/// Followed by a lock's key: what its holder says of itself, where it leads (see Election).
+inline constexpr std::string_view leader_prefix = "quorumlock:leader:";
 /// Channels. Followed by a process: a message is the number of its waiter that is first in a line.
 inline constexpr std::string_view wake_prefix = "quorumlock:wake:";
 /// Followed by a lock's key: it has been released, and nobody waits in the line.
 inline constexpr std::string_view free_prefix = "quorumlock:free:";
+/// Followed by a lock's key: who leads, or what it says of itself, has changed.
+inline constexpr std::string_view led_prefix = "quorumlock:led:";
 /// Of which run of the server the votes count: see Enrolment.
 inline constexpr std::string_view enrolment_key = "quorumlock:enrolment";
 inline constexpr std::string_view candidate_key = "quorumlock:candidate";

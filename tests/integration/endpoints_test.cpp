@@ -7,7 +7,7 @@
 namespace quorumlock::test {
 namespace {
 
-const std::string key = "resource";
+const std::string thing = "resource";
 
 std::string port_of(Cluster& cluster, int node) {
   return std::to_string(cluster.server(node).settings().port);
@@ -24,10 +24,10 @@ Options named(Cluster& cluster, const std::function<std::string(int node)>& url)
 
 void expect_full_circle(Cluster& cluster, const Options& options) {
   Coordinator coordinator = connect(options);
-  Result<Lease> lease = coordinator.acquire(key);
+  Result<Lease> lease = coordinator.acquire(thing);
   ASSERT_TRUE(ok(lease));
   EXPECT_TRUE(
-      eventually([&] { return cluster.holders(key, lease->owner_token()) == cluster.size(); }));
+      eventually([&] { return cluster.holders(thing, lease->owner_token()) == cluster.size(); }));
   EXPECT_TRUE(ok(lease->extend(20s)));
   EXPECT_TRUE(ok(lease->release()));
   EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));
@@ -60,10 +60,10 @@ TEST_F(Tcp, ANameThatDoesNotResolveIsOneVoteLess) {
   Options options = cluster_->options();
   options.nodes[1] = "redis://no-such-host.invalid:6379";
   Coordinator coordinator = connect(options);
-  EXPECT_TRUE(ok(coordinator.acquire(key)));
+  EXPECT_TRUE(ok(coordinator.acquire(thing)));
   options.nodes[2] = "redis://nor-this-one.invalid:6379";
   Coordinator hopeless = connect(options);
-  const Result<Lease> refused = hopeless.acquire(key);
+  const Result<Lease> refused = hopeless.acquire(thing);
   ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
   EXPECT_EQ(refused.error().outcome().count(Vote::unreachable), 2);
 }
@@ -74,11 +74,11 @@ TEST_F(Tcp, InADatabaseOfItsOwn) {
       *cluster_, [](int node) { return "redis://127.0.0.1:" + port_of(*cluster_, node) + "/3"; }));
   ASSERT_TRUE(ok(in_three.enroll_new()));
   Coordinator in_zero = connect(cluster_->options());
-  Result<Lease> lease = in_three.acquire(key);
+  Result<Lease> lease = in_three.acquire(thing);
   ASSERT_TRUE(ok(lease));
-  EXPECT_TRUE(ok(in_zero.acquire(key)));
+  EXPECT_TRUE(ok(in_zero.acquire(thing)));
   cluster_->raw_everywhere({"SELECT", "3"});
-  EXPECT_TRUE(eventually([&] { return cluster_->holders(key, lease->owner_token()) == 3; }));
+  EXPECT_TRUE(eventually([&] { return cluster_->holders(thing, lease->owner_token()) == 3; }));
   EXPECT_TRUE(ok(lease->release()));
   EXPECT_TRUE(eventually([&] { return cluster_->keys().empty(); }));
   cluster_->raw_everywhere({"SELECT", "0"});
@@ -89,7 +89,7 @@ TEST_F(Tcp, ADatabaseThatIsNotThere) {
   Coordinator coordinator = connect(named(*cluster_, [](int node) {
     return "redis://127.0.0.1:" + port_of(*cluster_, node) + "/9999";
   }));
-  const Result<Lease> refused = coordinator.acquire(key);
+  const Result<Lease> refused = coordinator.acquire(thing);
   ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
   EXPECT_NE(std::string(refused.error().what()).find("SELECT"), std::string::npos);
 }
@@ -112,11 +112,11 @@ TEST(UnixSockets, MixedWithTcp) {
   for (const std::string& url : remote.urls()) options.nodes.push_back(url);
   options.nodes.push_back("unix:///nowhere/redis.sock");
   Coordinator coordinator = connect(options);
-  Result<Lease> lease = coordinator.acquire(key);
+  Result<Lease> lease = coordinator.acquire(thing);
   ASSERT_TRUE(ok(lease));
   EXPECT_TRUE(eventually([&] {
-    return local.holders(key, lease->owner_token()) == 2 &&
-           remote.holders(key, lease->owner_token()) == 2;
+    return local.holders(thing, lease->owner_token()) == 2 &&
+           remote.holders(thing, lease->owner_token()) == 2;
   }));
 }
 
@@ -155,7 +155,7 @@ class Password : public ::testing::Test {
   }
   void expect_unauthorized(const Options& options) {
     Coordinator coordinator = connect(options);
-    const Result<Lease> refused = coordinator.acquire(key);
+    const Result<Lease> refused = coordinator.acquire(thing);
     ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
     EXPECT_GE(refused.error().outcome().count(Vote::unauthorized), 2);
     note(refused.error().what());
@@ -196,7 +196,7 @@ TEST_F(Password, AUserWithoutScripts) {
   Options options = with("locker:pass2word");
   options.nodes[0] = "redis://unscripted:pass2word@127.0.0.1:" + port_of(*cluster_, 0);
   Coordinator coordinator = connect(options);
-  Result<Lease> lease = coordinator.acquire(key);
+  Result<Lease> lease = coordinator.acquire(thing);
   ASSERT_TRUE(ok(lease));
   EXPECT_TRUE(ok(lease->extend(20s)));
   EXPECT_TRUE(ok(lease->release()));
@@ -205,7 +205,7 @@ TEST_F(Password, AUserWithoutScripts) {
 TEST_F(Password, UsersWithoutScriptsAreTold) {
   // Where no quorum runs our scripts that is said at acquire or at release, as unauthorized.
   Coordinator coordinator = connect(with("unscripted:pass2word"));
-  Result<Lease> lease = coordinator.acquire(key, {.ttl = 1s});
+  Result<Lease> lease = coordinator.acquire(thing, {.ttl = 1s});
   const Result<void> released = lease ? lease->release() : Result<void>(lease.error());
   ASSERT_TRUE(fails_with(released, Errc::no_quorum));
   EXPECT_GE(released.error().outcome().count(Vote::unauthorized), 2);
@@ -220,10 +220,10 @@ class WrongKind : public ::testing::Test {
     options.nodes.push_back(one.urls().front());
     options.nodes.push_back(another.urls().front());
     Coordinator works = connect(options);
-    EXPECT_TRUE(ok(works.acquire(key)));
+    EXPECT_TRUE(ok(works.acquire(thing)));
     good.kill(0);
     Coordinator coordinator = connect(options);
-    const Result<Lease> refused = coordinator.acquire(key);
+    const Result<Lease> refused = coordinator.acquire(thing);
     ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
     EXPECT_EQ(refused.error().outcome().count(Vote::not_standalone), 2);
     const std::string sentence = refused.error().what();
@@ -262,13 +262,13 @@ TEST(KeyPrefix, StandsBeforeTheResource) {
   options.key_prefix = "app:";
   Coordinator coordinator = connect(options);
   Coordinator plain = connect(cluster.options());
-  Result<Lease> lease = coordinator.acquire(key);
+  Result<Lease> lease = coordinator.acquire(thing);
   ASSERT_TRUE(ok(lease));
-  EXPECT_EQ(lease->resource(), key);
-  EXPECT_TRUE(eventually([&] { return cluster.holders("app:" + key, lease->owner_token()) == 3; }));
-  EXPECT_EQ(cluster.holders(key), 0);
-  EXPECT_TRUE(fails_with(plain.acquire("app:" + key), Errc::contended));
-  EXPECT_TRUE(ok(coordinator.release(key, OwnerToken(lease->owner_token()))));
+  EXPECT_EQ(lease->resource(), thing);
+  EXPECT_TRUE(eventually([&] { return cluster.holders("app:" + thing, lease->owner_token()) == 3; }));
+  EXPECT_EQ(cluster.holders(thing), 0);
+  EXPECT_TRUE(fails_with(plain.acquire("app:" + thing), Errc::contended));
+  EXPECT_TRUE(ok(coordinator.release(thing, OwnerToken(lease->owner_token()))));
   EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));
 }
 

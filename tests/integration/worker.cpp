@@ -127,6 +127,16 @@ int broken(Coordinator& coordinator, const std::string& resource) {
   return 0;
 }
 
+/// Leads until its standard input ends. ARGUMENTS: the ttl in ms, what it says of itself.
+int lead(Coordinator& coordinator, const std::string& name, const std::string& ttl,
+         const std::string& value) {
+  const Leadership leads =
+      Election(coordinator, name, {.ttl = std::stoi(ttl) * 1ms}).campaign(value).value();
+  std::cout << "leading" << std::endl;
+  std::cin.get();
+  return 0;
+}
+
 /// Locks and unlocks without a pause, whatever comes of it, until its standard input ends.
 int cycle(Coordinator& coordinator, const std::string& resource) {
   coordinator.async_acquire(resource, {.ttl = -1s}, {},
@@ -155,6 +165,7 @@ int main(int argc, char** argv) {
   Coordinator coordinator = Coordinator::create(options_for(words.at(1))).value();
   if (words.at(0) == "hold") return hold(coordinator, words.at(2), words.at(3));
   if (words.at(0) == "count") return count(coordinator, words.at(2), words.at(3), words.at(4));
+  if (words.at(0) == "lead") return lead(coordinator, words.at(2), words.at(3), words.at(4));
   if (words.at(0) == "broken") return broken(coordinator, words.at(2));
   if (words.at(0) == "cycle") return cycle(coordinator, words.at(2));
   return 64;

@@ -50,6 +50,7 @@ class SessionDriver {
   client::Session session;
   core::Time now = core::Time(1h);
   std::vector<std::string> notes;
+  std::vector<std::string> heard_of;  // changes of their leaders
   std::vector<core::Refused> refused;
   int acquired = 0;
   /// "n1 granted", of queries.
@@ -162,6 +163,7 @@ class SessionDriver {
                        std::string(to_string(what.vote)));
   }
   void take(const client::Session::Note& note) { notes.push_back(note.sentence); }
+  void take(const client::Session::Heard& heard) { heard_of.push_back(heard.key); }
   void take(const core::Acquired&) { ++acquired; }
   void take(const core::Refused& what) { refused.push_back(what); }
   template <class T>

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "redis/reply.hpp"
+#include "support/reply_bytes.hpp"
 
 namespace quorumlock::client {
 namespace {
 
 using namespace std::chrono_literals;
+using test::bulk;
 using testing::IsEmpty;
 
 /// An answer of inspect.lua's, from its bytes.
@@ -19,10 +21,6 @@ NodeHolding holding(const std::string& bytes) {
   NodeHolding found;
   EXPECT_TRUE(reply != nullptr && holding_of(*reply, found)) << bytes;
   return found;
-}
-
-std::string bulk(const std::string& text) {
-  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
 std::string array(const std::vector<std::string>& words) {

@@ -8,7 +8,8 @@
 
 namespace quorumlock::detail {
 
-/// A move-only callable that is called once: what std::move_only_function will be in C++23.
+/// A move-only callable, called once unless the call that takes it says otherwise: what
+/// std::move_only_function will be in C++23.
 /// Callables of up to four pointers that move without throwing are kept in place, larger ones on
 /// the heap.
 template <class... Args>

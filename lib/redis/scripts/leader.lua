@@ -1,0 +1,9 @@
+-- KEYS lock, counter, record of the leader. {token, pttl, version, fencing token, value}: who holds
+-- the lock, and what it has said of itself (see announce.lua); where it has said nothing, version 0
+-- and the counter. {}: nobody holds it.
+local found = redis.call('MGET', KEYS[1], KEYS[2])
+if not found[1] then return {} end
+local due = redis.call('PTTL', KEYS[1])
+local said = redis.call('HMGET', KEYS[3], 'token', 'version', 'fence', 'value')
+if said[1] == found[1] then return {found[1], due, said[2], said[3], said[4]} end
+return {found[1], due, '0', found[2] or '0', ''}

@@ -1,0 +1,342 @@
+#include <algorithm>
+#include <coroutine>
+#include <mutex>
+#include <vector>
+
+#include "integration/fixture.hpp"
+#include "support/process.hpp"
+#include "support/uv_loop.hpp"
+
+// Leaders among several candidates, on real servers.
+namespace quorumlock::test {
+namespace {
+
+using Seen = std::optional<Leader>;
+
+class Elections : public FiveNodes {
+ protected:
+  /// Everything that an observer is told.
+  class Observer {
+   public:
+    explicit Observer(Election election) {
+      EXPECT_TRUE(ok(election.observe(
+          [this](Seen leader) {
+            const std::lock_guard<std::mutex> lock(guard_);
+            seen_.push_back(std::move(leader));
+          },
+          stop_.get_token())));
+    }
+    ~Observer() { stop_.request_stop(); }
+    std::vector<Seen> seen() {
+      const std::lock_guard<std::mutex> lock(guard_);
+      return seen_;
+    }
+    /// Returns once it has been told so much.
+    ::testing::AssertionResult hears(std::size_t count) {
+      if (eventually([&] { return seen().size() >= count; })) return ::testing::AssertionSuccess();
+      return ::testing::AssertionFailure() << "it has heard only " << seen().size() << " times";
+    }
+
+   private:
+    std::mutex guard_;
+    std::vector<Seen> seen_;
+    std::stop_source stop_;
+  };
+
+  void see_waiters(long long count) const {
+    ASSERT_TRUE(eventually([&] {
+      for (int node = 0; node < 5; ++node) {
+        if (cluster().raw(node, {"ZCARD", "quorumlock:queue:" + key}).integer != count) return false;
+      }
+      return true;
+    })) << count << " waiters";
+  }
+  Election election_of(Coordinator& coordinator) const { return {coordinator, key, {.ttl = 2s}}; }
+  static std::vector<std::string> values(const std::vector<Seen>& seen) {
+    std::vector<std::string> values;
+    for (const Seen& one : seen) values.push_back(one ? one->value : "nobody");
+    return values;
+  }
+};
+
+TEST_F(Elections, TheNextOneLeadsInOrder) {
+  // Three campaign, one after the other. The first resigns, the second is dropped, the third leads
+  // until it resigns: an observer is told of each, with growing fencing tokens.
+  std::vector<Coordinator> candidates;
+  for (int i = 0; i < 3; ++i) candidates.push_back(connect());
+  Coordinator elsewhere = connect();
+  Observer observer(election_of(elsewhere));
+  ASSERT_TRUE(observer.hears(1));
+  Result<Leadership> first = election_of(candidates[0]).campaign("a");
+  ASSERT_TRUE(ok(first));
+  ASSERT_TRUE(observer.hears(2));
+  Answer<Result<Leadership>> second;
+  Answer<Result<Leadership>> third;
+  // Held by the first, whose request did not wait.
+  election_of(candidates[1]).async_campaign("b", {}, second.handler());
+  see_waiters(1);
+  election_of(candidates[2]).async_campaign("c", {}, third.handler());
+  see_waiters(2);
+  EXPECT_EQ(second.calls(), 0);
+  EXPECT_TRUE(ok(first->resign()));
+  EXPECT_FALSE(first->is_valid());
+  {
+    const Result<Leadership> leads = second.get();
+    ASSERT_TRUE(ok(leads));
+    EXPECT_GT(leads->fencing_token(), first->fencing_token());
+    EXPECT_TRUE(leads->is_valid());
+    EXPECT_EQ(third.calls(), 0);
+    ASSERT_TRUE(observer.hears(3));
+  }
+  Result<Leadership> last = third.get();
+  ASSERT_TRUE(ok(last));
+  ASSERT_TRUE(observer.hears(4));
+  EXPECT_TRUE(ok(last->resign()));
+  ASSERT_TRUE(observer.hears(5));
+  const std::vector<Seen> seen = observer.seen();
+  EXPECT_EQ(values(seen), (std::vector<std::string>{"nobody", "a", "b", "c", "nobody"}));
+  EXPECT_EQ(seen[1]->owner_token, first->lease().owner_token());
+  EXPECT_LT(seen[1]->fencing_token, seen[2]->fencing_token);
+  EXPECT_EQ(seen[3]->fencing_token, last->fencing_token());
+  EXPECT_TRUE(eventually([&] { return cluster().holders("quorumlock:leader:" + key) == 0; }));
+}
+
+TEST_F(Elections, WhoLooksLateSeesTheCurrentLeader) {
+  // By a question, and as an observer's first word.
+  Coordinator coordinator = connect();
+  Coordinator elsewhere = connect();
+  Result<Seen> nobody = election_of(elsewhere).leader();
+  ASSERT_TRUE(ok(nobody));
+  EXPECT_FALSE(nobody->has_value());
+  const std::string value("any\0bytes", 9);
+  Result<Leadership> leads = election_of(coordinator).campaign(value);
+  ASSERT_TRUE(ok(leads));
+  Result<Seen> seen = election_of(elsewhere).leader();
+  ASSERT_TRUE(ok(seen));
+  const Leader expected{value, leads->fencing_token(), leads->lease().owner_token()};
+  EXPECT_EQ(*seen, expected);
+  Observer observer(election_of(elsewhere));
+  ASSERT_TRUE(observer.hears(1));
+  EXPECT_EQ(observer.seen().front(), expected);
+}
+
+TEST_F(Elections, ALeaderProclaims) {
+  // What it says last is what others see, in order, and without a change of leader.
+  Coordinator coordinator = connect();
+  Coordinator elsewhere = connect();
+  Result<Leadership> leads = election_of(coordinator).campaign("warming up");
+  ASSERT_TRUE(ok(leads));
+  Observer observer(election_of(elsewhere));
+  ASSERT_TRUE(observer.hears(1));
+  EXPECT_TRUE(ok(leads->proclaim("ready")));
+  ASSERT_TRUE(observer.hears(2));
+  EXPECT_EQ(election_of(elsewhere).leader().value()->value, "ready");
+  EXPECT_TRUE(ok(leads->proclaim("busy")));
+  ASSERT_TRUE(observer.hears(3));
+  const std::vector<Seen> seen = observer.seen();
+  EXPECT_EQ(values(seen), (std::vector<std::string>{"warming up", "ready", "busy"}));
+  EXPECT_EQ(seen.back()->fencing_token, leads->fencing_token());
+}
+
+TEST_F(Elections, WhatCannotBeSaid) {
+  // Too long; after it has resigned; by one that leads nothing; a shared leadership.
+  Coordinator coordinator = connect();
+  const std::string long_value(65537, 'x');
+  EXPECT_TRUE(fails_with(election_of(coordinator).campaign(long_value), Errc::invalid_argument));
+  EXPECT_TRUE(fails_with(Election(coordinator, key, {.mode = LockMode::shared}).campaign("x"),
+                         Errc::invalid_argument));
+  EXPECT_TRUE(fails_with(Election(coordinator, "").campaign("x"), Errc::invalid_argument));
+  EXPECT_TRUE(fails_with(Election(coordinator, "").leader(), Errc::invalid_argument));
+  EXPECT_TRUE(fails_with(Election(coordinator, "").observe([](const Seen&) {}, {}),
+                         Errc::invalid_argument));
+  Result<Leadership> leads = election_of(coordinator).campaign(long_value.substr(1));
+  ASSERT_TRUE(ok(leads));
+  EXPECT_EQ(election_of(coordinator).leader().value()->value.size(), 65536U);
+  EXPECT_TRUE(fails_with(leads->proclaim(long_value), Errc::invalid_argument));
+  EXPECT_TRUE(ok(leads->resign()));
+  EXPECT_TRUE(fails_with(leads->proclaim("late"), Errc::not_held));
+  EXPECT_TRUE(fails_with(leads->resign(), Errc::not_held));
+  Leadership nothing;
+  EXPECT_TRUE(fails_with(nothing.proclaim("x"), Errc::not_held));
+  EXPECT_TRUE(fails_with(nothing.resign(), Errc::not_held));
+  EXPECT_FALSE(nothing.is_valid());
+}
+
+TEST_F(Elections, ACampaignIsCancelledOrRunsOut) {
+  // The lock is another's: a campaign that is cancelled, and one whose wait ends, lead nothing.
+  Coordinator coordinator = connect();
+  const Result<Lease> held = coordinator.acquire(key);
+  ASSERT_TRUE(ok(held));
+  std::stop_source stop;
+  Answer<Result<Leadership>> cancelled;
+  election_of(coordinator).async_campaign("x", stop.get_token(), cancelled.handler());
+  see_waiters(1);
+  stop.request_stop();
+  EXPECT_TRUE(fails_with(cancelled.get(), Errc::cancelled));
+  EXPECT_TRUE(fails_with(Election(coordinator, key, {.wait = 10ms}).campaign("x"), Errc::timed_out));
+}
+
+TEST_F(Elections, OneThatSaysNothingLeadsToo) {
+  // Who holds the lock of that name, as `quorumlock run` does, is seen without a value.
+  Coordinator coordinator = connect();
+  Coordinator elsewhere = connect();
+  Observer observer(election_of(elsewhere));
+  ASSERT_TRUE(observer.hears(1));
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  ASSERT_TRUE(observer.hears(2));
+  const Leader expected{"", lease->fencing_token(), lease->owner_token()};
+  EXPECT_EQ(observer.seen().back(), expected);
+  EXPECT_EQ(election_of(elsewhere).leader().value(), expected);
+}
+
+TEST_F(Elections, AKilledLeaderIsReplaced) {
+  // Another process leads and is killed. Who waits leads once its ttl is over; the observer, which
+  // no message tells of the death, is told of the successor.
+  std::string urls;
+  for (const std::string& url : cluster().urls()) urls += (urls.empty() ? "" : ",") + url;
+  Process process({QUORUMLOCK_TEST_WORKER, "lead", urls, key, "2000", "there"});
+  ASSERT_EQ(process.line(), "leading");
+  Coordinator coordinator = connect();
+  Coordinator elsewhere = connect();
+  Observer observer(election_of(elsewhere));
+  ASSERT_TRUE(observer.hears(1));
+  Answer<Result<Leadership>> next;
+  election_of(coordinator).async_campaign("here", {}, next.handler());
+  see_waiters(1);
+  process.signal(SIGKILL);
+  const Result<Leadership> leads = next.get();
+  ASSERT_TRUE(ok(leads));
+  ASSERT_TRUE(eventually([&] { return values(observer.seen()).back() == "here"; }));
+  const std::vector<Seen> seen = observer.seen();
+  EXPECT_EQ(values(seen).front(), "there");
+  EXPECT_LT(seen.front()->fencing_token, seen.back()->fencing_token);
+}
+
+TEST_F(Elections, ALossIsTold) {
+  // Too few nodes are left: the leader is told to stop, and cannot say anything any more.
+  Coordinator coordinator = connect();
+  Result<Leadership> leads = election_of(coordinator).campaign("x");
+  ASSERT_TRUE(ok(leads));
+  for (const int node : {0, 1, 2}) cluster().kill(node);
+  ASSERT_TRUE(eventually([&] { return leads->stop_token().stop_requested(); }));
+  EXPECT_TRUE(fails_with(election_of(coordinator).leader(), Errc::no_quorum));
+  ASSERT_TRUE(eventually([&] { return !leads->is_valid(); }));
+  EXPECT_TRUE(fails_with(leads->proclaim("y"), Errc::not_held));
+}
+
+TEST_F(Elections, ChangesAreSeenWithoutMessages) {
+  // Nobody may publish or listen: it looks by itself.
+  cluster().raw_everywhere({"ACL", "SETUSER", "default", "resetchannels"});
+  const std::shared_ptr<void> allowed_again(nullptr, [](void*) {
+    cluster().raw_everywhere({"ACL", "SETUSER", "default", "allchannels"});
+  });
+  Coordinator elsewhere = connect();
+  Coordinator coordinator = connect();
+  Observer observer(election_of(elsewhere));
+  ASSERT_TRUE(observer.hears(1));
+  Result<Leadership> leads = election_of(coordinator).campaign("x");
+  ASSERT_TRUE(ok(leads));
+  ASSERT_TRUE(observer.hears(2));
+  EXPECT_EQ(observer.seen().back()->value, "x");
+}
+
+TEST_F(Elections, ObserversSurviveBrokenConnections) {
+  // All connections break, also those for messages; the change that follows is told.
+  Coordinator coordinator = connect();
+  Coordinator elsewhere = connect();
+  Result<Leadership> leads = election_of(coordinator).campaign("x");
+  ASSERT_TRUE(ok(leads));
+  Observer observer(election_of(elsewhere));
+  ASSERT_TRUE(observer.hears(1));
+  for (int node = 0; node < 5; ++node) cluster().drop_clients(node);
+  ASSERT_TRUE(eventually([&] { return leads->proclaim("y").has_value(); }));
+  ASSERT_TRUE(observer.hears(2));
+  EXPECT_EQ(observer.seen().back()->value, "y");
+}
+
+TEST_F(Elections, AStoppedObserverIsToldNothing) {
+  // It has stopped by the time that others are told of the next leader; so has one that was stopped
+  // before it began.
+  Coordinator coordinator = connect();
+  std::stop_source stop;
+  std::stop_source stopped;
+  stopped.request_stop();
+  Answer<Seen> one;
+  Answer<Seen> other;
+  Election election = election_of(coordinator);
+  ASSERT_TRUE(ok(election.observe(one.handler(), stop.get_token())));
+  ASSERT_TRUE(ok(election.observe(other.handler(), stopped.get_token())));
+  Observer still(election);
+  (void)one.get();
+  stop.request_stop();
+  const Result<Leadership> leads = election.campaign("x");
+  ASSERT_TRUE(ok(leads));
+  ASSERT_TRUE(eventually([&] { return values(still.seen()).back() == "x"; }));
+  EXPECT_EQ(one.calls(), 1);
+  EXPECT_EQ(other.calls(), 0);
+}
+
+TEST_F(Elections, ClosingEndsThem) {
+  // A campaign under way, an observer, a leadership: none of them keeps a coordinator from closing.
+  Coordinator coordinator = connect();
+  Coordinator elsewhere = connect();
+  Result<Leadership> leads = election_of(coordinator).campaign("x");
+  ASSERT_TRUE(ok(leads));
+  Answer<Result<Leadership>> waiting;
+  election_of(coordinator).async_campaign("y", {}, waiting.handler());
+  Answer<Seen> seen;
+  ASSERT_TRUE(ok(election_of(coordinator).observe(seen.handler(), {})));
+  coordinator.close();
+  EXPECT_TRUE(fails_with(waiting.get(), Errc::closed));
+  EXPECT_FALSE(leads->is_valid());
+  EXPECT_TRUE(fails_with(leads->proclaim("z"), Errc::closed));
+  EXPECT_TRUE(fails_with(election_of(coordinator).leader(), Errc::closed));
+  EXPECT_TRUE(ok(election_of(elsewhere).campaign("z")));
+}
+
+/// The least a task can be.
+struct Started {
+  struct promise_type {
+    Started get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+Started lead(Election election, bool& over) {
+  Result<Leadership> leads = co_await election.co_campaign("x");
+  EXPECT_TRUE(ok(leads));
+  if (!leads) co_return;
+  EXPECT_TRUE(fails_with(leads->proclaim("y"), Errc::would_deadlock));
+  EXPECT_TRUE(fails_with(election.leader(), Errc::would_deadlock));
+  EXPECT_TRUE(fails_with(election.campaign("y"), Errc::would_deadlock));
+  const auto mine = std::make_shared<Leadership>(std::move(*leads));
+  mine->async_proclaim("y", [&over, mine](const Result<void>& said) {
+    EXPECT_TRUE(ok(said));
+    mine->async_resign([&over, mine](const Result<void>& resigned) {
+      EXPECT_TRUE(ok(resigned));
+      over = true;
+    });
+  });
+}
+
+TEST_F(Elections, OnTheLoopOfAHost) {
+  // A coroutine campaigns, proclaims and resigns; then nothing keeps the loop alive.
+  UvLoop loop;
+  {
+    Coordinator coordinator = Coordinator::attach(loop.get(), options()).value();
+    bool over = false;
+    lead(election_of(coordinator), over);
+    loop.run();
+    EXPECT_TRUE(over);
+  }
+  loop.run();
+  EXPECT_EQ(loop.close(), 0);
+  EXPECT_TRUE(cluster().keys().empty());
+}
+
+}  // namespace
+}  // namespace quorumlock::test
