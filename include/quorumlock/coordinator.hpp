@@ -65,8 +65,10 @@ class Coordinator {
   /// then is released in the background).
   Result<Lease> acquire(std::string_view resource, LockOptions options = {},
                         std::stop_token stop = {});
-  /// All of them or none. More than one resource is refused with Errc::invalid_argument until
-  /// multi-resource locks are in.
+  /// All of them or none, as one lease with one fencing token that exceeds every earlier one of each;
+  /// each excludes, and is excluded by, whoever locks it alone or in another set. At most 64, none twice,
+  /// in any order: sets that overlap never wait for each other in a circle. One resource is acquire().
+  /// Exclusive only.
   Result<Lease> acquire_all(std::vector<std::string> resources, LockOptions options = {},
                             std::stop_token stop = {});
 

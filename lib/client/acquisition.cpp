@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/driver.hpp"
+#include "client/quoted.hpp"
 
 namespace quorumlock::client {
 
@@ -13,7 +14,7 @@ void Acquisition::run(Driver& driver) {
 void Acquisition::dismiss() {
   auto then = std::move(handler);
   const Error closed(Errc::closed,
-                     "could not lock \"" + resource + "\": the coordinator is closed");
+                     "could not lock \"" + names_of(resource, others) + "\": the coordinator is closed");
   delete this;
   then(closed);
 }

@@ -3,6 +3,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include <quorumlock/lease.hpp>
 
@@ -17,6 +18,7 @@ class Runtime;
 class Acquisition final : public Task {
  public:
   std::string resource;
+  std::vector<std::string> others;  ///< more resources: all or none
   Request request;
   core::Time requested{};  ///< when the wait began
   std::stop_token stop;

@@ -17,6 +17,8 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view reserved = "quorumlock:";
 constexpr std::size_t longest_resource = 64 * 1024;
+/// At once: a node is busy with so many for a millisecond.
+constexpr std::size_t most_resources = 64;
 
 /// The shortest ttl that would be valid for a moment at all.
 Duration shortest_ttl(double drift_factor) {
@@ -98,6 +100,31 @@ Result<void> check_resource(const Options& options, std::string_view resource) {
     return refusal("the resource " + quoted(resource) +
                    " would have a key that starts with \"quorumlock:\", where the library keeps "
                    "its own: choose another name");
+  }
+  return {};
+}
+
+Result<void> check_others(const Options& options, const LockOptions& asked,
+                          std::string_view resource, const std::vector<std::string>& others) {
+  const std::size_t count = 1 + others.size();
+  const std::string given = std::to_string(count) + " resources";
+  if (count > most_resources) {
+    return refusal(given + " are given: at most " + std::to_string(most_resources) +
+                   " can be locked at once");
+  }
+  if (asked.mode == LockMode::shared) {
+    return refusal("mode is shared, and " + given +
+                   " are given: several are locked exclusively only; ask for exclusive, or lock "
+                   "one at a time");
+  }
+  std::vector<std::string_view> names(others.begin(), others.end());
+  names.push_back(resource);
+  std::ranges::sort(names);
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
+    return refusal("the resource " + quoted(*twice) + " is given twice: name each one once");
+  }
+  for (const std::string& other : others) {
+    if (Result<void> fine = check_resource(options, other); !fine) return fine;
   }
   return {};
 }

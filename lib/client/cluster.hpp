@@ -36,6 +36,9 @@ struct Request {
 Result<Request> request_of(const Options& options, const LockOptions& asked);
 /// The sentence that says why this cannot be locked, where it cannot.
 Result<void> check_resource(const Options& options, std::string_view resource);
+/// Likewise for those that are to be locked together with it.
+Result<void> check_others(const Options& options, const LockOptions& asked,
+                          std::string_view resource, const std::vector<std::string>& others);
 Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl);
 
 }  // namespace quorumlock::client

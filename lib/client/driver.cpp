@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/inquiry.hpp"
+#include "client/quoted.hpp"
 #include "client/runtime.hpp"
 #include "client/token_call.hpp"
 
@@ -157,6 +158,7 @@ void Driver::carry_out(const core::Acquired& acquired) {
   spare_leases_.pop_back();
   lease->begin(runtime_.shared_from_this(), std::move(acquisition.resource), acquired.claim,
                claim->token(), claim->fence, claim->tally, acquired.attempts, claim->deadline);
+  lease->others = std::move(acquisition.others);
   engine_.adopt(acquired.claim, reinterpret_cast<core::UserId>(lease));
   finish(acquisition, lease->handle());
 }
@@ -164,7 +166,8 @@ void Driver::carry_out(const core::Acquired& acquired) {
 void Driver::carry_out(const core::Refused& refused) {
   auto& acquisition = *reinterpret_cast<Acquisition*>(refused.user);
   finish(acquisition,
-         error_of(refused.why, "lock", acquisition.resource, refused.tally, refused.attempts));
+         error_of(refused.why, "lock", names_of(acquisition.resource, acquisition.others),
+                  refused.tally, refused.attempts));
 }
 
 void Driver::carry_out(const core::Renewed& renewed) {
@@ -198,7 +201,7 @@ void Driver::carry_out(const core::Extended& extended) {
   auto handler = std::move(lease.on_extended);
   if (!handler) return;
   if (!extended.why) return handler({});
-  handler(error_of(*extended.why, "extend", lease.resource, extended.tally, 0));
+  handler(error_of(*extended.why, "extend", names_of(lease.resource, lease.others), extended.tally, 0));
 }
 
 void Driver::carry_out(const core::Released& released) {
@@ -213,7 +216,8 @@ void Driver::carry_out(const core::Released& released) {
   if (released.why) {
     // That nobody holds it under our token is, for a lease that seemed to last, its loss.
     const Errc why = *released.why == Errc::not_held ? Errc::lost : *released.why;
-    result = error_of(why, "release", lease.resource, released.tally, 0);
+    result =
+        error_of(why, "release", names_of(lease.resource, lease.others), released.tally, 0);
   }
   engine_let_go(lease);
   if (handler) handler(std::move(result));

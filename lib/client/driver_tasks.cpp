@@ -3,6 +3,7 @@
 
 #include "client/driver.hpp"
 #include "client/inquiry.hpp"
+#include "client/quoted.hpp"
 #include "client/runtime.hpp"
 #include "client/token_call.hpp"
 #include "redis/keys.hpp"
@@ -29,7 +30,8 @@ void Driver::begin(Acquisition& acquisition) {
   if (closing_) {
     refused = runtime_.closed_error("lock");
   } else if (!refused && acquisition.stop.stop_requested()) {
-    refused = Error(Errc::cancelled, "could not lock \"" + acquisition.resource +
+    refused = Error(Errc::cancelled, "could not lock \"" +
+                                         names_of(acquisition.resource, acquisition.others) +
                                          "\": the caller cancelled it before it began");
   }
   acquisition.watch(runtime_.inbox());
@@ -38,10 +40,15 @@ void Driver::begin(Acquisition& acquisition) {
   }
   key_ = cluster_.options.key_prefix;
   key_ += acquisition.resource;
+  std::vector<std::string> others;
+  for (const std::string& other : acquisition.others) {
+    others.push_back(cluster_.options.key_prefix + other);
+  }
   const core::Duration wait = acquisition.request.wait;
   engine_.acquire(Clock::now(),
                   {key_, acquisition.request.terms, core::later(acquisition.requested, wait),
-                   wait > core::Duration::zero(), id_of(&acquisition), acquisition.request.ordered},
+                   wait > core::Duration::zero(), id_of(&acquisition), acquisition.request.ordered,
+                   others},
                   &acquisition.waiter);
 }
 
@@ -74,7 +81,7 @@ void Driver::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Resul
     why = lease.ended() == Errc() ? Errc::expired : lease.ended();
   }
   if (reason.empty()) reason = make_error_code(why).message();
-  const Error error(why, "could not extend \"" + lease.resource + "\": " + reason);
+  const Error error(why, "could not extend \"" + names_of(lease.resource, lease.others) + "\": " + reason);
   later([then = std::move(handler), error]() mutable { then(error); });
 }
 
@@ -89,7 +96,7 @@ void Driver::release_late(LeaseState& lease, Errc why, detail::Handler<Result<vo
   if (why != LeaseState::released) engine_.abandon(Clock::now(), lease.claim);
   const std::string reason =
       why == LeaseState::released ? "it has been released before" : make_error_code(why).message();
-  const Error error(why, "could not release \"" + lease.resource + "\": " + reason);
+  const Error error(why, "could not release \"" + names_of(lease.resource, lease.others) + "\": " + reason);
   later([then = std::move(handler), error]() mutable { then(error); });
 }
 

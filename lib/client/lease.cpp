@@ -75,7 +75,9 @@ std::string Lease::resource() const {
 
 std::vector<std::string> Lease::resources() const {
   if (state_ == nullptr) return {};
-  return {state_->resource};
+  std::vector<std::string> all = {state_->resource};
+  all.insert(all.end(), state_->others.begin(), state_->others.end());
+  return all;
 }
 
 std::string Lease::owner_token() const {

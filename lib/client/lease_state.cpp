@@ -79,6 +79,7 @@ void LeaseState::warn() {
 
 void LeaseState::recycle() {
   runtime.reset();
+  others.clear();
   delete stop_.exchange(nullptr);
   on_extended.reset();
   on_released.reset();

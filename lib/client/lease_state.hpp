@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <quorumlock/lease.hpp>
 
@@ -63,6 +64,7 @@ class LeaseState final : public Task {
   // Written by begin() alone.
   std::shared_ptr<Runtime> runtime;
   std::string resource;
+  std::vector<std::string> others;  ///< more resources, where it is of several
   std::array<char, 40> token{};
   std::uint64_t fence = 0;
   core::Tally tally;

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace quorumlock::client {
 
@@ -18,6 +19,13 @@ inline std::string quoted(std::string_view text) {
     shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   }
   return shown + (front.size() < text.size() ? "...\"" : "\"");
+}
+
+/// The names of one or more resources, for between the quotes of a sentence.
+inline std::string names_of(std::string_view first, const std::vector<std::string>& others) {
+  std::string names(first);
+  for (const std::string& other : others) names.append("\", \"").append(other);
+  return names;
 }
 
 /// As quoted(), but hidden where it could be a URL with a password, put where none belongs.

@@ -39,17 +39,6 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-/// Resources as one: more than one is not to be had yet, none never.
-Result<std::string> only_one(std::vector<std::string> resources) {
-  if (resources.size() == 1) return std::move(resources.front());
-  if (resources.empty()) {
-    return Error(Errc::invalid_argument, "no resource given: name at least one");
-  }
-  return Error(Errc::invalid_argument, std::to_string(resources.size()) +
-                                           " resources given: multi-resource locks are not in "
-                                           "this version, lock one at a time");
-}
-
 Error cannot_start(const std::exception& why) {
   return {Errc::misconfigured, std::string("cannot start the coordinator: ") + why.what()};
 }
@@ -122,16 +111,22 @@ void Runtime::post(Task* task) {
 
 void Runtime::acquire(std::string resource, const LockOptions& asked, std::stop_token stop,
                       detail::Handler<Result<Lease>> handler) {
-  acquire_one(std::move(resource), asked, std::move(stop), std::move(handler));
+  begin(std::move(resource), {}, asked, std::move(stop), std::move(handler));
 }
 
 void Runtime::acquire_all(std::vector<std::string> resources, const LockOptions& asked,
                           std::stop_token stop, detail::Handler<Result<Lease>> handler) {
-  acquire_one(only_one(std::move(resources)), asked, std::move(stop), std::move(handler));
+  std::string first;
+  if (!resources.empty()) {
+    first = std::move(resources.front());
+    resources.erase(resources.begin());
+  }
+  begin(std::move(first), std::move(resources), asked, std::move(stop), std::move(handler));
 }
 
-void Runtime::acquire_one(Result<std::string> resource, const LockOptions& asked,
-                          std::stop_token stop, detail::Handler<Result<Lease>> handler) {
+void Runtime::begin(std::string resource, std::vector<std::string> others,
+                    const LockOptions& asked, std::stop_token stop,
+                    detail::Handler<Result<Lease>> handler) {
   if (forked()) return handler(closed_error("lock"));
   std::unique_ptr<Acquisition> acquisition =
       on_loop() && inbox_.empty() ? driver_->spare_acquisition() : std::make_unique<Acquisition>();
@@ -139,15 +134,16 @@ void Runtime::acquire_one(Result<std::string> resource, const LockOptions& asked
   acquisition->stop = std::move(stop);
   acquisition->handler = std::move(handler);
   Result<Request> request = request_of(cluster_.options, asked);
-  if (!resource) {
-    acquisition->refused = resource.error();
-  } else if (Result<void> fine = check_resource(cluster_.options, *resource); !fine) {
+  Result<void> fine = check_resource(cluster_.options, resource);
+  if (fine && !others.empty()) fine = check_others(cluster_.options, asked, resource, others);
+  if (!fine) {
     acquisition->refused = fine.error();
   } else if (!request) {
     acquisition->refused = request.error();
   } else {
     acquisition->request = *request;
-    acquisition->resource = std::move(*resource);
+    acquisition->resource = std::move(resource);
+    acquisition->others = std::move(others);
   }
   post(acquisition.release());
 }

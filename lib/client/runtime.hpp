@@ -60,8 +60,8 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   void loop_ended(std::vector<detail::Handler<>> then);
 
  private:
-  void acquire_one(Result<std::string> resource, const LockOptions& options, std::stop_token stop,
-                   detail::Handler<Result<Lease>> handler);
+  void begin(std::string resource, std::vector<std::string> others, const LockOptions& options,
+             std::stop_token stop, detail::Handler<Result<Lease>> handler);
 
   const Cluster cluster_;
   const unsigned long fork_generation_;

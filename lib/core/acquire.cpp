@@ -30,6 +30,11 @@ void Engine::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) 
   const WaiterId id = waiters_.take();
   Waiter& waiter = waiters_[id];
   waiter.key.assign(request.key);
+  waiter.others = nullptr;
+  if (!request.others.empty()) {
+    waiter.others = std::make_shared<const std::vector<std::string>>(request.others.begin(),
+                                                                     request.others.end());
+  }
   waiter.terms = request.terms;
   waiter.user = request.user;
   waiter.wait_until = request.wait_until;
@@ -61,6 +66,7 @@ void Engine::attempt(Time now, WaiterId id) {
   waiter.claim = claim_id;
   Claim& claim = claims_[claim_id];
   claim.phase = Phase::acquiring;
+  claim.others = waiter.others;
   claim.terms = waiter.terms;
   claim.waiter = id;
   claim.ordered = waiter.ordered;
@@ -72,13 +78,13 @@ void Engine::attempt(Time now, WaiterId id) {
   claim.deadline =
       std::min(valid_until(now, waiter.terms.ttl, config_.drift_factor), claim.hold_limit);
   if (config_.fencing) {
-    claim.fence = fences_seen_.of(waiter.key);
+    claim.fence = fence_seen(waiter);
     claim.ballot = ballots_.take();
     ballots_[claim.ballot].begin(claim.fence);
   }
   const NodeSet asked = voters(now);
   if (waiter.place != 0) waiter.entered = waiter.entered | asked;
-  const bool scripted = config_.fencing || waiter.ordered;
+  const bool scripted = config_.fencing || waiter.ordered || waiter.others != nullptr;
   send_round(claim_id, scripted ? CommandKind::acquire : CommandKind::set, asked);
   claim_timers_.set(claim_id.index, claim.deadline);
   judge_acquire(now, claim_id);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/slots.hpp"
 #include "core/tally.hpp"
@@ -14,6 +16,17 @@ using ClaimId = SlotId;
 using WaiterId = SlotId;
 /// Whatever the driver wants to find its own object by.
 using UserId = std::uintptr_t;
+
+/// The keys of several locks that are taken as one, beside the first; null for a plain lock.
+using OtherKeys = std::shared_ptr<const std::vector<std::string>>;
+
+/// Calls fn with the first key, then with each of the others.
+template <class F>
+void each_key(std::string_view first, const OtherKeys& others, F&& fn) {
+  fn(first);
+  if (others == nullptr) return;
+  for (const std::string& key : *others) fn(std::string_view(key));
+}
 
 /// What is asked of a node. The encoder knows how each is said to Redis.
 enum class CommandKind : std::uint8_t {
@@ -63,6 +76,7 @@ struct Claim {
   std::uint32_t key_size = 0;
   [[nodiscard]] std::string_view key() const { return std::string_view(names).substr(0, key_size); }
   [[nodiscard]] std::string_view token() const { return std::string_view(names).substr(key_size); }
+  OtherKeys others;
 
   Phase phase = Phase::acquiring;
   bool round_open = false;  ///< the round's verdict is still out

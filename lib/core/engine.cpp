@@ -92,6 +92,7 @@ void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
   if (sets_key(tag.kind) || replant) claim.may_hold = claim.may_hold | to;
   Send sending{to,          tag,     claim.key(),   claim.token(), claim.round_ttl,
                claim.fence, replant, claim.by_token};
+  if (claim.others != nullptr) sending.others = *claim.others;
   if (tag.kind == CommandKind::acquire) {
     sending.ordered = claim.ordered;
     sending.fenced = config_.fencing;
@@ -144,7 +145,8 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
 
   note_answer(now, *claim, node, tag, {said, answer.replanted});
   if (answer.fence > claim->fence_noted) {  // most nodes say the same
-    fences_seen_.note(claim->key(), answer.fence);
+    each_key(claim->key(), claim->others,
+             [&](std::string_view key) { fences_seen_.note(key, answer.fence); });
     claim->fence_noted = answer.fence;
   }
   if (answer.due > Duration::zero()) {
@@ -232,6 +234,14 @@ NodeSet Engine::voters(Time now) {
     if (now >= mistrusted_until_[static_cast<std::size_t>(node)]) mistrusted_.remove(node);
   }
   return takes_requests_ - mistrusted_;
+}
+
+std::uint64_t Engine::fence_seen(const Waiter& waiter) const {
+  std::uint64_t greatest = 0;
+  each_key(waiter.key, waiter.others, [&](std::string_view key) {
+    greatest = std::max(greatest, fences_seen_.of(key));
+  });
+  return greatest;
 }
 
 void Engine::drop_ballot(Claim& claim) {

@@ -121,6 +121,7 @@ class Engine {
   /// An acquisition, from the request until it is answered.
   struct Waiter {
     std::string key;
+    OtherKeys others;
     Terms terms;
     UserId user = 0;
     Time wait_until{};
@@ -131,6 +132,7 @@ class Engine {
     ClaimId claim;  ///< the attempt under way, unless pausing
     Tally last;     ///< of the last attempt that was settled
     Errc last_why = Errc::no_quorum;
+    [[nodiscard]] std::size_t keys() const { return others == nullptr ? 1 : 1 + others->size(); }
 
     // One that waits in the line.
     bool ordered = false;
@@ -190,11 +192,14 @@ class Engine {
   void send_batch(SlotId id, NodeSet to, bool with_source);
   void leave(Time now, const Waiter& waiter);
   void drop_place(Waiter& waiter);
+  Line& line_of(std::string_view key);
+  WaiterId heir_of(Time now, const Claim& claim);
+  [[nodiscard]] std::uint64_t ticket_clock(Time now) const;
+
+  // watch.cpp: waiting in no order
   void watch(WaiterId id);
   void drop_watch(WaiterId id);
   void judge_wake(WaiterId id, bool won);
-  WaiterId heir_of(Time now, const Claim& claim);
-  [[nodiscard]] std::uint64_t ticket_clock(Time now) const;
 
   // hold.cpp: renewing, extending, the end of a lease
   void renew(Time now, ClaimId id, Duration ttl);
@@ -224,6 +229,8 @@ class Engine {
   Vote watch_clock(Time now, int node, const Answer& answer);
   /// The nodes that are asked for votes.
   NodeSet voters(Time now);
+  /// The greatest fencing counter seen of any of the waiter's keys.
+  std::uint64_t fence_seen(const Waiter& waiter) const;
   void drop_ballot(Claim& claim);
   void send(ClaimId id, const Tag& tag, NodeSet to);
   void on_claim_due(Time now, ClaimId id);

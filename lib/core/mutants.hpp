@@ -38,6 +38,8 @@ enum class Mutant {
   minority_grants_kept,
   re_entry_with_a_smaller_ticket,
   hand_over_past_others,
+  // Several locks at once.
+  ticket_for_each_line,
   // Planted in the simulated server's scripts.
   no_queue,
   barging,
@@ -53,6 +55,10 @@ enum class Mutant {
   replant_before_the_decision,
   // Planted in the simulated network.
   release_overtakes,
+  // Planted in the scripts for several locks.
+  sets_in_part,
+  fence_of_the_first_lock_only,
+  first_lock_renewed_only,
 };
 
 #ifdef QUORUMLOCK_MUTANTS

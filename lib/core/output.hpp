@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -33,6 +34,8 @@ struct AcquireRequest {
   UserId user = 0;
   /// Waits in the line, behind those who came before; else attempts follow each other.
   bool ordered = false;
+  /// More keys: all of them are to be had, or none. Not the same one twice.
+  std::span<const std::string> others = {};
 };
 
 // What the driver must do. String views and Tally references hold until the next input.
@@ -55,8 +58,9 @@ struct Send {
   std::uint64_t ticket = 0;     ///< acquire: the entry's
   std::uint64_t not_woken = 0;  ///< release: who need not be woken, zero for none
   Duration entry_life{};
+  std::span<const std::string> others = {};  ///< of several locks at once: the keys beside `key`
 };
-/// One entry in the line of a lock.
+/// One entry in the line of a lock. A waiter for several has one for each, one behind the other.
 struct Entry {
   std::string_view key;
   std::uint64_t waiter;

@@ -29,6 +29,18 @@ std::string draw_process(Random& random) {
   return name;
 }
 
+/// Where one stands who waits for all of these locks: first only where it is first in each line.
+Place worst_of(std::span<const Place> places) {
+  Place worst{.before = 0, .free = true};
+  for (const Place& place : places) {
+    worst.before = std::max(worst.before, place.before);
+    worst.free = worst.free && place.free;
+    worst.greatest_ticket = std::max(worst.greatest_ticket, place.greatest_ticket);
+    if (place.before != 0 || !place.free) worst.due = std::max(worst.due, place.due);
+  }
+  return worst;
+}
+
 }  // namespace
 
 /// The nodes' time as far as it was seen, the same for all clients: a ticket of now.
@@ -40,9 +52,13 @@ std::uint64_t Engine::ticket_clock(Time now) const {
 
 /// Where others wait for the lock, a probe would be refused. False where it is to be tried first.
 bool Engine::wait_in_line(Time now, WaiterId id) {
-  const std::string& key = waiters_[id].key;
-  const bool here = !lines_.empty() && lines_.contains(key);
-  if (!here && !waited_for_.was(now, key, config_.entry_life / 3)) return false;
+  const Waiter& waiter = waiters_[id];
+  bool others_wait = false;
+  each_key(waiter.key, waiter.others, [&](std::string_view key) {
+    const bool here = !lines_.empty() && lines_.contains(key);
+    others_wait = others_wait || here || waited_for_.was(now, key, config_.entry_life / 3);
+  });
+  if (!others_wait) return false;
   ++waiters_[id].attempts;
   enter(now, id);
   return true;
@@ -56,31 +72,44 @@ void Engine::enter(Time now, WaiterId id) {
     output(Listen{process_});
   }
   Waiter& waiter = waiters_[id];
-  Line& line = lines_[waiter.key];
   waiter.pausing = true;
   waiter.place = ++last_place_;
   places_.emplace(waiter.place, id);
-  const std::uint64_t seen =
-      std::max({waiter.greatest, line.greatest, waited_for_.number_of(waiter.key)});
+  std::uint64_t seen = waiter.greatest;
+  each_key(waiter.key, waiter.others, [&](std::string_view key) {
+    seen = std::max({seen, line_of(key).greatest, waited_for_.number_of(key)});
+  });
   waiter.ticket = std::max(ticket_clock(now), std::min(seen, last_ticket) + 1);
   if (planted(Mutant::re_entry_with_a_smaller_ticket)) waiter.ticket = waiter.place;
-  line.greatest = std::max(line.greatest, waiter.ticket);
-  line.waiters.emplace(std::pair(waiter.ticket, waiter.place), id);
+  each_key(waiter.key, waiter.others, [&](std::string_view key) {
+    Line& line = line_of(key);
+    line.greatest = std::max(line.greatest, waiter.ticket);
+    line.waiters.emplace(std::pair(waiter.ticket, waiter.place), id);
+  });
   if (refresh_at_ == never) refresh_at_ = now + config_.entry_life / 3;
   send_entries({id}, voters(now));
   schedule_in_line(id);
 }
 
+Engine::Line& Engine::line_of(std::string_view key) {
+  const auto found = lines_.find(key);
+  return found != lines_.end() ? found->second : lines_[std::string(key)];
+}
+
 /// Puts these entries on the nodes, or keeps them there.
 void Engine::send_entries(const std::vector<WaiterId>& waiters, NodeSet to) {
   if (to.empty()) return;
-  for (std::size_t begin = 0; begin < waiters.size(); begin += most_entries) {
-    const std::size_t end = std::min(waiters.size(), begin + most_entries);
+  for (std::size_t i = 0; i < waiters.size();) {
     const SlotId id = batches_.take();
     Batch& batch = batches_[id];
-    batch.waiters.assign(waiters.begin() + static_cast<std::ptrdiff_t>(begin),
-                         waiters.begin() + static_cast<std::ptrdiff_t>(end));
+    batch.waiters.clear();
     batch.unanswered = 0;
+    // All entries of a waiter in one command: it has a place in all its lines, or in none.
+    for (; i < waiters.size(); ++i) {
+      const std::size_t keys = waiters_[waiters[i]].keys();
+      if (!batch.waiters.empty() && batch.waiters.size() + keys > most_entries) break;
+      batch.waiters.insert(batch.waiters.end(), keys, waiters[i]);
+    }
     send_batch(id, to, false);
   }
 }
@@ -91,10 +120,13 @@ void Engine::send_batch(SlotId id, NodeSet to, bool with_source) {
       to, Tag{id, uncounted, CommandKind::queue, with_source}, process_, {}, config_.entry_life};
   // Those who have left, or won, must not come back.
   std::erase_if(batch.waiters, [&](WaiterId waiter) { return waiters_.find(waiter) == nullptr; });
-  for (const WaiterId waiter_id : batch.waiters) {
-    Waiter& waiter = waiters_[waiter_id];
+  for (std::size_t i = 0; i < batch.waiters.size(); i += waiters_[batch.waiters[i]].keys()) {
+    Waiter& waiter = waiters_[batch.waiters[i]];
     waiter.entered = waiter.entered | to;
-    sending.entries.push_back({waiter.key, waiter.place, waiter.ticket});
+    each_key(waiter.key, waiter.others, [&](std::string_view key) {
+      const bool other = planted(Mutant::ticket_for_each_line) && key.data() != waiter.key.data();
+      sending.entries.push_back({key, waiter.place, other ? last_ticket - waiter.ticket : waiter.ticket});
+    });
   }
   if (sending.entries.empty()) {
     if (batch.unanswered == 0) batches_.give_back(id);
@@ -118,20 +150,23 @@ void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const P
   if (batch->unanswered == 0) batches_.give_back(tag.claim);
   // Another number of them than were asked for: some had left when it was sent again.
   const bool told = vote == Vote::granted && places.size() == waiters.size();
-  for (std::size_t i = 0; i < waiters.size(); ++i) {
+  for (std::size_t i = 0, end = 0; i < waiters.size(); i = end) {
+    while (end < waiters.size() && waiters[end] == waiters[i]) ++end;
     Waiter* waiter = waiters_.find(waiters[i]);
     if (waiter == nullptr || waiter->place == 0) continue;
     if (waiter->pausing) waiter->last.record(node, vote == Vote::granted ? Vote::held : vote);
-    if (told) hear(now, waiters[i], node, places[i]);
+    if (told) hear(now, waiters[i], node, worst_of(places.subspan(i, end - i)));
   }
 }
 
 void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
   Waiter& waiter = waiters_[id];
-  Line& line = lines_[waiter.key];
   waiter.heard.add(node);
   waiter.greatest = std::max(waiter.greatest, place.greatest_ticket);
-  line.greatest = std::max(line.greatest, place.greatest_ticket);
+  each_key(waiter.key, waiter.others, [&](std::string_view key) {
+    Line& line = line_of(key);
+    line.greatest = std::max(line.greatest, place.greatest_ticket);
+  });
   if (place.before <= 1) waiter.next.add(node);
   if (place.before == 0 && place.free) {
     waiter.ready.add(node);
@@ -144,11 +179,14 @@ void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
     const bool too_small = waiter.greatest >= waiter.ticket && waiter.greatest < last_ticket &&
                            !planted(Mutant::re_entry_with_a_smaller_ticket);
     if (too_small) {
-      line.waiters.erase({waiter.ticket, waiter.place});
       // By no more than it has to: those who came since are to stay behind.
-      waiter.ticket = waiter.greatest + 1;
-      line.greatest = std::max(line.greatest, waiter.ticket);
-      line.waiters.emplace(std::pair(waiter.ticket, waiter.place), id);
+      const std::uint64_t before = std::exchange(waiter.ticket, waiter.greatest + 1);
+      each_key(waiter.key, waiter.others, [&](std::string_view key) {
+        Line& line = line_of(key);
+        line.waiters.erase({before, waiter.place});
+        line.greatest = std::max(line.greatest, waiter.ticket);
+        line.waiters.emplace(std::pair(waiter.ticket, waiter.place), id);
+      });
       waiter.ready = waiter.next = NodeSet();
       send_entries({id}, voters(now));
     }
@@ -210,7 +248,9 @@ void Engine::lost_in_line(Time now, ClaimId claim_id) {
     waiter.settled = true;
     return enter(now, id);
   }
-  if (++waiter.tries >= tries_at_once) {
+  // Of several locks the release of one is a reason to try, and no node may have granted anything.
+  const bool in_vain = waiter.others != nullptr && claim.tally.granted_by().empty();
+  if (!in_vain && ++waiter.tries >= tries_at_once) {
     waiter.not_before = later(now, config_.retry_delay + random_.below(config_.retry_jitter));
   }
   schedule_in_line(id);
@@ -244,7 +284,10 @@ void Engine::on_line_due(Time now, WaiterId id) {
 void Engine::refresh(Time now) {
   std::vector<WaiterId> all;
   for (const auto& [key, line] : lines_) {
-    for (const auto& [ticket, waiter] : line.waiters) all.push_back(waiter);
+    for (const auto& [ticket, waiter] : line.waiters) {
+      const Waiter& one = waiters_[waiter];
+      if (one.others == nullptr || one.key == key) all.push_back(waiter);
+    }
   }
   refresh_at_ = now + config_.entry_life / 3;
   send_entries(all, voters(now));
@@ -256,6 +299,7 @@ void Engine::leave(Time now, const Waiter& waiter) {
   const ClaimId id = new_claim(waiter.key, {});
   Claim& claim = claims_[id];
   claim.phase = Phase::releasing;
+  claim.others = waiter.others;
   claim.leaves = true;
   claim.place = waiter.place;
   claim.may_hold = waiter.entered;
@@ -267,79 +311,26 @@ void Engine::leave(Time now, const Waiter& waiter) {
 void Engine::drop_place(Waiter& waiter) {
   if (waiter.place == 0) return;
   places_.erase(waiter.place);
-  const auto line = lines_.find(waiter.key);
-  if (line != lines_.end()) {
+  each_key(waiter.key, waiter.others, [&](std::string_view key) {
+    const auto line = lines_.find(key);
+    if (line == lines_.end()) return;
     line->second.waiters.erase({waiter.ticket, waiter.place});
     if (line->second.waiters.empty()) lines_.erase(line);
-  }
+  });
   if (lines_.empty()) refresh_at_ = never;
   waiter.place = 0;
 }
 
-/// One that waits in no order wants to know of releases.
-void Engine::watch(WaiterId id) {
-  Waiter& waiter = waiters_[id];
-  if (waiter.watches) return;
-  waiter.watches = true;
-  const auto [watch, added] = watches_.try_emplace(waiter.key);
-  watch->second.waiters.push_back(id);
-  if (added) output(Listen{{}, waiter.key, true});
-}
-
-void Engine::drop_watch(WaiterId id) {
-  Waiter& waiter = waiters_[id];
-  if (!waiter.watches) return;
-  waiter.watches = false;
-  const auto watch = watches_.find(waiter.key);
-  std::erase(watch->second.waiters, id);
-  if (!watch->second.waiters.empty()) return;
-  output(Listen{{}, waiter.key, false});
-  watches_.erase(watch);
-}
-
-/// What came of a try that a release has brought about.
-void Engine::judge_wake(WaiterId id, bool won) {
-  Waiter& waiter = waiters_[id];
-  if (!std::exchange(waiter.woken, false)) return;
-  if (won) {
-    crowds_.won(waiter.key);
-  } else {
-    crowds_.missed(waiter.key);
-  }
-}
-
-/// A release wakes those who wait in no order: of each process one, not all at the same moment, and
-/// of a crowd a few.
-void Engine::on_freed(Time now, int node, std::string_view key) {
-  advance(now);
-  const auto found = watches_.find(key);
-  if (found == watches_.end()) return;
-  Watch& watch = found->second;
-  watch.free.add(node);
-  if ((watch.free & voters(now)).size() < quorum_of(config_.nodes)) return;
-  watch.free = NodeSet();
-  for (const WaiterId id : watch.waiters) {
-    Waiter& waiter = waiters_[id];
-    if (!waiter.pausing || waiter.woken) continue;
-    if (random_.below(Duration(crowds_.one_in(key))) != Duration::zero()) return;
-    const Time soon = later(now, random_.below(config_.retry_jitter / 4));
-    if (soon >= waiter.retry_at) continue;
-    waiter.woken = true;
-    waiter.retry_at = soon;
-    waiter_timers_.set(id.index, std::min(soon, waiter.wait_until));
-    return;
-  }
-}
-
-/// Who of this process gets the lock from this holder of ours: its first, where a quorum of nodes
+/// Who of this process gets the lock from this holder of ours, each of a single lock: its first, where a quorum of nodes
 /// has said that nobody of another process is before it.
 WaiterId Engine::heir_of(Time now, const Claim& claim) {
-  if (lines_.empty()) return {};
+  if (lines_.empty() || claim.others != nullptr) return {};
   const auto line = lines_.find(claim.key());
   if (line == lines_.end()) return {};
   const WaiterId id = line->second.waiters.begin()->second;
   const Waiter& waiter = waiters_[id];
   if (!waiter.pausing || !waiter.settled || now < waiter.not_before) return {};
+  if (waiter.others != nullptr) return {};  // the nodes know whether its other locks are free
   if (planted(Mutant::hand_over_past_others)) return id;
   const bool next = (waiter.next & voters(now)).size() >= quorum_of(config_.nodes);
   return next ? id : WaiterId();

@@ -133,6 +133,8 @@ void Engine::note_answer(Time now, Claim& claim, int node, const Tag& tag, const
     case CommandKind::renew:
     case CommandKind::release:
       if (kind == CommandKind::raise && vote == Vote::held) break;  // the counter, not the lock
+      // Where one key of several is not ours any more the others may be.
+      if (kind != CommandKind::release && claim.others != nullptr) break;
       if (vote == Vote::held || vote == Vote::absent) claim.may_hold.remove(node);
       if (kind == CommandKind::release && vote == Vote::granted) claim.may_hold.remove(node);
       break;

@@ -110,6 +110,10 @@ void append_word(std::string& out, std::string_view word) {
 
 void append_command(std::string& out, const core::Send& send, const Surroundings& around) {
   using std::chrono::milliseconds;
+  if (!send.others.empty()) {
+    return append_command_for_all(out, send, around, waiter_name(send.process, send.waiter),
+                                  waiter_name(send.process, send.not_woken));
+  }
   const auto ttl = [&send] {
     return Number(std::chrono::duration_cast<milliseconds>(send.ttl).count());
   };

@@ -35,6 +35,9 @@ inline constexpr core::Duration counter_life = std::chrono::hours(30 * 24);
 /// scripts, by name or (Tag::with_source) whole. Where says_enrolment(), the node's enrolment and
 /// floor are to follow as the last two words.
 void append_command(std::string& out, const core::Send& send, const Surroundings& around);
+/// The same of a Send that has others, with the names of those in the line.
+void append_command_for_all(std::string& out, const core::Send& send, const Surroundings& around,
+                            std::string_view waiter, std::string_view not_woken);
 constexpr bool says_enrolment(core::CommandKind kind) {
   using core::CommandKind;
   return kind == CommandKind::acquire || kind == CommandKind::raise || kind == CommandKind::renew;

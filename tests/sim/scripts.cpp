@@ -1,7 +1,6 @@
 #include "sim/scripts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "core/mutants.hpp"
 #include "sim/resp.hpp"
 #include "sim/script_tools.hpp"
+#include "sim/scripts_all.hpp"
 
 namespace quorumlock::sim {
 namespace {
@@ -282,7 +282,7 @@ std::string repair(ScriptRun& run) {
   return resp::integer(static_cast<std::int64_t>(run.keys()));
 }
 
-constexpr std::array<KnownScript, 12> known_scripts{{
+constexpr KnownScript known_scripts[] = {
     {&redis::acquire_script, acquire},
     {&redis::acquire_ordered_script, acquire_ordered},
     {&redis::adopt_script, adopt},
@@ -295,12 +295,16 @@ constexpr std::array<KnownScript, 12> known_scripts{{
     {&redis::renew_script, renew},
     {&redis::repair_script, repair},
     {&redis::replace_script, replace},
-}};
+    {&redis::acquire_all_script, acquire_all},
+    {&redis::raise_all_script, raise_all},
+    {&redis::renew_all_script, renew_all},
+    {&redis::release_all_script, release_all},
+};
 
 template <class Predicate>
 const KnownScript* find(Predicate&& predicate) {
   const auto* const found = std::ranges::find_if(known_scripts, predicate);
-  return found != known_scripts.end() ? found : nullptr;
+  return found != std::end(known_scripts) ? found : nullptr;
 }
 
 }  // namespace

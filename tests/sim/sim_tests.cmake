@@ -9,6 +9,7 @@ set(sim_server_sources
   sim/script_run.cpp
   sim/script_tools.cpp
   sim/scripts.cpp
+  sim/scripts_all.cpp
   sim/server.cpp)
 add_library(sim_server STATIC ${sim_server_sources})
 target_include_directories(sim_server PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}
@@ -25,8 +26,8 @@ endif()
 # them, and are optimised whatever the build type.
 list(TRANSFORM sim_server_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(simulated client/duration_text client/error client/outcome client/repair client/session
-  core/acquire core/engine core/hold core/queue core/release core/timer_queue core/types
-  redis/command redis/endpoint redis/enrolment redis/link redis/link_greeting redis/reply
+  core/acquire core/engine core/hold core/queue core/release core/timer_queue core/types core/watch
+  redis/command redis/command_all redis/endpoint redis/enrolment redis/link redis/link_greeting redis/reply
   redis/subscriber)
 list(TRANSFORM simulated PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 list(TRANSFORM simulated APPEND .cpp)

@@ -126,7 +126,9 @@ Words WordsMaker::plain() {
       &redis::acquire_script, &redis::adopt_script,  &redis::candidate_script,
       &redis::enrol_script,   &redis::raise_script,  &redis::release_script,
       &redis::renew_script,   &redis::repair_script, &redis::release_token_script,
-      &redis::replace_script, &redis::queue_script,  &redis::acquire_ordered_script};
+      &redis::replace_script, &redis::queue_script,  &redis::acquire_ordered_script,
+      &redis::acquire_all_script, &redis::raise_all_script, &redis::renew_all_script,
+      &redis::release_all_script};
   return {"SCRIPT", "LOAD", std::string(scripts[random_.index(std::size(scripts))]->source)};
 }
 
@@ -172,6 +174,10 @@ Words WordsMaker::call(const std::string& name, const Words& script_keys, const 
   const redis::Script& script = name == "acquire"           ? redis::acquire_script
                                 : name == "acquire_ordered" ? redis::acquire_ordered_script
                                 : name == "queue"           ? redis::queue_script
+                                : name == "acquire_all"     ? redis::acquire_all_script
+                                : name == "raise_all"       ? redis::raise_all_script
+                                : name == "renew_all"       ? redis::renew_all_script
+                                : name == "release_all"     ? redis::release_all_script
                                 : name == "adopt"           ? redis::adopt_script
                                 : name == "candidate"       ? redis::candidate_script
                                 : name == "enrol"           ? redis::enrol_script
@@ -189,11 +195,40 @@ Words WordsMaker::call(const std::string& name, const Words& script_keys, const 
   return words;
 }
 
+/// Of both locks.
+Words WordsMaker::script_for_all(std::int64_t now_us) {
+  const Words keys = {locks()[0], locks()[1], counter(locks()[0]), counter(locks()[1]),
+                      enrolment_key};
+  switch (random_.index(6)) {
+    case 0:
+      return call("raise_all", keys,
+                  {token(), random_.one_in(20) ? "9007199254740992" : fence(now_us), life(),
+                   usual_enrolment(), "0"});
+    case 1:
+    case 2:
+      return call(
+          "renew_all", keys,
+          {token(), ttl(), fence(now_us), one_of({"0", "1"}), life(), usual_enrolment(), "0"});
+    case 3:
+      if (random_.one_in(2)) return call("release_all", locks(), {token()});
+      return call("release_all", locks(), {token(), random_.one_in(3) ? "" : waiter(), waiter()});
+    default:
+      return call("acquire_all", keys,
+                  {token(), ttl(), fence(now_us), fence(now_us), random_.one_in(3) ? "0" : life(),
+                   random_.one_in(4) ? "" : waiter(), ticket(now_us), entry_life(),
+                   usual_enrolment(), fence(now_us)});
+  }
+}
+
 Words WordsMaker::script(std::int64_t now_us) {
   const std::string& lock = locks()[random_.index(locks().size())];
   const Words vote_keys = {lock, counter(lock), enrolment_key};
   const std::string run = one_of({"run-1", "run-2"});
-  switch (random_.index(18)) {
+  switch (random_.index(22)) {
+    case 18:
+    case 19:
+    case 20:
+    case 21: return script_for_all(now_us);
     case 13:
     case 14: {
       const Words one = {lock};

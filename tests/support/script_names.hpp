@@ -11,6 +11,10 @@ inline std::string_view script_name(std::string_view source) {
   using namespace redis;
   if (source == acquire_script.source) return "acquire";
   if (source == acquire_ordered_script.source) return "acquire_ordered";
+  if (source == acquire_all_script.source) return "acquire_all";
+  if (source == raise_all_script.source) return "raise_all";
+  if (source == renew_all_script.source) return "renew_all";
+  if (source == release_all_script.source) return "release_all";
   if (source == queue_script.source) return "queue";
   if (source == raise_script.source) return "raise";
   if (source == renew_script.source) return "renew";

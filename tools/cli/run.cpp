@@ -54,13 +54,17 @@ Deadlines deadlines_for(const Options& options, const RunArguments& asked) {
   return {margin, asked.kill_after};
 }
 
-std::vector<std::string> environment_with(const Lease& lease) {
-  std::string resources;
+std::string names_of(const Lease& lease, const char* between) {
+  std::string names;
   for (const std::string& resource : lease.resources()) {
-    resources += (resources.empty() ? "" : "\n") + resource;
+    names += (names.empty() ? "" : between) + resource;
   }
+  return names;
+}
+
+std::vector<std::string> environment_with(const Lease& lease) {
   std::vector<std::string> environment = {
-      "QUORUMLOCK_RESOURCE=" + resources, "QUORUMLOCK_TOKEN=" + lease.owner_token(),
+      "QUORUMLOCK_RESOURCE=" + names_of(lease, "\n"), "QUORUMLOCK_TOKEN=" + lease.owner_token(),
       "QUORUMLOCK_FENCING_TOKEN=" + std::to_string(lease.fencing_token())};
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view one = *variable;
@@ -137,7 +141,7 @@ int run(const Globals& globals, const RunArguments& asked) {
                       .auto_extend = true,
                       .mode = asked.shared ? LockMode::shared : LockMode::exclusive},
                      signals);
-  globals.note("holding " + lease.resource() + ": " + lease.outcome().to_string());
+  globals.note("holding " + names_of(lease, ", ") + ": " + lease.outcome().to_string());
   const Clock::time_point begin = Clock::now();
   Child child({path, asked.words, environment_with(lease)}, signals);
   Guard guard(child.pid(), deadlines.kill_at(lease.valid_until()), terminal);
@@ -160,7 +164,7 @@ int run(const Globals& globals, const RunArguments& asked) {
   }
   if (lost) {
     throw Failure(ExitCode::lease_lost, "lost",
-                  "the lock on " + lease.resource() + " was lost after " +
+                  "the lock on " + names_of(lease, ", ") + " was lost after " +
                       to_text(std::chrono::floor<milliseconds>(held)) + ", while the command ran" +
                       (trouble ? std::string("; ") + trouble->what() : ""));
   }

@@ -168,6 +168,35 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       // Where nothing goes wrong no wake-up may wait for the next look: looks are rare.
       if (draw.faults.empty()) draw.entry_life = draw.delay * 1200;
       break;
+    case Focus::sets:
+      draw.clients = random.between(2, 4);
+      draw.keys = 3;
+      draw.sets = random.one_in(3) ? 100 : random.between(30, 100);
+      draw.fencing = !random.one_in(6);
+      draw.durable = random.one_in(2);
+      draw.sane_wall_clocks = random.one_in(2);
+      draw.nodes_agree = random.one_in(3);
+      draw.delay = random.between(1, 10) * 1ms;
+      draw.ttl = draw.max_ttl = draw.delay * random.between(60, 400);
+      draw.hold = draw.delay * random.between(1, 8);
+      // Some live for several renewals.
+      if (random.one_in(3)) draw.hold = draw.ttl * random.between(5, 20) / 10;
+      draw.every = draw.hold * random.between(1, 3);
+      draw.pause = std::max(draw.delay, core::Duration(20ms));
+      draw.until = std::max(draw.delay * random.between(50, 200), draw.every * 10);
+      draw.in_order = random.one_in(4) ? 0 : random.between(50, 100);
+      draw.uneven_paths = random.one_in(3);
+      draw.entry_life = std::max<core::Duration>(draw.delay * 50, random.between(3, 10) * 100ms);
+      draw.node_timeout = draw.ttl;
+      draw.between_faults = draw.ttl * random.between(1, 8) / 4;
+      if (random.one_in(2)) {
+        add_some(draw, random,
+                 {Fault::crash, Fault::pause_client, Fault::pause_node, Fault::reset, Fault::delay,
+                  Fault::partition, Fault::client_crash, Fault::refuse, Fault::forget_scripts,
+                  Fault::flush});
+      }
+      if (draw.faults.empty()) draw.entry_life = draw.delay * 1200;
+      break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
       draw.until = draw.delay * 50;

@@ -48,8 +48,9 @@ enum class Focus {
   raises,      ///< raises are held up, and lost after others were acknowledged
   relapses,    ///< nodes forget just after a vote, while clients lose sight of others
   line,        ///< many wait in the line, and often nothing goes wrong
+  sets,        ///< likewise, for one, two or three of three locks
 };
-inline constexpr int focuses = static_cast<int>(Focus::line) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::sets) + 1;
 std::string_view to_string(Focus focus);
 
 /// All that the seed decides before the simulation begins. A failure is made smaller by taking
@@ -78,6 +79,7 @@ struct Draw {
   bool one_ahead = false;     ///< the counters of one node begin far above the others'
   bool late_comer = false;    ///< the last client asks for nothing until max_ttl is long past
   int in_order = 0;                 ///< of a hundred waits so many are in the line
+  int sets = 0;                     ///< of a hundred requests so many are for several keys
   core::Duration entry_life{};      ///< in a line, unless it is refreshed
   core::Duration ttl{};
   core::Duration max_ttl{};

@@ -42,6 +42,7 @@ std::string_view to_string(Focus focus) {
     case Focus::raises: return "raises";
     case Focus::relapses: return "relapses";
     case Focus::line: return "line";
+    case Focus::sets: return "sets";
   }
   return "?";
 }
@@ -72,6 +73,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("one_ahead", draw.one_ahead);
   visit("late_comer", draw.late_comer);
   visit("in_order", draw.in_order);
+  visit("sets", draw.sets);
   visit("entry_life", draw.entry_life);
   visit("ttl", draw.ttl);
   visit("max_ttl", draw.max_ttl);

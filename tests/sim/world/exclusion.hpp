@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <string>
@@ -29,7 +30,7 @@ class Exclusion {
   void became_valid(const Operation& one, TrueTime now) {
     if (!timing_holds_ || !one.valid(now)) return;
     for (const Operation& other : operations_) {
-      if (other.number == one.number || other.key != one.key || !other.valid(now)) continue;
+      if (other.number == one.number || !other.valid(now) || !one.shares_a_key_with(other)) continue;
       report_("two holders of " + one.key + ": operations " + std::to_string(other.number) +
               " and " + std::to_string(one.number));
     }
@@ -45,7 +46,11 @@ class Exclusion {
     if (!one.valid(now)) return;
     int witnesses = 0;
     for (const Server& node : nodes) {
-      if (node.token_of(one.key, now) == one.token) ++witnesses;
+      const auto keys = one.keys();
+      const bool of_all = std::ranges::all_of(keys, [&](const std::string& key) {
+        return node.token_of(key, now) == one.token;
+      });
+      if (of_all) ++witnesses;
     }
     if (witnesses < core::quorum_of(static_cast<int>(nodes.size()))) {
       report_("operation " + std::to_string(one.number) + " is valid with its token on " +

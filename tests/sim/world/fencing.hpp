@@ -21,10 +21,13 @@ class Fencing {
 
   /// Decided now, for an attempt that began then.
   void decided(const Operation& one, TrueTime began, TrueTime now) {
+    for (const std::string& key : one.keys()) decided(one, key, began, now);
+  }
+  void decided(const Operation& one, const std::string& name, TrueTime began, TrueTime now) {
     if (!counters_hold_) return;
-    Key& key = keys_[one.key];
+    Key& key = keys_[name];
     if (!key.given.insert(one.fence).second) {
-      report_("fencing token " + std::to_string(one.fence) + " of " + one.key +
+      report_("fencing token " + std::to_string(one.fence) + " of " + name +
               " was given twice, the second time to operation " + std::to_string(one.number));
     }
     const auto after = std::ranges::upper_bound(key.greatest, began, {}, &Greatest::since);
@@ -34,7 +37,7 @@ class Fencing {
     const bool strictly = after == key.greatest.begin() || std::prev(after)->since < began;
     if ((strictly && one.fence <= before) || (timing_holds_ && one.fence <= last)) {
       report_("operation " + std::to_string(one.number) + " got the fencing token " +
-              std::to_string(one.fence) + " of " + one.key + " after " +
+              std::to_string(one.fence) + " of " + name + " after " +
               std::to_string(std::max(before, timing_holds_ ? last : 0)));
     }
     key.greatest.push_back({now, std::max(last, one.fence)});

@@ -82,6 +82,14 @@ const std::vector<KnownMutant>& known_mutants() {
        "tickets do not exceed those that were seen", 500, Focus::line},
       {Mutant::hand_over_past_others, "hand-over-past-others",
        "a process hands over to its next waiter, whoever else is before it", 500, Focus::line},
+      {Mutant::ticket_for_each_line, "ticket-for-each-line",
+       "who wants several locks has another ticket in each line", 100, Focus::sets},
+      {Mutant::sets_in_part, "sets-in-part", "a node grants those of several locks that are free",
+       100, Focus::sets},
+      {Mutant::fence_of_the_first_lock_only, "fence-of-the-first-lock-only",
+       "the fence of several locks exceeds the first one's counter", 100, Focus::sets},
+      {Mutant::first_lock_renewed_only, "first-lock-renewed-only",
+       "a renewal of several locks looks at the first one, and renews that", 100, Focus::sets},
   };
   return all;
 }

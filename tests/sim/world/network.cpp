@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "core/mutants.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
+#include "sim/scripts.hpp"
 #include "sim/world/trace.hpp"
 
 // Connections between clients and nodes: bytes in order, each message with a delay of its own.
@@ -12,10 +14,23 @@ namespace quorumlock::sim {
 using namespace std::chrono_literals;
 
 World::Owner World::owner_of(const Words& words) {
-  if (words[0] == "SET" && words.size() == 6) return {words[1], words[2], false};
-  if (words[0] != "EVALSHA" || words[1] == redis::queue_script.sha1) return {};
-  if (words[1] == redis::release_script.sha1) return {words[3], words[4], true};
-  return {words[3], words[6], false};
+  if (words[0] == "SET" && words.size() == 6) return {{words[1]}, words[2], false};
+  const KnownScript* const known = words[0] == "EVALSHA" ? script_by_sha(words[1]) : nullptr;
+  if (known == nullptr) return {};
+  const bool releases =
+      known->script == &redis::release_script || known->script == &redis::release_all_script;
+  bool votes = false;
+  for (const redis::Script* vote :
+       {&redis::acquire_script, &redis::acquire_ordered_script, &redis::acquire_all_script,
+        &redis::raise_script, &redis::raise_all_script, &redis::renew_script,
+        &redis::renew_all_script}) {
+    votes = votes || known->script == vote;
+  }
+  if (!releases && !votes) return {};
+  // A vote's keys are the locks, as many counters, and the enrolment.
+  const std::size_t keys = std::stoul(words[2]);
+  const auto locks = static_cast<std::ptrdiff_t>(releases ? keys : keys / 2);
+  return {{words.begin() + 3, words.begin() + 3 + locks}, words[3 + keys], releases};
 }
 
 /// When a message that is sent now arrives: after all that was sent before it on its connection.
@@ -234,8 +249,14 @@ void World::serve(int node) {
 void World::look_at_owner(int node, std::size_t client, const Owner& owner) {
   if (owner.token.empty()) return;
   if (owner.releases) tidiness_.released(node, owner.token);
-  const std::string* const text = nodes_[static_cast<std::size_t>(node)].text_of(owner.key, now_);
-  if (text == nullptr || *text != owner.token) return;
+  const Server& server = nodes_[static_cast<std::size_t>(node)];
+  const auto has = std::ranges::count_if(owner.keys, [&](const std::string& key) {
+    return server.token_of(key, now_) == owner.token;
+  });
+  if (draw_.timing_holds()) {
+    tidiness_.has_keys(node, owner.token, static_cast<std::size_t>(has), owner.keys.size());
+  }
+  if (has == 0) return;
   has_voted(node);
   if (!paths_[client][static_cast<std::size_t>(node)].lost) tidiness_.has_key(node, owner.token);
 }
@@ -245,9 +266,10 @@ void World::look_at(int node) {
   static const std::string enrolment(redis::enrolment_key);
   static const std::pair<std::string, std::string> counters[] = {
       {"lock", std::string(redis::counter_prefix) + "lock"},
-      {"other", std::string(redis::counter_prefix) + "other"}};
+      {"other", std::string(redis::counter_prefix) + "other"},
+      {"third", std::string(redis::counter_prefix) + "third"}};
   const Server& server = nodes_[static_cast<std::size_t>(node)];
-  for (const auto& [key, counter] : counters) {
+  for (const auto& [key, counter] : std::span(counters).first(draw_.keys > 2 ? 3 : 2)) {
     order_.look(node, key, server, now_, draw_.nodes);
     const std::string* const text = server.text_of(counter, now_);
     if (text != nullptr) fencing_.counter(node, key, std::stoll(*text));

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "core/engine.hpp"
 #include "sim/wall_clock.hpp"
@@ -13,6 +16,7 @@ struct Operation {
   std::size_t client = 0;
   std::size_t life = 0;  ///< of the client: a client that crashed begins another
   std::string key;
+  std::vector<std::string> others;  ///< more keys, where it is for several
   core::Terms terms;
   core::Time requested{};
   core::Duration wait{};
@@ -33,9 +37,22 @@ struct Operation {
   TrueTime asked{};                       ///< when it was requested
   std::string place;                      ///< its name in the line
   double ticket = 0;                      ///< likewise
-  core::NodeSet on;                       ///< the nodes that have its entry
+  std::map<std::string, core::NodeSet> on;  ///< for each key, the nodes that have its entry
   TrueTime everywhere = TrueTime::max();  ///< since when all have it
 
+  [[nodiscard]] std::vector<std::string> keys() const {
+    std::vector<std::string> all = others;
+    all.push_back(key);
+    return all;
+  }
+  [[nodiscard]] bool wants(const std::string& one) const {
+    return one == key || std::ranges::find(others, one) != others.end();
+  }
+  [[nodiscard]] bool shares_a_key_with(const Operation& other) const {
+    return other.wants(key) || std::ranges::any_of(others, [&other](const std::string& one) {
+             return other.wants(one);
+           });
+  }
   [[nodiscard]] bool valid(TrueTime now) const { return held && !dead && now < valid_until; }
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -36,16 +37,21 @@ class Order {
         server.sorted_set_of(std::string(redis::queue_prefix) + key, now);
     for (auto& [name, number] : waiters_) {
       Operation& one = operations_[number];
-      if (one.key != key || one.answers > 0) continue;
+      if (!one.wants(key) || one.answers > 0) continue;
+      core::NodeSet& on = one.on[key];
       const auto entry = line != nullptr ? line->find(name) : Value::SortedSet::const_iterator();
       if (line == nullptr || entry == line->end() || entry->second != one.ticket) {
-        if (one.on.contains(node)) {
+        if (on.contains(node)) {
           report_("operation " + std::to_string(one.number) + " waits, and node " +
                   std::to_string(node + 1) + " has taken it out of the line");
         }
-      } else if (!one.on.contains(node)) {
-        one.on.add(node);
-        if (one.on.size() == nodes) one.everywhere = now;
+      } else if (!on.contains(node)) {
+        on.add(node);
+        const bool everywhere =
+            one.on.size() == one.keys().size() && std::ranges::all_of(one.on, [nodes](auto& each) {
+              return each.second.size() == nodes;
+            });
+        if (everywhere) one.everywhere = now;
       }
     }
     std::erase_if(waiters_, [this](const auto& it) { return operations_[it.second].answers > 0; });
@@ -53,25 +59,40 @@ class Order {
   /// Locks won while others waited, each seen to overtake nobody.
   [[nodiscard]] std::size_t contended() const { return contended_; }
   /// The holder has given it back.
-  void released(const std::string& key, TrueTime now) { freed_[key] = now; }
+  void released(const Operation& one, TrueTime now) {
+    for (const std::string& key : one.keys()) freed_[key] = now;
+  }
+  /// Gives up: who waits for several is in the way of others, also where one is free.
+  void left(const Operation& one, TrueTime now) {
+    for (const std::string& key : one.keys()) {
+      const auto freed = freed_.find(key);
+      if (freed != freed_.end()) freed->second = now;
+    }
+  }
   void won(const Operation& winner, int attempts, TrueTime now) {
     if (!holds_) return;
-    const auto freed = freed_.extract(winner.key);
-    if (!freed.empty() && winner.everywhere <= freed.mapped() && now - freed.mapped() > patience_) {
+    TrueTime freed{};
+    bool all_freed = true;
+    for (const std::string& key : winner.keys()) {
+      const auto last = freed_.extract(key);
+      all_freed = all_freed && !last.empty();
+      if (!last.empty()) freed = std::max(freed, last.mapped());
+    }
+    if (all_freed && winner.everywhere <= freed && now - freed > patience_) {
       report_("operation " + std::to_string(winner.number) +
               " was first in the line, and nobody woke it when the lock was released");
     }
     // A probe, and the rounds within which the protocol grants the lock to the first of the line.
-    if (winner.ordered && attempts > 1 + most_rounds) {
+    // One who wants several may try at the release of each.
+    if (winner.ordered && winner.others.empty() && attempts > 1 + most_rounds) {
       report_("operation " + std::to_string(winner.number) + " took " + std::to_string(attempts) +
               " attempts although nothing went wrong");
     }
     bool alone = true;
     for (const auto& [name, number] : waiters_) {
       const Operation& one = operations_[number];
-      if (one.key != winner.key || one.number == winner.number || one.answers > 0 || one.dead) {
-        continue;
-      }
+      if (one.number == winner.number || one.answers > 0 || one.dead) continue;
+      if (!one.shares_a_key_with(winner)) continue;
       alone = false;
       if (one.everywhere >= winner.asked) continue;
       report_("operation " + std::to_string(winner.number) + " overtook operation " +

@@ -43,6 +43,7 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
     again = take([](Draw& it) { it.blind_spots = false; }) || again;
     again = take([](Draw& it) { it.one_ahead = false; }) || again;
     again = take([](Draw& it) { it.late_comer = false; }) || again;
+    again = take([](Draw& it) { it.sets = 0; }) || again;
   }
   return draw;
 }

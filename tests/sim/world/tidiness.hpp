@@ -8,13 +8,20 @@
 namespace quorumlock::sim {
 
 /// A node that has run a release has no key of that owner's afterwards, unless a connection between
-/// the two has broken: then a key may come after it, and stays for one ttl.
+/// the two has broken: then a key may come after it, and stays for one ttl. An owner of several has
+/// all of them on a node, or none.
 class Tidiness {
  public:
   using Report = std::function<void(std::string)>;
   explicit Tidiness(Report report) : report_(std::move(report)) {}
 
   void released(int node, const std::string& token) { released_.emplace(node, token); }
+  /// So many of the keys of this owner are on the node: all or none.
+  void has_keys(int node, const std::string& token, std::size_t count, std::size_t of) {
+    if (count == 0 || count == of) return;
+    report_("node " + std::to_string(node + 1) + " has " + std::to_string(count) + " of the " +
+            std::to_string(of) + " keys of owner " + token.substr(0, 8));
+  }
   void has_key(int node, const std::string& token) {
     if (!released_.contains({node, token})) return;
     report_("node " + std::to_string(node + 1) + " was told to release owner " +

@@ -64,6 +64,7 @@ Operation& World::acquire(Client& client, core::Duration wait, bool ordered) {
   one.client = client.number;
   one.life = client.life;
   one.key = draw_.keys > 1 && random_.one_in(2) ? "other" : "lock";
+  if (draw_.sets > 0) draw_keys(one);
   one.terms.ttl = draw_.ttl;
   one.terms.stop_margin = draw_.ttl / 10;
   one.terms.auto_extend = !random_.one_in(3);
@@ -76,12 +77,26 @@ Operation& World::acquire(Client& client, core::Duration wait, bool ordered) {
   operations_.push_back(one);
   Operation& kept = operations_.back();
   trace("client ", client.number + 1, " asks for ", one.key, ", operation ", one.number);
+  for (const std::string& other : one.others) trace("    and for ", other);
   client.session->engine().acquire(one.requested,
                                    {kept.key, kept.terms, core::later(one.requested, wait),
-                                    wait > 0s, static_cast<core::UserId>(one.number), one.ordered},
+                                    wait > 0s, static_cast<core::UserId>(one.number), one.ordered,
+                                    kept.others},
                                    &kept.waiter);
   turn(client);
   return kept;
+}
+
+/// One, two or three of the keys, in any order.
+void World::draw_keys(Operation& one) {
+  std::vector<std::string> keys = {"lock", "other", "third"};
+  const auto count = static_cast<std::size_t>(draw_.keys);
+  for (std::size_t i = count; i > 1; --i) std::swap(keys[i - 1], keys[random_.index(i)]);
+  one.key = keys[0];
+  if (random_.between(1, 100) > draw_.sets) return;
+  // Two more often than three: then each set leaves one key to the others.
+  const auto last = random_.one_in(4) ? count : std::min<std::size_t>(count, 2);
+  one.others.assign(keys.begin() + 1, keys.begin() + static_cast<std::ptrdiff_t>(last));
 }
 
 /// By which names the nodes know those of this client who wait in a line.
@@ -124,7 +139,7 @@ void World::give_back(Operation& one) {
   Client& client = clients_[one.client];
   trace("client ", client.number + 1, " releases operation ", one.number);
   client.session->engine().release(client.local(now_), one.claim, random_.one_in(2));
-  order_.released(one.key, now_);
+  order_.released(one, now_);
   over(one);
 }
 
@@ -198,6 +213,7 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     ++one.answers;
     ++figures_.refused;
     telling_.answered(one);
+    order_.left(one, now_);
     telling_.refused(one, local, client.awake);
     trace("client ", client.number + 1, " is refused, operation ", one.number, ": ",
           make_error_code(refused->why).message());

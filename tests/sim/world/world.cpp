@@ -58,6 +58,10 @@ World::World(const Draw& draw, std::ostream* trace)
       data[0].put(std::string(redis::counter_prefix) + key,
                   {std::to_string(random_.between(0, 3) + ahead), std::nullopt});
     }
+    if (draw.low_counters && draw.keys > 2) {
+      data[0].put(std::string(redis::counter_prefix) + "third",
+                  {std::to_string(random_.between(0, 3)), std::nullopt});
+    }
     server.replace_data(data);
   }
   for (std::size_t i = 0; i < static_cast<std::size_t>(draw.clients); ++i) {

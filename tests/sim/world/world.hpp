@@ -68,9 +68,10 @@ class World {
   void write(Client& client, int number);
   void deliver(int node, int connection, std::string bytes);
   void serve(int node);
-  /// Of a vote or a release: the lock's key, and the owner that it is for.
+  /// Of a vote or a release: the locks' keys, and the owner that it is for.
   struct Owner {
-    std::string key, token;
+    std::vector<std::string> keys;
+    std::string token;
     bool releases = false;
   };
   static Owner owner_of(const Words& words);
@@ -86,6 +87,7 @@ class World {
   void act(std::size_t client, std::size_t life);
   void all_ask();
   Operation& acquire(Client& client, core::Duration wait, bool ordered);
+  void draw_keys(Operation& one);
   void name_waiters(const Client& client);
   void use(std::size_t operation);
   void give_back(Operation& one);

@@ -1,0 +1,21 @@
+-- KEYS locks, their counters in the same order, enrolment. ARGV as of raise.lua: token, fence,
+-- counter's life ms, enrolment, floor. Answers as that does: raised are all counters, where all locks
+-- are ours and each counter is smaller; {0, ...} and {3, ...} tell the greatest counter.
+local now = redis.call('TIME')
+local time = now[1] * 1000000 + now[2]
+local n = (#KEYS - 1) / 2
+local found = redis.call('MGET', unpack(KEYS))
+if found[#KEYS] ~= ARGV[4] then return {-1, 0, time} end
+local greatest, ours = 0, true
+for i = 1, n do
+  greatest = math.max(greatest, tonumber(found[n + i]) or 0)
+  ours = ours and found[i] == ARGV[1]
+end
+if not ours then return {3, greatest, time} end
+local fence = tonumber(ARGV[2])
+if fence >= 9007199254740992 then
+  return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')
+end
+if greatest >= fence then return {0, greatest, time} end
+for i = 1, n do redis.call('SET', KEYS[n + i], ARGV[2], 'PX', ARGV[3]) end
+return {1, fence, time}
