@@ -27,6 +27,25 @@ TEST_F(Run, RunHoldsTheLockWhileTheCommandRuns) {
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
+TEST_F(Run, RunHoldsSeveralLocksAsOne) {
+  // One name a line; all of them are held under one token, and given back together.
+  Program program =
+      start({"run", "orders", "stock", "--", "sh", "-c",
+             R"(echo "$QUORUMLOCK_RESOURCE"; echo $QUORUMLOCK_TOKEN; )" + std::string(for_ever)});
+  EXPECT_EQ(program.line(), "orders");
+  EXPECT_EQ(program.line(), "stock");
+  const std::string token = program.line();
+  EXPECT_TRUE(eventually([&] {
+    return cluster.holders("orders", token) == 3 && cluster.holders("stock", token) == 3;
+  }));
+  EXPECT_EQ(run({"run", "stock", "--", "true"}).code, 75);
+  EXPECT_EQ(run({"run", "free", "orders", "--", "true"}).code, 75);
+  EXPECT_EQ(cluster.holders("free"), 0);
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.finish().code, 128 + SIGTERM);
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
 TEST_F(Run, RunPassesTheCommandsCodeThrough) {
   // Its exit code, its signal, and its outputs untouched.
   const Ended ended = start_run("orders", "echo out; echo err >&2; exit 3").finish();

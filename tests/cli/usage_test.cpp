@@ -49,7 +49,7 @@ TEST(Usage, MistakesEndWith64AndASentence) {
       {{"run", "--bogus", "x", "--", "true"}, "--bogus"},
       {{"run", "--ttl", "100ms", "x", "--", "true"}, "stop_margin"},
       {{"run", "--failure-exit-code", "256", "x", "--", "true"}, "--failure-exit-code"},
-      {{"run", "x", "y", "--", "true"}, "multi-resource"},
+      {{"run", "x", "y", "x", "--", "true"}, "\"x\" is given twice"},
       {{"run", "--shared", "x", "--", "true"}, "shared"},
       {{"status", "now"}, "now"},
       {{"enroll", "--force"}, "--new"},

@@ -179,16 +179,20 @@ TEST_F(Coroutine, IsClosed) {
   EXPECT_EQ(moved_from.get(), static_cast<int>(Errc::closed));
 }
 
-TEST_F(Coroutine, AllOfOneAndBadArguments) {
-  // co_acquire_all of one is co_acquire; a ttl that cannot be is refused by co_await, not before.
+TEST_F(Coroutine, AllOfTwoOrOneAndBadArguments) {
+  // co_acquire_all of two holds both, and of one is co_acquire; a ttl that cannot be is refused by co_await, not before.
   Coordinator coordinator = connect();
   Answer<int> answer;
   [](Coordinator& on, std::string name, Tell tell) -> Detached {
     std::vector<std::string> one;
     one.push_back(name);
     Result<Lease> lease = co_await on.co_acquire_all(std::move(one));
+    std::vector<std::string> two;
+    two.push_back(name + "/1");
+    two.push_back(name + "/2");
+    Result<Lease> both = co_await on.co_acquire_all(std::move(two));
     Result<Lease> refused = co_await on.co_acquire(name, {.ttl = 1000s});
-    tell(lease && !refused && refused.error().code() == Errc::invalid_argument ? 1 : 0);
+    tell(lease && both && both->resources().size() == 2 && !refused && refused.error().code() == Errc::invalid_argument ? 1 : 0);
   }(coordinator, key, answer.handler());
   EXPECT_EQ(answer.get(), 1);
 }

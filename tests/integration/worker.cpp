@@ -20,10 +20,16 @@ namespace {
 using namespace quorumlock;
 using namespace std::chrono_literals;
 
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream list(text);
+  for (std::string part; std::getline(list, part, ',');) parts.push_back(part);
+  return parts;
+}
+
 Options options_for(const std::string& urls) {
   Options options;
-  std::istringstream list(urls);
-  for (std::string url; std::getline(list, url, ',');) options.nodes.push_back(url);
+  options.nodes = split(urls);
   options.node_timeout = 2s;
   options.connect_timeout = 2s;
   options.retry = {5ms, 5ms};
@@ -56,19 +62,22 @@ int hold(Coordinator& coordinator, const std::string& resource, const std::strin
   return 0;
 }
 
-/// Adds one to the number in a file that only the lock protects. ARGUMENTS: the file, how often.
-int count(Coordinator& coordinator, const std::string& resource, const std::string& file,
+/// Adds one to the number in each file, which only the lock protects. ARGUMENTS: resources and files,
+/// each a list, and how often.
+int count(Coordinator& coordinator, const std::string& resources, const std::string& files,
           const std::string& times) {
   for (int i = 0; i < std::stoi(times); ++i) {
-    Result<Lease> lease = coordinator.acquire(resource, {.wait = 60s});
+    Result<Lease> lease = coordinator.acquire_all(split(resources), {.wait = 60s});
     if (!lease) {
       std::cerr << lease.error().what() << std::endl;
       return 1;
     }
-    long long number = 0;
-    std::ifstream(file) >> number;
-    std::this_thread::yield();
-    std::ofstream(file) << number + 1;
+    for (const std::string& file : split(files)) {
+      long long number = 0;
+      std::ifstream(file) >> number;
+      std::this_thread::yield();
+      std::ofstream(file) << number + 1;
+    }
     if (!lease->is_valid()) return 2;
     (void)lease->release();
   }

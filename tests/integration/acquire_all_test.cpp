@@ -1,0 +1,349 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "integration/fixture.hpp"
+#include "support/process.hpp"
+
+// Several locks as one, on real servers.
+namespace quorumlock::test {
+namespace {
+
+class AcquireAll : public FiveNodes {
+ protected:
+  const std::string a = key + "/a";
+  const std::string b = key + "/b";
+  const std::string c = key + "/c";
+
+  /// Returns once each node has so many entries in the line of this resource.
+  static void see_waiters(const std::string& resource, long long count) {
+    ASSERT_TRUE(eventually([&] {
+      for (int node = 0; node < 5; ++node) {
+        if (cluster().raw(node, {"ZCARD", "quorumlock:queue:" + resource}).integer != count) {
+          return false;
+        }
+      }
+      return true;
+    })) << count
+        << " waiters for " << resource;
+  }
+};
+
+TEST_F(AcquireAll, OneLeaseHoldsThemAll) {
+  // One token under each key, one end, and one release; then nothing is left.
+  Coordinator coordinator = connect();
+  Result<Lease> lease = coordinator.acquire_all({a, b, c});
+  ASSERT_TRUE(ok(lease));
+  EXPECT_EQ(lease->resource(), a);
+  EXPECT_EQ(lease->resources(), (std::vector<std::string>{a, b, c}));
+  for (const std::string& each : {a, b, c}) {
+    EXPECT_TRUE(eventually([&] { return cluster().holders(each, lease->owner_token()) == 5; }));
+    EXPECT_EQ(coordinator.inspect(each).value().holder, lease->owner_token());
+  }
+  EXPECT_TRUE(ok(lease->extend(20s)));
+  for (const std::string& each : {a, b, c}) {
+    EXPECT_TRUE(eventually([&] { return cluster().pttl(4, each) > 15s; }));
+  }
+  EXPECT_TRUE(ok(lease->release()));
+  EXPECT_FALSE(lease->is_valid());
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(AcquireAll, ExcludesEachOfThemAndIsExcludedByEach) {
+  // A lock on the set and one on a member, both ways; and what is refused leaves nothing.
+  Coordinator coordinator = connect();
+  Coordinator other = connect();
+  Result<Lease> set = coordinator.acquire_all({a, b});
+  ASSERT_TRUE(ok(set));
+  EXPECT_TRUE(fails_with(other.acquire(a), Errc::contended));
+  EXPECT_TRUE(fails_with(other.acquire(b), Errc::contended));
+  EXPECT_TRUE(fails_with(other.acquire_all({b, c}), Errc::contended));
+  EXPECT_TRUE(fails_with(coordinator.acquire_all({c, a}), Errc::contended));
+  EXPECT_EQ(cluster().holders(c), 0);
+  ASSERT_TRUE(ok(set->release()));
+
+  Result<Lease> member = other.acquire(b, {.wait = 20s});
+  ASSERT_TRUE(ok(member));
+  EXPECT_TRUE(fails_with(coordinator.acquire_all({a, b, c}), Errc::contended));
+  EXPECT_EQ(cluster().holders(a) + cluster().holders(c), 0);
+  EXPECT_TRUE(ok(other.acquire_all({a, c})));
+}
+
+TEST_F(AcquireAll, ANodeGrantsAllOfThemOrNone) {
+  // Another client's key stands in the way on two nodes: these grant nothing, the others everything.
+  Coordinator coordinator = connect();
+  warm(coordinator);
+  for (const int node : {1, 3}) cluster().plant(node, b);
+  Result<Lease> lease = coordinator.acquire_all({a, b, c});
+  ASSERT_TRUE(ok(lease));
+  EXPECT_EQ(lease->outcome().count(Vote::granted), 3);
+  ASSERT_TRUE(eventually([&] { return cluster().holders(b, lease->owner_token()) == 3; }));
+  for (const std::string& each : {a, c}) EXPECT_EQ(cluster().holders(each), 3);
+  ASSERT_TRUE(ok(lease->release()));
+  EXPECT_EQ(cluster().holders(b, "foreign"), 2);
+  // On a third one there is no quorum for the set, and one for the rest of it.
+  cluster().plant(0, b);
+  EXPECT_TRUE(fails_with(coordinator.acquire_all({a, b, c}), Errc::contended));
+  EXPECT_TRUE(ok(coordinator.acquire_all({a, c}, {.wait = 20s})));
+}
+
+TEST_F(AcquireAll, ItsTokenExceedsEveryEarlierOneOfEach) {
+  // The greatest of the counters counts, whichever lock it is of, and from then on for all of them.
+  Coordinator coordinator = connect();
+  std::uint64_t greatest = 0;
+  for (const std::string& each : {a, b, c}) {
+    // Another hour ahead of the clocks each time, and on one more node.
+    const std::uint64_t first = coordinator.acquire(each)->fencing_token();
+    greatest = first + 3'600'000'000 * (greatest == 0 ? 1 : 2);
+    cluster().raw_everywhere({"SET", "quorumlock:fence:" + each, std::to_string(greatest)});
+    Result<Lease> set = coordinator.acquire_all({a, b, c}, {.wait = 20s});
+    ASSERT_TRUE(ok(set));
+    EXPECT_GT(set->fencing_token(), greatest);
+    greatest = set->fencing_token();
+    ASSERT_TRUE(ok(set->release()));
+  }
+  for (const std::string& each : {a, b, c}) {
+    EXPECT_GT(connect().acquire(each, {.wait = 20s})->fencing_token(), greatest);
+  }
+}
+
+TEST_F(AcquireAll, WhereCountersDifferAllAreRaisedToOneToken) {
+  // Each node has another counter in front: one more round, and the token stands on a quorum of each.
+  Coordinator coordinator = connect();
+  const std::uint64_t first = coordinator.acquire_all({a, b})->fencing_token();
+  for (int node = 0; node < 5; ++node) {
+    const std::uint64_t ahead = first + 3'600'000'000 * static_cast<std::uint64_t>(node + 1);
+    cluster().raw(node, {"SET", "quorumlock:fence:" + (node % 2 == 0 ? a : b),
+                         std::to_string(ahead)});
+  }
+  Result<Lease> set = connect().acquire_all({a, b}, {.wait = 20s});
+  ASSERT_TRUE(ok(set));
+  for (const std::string& each : {a, b}) {
+    int standing = 0;
+    for (int node = 0; node < 5; ++node) {
+      const auto value = cluster().value(node, "quorumlock:fence:" + each);
+      if (value == std::to_string(set->fencing_token())) ++standing;
+    }
+    EXPECT_GE(standing, 3) << each;
+  }
+}
+
+TEST_F(AcquireAll, WaitsForTheReleaseOfEach) {
+  // Two holders: the release of one is not enough, that of the other wakes it.
+  Coordinator holders = connect();
+  Coordinator waiter = connect();
+  Result<Lease> one = holders.acquire(a);
+  Result<Lease> two = holders.acquire(c);
+  ASSERT_TRUE(ok(one));
+  ASSERT_TRUE(ok(two));
+  Answer<Result<Lease>> answer;
+  waiter.async_acquire_all({a, b, c}, {.wait = forever}, {}, answer.handler());
+  for (const std::string& each : {a, b, c}) see_waiters(each, 1);
+  ASSERT_TRUE(ok(two->release()));
+  EXPECT_EQ(answer.calls(), 0);
+  ASSERT_TRUE(ok(one->release()));
+  Result<Lease> set = answer.get();
+  ASSERT_TRUE(ok(set));
+  EXPECT_EQ(set->resources().size(), 3U);
+  ASSERT_TRUE(ok(set->release()));
+  for (const std::string& each : {a, b, c}) see_waiters(each, 0);
+}
+
+TEST_F(AcquireAll, IsNotOvertakenByThoseWhoWantLess) {
+  // While it waits for one of them, who comes later for the free one waits behind it.
+  Coordinator holder = connect();
+  Coordinator waiter = connect();
+  Coordinator late = connect();
+  Result<Lease> held = holder.acquire(a);
+  ASSERT_TRUE(ok(held));
+  Answer<Result<Lease>> set;
+  waiter.async_acquire_all({b, a}, {.wait = forever}, {}, set.handler());
+  see_waiters(b, 1);
+  EXPECT_TRUE(fails_with(late.acquire(b), Errc::contended));
+  EXPECT_TRUE(fails_with(late.acquire_all({c, b}), Errc::contended));
+  Answer<Result<Lease>> single;
+  late.async_acquire(b, {.wait = forever}, {}, single.handler());
+  see_waiters(b, 2);
+  ASSERT_TRUE(ok(held->release()));
+  Result<Lease> first = set.get();
+  ASSERT_TRUE(ok(first));
+  EXPECT_EQ(single.calls(), 0);
+  ASSERT_TRUE(ok(first->release()));
+  EXPECT_TRUE(ok(single.get()));
+}
+
+TEST_F(AcquireAll, WhoGivesUpLetsAllTheOthersThrough) {
+  // It is first in both lines and one of the locks is free: when it leaves, the next one has that.
+  Coordinator holder = connect();
+  Coordinator waiter = connect();
+  Coordinator next = connect();
+  Result<Lease> held = holder.acquire(a);
+  ASSERT_TRUE(ok(held));
+  std::stop_source stop;
+  Answer<Result<Lease>> set;
+  waiter.async_acquire_all({a, b}, {.wait = forever}, stop.get_token(), set.handler());
+  see_waiters(b, 1);
+  Answer<Result<Lease>> single;
+  next.async_acquire(b, {.wait = forever}, {}, single.handler());
+  see_waiters(b, 2);
+  stop.request_stop();
+  EXPECT_TRUE(fails_with(set.get(), Errc::cancelled));
+  EXPECT_TRUE(ok(single.get()));
+  for (const std::string& each : {a, b}) see_waiters(each, 0);
+}
+
+TEST_F(AcquireAll, AnUnorderedWaitIsWokenByTheReleaseOfAny) {
+  // Its own pause would be half a minute.
+  Options slow = options();
+  slow.retry = {30s, 40ms};
+  Coordinator holder = connect();
+  Coordinator waiter = test::connect(slow);
+  warm(waiter);
+  Result<Lease> held = holder.acquire(b);
+  ASSERT_TRUE(ok(held));
+  Answer<Result<Lease>> answer;
+  waiter.async_acquire_all({a, b}, {.wait = forever, .order = WaitOrder::unordered}, {},
+                           answer.handler());
+  for (int node = 0; node < 5; ++node) {
+    ASSERT_TRUE(eventually([&] {
+      return cluster().raw(node, {"PUBSUB", "CHANNELS", "quorumlock:free:*"}).elements.size() == 2;
+    }));
+  }
+  const Clock::time_point begun = Clock::now();
+  EXPECT_TRUE(ok(held->release()));
+  EXPECT_TRUE(ok(answer.get()));
+  EXPECT_LE(Clock::now() - begun, 10s);
+}
+
+TEST_F(AcquireAll, IsLostWithOneOfThem) {
+  // One key of the set is gone from a quorum: the lease ends, and the others are cleared away.
+  Coordinator coordinator = connect();
+  Result<Lease> lease = coordinator.acquire_all({a, b}, {.ttl = 3s});
+  ASSERT_TRUE(ok(lease));
+  ASSERT_TRUE(eventually([&] { return cluster().holders(b, lease->owner_token()) == 5; }));
+  for (const int node : {0, 2, 4}) cluster().raw(node, {"DEL", b});
+  EXPECT_TRUE(eventually([&] { return !lease->is_valid(); }));
+  EXPECT_TRUE(fails_with(lease->release(), Errc::lost));
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(AcquireAll, HealsWhatAMinorityHasLost) {
+  // The renewals set the missing key anew where the rest of the set still stands.
+  Coordinator coordinator = connect();
+  Result<Lease> lease = coordinator.acquire_all({a, b}, {.ttl = 2s});
+  ASSERT_TRUE(ok(lease));
+  ASSERT_TRUE(eventually([&] { return cluster().holders(b, lease->owner_token()) == 5; }));
+  for (const int node : {1, 4}) cluster().raw(node, {"DEL", b});
+  EXPECT_TRUE(eventually([&] { return cluster().holders(b, lease->owner_token()) == 5; }));
+  const Clock::time_point end = lease->valid_until();
+  EXPECT_TRUE(eventually([&] { return lease->valid_until() > end; }));
+  for (const std::string& each : {a, b}) {
+    EXPECT_EQ(cluster().holders(each, lease->owner_token()), 5);
+  }
+  EXPECT_TRUE(ok(lease->release()));
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(AcquireAll, AReleaseByTokenOfOneEndsTheLease) {
+  // By token a resource is a resource: what is taken from the set is missed by its holder.
+  Coordinator coordinator = connect();
+  Coordinator stranger = connect();
+  Result<Lease> lease = coordinator.acquire_all({a, b}, {.ttl = 2s});
+  ASSERT_TRUE(ok(lease));
+  const OwnerToken token(lease->owner_token());
+  EXPECT_TRUE(ok(stranger.extend(b, token, 2s)));
+  EXPECT_TRUE(ok(stranger.release(b, token)));
+  EXPECT_TRUE(eventually([&] { return !lease->is_valid(); }));
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(AcquireAll, WithoutFencingItIsAScriptAllTheSame) {
+  // No counter is written, no token given; the set excludes as ever.
+  Options plain = options();
+  plain.fencing = false;
+  Coordinator coordinator = test::connect(plain);
+  Result<Lease> lease = coordinator.acquire_all({a, b});
+  ASSERT_TRUE(ok(lease));
+  EXPECT_EQ(lease->fencing_token(), 0U);
+  EXPECT_TRUE(fails_with(test::connect(plain).acquire(b), Errc::contended));
+  EXPECT_EQ(cluster().holders("quorumlock:fence:" + a) + cluster().holders("quorumlock:fence:" + b),
+            0);
+}
+
+TEST_F(AcquireAll, RefusesWhatCannotBeBeforeAnythingIsSent) {
+  // None, the same one twice, too many, one that is ours, shared: each is told in a sentence.
+  Coordinator coordinator = connect();
+  const auto refusal = [&](std::vector<std::string> resources, const LockOptions& asked = {}) {
+    const Result<Lease> lease = coordinator.acquire_all(std::move(resources), asked);
+    EXPECT_TRUE(fails_with(lease, Errc::invalid_argument));
+    return lease ? std::string() : std::string(lease.error().what());
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(refusal({}), HasSubstr("name what is to be locked"));
+  EXPECT_THAT(refusal({a, b, a}), HasSubstr("is given twice"));
+  EXPECT_THAT(refusal({a, ""}), HasSubstr("is empty"));
+  EXPECT_THAT(refusal({a, "quorumlock:x"}), HasSubstr("\"quorumlock:x\""));
+  EXPECT_THAT(refusal({a, b}, {.mode = LockMode::shared}), HasSubstr("shared"));
+  std::vector<std::string> many;
+  for (int i = 0; i < 65; ++i) many.push_back(key + "/" + std::to_string(i));
+  EXPECT_THAT(refusal(many), HasSubstr("65 resources are given: at most 64"));
+  EXPECT_TRUE(cluster().keys().empty());
+  // As many as may be, in one lease.
+  many.pop_back();
+  EXPECT_TRUE(ok(coordinator.acquire_all(many, {.wait = 20s})));
+}
+
+TEST_F(AcquireAll, ManyWaitersOfOneProcessForManySets) {
+  // More entries than go into one command: each waiter's stay together, and all are served.
+  Coordinator coordinator = connect();
+  Result<Lease> held = coordinator.acquire(key + "/0");
+  ASSERT_TRUE(ok(held));
+  std::atomic<int> served{0};
+  for (int i = 0; i < 12; ++i) {
+    std::vector<std::string> set = {key + "/0"};
+    for (int j = 1; j < 12; ++j) set.push_back(key + "/" + std::to_string((i * j) % 97 + 100 * j));
+    coordinator.async_acquire_all(std::move(set), {.wait = forever}, {}, [&](Result<Lease> lease) {
+      EXPECT_TRUE(ok(lease));
+      ++served;
+    });
+  }
+  see_waiters(key + "/0", 12);
+  ASSERT_TRUE(ok(held->release()));
+  EXPECT_TRUE(eventually([&] { return served == 12; }));
+  EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+/// Five philosophers, each in a process of its own, with a number in a file for each fork that only
+/// the lock on it protects.
+TEST(Philosophers, AllDineAndNoForkIsHeldTwice) {
+  // Each needs both forks, asked for in a circle: no deadlock, no lost update, and all get done.
+  constexpr int seats = 5;
+  constexpr int times = 20;
+  Cluster cluster;
+  const TemporaryDirectory directory;
+  const auto fork = [](int number) { return "fork-" + std::to_string(number % seats); };
+  const auto file = [&](int number) { return (directory.path() / fork(number)).string(); };
+  std::string nodes;
+  for (const std::string& url : cluster.urls()) nodes += (nodes.empty() ? "" : ",") + url;
+  for (int i = 0; i < seats; ++i) std::ofstream(file(i)) << 0;
+  std::vector<Process> philosophers;
+  for (int i = 0; i < seats; ++i) {
+    philosophers.push_back(Process({QUORUMLOCK_TEST_WORKER, "count", nodes,
+                                    fork(i) + "," + fork(i + 1), file(i) + "," + file(i + 1),
+                                    std::to_string(times)}));
+  }
+  for (Process& each : philosophers) EXPECT_EQ(each.wait(), 0);
+  for (int i = 0; i < seats; ++i) {
+    long long number = 0;
+    std::ifstream(file(i)) >> number;
+    EXPECT_EQ(number, 2 * times) << fork(i);
+  }
+  EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));
+}
+
+}  // namespace
+}  // namespace quorumlock::test
