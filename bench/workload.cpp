@@ -105,13 +105,6 @@ Measurement run_cycles(Contender& contender, int in_flight, std::int64_t cycles)
   return result;
 }
 
-double percentile_us(std::vector<std::uint32_t> samples_ns, double share) {
-  if (samples_ns.empty()) return 0;
-  const auto rank = static_cast<std::ptrdiff_t>(share * static_cast<double>(samples_ns.size() - 1));
-  std::nth_element(samples_ns.begin(), samples_ns.begin() + rank, samples_ns.end());
-  return samples_ns[static_cast<std::size_t>(rank)] / 1e3;
-}
-
 void idle(Contender& contender, std::uint64_t ms) {
   uv_timer_t timer;
   uv_timer_init(contender.loop(), &timer);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "contender.hpp"
+#include "local/percentile.hpp"
 
 namespace quorumlock::bench {
 
@@ -29,8 +30,7 @@ struct Measurement {
 /// std::runtime_error where a lock or a release was refused.
 Measurement run_cycles(Contender& contender, int in_flight, std::int64_t cycles);
 
-/// The value below which this share of the samples lies, in microseconds; zero for no samples.
-double percentile_us(std::vector<std::uint32_t> samples_ns, double share);
+using local::percentile_us;
 
 /// Turns the contender's loop for this long, without work.
 void idle(Contender& contender, std::uint64_t ms);

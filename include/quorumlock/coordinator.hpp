@@ -15,6 +15,7 @@
 #include <quorumlock/lease.hpp>
 #include <quorumlock/options.hpp>
 #include <quorumlock/result.hpp>
+#include <quorumlock/stats.hpp>
 #include <quorumlock/status.hpp>
 
 struct uv_loop_s;
@@ -25,6 +26,7 @@ class Coordinator;
 namespace client {
 class Runtime;
 Result<Coordinator> create_enrolling(Options options);
+void forget_counters(Coordinator& coordinator, std::vector<std::string> resources);
 }
 class AcquireAwaitable;
 
@@ -108,6 +110,11 @@ class Coordinator {
   Result<ClusterStatus> status();
   void async_status(detail::Handler<Result<ClusterStatus>> handler);
 
+  /// What this coordinator has done so far: contention, waits, near misses, votes. From any thread,
+  /// also the loop's own; another's waits until the loop has turned. The last of a closed one, nothing
+  /// of one that was moved from, or in a forked child.
+  [[nodiscard]] Stats stats() const;
+
   /// Enrolls all nodes at once: your word that no client can hold a lock on them yet. Else a node
   /// without an enrolment casts no vote until max_ttl has passed. Refused with Errc::misconfigured,
   /// and nothing changed, unless every node answers and none has an enrolment or a key of the
@@ -126,6 +133,7 @@ class Coordinator {
   friend class Election;
   friend class RecursiveMutex;
   friend Result<Coordinator> client::create_enrolling(Options options);
+  friend void client::forget_counters(Coordinator& coordinator, std::vector<std::string> resources);
   explicit Coordinator(std::shared_ptr<client::Runtime> runtime) noexcept
       : runtime_(std::move(runtime)) {}
   std::shared_ptr<client::Runtime> runtime_;

@@ -13,4 +13,5 @@
 #include <quorumlock/outcome.hpp>
 #include <quorumlock/recursive_mutex.hpp>
 #include <quorumlock/result.hpp>
+#include <quorumlock/stats.hpp>
 #include <quorumlock/status.hpp>

@@ -149,6 +149,11 @@ void Coordinator::async_status(detail::Handler<Result<ClusterStatus>> handler) {
   runtime_->post(inquiry.release());
 }
 
+Stats Coordinator::stats() const {
+  if (runtime_ == nullptr || runtime_->forked()) return {};
+  return runtime_->stats();
+}
+
 Result<void> Coordinator::enroll_new(bool force) {
   if (runtime_ == nullptr) return gone("enroll");
   if (const auto error = runtime_->cannot_block("enroll")) return *error;

@@ -265,6 +265,7 @@ void Driver::finish_closing() {
   stopped_ = true;
   session_.stop(Clock::now());
   work();
+  runtime_.keep_stats(engine_.stats());
   runtime_.inbox().close([this](Task* task) {
     // Those that came in time are answered here, on the loop.
     task->run(*this);

@@ -63,6 +63,7 @@ class Driver final : public Node::Listener {
   [[nodiscard]] std::optional<core::ClockWatch::Drift> clock_drift(int node) const {
     return engine_.clock_drift(node);
   }
+  [[nodiscard]] const Stats& stats() const { return engine_.stats(); }
   /// Why this node is of no help, in its words or ours.
   [[nodiscard]] std::string trouble(int node) const;
   /// Nodes that did not vote are looked at now.

@@ -19,31 +19,31 @@ Error nothing_led(const char* what) {
   return {Errc::not_held, std::string("cannot ") + what + ": this Leadership leads nothing"};
 }
 
-Error gone(const char* what) {
+Error coordinator_gone(const char* what) {
   return {Errc::closed, std::string("cannot ") + what + ": the coordinator was moved from"};
 }
 
 /// A word of the handle's to the loop.
-struct Call final : client::Task {
+struct LeadershipCall final : client::Task {
   std::shared_ptr<Announcement> announcement;
   std::optional<std::string> value;  // unset: resign
   detail::Handler<Result<void>> handler;
 
   void run(client::Driver& driver) override {
-    const std::unique_ptr<Call> mine(this);
+    const std::unique_ptr<LeadershipCall> mine(this);
     if (value) return announcement->proclaim(driver, std::move(*value), std::move(handler));
     announcement->resign(driver, std::move(handler));
   }
   void dismiss() override {
-    const std::unique_ptr<Call> mine(this);
+    const std::unique_ptr<LeadershipCall> mine(this);
     handler(announcement->runtime().closed_error(value ? "proclaim" : "resign"));
   }
 };
 
-void post(std::shared_ptr<Announcement> announcement, std::optional<std::string> value,
+void post_call(std::shared_ptr<Announcement> announcement, std::optional<std::string> value,
           detail::Handler<Result<void>> handler) {
   Runtime& runtime = announcement->runtime();
-  auto call = std::make_unique<Call>();
+  auto call = std::make_unique<LeadershipCall>();
   call->announcement = std::move(announcement);
   call->value = std::move(value);
   call->handler = std::move(handler);
@@ -61,7 +61,7 @@ Leadership& Leadership::operator=(Leadership&& other) noexcept {
 
 Leadership::~Leadership() {
   if (announcement_ == nullptr || announcement_->runtime().forked()) return;
-  post(std::move(announcement_), std::nullopt, [](const Result<void>&) {});
+  post_call(std::move(announcement_), std::nullopt, [](const Result<void>&) {});
 }
 
 const Lease& Leadership::lease() const noexcept {
@@ -75,7 +75,7 @@ void Leadership::async_proclaim(std::string value, detail::Handler<Result<void>>
     return handler(announcement_->runtime().closed_error("proclaim"));
   }
   if (Result<void> fine = client::check_value(value); !fine) return handler(fine.error());
-  post(announcement_, std::move(value), std::move(handler));
+  post_call(announcement_, std::move(value), std::move(handler));
 }
 
 void Leadership::async_resign(detail::Handler<Result<void>> handler) {
@@ -83,7 +83,7 @@ void Leadership::async_resign(detail::Handler<Result<void>> handler) {
   if (announcement_->runtime().forked()) {
     return handler(announcement_->runtime().closed_error("resign"));
   }
-  post(announcement_, std::nullopt, std::move(handler));
+  post_call(announcement_, std::nullopt, std::move(handler));
 }
 
 Result<void> Leadership::proclaim(std::string value) {
@@ -106,7 +106,7 @@ Election::Election(Coordinator& coordinator, std::string name, LockOptions optio
 
 void Election::async_campaign(std::string value, std::stop_token stop,
                               detail::Handler<Result<Leadership>> handler) {
-  if (runtime_ == nullptr) return handler(gone("campaign"));
+  if (runtime_ == nullptr) return handler(coordinator_gone("campaign"));
   if (options_.mode == LockMode::shared) {
     return handler(client::refusal("an election has one leader: leave mode exclusive"));
   }
@@ -120,7 +120,7 @@ void Election::async_campaign(std::string value, std::stop_token stop,
 }
 
 Result<Leadership> Election::campaign(std::string value, std::stop_token stop) {
-  if (runtime_ == nullptr) return gone("campaign");
+  if (runtime_ == nullptr) return coordinator_gone("campaign");
   if (const auto error = runtime_->cannot_block("campaign")) return *error;
   return client::wait_for<Result<Leadership>>([&](auto handler) {
     async_campaign(std::move(value), std::move(stop), std::move(handler));
@@ -142,7 +142,7 @@ void CampaignAwaitable::await_suspend(std::coroutine_handle<> caller) {
 }
 
 void Election::async_leader(detail::Handler<Result<std::optional<Leader>>> handler) {
-  if (runtime_ == nullptr) return handler(gone("tell who leads"));
+  if (runtime_ == nullptr) return handler(coordinator_gone("tell who leads"));
   if (runtime_->forked()) return handler(runtime_->closed_error("tell who leads"));
   const client::Cluster& cluster = runtime_->cluster();
   if (Result<void> fine = client::check_resource(cluster.options, name_); !fine) {
@@ -155,7 +155,7 @@ void Election::async_leader(detail::Handler<Result<std::optional<Leader>>> handl
 }
 
 Result<std::optional<Leader>> Election::leader() {
-  if (runtime_ == nullptr) return gone("tell who leads");
+  if (runtime_ == nullptr) return coordinator_gone("tell who leads");
   if (const auto error = runtime_->cannot_block("tell who leads")) return *error;
   return client::wait_for<Result<std::optional<Leader>>>(
       [&](auto handler) { async_leader(std::move(handler)); });
@@ -163,7 +163,7 @@ Result<std::optional<Leader>> Election::leader() {
 
 Result<void> Election::observe(detail::Handler<std::optional<Leader>> handler,
                                std::stop_token stop) {
-  if (runtime_ == nullptr) return gone("observe");
+  if (runtime_ == nullptr) return coordinator_gone("observe");
   if (runtime_->forked()) return runtime_->closed_error("observe");
   const client::Cluster& cluster = runtime_->cluster();
   if (Result<void> fine = client::check_resource(cluster.options, name_); !fine) return fine;

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr core::Duration look_every = 1s;
 constexpr core::Duration lasts = 100ms;
 
-void ask(Driver& driver, Inquiry& inquiry, std::uint16_t question, const std::string& key) {
+void ask_all(Driver& driver, Inquiry& inquiry, std::uint16_t question, const std::string& key) {
   const std::string counter = std::string(redis::counter_prefix) + key;
   const std::string record = std::string(redis::leader_prefix) + key;
   for (int node = 0; node < driver.cluster().size(); ++node) {
@@ -40,7 +40,7 @@ struct StopTask final : Task {
 
 void LeaderLook::start(Driver& driver) {
   view_.begin(driver.cluster().size());
-  ask(driver, *this, 0, driver.cluster().options.key_prefix + name);
+  ask_all(driver, *this, 0, driver.cluster().options.key_prefix + name);
 }
 
 void LeaderLook::answered(Driver& driver, const Session::Answered& answer) {
@@ -97,7 +97,7 @@ void LeaderWatch::look(Driver& driver) {
   again_ = false;
   ++round_;
   view_.begin(driver.cluster().size());
-  ask(driver, *this, round_, key_);
+  ask_all(driver, *this, round_, key_);
   driver.check_messages();
 }
 

@@ -7,7 +7,7 @@
 namespace quorumlock::client {
 namespace {
 
-std::uint64_t number_of(std::string_view text) {
+std::uint64_t digits_of(std::string_view text) {
   std::uint64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
@@ -35,8 +35,8 @@ bool LeaderView::note(int node, const redis::Reply* reply) {
   if (words.size() == 5 && words[1].type == Type::integer) {
     Node& said = said_[static_cast<std::size_t>(node)];
     said.leader.owner_token = words[0].text;
-    said.version = number_of(words[2].text);
-    said.leader.fencing_token = number_of(words[3].text);
+    said.version = digits_of(words[2].text);
+    said.leader.fencing_token = digits_of(words[3].text);
     said.leader.value = words[4].text;
     const core::Duration expiry = std::chrono::milliseconds(words[1].integer);
     if (expiry > core::Duration::zero() &&

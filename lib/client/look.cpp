@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 constexpr std::string_view most_told = "1000";
 
 /// A score of a sorted set: a whole number here, written like a double. Zero where it is none.
-std::int64_t score_of(const redis::Reply& reply) {
+std::int64_t whole_score_of(const redis::Reply& reply) {
   double number = 0;
   const char* const end = reply.text.data() + reply.text.size();
   const bool whole = std::from_chars(reply.text.data(), end, number).ptr == end;
@@ -46,7 +46,7 @@ bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
   const std::int64_t now_us = words[0].integer;
   const std::int64_t now_ms = now_us / 1000;
   const auto until = [now_ms](const redis::Reply& ends) {
-    return milliseconds(std::max<std::int64_t>(score_of(ends) - now_ms, 0));
+    return milliseconds(std::max<std::int64_t>(whole_score_of(ends) - now_ms, 0));
   };
   const std::string_view kind = words[1].text;
   holding.vote = kind == "none" ? Vote::absent : Vote::held;
@@ -63,7 +63,7 @@ bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
   for (std::size_t i = 0; i < words[5].elements.size(); i += 3) {
     const std::span<const redis::Reply> one = words[5].elements.subspan(i, 3);
     LineEntry& entry = holding.waiters.emplace_back(entry_of(one[0].text));
-    const std::int64_t ticket = score_of(one[1]);
+    const std::int64_t ticket = whole_score_of(one[1]);
     entry.ticket = static_cast<std::uint64_t>(ticket);
     entry.waiting_for = milliseconds(std::max<std::int64_t>(now_us - ticket, 0) / 1000);
     entry.expires_in = until(one[2]);

@@ -196,6 +196,33 @@ struct CloseTask final : Task {
 
 }  // namespace
 
+namespace {
+
+struct StatsTask final : Task {
+  explicit StatsTask(Runtime& of) : runtime(of) {}
+  Runtime& runtime;
+  detail::Handler<Stats> handler;
+  void run(Driver& driver) override {
+    const std::unique_ptr<StatsTask> mine(this);
+    handler(driver.stats());
+  }
+  void dismiss() override {
+    const std::unique_ptr<StatsTask> mine(this);
+    handler(runtime.last_stats());
+  }
+};
+
+}  // namespace
+
+Stats Runtime::stats() {
+  if (on_loop()) return driver_->stats();
+  return wait_for<Stats>([this](auto handler) {
+    auto task = std::make_unique<StatsTask>(*this);
+    task->handler = std::move(handler);
+    post(task.release());
+  });
+}
+
 void Runtime::async_close(detail::Handler<> handler) {
   if (forked()) {
     if (handler) handler();

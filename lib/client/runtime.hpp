@@ -47,6 +47,12 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   Result<Clock::time_point> call_by_token(std::string_view resource, const OwnerToken& token,
                                           core::Duration ttl);
 
+  /// From any thread.
+  [[nodiscard]] Stats stats();
+  /// No task is accepted from now on: these are the last.
+  void keep_stats(const Stats& stats) { last_stats_ = stats; }
+  [[nodiscard]] const Stats& last_stats() const { return last_stats_; }
+
   /// The error that a blocking call gives where it cannot be made here; unset where it can.
   [[nodiscard]] std::optional<Error> cannot_block(std::string_view call) const;
   [[nodiscard]] Error closed_error(std::string_view call) const;
@@ -71,6 +77,7 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   bool has_thread_ = false;
   std::thread thread_;
   std::mutex joining_;
+  Stats last_stats_;
   std::shared_ptr<Runtime> self_;  // while attached: the loop may outlive every handle
 };
 

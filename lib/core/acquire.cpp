@@ -37,6 +37,7 @@ void Engine::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) 
   }
   waiter.terms = request.terms;
   waiter.user = request.user;
+  waiter.began = now;
   waiter.wait_until = request.wait_until;
   waiter.waits = request.waits;
   waiter.attempts = 0;
@@ -59,6 +60,8 @@ void Engine::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) 
 void Engine::attempt(Time now, WaiterId id) {
   Waiter& waiter = waiters_[id];
   ++waiter.attempts;
+  ++stats_.attempts;
+  waiter.cause = cause_;
   waiter.pausing = false;
   waiter.ready = NodeSet();
   waiter.look_at = never;
@@ -143,6 +146,7 @@ void Engine::win(ClaimId id) {
   drop_ballot(claim);
   claim.standing = claim.tally.granted_by();
   Waiter& waiter = waiters_[claim.waiter];
+  note_win(claim, waiter);
   claim.phase = Phase::held;
   claim.won = true;
   claim.round_open = false;
@@ -240,6 +244,7 @@ void Engine::cancel(Time now, WaiterId id, Errc why) {
 
 void Engine::refuse(WaiterId id, Errc why, const Tally& tally) {
   Waiter& waiter = waiters_[id];
+  note_refusal(waiter, why);
   output(Refused{waiter.user, why, waiter.attempts, tally});
   drop_place(waiter);
   drop_watch(id);

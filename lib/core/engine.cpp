@@ -73,9 +73,10 @@ void Engine::send_round(ClaimId id, CommandKind kind, NodeSet to) {
       claim.tally.ask(node);
     } else {
       const bool mistrusted = takes_requests_.contains(node);
-      claim.tally.record(node, mistrusted
-                                   ? Vote::clock_jumped
-                                   : unavailable_because_[static_cast<std::size_t>(node)]);
+      const Vote why = mistrusted ? Vote::clock_jumped
+                                  : unavailable_because_[static_cast<std::size_t>(node)];
+      claim.tally.record(node, why);
+      note_vote(why);
     }
   }
   if (planted(Mutant::quorum_over_connected) && !to.empty()) claim.tally.count_over(to.size());
@@ -169,6 +170,7 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
 void Engine::count(Claim& claim, int node, CommandKind kind, const Answer& answer) {
   Ballot* ballot = ballots_.find(claim.ballot);
   const bool granted = answer.vote == Vote::granted;
+  note_vote(answer.vote);
   if (ballot != nullptr) {
     if (granted) ballot->vote(node, answer.fence);
     ballot->saw(answer.fence);
@@ -261,6 +263,7 @@ void Engine::on_timeout(Time now, int node, Tag tag) {
     return;
   }
   claim->tally.record(node, Vote::timed_out);
+  note_vote(Vote::timed_out);
   judge(now, tag.claim);
 }
 
@@ -299,6 +302,7 @@ void Engine::on_claim_due(Time now, ClaimId id) {
 }
 
 void Engine::advance(Time now) {
+  now_ = now;
   while (const std::optional<std::uint32_t> due = claim_timers_.pop_due(now)) {
     on_claim_due(now, claims_.at(*due));
   }

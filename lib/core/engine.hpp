@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "core/answer.hpp"
+#include <quorumlock/stats.hpp>
+
 #include "core/ballot.hpp"
 #include "core/claim.hpp"
 #include "core/clock_watch.hpp"
@@ -112,22 +114,28 @@ class Engine {
   [[nodiscard]] std::optional<ClockWatch::Drift> clock_drift(int node) const {
     return clocks_.drift(node);
   }
+  /// What has happened so far.
+  [[nodiscard]] const Stats& stats() const { return stats_; }
   /// True while somebody waits, a lease is held or an answer is out.
   [[nodiscard]] bool busy() const { return waiters_.used() > 0 || held_ > 0 || unanswered_ > 0; }
   /// Commands whose final answer is not in.
   [[nodiscard]] int unanswered() const { return unanswered_; }
 
  private:
+  /// What leads to an attempt.
+  enum class Cause : std::uint8_t { look, message, hand_over };
   /// An acquisition, from the request until it is answered.
   struct Waiter {
     std::string key;
     OtherKeys others;
     Terms terms;
     UserId user = 0;
+    Time began{};
     Time wait_until{};
     bool waits = false;
     bool pausing = false;  ///< between attempts
     int attempts = 0;
+    Cause cause = Cause::look;  ///< of the last one
     Time retry_at{};
     ClaimId claim;  ///< the attempt under way, unless pausing
     Tally last;     ///< of the last attempt that was settled
@@ -220,6 +228,12 @@ class Engine {
   void forget_if_done(Time now, ClaimId id);
   void note_answer(Time now, Claim& claim, int node, const Tag& tag, const Answer& answer);
 
+  // stats.cpp
+  void note_win(const Claim& claim, const Waiter& waiter);
+  void note_refusal(const Waiter& waiter, Errc why);
+  void note_renewal(const Claim& claim, bool won);
+  void note_vote(Vote vote) { ++stats_.votes[static_cast<std::size_t>(vote)]; }
+
   // engine.cpp
   ClaimId new_claim(std::string_view key, std::string_view token);
   void open_round(Time now, Claim& claim, Duration ttl);
@@ -264,6 +278,9 @@ class Engine {
   TimerQueue claim_timers_;
   TimerQueue waiter_timers_;
   int held_ = 0;
+  Stats stats_;
+  Time now_{};  ///< of the input at hand, for the stats
+  Cause cause_ = Cause::look;
   int unanswered_ = 0;
   std::vector<Output> outputs_;
   std::size_t next_output_ = 0;

@@ -39,6 +39,7 @@ void Engine::judge_renew(Time now, ClaimId id) {
   if (granted == Verdict::pending) return;
   claim.round_open = false;
   const bool reported = std::exchange(claim.asked_for, false);
+  note_renewal(claim, granted == Verdict::won);
 
   // advance() came first, so the old end has not passed: the votes are counted within it.
   if (granted == Verdict::won) {
@@ -113,6 +114,8 @@ void Engine::on_held_due(Time now, ClaimId id) {
 void Engine::end(Time now, ClaimId id, Errc why) {
   Claim& claim = claims_[id];
   const bool asked_for = std::exchange(claim.asked_for, false);
+  if (why == Errc::expired) ++stats_.expired;
+  if (why == Errc::lost) ++stats_.lost;
   // The end first: who is told that an extend has failed by it finds the lease ended.
   output(Ended{claim.user, why, claim.tally});
   if (asked_for) {

@@ -197,7 +197,9 @@ void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
 
 void Engine::on_wake(Time now, int node, std::uint64_t place) {
   advance(now);
+  cause_ = Cause::message;
   wake(now, node, place);
+  cause_ = Cause::look;
 }
 
 void Engine::wake(Time now, int node, std::uint64_t place) {

@@ -14,6 +14,7 @@ bool Engine::release(Time now, ClaimId id, bool report) {
     output(Extended{claim->user, claim->by_token, Errc::not_held, claim->deadline, claim->tally});
   claim->asked_for = report;
   --held_;
+  ++stats_.released;
   claim->phase = Phase::releasing;
   open_round(now, *claim, Duration::zero());
   owe_leave(now, *claim);
@@ -25,7 +26,9 @@ bool Engine::release(Time now, ClaimId id, bool report) {
   claim_timers_.clear(id.index);
   judge_release(id);
   forget_if_done(now, id);
+  cause_ = Cause::hand_over;
   if (waiters_.find(heir) != nullptr) attempt(now, heir);
+  cause_ = Cause::look;
   return true;
 }
 

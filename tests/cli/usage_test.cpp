@@ -23,7 +23,7 @@ TEST(Usage, HelpEndsWith0) {
   // For the program and for each command, on standard output.
   EXPECT_THAT(quorumlock_with({"--help"}).out, HasSubstr("Exit codes"));
   for (const std::string command : {"run", "acquire", "extend", "release", "inspect", "status", "doctor", "enroll",
-                                    "cluster"}) {
+                                    "cluster", "bench"}) {
     const Ended ended = quorumlock_with({command, "--help"});
     EXPECT_EQ(ended.code, 0) << command;
     EXPECT_THAT(ended.out, HasSubstr("Usage: quorumlock " + command));
@@ -53,6 +53,9 @@ TEST(Usage, MistakesEndWith64AndASentence) {
       {{"run", "--shared", "x", "--", "true"}, "shared"},
       {{"status", "now"}, "now"},
       {{"enroll", "--force"}, "--new"},
+      {{"bench", "--seconds", "0"}, "--seconds"},
+      {{"bench", "--in-flight", "0"}, "--in-flight"},
+      {{"bench", "--keys", "2", "--shared-key"}, "--keys"},
       {{"cluster"}, "subcommand"},
       {{"cluster", "start", "--size", "0"}, "--size"},
       {{"cluster", "start", "--port", "65535"}, "--port"},

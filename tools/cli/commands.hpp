@@ -23,5 +23,6 @@ void add_status(CLI::App& app, Globals& globals, Action& chosen);
 void add_doctor(CLI::App& app, Globals& globals, Action& chosen);
 void add_enroll(CLI::App& app, Globals& globals, Action& chosen);
 void add_cluster(CLI::App& app, Globals& globals, Action& chosen);
+void add_bench(CLI::App& app, Globals& globals, Action& chosen);
 
 }  // namespace quorumlock::cli

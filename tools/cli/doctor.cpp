@@ -29,7 +29,7 @@ std::string report(const std::vector<Finding>& findings, std::ptrdiff_t errors) 
          counted(static_cast<std::ptrdiff_t>(findings.size()) - errors, "hint");
 }
 
-Json document(const std::vector<Finding>& findings, std::ptrdiff_t errors) {
+Json findings_json(const std::vector<Finding>& findings, std::ptrdiff_t errors) {
   Json list = Json::array();
   for (const Finding& finding : findings) {
     list.push_back({{"severity", to_string(finding.severity)},
@@ -52,7 +52,7 @@ int doctor(const Globals& globals) {
   const std::vector<Finding> findings = client::findings_of(*status);
   const auto errors = std::ranges::count(findings, Severity::error, &Finding::severity);
   if (globals.json) {
-    print(document(findings, errors));
+    print(findings_json(findings, errors));
   } else {
     print(report(findings, errors));
   }

@@ -119,7 +119,7 @@ Json waiters_json(const std::vector<LineEntry>& waiters) {
   return line;
 }
 
-Json document(const Inspection& seen) {
+Json inspection_json(const Inspection& seen) {
   Json nodes = Json::array();
   for (const NodeHolding& node : seen.nodes) {
     Json one = {{"node", node.node},
@@ -152,7 +152,7 @@ int inspect(const Globals& globals, const std::string& resource) {
   const bool enough = answered(*seen) >= seen->quorum;
   const Failure too_few(ExitCode::no_quorum, "no_quorum", resource + ": " + verdict(*seen));
   if (globals.json) {
-    Json shown = document(*seen);
+    Json shown = inspection_json(*seen);
     if (!enough) shown.update(error_json(too_few));
     print(shown);
   } else {

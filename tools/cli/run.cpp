@@ -106,6 +106,14 @@ void check_born(Child& child, const std::string& path) {
                     " cannot be executed: " + std::generic_category().message(child.exec_error()));
 }
 
+/// What it took to hold the lock.
+std::string to_text(const Stats& stats) {
+  return std::to_string(stats.attempts) + " attempts, waited " +
+         to_text(std::chrono::floor<milliseconds>(stats.waits.total)) + "; " +
+         std::to_string(stats.renewals) + " renewals, " + std::to_string(stats.near_misses.renewed_late) +
+         " of them late, and " + std::to_string(stats.failed_renewals) + " that failed";
+}
+
 /// Says what became of it and gives the code to end with.
 int conclude(const Globals& globals, const Lease& lease, int status, nanoseconds held,
              const std::optional<Error>& trouble) {
@@ -157,6 +165,7 @@ int run(const Globals& globals, const RunArguments& asked) {
   check_born(child, path);
   const nanoseconds held = Clock::now() - begin;
   const Result<void> released = lease.release();
+  globals.note(to_text(coordinator.stats()));
   std::optional<Error> trouble;
   if (!released) {
     trouble = released.error();

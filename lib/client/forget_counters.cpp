@@ -1,0 +1,71 @@
+#include "client/forget_counters.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "client/blocking.hpp"
+#include "client/driver.hpp"
+#include "client/inquiry.hpp"
+#include "client/runtime.hpp"
+#include "redis/keys.hpp"
+
+namespace quorumlock::client {
+namespace {
+
+class Forgetting final : public Inquiry {
+ public:
+  std::vector<std::string> resources;
+  detail::Handler<Result<void>> handler;
+
+  void start(Driver& driver) override {
+    asked_ = core::NodeSet::first(driver.cluster().size());
+    ask(driver);
+  }
+  void answered(Driver& driver, const Session::Answered& answer) override {
+    pending_.remove(answer.node);
+    if (answer.reply == nullptr) asked_.remove(answer.node);  // nothing more of it
+    if (!pending_.empty()) return;
+    if (next_ < resources.size() && !asked_.empty()) return ask(driver);
+    driver.end(*this);
+    dismiss();
+  }
+  void dismiss() override {
+    auto then = std::move(handler);
+    delete this;
+    then({});
+  }
+
+ private:
+  void ask(Driver& driver) {
+    constexpr std::size_t at_once = 8;
+    std::vector<std::string> keys;
+    while (next_ < resources.size() && keys.size() < at_once) {
+      keys.push_back(std::string(redis::counter_prefix) + driver.cluster().options.key_prefix +
+                     resources[next_++]);
+    }
+    keys.resize(at_once, keys.back());
+    pending_ = asked_;
+    for (const int node : asked_) {
+      driver.ask(*this, node, 0,
+                 {"DEL", keys[0], keys[1], keys[2], keys[3], keys[4], keys[5], keys[6], keys[7]});
+    }
+  }
+
+  core::NodeSet asked_, pending_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+void forget_counters(Coordinator& coordinator, std::vector<std::string> resources) {
+  Runtime* runtime = coordinator.runtime_.get();
+  if (runtime == nullptr || resources.empty() || runtime->cannot_block("clean up")) return;
+  (void)wait_for<Result<void>>([&](auto handler) {
+    auto forgetting = std::make_unique<Forgetting>();
+    forgetting->resources = std::move(resources);
+    forgetting->handler = std::move(handler);
+    runtime->post(forgetting.release());
+  });
+}
+
+}  // namespace quorumlock::client

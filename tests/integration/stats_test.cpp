@@ -1,0 +1,80 @@
+#include <atomic>
+#include <thread>
+
+#include "integration/fixture.hpp"
+#include "support/uv_loop.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+class Counted : public FiveNodes {};
+
+TEST_F(Counted, FromAnyThread) {
+  // Another's, the loop's own, and after the end.
+  Coordinator coordinator = connect();
+  warm(coordinator);
+  const Stats before = coordinator.stats();
+  EXPECT_EQ(before.acquired, 1U);
+  EXPECT_EQ(before.near_misses.acquired_late, 0U);
+  Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
+  EXPECT_TRUE(ok(lease->release()));
+  Answer<Stats> on_the_loop;
+  coordinator.async_acquire(key, {}, {}, [&, then = on_the_loop.handler()](const Result<Lease>&) {
+    then(coordinator.stats());
+  });
+  const Stats stats = on_the_loop.get();
+  EXPECT_EQ(stats.acquired, before.acquired + 2);
+  EXPECT_EQ(stats.released, before.released + 1);
+  EXPECT_EQ(stats.refused.contended, 1U);
+  EXPECT_GE(stats.count(Vote::granted), before.count(Vote::granted) + 9);
+  EXPECT_GE(stats.count(Vote::held), 3U);
+  coordinator.close();
+  EXPECT_EQ(coordinator.stats().acquired, stats.acquired);
+  Coordinator moved = std::move(coordinator);
+  EXPECT_EQ(coordinator.stats().acquired, 0U);
+}
+
+TEST_F(Counted, WaitsOfACrowd) {
+  // Twenty of one process take turns: all but the first have waited, most by hand-over.
+  Coordinator coordinator = connect();
+  warm(coordinator);
+  std::atomic<int> turns{0};
+  for (int i = 0; i < 20; ++i) {
+    coordinator.async_acquire(key, {.wait = forever}, {}, [&](const Result<Lease>& lease) {
+      EXPECT_TRUE(ok(lease));
+      ++turns;
+    });
+  }
+  ASSERT_TRUE(eventually([&] { return turns == 20; }));
+  const Stats stats = coordinator.stats();
+  EXPECT_GE(stats.waits.count, 19U);
+  EXPECT_EQ(stats.won_after.hand_over + stats.won_after.message + stats.won_after.look,
+            stats.waits.count);
+  EXPECT_GE(stats.won_after.hand_over, 1U);
+  std::uint64_t all = 0;
+  for (const std::uint64_t some : stats.waits.histogram) all += some;
+  EXPECT_EQ(all, stats.waits.count);
+  EXPECT_LE(stats.waits.longest, stats.waits.total);
+  EXPECT_GE(stats.waits.percentile(1), stats.waits.longest);
+}
+
+TEST_F(Counted, OnTheLoopOfAHost) {
+  // On the host's thread, before its loop turns and when it has ended.
+  UvLoop loop;
+  {
+    Coordinator coordinator = Coordinator::attach(loop.get(), options()).value();
+    EXPECT_EQ(coordinator.stats().attempts, 0U);
+    coordinator.async_acquire(key, {}, {}, [](const Result<Lease>& lease) { EXPECT_TRUE(ok(lease)); });
+    loop.run();
+    EXPECT_EQ(coordinator.stats().acquired, 1U);
+    coordinator.close();
+    loop.run();
+    EXPECT_EQ(coordinator.stats().acquired, 1U);
+  }
+  EXPECT_EQ(loop.close(), 0);
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,166 @@
+#include "support/engine_line.hpp"
+
+// What is counted, each where it happens.
+namespace quorumlock::test {
+namespace {
+
+class EngineStats : public EngineLine {
+ protected:
+  const Stats& stats() { return driver.engine().stats(); }
+};
+
+TEST_F(EngineStats, AnAcquisitionAndItsVotes) {
+  // Two grant, the third is pending: nothing was close. It never waited.
+  driver.acquire(1, terms, 1h);
+  driver.reply(0, Vote::granted);
+  EXPECT_EQ(stats().acquired, 0U);
+  driver.reply(1, Vote::granted);
+  EXPECT_EQ(stats().attempts, 1U);
+  EXPECT_EQ(stats().acquired, 1U);
+  EXPECT_EQ(stats().count(Vote::granted), 2U);
+  EXPECT_EQ(stats().near_misses.bare_quorum, 0U);
+  EXPECT_EQ(stats().near_misses.acquired_late, 0U);
+  EXPECT_EQ(stats().waits.count, 0U);
+  EXPECT_EQ(stats().refusals(), 0U);
+}
+
+TEST_F(EngineStats, ABareQuorum) {
+  // One node refuses and another is down: of three, two more could not have been lost.
+  driver.acquire(1, terms);
+  driver.reply(0, Vote::held);
+  driver.reply(1, Vote::granted);
+  driver.reply(2, Vote::granted);
+  EXPECT_EQ(stats().near_misses.bare_quorum, 1U);
+  EXPECT_EQ(stats().count(Vote::held), 1U);
+  driver.link(0, LinkState::down);
+  driver.acquire(2, terms, 0s, "other");
+  driver.reply(1, Vote::granted);
+  driver.reply(2, Vote::granted);
+  EXPECT_EQ(stats().near_misses.bare_quorum, 2U);
+  EXPECT_EQ(stats().count(Vote::unreachable), 1U);
+}
+
+TEST_F(EngineStats, AcquiredLate) {
+  // The second vote comes when less than a tenth of the ttl is left.
+  driver.acquire(1, terms);
+  driver.reply(0, Vote::granted);
+  driver.pass_until(at(9s));
+  driver.reply(1, Vote::granted);
+  EXPECT_EQ(stats().near_misses.acquired_late, 1U);
+}
+
+TEST_F(EngineStats, RefusalsByReason) {
+  // One attempt that is contended, one without a quorum, a wait that is cancelled and one that ends,
+  // and one that close() ends.
+  driver.acquire(1, terms);
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
+  driver.answer_all(Vote::absent);
+  EXPECT_EQ(stats().refused.contended, 1U);
+  driver.acquire(2, terms);
+  for (const int node : {0, 1}) driver.time_out(node);
+  EXPECT_EQ(stats().count(Vote::timed_out), 2U);
+  EXPECT_EQ(stats().refused.no_quorum, 1U);
+  driver.answer_all(Vote::absent);
+  EXPECT_EQ(stats().waits.count, 0U);
+
+  driver.cancel(enqueue(3));
+  driver.answer_all(Vote::absent);
+  EXPECT_EQ(stats().refused.cancelled, 1U);
+  EXPECT_EQ(stats().waits.count, 1U);
+  enqueue(4);
+  driver.close();
+  EXPECT_EQ(stats().refused.closed, 1U);
+  EXPECT_EQ(stats().refusals(), 4U);
+}
+
+TEST_F(EngineStats, AWaitThatRunsOut) {
+  // It was in the line all the time: it is a wait, as long as it was asked for.
+  enqueue(1, 3ms);
+  driver.pass_until(at(3ms));
+  EXPECT_EQ(stats().refused.timed_out, 1U);
+  EXPECT_EQ(stats().waits.count, 1U);
+  EXPECT_EQ(stats().waits.longest, 3ms);
+  EXPECT_EQ(stats().waits.total, 3ms);
+  EXPECT_EQ(stats().waits.histogram[12], 1U);  // 2048 to 4095 us
+  EXPECT_EQ(stats().waits.percentile(0.5), 4096us);
+}
+
+TEST_F(EngineStats, WonAfterAMessage) {
+  // Two nodes say that it is first.
+  enqueue(1);
+  driver.pass_until(at(700us));
+  driver.wake(0, 1);
+  driver.wake(1, 1);
+  driver.answer_all();
+  EXPECT_EQ(stats().acquired, 1U);
+  EXPECT_EQ(stats().attempts, 2U);
+  EXPECT_EQ(stats().won_after.message, 1U);
+  EXPECT_EQ(stats().waits.count, 1U);
+  EXPECT_EQ(stats().waits.longest, 700us);
+}
+
+TEST_F(EngineStats, WonAfterALook) {
+  // The answers to a refresh say so.
+  enqueue(1);
+  driver.pass_until(at(1s));
+  for (const int node : {0, 1}) driver.reply(node, {first_and_free});
+  driver.answer_all();
+  EXPECT_EQ(stats().won_after.look, 1U);
+  EXPECT_EQ(stats().won_after.message, 0U);
+}
+
+TEST_F(EngineStats, WonByHandOver) {
+  // Its own process holds it, and gives it to its next one.
+  driver.acquire_in_order(1, terms, 1h);
+  driver.answer_all();
+  driver.acquire_in_order(2, terms, 1h);
+  for (const int node : {0, 1, 2}) driver.reply(node, refused());
+  driver.reply(2, Vote::absent);
+  for (const int node : {0, 1, 2}) driver.reply(node, {first});
+  driver.release(driver.lease());
+  driver.answer_all();
+  EXPECT_EQ(stats().acquired, 2U);
+  EXPECT_EQ(stats().released, 1U);
+  EXPECT_EQ(stats().won_after.hand_over, 1U);
+}
+
+TEST_F(EngineStats, Renewals) {
+  // Renewed in time, then late.
+  driver.acquire(1, terms);
+  driver.answer_all();
+  driver.pass_until(at(third));
+  driver.answer_all();
+  EXPECT_EQ(stats().renewals, 1U);
+  EXPECT_EQ(stats().near_misses.renewed_late, 0U);
+  driver.pass_until(at(third + validity - 1ms));
+  driver.answer_all();
+  EXPECT_EQ(stats().renewals, 2U);
+  EXPECT_EQ(stats().near_misses.renewed_late, 1U);
+  EXPECT_EQ(stats().failed_renewals, 0U);
+}
+
+TEST_F(EngineStats, ALoss) {
+  // No node is there when it is to be renewed.
+  driver.acquire(1, terms);
+  driver.answer_all();
+  for (int node = 0; node < 3; ++node) driver.link(node, LinkState::down);
+  driver.pass_until(at(10s));
+  EXPECT_EQ(stats().renewals, 0U);
+  EXPECT_GE(stats().failed_renewals, 3U);
+  EXPECT_EQ(stats().lost, 1U);
+  EXPECT_EQ(stats().expired, 0U);
+}
+
+TEST_F(EngineStats, ALeaseThatRunsOut) {
+  // Nobody renews it.
+  core::Terms once = terms;
+  once.auto_extend = false;
+  driver.acquire(1, once);
+  driver.answer_all();
+  driver.pass_until(at(10s));
+  EXPECT_EQ(stats().expired, 1U);
+  EXPECT_EQ(stats().lost, 0U);
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <quorumlock/coordinator.hpp>
+
+#include "event.hpp"
+
+namespace quorumlock::cli {
+
+/// Locks and unlocks without a pause, so many at a time, and measures how long each takes. Everything
+/// but the constructor and stop() is the loop's, until done() is readable.
+class BenchLoad {
+ public:
+  /// With fewer keys than are in flight they wait for each other, in order.
+  BenchLoad(Coordinator& coordinator, const std::vector<std::string>& keys, int in_flight,
+            std::chrono::nanoseconds ttl);
+
+  void start();
+  /// From any thread: nothing new is begun, waits are cancelled.
+  void stop();
+  [[nodiscard]] int done() const { return done_.fd(); }
+
+  // Once it is done.
+  [[nodiscard]] const std::optional<Error>& refused() const { return refused_; }
+  [[nodiscard]] std::int64_t cycles() const { return cycles_; }
+  [[nodiscard]] const std::vector<std::uint32_t>& acquire_ns() const { return acquire_ns_; }
+  [[nodiscard]] const std::vector<std::uint32_t>& release_ns() const { return release_ns_; }
+  /// From the first acquisition to the last release.
+  [[nodiscard]] double seconds() const;
+
+ private:
+  struct Slot {
+    std::size_t key = 0;
+    Clock::time_point began;
+    Lease lease;
+  };
+
+  void begin(std::size_t which);
+  void acquired(std::size_t which, Result<Lease> lease);
+  void released(std::size_t which, const Result<void>& result);
+  void end();
+
+  Coordinator& coordinator_;
+  const std::vector<std::string>& keys_;
+  LockOptions options_;
+  bool waits_;
+  std::vector<Slot> slots_;
+  std::size_t busy_ = 0;
+  std::stop_source stopping_;
+  std::optional<Error> refused_;
+  std::int64_t cycles_ = 0;
+  std::vector<std::uint32_t> acquire_ns_, release_ns_;
+  Clock::time_point first_, last_;
+  Event done_;
+};
+
+}  // namespace quorumlock::cli
