@@ -68,11 +68,18 @@ class Lease {
   /// ::not_held the second time, ::no_quorum where fewer than a quorum answered (a node that comes
   /// back within the ttl is told then). Blocking, from any thread but the loop's own.
   Result<void> release();
+  /// A lock to write becomes one to read: readers who wait come in, and nobody else writes in
+  /// between. It is renewed by that, too, and fails as extend does; it is a lock to read then all
+  /// the same, as far as nodes can be told. There is no way back: a reader who wants to write
+  /// releases first and looks again at what it has read. Of a lock to read: renews it. Blocking,
+  /// from any thread but the loop's own.
+  [[nodiscard]] Result<void> downgrade();
   /// Stops renewing and lets the keys run out; the destructor then releases nothing.
   void detach() noexcept;
 
-  /// As extend and release, from any thread; the handler runs on the loop, once.
+  /// As extend, downgrade and release, from any thread; the handler runs on the loop, once.
   void async_extend(std::chrono::nanoseconds ttl, detail::Handler<Result<void>> handler);
+  void async_downgrade(detail::Handler<Result<void>> handler);
   void async_release(detail::Handler<Result<void>> handler);
 
  private:

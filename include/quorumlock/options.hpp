@@ -13,7 +13,7 @@
 
 namespace quorumlock {
 
-/// exclusive: one holder. shared: many readers, no writer (refused until read-write locks are in).
+/// exclusive: one holder, who may write. shared: many readers, and no writer beside them.
 enum class LockMode { exclusive, shared };
 
 /// fifo: waiters are served in the order they came. unordered: whoever tries at the right moment.

@@ -13,5 +13,6 @@
 #include <quorumlock/outcome.hpp>
 #include <quorumlock/recursive_mutex.hpp>
 #include <quorumlock/result.hpp>
+#include <quorumlock/shared_mutex.hpp>
 #include <quorumlock/stats.hpp>
 #include <quorumlock/status.hpp>

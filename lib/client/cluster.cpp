@@ -54,9 +54,6 @@ Outcome Cluster::outcome_of(const core::Tally& tally, int attempts) const {
 }
 
 Result<Request> request_of(const Options& options, const LockOptions& asked) {
-  if (asked.mode == LockMode::shared) {
-    return refusal("mode is shared: read-write locks are not in this version; ask for exclusive");
-  }
   Request request;
   request.wait = asked.wait.value_or(options.wait);
   // The contract's default: in the order of arrival, unless nothing but plain SETs is wanted.
@@ -67,6 +64,7 @@ Result<Request> request_of(const Options& options, const LockOptions& asked) {
   terms.stop_margin =
       options.stop_margin.value_or(std::max<Duration>(milliseconds(100), terms.ttl / 10));
   terms.max_hold = asked.max_hold.value_or(options.max_hold.value_or(Duration::max()));
+  terms.shared = asked.mode == LockMode::shared;
   terms.auto_extend = asked.auto_extend.value_or(options.auto_extend);
   const std::optional<int> max_renewals =
       asked.max_renewals ? asked.max_renewals : options.max_renewals;

@@ -201,7 +201,8 @@ void Driver::carry_out(const core::Extended& extended) {
   auto handler = std::move(lease.on_extended);
   if (!handler) return;
   if (!extended.why) return handler({});
-  handler(error_of(*extended.why, "extend", names_of(lease.resource, lease.others), extended.tally, 0));
+  handler(error_of(*extended.why, lease.asked, names_of(lease.resource, lease.others),
+                   extended.tally, 0));
 }
 
 void Driver::carry_out(const core::Released& released) {

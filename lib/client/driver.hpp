@@ -37,6 +37,7 @@ class Driver final : public Node::Listener {
   void cancel(Acquisition& acquisition);
   void dispose(Acquisition& acquisition);
   void extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler);
+  void downgrade(LeaseState& lease, detail::Handler<Result<void>> handler);
   void release(LeaseState& lease);
   /// A release of what had ended by itself.
   void release_late(LeaseState& lease, Errc why, detail::Handler<Result<void>> handler);
@@ -99,6 +100,9 @@ class Driver final : public Node::Listener {
   void carry_out(const core::Released& released);
 
   void finish(Acquisition& acquisition, Result<Lease> result);
+  template <class Ask>
+  void ask_for(const char* what, LeaseState& lease, detail::Handler<Result<void>> handler,
+               Ask&& ask);
   void engine_let_go(LeaseState& lease);
   Error error_of(Errc why, const char* what, std::string_view resource, const core::Tally& tally,
                  int attempts) const;

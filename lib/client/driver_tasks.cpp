@@ -67,22 +67,47 @@ void Driver::dispose(Acquisition& acquisition) {
   spare_acquisitions_.emplace_back(&acquisition);
 }
 
-void Driver::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler) {
+/// A round on behalf of the holder, one at a time.
+template <class Ask>
+void Driver::ask_for(const char* what, LeaseState& lease, detail::Handler<Result<void>> handler,
+                     Ask&& ask) {
   Errc why = lease.ended();
   std::string reason;
   if (why == Errc() && lease.on_extended) {
     why = Errc::invalid_argument;
-    reason = "an extend of this lease is still under way: wait for its end";
+    reason = std::string(lease.asked) == "extend" ? "an extend" : "a downgrade";
+    reason += " of this lease is still under way: wait for its end";
   }
   if (why == Errc()) {
+    lease.asked = what;
     lease.on_extended = std::move(handler);
-    if (engine_.extend(Clock::now(), lease.claim, ttl)) return;
+    if (ask()) return;
     handler = std::move(lease.on_extended);
     why = lease.ended() == Errc() ? Errc::expired : lease.ended();
   }
   if (reason.empty()) reason = make_error_code(why).message();
-  const Error error(why, "could not extend \"" + names_of(lease.resource, lease.others) + "\": " + reason);
+  const Error error(why, std::string("could not ") + what + " \"" +
+                             names_of(lease.resource, lease.others) + "\": " + reason);
   later([then = std::move(handler), error]() mutable { then(error); });
+}
+
+void Driver::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler) {
+  ask_for("extend", lease, std::move(handler),
+          [&] { return engine_.extend(Clock::now(), lease.claim, ttl); });
+}
+
+void Driver::downgrade(LeaseState& lease, detail::Handler<Result<void>> handler) {
+  const char* const why = lease.detached          ? "the lease is detached, let it run out"
+                          : !lease.others.empty() ? "it is of several locks: only one is shared"
+                                                  : nullptr;
+  if (why != nullptr) {
+    const Error error(Errc::invalid_argument, "could not downgrade \"" +
+                                                  names_of(lease.resource, lease.others) + "\": " +
+                                                  why);
+    return later([then = std::move(handler), error]() mutable { then(error); });
+  }
+  ask_for("downgrade", lease, std::move(handler),
+          [&] { return engine_.downgrade(Clock::now(), lease.claim); });
 }
 
 void Driver::release(LeaseState& lease) {

@@ -17,10 +17,10 @@ Error nothing_held(const char* what) {
   return {Errc::not_held, std::string("cannot ") + what + ": this Lease holds nothing"};
 }
 
-/// extend, detach, or a release too late, on its way to the loop.
+/// extend, downgrade, detach, or a release too late, on its way to the loop.
 class LeaseCall final : public client::Task {
  public:
-  enum class What { extend, release_late, detach };
+  enum class What { extend, downgrade, release_late, detach };
   LeaseCall(What what, LeaseState& lease) : what_(what), lease_(lease) {}
 
   core::Duration ttl{};
@@ -35,14 +35,17 @@ class LeaseCall final : public client::Task {
     }
     switch (what_) {
       case What::extend: return driver.extend(lease_, ttl, std::move(handler));
+      case What::downgrade: return driver.downgrade(lease_, std::move(handler));
       case What::release_late: return driver.release_late(lease_, ended_before, std::move(handler));
       case What::detach: return driver.detach(lease_);
     }
   }
   void dismiss() override {
     const std::unique_ptr<LeaseCall> mine(this);
-    if (handler)
-      handler(lease_.runtime->closed_error(what_ == What::extend ? "extend" : "release"));
+    const char* const call = what_ == What::extend      ? "extend"
+                             : what_ == What::downgrade ? "downgrade"
+                                                        : "release";
+    if (handler) handler(lease_.runtime->closed_error(call));
   }
 
  private:
@@ -123,6 +126,15 @@ void Lease::async_extend(std::chrono::nanoseconds ttl, detail::Handler<Result<vo
   runtime->post(call.release());
 }
 
+void Lease::async_downgrade(detail::Handler<Result<void>> handler) {
+  if (state_ == nullptr) return handler(nothing_held("downgrade"));
+  const std::shared_ptr<Runtime> runtime = state_->runtime;
+  if (runtime->forked()) return handler(runtime->closed_error("downgrade"));
+  auto call = std::make_unique<LeaseCall>(LeaseCall::What::downgrade, *state_);
+  call->handler = std::move(handler);
+  runtime->post(call.release());
+}
+
 void Lease::async_release(detail::Handler<Result<void>> handler) {
   if (state_ == nullptr) return handler(nothing_held("release"));
   const std::shared_ptr<Runtime> runtime = state_->runtime;
@@ -144,6 +156,12 @@ Result<void> Lease::extend(std::chrono::nanoseconds ttl) {
   if (const auto error = state_->runtime->cannot_block("extend")) return *error;
   return client::wait_for<Result<void>>(
       [&](auto handler) { async_extend(ttl, std::move(handler)); });
+}
+
+Result<void> Lease::downgrade() {
+  if (state_ == nullptr) return nothing_held("downgrade");
+  if (const auto error = state_->runtime->cannot_block("downgrade")) return *error;
+  return client::wait_for<Result<void>>([&](auto handler) { async_downgrade(std::move(handler)); });
 }
 
 Result<void> Lease::release() {

@@ -73,6 +73,7 @@ class LeaseState final : public Task {
 
   // The loop's own; on_released is the holder's until release_task is posted.
   bool detached = false;
+  const char* asked = "extend";  ///< what on_extended waits for
   detail::Handler<Result<void>> on_extended;
   detail::Handler<Result<void>> on_released;
 

@@ -87,7 +87,8 @@ void Engine::attempt(Time now, WaiterId id) {
   }
   const NodeSet asked = voters(now);
   if (waiter.place != 0) waiter.entered = waiter.entered | asked;
-  const bool scripted = config_.fencing || waiter.ordered || waiter.others != nullptr;
+  const bool scripted =
+      config_.fencing || waiter.ordered || waiter.terms.shared || waiter.others != nullptr;
   send_round(claim_id, scripted ? CommandKind::acquire : CommandKind::set, asked);
   claim_timers_.set(claim_id.index, claim.deadline);
   judge_acquire(now, claim_id);

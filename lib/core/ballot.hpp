@@ -19,6 +19,7 @@ class Ballot {
   void begin(std::uint64_t seen) {
     fences_.fill(0);
     raising_ = raised_ = NodeSet();
+    met_ = 0;
     target_ = 0;
     greatest_ = seen;
   }
@@ -63,6 +64,9 @@ class Ballot {
   [[nodiscard]] std::uint64_t target() const { return target_; }
   [[nodiscard]] std::uint64_t greatest() const { return greatest_; }
 
+  /// How often a raise has found the counter as high already, before this.
+  int met() { return met_++; }
+
   /// For a planted mistake.
   void acknowledged(int node) { raised_.add(node); }
 
@@ -74,6 +78,7 @@ class Ballot {
   std::array<std::uint64_t, max_nodes> fences_{};
   NodeSet raised_;   ///< only for a planted mistake
   NodeSet raising_;  ///< asked to raise, and not answered yet
+  int met_ = 0;
   std::uint64_t target_ = 0;
   std::uint64_t greatest_ = 0;
 };

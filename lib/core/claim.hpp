@@ -59,6 +59,7 @@ struct Terms {
   Duration max_hold = Duration::max();
   int max_renewals = -1;  ///< -1: no limit
   bool auto_extend = true;
+  bool shared = false;  ///< to read, together with others who read
 };
 
 /// Where an owner token is in its life. Every attempt, retry or lease has a token, and so a claim,
@@ -111,6 +112,7 @@ struct Claim {
   std::uint64_t place = 0;      ///< the waiter's number there; zero: it has no entry
   std::uint64_t ticket = 0;     ///< likewise
   std::uint64_t not_woken = 0;  ///< by its release, since it is told otherwise
+  bool not_woken_reads = false;
   NodeSet entered;              ///< the nodes on which the entry may be
   UserId user = 0;         ///< the lease's, once it is held
 };

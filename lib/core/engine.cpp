@@ -92,7 +92,7 @@ void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
       tag.kind == CommandKind::renew && claim.phase == Phase::held && !claim.detached;
   if (sets_key(tag.kind) || replant) claim.may_hold = claim.may_hold | to;
   Send sending{to,          tag,     claim.key(),   claim.token(), claim.round_ttl,
-               claim.fence, replant, claim.by_token};
+               claim.fence, replant, claim.by_token, claim.terms.shared};
   if (claim.others != nullptr) sending.others = *claim.others;
   if (tag.kind == CommandKind::acquire) {
     sending.ordered = claim.ordered;
@@ -103,6 +103,7 @@ void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
     sending.waiter = tag.kind == CommandKind::acquire || claim.leaves ? claim.place : 0;
     sending.ticket = claim.ticket;
     sending.not_woken = claim.not_woken;
+    sending.not_woken_reads = claim.not_woken_reads;
     sending.entry_life = config_.entry_life;
   }
   output(std::move(sending));
@@ -166,6 +167,13 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
   forget_if_done(now, tag.claim);
 }
 
+/// Readers who come together would go on asking for the same numbers: the farther apart, the more
+/// often they have met.
+std::uint64_t Engine::apart(Ballot& ballot) {
+  const int most = 8 << std::min(ballot.met(), 12);
+  return static_cast<std::uint64_t>(random_.below(Duration(most)).count());
+}
+
 /// Counts an answer to the current round.
 void Engine::count(Claim& claim, int node, CommandKind kind, const Answer& answer) {
   Ballot* ballot = ballots_.find(claim.ballot);
@@ -185,7 +193,7 @@ void Engine::count(Claim& claim, int node, CommandKind kind, const Answer& answe
     if (answer.vote != Vote::held) {
       claim.tally.record(node, answer.vote);
     } else if (ballot != nullptr) {
-      ballot->saw(answer.fence + 1);
+      ballot->saw(answer.fence + 1 + (claim.terms.shared ? apart(*ballot) : 0));
     }
   } else if (claim.tally.vote(node) != Vote::granted) {
     claim.tally.record(node, answer.vote);

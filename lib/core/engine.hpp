@@ -57,6 +57,9 @@ class Engine {
   void adopt(ClaimId claim, UserId user);
   /// One round, at once, on behalf of the user. False where one is under way or the claim is gone.
   bool extend(Time now, ClaimId claim, Duration ttl);
+  /// As extend, and a writer is a reader from now on: others may read, and nobody else has written
+  /// in between.
+  bool downgrade(Time now, ClaimId claim);
   /// Ends a lease; the verdict comes as Released if `report`. False where it has ended before.
   bool release(Time now, ClaimId claim, bool report);
   /// No more renewals, and nothing is deleted at the end.
@@ -199,6 +202,7 @@ class Engine {
   void send_entries(const std::vector<WaiterId>& waiters, NodeSet to);
   void send_batch(SlotId id, NodeSet to, bool with_source);
   void leave(Time now, const Waiter& waiter);
+  void leave(Time now, ClaimId id);
   void drop_place(Waiter& waiter);
   Line& line_of(std::string_view key);
   WaiterId heir_of(Time now, const Claim& claim);
@@ -239,6 +243,7 @@ class Engine {
   void open_round(Time now, Claim& claim, Duration ttl);
   void send_round(ClaimId id, CommandKind kind, NodeSet to);
   void judge(Time now, ClaimId id);
+  std::uint64_t apart(Ballot& ballot);
   void count(Claim& claim, int node, CommandKind kind, const Answer& answer);
   Vote watch_clock(Time now, int node, const Answer& answer);
   /// The nodes that are asked for votes.

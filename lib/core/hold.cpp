@@ -20,6 +20,24 @@ bool Engine::extend(Time now, ClaimId id, Duration ttl) {
   return true;
 }
 
+bool Engine::downgrade(Time now, ClaimId id) {
+  advance(now);
+  Claim* claim = claims_.find(id);
+  if (claim == nullptr || claim->phase != Phase::held || claim->asked_for) return false;
+  if (claim->detached || claim->others != nullptr) return false;
+  // The writer's entry first: the nodes wake those who were behind it when they make a reader of it.
+  if (!claim->terms.shared && std::exchange(claim->leaves, false)) {
+    const ClaimId entry = new_claim(claim->key(), {});
+    claims_[entry].place = std::exchange(claim->place, 0);
+    claims_[entry].may_hold = claim->entered;
+    leave(now, entry);
+  }
+  claim->terms.shared = true;
+  claim->asked_for = true;
+  renew(now, id, claim->terms.ttl);
+  return true;
+}
+
 /// Opens a renew round. One that is still out is superseded: its answers no longer count.
 void Engine::renew(Time now, ClaimId id, Duration ttl) {
   open_round(now, claims_[id], ttl);

@@ -53,6 +53,11 @@ enum class Mutant {
   counter_not_raised,
   counter_set_whatever_it_was,
   replant_before_the_decision,
+  reader_expiry_shortened,
+  writer_blind_to_readers,
+  reader_blind_to_writers,
+  readers_overtake_writers,
+  raise_not_strict,
   // Planted in the simulated network.
   release_overtakes,
   // Planted in the scripts for several locks.

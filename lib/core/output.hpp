@@ -49,7 +49,8 @@ struct Send {
   Duration ttl{};
   std::uint64_t fence = 0;  ///< see CommandKind; for a renewal the fencing token
   bool replant = false;     ///< renew: set the key again where the node has lost it
-  bool by_token = false;    ///< release: the holder must not re-plant it
+  bool by_token = false;    ///< the holder is another; release: it must not re-plant it
+  bool shared = false;      ///< acquire, renew: to read; `waiter` is named as one who reads
   bool ordered = false;     ///< acquire: only where nobody else is before `waiter` in the line
   bool fenced = true;       ///< acquire: with a fencing counter
   std::string_view process = {};  ///< names our waiters, with their numbers
@@ -57,6 +58,7 @@ struct Send {
   std::uint64_t waiter = 0;
   std::uint64_t ticket = 0;     ///< acquire: the entry's
   std::uint64_t not_woken = 0;  ///< release: who need not be woken, zero for none
+  bool not_woken_reads = false;
   Duration entry_life{};
   std::span<const std::string> others = {};  ///< of several locks at once: the keys beside `key`
 };
@@ -65,6 +67,7 @@ struct Entry {
   std::string_view key;
   std::uint64_t waiter;
   std::uint64_t ticket;
+  bool shared = false;
 };
 /// CommandKind::queue: put all of these entries there, or keep them, in one command a node.
 /// on_places() has the answers.

@@ -125,7 +125,8 @@ void Engine::send_batch(SlotId id, NodeSet to, bool with_source) {
     waiter.entered = waiter.entered | to;
     each_key(waiter.key, waiter.others, [&](std::string_view key) {
       const bool other = planted(Mutant::ticket_for_each_line) && key.data() != waiter.key.data();
-      sending.entries.push_back({key, waiter.place, other ? last_ticket - waiter.ticket : waiter.ticket});
+      sending.entries.push_back({key, waiter.place, other ? last_ticket - waiter.ticket : waiter.ticket,
+                                 waiter.terms.shared});
     });
   }
   if (sending.entries.empty()) {
@@ -300,11 +301,18 @@ void Engine::leave(Time now, const Waiter& waiter) {
   if (waiter.entered.empty()) return;
   const ClaimId id = new_claim(waiter.key, {});
   Claim& claim = claims_[id];
-  claim.phase = Phase::releasing;
   claim.others = waiter.others;
-  claim.leaves = true;
   claim.place = waiter.place;
+  claim.terms.shared = waiter.terms.shared;
   claim.may_hold = waiter.entered;
+  leave(now, id);
+}
+
+/// With a claim of its own, which holds nothing.
+void Engine::leave(Time now, ClaimId id) {
+  Claim& claim = claims_[id];
+  claim.phase = Phase::releasing;
+  claim.leaves = true;
   claim.keys_die = now + config_.entry_life;
   clean_up(id, takes_releases_ & claim.may_hold);
   forget_if_done(now, id);
@@ -323,10 +331,11 @@ void Engine::drop_place(Waiter& waiter) {
   waiter.place = 0;
 }
 
-/// Who of this process gets the lock from this holder of ours, each of a single lock: its first, where a quorum of nodes
-/// has said that nobody of another process is before it.
+/// Who of this process gets the lock from this holder of ours, each of a single lock: its first, where
+/// a quorum of nodes has said that nobody of another process is before it. A reader is hardly ever the
+/// last one who reads.
 WaiterId Engine::heir_of(Time now, const Claim& claim) {
-  if (lines_.empty() || claim.others != nullptr) return {};
+  if (lines_.empty() || claim.others != nullptr || claim.terms.shared) return {};
   const auto line = lines_.find(claim.key());
   if (line == lines_.end()) return {};
   const WaiterId id = line->second.waiters.begin()->second;

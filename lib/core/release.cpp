@@ -21,7 +21,10 @@ bool Engine::release(Time now, ClaimId id, bool report) {
   // Hand-over within this process: the release and what its next waiter asks for go out together,
   // and each node runs them in this order. It grants only where nobody else has come before.
   const WaiterId heir = heir_of(now, *claim);
-  if (const Waiter* next = waiters_.find(heir)) claim->not_woken = next->place;
+  if (const Waiter* next = waiters_.find(heir)) {
+    claim->not_woken = next->place;
+    claim->not_woken_reads = next->terms.shared;
+  }
   send_round(id, CommandKind::release, takes_requests_ | (takes_releases_ & claim->may_hold));
   claim_timers_.clear(id.index);
   judge_release(id);
@@ -68,7 +71,10 @@ void Engine::give_up(Time now, ClaimId id) {
   claim_timers_.clear(id.index);
   if (!claim.detached) owe_leave(now, claim);
   // The one who goes on waiting, and needs no message about its own keys.
-  if (waiters_.find(claim.waiter) != nullptr) claim.not_woken = claim.place;
+  if (waiters_.find(claim.waiter) != nullptr) {
+    claim.not_woken = claim.place;
+    claim.not_woken_reads = claim.terms.shared;
+  }
   if (planted(Mutant::minority_grants_kept) && claim.place != 0 && !claim.leaves &&
       waiters_.find(claim.waiter) != nullptr) {
     claim.may_hold = NodeSet();

@@ -40,11 +40,11 @@ class Number {
   std::size_t size_;
 };
 
-/// Of a waiter of ours in a line, as everybody knows it: the mode that it waits for (w: alone), the
-/// process, its number there. Empty for none.
-std::string waiter_name(std::string_view process, std::uint64_t number) {
+/// Of a waiter of ours in a line, as everybody knows it: the mode that it waits for (w: alone, to
+/// write; r: to read), the process, its number there. Empty for none.
+std::string waiter_name(bool reads, std::string_view process, std::uint64_t number) {
   if (number == 0) return {};
-  std::string name = "w";
+  std::string name = reads ? "r" : "w";
   name.append(process).append(".").append(std::to_string(number));
   return name;
 }
@@ -111,8 +111,9 @@ void append_word(std::string& out, std::string_view word) {
 void append_command(std::string& out, const core::Send& send, const Surroundings& around) {
   using std::chrono::milliseconds;
   if (!send.others.empty()) {
-    return append_command_for_all(out, send, around, waiter_name(send.process, send.waiter),
-                                  waiter_name(send.process, send.not_woken));
+    return append_command_for_all(
+        out, send, around, waiter_name(send.shared, send.process, send.waiter),
+        waiter_name(send.not_woken_reads, send.process, send.not_woken));
   }
   const auto ttl = [&send] {
     return Number(std::chrono::duration_cast<milliseconds>(send.ttl).count());
@@ -125,12 +126,12 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
     case CommandKind::set:
       return append_command(out, {"SET", send.key, send.token, "NX", "PX", ttl()});
     case CommandKind::acquire:
-      if (send.ordered) {
-        const std::string waiter = waiter_name(send.process, send.waiter);
+      if (send.ordered || send.shared) {
+        const std::string waiter = waiter_name(send.shared, send.process, send.waiter);
         const Number entry_life(std::chrono::duration_cast<milliseconds>(send.entry_life).count());
         return append_vote(out, send.key,
                            {eval,
-                            text(acquire_ordered_script),
+                            text(send.shared ? acquire_shared_script : acquire_ordered_script),
                             "3",
                             send.key,
                             {},
@@ -152,6 +153,11 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
                          {eval, text(raise_script), "3", send.key, {}, enrolment_key, send.token,
                           fence(), life});
     case CommandKind::renew:
+      if (send.shared || send.by_token) {
+        return append_vote(out, send.key,
+                           {eval, text(renew_shared_script), "3", send.key, {}, enrolment_key,
+                            send.token, ttl(), fence(), send.replant ? "1" : "0", life});
+      }
       return append_vote(out, send.key,
                          {eval, text(renew_script), "3", send.key, {}, enrolment_key, send.token,
                           ttl(), fence(), send.replant ? "1" : "0", life});
@@ -163,8 +169,9 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
       }
       if (send.waiter != 0 || send.not_woken != 0) {
         return append_command(out, {eval, text(release_script), "1", send.key, send.token,
-                                    waiter_name(send.process, send.waiter),
-                                    waiter_name(send.process, send.not_woken)});
+                                    waiter_name(send.shared, send.process, send.waiter),
+                                    waiter_name(send.not_woken_reads, send.process,
+                                                send.not_woken)});
       }
       return append_command(out, {eval, text(release_script), "1", send.key, send.token});
     case CommandKind::queue:
@@ -185,7 +192,8 @@ void append_command(std::string& out, const core::SendEntries& sending) {
   for (const core::Entry& entry : sending.entries) words.push_back(entry.key);
   words.push_back(entry_life);
   for (const core::Entry& entry : sending.entries) {
-    words.push_back(made.emplace_back(waiter_name(sending.process, entry.waiter)));
+    words.push_back(
+        made.emplace_back(waiter_name(entry.shared, sending.process, entry.waiter)));
     words.push_back(made.emplace_back(std::to_string(entry.ticket)));
   }
   append_command(out, words);

@@ -82,5 +82,24 @@ TEST_F(Examples, OneLeadsAfterTheOther) {
   EXPECT_GT(token_of(third.line()), then);
 }
 
+TEST_F(Examples, SettingsAreReadAsAWhole) {
+  // Writers and readers at once: whoever shows them shows a host with its own port.
+  EXPECT_EQ(run_all(1, "settings", {directory.string(), "a", "1"}).count("a:1\n"), 1U);
+  std::vector<Program> programs;
+  for (int i = 0; i < 12; ++i) {
+    std::vector<std::string> words{QUORUMLOCK_EXAMPLES "/settings", directory.string()};
+    if (i % 3 == 0) {
+      const std::string number = std::to_string(i);
+      words.insert(words.end(), {"host" + number, number});
+    }
+    programs.emplace_back(words, std::vector{nodes()});
+  }
+  for (Program& program : programs) {
+    const Ended ended = program.finish();
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_THAT(ended.out, testing::MatchesRegex("(a:1|host0:0|host3:3|host6:6|host9:9)\n"));
+  }
+}
+
 }  // namespace
 }  // namespace quorumlock::test

@@ -57,6 +57,21 @@ TEST_F(Run, RunPassesTheCommandsCodeThrough) {
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
+TEST_F(Run, RunSharedHoldsTheLockTogetherWithOthers) {
+  // Two read at once, and nobody else has the lock alone meanwhile.
+  const std::string script = "echo $QUORUMLOCK_TOKEN; " + std::string(for_ever);
+  Program one = start_run("orders", script, {"--shared"});
+  Program other = start_run("orders", script, {"--shared"});
+  EXPECT_NE(one.line(), other.line());
+  EXPECT_EQ(run({"run", "orders", "--", "true"}).code, 75);
+  EXPECT_EQ(run({"run", "--shared", "orders", "--", "true"}).code, 0);
+  for (Program* program : {&one, &other}) {
+    program->signal(SIGTERM);
+    EXPECT_EQ(program->finish().code, 128 + SIGTERM);
+  }
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
 TEST_F(Run, RunWithJsonReportsOnStandardError) {
   // One document at the end; standard output is the command's.
   const Ended ended = start_run("orders", "echo out; exit 5", {"--json"}).finish();

@@ -40,10 +40,12 @@ constexpr std::array known_commands{
     Command{"set", -3, writes | grows, data::set},
     Command{"subscribe", -2, while_loading, nullptr},
     Command{"time", 1, while_loading, data::time},
+    Command{"type", 2, 0, data::type},
     Command{"unsubscribe", -1, while_loading, nullptr},
     Command{"zadd", -4, writes | grows, data::zadd},
     Command{"zrange", -4, 0, data::zrange},
     Command{"zrem", -3, writes, data::zrem},
+    Command{"zremrangebyscore", 4, writes, data::zremrangebyscore},
     Command{"zscore", 3, 0, data::zscore},
 };
 

@@ -196,6 +196,13 @@ std::string set(const Moment& moment, const Words& words) {
   return reply;
 }
 
+std::string type(const Moment& moment, const Words& words) {
+  const Value* const value = moment.keys->find(words[1], moment.now_ms());
+  if (value == nullptr) return resp::status("none");
+  if (value->text() != nullptr) return resp::status("string");
+  return resp::status(value->sorted_set() != nullptr ? "zset" : "hash");
+}
+
 std::string time(const Moment& moment, const Words&) {
   return resp::array({resp::bulk(std::to_string(moment.now_us / 1000000)),
                       resp::bulk(std::to_string(moment.now_us % 1000000))});
@@ -257,6 +264,22 @@ std::string zrem(const Moment& moment, const Words& words) {
   }
   if (set->empty()) moment.keys->erase(words[1], moment.now_ms());
   return resp::integer(removed);
+}
+
+std::string zremrangebyscore(const Moment& moment, const Words& words) {
+  double most = 0;
+  const char* const end = words[3].data() + words[3].size();
+  const bool known = words[2] == "-inf" && words[3].starts_with('(') &&
+                     std::from_chars(words[3].data() + 1, end, most).ptr == end;
+  if (!known) return resp::error("ERR min or max is not a float");
+  bool error = false;
+  Value::SortedSet* const set = sorted_set(moment, words[1], error);
+  if (error) return resp::error(wrong_type);
+  if (set == nullptr) return resp::integer(0);
+  const auto removed =
+      std::erase_if(*set, [most](const auto& member) { return member.second < most; });
+  if (set->empty()) moment.keys->erase(words[1], moment.now_ms());
+  return resp::integer(static_cast<std::int64_t>(removed));
 }
 
 std::string zscore(const Moment& moment, const Words& words) {

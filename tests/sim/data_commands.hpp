@@ -22,9 +22,12 @@ std::string pttl(const Moment& moment, const Words& words);
 std::string scan(const Moment& moment, const Words& words);
 std::string set(const Moment& moment, const Words& words);
 std::string time(const Moment& moment, const Words& words);
+std::string type(const Moment& moment, const Words& words);
 std::string zadd(const Moment& moment, const Words& words);
 std::string zrange(const Moment& moment, const Words& words);
 std::string zrem(const Moment& moment, const Words& words);
+/// From the least score on to an exclusive greatest one.
+std::string zremrangebyscore(const Moment& moment, const Words& words);
 std::string zscore(const Moment& moment, const Words& words);
 
 /// Redis's integers: no spaces, no plus, no zeros in front.

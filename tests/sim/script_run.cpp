@@ -33,17 +33,7 @@ double ScriptRun::number(std::size_t number) const {
 }
 
 std::string ScriptRun::call(const Words& words, std::string_view where) {
-  std::string error;
-  const Command& command = *find_command(words, error);
-  std::string reply;
-  if (command.is(Command::writes) && !refusals_.write.empty()) {
-    reply = resp::error(refusals_.write);
-  } else if (command.is(Command::grows) && !refusals_.growth.empty() && !has_written_) {
-    reply = resp::error(refusals_.growth);
-  } else {
-    has_written_ = has_written_ || command.is(Command::writes);
-    reply = command.run(moment_, words);
-  }
+  const std::string reply = attempt(words);
   if (!resp::is_error(reply)) return reply;
   throw ScriptError(std::string(resp::line_of(reply)) + " script: " + std::string(script_.sha1) +
                     ", on @user_script:" + std::to_string(line_of(where)) + ".");
@@ -80,9 +70,15 @@ std::vector<std::string> ScriptRun::list(const Words& words, std::string_view wh
   return elements;
 }
 
-void ScriptRun::attempt(const Words& words) {
+std::string ScriptRun::attempt(const Words& words) {
   std::string error;
-  find_command(words, error)->run(moment_, words);
+  const Command& command = *find_command(words, error);
+  if (command.is(Command::writes) && !refusals_.write.empty()) return resp::error(refusals_.write);
+  if (command.is(Command::grows) && !refusals_.growth.empty() && !has_written_) {
+    return resp::error(refusals_.growth);
+  }
+  has_written_ = has_written_ || command.is(Command::writes);
+  return command.run(moment_, words);
 }
 
 int ScriptRun::line_of(std::string_view where) const {

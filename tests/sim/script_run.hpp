@@ -48,8 +48,8 @@ class ScriptRun {
   double pttl(const std::string& key);
   /// The elements of an array of strings.
   std::vector<std::string> list(const Words& words, std::string_view where);
-  /// redis.pcall: what went wrong is nobody's concern.
-  void attempt(const Words& words);
+  /// redis.pcall: the reply, or what went wrong.
+  std::string attempt(const Words& words);
   /// Microseconds, as every script of ours reckons them.
   [[nodiscard]] double time() const { return static_cast<double>(moment_.now_us); }
 

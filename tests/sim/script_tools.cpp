@@ -73,11 +73,20 @@ bool enter(ScriptRun& run, const Line& line, const std::string& waiter, const st
 }
 
 bool same_process(const std::string& one, const std::string& other) {
-  return one.substr(0, 18) == other.substr(0, 18);
+  if (one.empty() || other.empty()) return one.empty() && other.empty();
+  return one.substr(1, 17) == other.substr(1, 17);
+}
+
+bool reads(const std::string& waiter) {
+  return waiter.starts_with('r');
 }
 
 void wake(ScriptRun& run, const std::string& waiter) {
   run.attempt({"PUBLISH", "quorumlock:wake:" + waiter.substr(1, 16), waiter.substr(18)});
+}
+
+void drop_ended(ScriptRun& run, const std::string& lock, double ms) {
+  run.attempt({"ZREMRANGEBYSCORE", lock, "-inf", "(" + digits(ms)});
 }
 
 }  // namespace quorumlock::sim::lua

@@ -39,8 +39,12 @@ std::vector<std::string> front_of(ScriptRun& run, const Line& line, const char* 
 /// Puts the waiter into the line, or keeps it there. True where it was not there with this ticket.
 bool enter(ScriptRun& run, const Line& line, const std::string& waiter, const std::string& ticket,
            double ends_ms, double life_ms, bool grows);
+/// One who waits to read.
+bool reads(const std::string& waiter);
 /// Up to the dot that the number follows.
 bool same_process(const std::string& one, const std::string& other);
 void wake(ScriptRun& run, const std::string& waiter);
+/// Takes out the readers of a lock whose time is over.
+void drop_ended(ScriptRun& run, const std::string& lock, double ms);
 
 }  // namespace quorumlock::sim::lua

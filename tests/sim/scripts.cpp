@@ -9,6 +9,7 @@
 #include "core/mutants.hpp"
 #include "sim/resp.hpp"
 #include "sim/script_tools.hpp"
+#include "sim/script_twins.hpp"
 #include "sim/scripts_all.hpp"
 
 namespace quorumlock::sim {
@@ -17,6 +18,16 @@ namespace {
 using core::Mutant;
 using core::planted;
 using namespace lua;
+
+/// Where readers may have it, of whom those whose time is over don't count.
+bool sets_behind_readers(ScriptRun& run) {
+  drop_ended(run, run.key(1), std::floor(run.time() / 1000));
+  if (planted(Mutant::writer_blind_to_readers)) {
+    run.call({"SET", run.key(1), run.arg(1), "PX", run.arg(2)}, "redis.call('SET', KEYS[1]");
+    return true;
+  }
+  return sets_absent(run, run.key(1), run.arg(1), run.arg(2));
+}
 
 std::string acquire(ScriptRun& run) {
   const double time = run.time();
@@ -43,7 +54,8 @@ std::string acquire(ScriptRun& run) {
     run.call({"SET", run.key(2), digits(fence), "PX", run.arg(5)}, "redis.call('SET', KEYS[2]");
   }
   if (!resent && !sets_absent(run, run.key(1), run.arg(1), run.arg(2))) {
-    return integers({0, fence, time, run.pttl(run.key(1))});
+    const double left = run.pttl(run.key(1));
+    if (left == -1 || !sets_behind_readers(run)) return integers({0, fence, time, left});
   }
   return integers({1, fence, time});
 }
@@ -85,7 +97,9 @@ std::string acquire_ordered(ScriptRun& run) {
     }
     run.call({"SET", run.key(2), digits(counter), "PX", run.arg(5)}, "redis.call('SET', KEYS[2]");
   }
-  if (!sets_absent(run, run.key(1), run.arg(1), run.arg(2))) return refused();
+  if (!sets_absent(run, run.key(1), run.arg(1), run.arg(2))) {
+    if (run.pttl(run.key(1)) == -1 || !sets_behind_readers(run)) return refused();
+  }
   if (planted(Mutant::removed_at_grant) && !waiter.empty()) {
     run.call({"ZREM", line.tickets, waiter}, "redis.call('ZREM', line");
     run.call({"ZREM", line.lives, waiter}, "redis.call('ZREM', lives");
@@ -96,45 +110,19 @@ std::string acquire_ordered(ScriptRun& run) {
   return integers({1, counter, time, number.value_or(0)});
 }
 
-std::string queue(ScriptRun& run) {
-  const double ms = std::floor(run.time() / 1000);
-  const double life = run.number(1);
-  std::vector<double> reply;
-  for (std::size_t i = 1; i <= run.keys(); ++i) {
-    const std::string& waiter = run.arg(2 * i);
-    const Line line(run.key(i));
-    const auto last = run.list({"ZRANGE", line.tickets, "-2", "-1", "WITHSCORES"},
-                               "redis.call('ZRANGE', line, -2");
-    std::size_t others = last.size();
-    if (others > 0 && last[others - 2] == waiter) others -= 2;
-    const bool changed = enter(run, line, waiter, run.arg(2 * i + 1), ms + life, life, true);
-    std::optional<double> ends;
-    const auto first = front_of(run, line, "1", ms, ends, "redis.call('ZREM', line");
-    double before = 3;
-    if (first[0] == waiter) {
-      before = 0;
-    } else if (first.size() > 1 && first[1] == waiter) {
-      before = same_process(first[0], waiter) ? 1 : 2;
-    }
-    double due = run.pttl(run.key(i));
-    const bool free = due == -2;
-    if (free) due = *ends - ms + 1;
-    if (free && before != 0 && changed) wake(run, first[0]);
-    for (const double each : {before, free ? 1.0 : 0.0, due}) reply.push_back(each);
-    reply.push_back(others > 0 ? *to_number(last[others - 1]) : 0);
-  }
-  std::vector<std::string> elements;
-  for (const double number : reply) elements.push_back(integer_reply(number));
-  return resp::array(elements);
-}
-
 std::string raise(ScriptRun& run) {
   const double time = run.time();
   const auto found = run.mget({run.key(3), run.key(2), run.key(1)});
   if (found[0] != run.arg(4)) return integers({-1, 0, time});
   const double counter = to_number(found[1]).value_or(0);
-  const bool ours = found[2] == run.arg(1) || planted(Mutant::raise_without_owner) ||
-                    planted(Mutant::counter_set_whatever_it_was);
+  bool ours = found[2] == run.arg(1) || planted(Mutant::raise_without_owner) ||
+              planted(Mutant::counter_set_whatever_it_was);
+  if (!ours && !found[2]) {
+    const std::string member = run.attempt({"ZSCORE", run.key(1), run.arg(1)});
+    std::string_view rest = member;
+    const auto ends = resp::is_error(member) ? std::nullopt : to_number(resp::take_bulk(rest));
+    ours = ends && *ends >= std::floor(time / 1000);
+  }
   const double fence = run.number(2);
   if (!found[2] && planted(Mutant::replant_before_the_decision)) {
     run.call({"SET", run.key(2), digits(most({counter, fence})), "PX", run.arg(3)},
@@ -150,7 +138,8 @@ std::string raise(ScriptRun& run) {
     return integers({1, fence, time});
   }
   const bool lowers = planted(Mutant::counter_set_whatever_it_was);
-  if (counter >= fence && !lowers) return integers({0, counter, time});
+  const bool as_high = planted(Mutant::raise_not_strict) ? counter > fence : counter >= fence;
+  if (as_high && !lowers) return integers({0, counter, time});
   run.call({"SET", run.key(2), run.arg(2), "PX", run.arg(3)}, "redis.call('SET', KEYS[2]");
   return integers({1, fence, time});
 }
@@ -183,54 +172,6 @@ std::string renew(ScriptRun& run) {
   }
   const bool planted = sets_absent(run, run.key(1), run.arg(1), run.arg(2));
   return integers({planted ? 2.0 : 0.0, counter, time});
-}
-
-std::string release(ScriptRun& run) {
-  const Line line(run.key(1));
-  bool left = false;
-  if (run.args() > 1 && !run.arg(2).empty()) {
-    left =
-        run.call({"ZREM", line.tickets, run.arg(2)}, "redis.call('ZREM', line, ARGV") == ":1\r\n";
-    run.call({"ZREM", line.lives, run.arg(2)}, "redis.call('ZREM', lives, ARGV");
-  }
-  bool deleted = false;
-  if (planted(Mutant::delete_without_compare) ||
-      run.get(run.key(1), "redis.call('GET'") == run.arg(1)) {
-    deleted = run.call({"DEL", run.key(1)}, "redis.call('DEL'") == ":1\r\n";
-  }
-  const auto answer = resp::integer(deleted ? 1 : 0);
-  if (!deleted && !left) return answer;
-  if (!deleted && run.call({"EXISTS", run.key(1)}, "redis.call('EXISTS'") == ":1\r\n") {
-    return answer;
-  }
-  std::optional<double> ends;
-  const auto first = front_of(run, line, "0", std::floor(run.time() / 1000), ends,
-                              "redis.call('ZREM', line, first");
-  if (first.empty()) {
-    run.attempt({"PUBLISH", "quorumlock:free:" + run.key(1), ""});
-  } else if (run.args() < 3 || first[0] != run.arg(3)) {
-    if (!planted(Mutant::nobody_woken)) wake(run, first[0]);
-    const auto last = run.list({"ZRANGE", line.tickets, "-1", "-1", "WITHSCORES"},
-                               "redis.call('ZRANGE', line, -1");
-    return deleted ? integer_reply(3 + *to_number(last[1])) : answer;
-  } else {
-    return resp::integer(deleted ? 2 : 0);
-  }
-  return answer;
-}
-
-std::string release_token(ScriptRun& run) {
-  if (run.get(run.key(1), "redis.call('GET'") != run.arg(1)) return resp::integer(0);
-  run.call({"SET", "quorumlock:released:" + run.arg(1), "1", "PX", run.arg(2)}, "redis.call('SET'");
-  run.call({"DEL", run.key(1)}, "redis.call('DEL'");
-  const auto first =
-      run.list({"ZRANGE", Line(run.key(1)).tickets, "0", "0"}, "redis.call('ZRANGE'");
-  if (first.empty()) {
-    run.attempt({"PUBLISH", "quorumlock:free:" + run.key(1), ""});
-  } else {
-    wake(run, first[0]);
-  }
-  return resp::integer(1);
 }
 
 std::string adopt(ScriptRun& run) {
@@ -285,6 +226,7 @@ std::string repair(ScriptRun& run) {
 constexpr KnownScript known_scripts[] = {
     {&redis::acquire_script, acquire},
     {&redis::acquire_ordered_script, acquire_ordered},
+    {&redis::acquire_shared_script, acquire_shared},
     {&redis::adopt_script, adopt},
     {&redis::candidate_script, candidate},
     {&redis::enrol_script, enrol},
@@ -293,6 +235,7 @@ constexpr KnownScript known_scripts[] = {
     {&redis::release_script, release},
     {&redis::release_token_script, release_token},
     {&redis::renew_script, renew},
+    {&redis::renew_shared_script, renew_shared},
     {&redis::repair_script, repair},
     {&redis::replace_script, replace},
     {&redis::acquire_all_script, acquire_all},

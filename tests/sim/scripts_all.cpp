@@ -76,6 +76,11 @@ std::string acquire_all(ScriptRun& run) {
       first = front();
     }
     double left = run.pttl(run.key(i));
+    if (left > 0 &&
+        run.call({"TYPE", run.key(i)}, "redis.call('TYPE'") == resp::status("zset")) {
+      drop_ended(run, run.key(i), std::floor(time / 1000));
+      left = run.pttl(run.key(i));
+    }
     if (left != -2 || first != waiter) {
       granted = false;
       if (left == -2) left = std::floor(*ends - time / 1000) + 1;
@@ -174,6 +179,7 @@ std::string release_all(ScriptRun& run) {
   for (std::size_t i = 1; i <= n; ++i) {
     const Line line(run.key(i));
     bool freed = found[i - 1] == run.arg(1);
+    bool read = false;
     if (freed) {
       run.call({"DEL", run.key(i)}, "redis.call('DEL'");
       ++ours;
@@ -182,16 +188,25 @@ std::string release_all(ScriptRun& run) {
       const bool left =
           run.call({"ZREM", line.tickets, run.arg(2)}, "redis.call('ZREM', line, ARGV") == ":1\r\n";
       run.call({"ZREM", line.lives, run.arg(2)}, "redis.call('ZREM', lives, ARGV");
-      freed = freed || (left && exists(run, {run.key(i)}) == 0);
+      if (left && !freed && !found[i - 1]) {
+        freed = exists(run, {run.key(i)}) == 0;
+        read = !freed;
+      }
     }
-    if (!freed) continue;
+    if (!freed && !read) continue;
     std::optional<double> ends;
     const auto first = front_of(run, line, "0", ms, ends, "redis.call('ZREM', line, first");
     if (first.empty()) {
-      run.attempt({"PUBLISH", "quorumlock:free:" + run.key(i), ""});
-    } else if (run.args() > 2 && first[0] == run.arg(3)) {
+      if (freed) run.attempt({"PUBLISH", "quorumlock:free:" + run.key(i), ""});
+    } else if (freed && run.args() > 2 && first[0] == run.arg(3)) {
       ++first_in;
-    } else if (woken.insert(first[0]).second) {
+    } else if (reads(first[0])) {
+      for (const std::string& entry :
+           run.list({"ZRANGE", line.tickets, "0", "-1"}, "redis.call('ZRANGE', line, 0, -1")) {
+        if (!reads(entry)) break;
+        wake(run, entry);
+      }
+    } else if (freed && woken.insert(first[0]).second) {
       wake(run, first[0]);
     }
   }

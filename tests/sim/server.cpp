@@ -133,6 +133,15 @@ std::optional<std::string> Server::token_of(const std::string& key, TrueTime now
   return text != nullptr ? std::optional(*text) : std::nullopt;
 }
 
+bool Server::has_token(const std::string& key, const std::string& token, TrueTime now) const {
+  if (const Value::SortedSet* const readers = sorted_set_of(key, now)) {
+    const auto reader = readers->find(token);
+    return reader != readers->end() &&
+           reader->second >= static_cast<double>(wall_us(now) / 1000);
+  }
+  return token_of(key, now) == token;
+}
+
 std::optional<std::int64_t> Server::counter_of(const std::string& lock_key, TrueTime now) const {
   const auto text = token_of(std::string(redis::counter_prefix) + lock_key, now);
   return text ? data::whole_number(*text) : std::nullopt;

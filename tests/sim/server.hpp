@@ -104,6 +104,9 @@ class Server {
   /// Null where there is none.
   [[nodiscard]] const Value::SortedSet* sorted_set_of(const std::string& key, TrueTime now) const;
   [[nodiscard]] std::optional<std::string> token_of(const std::string& key, TrueTime now) const;
+  /// Whether this owner has the lock here, alone or as one of its readers.
+  [[nodiscard]] bool has_token(const std::string& key, const std::string& token,
+                               TrueTime now) const;
   /// For how long the key is there still, by its own clock; nothing where it is not, or for ever.
   [[nodiscard]] std::optional<TrueTime> time_left(const std::string& key, TrueTime now) const;
   /// The fencing counter of the lock with this key.

@@ -5,12 +5,14 @@ set(sim_server_sources
   sim/database.cpp
   sim/execution.cpp
   sim/introspection.cpp
+  sim/line_scripts.cpp
   sim/requests.cpp
   sim/script_run.cpp
   sim/script_tools.cpp
   sim/scripts.cpp
   sim/scripts_all.cpp
-  sim/server.cpp)
+  sim/server.cpp
+  sim/shared_scripts.cpp)
 add_library(sim_server STATIC ${sim_server_sources})
 target_include_directories(sim_server PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}
   $<TARGET_PROPERTY:quorumlock_objects,INTERFACE_INCLUDE_DIRECTORIES>)

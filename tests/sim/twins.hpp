@@ -69,7 +69,7 @@ class Twins {
   struct Look {
     test::Reply values;
     std::vector<std::int64_t> expiries;  ///< as PEXPIRETIME gives them
-    std::map<std::string, std::string> lines;  ///< of the sorted sets: all that is in them
+    std::map<std::string, std::string> sorted;  ///< of the sorted sets: all that is in them
     std::int64_t ends_ms = 0;                  ///< what expires until then is in doubt
   };
 

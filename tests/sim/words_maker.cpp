@@ -69,7 +69,8 @@ std::string WordsMaker::life() {
 
 std::string WordsMaker::waiter() {
   return one_of({"w0123456789abcdef.1", "w0123456789abcdef.22", "wfedcba9876543210.1",
-                 "wfedcba9876543210.333"});
+                 "wfedcba9876543210.333", "r0123456789abcdef.3", "r0123456789abcdef.44",
+                 "rfedcba9876543210.5"});
 }
 
 std::string WordsMaker::entry_life() {
@@ -95,7 +96,7 @@ Words WordsMaker::next(std::int64_t now_us) {
   switch (random_.index(10)) {
     case 8: return about_lines(now_us);
     case 0: return plain();
-    case 1: return about_keys();
+    case 1: return about_keys(now_us);
     case 2: return {"SET", enrolment_key, "run-1:30000:durable"};
     default: return script(now_us);
   }
@@ -128,7 +129,7 @@ Words WordsMaker::plain() {
       &redis::renew_script,   &redis::repair_script, &redis::release_token_script,
       &redis::replace_script, &redis::queue_script,  &redis::acquire_ordered_script,
       &redis::acquire_all_script, &redis::raise_all_script, &redis::renew_all_script,
-      &redis::release_all_script};
+      &redis::release_all_script, &redis::acquire_shared_script, &redis::renew_shared_script};
   return {"SCRIPT", "LOAD", std::string(scripts[random_.index(std::size(scripts))]->source)};
 }
 
@@ -148,10 +149,13 @@ Words WordsMaker::about_lines(std::int64_t now_us) {
   }
 }
 
-Words WordsMaker::about_keys() {
+Words WordsMaker::about_keys(std::int64_t now_us) {
   const std::string key = any_key();
   const std::string& lock = locks()[random_.index(locks().size())];
-  switch (random_.index(14)) {
+  switch (random_.index(17)) {
+    case 14: return {"TYPE", key};
+    case 15: return {"ZRANGE", lock, "0", "-1", "WITHSCORES"};
+    case 16: return {"ZREMRANGEBYSCORE", lock, "-inf", "(" + std::to_string(now_us / 1000)};
     case 0: return {"GET", key};
     case 1: return {"MGET", key, any_key(), "absent"};
     case 2: return {"EXISTS", key, any_key()};
@@ -173,6 +177,8 @@ Words WordsMaker::about_keys() {
 Words WordsMaker::call(const std::string& name, const Words& script_keys, const Words& args) {
   const redis::Script& script = name == "acquire"           ? redis::acquire_script
                                 : name == "acquire_ordered" ? redis::acquire_ordered_script
+                                : name == "acquire_shared"  ? redis::acquire_shared_script
+                                : name == "renew_shared"    ? redis::renew_shared_script
                                 : name == "queue"           ? redis::queue_script
                                 : name == "acquire_all"     ? redis::acquire_all_script
                                 : name == "raise_all"       ? redis::raise_all_script
@@ -224,11 +230,24 @@ Words WordsMaker::script(std::int64_t now_us) {
   const std::string& lock = locks()[random_.index(locks().size())];
   const Words vote_keys = {lock, counter(lock), enrolment_key};
   const std::string run = one_of({"run-1", "run-2"});
-  switch (random_.index(22)) {
+  switch (random_.index(28)) {
     case 18:
     case 19:
     case 20:
     case 21: return script_for_all(now_us);
+    case 22:
+    case 23:
+    case 24:
+    case 25:
+      return call("acquire_shared", vote_keys,
+                  {token(), ttl(), fence(now_us), fence(now_us), random_.one_in(3) ? "0" : life(),
+                   random_.one_in(4) ? "" : waiter(), ticket(now_us), entry_life(),
+                   usual_enrolment(), fence(now_us)});
+    case 26:
+    case 27:
+      return call(
+          "renew_shared", vote_keys,
+          {token(), ttl(), fence(now_us), one_of({"0", "1", "1"}), life(), usual_enrolment(), "0"});
     case 13:
     case 14: {
       const Words one = {lock};

@@ -24,7 +24,7 @@ class WordsMaker {
 
  private:
   Words plain();
-  Words about_keys();
+  Words about_keys(std::int64_t now_us);
   Words about_lines(std::int64_t now_us);
   static std::vector<std::string> plain_keys();
   Words script(std::int64_t now_us);

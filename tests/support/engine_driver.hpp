@@ -48,6 +48,8 @@ struct Command {
   std::uint64_t waiter = 0;  ///< as in core::Send
   std::uint64_t ticket = 0;
   std::uint64_t not_woken = 0;
+  bool shared = false;
+  bool not_woken_reads = false;
   /// Of a SendEntries: waiter and ticket of each.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> entries = {};
   bool late = false;  ///< has been reported to the engine as overdue
@@ -130,6 +132,11 @@ class EngineDriver {
   }
   bool extend(core::ClaimId claim, core::Duration ttl) {
     const bool begun = engine_.extend(now, claim, ttl);
+    pull();
+    return begun;
+  }
+  bool downgrade(core::ClaimId claim) {
+    const bool begun = engine_.downgrade(now, claim);
     pull();
     return begun;
   }
@@ -313,7 +320,9 @@ class EngineDriver {
                           send.ordered,
                           send.waiter,
                           send.ticket,
-                          send.not_woken};
+                          send.not_woken,
+                          send.shared,
+                          send.not_woken_reads};
     for (const int node : send.to) unanswered_[static_cast<std::size_t>(node)].push_back(command);
     const bool sets = send.tag.kind == CommandKind::set || send.tag.kind == CommandKind::acquire;
     if (sets && !send.tag.with_source) tokens_.push_back(command.token);
@@ -324,6 +333,7 @@ class EngineDriver {
     Command command{.tag = sending.tag, .key = std::string(sending.entries.at(0).key), .token = {}};
     for (const core::Entry& entry : sending.entries) {
       command.entries.emplace_back(entry.waiter, entry.ticket);
+      command.shared = entry.shared;
     }
     for (const int node : sending.to) {
       unanswered_[static_cast<std::size_t>(node)].push_back(command);

@@ -15,6 +15,8 @@ inline std::string_view script_name(std::string_view source) {
   if (source == raise_all_script.source) return "raise_all";
   if (source == renew_all_script.source) return "renew_all";
   if (source == release_all_script.source) return "release_all";
+  if (source == acquire_shared_script.source) return "acquire_shared";
+  if (source == renew_shared_script.source) return "renew_shared";
   if (source == queue_script.source) return "queue";
   if (source == raise_script.source) return "raise";
   if (source == renew_script.source) return "renew";

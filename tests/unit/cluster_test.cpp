@@ -94,8 +94,6 @@ TEST(Request, RefusesWhatCannotBe) {
   const auto error = [](const LockOptions& asked, Options options = usual()) {
     return error_of(client::request_of(options, asked));
   };
-  EXPECT_EQ(error({.mode = LockMode::shared}),
-            "mode is shared: read-write locks are not in this version; ask for exclusive");
   EXPECT_TRUE(starts(error({.ttl = 31s}), "ttl is 31s, above max_ttl, which is 30s"));
   EXPECT_TRUE(starts(error({.ttl = 1ns}), "ttl is 1ns: it must be whole milliseconds, whi"));
   EXPECT_TRUE(starts(error({.ttl = 1ms}), "ttl is 1ms, and its margi"));

@@ -150,6 +150,38 @@ TEST(Command, OfALine) {
                               "w0123456789abcdef.7", "100", "w0123456789abcdef.8", "101"}));
 }
 
+TEST(Command, OfReaders) {
+  // Who waits to read is named so; there is one script to read, in the line or not, and one to renew,
+  // which also extends by token, whoever holds it.
+  core::Send attempt = command(CommandKind::acquire);
+  attempt.shared = true;
+  attempt.process = "0123456789abcdef";
+  attempt.waiter = 7;
+  attempt.ticket = 11;
+  attempt.entry_life = std::chrono::seconds(3);
+  EXPECT_EQ(encoded_vote(attempt),
+            vote_call({"EVALSHA", acquire_shared_script.sha1, "3", "orders:42", counter,
+                       "quorumlock:enrolment", "t0ken", "12345", "77", "1700000000000000", life,
+                       "r0123456789abcdef.7", "11", "3000"}));
+  core::Send renewal = command(CommandKind::renew);
+  renewal.shared = renewal.replant = true;
+  EXPECT_EQ(encoded_vote(renewal),
+            vote_call({"EVALSHA", renew_shared_script.sha1, "3", "orders:42", counter,
+                       "quorumlock:enrolment", "t0ken", "12345", "77", "1", life}));
+  core::Send by_token = command(CommandKind::renew);
+  by_token.by_token = true;
+  EXPECT_EQ(encoded_vote(by_token),
+            vote_call({"EVALSHA", renew_shared_script.sha1, "3", "orders:42", counter,
+                       "quorumlock:enrolment", "t0ken", "12345", "77", "0", life}));
+  core::Send release = command(CommandKind::release);
+  release.process = "0123456789abcdef";
+  release.waiter = 7;
+  release.not_woken = 8;
+  release.not_woken_reads = true;
+  EXPECT_EQ(encoded(release), formatted({"EVALSHA", release_script.sha1, "1", "orders:42", "t0ken",
+                                         "w0123456789abcdef.7", "r0123456789abcdef.8"}));
+}
+
 TEST(Command, WithItsSource) {
   // Where the node does not know the script it is sent whole.
   EXPECT_EQ(encoded_vote(command(CommandKind::renew, true)),
@@ -163,7 +195,8 @@ TEST(Command, NamesTheScriptsByFortyHexDigits) {
   // Each another.
   std::set<std::string_view> names;
   for (const Script* script :
-       {&acquire_script, &acquire_ordered_script, &queue_script, &raise_script, &renew_script,
+       {&acquire_script, &acquire_ordered_script, &acquire_shared_script, &renew_shared_script,
+        &queue_script, &raise_script, &renew_script,
         &release_script, &release_token_script, &adopt_script, &candidate_script, &enrol_script,
         &repair_script, &replace_script}) {
     EXPECT_EQ(script->sha1.size(), 40U);

@@ -2,7 +2,8 @@
 -- counter's life ms, enrolment, floor.
 -- {1, fence, time}: ours; {0, counter, time, pttl}: another's, or others wait for it in a line
 -- (see acquire_ordered.lua); {-1, 0, time}: not enrolled, nothing touched. MGET and not GET:
--- another kind of value is no error there, and SET NX then refuses.
+-- another kind of value is no error there, and SET NX then refuses: readers, as a rule (see
+-- acquire_shared.lua), of whom those whose time is over don't count.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
@@ -29,6 +30,11 @@ end
 -- The counter first: a script that fails half-way is not undone.
 redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[5])
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  return {0, fence, time, redis.call('PTTL', KEYS[1])}
+  local left = redis.call('PTTL', KEYS[1])
+  if left == -1 then return {0, fence, time, left} end
+  redis.pcall('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', math.floor(time / 1000)))
+  if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+    return {0, fence, time, left}
+  end
 end
 return {1, fence, time}

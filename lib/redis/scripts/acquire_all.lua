@@ -38,6 +38,11 @@ for i = 1, n do
     first, ends = front(line, lives)
   end
   local left = redis.call('PTTL', KEYS[i])
+  if left > 0 and redis.call('TYPE', KEYS[i]).ok == 'zset' then
+    -- Readers have it, of whom those whose time is over don't count (see acquire_shared.lua).
+    redis.pcall('ZREMRANGEBYSCORE', KEYS[i], '-inf', string.format('(%.0f', math.floor(time / 1000)))
+    left = redis.call('PTTL', KEYS[i])
+  end
   if left ~= -2 or first ~= waiter then
     granted = false
     if left == -2 then left = math.floor(ends - time / 1000) + 1 end

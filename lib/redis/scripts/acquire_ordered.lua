@@ -50,7 +50,12 @@ if ARGV[5] ~= '0' then
   -- The counter first: a script that fails half-way is not undone.
   redis.call('SET', KEYS[2], string.format('%.0f', counter), 'PX', ARGV[5])
 end
-if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return refused() end
+if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  -- Readers have it, of whom those whose time is over don't count (see acquire_shared.lua).
+  if redis.call('PTTL', KEYS[1]) == -1 then return refused() end
+  redis.pcall('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', math.floor(time / 1000)))
+  if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return refused() end
+end
 local next = first[2] or ''
-if string.sub(next, 1, 18) ~= string.sub(waiter, 1, 18) then return {1, counter, time, 0} end
+if string.sub(next, 2, 18) ~= string.sub(waiter, 2, 18) then return {1, counter, time, 0} end
 return {1, counter, time, tonumber(string.sub(next, 19)) or 0}

@@ -2,21 +2,46 @@
 -- its entry in the line of its lock (see acquire_ordered.lua), or keeps it, for that long from
 -- now; a ticket may grow. For each: who is before it (0: nobody; 1: one of the same process; 2:
 -- one of another; 3: more than one), whether the lock is free (1 or 0), ms until one of these may
--- change by itself, and the greatest ticket of all the others.
+-- change by itself, and the greatest ticket of all the others. For a reader only writers are
+-- before it, and what others read is free.
 local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
-local reply = {}
+local reply, changed, greatest, writers = {}, {}, {}, {}
 for i = 1, #KEYS do
   local waiter = ARGV[2 * i]
   local line, lives = 'quorumlock:queue:' .. KEYS[i], 'quorumlock:waiting:' .. KEYS[i]
   local last = redis.call('ZRANGE', line, -2, -1, 'WITHSCORES')
-  local greatest = last[#last]
-  if last[#last - 1] == waiter then greatest = last[#last - 2] end
-  local changed = redis.call('ZADD', line, 'GT', 'CH', ARGV[2 * i + 1], waiter)
+  greatest[i] = last[#last]
+  if last[#last - 1] == waiter then greatest[i] = last[#last - 2] end
+  changed[i] = redis.call('ZADD', line, 'GT', 'CH', ARGV[2 * i + 1], waiter)
   redis.call('ZADD', lives, 'GT', string.format('%.0f', ms + ARGV[1]), waiter)
   for _, key in ipairs({line, lives}) do
     if redis.call('PTTL', key) < 2 * ARGV[1] then redis.call('PEXPIRE', key, 2 * ARGV[1]) end
   end
+end
+-- The first two writers of a line, each with its ticket and the end of its entry's life.
+local function writers_of(line, lives)
+  local found, at = {}, 0
+  while true do
+    local some = redis.call('ZRANGE', line, at, at + 99, 'WITHSCORES')
+    for j = 1, #some, 2 do
+      if string.sub(some[j], 1, 1) == 'w' then
+        local ends = tonumber(redis.call('ZSCORE', lives, some[j]) or 0)
+        if ends >= ms then found[#found + 1] = {some[j], tonumber(some[j + 1]), ends} end
+        if #found == 2 then return found end
+      end
+    end
+    if #some < 200 then return found end
+    at = at + 100
+  end
+end
+local function wake(entry)
+  redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17), string.sub(entry, 19))
+end
+for i = 1, #KEYS do
+  local waiter = ARGV[2 * i]
+  local reads = string.sub(waiter, 1, 1) == 'r'
+  local line, lives = 'quorumlock:queue:' .. KEYS[i], 'quorumlock:waiting:' .. KEYS[i]
   local first, ends
   while true do
     first = redis.call('ZRANGE', line, 0, 1)
@@ -25,23 +50,49 @@ for i = 1, #KEYS do
     redis.call('ZREM', line, first[1])
     redis.call('ZREM', lives, first[1])
   end
+  local front_reads = string.sub(first[1], 1, 1) == 'r'
   local before = 3
-  if first[1] == waiter then
+  if reads then
+    writers[line] = writers[line] or writers_of(line, lives)
+    local ticket = tonumber(redis.call('ZSCORE', line, waiter))
+    local one, other = writers[line][1], writers[line][2]
+    if not one or one[2] >= ticket then
+      before = 0
+    else
+      ends = one[3]
+      if not other or other[2] >= ticket then
+        before = string.sub(one[1], 2, 18) == string.sub(waiter, 2, 18) and 1 or 2
+      end
+    end
+  elseif first[1] == waiter then
     before = 0
   elseif first[2] == waiter then
-    before = string.sub(first[1], 1, 18) == string.sub(waiter, 1, 18) and 1 or 2
+    before = string.sub(first[1], 2, 18) == string.sub(waiter, 2, 18) and 1 or 2
   end
   local due = redis.call('PTTL', KEYS[i])
-  local free = due == -2
+  local shared = due > 0 and redis.call('TYPE', KEYS[i]).ok == 'zset'
+  if shared then
+    redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', string.format('(%.0f', ms))
+    due = redis.call('PTTL', KEYS[i])
+    shared = due ~= -2
+  end
+  local absent = due == -2
+  local free = absent or (shared and reads)
   if free then due = ends - ms + 1 end
   -- It may have been first itself until now, and have got the message that was the other's.
-  if free and before ~= 0 and changed == 1 then
-    redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(first[1], 2, 17),
-      string.sub(first[1], 19))
+  if before ~= 0 and changed[i] == 1 then
+    if not front_reads then
+      if absent then wake(first[1]) end
+    elseif absent or shared then
+      for _, entry in ipairs(redis.call('ZRANGE', line, 0, -1)) do
+        if string.sub(entry, 1, 1) == 'w' then break end
+        wake(entry)
+      end
+    end
   end
   reply[4 * i - 3] = before
   reply[4 * i - 2] = free and 1 or 0
   reply[4 * i - 1] = due
-  reply[4 * i] = tonumber(greatest) or 0
+  reply[4 * i] = tonumber(greatest[i]) or 0
 end
 return reply

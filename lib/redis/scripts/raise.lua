@@ -7,7 +7,13 @@ local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
 if found[1] ~= ARGV[4] then return {-1, 0, time} end
 local counter = tonumber(found[2]) or 0
-if found[3] ~= ARGV[1] then return {3, counter, time} end
+if found[3] ~= ARGV[1] then
+  -- A reader has it together with others (see acquire_shared.lua).
+  local ends = not found[3] and redis.pcall('ZSCORE', KEYS[1], ARGV[1])
+  if type(ends) ~= 'string' or tonumber(ends) < math.floor(time / 1000) then
+    return {3, counter, time}
+  end
+end
 local fence = tonumber(ARGV[2])
 if fence >= 9007199254740992 then
   return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')

@@ -9,7 +9,7 @@ local found = redis.call('MGET', unpack(KEYS))
 local ours, first_in, woken = 0, 0, {}
 for i = 1, #KEYS do
   local line, lives = 'quorumlock:queue:' .. KEYS[i], 'quorumlock:waiting:' .. KEYS[i]
-  local freed = found[i] == ARGV[1]
+  local freed, read = found[i] == ARGV[1], false
   if freed then
     redis.call('DEL', KEYS[i])
     ours = ours + 1
@@ -17,10 +17,13 @@ for i = 1, #KEYS do
   if ARGV[2] and ARGV[2] ~= '' then
     local left = redis.call('ZREM', line, ARGV[2])
     redis.call('ZREM', lives, ARGV[2])
-    freed = freed or (left == 1 and redis.call('EXISTS', KEYS[i]) == 0)
+    if left == 1 and not freed and not found[i] then
+      freed = redis.call('EXISTS', KEYS[i]) == 0
+      read = not freed
+    end
   end
   local first
-  while freed do
+  while freed or read do
     first = redis.call('ZRANGE', line, 0, 0)[1]
     local ends = first and redis.call('ZSCORE', lives, first)
     if not first or (ends and tonumber(ends) >= ms) then break end
@@ -32,6 +35,12 @@ for i = 1, #KEYS do
     redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[i], '')
   elseif freed and first == ARGV[3] then
     first_in = first_in + 1
+  elseif first and string.sub(first, 1, 1) == 'r' then
+    -- Readers come in together, also while others read (see release.lua).
+    for _, entry in ipairs(redis.call('ZRANGE', line, 0, -1)) do
+      if string.sub(entry, 1, 1) == 'w' then break end
+      redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17), string.sub(entry, 19))
+    end
   elseif freed and not woken[first] then
     woken[first] = true
     redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(first, 2, 17), string.sub(first, 19))

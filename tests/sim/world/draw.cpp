@@ -197,6 +197,29 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       }
       if (draw.faults.empty()) draw.entry_life = draw.delay * 1200;
       break;
+    case Focus::readers:
+      draw.clients = random.between(2, 4);
+      draw.sane_wall_clocks = random.one_in(2);
+      draw.ttl = random.between(1, 6) * 500ms;
+      draw.max_ttl = draw.ttl * random.between(2, 3);
+      draw.delay = random.one_in(3) ? draw.ttl / random.between(10, 30) : random.between(1, 10) * 1ms;
+      draw.hold = random.one_in(2) ? draw.delay * random.between(2, 12)
+                                   : draw.ttl * random.between(1, 15) / 10;
+      draw.every = draw.hold / random.between(1, 3);
+      draw.pause = std::max(draw.delay, core::Duration(20ms));
+      draw.node_timeout = 500ms;
+      draw.until = std::max<core::Duration>(draw.delay * random.between(50, 150), 2 * draw.hold);
+      draw.uneven_paths = random.one_in(3);
+      draw.in_order = random.one_in(3) ? 100 : random.between(0, 100);
+      draw.to_read = random.between(30, 90);
+      draw.entry_life = std::max<core::Duration>(draw.delay * 50, random.between(3, 10) * 100ms);
+      if (random.one_in(2)) {
+        add_some(draw, random,
+                 {Fault::crash, Fault::pause_client, Fault::pause_node, Fault::reset, Fault::delay,
+                  Fault::partition, Fault::client_crash, Fault::refuse, Fault::flush});
+      }
+      if (draw.order_holds()) draw.entry_life = draw.delay * 1200;
+      break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
       draw.until = draw.delay * 50;
@@ -248,6 +271,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     draw.in_order = random.one_in(2) ? 0 : random.between(1, 100);
     draw.entry_life = std::max<core::Duration>(draw.delay * 50, random.between(3, 30) * 100ms);
   }
+  if (focus == Focus::everything && random.one_in(3)) draw.to_read = random.between(1, 100);
   return draw;
 }
 

@@ -49,8 +49,9 @@ enum class Focus {
   relapses,    ///< nodes forget just after a vote, while clients lose sight of others
   line,        ///< many wait in the line, and often nothing goes wrong
   sets,        ///< likewise, for one, two or three of three locks
+  readers,     ///< many read, some write
 };
-inline constexpr int focuses = static_cast<int>(Focus::sets) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::readers) + 1;
 std::string_view to_string(Focus focus);
 
 /// All that the seed decides before the simulation begins. A failure is made smaller by taking
@@ -81,6 +82,7 @@ struct Draw {
   int in_order = 0;                 ///< of a hundred waits so many are in the line
   int sets = 0;                     ///< of a hundred requests so many are for several keys
   core::Duration entry_life{};      ///< in a line, unless it is refreshed
+  int to_read = 0;                  ///< of a hundred locks so many are shared
   core::Duration ttl{};
   core::Duration max_ttl{};
   core::Duration delay{};         ///< of a message, about

@@ -43,6 +43,7 @@ std::string_view to_string(Focus focus) {
     case Focus::relapses: return "relapses";
     case Focus::line: return "line";
     case Focus::sets: return "sets";
+    case Focus::readers: return "readers";
   }
   return "?";
 }
@@ -75,6 +76,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("in_order", draw.in_order);
   visit("sets", draw.sets);
   visit("entry_life", draw.entry_life);
+  visit("to_read", draw.to_read);
   visit("ttl", draw.ttl);
   visit("max_ttl", draw.max_ttl);
   visit("delay", draw.delay);

@@ -11,7 +11,7 @@
 
 namespace quorumlock::sim {
 
-/// At most one valid handle of a key at any instant of true time; none that lapsed is renewed; and,
+/// At most one valid handle of a key at any instant of true time, or readers alone; none that lapsed is renewed; and,
 /// where no node lost anything, a valid handle has its token on a quorum of the nodes until its
 /// very end.
 class Exclusion {
@@ -31,6 +31,7 @@ class Exclusion {
     if (!timing_holds_ || !one.valid(now)) return;
     for (const Operation& other : operations_) {
       if (other.number == one.number || !other.valid(now) || !one.shares_a_key_with(other)) continue;
+      if (one.shared && other.shared) continue;
       report_("two holders of " + one.key + ": operations " + std::to_string(other.number) +
               " and " + std::to_string(one.number));
     }
@@ -48,7 +49,7 @@ class Exclusion {
     for (const Server& node : nodes) {
       const auto keys = one.keys();
       const bool of_all = std::ranges::all_of(keys, [&](const std::string& key) {
-        return node.token_of(key, now) == one.token;
+        return node.has_token(key, one.token, now);
       });
       if (of_all) ++witnesses;
     }

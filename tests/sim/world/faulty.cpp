@@ -182,7 +182,7 @@ TrueTime World::outlast(Client& client, int node, TrueTime arrival) {
   const Server& server = nodes_[static_cast<std::size_t>(node)];
   const auto left = server.time_left("lock", now_);
   if (!left || !random_.one_in(6)) return arrival;
-  const std::string owner = *server.token_of("lock", now_);
+  const std::string owner = server.token_of("lock", now_).value_or("");
   const auto holder = std::ranges::find_if(
       operations_, [&](const Operation& one) { return one.token == owner && one.valid(now_); });
   if (holder == operations_.end() || holder->client == client.number) return arrival;

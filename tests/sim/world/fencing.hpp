@@ -12,7 +12,7 @@
 namespace quorumlock::sim {
 
 /// Fencing tokens are unique; of attempts that don't overlap the later has the greater; and where
-/// timing holds they grow in the order of holding. A node's counter never goes back.
+/// timing holds they grow in the order of holding, in which readers have no order among themselves. A node's counter never goes back.
 class Fencing {
  public:
   using Report = std::function<void(std::string)>;
@@ -32,7 +32,8 @@ class Fencing {
     }
     const auto after = std::ranges::upper_bound(key.greatest, began, {}, &Greatest::since);
     const std::uint64_t before = after == key.greatest.begin() ? 0 : std::prev(after)->fence;
-    const std::uint64_t last = key.greatest.empty() ? 0 : key.greatest.back().fence;
+    const std::uint64_t greatest = key.greatest.empty() ? 0 : key.greatest.back().fence;
+    const std::uint64_t last = one.shared ? key.written : greatest;
     // Decided at the very moment that this one began is not before it.
     const bool strictly = after == key.greatest.begin() || std::prev(after)->since < began;
     if ((strictly && one.fence <= before) || (timing_holds_ && one.fence <= last)) {
@@ -40,7 +41,8 @@ class Fencing {
               std::to_string(one.fence) + " of " + name + " after " +
               std::to_string(std::max(before, timing_holds_ ? last : 0)));
     }
-    key.greatest.push_back({now, std::max(last, one.fence)});
+    key.greatest.push_back({now, std::max(greatest, one.fence)});
+    if (!one.shared) key.written = std::max(key.written, one.fence);
   }
   /// After each command that a node has executed.
   void counter(int node, const std::string& key, std::int64_t value) {
@@ -64,6 +66,7 @@ class Fencing {
   struct Key {
     std::set<std::uint64_t> given;
     std::vector<Greatest> greatest;  ///< of all decided until then
+    std::uint64_t written = 0;       ///< the greatest of those who may write
   };
   bool counters_hold_;
   bool timing_holds_;

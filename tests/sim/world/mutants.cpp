@@ -90,6 +90,16 @@ const std::vector<KnownMutant>& known_mutants() {
        "the fence of several locks exceeds the first one's counter", 100, Focus::sets},
       {Mutant::first_lock_renewed_only, "first-lock-renewed-only",
        "a renewal of several locks looks at the first one, and renews that", 100, Focus::sets},
+      {Mutant::reader_expiry_shortened, "reader-expiry-shortened",
+       "a reader who comes later may shorten the expiry for all", 3000, Focus::readers},
+      {Mutant::writer_blind_to_readers, "writer-blind-to-readers",
+       "a writer takes the lock whoever reads", 500, Focus::readers},
+      {Mutant::reader_blind_to_writers, "reader-blind-to-writers",
+       "a reader takes the lock although somebody writes", 500, Focus::readers},
+      {Mutant::readers_overtake_writers, "readers-overtake-writers",
+       "a reader does not look at the tickets of writers who wait", 500, Focus::readers},
+      {Mutant::raise_not_strict, "raise-not-strict",
+       "a counter that is at the number already is an acknowledgement", 5000, Focus::readers},
   };
   return all;
 }

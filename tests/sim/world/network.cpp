@@ -251,7 +251,7 @@ void World::look_at_owner(int node, std::size_t client, const Owner& owner) {
   if (owner.releases) tidiness_.released(node, owner.token);
   const Server& server = nodes_[static_cast<std::size_t>(node)];
   const auto has = std::ranges::count_if(owner.keys, [&](const std::string& key) {
-    return server.token_of(key, now_) == owner.token;
+    return server.has_token(key, owner.token, now_);
   });
   if (draw_.timing_holds()) {
     tidiness_.has_keys(node, owner.token, static_cast<std::size_t>(has), owner.keys.size());

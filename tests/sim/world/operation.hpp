@@ -32,6 +32,7 @@ struct Operation {
   bool told = false;
   bool detached = false;
   bool dead = false;  ///< its client has crashed
+  bool shared = false;                    ///< to read, from the beginning or downgraded
   bool ordered = false;                   ///< waits in the line
   bool in_crowd = false;                  ///< one of many at the end: see World::demand_order
   TrueTime asked{};                       ///< when it was requested

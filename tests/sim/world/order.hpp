@@ -95,6 +95,7 @@ class Order {
       if (!one.shares_a_key_with(winner)) continue;
       alone = false;
       if (one.everywhere >= winner.asked) continue;
+      if (winner.shared && one.shared) continue;
       report_("operation " + std::to_string(winner.number) + " overtook operation " +
               std::to_string(one.number) + ", which was in the line on every node before");
     }

@@ -31,6 +31,7 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
     if (draw.clients > 1) again = take([](Draw& it) { --it.clients; }) || again;
     if (draw.keys > 1) again = take([](Draw& it) { it.keys = 1; }) || again;
     if (draw.nodes > 1) again = take([](Draw& it) { --it.nodes; }) || again;
+    again = take([](Draw& it) { it.to_read = 0; }) || again;
     again = take([](Draw& it) { it.clocks_at_the_bound = false; }) || again;
     again = take([](Draw& it) { it.sane_wall_clocks = true; }) || again;
     again = take([](Draw& it) { it.low_counters = false; }) || again;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "sim/world/trace.hpp"
@@ -70,13 +71,16 @@ Operation& World::acquire(Client& client, core::Duration wait, bool ordered) {
   one.terms.auto_extend = !random_.one_in(3);
   if (random_.one_in(5)) one.terms.max_hold = draw_.ttl * 2;
   if (random_.one_in(5)) one.terms.max_renewals = 2;
+  one.shared = draw_.to_read > 0 && one.others.empty() && random_.between(1, 100) <= draw_.to_read;
+  one.terms.shared = one.shared;
   one.requested = client.local(now_);
   one.wait = wait;
   one.asked = now_;
   one.ordered = ordered && wait > 0s;
   operations_.push_back(one);
   Operation& kept = operations_.back();
-  trace("client ", client.number + 1, " asks for ", one.key, ", operation ", one.number);
+  trace("client ", client.number + 1, " asks for ", one.key, one.shared ? " to read" : "",
+        ", operation ", one.number);
   for (const std::string& other : one.others) trace("    and for ", other);
   client.session->engine().acquire(one.requested,
                                    {kept.key, kept.terms, core::later(one.requested, wait),
@@ -107,7 +111,7 @@ void World::name_waiters(const Client& client) {
     if (!one.ordered || one.answers > 0 || one.dead || one.client != client.number) continue;
     const auto [place, ticket] = engine.place_of(one.waiter);
     if (place == 0) continue;
-    order_.named(one, "w" + engine.process() + "." + std::to_string(place), ticket);
+    order_.named(one, (one.shared ? "r" : "w") + engine.process() + "." + std::to_string(place), ticket);
   }
 }
 
@@ -129,6 +133,10 @@ void World::use(std::size_t number) {
     } else if (what == 18) {
       lease.detached = true;
       engine.detach(client.local(now_), lease.claim);
+    } else if (draw_.to_read > 0 && !lease.shared && lease.others.empty()) {
+      trace("client ", client.number + 1, " downgrades operation ", number);
+      lease.shared = engine.downgrade(client.local(now_), lease.claim);
+      after(draw_span(draw_.hold), [this, number] { use(number); });
     } else {
       after(draw_span(draw_.hold), [this, number] { use(number); });
     }
@@ -139,8 +147,10 @@ void World::give_back(Operation& one) {
   Client& client = clients_[one.client];
   trace("client ", client.number + 1, " releases operation ", one.number);
   client.session->engine().release(client.local(now_), one.claim, random_.one_in(2));
-  order_.released(one, now_);
   over(one);
+  const bool others_read = std::ranges::any_of(
+      operations_, [&](const Operation& other) { return other.held && other.key == one.key; });
+  if (!one.shared || !others_read) order_.released(one, now_);
 }
 
 void World::over(Operation& one) {

@@ -1,0 +1,58 @@
+-- KEYS lock, counter, enrolment. ARGV token, ttl ms, fence (0: none), whose renewal it is (1: a
+-- reader's own; 0: by token, of a reader or a writer), counter's life ms, enrolment, floor.
+-- {1, counter, time}: ours, for at least ttl now; {2, counter, time}: re-planted; {0, ...}:
+-- another's; {3, ...}: gone, or released by token; {-1, 0, time}: not enrolled, nothing touched.
+-- A writer's key becomes its first reader's: it has been downgraded. By token nothing is
+-- re-planted, nothing that was re-planted counts, and the counter of a reader reads as 0: other
+-- readers raise it.
+local now = redis.call('TIME')
+local time = now[1] * 1000000 + now[2]
+local ms = math.floor(time / 1000)
+local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
+if found[1] ~= ARGV[6] then return {-1, 0, time} end
+local counter = tonumber(found[2]) or 0
+local ttl, own = tonumber(ARGV[2]), ARGV[4] == '1'
+local left = redis.call('PTTL', KEYS[1])
+local function last(longer)
+  if longer then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+end
+if found[3] == ARGV[1] then
+  if own then
+    local rest = math.max(left, ttl)
+    redis.call('DEL', KEYS[1])
+    redis.call('ZADD', KEYS[1], string.format('%.0f', ms + rest), ARGV[1])
+    redis.call('PEXPIRE', KEYS[1], string.format('%.0f', rest))
+    -- Those who were behind it may come in now.
+    local line = 'quorumlock:queue:' .. KEYS[1]
+    for _, entry in ipairs(redis.call('ZRANGE', line, 0, -1)) do
+      if string.sub(entry, 1, 1) == 'w' then break end
+      redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17), string.sub(entry, 19))
+    end
+  else
+    last(left < ttl)
+  end
+  return {1, counter, time}
+end
+if found[3] or left == -1 then return {0, counter, time} end
+-- Another kind of value is an error here.
+local ends = left ~= -2 and tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0) or 0
+if ends >= ms then
+  -- One that was re-planted ends in a half: nobody knows who had the lock here before.
+  local half = ends - math.floor(ends)
+  if half > 0 and not own then return {3, counter, time} end
+  if ends < ms + ttl then
+    redis.call('ZADD', KEYS[1], string.format('%.1f', ms + ttl + half), ARGV[1])
+  end
+  last(left < ttl)
+  return {1, own and counter or 0, time}
+end
+if not own or redis.call('EXISTS', 'quorumlock:released:' .. ARGV[1]) == 1 then
+  return {3, counter, time}
+end
+if counter < tonumber(ARGV[3]) then
+  redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[5])
+  counter = tonumber(ARGV[3])
+end
+redis.call('ZADD', KEYS[1], string.format('%.1f', ms + ttl + 0.5), ARGV[1])
+last(left < ttl)
+return {2, counter, time}

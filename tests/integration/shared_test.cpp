@@ -1,0 +1,296 @@
+#include <atomic>
+#include <set>
+#include <vector>
+
+#include "integration/fixture.hpp"
+#include "support/process.hpp"
+
+// LockMode::shared on real servers, by every way to ask for it (docs/waiting.md).
+namespace quorumlock::test {
+namespace {
+
+class Shared : public FiveNodes {
+ protected:
+  // Durable: a node that was killed votes again as soon as it is back.
+  static void SetUpTestSuite() { start({.durable = true}); }
+  static constexpr LockOptions to_read{.mode = LockMode::shared};
+  static LockOptions reading(LockOptions options) {
+    options.mode = LockMode::shared;
+    return options;
+  }
+  /// Returns once so many wait in the line of a quorum.
+  void see_waiters(std::size_t count) {
+    ASSERT_TRUE(
+        eventually([&] { return coordinator.inspect(key).value().waiters.size() == count; }))
+        << count << " waiters";
+  }
+  bool nothing_left() {
+    return eventually([&] { return cluster().keys().empty(); });
+  }
+  Coordinator coordinator = connect();
+  Coordinator elsewhere = connect();
+};
+
+TEST_F(Shared, ReadersHoldTogetherAndHaveTokensOfTheirOwn) {
+  // Each its owner token and fencing token; a writer who comes after them has a greater one.
+  std::set<std::string> owners;
+  std::set<std::uint64_t> fences;
+  {
+    std::vector<Lease> leases;
+    for (int i = 0; i < 10; ++i) {
+      leases.push_back((i % 2 == 0 ? coordinator : elsewhere).acquire(key, to_read).value());
+      owners.insert(leases.back().owner_token());
+      fences.insert(leases.back().fencing_token());
+    }
+    EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
+    for (const Lease& lease : leases) EXPECT_TRUE(lease.is_valid());
+  }
+  EXPECT_EQ(owners.size(), 10U);
+  EXPECT_EQ(fences.size(), 10U);
+  ASSERT_TRUE(nothing_left());
+  const Lease writer = coordinator.acquire(key).value();
+  EXPECT_GT(writer.fencing_token(), *fences.rbegin());
+  EXPECT_TRUE(fails_with(elsewhere.acquire(key, to_read), Errc::contended));
+}
+
+TEST_F(Shared, ByEveryWayToAsk) {
+  // All at once, while one of them is held; unordered and without fencing, too.
+  const Lease held = coordinator.acquire(key, to_read).value();
+  std::atomic<int> won = 0;
+  coordinator.async_acquire(key, to_read, {}, [&](Result<Lease> lease) {
+    EXPECT_TRUE(ok(lease));
+    ++won;
+  });
+  EXPECT_TRUE(eventually([&] { return won == 1; }));
+  EXPECT_EQ(coordinator.with_lock(key, to_read, [](Lease&) { return 5; }).value(), 5);
+  EXPECT_TRUE(ok(coordinator.acquire(key, reading({.wait = 1s}))));
+  EXPECT_TRUE(ok(coordinator.acquire(key, reading({.wait = 1s, .order = WaitOrder::unordered}))));
+  Options options = FiveNodes::options();
+  options.fencing = false;
+  Coordinator unfenced = test::connect(options);
+  const Result<Lease> plain = unfenced.acquire(key, to_read);
+  ASSERT_TRUE(ok(plain));
+  EXPECT_EQ(plain->fencing_token(), 0U);
+  EXPECT_TRUE(fails_with(unfenced.acquire(key), Errc::contended));
+}
+
+TEST_F(Shared, ForeignClientsSeeReaders) {
+  // SET NX is refused until the last one is gone; its own value keeps readers out.
+  Lease one = coordinator.acquire(key, to_read).value();
+  Lease other = elsewhere.acquire(key, to_read).value();
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
+  const auto granted = [&] {
+    int count = 0;
+    for (int node = 0; node < 5; ++node) {
+      const Reply reply = cluster().raw(node, {"SET", key, "foreign", "NX", "PX", "30000"});
+      count += reply.text == "OK" ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(granted(), 0);
+  EXPECT_TRUE(ok(one.release()));
+  EXPECT_EQ(granted(), 0);
+  EXPECT_TRUE(ok(other.release()));
+  EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 0; }));
+  EXPECT_EQ(granted(), 5);
+  EXPECT_TRUE(fails_with(coordinator.acquire(key, to_read), Errc::contended));
+}
+
+TEST_F(Shared, AnotherKindOfValueIsNeverTouched) {
+  // A sorted set of somebody's own, with scores that look like lives that are over.
+  cluster().raw_everywhere({"ZADD", key, "1", "one", "2", "two"});
+  EXPECT_TRUE(fails_with(coordinator.acquire(key, to_read), Errc::contended));
+  EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
+  EXPECT_TRUE(fails_with(coordinator.acquire(key, {.wait = 50ms}), Errc::timed_out));
+  for (int node = 0; node < 5; ++node) {
+    EXPECT_EQ(cluster().raw(node, {"ZCARD", key}).integer, 2);
+    EXPECT_EQ(cluster().pttl(node, key), std::chrono::milliseconds(-1));
+  }
+}
+
+TEST_F(Shared, AReaderThatDiesDelaysAWriterUntilItsEnd) {
+  // Its tokens run out although another reader, with a longer life, has come and gone.
+  Lease dead = coordinator.acquire(key, reading({.ttl = 1500ms, .auto_extend = false})).value();
+  dead.detach();
+  Lease longer = elsewhere.acquire(key, reading({.ttl = 30s})).value();
+  EXPECT_TRUE(ok(longer.release()));
+  EXPECT_TRUE(fails_with(elsewhere.acquire(key), Errc::contended));
+  const Clock::time_point end = dead.valid_until();
+  const Result<Lease> writer = elsewhere.acquire(key, {.wait = 20s});
+  ASSERT_TRUE(ok(writer));
+  EXPECT_GE(Clock::now(), end);
+  EXPECT_LT(Clock::now(), end + 10s);
+}
+
+TEST_F(Shared, AWriterIsNotStarvedByReaders) {
+  // Readers who come all the time, and never all go: the writer has its turn behind those who were
+  // there, and no reader gets in before it.
+  Lease first = coordinator.acquire(key, to_read).value();
+  std::atomic<bool> written = false;
+  elsewhere.async_acquire(key, {.wait = forever}, {}, [&](Result<Lease> lease) {
+    EXPECT_TRUE(ok(lease));
+    written = true;
+  });
+  see_waiters(1);
+  // Neither one that waits nor one that does not.
+  EXPECT_TRUE(fails_with(coordinator.acquire(key, to_read), Errc::contended));
+  std::atomic<int> readers = 0;
+  for (int i = 0; i < 5; ++i) {
+    coordinator.async_acquire(key, reading({.wait = forever}), {}, [&](Result<Lease> lease) {
+      EXPECT_TRUE(ok(lease));
+      EXPECT_TRUE(written);
+      ++readers;
+    });
+  }
+  see_waiters(6);
+  EXPECT_EQ(readers, 0);
+  EXPECT_TRUE(ok(first.release()));
+  EXPECT_TRUE(eventually([&] { return readers == 5; }));
+}
+
+TEST_F(Shared, ReadersAreWokenTogether) {
+  // None of them waits for another: each keeps the lock until all have it.
+  Lease writer = coordinator.acquire(key, {.wait = 1s}).value();
+  std::mutex mutex;
+  std::vector<Lease> leases;
+  std::vector<Coordinator> processes;
+  for (int i = 0; i < 4; ++i) processes.push_back(connect());
+  for (int i = 0; i < 12; ++i) {
+    processes[static_cast<std::size_t>(i % 4)].async_acquire(
+        key, reading({.wait = forever}), {}, [&](Result<Lease> lease) {
+          ASSERT_TRUE(ok(lease));
+          const std::lock_guard<std::mutex> one_at_a_time(mutex);
+          leases.push_back(std::move(*lease));
+        });
+  }
+  see_waiters(12);
+  EXPECT_TRUE(ok(writer.release()));
+  EXPECT_TRUE(eventually([&] {
+    const std::lock_guard<std::mutex> one_at_a_time(mutex);
+    return leases.size() == 12;
+  }));
+  const std::lock_guard<std::mutex> one_at_a_time(mutex);
+  std::set<std::uint64_t> fences;
+  for (const Lease& lease : leases) fences.insert(lease.fencing_token());
+  EXPECT_EQ(fences.size(), 12U);
+  leases.clear();
+}
+
+TEST_F(Shared, Downgrade) {
+  // The same lease goes on as a reader's on every node, and a fresh reader comes in beside it.
+  Lease lease = coordinator.acquire(key, {.wait = 1s}).value();
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key, lease.owner_token()) == 5; }));
+  const std::uint64_t fence = lease.fencing_token();
+  ASSERT_TRUE(ok(lease.downgrade()));
+  EXPECT_TRUE(lease.is_valid());
+  EXPECT_EQ(lease.fencing_token(), fence);
+  ASSERT_TRUE(
+      eventually([&] { return coordinator.inspect(key).value().mode() == LockMode::shared; }));
+  Lease reader = elsewhere.acquire(key, to_read).value();
+  EXPECT_GT(reader.fencing_token(), fence);
+  EXPECT_TRUE(fails_with(elsewhere.acquire(key), Errc::contended));
+  EXPECT_TRUE(ok(lease.extend(20s)));
+  EXPECT_TRUE(ok(lease.release()));
+  EXPECT_TRUE(fails_with(lease.downgrade(), Errc::not_held));
+  EXPECT_TRUE(fails_with(elsewhere.acquire(key), Errc::contended));
+  EXPECT_TRUE(ok(reader.release()));
+  EXPECT_TRUE(nothing_left());
+  // On the loop, too, and refused where it runs out by itself.
+  std::atomic<bool> done = false;
+  Lease another = coordinator.acquire(key).value();
+  another.async_downgrade([&](Result<void> result) {
+    EXPECT_TRUE(ok(result));
+    done = true;
+  });
+  EXPECT_TRUE(eventually([&] { return done.load(); }));
+  another.detach();
+  EXPECT_TRUE(fails_with(another.downgrade(), Errc::invalid_argument));
+}
+
+TEST_F(Shared, AreRenewedAndHealed) {
+  // A node that was away gets the token at a renewal, and does not count for an extend by token.
+  cluster().kill(4);
+  Lease lease = coordinator.acquire(key, reading({.ttl = 3s, .wait = 20s})).value();
+  cluster().restart(4);
+  const auto has_it = [&](int node) {
+    return cluster().raw(node, {"ZSCORE", key, lease.owner_token()}).type == Reply::Type::string;
+  };
+  EXPECT_TRUE(eventually([&] { return has_it(4); }));
+  EXPECT_TRUE(lease.is_valid());
+  EXPECT_TRUE(ok(lease.release()));
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(Shared, ByToken) {
+  // Extended while others read, which raises the counters; released for good.
+  Lease lease = coordinator.acquire(key, reading({.ttl = 5s, .auto_extend = false})).value();
+  ASSERT_TRUE(eventually(
+      [&] { return coordinator.inspect(key).value().nodes[4].readers.size() == 1; }));
+  const OwnerToken token(lease.owner_token());
+  for (int i = 0; i < 5; ++i) {
+    const Lease other = elsewhere.acquire(key, to_read).value();
+    const auto until = elsewhere.extend(key, token, 20s);
+    ASSERT_TRUE(ok(until));
+    EXPECT_GT(*until, Clock::now() + 10s);
+  }
+  lease.detach();
+  EXPECT_TRUE(fails_with(elsewhere.extend(key, OwnerToken("another"), 20s), Errc::not_held));
+  EXPECT_TRUE(fails_with(elsewhere.release(key, OwnerToken("another")), Errc::not_held));
+  EXPECT_TRUE(ok(elsewhere.release(key, token)));
+  EXPECT_TRUE(nothing_left());
+  EXPECT_TRUE(fails_with(elsewhere.release(key, token), Errc::not_held));
+}
+
+TEST_F(Shared, WhatWasSetAnewDoesNotCountForAnExtendByToken) {
+  // Nobody knows who had the lock there before: three of five were set anew, and two are no quorum.
+  Lease lease = coordinator.acquire(key, reading({.ttl = 3s})).value();
+  const auto readers = [&](int node) {
+    return cluster().raw(node, {"ZCARD", key}).integer;
+  };
+  ASSERT_TRUE(eventually([&] {
+    for (int node = 0; node < 5; ++node) {
+      if (readers(node) != 1) return false;
+    }
+    return true;
+  }));
+  for (const int node : {0, 1}) cluster().raw(node, {"DEL", key});
+  ASSERT_TRUE(eventually([&] { return readers(0) == 1 && readers(1) == 1; }));
+  EXPECT_TRUE(ok(elsewhere.extend(key, OwnerToken(lease.owner_token()), 5s)));
+  cluster().raw(2, {"DEL", key});
+  ASSERT_TRUE(eventually([&] { return readers(2) == 1; }));
+  EXPECT_TRUE(
+      fails_with(elsewhere.extend(key, OwnerToken(lease.owner_token()), 5s), Errc::not_held));
+  EXPECT_TRUE(lease.is_valid());
+}
+
+TEST_F(Shared, AReaderReleasedByTokenWakesAWriter) {
+  // And is told at its next renewal.
+  Lease lease = coordinator.acquire(key, reading({.ttl = 1500ms})).value();
+  const std::stop_token stop = lease.stop_token();
+  std::atomic<bool> written = false;
+  elsewhere.async_acquire(key, {.wait = forever}, {}, [&](Result<Lease> won) {
+    EXPECT_TRUE(ok(won));
+    written = true;
+  });
+  see_waiters(1);
+  EXPECT_TRUE(ok(elsewhere.release(key, OwnerToken(lease.owner_token()))));
+  EXPECT_TRUE(eventually([&] { return written.load(); }));
+  EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));
+}
+
+TEST_F(Shared, Inspect) {
+  // Who reads, on a quorum of nodes, and who waits for which.
+  const Lease one = coordinator.acquire(key, to_read).value();
+  const Lease other = elsewhere.acquire(key, to_read).value();
+  elsewhere.async_acquire(key, {.wait = forever}, {}, [](const Result<Lease>&) {});
+  see_waiters(1);
+  const Inspection seen = coordinator.inspect(key).value();
+  EXPECT_EQ(seen.mode(), LockMode::shared);
+  EXPECT_EQ(std::set<std::string>(seen.readers.begin(), seen.readers.end()),
+            (std::set<std::string>{one.owner_token(), other.owner_token()}));
+  EXPECT_EQ(seen.waiters.at(0).mode, LockMode::exclusive);
+  EXPECT_TRUE(seen.holder.empty());
+}
+
+}  // namespace
+}  // namespace quorumlock::test
