@@ -133,17 +133,18 @@ void LeaderWatch::seen(Driver& driver) {
     // What it said before is no news, and that it says nothing neither.
     const bool older = same && view_.version() <= told_version_;
     const bool news = !told_once_ || (now != told_ && !older);
-    const bool lasting = view_.version() > 0 || (in_doubt_ && doubtful_ == now);
-    in_doubt_ = false;
-    if (news && lasting) {
+    const core::Time time = Clock::now();
+    if (!news || view_.version() > 0 || !in_doubt_ || doubtful_ != now) doubtful_since_ = time;
+    in_doubt_ = news && view_.version() == 0;
+    doubtful_ = now;
+    if (news && (!in_doubt_ || time >= doubtful_since_ + lasts)) {
+      in_doubt_ = false;
       told_once_ = true;
       told_ = now;
       told_version_ = view_.version();
       if (!stop_.stop_requested()) handler_(now);
     } else if (news) {
-      doubtful_ = now;
-      in_doubt_ = true;
-      next = lasts;
+      next = doubtful_since_ + lasts - time;
     }
   }
   if (self_ == nullptr) return;

@@ -63,9 +63,10 @@ class LeaderWatch final : public Inquiry, public std::enable_shared_from_this<Le
   bool told_once_ = false;
   std::optional<Leader> told_;
   std::uint64_t told_version_ = 0;
-  /// What is told if the next look finds it still so: nobody, or one who says nothing.
-  std::optional<Leader> doubtful_;
+  /// What is told once it has lasted: nobody, or one who says nothing.
   bool in_doubt_ = false;
+  std::optional<Leader> doubtful_;
+  core::Time doubtful_since_{};
   std::optional<std::stop_callback<std::function<void()>>> on_stop_;
 };
 

@@ -13,6 +13,12 @@ namespace {
 
 using Seen = std::optional<Leader>;
 
+std::vector<std::string> values(const std::vector<Seen>& seen) {
+  std::vector<std::string> values;
+  for (const Seen& one : seen) values.push_back(one ? one->value : "nobody");
+  return values;
+}
+
 class Elections : public FiveNodes {
  protected:
   /// Everything that an observer is told.
@@ -31,10 +37,14 @@ class Elections : public FiveNodes {
       const std::lock_guard<std::mutex> lock(guard_);
       return seen_;
     }
-    /// Returns once it has been told so much.
-    ::testing::AssertionResult hears(std::size_t count) {
-      if (eventually([&] { return seen().size() >= count; })) return ::testing::AssertionSuccess();
-      return ::testing::AssertionFailure() << "it has heard only " << seen().size() << " times";
+    /// Returns once this is the last that it has been told.
+    ::testing::AssertionResult hears(const std::string& value) {
+      const auto last = [this] {
+        const std::vector<std::string> all = values(seen());
+        return all.empty() ? "nothing" : all.back();
+      };
+      if (eventually([&] { return last() == value; })) return ::testing::AssertionSuccess();
+      return ::testing::AssertionFailure() << "it has heard of " << last() << " last";
     }
 
    private:
@@ -51,12 +61,7 @@ class Elections : public FiveNodes {
       return true;
     })) << count << " waiters";
   }
-  Election election_of(Coordinator& coordinator) const { return {coordinator, key, {.ttl = 2s}}; }
-  static std::vector<std::string> values(const std::vector<Seen>& seen) {
-    std::vector<std::string> values;
-    for (const Seen& one : seen) values.push_back(one ? one->value : "nobody");
-    return values;
-  }
+  Election election_of(Coordinator& coordinator) const { return {coordinator, key}; }
 };
 
 TEST_F(Elections, TheNextOneLeadsInOrder) {
@@ -66,10 +71,10 @@ TEST_F(Elections, TheNextOneLeadsInOrder) {
   for (int i = 0; i < 3; ++i) candidates.push_back(connect());
   Coordinator elsewhere = connect();
   Observer observer(election_of(elsewhere));
-  ASSERT_TRUE(observer.hears(1));
+  ASSERT_TRUE(observer.hears("nobody"));
   Result<Leadership> first = election_of(candidates[0]).campaign("a");
   ASSERT_TRUE(ok(first));
-  ASSERT_TRUE(observer.hears(2));
+  ASSERT_TRUE(observer.hears("a"));
   Answer<Result<Leadership>> second;
   Answer<Result<Leadership>> third;
   // Held by the first, whose request did not wait.
@@ -86,18 +91,20 @@ TEST_F(Elections, TheNextOneLeadsInOrder) {
     EXPECT_GT(leads->fencing_token(), first->fencing_token());
     EXPECT_TRUE(leads->is_valid());
     EXPECT_EQ(third.calls(), 0);
-    ASSERT_TRUE(observer.hears(3));
+    ASSERT_TRUE(observer.hears("b"));
   }
   Result<Leadership> last = third.get();
   ASSERT_TRUE(ok(last));
-  ASSERT_TRUE(observer.hears(4));
+  ASSERT_TRUE(observer.hears("c"));
   EXPECT_TRUE(ok(last->resign()));
-  ASSERT_TRUE(observer.hears(5));
-  const std::vector<Seen> seen = observer.seen();
-  EXPECT_EQ(values(seen), (std::vector<std::string>{"nobody", "a", "b", "c", "nobody"}));
-  EXPECT_EQ(seen[1]->owner_token, first->lease().owner_token());
-  EXPECT_LT(seen[1]->fencing_token, seen[2]->fencing_token);
-  EXPECT_EQ(seen[3]->fencing_token, last->fencing_token());
+  ASSERT_TRUE(observer.hears("nobody"));
+  // On a slow machine nobody may lead for a while in between, or one who has said nothing yet.
+  std::vector<Seen> leaders = observer.seen();
+  std::erase_if(leaders, [](const Seen& one) { return !one || one->value.empty(); });
+  EXPECT_EQ(values(leaders), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(leaders[0]->owner_token, first->lease().owner_token());
+  EXPECT_LT(leaders[0]->fencing_token, leaders[1]->fencing_token);
+  EXPECT_EQ(leaders[2]->fencing_token, last->fencing_token());
   EXPECT_TRUE(eventually([&] { return cluster().holders("quorumlock:leader:" + key) == 0; }));
 }
 
@@ -116,7 +123,7 @@ TEST_F(Elections, WhoLooksLateSeesTheCurrentLeader) {
   const Leader expected{value, leads->fencing_token(), leads->lease().owner_token()};
   EXPECT_EQ(*seen, expected);
   Observer observer(election_of(elsewhere));
-  ASSERT_TRUE(observer.hears(1));
+  ASSERT_TRUE(observer.hears(value));
   EXPECT_EQ(observer.seen().front(), expected);
 }
 
@@ -127,12 +134,12 @@ TEST_F(Elections, ALeaderProclaims) {
   Result<Leadership> leads = election_of(coordinator).campaign("warming up");
   ASSERT_TRUE(ok(leads));
   Observer observer(election_of(elsewhere));
-  ASSERT_TRUE(observer.hears(1));
+  ASSERT_TRUE(observer.hears("warming up"));
   EXPECT_TRUE(ok(leads->proclaim("ready")));
-  ASSERT_TRUE(observer.hears(2));
+  ASSERT_TRUE(observer.hears("ready"));
   EXPECT_EQ(election_of(elsewhere).leader().value()->value, "ready");
   EXPECT_TRUE(ok(leads->proclaim("busy")));
-  ASSERT_TRUE(observer.hears(3));
+  ASSERT_TRUE(observer.hears("busy"));
   const std::vector<Seen> seen = observer.seen();
   EXPECT_EQ(values(seen), (std::vector<std::string>{"warming up", "ready", "busy"}));
   EXPECT_EQ(seen.back()->fencing_token, leads->fencing_token());
@@ -181,10 +188,10 @@ TEST_F(Elections, OneThatSaysNothingLeadsToo) {
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
   Observer observer(election_of(elsewhere));
-  ASSERT_TRUE(observer.hears(1));
+  ASSERT_TRUE(observer.hears("nobody"));
   Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(ok(lease));
-  ASSERT_TRUE(observer.hears(2));
+  ASSERT_TRUE(observer.hears(""));
   const Leader expected{"", lease->fencing_token(), lease->owner_token()};
   EXPECT_EQ(observer.seen().back(), expected);
   EXPECT_EQ(election_of(elsewhere).leader().value(), expected);
@@ -200,14 +207,14 @@ TEST_F(Elections, AKilledLeaderIsReplaced) {
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
   Observer observer(election_of(elsewhere));
-  ASSERT_TRUE(observer.hears(1));
+  ASSERT_TRUE(observer.hears("there"));
   Answer<Result<Leadership>> next;
   election_of(coordinator).async_campaign("here", {}, next.handler());
   see_waiters(1);
   process.signal(SIGKILL);
   const Result<Leadership> leads = next.get();
   ASSERT_TRUE(ok(leads));
-  ASSERT_TRUE(eventually([&] { return values(observer.seen()).back() == "here"; }));
+  ASSERT_TRUE(observer.hears("here"));
   const std::vector<Seen> seen = observer.seen();
   EXPECT_EQ(values(seen).front(), "there");
   EXPECT_LT(seen.front()->fencing_token, seen.back()->fencing_token);
@@ -216,7 +223,7 @@ TEST_F(Elections, AKilledLeaderIsReplaced) {
 TEST_F(Elections, ALossIsTold) {
   // Too few nodes are left: the leader is told to stop, and cannot say anything any more.
   Coordinator coordinator = connect();
-  Result<Leadership> leads = election_of(coordinator).campaign("x");
+  Result<Leadership> leads = Election(coordinator, key, {.ttl = 2s}).campaign("x");
   ASSERT_TRUE(ok(leads));
   for (const int node : {0, 1, 2}) cluster().kill(node);
   ASSERT_TRUE(eventually([&] { return leads->stop_token().stop_requested(); }));
@@ -234,11 +241,10 @@ TEST_F(Elections, ChangesAreSeenWithoutMessages) {
   Coordinator elsewhere = connect();
   Coordinator coordinator = connect();
   Observer observer(election_of(elsewhere));
-  ASSERT_TRUE(observer.hears(1));
+  ASSERT_TRUE(observer.hears("nobody"));
   Result<Leadership> leads = election_of(coordinator).campaign("x");
   ASSERT_TRUE(ok(leads));
-  ASSERT_TRUE(observer.hears(2));
-  EXPECT_EQ(observer.seen().back()->value, "x");
+  EXPECT_TRUE(observer.hears("x"));
 }
 
 TEST_F(Elections, ObserversSurviveBrokenConnections) {
@@ -248,11 +254,10 @@ TEST_F(Elections, ObserversSurviveBrokenConnections) {
   Result<Leadership> leads = election_of(coordinator).campaign("x");
   ASSERT_TRUE(ok(leads));
   Observer observer(election_of(elsewhere));
-  ASSERT_TRUE(observer.hears(1));
+  ASSERT_TRUE(observer.hears("x"));
   for (int node = 0; node < 5; ++node) cluster().drop_clients(node);
   ASSERT_TRUE(eventually([&] { return leads->proclaim("y").has_value(); }));
-  ASSERT_TRUE(observer.hears(2));
-  EXPECT_EQ(observer.seen().back()->value, "y");
+  EXPECT_TRUE(observer.hears("y"));
 }
 
 TEST_F(Elections, AStoppedObserverIsToldNothing) {
@@ -272,7 +277,7 @@ TEST_F(Elections, AStoppedObserverIsToldNothing) {
   stop.request_stop();
   const Result<Leadership> leads = election.campaign("x");
   ASSERT_TRUE(ok(leads));
-  ASSERT_TRUE(eventually([&] { return values(still.seen()).back() == "x"; }));
+  ASSERT_TRUE(still.hears("x"));
   EXPECT_EQ(one.calls(), 1);
   EXPECT_EQ(other.calls(), 0);
 }
