@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <optional>
+
 #include "integration/fixture.hpp"
 
 namespace quorumlock::test {
@@ -153,6 +156,31 @@ TEST_F(Inspect, SaysWhatElseIsThere) {
   EXPECT_FALSE(seen->nodes.at(1).expires_in.has_value());
   EXPECT_EQ(seen->nodes.at(2).vote, Vote::absent);
   EXPECT_EQ(seen->nodes.at(4).vote, Vote::unreachable);
+}
+
+TEST_F(Inspect, SaysWhoReads) {
+  // Two share it, and a writer of a third process waits.
+  Coordinator one = connect();
+  Coordinator other = connect();
+  Coordinator elsewhere = connect();
+  const Result<Lease> first = one.acquire(key, {.mode = LockMode::shared});
+  const Result<Lease> second = other.acquire(key, {.mode = LockMode::shared});
+  ASSERT_TRUE(ok(first) && ok(second));
+  Answer<Result<Lease>> writes;
+  std::stop_source stop;
+  elsewhere.async_acquire(key, {.wait = forever}, stop.get_token(), writes.handler());
+  std::vector<std::string> tokens{first->owner_token(), second->owner_token()};
+  std::ranges::sort(tokens);
+  std::optional<Inspection> seen;
+  ASSERT_TRUE(eventually([&] {
+    seen = one.inspect(key).value();
+    return seen->readers == tokens && seen->waiters.size() == 1;
+  }));
+  EXPECT_EQ(seen->mode(), LockMode::shared);
+  EXPECT_EQ(seen->holder, "");
+  EXPECT_EQ(seen->waiters[0].mode, LockMode::exclusive);
+  stop.request_stop();
+  EXPECT_TRUE(fails_with(writes.get(), Errc::cancelled));
 }
 
 TEST_F(Inspect, EndsWithASilentNode) {
