@@ -31,7 +31,7 @@ class Lease {
   /// Releases in the background, where release() or detach() did not before. Never blocks.
   ~Lease();
 
-  /// The resource that was asked for, without the key prefix.
+  /// The resource that was asked for, without the key prefix; of several the first.
   [[nodiscard]] std::string resource() const;
   /// All of them, for a lease from acquire_all; else the one.
   [[nodiscard]] std::vector<std::string> resources() const;

@@ -101,5 +101,27 @@ TEST_F(Examples, SettingsAreReadAsAWhole) {
   }
 }
 
+TEST_F(Examples, MoneyMovesBetweenAccountsInACircle) {
+  // Each account pays the next one, all at once: none waits for ever, and no coin is made or lost.
+  const std::vector<std::string> accounts = {"ann", "bob", "cem"};
+  for (const std::string& account : accounts) std::ofstream(directory / account) << "100\n";
+  std::vector<Program> programs;
+  for (int i = 0; i < 9; ++i) {
+    const auto at = [&](int number) { return accounts[static_cast<std::size_t>(number % 3)]; };
+    programs.emplace_back(
+        std::vector<std::string>{QUORUMLOCK_EXAMPLES "/transfer", directory.string(), at(i),
+                                 at(i + 1), std::to_string(10 * (i % 3 + 1))},
+        std::vector{nodes()});
+  }
+  for (Program& program : programs) {
+    const Ended ended = program.finish();
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_THAT(ended.out, testing::MatchesRegex("moved [0-9]+ under fencing token [0-9]+\n"));
+  }
+  EXPECT_EQ(text_of(directory / "ann"), "160\n");
+  EXPECT_EQ(text_of(directory / "bob"), "70\n");
+  EXPECT_EQ(text_of(directory / "cem"), "70\n");
+}
+
 }  // namespace
 }  // namespace quorumlock::test

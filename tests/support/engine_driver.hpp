@@ -52,6 +52,8 @@ struct Command {
   bool not_woken_reads = false;
   /// Of a SendEntries: waiter and ticket of each.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> entries = {};
+  /// Of a Send the key and the others; of a SendEntries the key of each.
+  std::vector<std::string> keys = {};
   bool late = false;  ///< has been reported to the engine as overdue
 };
 
@@ -108,6 +110,17 @@ class EngineDriver {
                                   std::string_view key = "key") {
     core::WaiterId waiter;
     engine_.acquire(now, {key, terms, core::later(now, wait), true, user, true}, &waiter);
+    pull();
+    return waiter;
+  }
+  /// Several locks as one.
+  core::WaiterId acquire_all(core::UserId user, const core::Terms& terms, core::Duration wait,
+                             const std::vector<std::string>& keys, bool ordered = true) {
+    core::WaiterId waiter;
+    engine_.acquire(now,
+                    {keys.at(0), terms, core::later(now, wait), wait > 0s, user, ordered,
+                     std::span(keys).subspan(1)},
+                    &waiter);
     pull();
     return waiter;
   }
@@ -311,18 +324,20 @@ class EngineDriver {
   }
   void take(const core::Send& send) {
     ASSERT_FALSE(send.to.empty()) << "a command for nobody";
-    const Command command{send.tag,
-                          std::string(send.key),
-                          std::string(send.token),
-                          send.ttl,
-                          send.fence,
-                          send.replant,
-                          send.ordered,
-                          send.waiter,
-                          send.ticket,
-                          send.not_woken,
-                          send.shared,
-                          send.not_woken_reads};
+    Command command{send.tag,
+                    std::string(send.key),
+                    std::string(send.token),
+                    send.ttl,
+                    send.fence,
+                    send.replant,
+                    send.ordered,
+                    send.waiter,
+                    send.ticket,
+                    send.not_woken,
+                    send.shared,
+                    send.not_woken_reads};
+    command.keys.assign(send.others.begin(), send.others.end());
+    command.keys.emplace(command.keys.begin(), send.key);
     for (const int node : send.to) unanswered_[static_cast<std::size_t>(node)].push_back(command);
     const bool sets = send.tag.kind == CommandKind::set || send.tag.kind == CommandKind::acquire;
     if (sets && !send.tag.with_source) tokens_.push_back(command.token);
@@ -334,6 +349,7 @@ class EngineDriver {
     for (const core::Entry& entry : sending.entries) {
       command.entries.emplace_back(entry.waiter, entry.ticket);
       command.shared = entry.shared;
+      command.keys.emplace_back(entry.key);
     }
     for (const int node : sending.to) {
       unanswered_[static_cast<std::size_t>(node)].push_back(command);

@@ -182,6 +182,61 @@ TEST(Command, OfReaders) {
                                          "w0123456789abcdef.7", "r0123456789abcdef.8"}));
 }
 
+TEST(Command, OfSeveralLocks) {
+  // All keys in one call: the locks, their counters in the same order, the enrolment.
+  const std::vector<std::string> others = {"stock:7", "", "cash"};
+  const auto of = [&others](CommandKind kind) {
+    core::Send send = command(kind);
+    send.others = others;
+    send.process = "0123456789abcdef";
+    send.entry_life = 3s;
+    return send;
+  };
+  const auto keys = [](std::string_view sha1) {
+    return std::vector<std::string_view>{"EVALSHA", sha1, "9", "orders:42", "stock:7", "", "cash",
+                                         "quorumlock:fence:orders:42", "quorumlock:fence:stock:7",
+                                         "quorumlock:fence:", "quorumlock:fence:cash",
+                                         "quorumlock:enrolment", "t0ken"};
+  };
+  const auto call = [](std::vector<std::string_view> words,
+                       std::initializer_list<std::string_view> more) {
+    words.insert(words.end(), more);
+    words.insert(words.end(), {"run1:30000:volatile", "5"});
+    return formatted(words);
+  };
+  const auto sent = [](const core::Send& send) {
+    std::string bytes = encoded(send);
+    append_word(bytes, "run1:30000:volatile");
+    append_word(bytes, "5");
+    return bytes;
+  };
+  core::Send acquire = of(CommandKind::acquire);
+  acquire.waiter = 9;
+  acquire.ticket = 1'700'000'000'000'123;
+  EXPECT_EQ(sent(acquire), call(keys(acquire_all_script.sha1),
+                                {"12345", "77", "1700000000000000", "2592000000",
+                                 "w0123456789abcdef.9", "1700000000000123", "3000"}));
+  acquire.waiter = 0;
+  acquire.fenced = false;
+  EXPECT_EQ(sent(acquire), call(keys(acquire_all_script.sha1),
+                                {"12345", "77", "1700000000000000", "0", "", "1700000000000123",
+                                 "3000"}));
+  EXPECT_EQ(sent(of(CommandKind::raise)), call(keys(raise_all_script.sha1), {"77", "2592000000"}));
+  core::Send renew = of(CommandKind::renew);
+  renew.replant = true;
+  EXPECT_EQ(sent(renew),
+            call(keys(renew_all_script.sha1), {"12345", "77", "1", "2592000000"}));
+  core::Send release = of(CommandKind::release);
+  EXPECT_EQ(encoded(release), formatted({"EVALSHA", release_all_script.sha1, "4", "orders:42",
+                                         "stock:7", "", "cash", "t0ken"}));
+  release.waiter = 9;
+  EXPECT_EQ(encoded(release),
+            formatted({"EVALSHA", release_all_script.sha1, "4", "orders:42", "stock:7", "", "cash",
+                       "t0ken", "w0123456789abcdef.9", ""}));
+  release.tag.with_source = true;
+  EXPECT_EQ(encoded(release).find("*10\r\n$4\r\nEVAL\r\n"), 0U);
+}
+
 TEST(Command, WithItsSource) {
   // Where the node does not know the script it is sent whole.
   EXPECT_EQ(encoded_vote(command(CommandKind::renew, true)),

@@ -1,0 +1,254 @@
+#include "support/engine_line.hpp"
+
+// Several locks as one: all or none, one round, one ticket (docs/waiting.md).
+namespace quorumlock::test {
+namespace {
+
+using Keys = std::vector<std::string>;
+
+class EngineAll : public EngineLine {
+ protected:
+  /// Refused at first, and in all lines since then.
+  core::WaiterId enqueue_all(core::UserId user, const Keys& keys) {
+    const core::WaiterId waiter = driver.acquire_all(user, terms, 1h, keys);
+    for (const int node : {0, 1, 2}) driver.reply(node, refused());
+    driver.reply(2, Vote::absent);
+    for (const int node : {0, 1, 2}) driver.reply(node, std::vector(keys.size(), far_behind));
+    driver.forget_seen();
+    return waiter;
+  }
+};
+
+TEST_F(EngineAll, AsksForAllInOneCommandANode) {
+  // One round to win it, one to give it back; a script also where there is no fencing and no line.
+  for (const bool ordered : {true, false}) {
+    driver.acquire_all(1, terms, ordered ? 1h : 0s, {"a", "b", "c"}, ordered);
+    const Sent asked = driver.only<Sent>();
+    EXPECT_EQ(asked.command.tag.kind, CommandKind::acquire);
+    EXPECT_EQ(asked.command.keys, (Keys{"a", "b", "c"}));
+    EXPECT_EQ(asked.to, all_of(3));
+    driver.answer_all();
+    EXPECT_EQ(driver.only<core::Acquired>().attempts, 1);
+    driver.forget_seen();
+    driver.release(driver.lease());
+    EXPECT_EQ(driver.only<Sent>().command.tag.kind, CommandKind::release);
+    EXPECT_EQ(driver.only<Sent>().command.keys, (Keys{"a", "b", "c"}));
+    driver.answer_all();
+    driver.expect_nothing_left();
+    driver.forget_seen();
+  }
+}
+
+TEST_F(EngineAll, TheFencesSeenOfEachCount) {
+  // What was seen of one key is exceeded by the set, and what the set got by each of its keys.
+  EngineDriver fenced(config(true));
+  const auto win = [&fenced](std::uint64_t fence) {
+    core::Answer granted{Vote::granted, false, fence, node_time};
+    for (const int node : {0, 1, 2}) fenced.reply(node, granted);
+    fenced.release(fenced.lease());
+    fenced.answer_all();
+    fenced.forget_seen();
+  };
+  fenced.acquire(1, terms, 0s, "b");
+  win(50);
+  fenced.acquire_all(2, terms, 0s, {"a", "b"});
+  EXPECT_EQ(fenced.only<Sent>().command.fence, 50U);
+  win(60);
+  for (const char* key : {"a", "b"}) {
+    fenced.acquire(3, terms, 0s, key);
+    EXPECT_EQ(fenced.only<Sent>().command.fence, 60U);
+    win(61);
+  }
+}
+
+TEST_F(EngineAll, ANodeWithoutOneOfThemMayHaveTheOthers) {
+  // It does not confirm a renewal, and is told of the release all the same when it is back.
+  driver.acquire_all(1, terms, 0s, {"a", "b"});
+  driver.answer_all();
+  driver.pass(third);
+  driver.reply(0, Vote::absent);
+  for (const int node : {1, 2}) driver.reply(node, Vote::granted);
+  EXPECT_EQ(driver.count<core::Renewed>(), 1U);
+  driver.lose(0);
+  driver.forget_seen();
+  driver.release(driver.lease());
+  EXPECT_FALSE(driver.only<Sent>().to.contains(0));
+  driver.link(0, LinkState::up);
+  EXPECT_EQ(driver.all<Sent>().back().to, core::NodeSet::only(0));
+  EXPECT_EQ(driver.all<Sent>().back().command.keys, (Keys{"a", "b"}));
+  answer_rest();
+  driver.expect_nothing_left();
+}
+
+TEST_F(EngineAll, IsLostWhereAQuorumHasNotAllOfThem) {
+  // One key of the set is another's on two nodes: the lease is lost, and all that is left is deleted.
+  driver.acquire_all(1, terms, 0s, {"a", "b"});
+  driver.answer_all();
+  driver.pass(third);
+  driver.forget_seen();
+  driver.reply(0, Vote::held);
+  driver.reply(1, Vote::absent);
+  EXPECT_EQ(driver.only<core::Ended>().why, Errc::lost);
+  EXPECT_EQ(driver.only<Sent>().command.tag.kind, CommandKind::release);
+  EXPECT_EQ(driver.only<Sent>().to, all_of(3));
+}
+
+TEST_F(EngineAll, HasOneTicketInAllLines) {
+  // The same number and ticket for each key; where it turns out too small in one it grows in all.
+  enqueue(1);
+  driver.acquire_all(2, terms, 1h, {"a", "key"});
+  const Command entry = sent(CommandKind::queue).at(0);
+  EXPECT_EQ(entry.keys, (Keys{"a", "key"}));
+  ASSERT_EQ(entry.entries.size(), 2U);
+  EXPECT_EQ(entry.entries[0], entry.entries[1]);
+  driver.forget_seen();
+  Place late = far_behind;
+  late.greatest_ticket = entry.entries[0].second + 10;
+  for (const int node : {0, 1}) driver.reply(node, {far_behind, late});
+  const Command again = sent(CommandKind::queue).at(0);
+  EXPECT_EQ(again.keys, (Keys{"a", "key"}));
+  EXPECT_EQ(again.entries[0], again.entries[1]);
+  EXPECT_EQ(again.entries[0].second, late.greatest_ticket + 1);
+}
+
+TEST_F(EngineAll, ItsPlaceIsTheWorstOfItsPlaces) {
+  // First in one line and not in the other, or first in both and one is not free: no reason to try.
+  enqueue_all(1, {"a", "b"});
+  driver.pass(1s);
+  Place second = behind_another;
+  second.free = true;
+  for (const int node : {0, 1, 2}) driver.reply(node, {first_and_free, second});
+  driver.pass(1s);
+  for (const int node : {0, 1, 2}) driver.reply(node, {first, first_and_free});
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+  driver.pass(1s);
+  driver.reply(0, {first_and_free, first_and_free});
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+  driver.reply(1, {first_and_free, first_and_free});
+  EXPECT_EQ(sent(CommandKind::acquire).at(0).keys, (Keys{"a", "b"}));
+  EXPECT_EQ(sent(CommandKind::acquire).at(0).waiter, 1U);
+}
+
+TEST_F(EngineAll, LooksAgainWhenTheLastOfWhatHindersItMayEnd) {
+  // One holder's key runs out in 100 ms, the other's in 300 ms.
+  enqueue_all(1, {"a", "b"});
+  driver.pass(1s);
+  Place soon = first;
+  soon.due = 100ms;
+  Place later = first;
+  later.due = 300ms;
+  for (const int node : {0, 1, 2}) driver.reply(node, {later, soon});
+  driver.forget_seen();
+  driver.pass(299ms);
+  EXPECT_EQ(driver.count(CommandKind::queue), 0U);
+  driver.pass(2ms);
+  EXPECT_EQ(driver.count(CommandKind::queue), 3U);
+}
+
+TEST_F(EngineAll, AMessageMakesItTryAndARefusalIsNoLostRound) {
+  // Each release of one of them does: with many such tries in vain it never pauses.
+  enqueue_all(1, {"a", "b"});
+  for (int turn = 0; turn < 8; ++turn) {
+    for (const int node : {0, 1}) driver.wake(node, 1);
+    EXPECT_EQ(driver.count(CommandKind::acquire), 3U) << turn;
+    for (const int node : {0, 1, 2}) driver.reply(node, refused());
+    for (const int node : {0, 1, 2}) {
+      while (!driver.unanswered(node).empty()) driver.reply(node, Vote::absent);
+    }
+    driver.forget_seen();
+  }
+}
+
+TEST_F(EngineAll, IsNotHandedOverWithinTheProcess) {
+  // Only the nodes know whether the rest of a set is free: the release wakes its waiter by message.
+  driver.acquire(1, terms, 0s, "a");
+  driver.answer_all();
+  const core::ClaimId single = driver.lease();
+  driver.acquire_all(2, terms, 1h, {"a", "b"});
+  for (const int node : {0, 1, 2}) driver.reply(node, refused());
+  driver.reply(2, Vote::absent);
+  for (const int node : {0, 1, 2}) driver.reply(node, {behind_ours, behind_ours});
+  driver.forget_seen();
+  driver.release(single);
+  EXPECT_EQ(sent(CommandKind::release).at(0).not_woken, 0U);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+  answer_rest();
+  driver.forget_seen();
+  // Nor from a set to whoever waits for one of it.
+  for (const int node : {0, 1}) driver.wake(node, 1);
+  driver.answer_all();
+  const core::ClaimId set = driver.lease();
+  driver.acquire_in_order(3, terms, 1h, "a");
+  for (const int node : {0, 1, 2}) {
+    while (driver.unanswered(node).front().tag.kind != CommandKind::acquire) {
+      driver.reply(node, Vote::absent);
+    }
+    driver.reply(node, refused());
+  }
+  for (const int node : {0, 1, 2}) {
+    while (driver.unanswered(node).front().tag.kind != CommandKind::queue) {
+      driver.reply(node, Vote::absent);
+    }
+    driver.reply(node, {behind_ours});
+  }
+  driver.forget_seen();
+  driver.release(set);
+  EXPECT_EQ(sent(CommandKind::release).at(0).waiter, 1U);
+  EXPECT_EQ(sent(CommandKind::release).at(0).not_woken, 0U);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+}
+
+TEST_F(EngineAll, LeavesAllItsLines) {
+  // One command a node, for a token that is nobody's; nothing is refreshed any more.
+  const core::WaiterId waiter = enqueue_all(1, {"a", "b", "c"});
+  driver.cancel(waiter);
+  const Command leave = sent(CommandKind::release).at(0);
+  EXPECT_EQ(leave.keys, (Keys{"a", "b", "c"}));
+  EXPECT_EQ(leave.waiter, 1U);
+  answer_rest();
+  driver.expect_nothing_left();
+}
+
+TEST_F(EngineAll, IsRefreshedOnceAndItsEntriesStayTogether) {
+  // 64 entries go into one command: of waiters for twelve keys five, and none is cut in two.
+  for (core::UserId user = 1; user <= 7; ++user) {
+    Keys keys = {"shared"};
+    for (int i = 0; i < 11; ++i) keys.push_back(std::to_string(user * 100 + i));
+    driver.acquire_all(user, terms, 1h, keys);
+    driver.answer_all(Vote::held);
+  }
+  driver.forget_seen();
+  driver.pass(1s);
+  const std::vector<Command> batches = sent(CommandKind::queue);
+  ASSERT_EQ(batches.size(), 2U);
+  EXPECT_EQ(batches[0].entries.size(), 60U);
+  EXPECT_EQ(batches[1].entries.size(), 24U);
+  for (const Command& batch : batches) {
+    for (std::size_t i = 0; i < batch.entries.size(); ++i) {
+      EXPECT_EQ(batch.entries[i], batch.entries[i / 12 * 12]);
+    }
+  }
+}
+
+TEST_F(EngineAll, InNoOrderAnyReleaseBringsTheNextAttempt) {
+  // It listens to each of its keys while it pauses, and to none once it has them.
+  driver.acquire_all(1, terms, 1h, {"a", "b"}, false);
+  for (const int node : {0, 1, 2}) driver.reply(node, refused());
+  answer_rest();
+  EXPECT_EQ(driver.count<core::Listen>(), 2U);
+  driver.forget_seen();
+  for (const int node : {0, 1}) driver.free(node, "b");
+  driver.pass(EngineDriver::jitter / 4);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
+  driver.answer_all();
+  EXPECT_EQ(driver.count<core::Acquired>(), 1U);
+  Keys left;
+  for (const core::Listen& listen : driver.all<core::Listen>()) {
+    EXPECT_FALSE(listen.on);
+    left.push_back(listen.key);
+  }
+  EXPECT_EQ(left, (Keys{"a", "b"}));
+}
+
+}  // namespace
+}  // namespace quorumlock::test
