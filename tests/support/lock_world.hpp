@@ -84,17 +84,17 @@ class LockWorld {
   void acquire() {
     if (operations_.size() - done() > 6) return;
     const std::size_t which = random_.index(clients_.size());
-    core::Terms terms{.ttl = std::array<core::Duration, 3>{200ms, 2s, 60s}[random_.index(3)]};
-    terms.stop_margin = terms.ttl / 10;
-    terms.auto_extend = !random_.one_in(3);
-    if (random_.one_in(4)) terms.max_hold = 3 * terms.ttl / 2;
-    if (random_.one_in(4)) terms.max_renewals = 1;
+    core::Terms drawn{.ttl = std::array<core::Duration, 3>{200ms, 2s, 60s}[random_.index(3)]};
+    drawn.stop_margin = drawn.ttl / 10;
+    drawn.auto_extend = !random_.one_in(3);
+    if (random_.one_in(4)) drawn.max_hold = 3 * drawn.ttl / 2;
+    if (random_.one_in(4)) drawn.max_renewals = 1;
     const core::Duration wait =
         random_.one_in(2) ? core::Duration() : core::Duration(random_.between(1, 5000) * 1ms);
     const core::UserId user = operations_.size();
     operations_.push_back({which, random_.one_in(4) ? "another" : "key"});
     clients_[which]->engine.acquire(now_,
-                                    {operations_[user].key, terms, now_ + wait, wait > 0s, user},
+                                    {operations_[user].key, drawn, now_ + wait, wait > 0s, user},
                                     &operations_[user].waiter);
     pull(which);
   }
