@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coroutine>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -132,6 +133,7 @@ class Coordinator {
   friend class AcquireAwaitable;
   friend class Election;
   friend class RecursiveMutex;
+  friend class Semaphore;
   friend Result<Coordinator> client::create_enrolling(Options options);
   friend void client::forget_counters(Coordinator& coordinator, std::vector<std::string> resources);
   explicit Coordinator(std::shared_ptr<client::Runtime> runtime) noexcept
@@ -148,6 +150,7 @@ class AcquireAwaitable {
 
  private:
   friend class Coordinator;
+  friend class Semaphore;
   AcquireAwaitable(std::shared_ptr<client::Runtime> runtime, std::vector<std::string> resources,
                    LockOptions options, std::stop_token stop)
       : runtime_(std::move(runtime)),
@@ -158,6 +161,7 @@ class AcquireAwaitable {
   std::shared_ptr<client::Runtime> runtime_;
   std::vector<std::string> resources_;
   LockOptions options_;
+  std::optional<std::ptrdiff_t> capacity_;  ///< of the semaphore whose permit it is for
   std::stop_token stop_;
   std::optional<Result<Lease>> result_;
 };

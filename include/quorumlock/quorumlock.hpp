@@ -13,6 +13,7 @@
 #include <quorumlock/outcome.hpp>
 #include <quorumlock/recursive_mutex.hpp>
 #include <quorumlock/result.hpp>
+#include <quorumlock/semaphore.hpp>
 #include <quorumlock/shared_mutex.hpp>
 #include <quorumlock/stats.hpp>
 #include <quorumlock/status.hpp>

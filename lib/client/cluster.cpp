@@ -1,5 +1,7 @@
 #include "client/cluster.hpp"
 
+#include <quorumlock/semaphore.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -123,6 +125,18 @@ Result<void> check_others(const Options& options, const LockOptions& asked,
   }
   for (const std::string& other : others) {
     if (Result<void> fine = check_resource(options, other); !fine) return fine;
+  }
+  return {};
+}
+
+Result<void> check_capacity(const LockOptions& asked, std::optional<std::ptrdiff_t> capacity) {
+  if (!capacity) return {};
+  if (*capacity < 1 || *capacity > Semaphore::max_capacity) {
+    return refusal("capacity is " + std::to_string(*capacity) + ": a semaphore has 1 to " +
+                   std::to_string(Semaphore::max_capacity) + " permits");
+  }
+  if (asked.mode == LockMode::shared) {
+    return refusal("mode is shared: a permit is held by one; leave mode out");
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,7 @@ struct Request {
   core::Terms terms;
   core::Duration wait{};
   bool ordered = false;  ///< waits in the line
+  int capacity = 0;      ///< of the semaphore of which a permit is asked for; 0: a lock
 };
 
 Result<Request> request_of(const Options& options, const LockOptions& asked);
@@ -39,6 +42,8 @@ Result<void> check_resource(const Options& options, std::string_view resource);
 /// Likewise for those that are to be locked together with it.
 Result<void> check_others(const Options& options, const LockOptions& asked,
                           std::string_view resource, const std::vector<std::string>& others);
+/// Likewise of a semaphore, where it is one.
+Result<void> check_capacity(const LockOptions& asked, std::optional<std::ptrdiff_t> capacity);
 Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl);
 
 }  // namespace quorumlock::client

@@ -101,6 +101,10 @@ void AcquireAwaitable::await_suspend(std::coroutine_handle<> caller) {
   // The coroutine may go on, and this be gone, before the call below returns.
   const std::shared_ptr<Runtime> runtime = std::move(runtime_);
   if (runtime == nullptr) return handler(gone("lock"));
+  if (capacity_) {
+    return runtime->acquire_permit(std::move(resources_.front()), *capacity_, options_,
+                                   std::move(stop_), std::move(handler));
+  }
   runtime->acquire_all(std::move(resources_), options_, std::move(stop_), std::move(handler));
 }
 

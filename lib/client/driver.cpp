@@ -36,6 +36,19 @@ LeaseState& lease_of(core::UserId id) {
   return *reinterpret_cast<LeaseState*>(id);
 }
 
+/// Empty where it is as with any lock.
+std::string why_no_permit(const core::Refused& refused, int capacity) {
+  const std::string all = "all " + std::to_string(capacity) + " permits";
+  if (refused.why == Errc::contended) return all + " are held, or others wait for one";
+  if (refused.why == Errc::timed_out) return "the wait ran out while " + all + " were held";
+  if (refused.why == Errc::misconfigured && refused.capacity != 0) {
+    return "it has a capacity of " + std::to_string(refused.capacity) + ", and not of " +
+           std::to_string(capacity) +
+           ": say the same everywhere; it can be changed while no permit is held";
+  }
+  return {};
+}
+
 }  // namespace
 
 Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
@@ -165,9 +178,15 @@ void Driver::carry_out(const core::Acquired& acquired) {
 
 void Driver::carry_out(const core::Refused& refused) {
   auto& acquisition = *reinterpret_cast<Acquisition*>(refused.user);
+  const int capacity = acquisition.request.capacity;
+  if (capacity == 0) {
+    return finish(acquisition,
+                  error_of(refused.why, "lock", names_of(acquisition.resource, acquisition.others),
+                           refused.tally, refused.attempts));
+  }
   finish(acquisition,
-         error_of(refused.why, "lock", names_of(acquisition.resource, acquisition.others),
-                  refused.tally, refused.attempts));
+         error_of(refused.why, "get a permit of", acquisition.resource, refused.tally,
+                  refused.attempts, why_no_permit(refused, capacity)));
 }
 
 void Driver::carry_out(const core::Renewed& renewed) {
@@ -225,7 +244,7 @@ void Driver::carry_out(const core::Released& released) {
 }
 
 Error Driver::error_of(Errc why, const char* what, std::string_view resource,
-                       const core::Tally& tally, int attempts) const {
+                       const core::Tally& tally, int attempts, const std::string& reason) const {
   Outcome outcome = cluster_.outcome_of(tally, attempts);
   std::string troubles;
   for (int node = 0; node < session_.nodes(); ++node) {
@@ -235,7 +254,8 @@ Error Driver::error_of(Errc why, const char* what, std::string_view resource,
     if (!vote.detail.empty()) troubles += "; " + vote.node + ": " + vote.detail;
   }
   std::string sentence = std::string("could not ") + what + " \"" + std::string(resource) +
-                         "\": " + make_error_code(why).message() + " (" + outcome.to_string() + ")";
+                         "\": " + (reason.empty() ? make_error_code(why).message() : reason) +
+                         " (" + outcome.to_string() + ")";
   if (why == Errc::no_quorum || why == Errc::misconfigured) sentence += troubles;
   if (why == Errc::no_quorum && outcome.count(Vote::quarantined) > 0) {
     sentence +=

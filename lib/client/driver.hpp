@@ -105,7 +105,7 @@ class Driver final : public Node::Listener {
                Ask&& ask);
   void engine_let_go(LeaseState& lease);
   Error error_of(Errc why, const char* what, std::string_view resource, const core::Tally& tally,
-                 int attempts) const;
+                 int attempts, const std::string& reason = {}) const;
   void keep_alive();
   void finish_closing();
 

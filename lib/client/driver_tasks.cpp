@@ -38,7 +38,9 @@ void Driver::begin(Acquisition& acquisition) {
   if (refused) {
     return later([this, &acquisition, error = *refused] { finish(acquisition, error); });
   }
-  key_ = cluster_.options.key_prefix;
+  key_.clear();
+  if (acquisition.request.capacity != 0) key_ = redis::semaphore_prefix;
+  key_ += cluster_.options.key_prefix;
   key_ += acquisition.resource;
   std::vector<std::string> others;
   for (const std::string& other : acquisition.others) {
@@ -48,7 +50,7 @@ void Driver::begin(Acquisition& acquisition) {
   engine_.acquire(Clock::now(),
                   {key_, acquisition.request.terms, core::later(acquisition.requested, wait),
                    wait > core::Duration::zero(), id_of(&acquisition), acquisition.request.ordered,
-                   others},
+                   others, acquisition.request.capacity},
                   &acquisition.waiter);
 }
 

@@ -28,6 +28,7 @@ std::string_view to_string(Vote vote) noexcept {
     case Vote::max_ttl_differs: return "enrolled with another max_ttl";
     case Vote::same_server: return "the same server twice";
     case Vote::clock_jumped: return "with a wrong clock";
+    case Vote::capacity_differs: return "of another capacity";
     case Vote::failed: return "failed";
   }
   return "unknown";

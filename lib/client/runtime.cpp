@@ -124,9 +124,16 @@ void Runtime::acquire_all(std::vector<std::string> resources, const LockOptions&
   begin(std::move(first), std::move(resources), asked, std::move(stop), std::move(handler));
 }
 
+void Runtime::acquire_permit(std::string resource, std::ptrdiff_t capacity,
+                             const LockOptions& asked, std::stop_token stop,
+                             detail::Handler<Result<Lease>> handler) {
+  begin(std::move(resource), {}, asked, std::move(stop), std::move(handler), capacity);
+}
+
 void Runtime::begin(std::string resource, std::vector<std::string> others,
                     const LockOptions& asked, std::stop_token stop,
-                    detail::Handler<Result<Lease>> handler) {
+                    detail::Handler<Result<Lease>> handler,
+                    std::optional<std::ptrdiff_t> capacity) {
   if (forked()) return handler(closed_error("lock"));
   std::unique_ptr<Acquisition> acquisition =
       on_loop() && inbox_.empty() ? driver_->spare_acquisition() : std::make_unique<Acquisition>();
@@ -138,10 +145,13 @@ void Runtime::begin(std::string resource, std::vector<std::string> others,
   if (fine && !others.empty()) fine = check_others(cluster_.options, asked, resource, others);
   if (!fine) {
     acquisition->refused = fine.error();
+  } else if (Result<void> can = check_capacity(asked, capacity); !can) {
+    acquisition->refused = can.error();
   } else if (!request) {
     acquisition->refused = request.error();
   } else {
     acquisition->request = *request;
+    acquisition->request.capacity = static_cast<int>(capacity.value_or(0));
     acquisition->resource = std::move(resource);
     acquisition->others = std::move(others);
   }

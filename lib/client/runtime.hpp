@@ -43,6 +43,9 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
 
   void acquire_all(std::vector<std::string> resources, const LockOptions& options,
                    std::stop_token stop, detail::Handler<Result<Lease>> handler);
+  /// Of a semaphore with this capacity.
+  void acquire_permit(std::string resource, std::ptrdiff_t capacity, const LockOptions& options,
+                      std::stop_token stop, detail::Handler<Result<Lease>> handler);
   /// Extends by owner token, or releases where ttl is zero. Blocking.
   Result<Clock::time_point> call_by_token(std::string_view resource, const OwnerToken& token,
                                           core::Duration ttl);
@@ -67,7 +70,8 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
 
  private:
   void begin(std::string resource, std::vector<std::string> others, const LockOptions& options,
-             std::stop_token stop, detail::Handler<Result<Lease>> handler);
+             std::stop_token stop, detail::Handler<Result<Lease>> handler,
+             std::optional<std::ptrdiff_t> capacity = std::nullopt);
 
   const Cluster cluster_;
   const unsigned long fork_generation_;

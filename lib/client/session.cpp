@@ -172,10 +172,11 @@ std::optional<Session::Output> Session::on_message(Time now, int node, Subscribe
   if (const auto* message = std::get_if<Subscriber::Message>(&event)) {
     if (message->channel.starts_with(redis::wake_prefix)) {
       std::uint64_t waiter = 0;
+      int slot = 0;  // which is free, behind a dot
       const char* const end = message->text.data() + message->text.size();
-      if (std::from_chars(message->text.data(), end, waiter).ptr == end) {
-        engine_.on_wake(now, node, waiter);
-      }
+      const char* at = std::from_chars(message->text.data(), end, waiter).ptr;
+      if (at != end && *at == '.') at = std::from_chars(at + 1, end, slot).ptr;
+      if (at == end) engine_.on_wake(now, node, waiter, slot);
     } else if (message->channel.starts_with(redis::free_prefix)) {
       const std::string_view key =
           std::string_view(message->channel).substr(redis::free_prefix.size());

@@ -11,7 +11,10 @@ namespace {
 Errc why_unreached(const Tally& tally) {
   for (int node = 0; node < tally.nodes(); ++node) {
     const Vote vote = tally.vote(node);
-    if (vote == Vote::max_ttl_differs || vote == Vote::same_server) return Errc::misconfigured;
+    if (vote == Vote::max_ttl_differs || vote == Vote::same_server ||
+        vote == Vote::capacity_differs) {
+      return Errc::misconfigured;
+    }
   }
   return Errc::no_quorum;
 }
@@ -51,6 +54,9 @@ void Engine::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) 
   waiter.look_at = never;
   waiter.not_before = now;
   waiter.watches = waiter.woken = false;
+  waiter.capacity = request.capacity;
+  waiter.slot = waiter.other_capacity = 0;
+  if (waiter.capacity != 0) begin_permit(waiter);
   if (id_out != nullptr) *id_out = id;
   if (waiter.waits) waiter_timers_.set(id.index, waiter.wait_until);
   if (waiter.ordered && wait_in_line(now, id)) return;
@@ -65,6 +71,7 @@ void Engine::attempt(Time now, WaiterId id) {
   waiter.pausing = false;
   waiter.ready = NodeSet();
   waiter.look_at = never;
+  if (waiter.capacity != 0) choose_slot(now, waiter);
   const ClaimId claim_id = new_claim(waiter.key, mutant_token(id));
   waiter.claim = claim_id;
   Claim& claim = claims_[claim_id];
@@ -73,6 +80,8 @@ void Engine::attempt(Time now, WaiterId id) {
   claim.terms = waiter.terms;
   claim.waiter = id;
   claim.ordered = waiter.ordered;
+  claim.capacity = waiter.capacity;
+  claim.slot = waiter.slot;
   claim.place = waiter.place;
   claim.ticket = planted(Mutant::hand_over_past_others) ? 0 : waiter.ticket;
   if (waiter.place != 0) waiter_timers_.set(id.index, waiter.wait_until);
@@ -87,8 +96,8 @@ void Engine::attempt(Time now, WaiterId id) {
   }
   const NodeSet asked = voters(now);
   if (waiter.place != 0) waiter.entered = waiter.entered | asked;
-  const bool scripted =
-      config_.fencing || waiter.ordered || waiter.terms.shared || waiter.others != nullptr;
+  const bool scripted = config_.fencing || waiter.ordered || waiter.terms.shared ||
+                        waiter.others != nullptr || waiter.capacity != 0;
   send_round(claim_id, scripted ? CommandKind::acquire : CommandKind::set, asked);
   claim_timers_.set(claim_id.index, claim.deadline);
   judge_acquire(now, claim_id);
@@ -104,7 +113,7 @@ void Engine::judge_acquire(Time now, ClaimId id) {
       if (planted(Mutant::validity_from_decision)) {
         claim.deadline = valid_until(now, claim.terms.ttl, config_.drift_factor);
       }
-      if (fence_decided(id)) win(id);
+      if (fence_decided(id)) win(now, id);
       return;
     case Verdict::lost: break;
   }
@@ -142,7 +151,7 @@ bool Engine::fence_decided(ClaimId id) {
   return false;
 }
 
-void Engine::win(ClaimId id) {
+void Engine::win(Time now, ClaimId id) {
   Claim& claim = claims_[id];
   drop_ballot(claim);
   claim.standing = claim.tally.granted_by();
@@ -155,8 +164,12 @@ void Engine::win(ClaimId id) {
   ++held_;
   schedule_held(id);
   output(Acquired{waiter.user, id, waiter.attempts});
-  claim.leaves = waiter.place != 0;
-  claim.entered = waiter.entered;
+  if (claim.capacity == 0) {
+    claim.leaves = waiter.place != 0;
+    claim.entered = waiter.entered;
+  } else {
+    leave(now, waiter);  // there may be another permit, and it is the next one's turn
+  }
   drop_place(waiter);
   judge_wake(claim.waiter, true);
   drop_watch(claim.waiter);
@@ -172,6 +185,7 @@ void Engine::settle(Time now, ClaimId id) {
   Waiter* waiter = waiters_.find(claim.waiter);
   if (waiter == nullptr) return;
   const Verdict reached = claim.tally.reached();
+  if (waiter->capacity != 0 && try_another_slot(now, claim)) return;
   if (waiter->ordered) {
     const bool hopeless =
         reached == Verdict::lost && why_unreached(claim.tally) == Errc::misconfigured;
@@ -246,7 +260,7 @@ void Engine::cancel(Time now, WaiterId id, Errc why) {
 void Engine::refuse(WaiterId id, Errc why, const Tally& tally) {
   Waiter& waiter = waiters_[id];
   note_refusal(waiter, why);
-  output(Refused{waiter.user, why, waiter.attempts, tally});
+  output(Refused{waiter.user, why, waiter.attempts, tally, waiter.other_capacity});
   drop_place(waiter);
   drop_watch(id);
   waiter_timers_.clear(id.index);

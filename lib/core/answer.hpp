@@ -32,6 +32,10 @@ struct Answer {
   bool first_in_line = false;
   /// Of a release: somebody waits in the line.
   bool waited_for = false;
+  /// Of an acquisition of a permit that was refused: another slot that is free, zero for none. Or
+  /// how many the semaphore has, where that is another number.
+  int free_slot = 0;
+  int capacity = 0;
 };
 
 }  // namespace quorumlock::core

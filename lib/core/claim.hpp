@@ -115,6 +115,8 @@ struct Claim {
   bool not_woken_reads = false;
   NodeSet entered;              ///< the nodes on which the entry may be
   UserId user = 0;         ///< the lease's, once it is held
+  int capacity = 0;        ///< of the semaphore whose permit this is; zero: a lock
+  int slot = 0;            ///< which of its permits
 };
 
 }  // namespace quorumlock::core

@@ -106,6 +106,8 @@ void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
     sending.not_woken_reads = claim.not_woken_reads;
     sending.entry_life = config_.entry_life;
   }
+  sending.capacity = claim.capacity;
+  sending.slot = claim.slot;
   output(std::move(sending));
 }
 
@@ -154,7 +156,8 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
   if (answer.due > Duration::zero()) {
     claim->frees_at = std::min(claim->frees_at, later(now, answer.due));
   }
-  if (claim->ordered) heard_in_line(now, node, *claim, answer);
+  if (claim->ordered || claim->not_woken != 0) heard_in_line(now, node, *claim, answer);
+  if (claim->capacity != 0) hear_slot(now, node, *claim, answer);
   if (answer.waited_for) waited_for_.note(now, claim->key(), answer.greatest_ticket);
   if (tag.round == claim->round || planted(Mutant::answers_of_an_older_round)) count(*claim, node, tag.kind, answer);
   // After a win a late grant was the lease's: the release that ended it is behind it already.

@@ -82,8 +82,9 @@ class Engine {
   void on_answer(Time now, int node, Tag tag, Answer answer);
   /// The answer to a SendEntries: a place for each entry, or none and `vote` says why.
   void on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places);
-  /// A message of the node's: this waiter is first in its line, and the lock is free.
-  void on_wake(Time now, int node, std::uint64_t waiter);
+  /// A message of the node's: this waiter is first in its line, and the lock is free, or this slot
+  /// of the semaphore.
+  void on_wake(Time now, int node, std::uint64_t waiter, int slot = 0);
   /// A message of the node's: the lock has been released, and nobody is in its line.
   void on_freed(Time now, int node, std::string_view key);
   /// Messages of this node's may have been lost, or come only from now on.
@@ -127,6 +128,10 @@ class Engine {
  private:
   /// What leads to an attempt.
   enum class Cause : std::uint8_t { look, message, hand_over };
+  /// What is known of one slot of a semaphore: nodes that have said that it is free, or taken.
+  struct SlotView {
+    NodeSet free, taken;
+  };
   /// An acquisition, from the request until it is answered.
   struct Waiter {
     std::string key;
@@ -162,6 +167,14 @@ class Engine {
     // One that waits unordered.
     bool watches = false;  ///< wants to know of releases
     bool woken = false;    ///< tries, or is about to, because of one
+
+    // One that wants a permit.
+    int capacity = 0;  ///< of how many; zero: wants a lock
+    int slot = 0;      ///< which it tries, or tried last
+    int rounds = 0;    ///< one after the other, each for another slot
+    int other_capacity = 0;  ///< that a node says it has
+    std::vector<SlotView> slots;  ///< from the first on
+    Time guess_at{};              ///< when to try one that no quorum has said is free
   };
   /// Those of this process who wait for one lock, in no order.
   struct Watch {
@@ -183,7 +196,7 @@ class Engine {
   void attempt(Time now, WaiterId id);
   void judge_acquire(Time now, ClaimId id);
   bool fence_decided(ClaimId id);
-  void win(ClaimId id);
+  void win(Time now, ClaimId id);
   void settle(Time now, ClaimId id);
   void on_waiter_due(Time now, WaiterId id);
   void refuse(WaiterId id, Errc why, const Tally& tally);
@@ -195,7 +208,7 @@ class Engine {
   void maybe_try(Time now, WaiterId id);
   void hear(Time now, WaiterId id, int node, const Place& place);
   void on_line_due(Time now, WaiterId id);
-  void wake(Time now, int node, std::uint64_t place);
+  void wake(Time now, int node, std::uint64_t place, int slot);
   void heard_in_line(Time now, int node, const Claim& claim, const Answer& answer);
   void schedule_in_line(WaiterId id);
   void refresh(Time now);
@@ -212,6 +225,17 @@ class Engine {
   void watch(WaiterId id);
   void drop_watch(WaiterId id);
   void judge_wake(WaiterId id, bool won);
+
+  // permit.cpp: which slot of a semaphore to try
+  void begin_permit(Waiter& waiter);
+  void choose_slot(Time now, Waiter& waiter);
+  int likely_slot(Time now, const Waiter& waiter);
+  bool may_try_slot(Time now, Waiter& waiter);
+  static void learn(Waiter& waiter, int node, int from, int free);
+  static void learn_free(Waiter& waiter, int node, int slot);
+  bool try_another_slot(Time now, Claim& claim);
+  int& slot_left(std::string_view key);
+  void hear_slot(Time now, int node, const Claim& claim, const Answer& answer);
 
   // hold.cpp: renewing, extending, the end of a lease
   void renew(Time now, ClaimId id, Duration ttl);
@@ -277,6 +301,7 @@ class Engine {
   std::map<std::string, Watch, std::less<>> watches_;
   Recently waited_for_;  ///< by others, in the line
   Crowds crowds_;        ///< of those who wait in no order
+  std::array<int, 256> slots_left_{};  ///< by the semaphore's hash: last released, not taken since
   Slots<Batch> batches_;
   std::optional<std::int64_t> clock_ahead_;  // of the nodes' clocks, as far as seen, in us
   Time refresh_at_ = never;

@@ -58,6 +58,9 @@ enum class Mutant {
   reader_blind_to_writers,
   readers_overtake_writers,
   raise_not_strict,
+  naive_counting,
+  capacity_not_compared,
+  nobody_woken_by_the_winner,
   // Planted in the simulated network.
   release_overtakes,
   // Planted in the scripts for several locks.

@@ -36,6 +36,8 @@ struct AcquireRequest {
   bool ordered = false;
   /// More keys: all of them are to be had, or none. Not the same one twice.
   std::span<const std::string> others = {};
+  /// How many permits the semaphore with this key has, one of which is asked for; 0: a lock.
+  int capacity = 0;
 };
 
 // What the driver must do. String views and Tally references hold until the next input.
@@ -61,6 +63,8 @@ struct Send {
   bool not_woken_reads = false;
   Duration entry_life{};
   std::span<const std::string> others = {};  ///< of several locks at once: the keys beside `key`
+  int capacity = 0;  ///< how many permits the semaphore has, whose `key` this is; 0: a lock
+  int slot = 0;      ///< of those this one, from 1 on
 };
 /// One entry in the line of a lock. A waiter for several has one for each, one behind the other.
 struct Entry {
@@ -97,6 +101,7 @@ struct Refused {
   Errc why;
   int attempts;
   Tally tally;
+  int capacity = 0;  ///< of which the semaphore is, where a vote says so: see Vote::capacity_differs
 };
 /// The lease's end has moved to Claim::deadline. If the user has seen the old end pass: abandon().
 struct Renewed {
@@ -144,6 +149,7 @@ struct Place {
   bool free = false;  ///< the lock is
   Duration due{};     ///< in which one of these may change by itself; not positive: unknown
   std::uint64_t greatest_ticket = 0;  ///< of the others in the line
+  int slot = 0;  ///< of a semaphore: which is free
 };
 
 using Output = std::variant<Send, SendEntries, Listen, Acquired, Refused, Renewed, AtRisk, Ended,

@@ -35,6 +35,7 @@ Place worst_of(std::span<const Place> places) {
   for (const Place& place : places) {
     worst.before = std::max(worst.before, place.before);
     worst.free = worst.free && place.free;
+    worst.slot = place.slot;  // of a semaphore, which is alone
     worst.greatest_ticket = std::max(worst.greatest_ticket, place.greatest_ticket);
     if (place.before != 0 || !place.free) worst.due = std::max(worst.due, place.due);
   }
@@ -169,6 +170,7 @@ void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
     line.greatest = std::max(line.greatest, place.greatest_ticket);
   });
   if (place.before <= 1) waiter.next.add(node);
+  if (waiter.capacity != 0) learn(waiter, node, 1, place.before == 0 ? place.slot : 0);
   if (place.before == 0 && place.free) {
     waiter.ready.add(node);
   } else if (place.before <= 2 && place.due > Duration::zero()) {
@@ -196,18 +198,20 @@ void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
   maybe_try(now, id);
 }
 
-void Engine::on_wake(Time now, int node, std::uint64_t place) {
+void Engine::on_wake(Time now, int node, std::uint64_t place, int slot) {
   advance(now);
   cause_ = Cause::message;
-  wake(now, node, place);
+  wake(now, node, place, slot);
   cause_ = Cause::look;
 }
 
-void Engine::wake(Time now, int node, std::uint64_t place) {
+void Engine::wake(Time now, int node, std::uint64_t place, int slot) {
   const auto found = places_.find(place);
   if (found == places_.end()) return;
   const WaiterId id = found->second;
-  waiters_[id].ready.add(node);
+  Waiter& waiter = waiters_[id];
+  waiter.ready.add(node);
+  if (waiter.capacity != 0) learn_free(waiter, node, slot);
   maybe_try(now, id);
 }
 
@@ -226,7 +230,7 @@ void Engine::heard_in_line(Time now, int node, const Claim& claim, const Answer&
       waiter->greatest = std::max(waiter->greatest, answer.greatest_ticket);
     }
   }
-  if (answer.first_in_line) wake(now, node, claim.not_woken);
+  if (answer.first_in_line) wake(now, node, claim.not_woken, claim.slot);
 }
 
 /// Tries once a quorum of nodes has said that it is first and the lock is free: the first of them
@@ -235,6 +239,7 @@ void Engine::maybe_try(Time now, WaiterId id) {
   Waiter& waiter = waiters_[id];
   if (!waiter.pausing || !waiter.settled || waiter.place == 0) return;
   if ((waiter.ready & voters(now)).size() < quorum_of(config_.nodes)) return;
+  if (waiter.capacity != 0 && !may_try_slot(now, waiter)) return;
   if (now < waiter.not_before) return schedule_in_line(id);
   attempt(now, id);
 }
@@ -304,6 +309,8 @@ void Engine::leave(Time now, const Waiter& waiter) {
   claim.others = waiter.others;
   claim.place = waiter.place;
   claim.terms.shared = waiter.terms.shared;
+  claim.capacity = waiter.capacity;
+  claim.slot = waiter.slot;
   claim.may_hold = waiter.entered;
   leave(now, id);
 }

@@ -21,9 +21,14 @@ bool Engine::release(Time now, ClaimId id, bool report) {
   // Hand-over within this process: the release and what its next waiter asks for go out together,
   // and each node runs them in this order. It grants only where nobody else has come before.
   const WaiterId heir = heir_of(now, *claim);
-  if (const Waiter* next = waiters_.find(heir)) {
+  if (Waiter* next = waiters_.find(heir)) {
     claim->not_woken = next->place;
     claim->not_woken_reads = next->terms.shared;
+    for (int node = 0; claim->capacity != 0 && node < config_.nodes; ++node) {
+      learn_free(*next, node, claim->slot);
+    }
+  } else if (claim->capacity != 0) {
+    slot_left(claim->key()) = claim->slot;
   }
   send_round(id, CommandKind::release, takes_requests_ | (takes_releases_ & claim->may_hold));
   claim_timers_.clear(id.index);

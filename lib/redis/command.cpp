@@ -55,6 +55,11 @@ core::Duration milliseconds_of(std::int64_t number) {
   return std::chrono::milliseconds(std::clamp<std::int64_t>(number, -1, most));
 }
 
+/// The number of a slot, or of all; zero where it is none.
+int slot_of(std::int64_t number) {
+  return number < 0 || number > 1'000'000 ? 0 : static_cast<int>(number);
+}
+
 /// counter_life in ms, as it is sent.
 constexpr std::string_view life = "2592000000";
 static_assert(counter_life == std::chrono::milliseconds(2592000000));
@@ -114,6 +119,11 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
     return append_command_for_all(
         out, send, around, waiter_name(send.shared, send.process, send.waiter),
         waiter_name(send.not_woken_reads, send.process, send.not_woken));
+  }
+  if (send.capacity != 0) {
+    return append_command_for_permit(out, send, around,
+                                     waiter_name(false, send.process, send.waiter),
+                                     waiter_name(false, send.process, send.not_woken));
   }
   const auto ttl = [&send] {
     return Number(std::chrono::duration_cast<milliseconds>(send.ttl).count());
@@ -209,7 +219,8 @@ void places_of(const Reply& reply, std::vector<core::Place>& places) {
     const std::span<const Reply> words = reply.elements.subspan(i, 4);
     core::Place& place = places.emplace_back();
     place.before = static_cast<int>(std::clamp<std::int64_t>(words[0].integer, 0, 3));
-    place.free = words[1].integer == 1;
+    place.free = words[1].integer > 0;
+    place.slot = slot_of(words[1].integer);
     place.due = milliseconds_of(words[2].integer);
     place.greatest_ticket = static_cast<std::uint64_t>(std::max<std::int64_t>(words[3].integer, 0));
   }
@@ -251,6 +262,10 @@ core::Answer answer_of_vote(CommandKind kind, const Reply& reply) {
   }
   if (words[1].integer < 0 || words[2].integer < 0) return answer;
   switch (words[0].integer) {
+    case -2:
+      answer.vote = Vote::capacity_differs;
+      answer.capacity = slot_of(words[1].integer);
+      return answer;
     case -1: answer.vote = Vote::not_enrolled; break;
     case 0: answer.vote = Vote::held; break;
     case 1: answer.vote = Vote::granted; break;
@@ -276,6 +291,7 @@ core::Answer answer_of_vote(CommandKind kind, const Reply& reply) {
       answer.greatest_ticket =
           static_cast<std::uint64_t>(std::max<std::int64_t>(words[4].integer, 0));
     }
+    if (words.size() > 5) answer.free_slot = slot_of(words[5].integer);
   }
   return answer;
 }

@@ -38,6 +38,9 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
 /// The same of a Send that has others, with the names of those in the line.
 void append_command_for_all(std::string& out, const core::Send& send, const Surroundings& around,
                             std::string_view waiter, std::string_view not_woken);
+/// The same of a Send that has a capacity, with the names of those in the line.
+void append_command_for_permit(std::string& out, const core::Send& send, const Surroundings& around,
+                               std::string_view waiter, std::string_view not_woken);
 constexpr bool says_enrolment(core::CommandKind kind) {
   using core::CommandKind;
   return kind == CommandKind::acquire || kind == CommandKind::raise || kind == CommandKind::renew;

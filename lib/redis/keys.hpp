@@ -14,6 +14,12 @@ inline constexpr std::string_view queue_prefix = "quorumlock:queue:";
 inline constexpr std::string_view waiting_prefix = "quorumlock:waiting:";
 /// Followed by a lock's key: what its holder says of itself, where it leads (see Election).
 inline constexpr std::string_view leader_prefix = "quorumlock:leader:";
+/// Followed by a semaphore's key: how many permits it has. All of this is also the name of its
+/// counter and of its line: quorumlock:fence:quorumlock:semaphore:<key>, and so on.
+inline constexpr std::string_view semaphore_prefix = "quorumlock:semaphore:";
+/// Followed by a number from 1 on, a colon and the semaphore's key: one of its permits, which is
+/// held as a lock is.
+inline constexpr std::string_view permit_prefix = "quorumlock:permit:";
 /// Channels. Followed by a process: a message is the number of its waiter that is first in a line.
 inline constexpr std::string_view wake_prefix = "quorumlock:wake:";
 /// Followed by a lock's key: it has been released, and nobody waits in the line.

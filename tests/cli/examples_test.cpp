@@ -1,6 +1,9 @@
+#include <quorumlock/quorumlock.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "cli/fixture.hpp"
 
@@ -53,6 +56,28 @@ TEST_F(Examples, ACacheIsFilledOnce) {
   EXPECT_EQ(std::set(said.begin(), said.end()).size(), 1U);
   EXPECT_EQ(*said.begin(), text_of(cache));
   EXPECT_THAT(text_of(cache), HasSubstr("value of price:7, computed by process"));
+}
+
+TEST_F(Examples, AFewOfManyWorkersWorkAtOnce) {
+  // Six workers with three jobs each: all are done, each under a fencing token of its own.
+  const auto said = run_all(6, "worker_pool", {"api", "2", "one", "two", "three"});
+  std::set<std::string> lines;
+  for (const std::string& of_one : said) {
+    std::istringstream text(of_one);
+    for (std::string line; std::getline(text, line);) {
+      EXPECT_THAT(line, HasSubstr(" under fencing token "));
+      EXPECT_TRUE(lines.insert(line.substr(line.find(" under "))).second) << line;
+    }
+  }
+  EXPECT_EQ(lines.size(), 18U);
+  // The limit is the same for all.
+  Coordinator coordinator = Coordinator::create(cluster.options()).value();
+  Semaphore pool(coordinator, "api", 2);
+  pool.acquire();
+  Program other({QUORUMLOCK_EXAMPLES "/worker_pool", "api", "3", "four"}, {nodes()});
+  const Ended ended = other.finish();
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("it has a capacity of 2, and not of 3"));
 }
 
 TEST_F(Examples, OneLeadsAfterTheOther) {

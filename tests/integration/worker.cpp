@@ -2,10 +2,12 @@
 /// It is told what to do by its arguments and by lines on standard input, and answers by lines.
 
 #include <signal.h>
+#include <unistd.h>
 #include <quorumlock/quorumlock.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -166,6 +168,34 @@ int cycle(Coordinator& coordinator, const std::string& resource) {
   return 0;
 }
 
+/// Holds a permit until it is killed. ARGUMENTS: of how many, the ttl in ms.
+int permit(Coordinator& coordinator, const std::string& resource, const std::string& capacity,
+           const std::string& ttl) {
+  Semaphore semaphore(coordinator, resource, std::stoi(capacity), {.ttl = std::stoi(ttl) * 1ms});
+  semaphore.acquire();
+  std::cout << "held" << std::endl;
+  std::cin.get();
+  return 0;
+}
+
+/// Leaves a file in a directory while it has a permit; there are never more than permits.
+/// ARGUMENTS: how many permits, the directory, how often.
+int crowd(Coordinator& coordinator, const std::string& resource, const std::string& capacity,
+          const std::string& directory, const std::string& times) {
+  Semaphore semaphore(coordinator, resource, std::stoi(capacity));
+  const std::filesystem::path file = std::filesystem::path(directory) / std::to_string(::getpid());
+  for (int i = 0; i < std::stoi(times); ++i) {
+    semaphore.acquire();
+    std::ofstream(file) << i;
+    const std::filesystem::directory_iterator all(directory);
+    if (std::distance(begin(all), end(all)) > std::stoi(capacity)) return 1;
+    std::filesystem::remove(file);
+    if (!semaphore.lease().is_valid()) return 2;
+    semaphore.release();
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -175,6 +205,10 @@ int main(int argc, char** argv) {
   if (words.at(0) == "hold") return hold(coordinator, words.at(2), words.at(3));
   if (words.at(0) == "count") return count(coordinator, words.at(2), words.at(3), words.at(4));
   if (words.at(0) == "lead") return lead(coordinator, words.at(2), words.at(3), words.at(4));
+  if (words.at(0) == "permit") return permit(coordinator, words.at(2), words.at(3), words.at(4));
+  if (words.at(0) == "crowd") {
+    return crowd(coordinator, words.at(2), words.at(3), words.at(4), words.at(5));
+  }
   if (words.at(0) == "broken") return broken(coordinator, words.at(2));
   if (words.at(0) == "cycle") return cycle(coordinator, words.at(2));
   return 64;

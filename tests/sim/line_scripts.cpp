@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <vector>
 
 #include "core/mutants.hpp"
+#include "redis/keys.hpp"
+#include "sim/permit_scripts.hpp"
 #include "sim/resp.hpp"
 #include "sim/script_tools.hpp"
 #include "sim/script_twins.hpp"
@@ -90,7 +93,13 @@ std::string queue(ScriptRun& run) {
     } else if (first.size() > 1 && first[1] == waiter) {
       before = same_process(first[0], waiter) ? 1 : 2;
     }
-    double due = run.pttl(run.key(i));
+    double due = -1;
+    int slot = 0;
+    if (!run.key(i).starts_with(redis::semaphore_prefix)) {
+      due = run.pttl(run.key(i));
+    } else if (before < 3 || changed[i - 1]) {
+      slot = free_slot(run, run.key(i), due);
+    }
     const bool was_set =
         due > 0 && run.call({"TYPE", run.key(i)}, "redis.call('TYPE'") == resp::status("zset");
     if (was_set) {
@@ -103,7 +112,7 @@ std::string queue(ScriptRun& run) {
     if (free) due = *ends - ms + 1;
     if (before != 0 && changed[i - 1]) {
       if (!reads(first[0])) {
-        if (absent) wake(run, first[0]);
+        if (absent) wake(run, first[0], slot);
       } else if (absent || shared) {
         for (const std::string& entry : run.list({"ZRANGE", line.tickets, "0", "-1"},
                                                  "redis.call('ZRANGE', line, 0, -1")) {
@@ -112,7 +121,7 @@ std::string queue(ScriptRun& run) {
         }
       }
     }
-    for (const double each : {before, free ? 1.0 : 0.0, due, greatest[i - 1]}) {
+    for (const double each : {before, free ? std::max(slot, 1) * 1.0 : 0.0, due, greatest[i - 1]}) {
       reply.push_back(integer_reply(each));
     }
   }

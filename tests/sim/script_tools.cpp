@@ -81,8 +81,9 @@ bool reads(const std::string& waiter) {
   return waiter.starts_with('r');
 }
 
-void wake(ScriptRun& run, const std::string& waiter) {
-  run.attempt({"PUBLISH", "quorumlock:wake:" + waiter.substr(1, 16), waiter.substr(18)});
+void wake(ScriptRun& run, const std::string& waiter, int slot) {
+  const std::string behind = slot == 0 ? "" : "." + std::to_string(slot);
+  run.attempt({"PUBLISH", "quorumlock:wake:" + waiter.substr(1, 16), waiter.substr(18) + behind});
 }
 
 void drop_ended(ScriptRun& run, const std::string& lock, double ms) {

@@ -43,7 +43,8 @@ bool enter(ScriptRun& run, const Line& line, const std::string& waiter, const st
 bool reads(const std::string& waiter);
 /// Up to the dot that the number follows.
 bool same_process(const std::string& one, const std::string& other);
-void wake(ScriptRun& run, const std::string& waiter);
+/// A slot that is free goes behind the waiter's number; 0: none is said.
+void wake(ScriptRun& run, const std::string& waiter, int slot = 0);
 /// Takes out the readers of a lock whose time is over.
 void drop_ended(ScriptRun& run, const std::string& lock, double ms);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/mutants.hpp"
+#include "sim/permit_scripts.hpp"
 #include "sim/resp.hpp"
 #include "sim/script_tools.hpp"
 #include "sim/script_twins.hpp"
@@ -227,15 +228,18 @@ constexpr KnownScript known_scripts[] = {
     {&redis::acquire_script, acquire},
     {&redis::acquire_ordered_script, acquire_ordered},
     {&redis::acquire_shared_script, acquire_shared},
+    {&redis::acquire_permit_script, acquire_permit},
     {&redis::adopt_script, adopt},
     {&redis::candidate_script, candidate},
     {&redis::enrol_script, enrol},
     {&redis::queue_script, queue},
     {&redis::raise_script, raise},
     {&redis::release_script, release},
+    {&redis::release_permit_script, release_permit},
     {&redis::release_token_script, release_token},
     {&redis::renew_script, renew},
     {&redis::renew_shared_script, renew_shared},
+    {&redis::renew_permit_script, renew_permit},
     {&redis::repair_script, repair},
     {&redis::replace_script, replace},
     {&redis::acquire_all_script, acquire_all},

@@ -23,6 +23,11 @@ std::string line_of(const std::string& lock) {
 std::string lives_of(const std::string& lock) {
   return std::string(redis::waiting_prefix) + lock;
 }
+const std::string semaphore = std::string(redis::semaphore_prefix) + "{odd} \0 jobs"s;
+/// Its permits: with a few, and with one that nobody asks for.
+std::string permit(int slot) {
+  return std::string(redis::permit_prefix) + std::to_string(slot) + ":{odd} \0 jobs"s;
+}
 const std::string enrolment_key(redis::enrolment_key);
 const std::string candidate_key(redis::candidate_key);
 
@@ -34,6 +39,11 @@ std::vector<std::string> WordsMaker::keys() {
     all.push_back(line_of(lock));
     all.push_back(lives_of(lock));
   }
+  all.push_back(line_of(semaphore));
+  all.push_back(lives_of(semaphore));
+  all.push_back(semaphore);
+  all.push_back(counter(semaphore));
+  for (int slot = 1; slot <= most_permits; ++slot) all.push_back(permit(slot));
   return all;
 }
 
@@ -93,6 +103,7 @@ std::string WordsMaker::fence(std::int64_t now_us) {
 }
 
 Words WordsMaker::next(std::int64_t now_us) {
+  if (random_.one_in(4)) return about_permits(now_us);
   switch (random_.index(10)) {
     case 8: return about_lines(now_us);
     case 0: return plain();
@@ -131,6 +142,38 @@ Words WordsMaker::plain() {
       &redis::acquire_all_script, &redis::raise_all_script, &redis::renew_all_script,
       &redis::release_all_script, &redis::acquire_shared_script, &redis::renew_shared_script};
   return {"SCRIPT", "LOAD", std::string(scripts[random_.index(std::size(scripts))]->source)};
+}
+
+Words WordsMaker::about_permits(std::int64_t now_us) {
+  const std::string capacity = one_of({"1", "2", "3", "3", "3"});
+  const std::string slot = std::to_string(random_.between(1, std::stoi(capacity)));
+  const std::string its_key = permit(std::stoi(slot));
+  // Nobody waits to read a semaphore.
+  const auto waiter = [this] {
+    return one_of({"w0123456789abcdef.1", "w0123456789abcdef.22", "wfedcba9876543210.333"});
+  };
+  const std::string nobody = random_.one_in(2) ? "" : waiter();
+  switch (random_.index(12)) {
+    case 0: return {"DEL", its_key};
+    case 1:
+      if (random_.one_in(4)) return {"HSET", its_key, "field", token()};
+      return {"SET", its_key, token(), "PX", ttl()};
+    case 2: return {"DEL", semaphore};
+    case 3:
+    case 4: return call("queue", {semaphore}, {entry_life(), waiter(), ticket(now_us)});
+    case 5:
+    case 6:
+      return call("renew_permit", {its_key, counter(semaphore), enrolment_key, semaphore},
+                  {token(), ttl(), fence(now_us), one_of({"0", "1", "1"}), life(), capacity,
+                   usual_enrolment(), "0"});
+    case 7:
+    case 8: return call("release_permit", {semaphore}, {token(), slot, nobody, waiter()});
+    default:
+      return call("acquire_permit", {semaphore, counter(semaphore), enrolment_key},
+                  {token(), ttl(), fence(now_us), fence(now_us), life(), one_of({"0", "1", "1"}),
+                   nobody, ticket(now_us), entry_life(), slot, capacity, usual_enrolment(),
+                   fence(now_us)});
+  }
 }
 
 Words WordsMaker::about_lines(std::int64_t now_us) {
@@ -179,6 +222,9 @@ Words WordsMaker::call(const std::string& name, const Words& script_keys, const 
                                 : name == "acquire_ordered" ? redis::acquire_ordered_script
                                 : name == "acquire_shared"  ? redis::acquire_shared_script
                                 : name == "renew_shared"    ? redis::renew_shared_script
+                                : name == "acquire_permit"  ? redis::acquire_permit_script
+                                : name == "renew_permit"    ? redis::renew_permit_script
+                                : name == "release_permit"  ? redis::release_permit_script
                                 : name == "queue"           ? redis::queue_script
                                 : name == "acquire_all"     ? redis::acquire_all_script
                                 : name == "raise_all"       ? redis::raise_all_script

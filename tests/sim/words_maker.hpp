@@ -26,6 +26,7 @@ class WordsMaker {
   Words plain();
   Words about_keys(std::int64_t now_us);
   Words about_lines(std::int64_t now_us);
+  Words about_permits(std::int64_t now_us);
   static std::vector<std::string> plain_keys();
   Words script(std::int64_t now_us);
   Words script_for_all(std::int64_t now_us);
@@ -42,6 +43,7 @@ class WordsMaker {
   std::string ticket(std::int64_t now_us);
   std::string fence(std::int64_t now_us);
 
+  static constexpr int most_permits = 3;
   test::SeededRandom random_;
 };
 

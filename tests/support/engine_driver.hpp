@@ -50,6 +50,7 @@ struct Command {
   std::uint64_t not_woken = 0;
   bool shared = false;
   bool not_woken_reads = false;
+  int slot = 0;  ///< of a permit
   /// Of a SendEntries: waiter and ticket of each.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> entries = {};
   /// Of a Send the key and the others; of a SendEntries the key of each.
@@ -124,14 +125,25 @@ class EngineDriver {
     pull();
     return waiter;
   }
+  /// Asks for one of so many permits.
+  core::WaiterId acquire_permit(core::UserId user, int capacity, core::Duration wait = 0s,
+                                bool ordered = true) {
+    core::WaiterId waiter;
+    core::AcquireRequest request{"key", ten_seconds, core::later(now, wait), wait > 0s, user,
+                                 ordered};
+    request.capacity = capacity;
+    engine_.acquire(now, request, &waiter);
+    pull();
+    return waiter;
+  }
   /// The node says that the lock was released, and nobody is in its line.
   void free(int node, std::string_view key = "key") {
     engine_.on_freed(now, node, key);
     pull();
   }
   /// The node says that this waiter of ours is first in its line, and the lock free.
-  void wake(int node, std::uint64_t waiter) {
-    engine_.on_wake(now, node, waiter);
+  void wake(int node, std::uint64_t waiter, int slot = 0) {
+    engine_.on_wake(now, node, waiter, slot);
     pull();
   }
   void cancel(core::WaiterId waiter, Errc why = Errc::cancelled) {
@@ -338,6 +350,7 @@ class EngineDriver {
                     send.not_woken_reads};
     command.keys.assign(send.others.begin(), send.others.end());
     command.keys.emplace(command.keys.begin(), send.key);
+    command.slot = send.slot;
     for (const int node : send.to) unanswered_[static_cast<std::size_t>(node)].push_back(command);
     const bool sets = send.tag.kind == CommandKind::set || send.tag.kind == CommandKind::acquire;
     if (sets && !send.tag.with_source) tokens_.push_back(command.token);

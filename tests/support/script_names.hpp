@@ -17,6 +17,9 @@ inline std::string_view script_name(std::string_view source) {
   if (source == release_all_script.source) return "release_all";
   if (source == acquire_shared_script.source) return "acquire_shared";
   if (source == renew_shared_script.source) return "renew_shared";
+  if (source == acquire_permit_script.source) return "acquire_permit";
+  if (source == renew_permit_script.source) return "renew_permit";
+  if (source == release_permit_script.source) return "release_permit";
   if (source == queue_script.source) return "queue";
   if (source == raise_script.source) return "raise";
   if (source == renew_script.source) return "renew";

@@ -251,7 +251,8 @@ TEST(Command, NamesTheScriptsByFortyHexDigits) {
   std::set<std::string_view> names;
   for (const Script* script :
        {&acquire_script, &acquire_ordered_script, &acquire_shared_script, &renew_shared_script,
-        &queue_script, &raise_script, &renew_script,
+        &acquire_permit_script, &renew_permit_script, &release_permit_script, &queue_script,
+        &raise_script, &renew_script,
         &release_script, &release_token_script, &adopt_script, &candidate_script, &enrol_script,
         &repair_script, &replace_script}) {
     EXPECT_EQ(script->sha1.size(), 40U);

@@ -1,12 +1,22 @@
 -- KEYS locks. ARGV an entry's life in ms, then for each lock a waiter and its ticket. Each gets
 -- its entry in the line of its lock (see acquire_ordered.lua), or keeps it, for that long from
 -- now; a ticket may grow. For each: who is before it (0: nobody; 1: one of the same process; 2:
--- one of another; 3: more than one), whether the lock is free (1 or 0), ms until one of these may
--- change by itself, and the greatest ticket of all the others. For a reader only writers are
--- before it, and what others read is free.
+-- one of another; 3: more than one), whether the lock is free (1 or 0; of a semaphore the number of
+-- a slot that is), ms until one of these may change by itself, and the greatest ticket of all the
+-- others. For a reader only writers are before it, and what others read is free.
 local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
 local reply, changed, greatest, writers = {}, {}, {}, {}
+-- Which slot of a semaphore is free, 0 for none, and the ms until one is.
+local function slot_of(key)
+  local due = -1
+  for i = 1, tonumber(redis.call('GET', key)) or 1 do
+    local left = redis.call('PTTL', 'quorumlock:permit:' .. i .. ':' .. string.sub(key, 22))
+    if left == -2 then return i, left end
+    if left >= 0 and (due < 0 or left < due) then due = left end
+  end
+  return 0, due
+end
 for i = 1, #KEYS do
   local waiter = ARGV[2 * i]
   local line, lives = 'quorumlock:queue:' .. KEYS[i], 'quorumlock:waiting:' .. KEYS[i]
@@ -35,8 +45,9 @@ local function writers_of(line, lives)
     at = at + 100
   end
 end
-local function wake(entry)
-  redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17), string.sub(entry, 19))
+local function wake(entry, slot)
+  redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17),
+    string.sub(entry, 19) .. (slot and '.' .. slot or ''))
 end
 for i = 1, #KEYS do
   local waiter = ARGV[2 * i]
@@ -69,7 +80,14 @@ for i = 1, #KEYS do
   elseif first[2] == waiter then
     before = string.sub(first[1], 2, 18) == string.sub(waiter, 2, 18) and 1 or 2
   end
-  local due = redis.call('PTTL', KEYS[i])
+  local slot, due
+  if string.sub(KEYS[i], 1, 21) ~= 'quorumlock:semaphore:' then
+    due = redis.call('PTTL', KEYS[i])
+  elseif before < 3 or changed[i] == 1 then
+    slot, due = slot_of(KEYS[i])
+  else
+    due = -1
+  end
   local shared = due > 0 and redis.call('TYPE', KEYS[i]).ok == 'zset'
   if shared then
     redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', string.format('(%.0f', ms))
@@ -82,7 +100,7 @@ for i = 1, #KEYS do
   -- It may have been first itself until now, and have got the message that was the other's.
   if before ~= 0 and changed[i] == 1 then
     if not front_reads then
-      if absent then wake(first[1]) end
+      if absent then wake(first[1], slot) end
     elseif absent or shared then
       for _, entry in ipairs(redis.call('ZRANGE', line, 0, -1)) do
         if string.sub(entry, 1, 1) == 'w' then break end
@@ -91,7 +109,7 @@ for i = 1, #KEYS do
     end
   end
   reply[4 * i - 3] = before
-  reply[4 * i - 2] = free and 1 or 0
+  reply[4 * i - 2] = free and (slot or 1) or 0
   reply[4 * i - 1] = due
   reply[4 * i] = tonumber(greatest[i]) or 0
 end

@@ -50,8 +50,11 @@ enum class Focus {
   line,        ///< many wait in the line, and often nothing goes wrong
   sets,        ///< likewise, for one, two or three of three locks
   readers,     ///< many read, some write
+  permits,     ///< of a semaphore, in the line and out of it
 };
-inline constexpr int focuses = static_cast<int>(Focus::readers) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::permits) + 1;
+/// Those behind have every eighth seed each, so that the others keep theirs.
+inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
 std::string_view to_string(Focus focus);
 
 /// All that the seed decides before the simulation begins. A failure is made smaller by taking
@@ -81,6 +84,8 @@ struct Draw {
   bool late_comer = false;    ///< the last client asks for nothing until max_ttl is long past
   int in_order = 0;                 ///< of a hundred waits so many are in the line
   int sets = 0;                     ///< of a hundred requests so many are for several keys
+  int capacity = 0;                 ///< the lock is a semaphore with so many permits; 0: is none
+  bool capacities_differ = false;   ///< every other client believes in one more
   core::Duration entry_life{};      ///< in a line, unless it is refreshed
   int to_read = 0;                  ///< of a hundred locks so many are shared
   core::Duration ttl{};
@@ -104,7 +109,7 @@ struct Draw {
   /// Nothing goes wrong, and nobody takes the lock without a look at the line.
   [[nodiscard]] bool order_holds() const {
     // Where a few messages take as long as a lock lives, attempts fail of their deadline alone.
-    return faults.empty() && fencing && ttl >= 40 * delay;
+    return faults.empty() && fencing && ttl >= 40 * delay && !capacities_differ;
   }
   /// No counter is lost unnoticed.
   [[nodiscard]] bool counters_hold() const;

@@ -44,6 +44,7 @@ std::string_view to_string(Focus focus) {
     case Focus::line: return "line";
     case Focus::sets: return "sets";
     case Focus::readers: return "readers";
+    case Focus::permits: return "permits";
   }
   return "?";
 }
@@ -75,6 +76,8 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("late_comer", draw.late_comer);
   visit("in_order", draw.in_order);
   visit("sets", draw.sets);
+  visit("capacity", draw.capacity);
+  visit("capacities_differ", draw.capacities_differ);
   visit("entry_life", draw.entry_life);
   visit("to_read", draw.to_read);
   visit("ttl", draw.ttl);

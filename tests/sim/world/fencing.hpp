@@ -36,10 +36,12 @@ class Fencing {
     const std::uint64_t last = one.shared ? key.written : greatest;
     // Decided at the very moment that this one began is not before it.
     const bool strictly = after == key.greatest.begin() || std::prev(after)->since < began;
-    if ((strictly && one.fence <= before) || (timing_holds_ && one.fence <= last)) {
+    // Several hold a semaphore at once, in no order.
+    const bool by_turns = timing_holds_ && one.capacity == 0;
+    if ((strictly && one.fence <= before) || (by_turns && one.fence <= last)) {
       report_("operation " + std::to_string(one.number) + " got the fencing token " +
               std::to_string(one.fence) + " of " + name + " after " +
-              std::to_string(std::max(before, timing_holds_ ? last : 0)));
+              std::to_string(std::max(before, by_turns ? last : 0)));
     }
     key.greatest.push_back({now, std::max(greatest, one.fence)});
     if (!one.shared) key.written = std::max(key.written, one.fence);

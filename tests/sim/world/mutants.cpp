@@ -100,6 +100,13 @@ const std::vector<KnownMutant>& known_mutants() {
        "a reader does not look at the tickets of writers who wait", 500, Focus::readers},
       {Mutant::raise_not_strict, "raise-not-strict",
        "a counter that is at the number already is an acknowledgement", 5000, Focus::readers},
+      {Mutant::naive_counting, "naive-counting",
+       "each node counts its permits, and a majority that has one left grants one", 500,
+       Focus::permits},
+      {Mutant::capacity_not_compared, "capacity-not-compared",
+       "whoever comes is believed how many permits there are", 500, Focus::permits},
+      {Mutant::nobody_woken_by_the_winner, "nobody-woken-by-the-winner",
+       "who has got a permit leaves the line without a word to the next one", 500, Focus::permits},
   };
   return all;
 }

@@ -17,6 +17,13 @@ World::Owner World::owner_of(const Words& words) {
   if (words[0] == "SET" && words.size() == 6) return {{words[1]}, words[2], false};
   const KnownScript* const known = words[0] == "EVALSHA" ? script_by_sha(words[1]) : nullptr;
   if (known == nullptr) return {};
+  const auto permit = [&words](const std::string& slot) {
+    return std::string(redis::permit_prefix) + slot + ":" +
+           words[3].substr(redis::semaphore_prefix.size());
+  };
+  if (known->script == &redis::acquire_permit_script) return {{permit(words[15])}, words[6], false};
+  if (known->script == &redis::renew_permit_script) return {{words[3]}, words[7], false};
+  if (known->script == &redis::release_permit_script) return {{permit(words[5])}, words[4], true};
   const bool releases =
       known->script == &redis::release_script || known->script == &redis::release_all_script;
   bool votes = false;
@@ -264,8 +271,8 @@ void World::look_at_owner(int node, std::size_t client, const Owner& owner) {
 /// What a command has made of the node's counters and its enrolment.
 void World::look_at(int node) {
   static const std::string enrolment(redis::enrolment_key);
-  static const std::pair<std::string, std::string> counters[] = {
-      {"lock", std::string(redis::counter_prefix) + "lock"},
+  const std::pair<std::string, std::string> counters[] = {
+      {lock_, std::string(redis::counter_prefix) + lock_},
       {"other", std::string(redis::counter_prefix) + "other"},
       {"third", std::string(redis::counter_prefix) + "third"}};
   const Server& server = nodes_[static_cast<std::size_t>(node)];

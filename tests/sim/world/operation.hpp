@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/engine.hpp"
+#include "redis/keys.hpp"
 #include "sim/wall_clock.hpp"
 
 namespace quorumlock::sim {
@@ -40,11 +41,19 @@ struct Operation {
   double ticket = 0;                      ///< likewise
   std::map<std::string, core::NodeSet> on;  ///< for each key, the nodes that have its entry
   TrueTime everywhere = TrueTime::max();  ///< since when all have it
+  int capacity = 0;  ///< of the semaphore whose permit it wants, by its client; zero: a lock
+  int slot = 0;      ///< the permit that it has
 
   [[nodiscard]] std::vector<std::string> keys() const {
     std::vector<std::string> all = others;
     all.push_back(key);
     return all;
+  }
+  /// Those that have its token on the nodes.
+  [[nodiscard]] std::vector<std::string> held_keys() const {
+    if (capacity == 0) return keys();
+    return {std::string(redis::permit_prefix) + std::to_string(slot) + ":" +
+            key.substr(redis::semaphore_prefix.size())};
   }
   [[nodiscard]] bool wants(const std::string& one) const {
     return one == key || std::ranges::find(others, one) != others.end();

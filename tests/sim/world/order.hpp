@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -60,6 +61,11 @@ class Order {
   [[nodiscard]] std::size_t contended() const { return contended_; }
   /// The holder has given it back.
   void released(const Operation& one, TrueTime now) {
+    if (one.capacity != 0) {
+      permits_.push_back(now);
+      if (permits_.size() > static_cast<std::size_t>(one.capacity)) permits_.pop_front();
+      return;
+    }
     for (const std::string& key : one.keys()) freed_[key] = now;
   }
   /// Gives up: who waits for several is in the way of others, also where one is free.
@@ -71,20 +77,15 @@ class Order {
   }
   void won(const Operation& winner, int attempts, TrueTime now) {
     if (!holds_) return;
-    TrueTime freed{};
-    bool all_freed = true;
-    for (const std::string& key : winner.keys()) {
-      const auto last = freed_.extract(key);
-      all_freed = all_freed && !last.empty();
-      if (!last.empty()) freed = std::max(freed, last.mapped());
-    }
-    if (all_freed && winner.everywhere <= freed && now - freed > patience_) {
+    const std::optional<TrueTime> freed = freed_for(winner);
+    if (freed && winner.everywhere <= *freed && now - *freed > patience_) {
       report_("operation " + std::to_string(winner.number) +
               " was first in the line, and nobody woke it when the lock was released");
     }
     // A probe, and the rounds within which the protocol grants the lock to the first of the line.
     // One who wants several may try at the release of each.
-    if (winner.ordered && winner.others.empty() && attempts > 1 + most_rounds) {
+    const int probes = winner.capacity == 0 ? 1 : most_slots;
+    if (winner.ordered && winner.others.empty() && attempts > probes + most_rounds) {
       report_("operation " + std::to_string(winner.number) + " took " + std::to_string(attempts) +
               " attempts although nothing went wrong");
     }
@@ -103,13 +104,33 @@ class Order {
   }
 
  private:
+  /// When the last of what it has won was given back, where all of it was.
+  std::optional<TrueTime> freed_for(const Operation& winner) {
+    TrueTime freed{};
+    if (winner.capacity != 0) {
+      if (permits_.empty()) return std::nullopt;
+      freed = permits_.front();
+      permits_.pop_front();
+      return freed;
+    }
+    bool all_freed = true;
+    for (const std::string& key : winner.keys()) {
+      const auto last = freed_.extract(key);
+      all_freed = all_freed && !last.empty();
+      if (!last.empty()) freed = std::max(freed, last.mapped());
+    }
+    return all_freed ? std::optional(freed) : std::nullopt;
+  }
+
   static constexpr int most_rounds = 4;
+  static constexpr int most_slots = 8;  ///< that are tried by one who is not in the line
   std::deque<Operation>& operations_;
   bool holds_;
   TrueTime patience_;
   Report report_;
   std::size_t contended_ = 0;
   std::map<std::string, TrueTime> freed_;  ///< locks that nobody has had since
+  std::deque<TrueTime> permits_;           ///< likewise
   std::map<std::string, std::size_t> waiters_;
 };
 

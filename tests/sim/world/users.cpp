@@ -59,13 +59,17 @@ void World::all_ask() {
   }
 }
 
-Operation& World::acquire(Client& client, core::Duration wait, bool ordered) {
+Operation& World::acquire(Client& client, core::Duration wait, bool ordered, bool of_any_key) {
   Operation one;
   one.number = operations_.size();
   one.client = client.number;
   one.life = client.life;
-  one.key = draw_.keys > 1 && random_.one_in(2) ? "other" : "lock";
+  one.key = of_any_key && draw_.keys > 1 && random_.one_in(2) ? "other" : lock_;
   if (draw_.sets > 0) draw_keys(one);
+  if (draw_.capacity != 0 && one.key == lock_) {
+    const bool another = draw_.capacities_differ && client.number % 2 == 1;
+    one.capacity = draw_.capacity + (another ? 1 : 0);
+  }
   one.terms.ttl = draw_.ttl;
   one.terms.stop_margin = draw_.ttl / 10;
   one.terms.auto_extend = !random_.one_in(3);
@@ -82,11 +86,15 @@ Operation& World::acquire(Client& client, core::Duration wait, bool ordered) {
   trace("client ", client.number + 1, " asks for ", one.key, one.shared ? " to read" : "",
         ", operation ", one.number);
   for (const std::string& other : one.others) trace("    and for ", other);
-  client.session->engine().acquire(one.requested,
-                                   {kept.key, kept.terms, core::later(one.requested, wait),
-                                    wait > 0s, static_cast<core::UserId>(one.number), one.ordered,
-                                    kept.others},
-                                   &kept.waiter);
+  core::AcquireRequest request{kept.key,
+                               kept.terms,
+                               core::later(one.requested, wait),
+                               wait > 0s,
+                               static_cast<core::UserId>(one.number),
+                               one.ordered,
+                               kept.others};
+  request.capacity = kept.capacity;
+  client.session->engine().acquire(one.requested, request, &kept.waiter);
   turn(client);
   return kept;
 }
@@ -198,6 +206,7 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     one.claim = acquired->claim;
     one.token = claim.token();
     one.fence = claim.fence;
+    one.slot = claim.slot;
     one.acquired = local;
     one.deadline = claim.deadline;
     one.held = true;
@@ -225,6 +234,9 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     telling_.answered(one);
     order_.left(one, now_);
     telling_.refused(one, local, client.awake);
+    if (refused->why == Errc::misconfigured && !draw_.capacities_differ) {
+      report("operation " + std::to_string(one.number) + " is refused as misconfigured");
+    }
     trace("client ", client.number + 1, " is refused, operation ", one.number, ": ",
           make_error_code(refused->why).message());
   } else if (const auto* renewed = std::get_if<core::Renewed>(&output)) {

@@ -22,6 +22,7 @@ TrueTime patience(const Draw& draw) {
 World::World(const Draw& draw, std::ostream* trace)
     : draw_(draw),
       trace_(trace),
+      lock_(draw.capacity == 0 ? "lock" : std::string(redis::semaphore_prefix) + "lock"),
       random_(draw.seed),
       paths_(static_cast<std::size_t>(draw.clients),
              std::vector<Path>(static_cast<std::size_t>(draw.nodes))),
@@ -52,7 +53,7 @@ World::World(const Draw& draw, std::ostream* trace)
     record.max_ttl_ms = draw.max_ttl / 1ms;
     record.durable = draw.durable;
     data[0].put(std::string(redis::enrolment_key), {record.to_string(), std::nullopt});
-    for (const char* key : {"lock", "other"}) {
+    for (const std::string& key : {lock_, std::string("other")}) {
       if (!draw.low_counters) break;
       const int ahead = node == far_ahead ? 1000 : 0;
       data[0].put(std::string(redis::counter_prefix) + key,
@@ -113,6 +114,7 @@ std::string World::run() {
   if (violation_.empty()) heal();
   if (violation_.empty()) demand_progress();
   if (violation_.empty()) demand_order();
+  if (violation_.empty()) demand_permits();
   if (violation_.empty()) demand_tidiness();
   return violation_;
 }
@@ -158,7 +160,7 @@ void World::heal() {
   for (const Operation& one : operations_) lost = lost || one.detached;
   for (std::size_t node = 0; node < nodes_.size() && !lost; ++node) {
     for (const auto& [key, value] : nodes_[node].keys(now_)) {
-      if (!key.starts_with(redis::own_prefix)) {
+      if (!key.starts_with(redis::own_prefix) || key.starts_with(redis::permit_prefix)) {
         report("node " + std::to_string(node + 1) + " still has " + key +
                " although nobody holds it and no connection was lost");
       }
@@ -189,7 +191,7 @@ void World::demand_progress() {
 /// Everybody wants the lock at once, and has it for a moment: all get it, in a time that does not
 /// depend on any ttl.
 void World::demand_order() {
-  if (draw_.in_order == 0 || !draw_.timing_holds()) return;
+  if (draw_.in_order == 0 || !draw_.timing_holds() || draw_.capacities_differ) return;
   const TrueTime begun = now_;
   std::vector<std::size_t> crowd;
   for (Client& client : clients_) {
@@ -235,7 +237,8 @@ void World::demand_tidiness() {
       if (from_the_dead && value.expires) continue;
       const bool of_a_line =
           key.starts_with(redis::queue_prefix) || key.starts_with(redis::waiting_prefix);
-      if (key.starts_with(redis::own_prefix) && !of_a_line) continue;
+      const bool of_a_permit = key.starts_with(redis::permit_prefix);
+      if (key.starts_with(redis::own_prefix) && !of_a_line && !of_a_permit) continue;
       report("node " + std::to_string(node + 1) + " has " + key + " long after its ttl");
     }
   }

@@ -59,6 +59,10 @@ class World {
   void trace(const Words&... words);
   TrueTime draw_span(TrueTime about);
 
+  // permits.cpp: semaphores
+  void demand_permits();
+  std::vector<std::size_t> ask_for_permits(int count, core::Duration wait);
+
   // network.cpp: connections, bytes and their delays
   void turn(Client& client);
   void plan_turn(Client& client);
@@ -86,7 +90,7 @@ class World {
   void begin_users();
   void act(std::size_t client, std::size_t life);
   void all_ask();
-  Operation& acquire(Client& client, core::Duration wait, bool ordered);
+  Operation& acquire(Client& client, core::Duration wait, bool ordered, bool of_any_key = true);
   void draw_keys(Operation& one);
   void name_waiters(const Client& client);
   void use(std::size_t operation);
@@ -111,6 +115,7 @@ class World {
 
   const Draw draw_;
   std::ostream* trace_;
+  const std::string lock_;  ///< the key of most; that of a semaphore where the draw has permits
   test::SeededRandom random_;
   TrueTime now_{};
   std::uint64_t events_planned_ = 0;

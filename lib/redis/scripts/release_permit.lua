@@ -1,0 +1,46 @@
+-- KEYS semaphore. ARGV token, its slot, the waiter that leaves the line (empty: none), one that need
+-- not be woken (empty: none). Answers and wakes as release.lua does, where any slot is free now; the
+-- message names it behind the waiter's number.
+local name = string.sub(KEYS[1], 22)
+local line, lives = 'quorumlock:queue:' .. KEYS[1], 'quorumlock:waiting:' .. KEYS[1]
+local left, deleted, free = 0, 0, 0
+if ARGV[3] ~= '' then
+  left = redis.call('ZREM', line, ARGV[3])
+  redis.call('ZREM', lives, ARGV[3])
+end
+local permit = 'quorumlock:permit:' .. ARGV[2] .. ':' .. name
+if redis.call('GET', permit) == ARGV[1] then
+  deleted = redis.call('DEL', permit)
+  free = tonumber(ARGV[2])
+elseif left == 1 then
+  for i = 1, tonumber(redis.call('GET', KEYS[1])) or 1 do
+    if redis.call('EXISTS', 'quorumlock:permit:' .. i .. ':' .. name) == 0 then
+      free = i
+      break
+    end
+  end
+end
+-- Where nothing has changed nobody is woken.
+if free == 0 then return deleted end
+local now = redis.call('TIME')
+local ms = math.floor(now[1] * 1000 + now[2] / 1000)
+local first = redis.call('ZRANGE', line, 0, 0)[1]
+while first do
+  local ends = redis.call('ZSCORE', lives, first)
+  if ends and tonumber(ends) >= ms then break end
+  redis.call('ZREM', line, first)
+  redis.call('ZREM', lives, first)
+  first = redis.call('ZRANGE', line, 0, 0)[1]
+end
+-- pcall: this user may not be allowed to publish, and a release is done all the same.
+if not first then
+  redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[1], '')
+elseif first ~= ARGV[4] then
+  redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(first, 2, 17),
+    string.sub(first, 19) .. '.' .. free)
+  local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
+  return deleted == 1 and 3 + last[2] or 0
+else
+  return 2 * deleted
+end
+return deleted

@@ -1,0 +1,32 @@
+-- KEYS slot, counter, enrolment, semaphore. ARGV token, ttl ms, fence (0: none), re-plant where it is
+-- gone (1 or 0), counter's life ms, capacity, enrolment, floor.
+-- As renew.lua, and the semaphore's number of permits is kept for as long as one is held. Where the
+-- node has forgotten it, and gives permits of another number by now: {0, counter, time}.
+local now = redis.call('TIME')
+local time = now[1] * 1000000 + now[2]
+local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1], KEYS[4])
+if found[1] ~= ARGV[7] then return {-1, 0, time} end
+local counter = tonumber(found[2]) or 0
+if found[3] == ARGV[1] then
+  if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  end
+  redis.call('SET', KEYS[4], ARGV[6], 'PX', ARGV[5])
+  return {1, counter, time}
+end
+if redis.call('EXISTS', KEYS[1]) == 1 then return {0, counter, time} end
+if ARGV[4] ~= '1' then return {3, counter, time} end
+local recorded = tonumber(found[4])
+if recorded and recorded ~= tonumber(ARGV[6]) then
+  for i = 1, recorded do
+    local permit = 'quorumlock:permit:' .. i .. ':' .. string.sub(KEYS[4], 22)
+    if redis.call('EXISTS', permit) == 1 then return {0, counter, time} end
+  end
+end
+if counter < tonumber(ARGV[3]) then
+  redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[5])
+  counter = tonumber(ARGV[3])
+end
+redis.call('SET', KEYS[4], ARGV[6], 'PX', ARGV[5])
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return {2, counter, time}

@@ -1,0 +1,183 @@
+#include "support/engine_line.hpp"
+
+// Permits: which slot is tried, and when there is none (core/permit.cpp).
+namespace quorumlock::test {
+namespace {
+
+class EnginePermit : public EngineLine {
+ protected:
+  /// The slot is taken, and this one behind it is free; 0: none is.
+  static core::Answer taken(int free) {
+    core::Answer answer{Vote::held, false, 5, node_time};
+    answer.free_slot = free;
+    return answer;
+  }
+  /// The slot that was asked for last.
+  [[nodiscard]] int asked() const { return sent(CommandKind::acquire).back().slot; }
+  /// Each node answers its acquisition, and the releases before it.
+  void answer(std::initializer_list<core::Answer> answers) {
+    int node = 0;
+    for (const core::Answer& each : answers) {
+      while (driver.unanswered(node).front().tag.kind == CommandKind::release) {
+        driver.reply(node, Vote::absent);
+      }
+      driver.reply(node++, each);
+    }
+  }
+};
+
+TEST_F(EnginePermit, TriesTheSlotThatNodesNameAsFree) {
+  // Without waiting for it: the second round has it, under another token.
+  driver.acquire_permit(1, 9);
+  const Command first = sent(CommandKind::acquire).at(0);
+  const int other = first.slot % 9 + 1;
+  answer({taken(other), taken(other)});
+  EXPECT_EQ(asked(), other);
+  EXPECT_NE(sent(CommandKind::acquire).at(1).token, first.token);
+  driver.reply(2, taken(other));
+  answer({{Vote::granted}, {Vote::granted}});
+  EXPECT_EQ(driver.only<core::Acquired>().attempts, 2);
+  EXPECT_EQ(driver.engine().claim(driver.lease())->slot, other);
+}
+
+TEST_F(EnginePermit, PrefersTheOneThatMostNodesName) {
+  driver.acquire_permit(1, 9);
+  const int first = asked();
+  const auto behind = [first](int by) { return (first - 1 + by) % 9 + 1; };
+  // One that a single node has free is no choice while another is free on two.
+  driver.link(2, LinkState::stalled);
+  driver.time_out(2);
+  answer({taken(behind(2)), taken(behind(2))});
+  EXPECT_EQ(asked(), behind(2));
+}
+
+TEST_F(EnginePermit, IsContendedWhereNoneIsFreeOnAQuorum) {
+  // None is; or one node alone has one, and the others have said that it is taken there.
+  driver.acquire_permit(1, 3);
+  answer({taken(0), taken(0)});
+  EXPECT_EQ(driver.only<core::Refused>().why, Errc::contended);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
+  driver.forget_seen();
+  answer_rest();
+  driver.acquire_permit(2, 3);
+  const int other = asked() % 3 + 1;
+  answer({taken(0), taken(0), taken(other)});
+  EXPECT_EQ(driver.only<core::Refused>().why, Errc::contended);
+  answer_rest();
+  driver.expect_nothing_left();
+}
+
+TEST_F(EnginePermit, DoesNotTryForEver) {
+  // Whoever is named is taken by the time it is asked for.
+  driver.acquire_permit(1, 100);
+  int rounds = 0;
+  for (; driver.count<core::Refused>() == 0 && rounds < 50; ++rounds) {
+    const core::Answer refused = taken(asked() % 100 + 1);
+    answer({refused, refused, refused});
+  }
+  EXPECT_EQ(driver.only<core::Refused>().why, Errc::contended);
+  EXPECT_EQ(rounds, 8);
+}
+
+TEST_F(EnginePermit, BeginsWithTheOneThatItHasReleased) {
+  driver.acquire_permit(1, 1000);
+  const int first = asked();
+  driver.answer_all();
+  driver.release(driver.lease());
+  driver.answer_all();
+  driver.acquire_permit(2, 1000);
+  EXPECT_EQ(asked(), first);
+}
+
+TEST_F(EnginePermit, IsTakenOutOfTheLineOnceItIsWon) {
+  // The next one in the line need not wait for the release: there may be another permit.
+  driver.acquire_permit(1, 3, 1h);
+  answer({taken(0), taken(0), taken(0)});
+  answer_rest();
+  for (const int node : {0, 1}) driver.wake(node, 1, 2);
+  EXPECT_EQ(asked(), 2);
+  driver.forget_seen();
+  driver.answer_all();
+  EXPECT_EQ(driver.count<core::Acquired>(), 1U);
+  EXPECT_EQ(sent(CommandKind::release).at(0).waiter, 1U);
+  driver.forget_seen();
+  driver.release(driver.lease());
+  EXPECT_EQ(sent(CommandKind::release).at(0).waiter, 0U);
+  EXPECT_EQ(sent(CommandKind::release).at(0).slot, 2);
+  driver.answer_all();
+  driver.expect_nothing_left();
+}
+
+TEST_F(EnginePermit, TheFirstOfTheLineTriesWhatAQuorumSaysIsFree) {
+  // Two nodes that have another one free each are a guess, which is made once between two looks.
+  driver.acquire_permit(1, 3, 1h);
+  answer({taken(0), taken(0), taken(0)});
+  answer_rest();
+  driver.forget_seen();
+  driver.wake(0, 1, 1);
+  driver.wake(1, 1, 3);
+  EXPECT_EQ(asked(), 1);
+  driver.reply(0, Vote::granted);
+  driver.reply(1, taken(3));
+  driver.reply(2, taken(0));
+  driver.forget_seen();
+  core::Answer mine{Vote::granted};
+  mine.first_in_line = true;
+  driver.reply(0, mine);
+  driver.wake(0, 1, 1);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+  driver.wake(2, 1, 3);
+  EXPECT_EQ(asked(), 3);
+}
+
+TEST_F(EnginePermit, AMessageThatOvertakesAnOlderAnswerCounts) {
+  // The answer of a look from before the release comes last.
+  driver.acquire_permit(1, 1, 1h);
+  answer({taken(0), taken(0), taken(0)});
+  for (const int node : {0, 1}) {
+    while (driver.unanswered(node).front().tag.kind == CommandKind::release) {
+      driver.reply(node, Vote::absent);
+    }
+  }
+  driver.forget_seen();
+  driver.wake(0, 1, 1);
+  driver.wake(1, 1, 1);
+  driver.reply(0, {first});
+  driver.reply(1, {first});
+  EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
+}
+
+TEST_F(EnginePermit, GivesWhatItReleasesToItsNextWaiter) {
+  // Where a quorum has said that nobody else is before it: release and attempt in one write.
+  driver.acquire_permit(1, 3);
+  driver.answer_all();
+  const int slot = asked();
+  driver.acquire_permit(2, 3, 1h);
+  answer({taken(0), taken(0), taken(0)});
+  for (const int node : {0, 1, 2}) {
+    while (driver.unanswered(node).front().tag.kind == CommandKind::release) {
+      driver.reply(node, Vote::absent);
+    }
+    driver.reply(node, {first});
+  }
+  driver.forget_seen();
+  driver.release(driver.lease());
+  EXPECT_EQ(sent(CommandKind::release).at(0).not_woken, 1U);
+  EXPECT_EQ(asked(), slot);
+}
+
+TEST_F(EnginePermit, AnotherCapacityIsTold) {
+  // A quorum says that it has another one: that is the reason, also for one who would wait.
+  driver.acquire_permit(1, 3, 1h);
+  core::Answer differs{Vote::capacity_differs};
+  differs.capacity = 5;
+  answer({differs, differs});
+  const core::Refused refused = driver.only<core::Refused>();
+  EXPECT_EQ(refused.why, Errc::misconfigured);
+  EXPECT_EQ(refused.capacity, 5);
+  answer_rest();
+  driver.expect_nothing_left();
+}
+
+}  // namespace
+}  // namespace quorumlock::test
