@@ -10,8 +10,11 @@ namespace {
 
 class Attached final : public Contender {
  public:
-  Attached(const Nodes& nodes, bool fencing)
-      : fencing_(fencing), coordinator_(attach(loop_.get(), nodes, fencing)) {}
+  Attached(const Nodes& nodes, Kind kind, std::string_view name)
+      : kind_(kind),
+        name_(name),
+        coordinator_(attach(loop_.get(), nodes, kind != Kind::plain)),
+        semaphore_(coordinator_, "bench/permits", 64) {}
 
   ~Attached() override {
     leases_.clear();
@@ -19,10 +22,12 @@ class Attached final : public Contender {
     uv_run(loop_.get(), UV_RUN_DEFAULT);
   }
 
-  [[nodiscard]] std::string_view name() const override {
-    return fencing_ ? "quorumlock_fenced" : "quorumlock";
-  }
+  [[nodiscard]] std::string_view name() const override { return name_; }
   uv_loop_t* loop() override { return loop_.get(); }
+
+  [[nodiscard]] std::string key_pattern(int slot) const override {
+    return kind_ == Kind::permit ? "quorumlock:permit:*" : resource(slot);
+  }
 
   void prepare(int slots) override {
     for (int i = static_cast<int>(leases_.size()); i < slots; ++i) {
@@ -32,12 +37,23 @@ class Attached final : public Contender {
   }
 
   void acquire(int slot) override {
-    coordinator_.async_acquire(resources_[static_cast<std::size_t>(slot)], {}, {},
-                               [this, slot](Result<Lease> lease) {
-                                 const bool granted = lease.has_value();
-                                 if (granted) lease_of(slot) = std::move(*lease);
-                                 client_->acquired(slot, granted);
-                               });
+    const std::string& resource = resources_[static_cast<std::size_t>(slot)];
+    auto handler = [this, slot](Result<Lease> lease) {
+      const bool granted = lease.has_value();
+      if (granted) lease_of(slot) = std::move(*lease);
+      client_->acquired(slot, granted);
+    };
+    switch (kind_) {
+      case Kind::plain:
+      case Kind::fenced: return coordinator_.async_acquire(resource, {}, {}, handler);
+      case Kind::ordered:
+        return coordinator_.async_acquire(resource, {.wait = forever}, {}, handler);
+      case Kind::shared:
+        return coordinator_.async_acquire(resource, {.mode = LockMode::shared}, {}, handler);
+      case Kind::pair:
+        return coordinator_.async_acquire_all({resource, resource + "/too"}, {}, {}, handler);
+      case Kind::permit: return semaphore_.async_acquire({}, handler);
+    }
   }
 
   void release(int slot) override {
@@ -58,17 +74,19 @@ class Attached final : public Contender {
   }
   Lease& lease_of(int slot) { return leases_[static_cast<std::size_t>(slot)]; }
 
-  bool fencing_;
+  Kind kind_;
+  std::string name_;
   Loop loop_;
   Coordinator coordinator_;
+  Semaphore semaphore_;
   std::vector<std::string> resources_;
   std::vector<Lease> leases_;
 };
 
 }  // namespace
 
-std::unique_ptr<Contender> make_attached(const Nodes& nodes, bool fencing) {
-  return std::make_unique<Attached>(nodes, fencing);
+std::unique_ptr<Contender> make_attached(const Nodes& nodes, Kind kind, std::string_view name) {
+  return std::make_unique<Attached>(nodes, kind, name);
 }
 
 }  // namespace quorumlock::bench

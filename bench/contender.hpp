@@ -2,6 +2,7 @@
 
 #include <uv.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,6 +11,11 @@
 #include "nodes.hpp"
 
 namespace quorumlock::bench {
+
+/// The names that make_contender() knows, the floor first, and those that are run unless others are
+/// asked for.
+const std::vector<std::string>& contender_names();
+const std::vector<std::string>& usual_contenders();
 
 /// Told, on the loop, of what a contender has done.
 class Client {
@@ -24,7 +30,7 @@ class Client {
 /// A slot is one lock in flight, with a resource of its own; acquire and release of a slot take
 /// turns. All contenders ask the same of the nodes: SET key token NX PX 10000 with a new token each
 /// time, then EVALSHA of the release script, each decided by the third of five replies; the fenced
-/// one asks with EVALSHA of the acquire script instead of SET.
+/// one asks with EVALSHA of the acquire script instead of SET, those of other kinds with theirs.
 class Contender {
  public:
   virtual ~Contender() = default;
@@ -38,15 +44,19 @@ class Contender {
   void serve(Client& client) { client_ = &client; }
   /// Each contender's own, of the same length, and short enough to be copied without an allocation.
   [[nodiscard]] std::string resource(int slot) const {
-    return std::string("bench/").append(1, name().back()) + "/" + std::to_string(slot);
+    const auto& names = contender_names();
+    const auto place = std::ranges::find(names, name()) - names.begin();
+    return std::string("bench/").append(1, static_cast<char>('a' + place)) + "/" +
+           std::to_string(slot);
   }
+
+  /// A glob that only this slot's key fits while nothing else is locked.
+  [[nodiscard]] virtual std::string key_pattern(int slot) const { return resource(slot); }
 
  protected:
   Client* client_ = nullptr;
 };
 
-/// The names that make_contender() knows, the floor first.
-const std::vector<std::string>& contender_names();
 /// Connected to the nodes; throws std::runtime_error where that fails or there is no such name.
 std::unique_ptr<Contender> make_contender(std::string_view name, const Nodes& nodes);
 

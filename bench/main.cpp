@@ -27,7 +27,7 @@ struct Arguments {
   int scripts = 0;
   int hand_over = 0;
   std::int64_t memory = 0;
-  std::vector<std::string> contenders = contender_names();
+  std::vector<std::string> contenders = usual_contenders();
   std::vector<Load> loads;
   std::vector<std::string> turns_on;
 };
@@ -71,6 +71,7 @@ std::optional<Arguments> parse(int argc, char** argv) {
     const std::string value = equals == word.npos ? "" : word.substr(equals + 1);
     if (word == "--smoke") {
       arguments.smoke = true;
+      arguments.contenders = contender_names();
     } else if (word == "--unix") {
       arguments.unix_sockets = true;
     } else if (name == "--turns-on") {

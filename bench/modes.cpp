@@ -96,12 +96,14 @@ class OneLock final : public Client {
     contender_.acquire(0);
     while (!acquired_) uv_run(contender_.loop(), UV_RUN_ONCE);
     const bool held = granted_ && soon(contender_, [this] {
-                        return nodes_.holding(contender_.resource(0)) == Nodes::count;
+                        return nodes_.holding(contender_.key_pattern(0)) == Nodes::count;
                       });
     say(held, contender_.name(), "a lock has its token on all five nodes");
     contender_.release(0);
     while (!released_) uv_run(contender_.loop(), UV_RUN_ONCE);
-    const bool gone = done_ && soon(contender_, [this] { return nodes_.keys() == 0; });
+    const bool gone = done_ && soon(contender_, [this] {
+                        return nodes_.keys() == 0 && nodes_.holding(contender_.key_pattern(0)) == 0;
+                      });
     say(gone, contender_.name(), "it is gone after its release");
     return held && gone;
   }

@@ -121,11 +121,20 @@ std::int64_t Nodes::commands() const {
   return commands;
 }
 
-int Nodes::holding(const std::string& key) const {
+int Nodes::holding(const std::string& pattern) const {
   int holding = 0;
   for (int node = 0; node < count; ++node) {
-    const auto reply = ask(*this, node, {"GET", key});
-    if (reply->type == REDIS_REPLY_STRING && reply->len == 40) ++holding;
+    const auto found = ask(*this, node, {"KEYS", pattern});
+    if (found->elements != 1) continue;
+    const std::string key(found->element[0]->str, found->element[0]->len);
+    const auto type = ask(*this, node, {"TYPE", key});
+    if (std::string_view(type->str) == "zset") {
+      const auto readers = ask(*this, node, {"ZRANGE", key, "0", "-1"});
+      if (readers->elements == 1 && readers->element[0]->len == 40) ++holding;
+    } else {
+      const auto reply = ask(*this, node, {"GET", key});
+      if (reply->type == REDIS_REPLY_STRING && reply->len == 40) ++holding;
+    }
   }
   return holding;
 }

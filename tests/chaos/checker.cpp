@@ -27,6 +27,10 @@ std::string who(int worker, std::uint64_t token) {
   return "worker " + std::to_string(worker + 1) + " (token " + std::to_string(token) + ")";
 }
 
+std::string believed(const Holding& holding) {
+  return who(holding.worker, holding.token) + (holding.shared ? ", a reader," : "");
+}
+
 /// The stop of this worker that this lease's end fell into or just behind, if there was one.
 const FaultSpan* stop_across(const History& history, const Holding& holding) {
   const Clock::duration margin = std::max<Clock::duration>(100ms, history.ttl / 10);
@@ -44,7 +48,7 @@ std::string_view name_of(Promise promise) {
   switch (promise) {
     case Promise::fence_at_store: return "the store accepts no stale write";
     case Promise::fence_of_locks: return "tokens grow with every holder";
-    case Promise::exclusion: return "one holder at a time";
+    case Promise::exclusion: return "one holder at a time, or as many as may be";
     case Promise::told_in_time: return "told before it ends";
     case Promise::no_orphans: return "nothing left behind";
     case Promise::liveness: return "work goes on after healing";
@@ -140,7 +144,16 @@ std::vector<Overlap> overlaps(const History& history) {
     for (const std::size_t i : indices) {
       const Holding& each = history.holdings[i];
       std::erase_if(going, [&](std::size_t j) { return history.holdings[j].end() <= each.begin; });
-      for (const std::size_t j : going) {
+      std::vector<std::size_t> beside;
+      std::ranges::copy_if(going, std::back_inserter(beside), [&](std::size_t j) {
+        return !each.shared || !history.holdings[j].shared;
+      });
+      // Those that last longest have the permits.
+      std::ranges::stable_sort(beside, std::ranges::greater(),
+                               [&](std::size_t j) { return history.holdings[j].end(); });
+      for (std::size_t rank = static_cast<std::size_t>(each.permits) - 1; rank < beside.size();
+           ++rank) {
+        const std::size_t j = beside[rank];
         found.push_back({j, i, {each.begin, std::min(each.end(), history.holdings[j].end())}});
       }
       going.push_back(i);
@@ -161,9 +174,12 @@ std::vector<Violation> check_exclusion(const History& history) {
     const Holding& first = history.holdings[overlap.first];
     const Holding& second = history.holdings[overlap.second];
     found.push_back({Promise::exclusion, first.resource, overlap.span.begin,
-                     who(first.worker, first.token) + " and " + who(second.worker, second.token) +
-                         " both believed to hold the lock, for " +
-                         ms(overlap.span.end - overlap.span.begin)});
+                     believed(first) + " and " + believed(second) + " both believed to hold " +
+                         (second.permits == 1
+                              ? "the lock"
+                              : "one of " + std::to_string(second.permits) +
+                                    " permits that others held already") +
+                         ", for " + ms(overlap.span.end - overlap.span.begin)});
   }
   return found;
 }

@@ -11,7 +11,8 @@ namespace quorumlock::chaos {
 enum class Promise {
   fence_at_store,  ///< accepted writes' tokens never go back, and each has one owner
   fence_of_locks,  ///< who is granted after another has been has the greater token
-  exclusion,       ///< at most one believes, within the assumptions
+  exclusion,       ///< nobody believes beside a writer, nor one more than there are permits, within
+                   ///< the assumptions
   told_in_time,    ///< a holder is told before its lease ends, or at its first turn after a stop
   no_orphans,      ///< no key outlives its ttl
   liveness         ///< after healing every worker holds a lock again in time
@@ -45,8 +46,9 @@ struct Span {
 /// may have touched has ended. Merged, in the order of time.
 std::vector<Span> excused(const History& history);
 
-/// Two leases of one resource that were believed in at the same time, within the assumptions or
-/// not: indices into history.holdings.
+/// Two leases of one resource that were believed in at the same time and must not be, within the
+/// assumptions or not: indices into history.holdings. Of a semaphore: the second is one too many,
+/// the first one of those that it is too many beside.
 struct Overlap {
   std::size_t first = 0;
   std::size_t second = 0;

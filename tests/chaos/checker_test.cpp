@@ -131,6 +131,26 @@ TEST_F(Checker, ALongBeliefIsHeldAgainstAllThatFallIntoIt) {
   EXPECT_THAT(broken(), ElementsAre(Promise::exclusion, Promise::exclusion));
 }
 
+TEST_F(Checker, ReadersMayBelieveTogetherAndNoWriterBesideThem) {
+  history.holdings.push_back(held(0, 12, 500, 600));
+  history.holdings.push_back(held(1, 13, 550, 650));
+  EXPECT_THAT(broken(), ElementsAre(Promise::exclusion));
+  history.holdings[2].shared = true;
+  EXPECT_THAT(broken(), ElementsAre(Promise::exclusion));
+  history.holdings[3].shared = true;
+  EXPECT_THAT(broken(), IsEmpty());
+}
+
+TEST_F(Checker, CatchesOneMoreThanThereArePermits) {
+  for (const auto& [token, begin, end] : {std::tuple(12, 500, 600), {13, 510, 700}, {14, 605, 710}}) {
+    history.holdings.push_back(held(0, static_cast<std::uint64_t>(token), begin, end));
+    history.holdings.back().permits = 2;
+  }
+  EXPECT_THAT(broken(), IsEmpty());
+  history.holdings[4].begin = at(599);
+  EXPECT_THAT(broken(), ElementsAre(Promise::exclusion));
+}
+
 // A lease that was promised until then is not free because its holder is dead.
 TEST_F(Checker, AKilledHolderBelievesUntilItsPromiseEnds) {
   Holding killed = held(0, 12, 500, 600);

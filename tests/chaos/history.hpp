@@ -20,11 +20,13 @@ enum class Ending {
   unfinished  ///< the worker was killed, or the history ends here
 };
 
-/// One lease, as the worker that had it saw it.
+/// One lease, as the worker that had it saw it; one of several resources is one for each of them.
 struct Holding {
   std::string resource;
   std::string owner;
   int worker = 0;
+  bool shared = false;  ///< a reader's: others may read at the same time
+  int permits = 1;      ///< of a semaphore: so many may hold one at the same time
   std::uint64_t token = 0;
   Time asked{};     ///< before the call that acquired it
   Time begin{};     ///< after it

@@ -99,6 +99,7 @@ int main(int argc, char** argv) {
   role->add_option("--worker-seed", worker.seed);
   role->add_option("--nodes", worker.nodes)->delimiter(',');
   role->add_option("--resources", worker.resources)->delimiter(',');
+  role->add_option("--semaphore", worker.semaphore);
   role->add_option("--store", worker.store);
   role->add_option("--ttl", ttl);
   role->add_option("--max-ttl", max_ttl);

@@ -39,7 +39,8 @@ std::vector<Orphan> Nodes::locks() {
   std::vector<Orphan> found;
   for (int node = 0; node < size(); ++node) {
     for (const test::Reply& key : ask(node, {"KEYS", "*"}).elements) {
-      if (key.text.starts_with("quorumlock:")) continue;
+      const bool permit = key.text.starts_with("quorumlock:permit:");
+      if (key.text.starts_with("quorumlock:") && !permit) continue;
       const long long pttl = ask(node, {"PTTL", key.text}).integer;
       if (pttl != -2) found.push_back({node, key.text, pttl});
     }

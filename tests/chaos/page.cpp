@@ -27,6 +27,7 @@ svg .rank { fill: #fff; font-weight: 600; font-size: 10px; pointer-events: none;
 svg .fault { font-size: 8.5px; pointer-events: none; }
 .grid { stroke: #e4e7eb; } .excused { fill: #ece3f7; }
 .killed { fill-opacity: .45; stroke: #333; stroke-dasharray: 2 2; stroke-width: .6; }
+.together { fill-opacity: .5; }
 .unaware { stroke-width: 2; stroke-dasharray: 3 3; fill: none; }
 .accepted { stroke: #1a7f37; stroke-width: 1.4; fill: none; }
 .refused { stroke: #b35900; stroke-width: 2; fill: none; }
@@ -47,8 +48,9 @@ void put_legend(std::ostream& out, const History& history) {
   out << "<h2>What you see</h2>\n<p>" << history.workers << " worker programs compete for "
       << history.resources.size() << " locks, which " << history.nodes
       << " independent Redis servers keep together: a lock is held by whom more than half of them "
-         "grant it, for a limited time that can be renewed. Each holder gets a number, the fencing "
-         "token, greater than all before it. Whoever holds a lock writes to a store, which "
+         "grant it, for a limited time that can be renewed: alone or to read, one of them or several "
+         "at once, or one of the permits of a semaphore. Each holder gets a number, the fencing "
+         "token, greater than all before it. Whoever holds a lock alone writes to a store, which "
          "remembers the greatest token that it has seen and refuses smaller ones. Meanwhile the "
          "servers, the network, the clocks and the workers are broken and mended at random. Time "
          "runs to the right, ten seconds a line. Hover over anything for its details.</p>\n"
@@ -57,6 +59,11 @@ void put_legend(std::ostream& out, const History& history) {
           "\"/><text class=\"rank\" x=\"9\" y=\"12\">42</text>",
       "A worker believes that it holds the lock. The colour is the worker's, the number its token: "
       "the 42nd of this lock. Numbers must grow to the right, and bars must not overlap.");
+  row("<rect class=\"together\" x=\"1\" y=\"1\" width=\"24\" height=\"15\" fill=\"" + colour_of(0) +
+          "\"/><rect class=\"together\" x=\"9\" y=\"1\" width=\"24\" height=\"15\" fill=\"" +
+          colour_of(3) + "\"/>",
+      "Workers that hold a lock together, as they may: they only read, or it is a semaphore that has "
+      "several permits.");
   row("<rect class=\"killed\" x=\"1\" y=\"1\" width=\"32\" height=\"15\" fill=\"" + colour_of(1) +
           "\"/>",
       "As above, but the worker was killed: the lock is still promised to it until then.");
@@ -94,7 +101,9 @@ void put_promises(std::ostream& out, const History& history,
   demanded << static_cast<int>(demanded_seconds(history)) << " of " << static_cast<int>(whole)
            << " s";
   row(Promise::exclusion,
-      "No two workers believe to hold one lock at the same time. Demanded for " + demanded.str() +
+      "No two workers believe to hold one lock at the same time, but for those who only read; and no "
+      "more have a permit of a semaphore than it has. Demanded for " +
+          demanded.str() +
           ", where no fault was beyond the assumptions.");
   row(Promise::fence_at_store,
       "The tokens of the writes that the store accepted never go back, whatever is broken.");

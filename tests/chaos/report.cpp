@@ -38,6 +38,8 @@ std::string to_line(const Holding& holding) {
                          {"resource", holding.resource},
                          {"owner", holding.owner},
                          {"worker", holding.worker},
+                         {"shared", holding.shared},
+                         {"permits", holding.permits},
                          {"token", holding.token},
                          {"asked", ns(holding.asked)},
                          {"begin", ns(holding.begin)},
@@ -56,6 +58,8 @@ Holding holding_of(const std::string& line) try {
   holding.resource = json.at("resource");
   holding.owner = json.at("owner");
   holding.worker = json.at("worker");
+  holding.shared = json.at("shared");
+  holding.permits = json.at("permits");
   holding.token = json.at("token");
   holding.asked = time_of(json.at("asked"));
   holding.begin = time_of(json.at("begin"));

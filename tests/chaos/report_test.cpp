@@ -15,6 +15,8 @@ TEST(Report, ALineGivesTheLeaseAgain) {
   holding.resource = "r";
   holding.owner = "owner";
   holding.worker = 3;
+  holding.shared = true;
+  holding.permits = 2;
   holding.token = (1ULL << 53) - 1;
   holding.asked = Time(1ns);
   holding.begin = Time(2ns);
@@ -31,6 +33,8 @@ TEST(Report, ALineGivesTheLeaseAgain) {
     EXPECT_EQ(again.resource, "r");
     EXPECT_EQ(again.owner, "owner");
     EXPECT_EQ(again.worker, 3);
+    EXPECT_TRUE(again.shared);
+    EXPECT_EQ(again.permits, 2);
     EXPECT_EQ(again.token, holding.token);
     EXPECT_EQ(again.asked, holding.asked);
     EXPECT_EQ(again.begin, holding.begin);

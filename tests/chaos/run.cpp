@@ -175,6 +175,7 @@ class Run {
     history.ttl = ttl;
     history.max_ttl = max_ttl;
     history.resources = resources_;
+    history.resources.push_back(WorkerSettings().semaphore);
     history.holdings = workers_.holdings();
     history.writes = store_.writes();
     history.faults = schedule_.spans();

@@ -146,9 +146,10 @@ class Slice {
     const double from = x(each.begin);
     const double to = x(until);
     const std::string rank = rank_of(each.resource, each.token);
-    rectangle(each.ending == Ending::unfinished ? "killed" : "holding", from, to, top, bar,
-              " fill=\"" + colour_of(each.worker) + "\"");
-    out_ << "<title>worker " << each.worker + 1 << ", token " << rank << " of this lock ("
+    const bool together = each.shared || each.permits > 1;
+    rectangle(each.ending == Ending::unfinished ? "killed" : together ? "together" : "holding",
+              from, to, top, bar, " fill=\"" + colour_of(each.worker) + "\"");
+    out_ << "<title>worker " << each.worker + 1 << (each.shared ? ", reading" : "") << ", token " << rank << " of this lock ("
          << each.token << "), " << seconds(history_, each.begin) << " to "
          << seconds(history_, until) << " s, " << how(each.ending) << "</title></rect>";
     if (to - from > 7.0 * static_cast<double>(rank.size()) + 3) {

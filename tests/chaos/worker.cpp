@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <iostream>
 #include <mutex>
 #include <random>
@@ -46,15 +47,11 @@ class Worker {
 
   void run(Coordinator& coordinator) {
     while (!end_.stop_requested()) {
-      const std::string& resource = settings_.resources[random_() % settings_.resources.size()];
-      const int ttl = static_cast<int>(settings_.ttl.count());
       const Time asked = Clock::now();
-      LockOptions options{.ttl = milliseconds(between(ttl * 2 / 3, ttl * 4 / 3)), .wait = 3s};
-      // A renewal mends what the nodes have lost: without it more depends on the quarantine.
-      options.auto_extend = between(1, 3) > 1;
-      Result<Lease> lease = coordinator.acquire(resource, options, end_);
+      const Kind kind = draw_kind();
+      Result<Lease> lease = acquire(coordinator, kind);
       if (lease) {
-        hold(std::move(*lease), asked);
+        hold(std::move(*lease), asked, kind);
       } else {
         if (settings_.verbose) {
           std::cerr << "worker " + std::to_string(settings_.number + 1) + ": " +
@@ -69,6 +66,45 @@ class Worker {
  private:
   int between(int least, int most) {
     return least + static_cast<int>(random_() % static_cast<unsigned>(most - least + 1));
+  }
+
+  enum class Kind { alone, shared, several, permit };
+  Kind draw_kind() {
+    switch (between(1, 8)) {
+      case 1: return Kind::permit;
+      case 2: return settings_.resources.size() > 1 ? Kind::several : Kind::alone;
+      case 3:
+      case 4: return Kind::shared;
+      default: return Kind::alone;
+    }
+  }
+
+  Result<Lease> acquire(Coordinator& coordinator, Kind kind) {
+    const int ttl = static_cast<int>(settings_.ttl.count());
+    LockOptions options{.ttl = milliseconds(between(ttl * 2 / 3, ttl * 4 / 3)), .wait = 3s};
+    // A renewal mends what the nodes have lost: without it more depends on the quarantine.
+    options.auto_extend = between(1, 3) > 1;
+    options.order = between(1, 3) > 1 ? WaitOrder::fifo : WaitOrder::unordered;
+    if (kind == Kind::shared) options.mode = LockMode::shared;
+    const std::size_t which = random_() % settings_.resources.size();
+    const std::string& resource = settings_.resources[which];
+    switch (kind) {
+      case Kind::permit: {
+        Semaphore semaphore(coordinator, settings_.semaphore, semaphore_permits, options);
+        std::promise<Result<Lease>> permit;
+        semaphore.async_acquire(end_, [&permit](Result<Lease> lease) {
+          permit.set_value(std::move(lease));
+        });
+        return permit.get_future().get();
+      }
+      case Kind::several:
+        return coordinator.acquire_all(
+            {resource, settings_.resources[(which + 1) % settings_.resources.size()]}, options,
+            end_);
+      case Kind::alone:
+      case Kind::shared: break;
+    }
+    return coordinator.acquire(resource, options, end_);
   }
 
   /// Mostly short, some beyond a few ttls.
@@ -91,8 +127,16 @@ class Worker {
     return !end_.stop_requested() && (told.when == 0 || stubborn);
   }
 
+  /// Of each of its resources.
+  static void tell(const Lease& lease, Holding& holding) {
+    for (const std::string& resource : lease.resources()) {
+      holding.resource = resource;
+      say(to_line(holding));
+    }
+  }
+
   /// Looks whether the lease is still ours, and tells of a promise that has grown.
-  bool look(const Lease& lease, Holding& holding) {
+  static bool look(const Lease& lease, Holding& holding) {
     const Time now = Clock::now();
     if (holding.believed != Time{}) {
       holding.longest_gap = std::max(holding.longest_gap, now - holding.believed);
@@ -105,16 +149,25 @@ class Worker {
     const Time until = lease.valid_until();
     const bool grown = until > holding.until;
     holding.until = std::max(holding.until, until);
-    if (grown) say(to_line(holding));
+    if (grown) tell(lease, holding);
     return true;
   }
 
-  void hold(Lease lease, Time asked) {
+  /// False where one of its resources has refused the write.
+  bool write(const Lease& lease, const Holding& holding) {
+    for (const std::string& resource : lease.resources()) {
+      if (!store_.write(resource, holding.owner, holding.worker, holding.token)) return false;
+    }
+    return true;
+  }
+
+  void hold(Lease lease, Time asked, Kind kind) {
     Telling told;
     const std::stop_callback<std::reference_wrapper<Telling>> on_told(lease.stop_token(),
                                                                       std::ref(told));
     Holding holding;
-    holding.resource = lease.resource();
+    holding.shared = kind == Kind::shared;
+    holding.permits = kind == Kind::permit ? semaphore_permits : 1;
     holding.owner = lease.owner_token();
     holding.worker = settings_.number;
     holding.asked = asked;
@@ -127,7 +180,8 @@ class Worker {
     while (valid && !refused && Clock::now() < enough && goes_on(told, stubborn)) {
       // It has looked, and goes to work: what it writes then may come too late, and it cannot know.
       pause(milliseconds(between(4, 40)));
-      refused = !store_.write(holding.resource, holding.owner, holding.worker, holding.token);
+      // Tokens are in order for those who have it alone.
+      if (kind == Kind::alone || kind == Kind::several) refused = !write(lease, holding);
       pause(milliseconds(between(1, 4)));
       valid = look(lease, holding);
     }
@@ -141,25 +195,26 @@ class Worker {
       let_go(std::move(lease), holding, told);
     } else {
       for (int patience = 0; told.when == 0 && patience < 1000; ++patience) pause(1ms);
-      finish(holding, Ending::over, told);
+      finish(lease, holding, Ending::over, told);
     }
   }
 
   void let_go(Lease lease, Holding& holding, const Telling& told) {
     holding.noticed = Clock::now();
     if (between(1, 20) == 1) {
-      finish(holding, Ending::detached, told);
+      finish(lease, holding, Ending::detached, told);
       lease.detach();
     } else {
-      finish(holding, Ending::released, told);  // before it is: we may be killed in the middle
+      // Before it is: we may be killed in the middle.
+      finish(lease, holding, Ending::released, told);
       (void)lease.release();
     }
   }
 
-  static void finish(Holding& holding, Ending ending, const Telling& told) {
+  static void finish(const Lease& lease, Holding& holding, Ending ending, const Telling& told) {
     holding.ending = ending;
     if (const Clock::rep when = told.when; when != 0) holding.told = Time(Clock::duration(when));
-    say(to_line(holding));
+    tell(lease, holding);
   }
 
   const WorkerSettings& settings_;

@@ -60,6 +60,7 @@ std::vector<std::string> Workers::arguments(int worker) const {
                                     "--worker-seed", std::to_string(seed),
                                     "--nodes",       joined(settings_.nodes),
                                     "--resources",   joined(settings_.resources),
+                                    "--semaphore",   settings_.semaphore,
                                     "--store",       settings_.store.string(),
                                     "--ttl",         std::to_string(settings_.ttl.count()),
                                     "--max-ttl",     std::to_string(settings_.max_ttl.count())};
@@ -113,7 +114,7 @@ void Workers::kill(int worker) {
   }
   local::Keeper::instance().let_go(pid);
   process(worker).pid = -1;
-  process(worker).owner.clear();
+  process(worker).holding = {};
 }
 
 void Workers::end() {
@@ -126,7 +127,7 @@ bool Workers::any_running() const {
 }
 
 bool Workers::holds(int worker) const {
-  const auto found = holdings_.find(process(worker).owner);
+  const auto found = holdings_.find(process(worker).holding);
   return found != holdings_.end() && found->second.ending == Ending::unfinished &&
          Clock::now() < found->second.until;
 }
@@ -160,8 +161,9 @@ void Workers::read_lines() {
     }
     try {
       Holding holding = holding_of(line);
-      process(holding.worker).owner = holding.owner;
-      holdings_.insert_or_assign(holding.owner, std::move(holding));
+      std::pair of(holding.owner, holding.resource);
+      process(holding.worker).holding = of;
+      holdings_.insert_or_assign(std::move(of), std::move(holding));
     } catch (const std::exception& error) {
       complaints_.emplace_back(error.what());
     }
@@ -178,14 +180,14 @@ void Workers::reap(int worker, int status) {
 
 std::vector<Holding> Workers::holdings() const {
   std::vector<Holding> all;
-  for (const auto& [owner, holding] : holdings_) all.push_back(holding);
+  for (const auto& [of, holding] : holdings_) all.push_back(holding);
   std::ranges::sort(all, {}, &Holding::begin);
   return all;
 }
 
 const Time* Workers::first_lock_after(int worker, Time moment) const {
   const Time* first = nullptr;
-  for (const auto& [owner, holding] : holdings_) {
+  for (const auto& [of, holding] : holdings_) {
     if (holding.worker != worker || holding.begin <= moment) continue;
     if (first == nullptr || holding.begin < *first) first = &holding.begin;
   }

@@ -56,7 +56,7 @@ class Workers {
     pid_t pid = -1;
     bool stopped = false;
     int lives = 0;
-    std::string owner;  ///< of its latest lease
+    std::pair<std::string, std::string> holding;  ///< its latest one
   };
   [[nodiscard]] const Process& process(int worker) const {
     return processes_.at(static_cast<std::size_t>(worker));
@@ -71,7 +71,7 @@ class Workers {
   Descriptor doors_outside_, doors_;  ///< their standard input; closed, it tells them to end
   Descriptor told_, tell_;            ///< their standard output
   std::string unread_;
-  std::map<std::string, Holding> holdings_;  ///< by owner token
+  std::map<std::pair<std::string, std::string>, Holding> holdings_;  ///< by owner token, resource
   long long refusals_ = 0;
   bool ending_ = false;
   std::vector<std::string> complaints_;
