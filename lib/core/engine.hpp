@@ -174,7 +174,8 @@ class Engine {
     int rounds = 0;    ///< one after the other, each for another slot
     int other_capacity = 0;  ///< that a node says it has
     std::vector<SlotView> slots;  ///< from the first on
-    Time guess_at{};              ///< when to try one that no quorum has said is free
+    int guesses = 0;              ///< tries of one that no quorum had said is free
+    Time guess_at{};              ///< the next such try
   };
   /// Those of this process who wait for one lock, in no order.
   struct Watch {
@@ -232,6 +233,7 @@ class Engine {
   int likely_slot(Time now, const Waiter& waiter);
   bool may_try_slot(Time now, Waiter& waiter);
   static void learn(Waiter& waiter, int node, int from, int free);
+  static void doubt_slots(Waiter& waiter, int node);
   static void learn_free(Waiter& waiter, int node, int slot);
   bool try_another_slot(Time now, Claim& claim);
   int& slot_left(std::string_view key);

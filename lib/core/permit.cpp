@@ -22,6 +22,7 @@ int& Engine::slot_left(std::string_view key) {
 void Engine::begin_permit(Waiter& waiter) {
   waiter.rounds = waiter.other_capacity = 0;
   waiter.slots.assign(static_cast<std::size_t>(waiter.capacity), SlotView());
+  waiter.guesses = 0;
   waiter.guess_at = Time();
   waiter.slot = std::exchange(slot_left(waiter.key), 0);
   if (waiter.slot < 1 || waiter.slot > waiter.capacity) {
@@ -42,6 +43,11 @@ void Engine::learn(Waiter& waiter, int node, int from, int free) {
     if (i < taken && !view.free.contains(node)) view.taken.add(node);
   }
   if (free != 0) learn_free(waiter, node, free);
+}
+
+/// A message names one slot that is free: that others were taken is from before it.
+void Engine::doubt_slots(Waiter& waiter, int node) {
+  for (SlotView& view : waiter.slots) view.taken.remove(node);
 }
 
 void Engine::learn_free(Waiter& waiter, int node, int slot) {
@@ -73,15 +79,15 @@ void Engine::choose_slot(Time now, Waiter& waiter) {
   waiter.slots[static_cast<std::size_t>(waiter.slot - 1)] = SlotView();  // its answers will tell
 }
 
-/// Whether one who is first in the line is to try: a slot that a quorum has said is free, or, once
-/// between two looks, one that may be.
+/// Whether one who is first in the line is to try: a slot that a quorum has said is free, or one that
+/// may be; that more and more rarely, in the end once between two looks.
 bool Engine::may_try_slot(Time now, Waiter& waiter) {
   const int likely = likely_slot(now, waiter);
   if (likely == 0) return false;
   const NodeSet free = waiter.slots[static_cast<std::size_t>(likely - 1)].free & voters(now);
   if (free.size() >= quorum_of(config_.nodes)) return true;
   if (now < waiter.guess_at) return false;
-  waiter.guess_at = now + config_.entry_life / 3;
+  waiter.guess_at = now + config_.entry_life / 3 / (64 >> std::min(waiter.guesses++, 6));
   return true;
 }
 

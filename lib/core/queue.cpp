@@ -200,6 +200,8 @@ void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
 
 void Engine::on_wake(Time now, int node, std::uint64_t place, int slot) {
   advance(now);
+  const auto told = places_.find(place);
+  if (told != places_.end()) doubt_slots(waiters_[told->second], node);
   cause_ = Cause::message;
   wake(now, node, place, slot);
   cause_ = Cause::look;
@@ -239,7 +241,11 @@ void Engine::maybe_try(Time now, WaiterId id) {
   Waiter& waiter = waiters_[id];
   if (!waiter.pausing || !waiter.settled || waiter.place == 0) return;
   if ((waiter.ready & voters(now)).size() < quorum_of(config_.nodes)) return;
-  if (waiter.capacity != 0 && !may_try_slot(now, waiter)) return;
+  if (waiter.capacity != 0 && !may_try_slot(now, waiter)) {
+    if (now >= waiter.guess_at) return;
+    const Time due = std::min({waiter.wait_until, waiter.look_at, waiter.guess_at});
+    return waiter_timers_.set(id.index, due);
+  }
   if (now < waiter.not_before) return schedule_in_line(id);
   attempt(now, id);
 }

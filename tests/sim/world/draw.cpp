@@ -324,7 +324,7 @@ Draw Draw::of(std::uint64_t seed, std::optional<Focus> focus) {
   const int drawn = random.between(0, 2 * first_focuses - 1);
   Focus own = drawn < first_focuses ? static_cast<Focus>(drawn) : Focus::everything;
   const auto later = static_cast<std::uint64_t>(focuses - first_focuses);
-  if (seed % 8 < later) own = static_cast<Focus>(first_focuses + static_cast<int>(seed % 8));
+  if (seed % 64 < later) own = static_cast<Focus>(first_focuses + static_cast<int>(seed % 64));
   Draw draw = of_focus(focus.value_or(own), random);
   draw.seed = seed;
   draw.focus = focus.value_or(own);

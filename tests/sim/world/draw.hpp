@@ -53,7 +53,7 @@ enum class Focus {
   permits,     ///< of a semaphore, in the line and out of it
 };
 inline constexpr int focuses = static_cast<int>(Focus::permits) + 1;
-/// Those behind have every eighth seed each, so that the others keep theirs.
+/// Those behind have one seed in 64 each, so that the others keep theirs; they take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
 std::string_view to_string(Focus focus);
 
