@@ -38,13 +38,13 @@ target_link_libraries(chaos PRIVATE quorumlock_build_flags chaos_parts CLI11::CL
 add_test(NAME chaos.run COMMAND chaos --seconds 10 --page chaos.html)
 # A store that compares no tokens accepts stale writes, and the run has to say so.
 add_test(NAME chaos.unfenced COMMAND chaos --seconds 8 --seed 1 --faults stop_worker --resources 1
-  --no-fencing-check --page chaos-unfenced.html)
+  --alone --no-fencing-check --page chaos-unfenced.html)
 set_tests_properties(chaos.unfenced PROPERTIES
   PASS_REGULAR_EXPRESSION "FAILED: [^\n]*the store accepts no stale write")
 # For `ctest -C long`: two minutes, and workers that count the votes of nodes that forgot.
 add_test(NAME chaos.long CONFIGURATIONS long COMMAND chaos --seconds 120 --page chaos-long.html)
 add_test(NAME chaos.unquarantined CONFIGURATIONS long COMMAND chaos --seconds 20 --seed 1
-  --faults forget_in_turn --no-quarantine --page chaos-unquarantined.html)
+  --faults forget_in_turn --alone --no-quarantine --page chaos-unquarantined.html)
 set_tests_properties(chaos.unquarantined PROPERTIES
   PASS_REGULAR_EXPRESSION "FAILED: [^\n]*one holder at a time")
 # Each wants both processors: what a worker is late for should be the faults' doing.

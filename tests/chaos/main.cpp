@@ -87,6 +87,7 @@ int main(int argc, char** argv) {
   app.add_flag("--no-fencing-check", unfenced, "a store that accepts everything: it has to fail");
   app.add_flag("--no-quarantine", settings.no_quarantine,
                "workers that count the votes of nodes that forgot: it has to fail");
+  app.add_flag("--alone", settings.alone, "workers want one lock at a time, alone, in no order");
   app.add_flag("--verbose", settings.verbose, "tell of each fault");
   app.add_flag("--list", list_only, "print the faults and end");
 
@@ -104,6 +105,7 @@ int main(int argc, char** argv) {
   role->add_option("--ttl", ttl);
   role->add_option("--max-ttl", max_ttl);
   role->add_flag("--no-quarantine", worker.no_quarantine);
+  role->add_flag("--alone", worker.alone);
   role->add_flag("--verbose", worker.verbose);
 
   Faults faults;

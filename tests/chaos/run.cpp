@@ -68,6 +68,7 @@ class Run {
     each.ttl = ttl;
     each.max_ttl = max_ttl;
     each.no_quarantine = settings_.no_quarantine;
+    each.alone = settings_.alone;
     each.verbose = settings_.verbose;
     return each;
   }

@@ -70,6 +70,7 @@ class Worker {
 
   enum class Kind { alone, shared, several, permit };
   Kind draw_kind() {
+    if (settings_.alone) return Kind::alone;
     switch (between(1, 8)) {
       case 1: return Kind::permit;
       case 2: return settings_.resources.size() > 1 ? Kind::several : Kind::alone;
@@ -84,7 +85,8 @@ class Worker {
     LockOptions options{.ttl = milliseconds(between(ttl * 2 / 3, ttl * 4 / 3)), .wait = 3s};
     // A renewal mends what the nodes have lost: without it more depends on the quarantine.
     options.auto_extend = between(1, 3) > 1;
-    options.order = between(1, 3) > 1 ? WaitOrder::fifo : WaitOrder::unordered;
+    const bool in_order = !settings_.alone && between(1, 3) > 1;
+    options.order = in_order ? WaitOrder::fifo : WaitOrder::unordered;
     if (kind == Kind::shared) options.mode = LockMode::shared;
     const std::size_t which = random_() % settings_.resources.size();
     const std::string& resource = settings_.resources[which];

@@ -22,6 +22,7 @@ struct WorkerSettings {
   std::chrono::milliseconds ttl{1500};  ///< each lease's is drawn around it, up to a third off
   std::chrono::milliseconds max_ttl{3000};
   bool no_quarantine = false;  ///< Quarantine::unsafe_never
+  bool alone = false;          ///< wants one lock alone each time, and waits in no order
   bool verbose = false;
 };
 

@@ -65,6 +65,7 @@ std::vector<std::string> Workers::arguments(int worker) const {
                                     "--ttl",         std::to_string(settings_.ttl.count()),
                                     "--max-ttl",     std::to_string(settings_.max_ttl.count())};
   if (settings_.no_quarantine) words.emplace_back("--no-quarantine");
+  if (settings_.alone) words.emplace_back("--alone");
   if (settings_.verbose) words.emplace_back("--verbose");
   return words;
 }
