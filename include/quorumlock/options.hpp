@@ -88,6 +88,10 @@ class Options {
   /// SET key token NX PX ttl, and a node that forgot while it stayed connected is noticed at the next
   /// renewal only.
   bool fencing = true;
+  /// A release wakes who waits for the lock. Off, for clusters in which nobody ever waits: it then wakes
+  /// nobody, and is the server's own compare-and-delete (DELEX, DELIFEQ) on nodes that offer it. Who
+  /// waits all the same, in whatever process, finds out by looking: within 1 s, or a pause of `retry`.
+  bool wake = true;
   Quarantine quarantine = Quarantine::automatic;
   /// Put in front of every resource to make the key.
   std::string key_prefix;

@@ -27,7 +27,8 @@ Session::Config session_config(const Cluster& cluster) {
                             {.max_ttl = options.max_ttl,
                              .drift_factor = options.drift_factor,
                              .policy = options.quarantine,
-                             .changes_max_ttl = cluster.changes_max_ttl}});
+                             .changes_max_ttl = cluster.changes_max_ttl},
+                            options.wake});
   }
   return config;
 }

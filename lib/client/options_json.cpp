@@ -206,6 +206,7 @@ constexpr Field<Options> option_fields[] = {
     {"drift_factor", read_member<&Options::drift_factor>},
     {"retry", read_retry},
     {"fencing", read_member<&Options::fencing>},
+    {"wake", read_member<&Options::wake>},
     {"quarantine", read_member<&Options::quarantine>},
     {"key_prefix", read_member<&Options::key_prefix>},
 };

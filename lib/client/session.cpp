@@ -214,10 +214,18 @@ void Session::on_greeted(Time now, int node) {
 }
 
 void Session::send(Time now, const core::Send& send) {
-  bytes_.clear();
   const bool fenced = send.tag.kind == core::CommandKind::acquire && send.fenced;
-  redis::append_command(bytes_, send, {fenced ? wall_.now_us() : 0, max_ttl_});
+  const bool only_deletes = redis::only_deletes(send);
+  redis::Surroundings around{fenced ? wall_.now_us() : 0, max_ttl_};
+  bytes_.clear();
   for (const int node : send.to) {
+    const redis::Deletion deletion =
+        only_deletes ? link(node).deletion() : redis::Deletion::script;
+    if (bytes_.empty() || deletion != around.deletion) {
+      around.deletion = deletion;
+      bytes_.clear();
+      redis::append_command(bytes_, send, around);
+    }
     link(node).send(now, send.tag, bytes_);
     if (link(node).has_events()) touched(node);
   }

@@ -183,6 +183,11 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
                                     waiter_name(send.not_woken_reads, send.process,
                                                 send.not_woken)});
       }
+      switch (around.deletion) {
+        case Deletion::delex: return append_command(out, {"DELEX", send.key, "IFEQ", send.token});
+        case Deletion::delifeq: return append_command(out, {"DELIFEQ", send.key, send.token});
+        case Deletion::script: break;
+      }
       return append_command(out, {eval, text(release_script), "1", send.key, send.token});
     case CommandKind::queue:
     case CommandKind::query:

@@ -21,11 +21,26 @@ inline void append_command(std::string& out, std::initializer_list<std::string_v
   append_command(out, std::span(words.begin(), words.size()));
 }
 
+/// How a node is told to delete a key where it holds a token.
+enum class Deletion : std::uint8_t {
+  script,   ///< release.lua, which wakes those who wait
+  delex,    ///< DELEX key IFEQ token: Redis from 8.4, Valkey from 9.2
+  delifeq,  ///< DELIFEQ key token: Valkey from 9.0
+};
+
 /// What of a command does not follow from the engine's Send.
 struct Surroundings {
   std::int64_t wall_us = 0;  ///< the client's wall clock, in us since 1970
   core::Duration max_ttl{};
+  Deletion deletion = Deletion::script;  ///< of a release that only_deletes()
 };
+
+/// A release of one key with one holder, by which nobody enters or leaves a line. What the script does
+/// beside is to wake who waits; where nobody does, the server's own command does the same.
+inline bool only_deletes(const core::Send& send) {
+  return send.tag.kind == core::CommandKind::release && !send.by_token && !send.shared &&
+         send.others.empty() && send.capacity == 0 && send.waiter == 0 && send.not_woken == 0;
+}
 
 /// How long a fencing counter lives after its last write. A node whose counter has run out has let
 /// that much time pass on its own clock, so that TIME - counter_life / 2 exceeds it.

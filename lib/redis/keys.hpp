@@ -31,5 +31,7 @@ inline constexpr std::string_view enrolment_key = "quorumlock:enrolment";
 inline constexpr std::string_view candidate_key = "quorumlock:candidate";
 /// Who is repairing this node's counters, for a few seconds at a time.
 inline constexpr std::string_view repairer_key = "quorumlock:repairer";
+/// Nobody's: what is tried on it finds nothing.
+inline constexpr std::string_view nobodys_key = "quorumlock:nobody";
 
 }  // namespace quorumlock::redis

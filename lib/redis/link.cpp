@@ -210,6 +210,11 @@ std::optional<Link::Event> Link::next(Time now) {
     if (answer.answer.vote == Vote::not_enrolled) {
       doubt(now);
     }
+    // This user may have been forbidden the command since; a release is tried again.
+    if (answered.tag.kind == core::CommandKind::release &&
+        (answer.answer.vote == Vote::unauthorized || answer.answer.vote == Vote::failed)) {
+      deletion_ = Deletion::script;
+    }
     return answer;
   }
 }

@@ -34,6 +34,7 @@ class Link final : public Wire {
     core::Duration node_timeout{};
     core::Duration connect_timeout{};
     Enrolment::Config enrolment = {};
+    bool wakes = true;  ///< a release wakes those who wait: see Options::wake
   };
 
   /// Open a socket to the endpoint; on_open or on_closed follows.
@@ -112,6 +113,8 @@ class Link final : public Wire {
   [[nodiscard]] core::LinkState state() const { return announced_; }
   /// The vote of this node while it takes nothing.
   [[nodiscard]] Vote reason() const { return reason_; }
+  /// How it is to be told a release that only_deletes().
+  [[nodiscard]] Deletion deletion() const { return deletion_; }
   /// As INFO told it last; empty where it did not.
   [[nodiscard]] const std::string& role() const { return role_; }
   [[nodiscard]] const std::string& mode() const { return mode_; }
@@ -135,6 +138,8 @@ class Link final : public Wire {
     role,
     durability,
     script,
+    delex,
+    delifeq,
     record,
     server,
     kill,
@@ -194,6 +199,7 @@ class Link final : public Wire {
   std::optional<std::string> record_;
   bool append_only_ = false, always_ = false, known_durability_ = false;
   std::string role_, mode_;
+  Deletion deletion_ = Deletion::script;
   std::string run_before_;  ///< which run of the server the connection before was to
   std::int64_t client_id_ = -1;  ///< of our connection
   std::int64_t orphan_id_ = -1;  ///< of a connection lost with unanswered commands

@@ -22,6 +22,7 @@ void Link::greet() {
   record_.reset();
   barred_ = Vote::pending;
   append_only_ = always_ = known_durability_ = false;
+  deletion_ = Deletion::script;
   if (!to.user.empty()) {  // an ACL user may have no password
     ask(Greeting::auth, {"AUTH", to.user, to.password});
   } else if (!to.password.empty()) {
@@ -32,9 +33,15 @@ void Link::greet() {
   ask(Greeting::role, {"INFO", "replication"});
   ask(Greeting::durability, {"CONFIG", "GET", "append*"});
   ask(Greeting::durability, {"CONFIG", "GET", "no-appendfsync-on-rewrite"});
+  // The others, of readers, of several locks and of permits, cost nothing until one is used: the first
+  // such command to a run of a server, whosesoever, is answered NOSCRIPT and goes out again whole.
   for (const Script* script : {&acquire_script, &acquire_ordered_script, &queue_script,
                                &raise_script, &renew_script, &release_script}) {
     ask(Greeting::script, {"SCRIPT", "LOAD", script->source});
+  }
+  if (!config_.wakes) {  // whether it has these, and lets this user call them, is seen by trying
+    ask(Greeting::delifeq, {"DELIFEQ", nobodys_key, ""});
+    ask(Greeting::delex, {"DELEX", nobodys_key, "IFEQ", ""});
   }
   ask(Greeting::record, {"GET", enrolment_key});
   ask(Greeting::server, {"INFO", "server"});
@@ -90,6 +97,12 @@ void Link::on_greeting(Time now, const Reply& reply) {
       if (error) trouble_ = words_of(reply);
       break;
     case Greeting::script: break;
+    case Greeting::delifeq:
+      if (reply.type == Reply::Type::integer) deletion_ = Deletion::delifeq;
+      break;
+    case Greeting::delex:
+      if (reply.type == Reply::Type::integer) deletion_ = Deletion::delex;
+      break;
     case Greeting::kill: return enrol(now);
     case Greeting::enrolment:
       enrolment_.on_reply(now, reply);

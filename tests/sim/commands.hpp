@@ -30,6 +30,7 @@ struct Command {
     without_auth = 8,   ///< runs, also while a script keeps the server busy, before AUTH
     says_health = 16,   ///< refused with every write where the data cannot be persisted
     subcommands = 32,   ///< the second word belongs to the name
+    later = 64,         ///< redis-server 7.0 does not have it
   };
   std::string_view name;  ///< in lower case; "client|id"
   int arity;              ///< words; negative: at least so many
@@ -41,7 +42,7 @@ struct Command {
 };
 
 /// The command of these words, or null. On failure `error` says what Redis would: that it does not
-/// know it, or that the number of words is wrong.
-const Command* find_command(const Words& words, std::string& error);
+/// know it, or that the number of words is wrong. `also` is one that later servers have.
+const Command* find_command(const Words& words, std::string& error, std::string_view also = {});
 
 }  // namespace quorumlock::sim

@@ -52,7 +52,23 @@ std::string expire(const Moment& moment, const Words& words, std::int64_t from,
   return resp::integer(1);
 }
 
+std::string delete_if(const Moment& moment, const std::string& key, const std::string& text) {
+  const Value* const value = moment.keys->find(key, moment.now_ms());
+  if (value == nullptr) return resp::integer(0);
+  if (value->text() == nullptr) return resp::error(wrong_type);
+  return resp::integer(*value->text() == text && moment.keys->erase(key, moment.now_ms()) ? 1 : 0);
+}
+
 }  // namespace
+
+std::string delex(const Moment& moment, const Words& words) {
+  if (lower(words[2]) != "ifeq") return resp::error(syntax_error);
+  return delete_if(moment, words[1], words[3]);
+}
+
+std::string delifeq(const Moment& moment, const Words& words) {
+  return delete_if(moment, words[1], words[2]);
+}
 
 std::string del(const Moment& moment, const Words& words) {
   std::int64_t count = 0;

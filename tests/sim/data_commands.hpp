@@ -11,6 +11,9 @@
 namespace quorumlock::sim::data {
 
 std::string del(const Moment& moment, const Words& words);
+/// Only with IFEQ.
+std::string delex(const Moment& moment, const Words& words);
+std::string delifeq(const Moment& moment, const Words& words);
 std::string exists(const Moment& moment, const Words& words);
 std::string get(const Moment& moment, const Words& words);
 std::string hset(const Moment& moment, const Words& words);

@@ -33,7 +33,7 @@ constexpr std::size_t sha1_digits = 40;
 
 std::string Server::execute(Connection& connection, const Words& words, TrueTime now) {
   std::string error;
-  const Command* const command = find_command(words, error);
+  const Command* const command = find_command(words, error, settings_.deletes_by);
   if (command == nullptr) return resp::error(error);
   const std::string_view refused = refusal(connection, *command);
   if (!refused.empty()) return resp::error(refused);

@@ -23,6 +23,7 @@ struct ServerSettings {
   bool no_append_fsync_on_rewrite = false;  ///< likewise
   std::string password = {};                ///< of the user "default"; empty: everybody may come in
   int tcp_port = 6379;
+  std::string deletes_by = {};  ///< "delex", "delifeq": this command of later servers it has
 };
 
 /// One redis-server 7.0 of the simulation, as far as the library uses one. A plain value: no

@@ -76,6 +76,26 @@ TEST_F(ServerTest, OfAKilledConnectionNothingMoreIsExecuted) {
   EXPECT_EQ(server.token_of("key", now), std::nullopt);
 }
 
+TEST_F(ServerTest, HasOneOfTheLaterCommandsWhereItIsSaid) {
+  // A key goes where it holds just this; 7.0 has never heard of it.
+  EXPECT_THAT(ask({"DELEX", "key", "IFEQ", "mine"}), HasSubstr("ERR unknown command 'DELEX'"));
+  for (const std::string name : {"delex", "delifeq"}) {
+    server = Server({.deletes_by = name});
+    client = server.connect();
+    const auto remove = [&](std::string_view key, std::string_view text) {
+      return name == "delex" ? ask({"DELEX", key, "IFEQ", text}) : ask({"DELIFEQ", key, text});
+    };
+    ask({"SET", "key", "mine"});
+    ask({"ZADD", "set", "1", "mine"});
+    EXPECT_EQ(remove("key", "another's"), ":0\r\n");
+    EXPECT_EQ(server.token_of("key", now), "mine");
+    EXPECT_EQ(remove("key", "mine"), ":1\r\n");
+    EXPECT_EQ(server.token_of("key", now), std::nullopt);
+    EXPECT_EQ(remove("key", "mine"), ":0\r\n");
+    EXPECT_THAT(remove("set", "mine"), HasSubstr("WRONGTYPE"));
+  }
+}
+
 TEST_F(ServerTest, ItsKeysExpireByItsOwnClock) {
   ask({"SET", "key", "value", "PX", "1000"});
   server.set_rate(1.25, now);

@@ -25,8 +25,10 @@ class LinkDriver {
   static constexpr core::Duration node_timeout = 500ms;
   static constexpr core::Duration connect_timeout = 2s;
 
-  explicit LinkDriver(redis::Endpoint endpoint = {.host = "n1"}, std::uint64_t seed = 1)
-      : random_(seed), link({std::move(endpoint), node_timeout, connect_timeout, {}}, random_) {}
+  explicit LinkDriver(redis::Endpoint endpoint = {.host = "n1"}, std::uint64_t seed = 1,
+                      bool wakes = true)
+      : random_(seed),
+        link({std::move(endpoint), node_timeout, connect_timeout, {}, wakes}, random_) {}
 
  private:
   SeededRandom random_;
@@ -138,6 +140,8 @@ class LinkDriver {
     bool durable = false;
     /// What is under the enrolment's key, "" for no key; nothing: what enrols this very run.
     std::optional<std::string> enrolment = std::nullopt;
+    std::string delex = unknown, delifeq = unknown;  ///< what it says to these
+    static constexpr const char* unknown = "-ERR unknown command\r\n";
   };
   /// What it answers to a greeting.
   static std::string answer_to(const std::string& greeting, const Server& server) {
@@ -162,6 +166,8 @@ class LinkDriver {
       const std::string own = server.run_id + ":30000:" + (server.durable ? "durable" : "volatile");
       return server.enrolment == "" ? "$-1\r\n" : bulk(server.enrolment.value_or(own));
     }
+    if (greeting == "DELEX quorumlock:nobody IFEQ ") return server.delex;
+    if (greeting == "DELIFEQ quorumlock:nobody ") return server.delifeq;
     if (greeting == "SCRIPT LOAD") return bulk("a1a3971130d890ec4bcde1be19c986f55a346300");
     return "+OK\r\n";
   }

@@ -19,11 +19,11 @@ class SessionDriver {
   static constexpr core::Duration max_ttl = 1s;
   static constexpr core::Duration node_timeout = 500ms;
 
-  explicit SessionDriver(int nodes)
+  explicit SessionDriver(int nodes, bool wakes = true)
       : servers(static_cast<std::size_t>(nodes)),
         away(servers.size(), false),
         asked_(servers.size()),
-        session(config(nodes), random_, wall) {
+        session(config(nodes, wakes), random_, wall) {
     for (std::size_t i = 0; i < servers.size(); ++i) {
       servers[i].run_id = "run" + std::to_string(i + 1);
       servers[i].enrolment = record(static_cast<int>(i));
@@ -53,6 +53,8 @@ class SessionDriver {
   std::vector<std::string> heard_of;  // changes of their leaders
   std::vector<core::Refused> refused;
   int acquired = 0;
+  core::ClaimId claim;  ///< of the last one
+  std::vector<core::Released> released;
   /// "n1 granted", of queries.
   std::vector<std::string> answered;
 
@@ -62,6 +64,10 @@ class SessionDriver {
   }
   void acquire(std::string_view key = "key") {
     session.engine().acquire(now, {key, {.ttl = 900ms}, now, false, 1});
+    pull();
+  }
+  void release() {
+    session.engine().release(now, claim, true);
     pull();
   }
   /// What this node was asked and has not answered, the oldest first.
@@ -116,14 +122,15 @@ class SessionDriver {
   }
 
  private:
-  static client::Session::Config config(int nodes) {
+  static client::Session::Config config(int nodes, bool wakes) {
     client::Session::Config config{.engine = {.nodes = nodes, .fencing = true, .max_ttl = max_ttl},
                                    .links = {}};
     for (int node = 1; node <= nodes; ++node) {
       config.links.push_back({{.host = "n" + std::to_string(node)},
                               node_timeout,
                               LinkDriver::connect_timeout,
-                              {.max_ttl = max_ttl}});
+                              {.max_ttl = max_ttl},
+                              wakes});
     }
     return config;
   }
@@ -164,7 +171,11 @@ class SessionDriver {
   }
   void take(const client::Session::Note& note) { notes.push_back(note.sentence); }
   void take(const client::Session::Heard& heard) { heard_of.push_back(heard.key); }
-  void take(const core::Acquired&) { ++acquired; }
+  void take(const core::Acquired& what) {
+    ++acquired;
+    claim = what.claim;
+  }
+  void take(const core::Released& what) { released.push_back(what); }
   void take(const core::Refused& what) { refused.push_back(what); }
   template <class T>
   void take(const T&) {}

@@ -36,6 +36,7 @@ TEST(OptionsJson, GivesTheDefaultsForAllButTheNodes) {
   EXPECT_EQ(options.drift_factor, 0.01);
   EXPECT_EQ(options.retry, (RetryOptions{.delay = 50ms, .jitter = 50ms}));
   EXPECT_TRUE(options.fencing);
+  EXPECT_TRUE(options.wake);
   EXPECT_EQ(options.quarantine, Quarantine::automatic);
   EXPECT_EQ(options.key_prefix, "");
 }
@@ -47,7 +48,7 @@ TEST(OptionsJson, ReadsEveryKey) {
     "wait": "forever", "order": "unordered", "auto_extend": false, "max_hold": "1h",
     "max_renewals": 5, "stop_margin": "250ms", "node_timeout": "100ms", "connect_timeout": "1s",
     "drift_factor": 0.02, "retry": { "delay": "10ms", "jitter": "20ms" }, "fencing": false,
-    "quarantine": "unsafe_never", "key_prefix": "locks:" })")
+    "wake": false, "quarantine": "unsafe_never", "key_prefix": "locks:" })")
                               .value();
   EXPECT_EQ(options.nodes, (std::vector<std::string>{"unix:///run/redis/lock3.sock?db=1"}));
   EXPECT_EQ(options.ttl, 20s);
@@ -63,6 +64,7 @@ TEST(OptionsJson, ReadsEveryKey) {
   EXPECT_EQ(options.drift_factor, 0.02);
   EXPECT_EQ(options.retry, (RetryOptions{.delay = 10ms, .jitter = 20ms}));
   EXPECT_FALSE(options.fencing);
+  EXPECT_FALSE(options.wake);
   EXPECT_EQ(options.quarantine, Quarantine::unsafe_never);
   EXPECT_EQ(options.key_prefix, "locks:");
 }
@@ -93,7 +95,7 @@ TEST(OptionsJson, RefusesAnUnknownKeyAndSuggestsTheNearest) {
   EXPECT_EQ(error_with(R"("timeout": "10s")"),
             "the key \"timeout\" is unknown: it must be one of nodes, ttl, max_ttl, wait, order, "
             "auto_extend, max_hold, max_renewals, stop_margin, node_timeout, connect_timeout, "
-            "drift_factor, retry, fencing, quarantine, key_prefix");
+            "drift_factor, retry, fencing, wake, quarantine, key_prefix");
   EXPECT_TRUE(contains(error_with(R"("": 1)"), "the key \"\" is unknown"));
   EXPECT_TRUE(contains(error_with(R"("redis://u:hunter2@h": 1)"), "the key \"***\" is unknown"));
 }
@@ -117,7 +119,7 @@ TEST(OptionsJson, RefusesAWrongTypeAndSaysWhichIsRight) {
   EXPECT_TRUE(starts(error_with(R"("retry": {"delay": 50})"), "retry.delay is 50"));
   for (const char* key : {"ttl", "max_ttl", "wait", "order", "auto_extend", "max_hold",
                           "max_renewals", "stop_margin", "node_timeout", "connect_timeout",
-                          "drift_factor", "retry", "fencing", "quarantine", "key_prefix"}) {
+                          "drift_factor", "retry", "fencing", "wake", "quarantine", "key_prefix"}) {
     const std::string start = std::string(key) + " is null: it must be ";
     EXPECT_EQ(error_with("\"" + std::string(key) + "\": null").substr(0, start.size()), start);
   }

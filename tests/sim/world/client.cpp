@@ -48,6 +48,7 @@ void Client::begin_life(const Draw& draw) {
     link.node_timeout = draw.node_timeout;
     link.connect_timeout = 2s;
     link.enrolment.max_ttl = draw.max_ttl;
+    link.wakes = draw.wakes;
     config.links.push_back(link);
   }
   session = std::make_unique<client::Session>(std::move(config), random, *this);

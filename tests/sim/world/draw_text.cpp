@@ -80,6 +80,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("capacities_differ", draw.capacities_differ);
   visit("entry_life", draw.entry_life);
   visit("to_read", draw.to_read);
+  visit("wakes", draw.wakes);
   visit("ttl", draw.ttl);
   visit("max_ttl", draw.max_ttl);
   visit("delay", draw.delay);

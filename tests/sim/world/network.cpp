@@ -15,6 +15,8 @@ using namespace std::chrono_literals;
 
 World::Owner World::owner_of(const Words& words) {
   if (words[0] == "SET" && words.size() == 6) return {{words[1]}, words[2], false};
+  if (words[0] == "DELEX") return {{words[1]}, words[3], true};
+  if (words[0] == "DELIFEQ") return {{words[1]}, words[2], true};
   const KnownScript* const known = words[0] == "EVALSHA" ? script_by_sha(words[1]) : nullptr;
   if (known == nullptr) return {};
   const auto permit = [&words](const std::string& slot) {
