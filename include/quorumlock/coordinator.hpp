@@ -103,7 +103,8 @@ class Coordinator {
   Result<Clock::time_point> extend(std::string_view resource, const OwnerToken& token,
                                    std::chrono::nanoseconds ttl);
   Result<void> release(std::string_view resource, const OwnerToken& token);
-  /// Who holds the resource, node by node. Blocking.
+  /// Who holds the resource, or permits of the semaphore of its name, and who waits, node by node.
+  /// Costs each node a look at every permit and waiter: docs/watching.md. Blocking.
   Result<Inspection> inspect(std::string_view resource);
 
   /// How each node fares as a voter: what it says of itself, and what we know of it. A command that

@@ -29,6 +29,25 @@ struct SharedHolding {
   std::chrono::milliseconds expires_in{};
 };
 
+/// A permit of a semaphore that is held.
+struct PermitHolding {
+  int slot = 0;       ///< which of the permits, from 1 on
+  std::string token;  ///< the owner token
+  std::optional<std::chrono::milliseconds> expires_in;  ///< unset: without an expiry
+};
+
+/// The semaphore of a resource's name, which is another thing than its lock.
+struct SemaphoreHolding {
+  int capacity = 0;  ///< how many permits it has; zero: nothing is known of it
+  std::vector<PermitHolding> permits;  ///< those that are held, by slot
+  std::vector<LineEntry> waiters;      ///< in their order, the first 1,000 of them
+
+  /// Somebody has had a permit of it in the last 30 days, or waits for one.
+  [[nodiscard]] bool known() const noexcept {
+    return capacity != 0 || !permits.empty() || !waiters.empty();
+  }
+};
+
 /// What one node holds under a resource's key, and who waits there.
 struct NodeHolding {
   std::string node;
@@ -37,6 +56,7 @@ struct NodeHolding {
   std::optional<std::chrono::milliseconds> expires_in;  ///< unset: without an expiry, or not held
   std::vector<SharedHolding> readers;                   ///< where it is shared
   std::vector<LineEntry> waiters;  ///< in their order, the first 1,000 of them
+  SemaphoreHolding semaphore;
   std::string detail;              ///< another kind of value, where held; the node's trouble
 };
 
@@ -53,9 +73,12 @@ struct Inspection {
   /// Who is in line on a quorum of nodes, in their order: with the greatest ticket and age that a
   /// node tells, and the life that a quorum of them gives the entry.
   std::vector<LineEntry> waiters;
+  /// Of the semaphore likewise: the capacity that a quorum of nodes has recorded, the permits that a
+  /// quorum holds for one token, with the life that a quorum gives them, and its line.
+  SemaphoreHolding semaphore;
 
   [[nodiscard]] int count(Vote vote) const noexcept;
-  /// How it is held by a quorum; unset where it is not.
+  /// How the lock is held by a quorum; unset where it is not.
   [[nodiscard]] std::optional<LockMode> mode() const noexcept;
 };
 

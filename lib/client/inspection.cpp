@@ -4,10 +4,74 @@
 #include <functional>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "client/look.hpp"
 
 namespace quorumlock {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// The longest that so many of them reach.
+milliseconds reached_by(std::size_t quorum, std::vector<milliseconds> lives) {
+  std::ranges::sort(lives, std::greater());
+  return lives[quorum - 1];
+}
+
+/// Who is in this line on a quorum of nodes, in their order.
+template <class LineOf>
+std::vector<LineEntry> line_of(const Inspection& all, LineOf line_of_node) {
+  const auto quorum = static_cast<std::size_t>(all.quorum);
+  std::map<std::string, std::vector<const LineEntry*>> entries;
+  for (const NodeHolding& node : all.nodes) {
+    for (const LineEntry& entry : line_of_node(node)) entries[entry.name].push_back(&entry);
+  }
+  std::vector<LineEntry> line;
+  for (const auto& [name, seen] : entries) {
+    if (seen.size() < quorum) continue;
+    LineEntry& one = line.emplace_back(*seen.front());
+    std::vector<milliseconds> lives;
+    for (const LineEntry* entry : seen) {
+      one.ticket = std::max(one.ticket, entry->ticket);
+      one.waiting_for = std::max(one.waiting_for, entry->waiting_for);
+      lives.push_back(entry->expires_in);
+    }
+    one.expires_in = reached_by(quorum, std::move(lives));
+  }
+  std::ranges::sort(line, [](const LineEntry& one, const LineEntry& other) {
+    return std::tie(one.ticket, one.name) < std::tie(other.ticket, other.name);
+  });
+  return line;
+}
+
+SemaphoreHolding semaphore_of(const Inspection& all) {
+  const auto quorum = static_cast<std::size_t>(all.quorum);
+  SemaphoreHolding semaphore;
+  std::map<int, std::size_t> capacities;
+  std::map<std::pair<int, std::string>, std::vector<milliseconds>> permits;
+  for (const NodeHolding& node : all.nodes) {
+    ++capacities[node.semaphore.capacity];
+    for (const PermitHolding& permit : node.semaphore.permits) {
+      permits[{permit.slot, permit.token}].push_back(
+          permit.expires_in.value_or(milliseconds::max()));
+    }
+  }
+  for (const auto& [capacity, count] : capacities) {
+    if (count >= quorum) semaphore.capacity = capacity;
+  }
+  for (const auto& [permit, lives] : permits) {
+    if (lives.size() < quorum) continue;
+    const milliseconds life = reached_by(quorum, lives);
+    semaphore.permits.push_back({permit.first, permit.second, std::nullopt});
+    if (life != milliseconds::max()) semaphore.permits.back().expires_in = life;
+  }
+  semaphore.waiters = line_of(
+      all, [](const NodeHolding& node) -> auto& { return node.semaphore.waiters; });
+  return semaphore;
+}
+
+}  // namespace
 
 int Inspection::count(Vote vote) const noexcept {
   return static_cast<int>(
@@ -23,11 +87,9 @@ std::optional<LockMode> Inspection::mode() const noexcept {
 void client::conclude(Inspection& all) {
   std::map<std::string, int> alone;
   std::map<std::string, int> sharing;
-  std::map<std::string, std::vector<const LineEntry*>> entries;
   for (const NodeHolding& node : all.nodes) {
     if (!node.token.empty()) ++alone[node.token];
     for (const SharedHolding& reader : node.readers) ++sharing[reader.token];
-    for (const LineEntry& entry : node.waiters) entries[entry.name].push_back(&entry);
   }
   for (const auto& [token, count] : alone) {
     if (count >= all.quorum) all.holder = token;
@@ -35,21 +97,9 @@ void client::conclude(Inspection& all) {
   for (const auto& [token, count] : sharing) {
     if (count >= all.quorum) all.readers.push_back(token);
   }
-  for (const auto& [name, seen] : entries) {
-    if (static_cast<int>(seen.size()) < all.quorum) continue;
-    LineEntry& one = all.waiters.emplace_back(*seen.front());
-    std::vector<std::chrono::milliseconds> lives;
-    for (const LineEntry* entry : seen) {
-      one.ticket = std::max(one.ticket, entry->ticket);
-      one.waiting_for = std::max(one.waiting_for, entry->waiting_for);
-      lives.push_back(entry->expires_in);
-    }
-    std::ranges::sort(lives, std::greater());
-    one.expires_in = lives[static_cast<std::size_t>(all.quorum - 1)];
-  }
-  std::ranges::sort(all.waiters, [](const LineEntry& one, const LineEntry& other) {
-    return std::tie(one.ticket, one.name) < std::tie(other.ticket, other.name);
-  });
+  all.waiters = line_of(
+      all, [](const NodeHolding& node) -> auto& { return node.waiters; });
+  all.semaphore = semaphore_of(all);
 }
 
 }  // namespace quorumlock

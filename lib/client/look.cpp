@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include <quorumlock/semaphore.hpp>
+
 #include "client/driver.hpp"
 #include "core/quorum.hpp"
 #include "redis/scripts.hpp"
@@ -12,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Readers, and as many waiters, that a node is asked to tell of.
+/// Readers, and as many waiters of each line, that a node is asked to tell of.
 constexpr std::string_view most_told = "1000";
 
 /// A score of a sorted set: a whole number here, written like a double. Zero where it is none.
@@ -33,21 +35,41 @@ LineEntry entry_of(std::string_view name) {
   return entry;
 }
 
+/// From the end of a life, in ms of the node's clock.
+milliseconds left_of(const redis::Reply& ends, std::int64_t now_us) {
+  return milliseconds(std::max<std::int64_t>(whole_score_of(ends) - now_us / 1000, 0));
+}
+
+/// From a PTTL.
+std::optional<milliseconds> expiry_of(const redis::Reply& pttl) {
+  if (pttl.integer < 0) return std::nullopt;
+  return milliseconds(pttl.integer);
+}
+
+std::vector<LineEntry> line_of(std::span<const redis::Reply> words, std::int64_t now_us) {
+  std::vector<LineEntry> line;
+  for (; words.size() >= 3; words = words.subspan(3)) {
+    LineEntry& entry = line.emplace_back(entry_of(words[0].text));
+    const std::int64_t ticket = whole_score_of(words[1]);
+    entry.ticket = static_cast<std::uint64_t>(ticket);
+    entry.waiting_for = milliseconds(std::max<std::int64_t>(now_us - ticket, 0) / 1000);
+    entry.expires_in = left_of(words[2], now_us);
+  }
+  return line;
+}
+
 }  // namespace
 
 bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
   using Type = redis::Reply::Type;
   const std::span<const redis::Reply> words = reply.elements;
-  if (reply.type != Type::array || words.size() != 6 || words[0].type != Type::integer ||
-      words[3].type != Type::integer || words[4].elements.size() % 2 != 0 ||
-      words[5].elements.size() % 3 != 0) {
+  if (reply.type != Type::array || words.size() != 9 || words[0].type != Type::integer ||
+      words[3].type != Type::integer || words[6].type != Type::integer ||
+      words[4].elements.size() % 2 != 0 || words[5].elements.size() % 3 != 0 ||
+      words[7].elements.size() % 3 != 0 || words[8].elements.size() % 3 != 0) {
     return false;
   }
   const std::int64_t now_us = words[0].integer;
-  const std::int64_t now_ms = now_us / 1000;
-  const auto until = [now_ms](const redis::Reply& ends) {
-    return milliseconds(std::max<std::int64_t>(whole_score_of(ends) - now_ms, 0));
-  };
   const std::string_view kind = words[1].text;
   holding.vote = kind == "none" ? Vote::absent : Vote::held;
   if (kind == "string") {
@@ -55,19 +77,19 @@ bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
   } else if (kind != "none" && words[4].elements.empty()) {
     holding.detail = "another kind of value";
   }
-  if (words[3].integer >= 0) holding.expires_in = milliseconds(words[3].integer);
+  holding.expires_in = expiry_of(words[3]);
   for (std::size_t i = 0; i < words[4].elements.size(); i += 2) {
     const std::span<const redis::Reply> one = words[4].elements.subspan(i, 2);
-    holding.readers.push_back({std::string(one[0].text), until(one[1])});
+    holding.readers.push_back({std::string(one[0].text), left_of(one[1], now_us)});
   }
-  for (std::size_t i = 0; i < words[5].elements.size(); i += 3) {
-    const std::span<const redis::Reply> one = words[5].elements.subspan(i, 3);
-    LineEntry& entry = holding.waiters.emplace_back(entry_of(one[0].text));
-    const std::int64_t ticket = whole_score_of(one[1]);
-    entry.ticket = static_cast<std::uint64_t>(ticket);
-    entry.waiting_for = milliseconds(std::max<std::int64_t>(now_us - ticket, 0) / 1000);
-    entry.expires_in = until(one[2]);
+  holding.waiters = line_of(words[5].elements, now_us);
+  holding.semaphore.capacity = static_cast<int>(words[6].integer);
+  for (std::size_t i = 0; i < words[7].elements.size(); i += 3) {
+    const std::span<const redis::Reply> one = words[7].elements.subspan(i, 3);
+    holding.semaphore.permits.push_back(
+        {static_cast<int>(one[0].integer), std::string(one[1].text), expiry_of(one[2])});
   }
+  holding.semaphore.waiters = line_of(words[8].elements, now_us);
   return true;
 }
 
@@ -87,9 +109,11 @@ void Look::start(Driver& driver) {
   inspection.quorum = core::quorum_of(cluster.size());
   to_come_ = core::NodeSet::first(cluster.size());
   const std::string key = cluster.options.key_prefix + inspection.resource;
+  const std::string most_permits = std::to_string(Semaphore::max_capacity);
   for (const std::string& name : cluster.names) inspection.nodes.emplace_back().node = name;
   for (int node = 0; node < cluster.size(); ++node) {
-    driver.ask(*this, node, 0, {"EVAL", redis::inspect_script.source, "1", key, most_told});
+    driver.ask(*this, node, 0,
+               {"EVAL", redis::inspect_script.source, "1", key, most_told, most_permits});
   }
 }
 

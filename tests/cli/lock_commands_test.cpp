@@ -151,6 +151,51 @@ TEST_F(LockCommands, InspectShowsWhoWaits) {
   EXPECT_EQ(waiting.finish().code, 128 + SIGINT);
 }
 
+TEST_F(LockCommands, InspectShowsThePermitsOfASemaphore) {
+  // Of three permits one is held, another is left on one node, and somebody waits all the same.
+  Options options = cluster.options();
+  Coordinator coordinator = Coordinator::create(options).value();
+  Semaphore pool(coordinator, "pool", 3, {.ttl = std::chrono::seconds(20)});
+  ASSERT_TRUE(pool.try_acquire_for(std::chrono::seconds(20)));
+  const std::string token = pool.lease().owner_token();
+  const auto held = [&] {
+    for (int slot = 1; slot <= 3; ++slot) {
+      if (cluster.holders("quorumlock:permit:" + std::to_string(slot) + ":pool", token) == 3)
+        return slot;
+    }
+    return 0;
+  };
+  ASSERT_TRUE(eventually([&] { return held() != 0; }));
+  const int left = held() % 3 + 1;
+  cluster.plant(2, "quorumlock:permit:" + std::to_string(left) + ":pool", "left");
+  for (const std::string line : {"queue", "waiting"}) {
+    cluster.raw_everywhere({"ZADD", "quorumlock:" + line + ":quorumlock:semaphore:pool",
+                            line == "queue" ? "1" : "9000000000000", "w0123456789abcdef.7"});
+  }
+  const std::string text = run({"inspect", "pool"}).out;
+  EXPECT_THAT(text, HasSubstr("pool: free"));
+  EXPECT_THAT(text, HasSubstr("pool as a semaphore: 1 of 3 permits held"));
+  EXPECT_THAT(text, HasSubstr("permit " + std::to_string(held()) + ": " + token +
+                              " on 3 of 3 nodes  for "));
+  EXPECT_THAT(text, HasSubstr("permit " + std::to_string(left) +
+                              ": left on 1 of 3 nodes: too few to hold it"));
+  EXPECT_THAT(text, HasSubstr(cluster.urls()[2] + "  2 of 3 permits held  1 in line"));
+  EXPECT_THAT(text, HasSubstr("1. w0123456789abcdef.7  "));
+
+  const json document = json::parse(run({"--json", "inspect", "pool"}).out);
+  EXPECT_EQ(document.at("state"), "free");
+  const json semaphore = document.at("semaphore");
+  EXPECT_EQ(semaphore.at("capacity"), 3);
+  ASSERT_EQ(semaphore.at("permits").size(), 1U);
+  EXPECT_EQ(semaphore.at("permits")[0].at("permit"), held());
+  EXPECT_EQ(semaphore.at("permits")[0].at("owner_token"), token);
+  EXPECT_GT(semaphore.at("permits")[0].at("expires_in_ms"), 0);
+  EXPECT_EQ(semaphore.at("waiters")[0].at("waiter"), "w0123456789abcdef.7");
+  EXPECT_EQ(document.at("nodes")[2].at("semaphore").at("permits").size(), 2U);
+  EXPECT_TRUE(json::parse(run({"--json", "inspect", "other"}).out).at("semaphore").is_null());
+  EXPECT_THAT(run({"inspect", "other"}).out, Not(HasSubstr("semaphore")));
+}
+
 TEST_F(LockCommands, InspectOfWhatIsNoLock) {
   // A hash under the key, on one node.
   cluster.raw(1, {"HSET", "orders", "field", "value"});

@@ -30,9 +30,10 @@ std::string array(const std::vector<std::string>& words) {
 }
 
 std::string answer(const std::string& kind, const std::string& value, const std::string& pttl,
-                   const std::vector<std::string>& readers, const std::vector<std::string>& line) {
-  return "*6\r\n:1700000000000000\r\n" + bulk(kind) + bulk(value) + ":" + pttl + "\r\n" +
-         array(readers) + array(line);
+                   const std::vector<std::string>& readers, const std::vector<std::string>& line,
+                   const std::string& semaphore = ":0\r\n*0\r\n*0\r\n") {
+  return "*9\r\n:1700000000000000\r\n" + bulk(kind) + bulk(value) + ":" + pttl + "\r\n" +
+         array(readers) + array(line) + semaphore;
 }
 
 TEST(Look, OfAFreeLock) {
@@ -87,6 +88,31 @@ TEST(Look, OfWhatIsNoLock) {
   }
 }
 
+TEST(Look, OfASemaphore) {
+  // Two of three permits are held, one of them without an expiry, and somebody waits for the third;
+  // the lock of that name is free.
+  const std::string permits =
+      "*6\r\n:1\r\n" + bulk("one") + ":900\r\n:3\r\n" + bulk("two") + ":-1\r\n";
+  const NodeHolding found = holding(answer(
+      "none", "", "-2", {}, {},
+      ":3\r\n" + permits + array({"w0123456789abcdef.4", "1699999999000000", "1700000002000"})));
+  EXPECT_EQ(found.vote, Vote::absent);
+  EXPECT_THAT(found.waiters, IsEmpty());
+  EXPECT_TRUE(found.semaphore.known());
+  EXPECT_EQ(found.semaphore.capacity, 3);
+  ASSERT_EQ(found.semaphore.permits.size(), 2U);
+  EXPECT_EQ(found.semaphore.permits[0].slot, 1);
+  EXPECT_EQ(found.semaphore.permits[0].token, "one");
+  EXPECT_EQ(found.semaphore.permits[0].expires_in, 900ms);
+  EXPECT_EQ(found.semaphore.permits[1].slot, 3);
+  EXPECT_EQ(found.semaphore.permits[1].expires_in, std::nullopt);
+  ASSERT_EQ(found.semaphore.waiters.size(), 1U);
+  EXPECT_EQ(found.semaphore.waiters[0].process, "0123456789abcdef");
+  EXPECT_EQ(found.semaphore.waiters[0].waiting_for, 1s);
+  EXPECT_EQ(found.semaphore.waiters[0].expires_in, 2s);
+  EXPECT_FALSE(holding(answer("none", "", "-2", {}, {})).semaphore.known());
+}
+
 TEST(Look, TheQuorumsView) {
   // Three nodes. One has an older ticket of the second, one has nothing of the first yet, and one
   // alone has a third.
@@ -113,6 +139,40 @@ TEST(Look, TheQuorumsView) {
   EXPECT_EQ(all.waiters[1].ticket, 6U);
   EXPECT_EQ(all.waiters[1].waiting_for, 9ms);
   EXPECT_EQ(all.waiters[1].expires_in, 20ms);
+}
+
+TEST(Look, TheQuorumsPermits) {
+  // Three nodes, of which one has another capacity on record. The first permit is somebody's on all
+  // of them; the second has different owners; the third never expires on one node, and is on two.
+  // Who waits is in line on two.
+  Inspection all;
+  all.quorum = 2;
+  all.nodes.resize(3);
+  all.nodes[0].semaphore = {3, {{1, "a", 10ms}, {2, "b", 10ms}, {3, "c", std::nullopt}}, {}};
+  all.nodes[1].semaphore = {3, {{1, "a", 30ms}, {2, "x", 10ms}, {3, "c", 5ms}}, {}};
+  all.nodes[2].semaphore = {4, {{1, "a", 20ms}, {2, "y", 10ms}}, {}};
+  const LineEntry entry{"w1", "p", LockMode::exclusive, 5, 7ms, 30ms};
+  all.nodes[1].semaphore.waiters = all.nodes[2].semaphore.waiters = {entry};
+  all.nodes[0].semaphore.waiters = {{"w0", "p", LockMode::exclusive, 4, 7ms, 30ms}};
+  conclude(all);
+  EXPECT_EQ(all.semaphore.capacity, 3);
+  ASSERT_EQ(all.semaphore.permits.size(), 2U);
+  EXPECT_EQ(all.semaphore.permits[0].slot, 1);
+  EXPECT_EQ(all.semaphore.permits[0].token, "a");
+  EXPECT_EQ(all.semaphore.permits[0].expires_in, 20ms);
+  EXPECT_EQ(all.semaphore.permits[1].slot, 3);
+  EXPECT_EQ(all.semaphore.permits[1].token, "c");
+  EXPECT_EQ(all.semaphore.permits[1].expires_in, 5ms);
+  ASSERT_EQ(all.semaphore.waiters.size(), 1U);
+  EXPECT_EQ(all.semaphore.waiters[0].name, "w1");
+  EXPECT_THAT(all.waiters, IsEmpty());
+  EXPECT_FALSE(all.mode().has_value());
+
+  all.nodes[0].semaphore.permits.clear();
+  all.nodes[1].semaphore.permits[2].expires_in = std::nullopt;
+  all.nodes[2].semaphore.permits.push_back({3, "c", std::nullopt});
+  conclude(all);
+  EXPECT_EQ(all.semaphore.permits.back().expires_in, std::nullopt);
 }
 
 TEST(Look, TheQuorumsReaders) {

@@ -1,6 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <utility>
 
 #include "client/duration_text.hpp"
 #include "commands.hpp"
@@ -37,11 +39,16 @@ std::string verdict(const Inspection& seen) {
   const std::string state = state_of(seen);
   if (!seen.holder.empty())
     return "held by " + seen.holder + " on " + nodes_holding(seen) + "; " + quorum;
-  if (!seen.readers.empty()) return "shared by " + std::to_string(seen.readers.size()) + "; " + quorum;
+  if (!seen.readers.empty())
+    return "shared by " + std::to_string(seen.readers.size()) + "; " + quorum;
   if (state == "free") return "free; " + quorum;
   if (state == "undecided") return "held by nobody, and not free on enough nodes; " + quorum;
   return "unknown: only " + std::to_string(answered(seen)) + " of " +
          std::to_string(seen.nodes.size()) + " nodes answered; " + quorum;
+}
+
+std::string lasting(std::optional<std::chrono::milliseconds> expires_in) {
+  return expires_in ? "for " + client::to_text(*expires_in) : "without an expiry";
 }
 
 std::string held_by(const NodeHolding& node) {
@@ -54,15 +61,16 @@ std::string held_by(const NodeHolding& node) {
     return text;
   }
   return "held by " + (node.token.empty() ? node.detail : node.token) + "  " +
-         (node.expires_in ? "for " + client::to_text(*node.expires_in) : "without an expiry");
+         lasting(node.expires_in);
 }
 
-/// The line, as a quorum of nodes has it. Processes are numbered as they come.
-std::string line(const Inspection& seen) {
-  std::string text;
+/// A line, as a quorum of nodes has it. Processes are numbered as they come.
+std::string line(const std::vector<LineEntry>& waiters) {
+  if (waiters.empty()) return "";
+  std::string text = "\nin line on a quorum of nodes, the next one first:";
   std::vector<std::string> processes;
   int position = 0;
-  for (const LineEntry& one : seen.waiters) {
+  for (const LineEntry& one : waiters) {
     auto process = std::ranges::find(processes, one.process);
     if (process == processes.end()) {
       processes.push_back(one.process);
@@ -79,22 +87,73 @@ std::string line(const Inspection& seen) {
   return text;
 }
 
-std::string table(const Inspection& seen) {
+std::string in_line(const std::vector<LineEntry>& waiters) {
+  return waiters.empty() ? "" : "  " + std::to_string(waiters.size()) + " in line";
+}
+
+std::string permits_held(const SemaphoreHolding& semaphore) {
+  return std::to_string(semaphore.permits.size()) + " of " + std::to_string(semaphore.capacity) +
+         " permits held";
+}
+
+/// A line for each node, its name in front.
+template <class Say>
+std::string by_node(const Inspection& seen, Say say) {
   std::size_t width = 0;
   for (const NodeHolding& node : seen.nodes) width = std::max(width, node.node.size());
-  std::string text = seen.resource + ": " + verdict(seen);
+  std::string text;
   for (const NodeHolding& node : seen.nodes) {
-    text += "\n  " + node.node + std::string(width - node.node.size(), ' ') + "  ";
-    if (node.vote == Vote::held) {
-      text += held_by(node);
-    } else {
-      text += std::string(to_string(node.vote));
-      if (!node.detail.empty()) text += ": " + node.detail;
-    }
-    if (!node.waiters.empty()) text += "  " + std::to_string(node.waiters.size()) + " in line";
+    text += "\n  " + node.node + std::string(width - node.node.size(), ' ') + "  " + say(node);
   }
-  if (seen.waiters.empty()) return text;
-  return text + "\nin line on a quorum of nodes, the next one first:" + line(seen);
+  return text;
+}
+
+std::string lock_of(const NodeHolding& node) {
+  if (node.vote == Vote::held) return held_by(node) + in_line(node.waiters);
+  return std::string(to_string(node.vote)) + (node.detail.empty() ? "" : ": " + node.detail) +
+         in_line(node.waiters);
+}
+
+std::string semaphore_of(const NodeHolding& node) {
+  if (node.vote != Vote::held && node.vote != Vote::absent) return lock_of(node);
+  const SemaphoreHolding& semaphore = node.semaphore;
+  return (semaphore.capacity == 0 ? "knows of no permits" : permits_held(semaphore)) +
+         in_line(semaphore.waiters);
+}
+
+/// Every permit that a node holds; those that no quorum does are nobody's.
+std::string permits(const Inspection& seen) {
+  std::map<std::pair<int, std::string>, int> nodes;
+  for (const NodeHolding& node : seen.nodes) {
+    for (const PermitHolding& one : node.semaphore.permits) ++nodes[{one.slot, one.token}];
+  }
+  std::string text;
+  for (const auto& [permit, count] : nodes) {
+    const auto& [slot, token] = permit;
+    const auto held = std::ranges::find_if(seen.semaphore.permits, [&](const PermitHolding& one) {
+      return one.slot == slot && one.token == token;
+    });
+    text += "\n  permit " + std::to_string(slot) + ": " + token + " on " + std::to_string(count) +
+            " of " + std::to_string(seen.nodes.size()) + " nodes" +
+            (held != seen.semaphore.permits.end() ? "  " + lasting(held->expires_in)
+                                                  : ": too few to hold it");
+  }
+  return text;
+}
+
+std::string semaphore(const Inspection& seen) {
+  if (std::ranges::none_of(seen.nodes, [](const auto& node) { return node.semaphore.known(); })) {
+    return "";
+  }
+  return "\n" + seen.resource + " as a semaphore: " +
+         (seen.semaphore.capacity == 0 ? "no quorum says how many permits it has"
+                                       : permits_held(seen.semaphore)) +
+         permits(seen) + by_node(seen, semaphore_of) + line(seen.semaphore.waiters);
+}
+
+std::string table(const Inspection& seen) {
+  return seen.resource + ": " + verdict(seen) + by_node(seen, lock_of) + line(seen.waiters) +
+         semaphore(seen);
 }
 
 Json readers_json(const NodeHolding& node) {
@@ -119,6 +178,18 @@ Json waiters_json(const std::vector<LineEntry>& waiters) {
   return line;
 }
 
+Json semaphore_json(const SemaphoreHolding& semaphore) {
+  if (!semaphore.known()) return nullptr;
+  Json permits = Json::array();
+  for (const PermitHolding& one : semaphore.permits) {
+    permits.push_back({{"permit", one.slot}, {"owner_token", one.token}});
+    if (one.expires_in) permits.back()["expires_in_ms"] = one.expires_in->count();
+  }
+  return {{"capacity", semaphore.capacity},
+          {"permits", std::move(permits)},
+          {"waiters", waiters_json(semaphore.waiters)}};
+}
+
 Json inspection_json(const Inspection& seen) {
   Json nodes = Json::array();
   for (const NodeHolding& node : seen.nodes) {
@@ -129,6 +200,7 @@ Json inspection_json(const Inspection& seen) {
     if (!node.readers.empty()) one["readers"] = readers_json(node);
     if (!node.detail.empty()) one["detail"] = node.detail;
     one["waiters"] = waiters_json(node.waiters);
+    one["semaphore"] = semaphore_json(node.semaphore);
     nodes.push_back(std::move(one));
   }
   Json document = {{"resource", seen.resource},
@@ -137,6 +209,7 @@ Json inspection_json(const Inspection& seen) {
                    {"holder", nullptr},
                    {"readers", seen.readers},
                    {"waiters", waiters_json(seen.waiters)},
+                   {"semaphore", semaphore_json(seen.semaphore)},
                    {"quorum", seen.quorum},
                    {"answered", answered(seen)},
                    {"nodes", std::move(nodes)}};
@@ -165,7 +238,8 @@ int inspect(const Globals& globals, const std::string& resource) {
 
 void add_inspect(CLI::App& app, Globals& globals, Action& chosen) {
   auto resource = std::make_shared<std::string>();
-  CLI::App& command = *app.add_subcommand("inspect", "show who holds a resource and who waits for it, node by node");
+  CLI::App& command = *app.add_subcommand(
+      "inspect", "show who holds a resource or its permits and who waits, node by node");
   command.add_option("RESOURCE", *resource, "what to look at")->required()->type_name("");
   globals.add_flags_to(command);
   command.callback(

@@ -1,0 +1,101 @@
+#include <deque>
+#include <set>
+
+#include "integration/fixture.hpp"
+
+// Who has the permits of a semaphore, and who waits for one, as others see it.
+namespace quorumlock::test {
+namespace {
+
+class SemaphoreInspection : public FiveNodes {
+ protected:
+  Coordinator coordinator = connect();
+
+  static Result<Lease> ask(Semaphore& semaphore) {
+    Answer<Result<Lease>> answer;
+    semaphore.async_acquire({}, answer.handler());
+    return answer.get();
+  }
+  static std::set<std::string> tokens_in(const SemaphoreHolding& semaphore) {
+    std::set<std::string> tokens;
+    for (const PermitHolding& permit : semaphore.permits) tokens.insert(permit.token);
+    return tokens;
+  }
+  /// Once so many wait on every node.
+  Inspection with_waiters(std::size_t count) {
+    Inspection seen;
+    EXPECT_TRUE(eventually([&] {
+      seen = coordinator.inspect(key).value();
+      return std::ranges::all_of(seen.nodes, [count](const NodeHolding& node) {
+        return node.semaphore.waiters.size() == count;
+      });
+    })) << count;
+    return seen;
+  }
+};
+
+TEST_F(SemaphoreInspection, HoldersAndWhoWaits) {
+  // Nobody has ever had a permit; two of three are held; then all are, one of this process waits,
+  // and one of another.
+  warm(coordinator);
+  EXPECT_FALSE(coordinator.inspect(key).value().semaphore.known());
+  Semaphore semaphore(coordinator, key, 3, {.ttl = 20s});
+  std::deque<Lease> permits;
+  for (int i = 0; i < 2; ++i) permits.push_back(ask(semaphore).value());
+  Inspection seen = coordinator.inspect(key).value();
+  EXPECT_EQ(seen.semaphore.capacity, 3);
+  EXPECT_EQ(tokens_in(seen.semaphore),
+            (std::set{permits[0].owner_token(), permits[1].owner_token()}));
+  EXPECT_EQ(seen.count(Vote::absent), 5);  // the lock of that name
+  EXPECT_FALSE(seen.mode().has_value());
+
+  permits.push_back(ask(semaphore).value());
+  Coordinator other = connect();
+  Semaphore there(other, key, 3);
+  Answer<Result<Lease>> first;
+  Answer<Result<Lease>> second;
+  semaphore.async_acquire({}, first.handler());
+  with_waiters(1);
+  there.async_acquire({}, second.handler());
+  seen = with_waiters(2);
+  ASSERT_EQ(seen.semaphore.permits.size(), 3U);
+  for (int i = 0; i < 3; ++i) {
+    const PermitHolding& permit = seen.semaphore.permits[static_cast<std::size_t>(i)];
+    EXPECT_EQ(permit.slot, i + 1);
+    EXPECT_GT(permit.expires_in, 10s);
+    EXPECT_LE(permit.expires_in, 20s);
+  }
+  for (const NodeHolding& node : seen.nodes) {
+    EXPECT_EQ(node.semaphore.capacity, 3);
+    EXPECT_EQ(tokens_in(node.semaphore), tokens_in(seen.semaphore)) << node.node;
+  }
+  ASSERT_EQ(seen.semaphore.waiters.size(), 2U);
+  EXPECT_LT(seen.semaphore.waiters[0].ticket, seen.semaphore.waiters[1].ticket);
+  EXPECT_NE(seen.semaphore.waiters[0].process, seen.semaphore.waiters[1].process);
+  EXPECT_LE(seen.semaphore.waiters[0].expires_in, 3s);
+  EXPECT_TRUE(seen.waiters.empty());
+  permits.clear();
+  EXPECT_TRUE(ok(first.get()));
+  EXPECT_TRUE(ok(second.get()));
+}
+
+TEST_F(SemaphoreInspection, OfTheGreatestOne) {
+  // All of its permits are told of, held on every node.
+  const auto slot = [this](long number) {
+    return "quorumlock:permit:" + std::to_string(number) + ":" + key;
+  };
+  std::vector<std::string> all = {"MSET", "quorumlock:semaphore:" + key,
+                                  std::to_string(Semaphore::max())};
+  for (long number = 1; number <= Semaphore::max(); ++number) {
+    all.insert(all.end(), {slot(number), "token " + std::to_string(number)});
+  }
+  cluster().raw_everywhere(all);
+  const Inspection seen = coordinator.inspect(key).value();
+  EXPECT_EQ(seen.semaphore.capacity, Semaphore::max());
+  ASSERT_EQ(seen.semaphore.permits.size(), static_cast<std::size_t>(Semaphore::max()));
+  EXPECT_EQ(seen.semaphore.permits.back().token, "token 1024");
+  EXPECT_FALSE(seen.semaphore.permits.back().expires_in.has_value());
+}
+
+}  // namespace
+}  // namespace quorumlock::test
