@@ -147,7 +147,7 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
     return send(tag.claim, tag, NodeSet::only(node));
   }
 
-  note_answer(now, *claim, node, tag, {said, answer.replanted});
+  note_answer(now, *claim, node, tag, said, answer.replanted);
   if (answer.fence > claim->fence_noted) {  // most nodes say the same
     each_key(claim->key(), claim->others,
              [&](std::string_view key) { fences_seen_.note(key, answer.fence); });

@@ -256,7 +256,7 @@ class Engine {
   void judge_release(ClaimId id);
   void on_releasing_due(Time now, ClaimId id);
   void forget_if_done(Time now, ClaimId id);
-  void note_answer(Time now, Claim& claim, int node, const Tag& tag, const Answer& answer);
+  void note_answer(Time now, Claim& claim, int node, const Tag& tag, Vote vote, bool replanted);
 
   // stats.cpp
   void note_win(const Claim& claim, const Waiter& waiter);

@@ -129,15 +129,15 @@ void Engine::judge_release(ClaimId id) {
 
 /// Keeps track of where a key of ours may be, and until when: one that was set or renewed late
 /// lives for a whole ttl from then, not from the question.
-void Engine::note_answer(Time now, Claim& claim, int node, const Tag& tag, const Answer& answer) {
+void Engine::note_answer(Time now, Claim& claim, int node, const Tag& tag, Vote vote,
+                         bool replanted) {
   const CommandKind kind = tag.kind;
-  const Vote vote = answer.vote;
   if (kind != CommandKind::release &&
-      (vote == Vote::granted || answer.replanted || maybe_executed(vote))) {
+      (vote == Vote::granted || replanted || maybe_executed(vote))) {
     claim.keys_die = std::max(claim.keys_die, now + claim.longest_ttl);
   }
   // A later renewal may be on its way, and set the key anew.
-  if (kind != CommandKind::release && (tag.round != claim.round || answer.replanted)) return;
+  if (kind != CommandKind::release && (tag.round != claim.round || replanted)) return;
   switch (kind) {
     case CommandKind::set:
     case CommandKind::acquire:

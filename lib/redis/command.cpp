@@ -20,7 +20,14 @@ constexpr std::size_t number_room = 24;
 
 char* put_number(char* at, char mark, std::size_t number) {
   *at++ = mark;
-  at = std::to_chars(at, at + number_room - 3, number).ptr;
+  if (number < 10) {  // as nearly all are
+    *at++ = static_cast<char>('0' + number);
+  } else if (number < 100) {
+    *at++ = static_cast<char>('0' + number / 10);
+    *at++ = static_cast<char>('0' + number % 10);
+  } else {
+    at = std::to_chars(at, at + number_room - 3, number).ptr;
+  }
   *at++ = '\r';
   *at++ = '\n';
   return at;

@@ -3,6 +3,7 @@
 #include <hiredis/read.h>
 
 #include <algorithm>
+#include <charconv>
 #include <new>
 
 namespace quorumlock::redis {
@@ -63,6 +64,17 @@ redisReplyObjectFunctions builder_functions{ReplyBuilder::string, ReplyBuilder::
                                             ReplyBuilder::integer, ReplyBuilder::nil,
                                             ReplyBuilder::free};
 
+/// A number and the end of its line behind this mark, taken off the front. False where that is not what
+/// is there, or not all of it.
+bool take_number(std::string_view& bytes, char mark, std::int64_t& number) {
+  if (bytes.empty() || bytes.front() != mark) return false;
+  const char* const end = bytes.data() + bytes.size();
+  const auto [last, error] = std::from_chars(bytes.data() + 1, end, number);
+  if (error != std::errc() || end - last < 2 || last[0] != '\r' || last[1] != '\n') return false;
+  bytes = std::string_view(last + 2, end);
+  return true;
+}
+
 }  // namespace
 
 void ReplyReader::Free::operator()(redisReader* reader) const {
@@ -78,6 +90,8 @@ void ReplyReader::reset() {
   reader_.reset(redisReaderCreateWithFunctions(&builder_functions));
   if (reader_ == nullptr) throw std::bad_alloc();
   reader_->privdata = this;
+  short_.clear();
+  short_at_ = 0;
   nodes_.clear();
   text_.clear();
   finished_ = false;
@@ -87,14 +101,76 @@ void ReplyReader::reset() {
 
 void ReplyReader::feed(std::string_view bytes) {
   if (!broken_.empty()) return;
+  if (idle()) {
+    short_ += bytes;
+    return;
+  }
   unread_ += bytes.size();
   if (redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK) {
     broken_ = reader_->errstr;
   }
 }
 
+/// Nothing is left in hiredis's reader, nor has it begun a reply.
+bool ReplyReader::idle() const {
+  return reader_->ridx == -1 && reader_->len == reader_->pos;
+}
+
+/// The next reply, if it is one of the usual ones and all there.
+bool ReplyReader::read_short() {
+  constexpr std::int64_t most = 8;
+  std::string_view bytes = std::string_view(short_).substr(short_at_);
+  const auto take = [&bytes](std::string_view words) {
+    if (!bytes.starts_with(words)) return false;
+    bytes.remove_prefix(words.size());
+    return true;
+  };
+  Reply reply;
+  std::int64_t count = 0;
+  switch (bytes.front()) {
+    case '+':
+      if (!take("+OK\r\n")) return false;
+      reply.type = Reply::Type::status;
+      reply.text = "OK";
+      break;
+    case '$':
+      if (!take("$-1\r\n")) return false;
+      break;
+    case ':':
+      if (!take_number(bytes, ':', reply.integer)) return false;
+      reply.type = Reply::Type::integer;
+      break;
+    case '*':
+      if (!take_number(bytes, '*', count) || count < 1 || count > most) return false;
+      replies_.assign(static_cast<std::size_t>(count) + 1, {Reply::Type::integer, 0, {}, {}});
+      for (std::size_t i = 1; i < replies_.size(); ++i) {
+        if (!take_number(bytes, ':', replies_[i].integer)) return false;
+      }
+      reply.type = Reply::Type::array;
+      reply.elements = std::span(replies_).subspan(1);
+      break;
+    default: return false;
+  }
+  if (count == 0) replies_.resize(1);
+  replies_.front() = reply;
+  short_at_ = short_.size() - bytes.size();
+  return true;
+}
+
 const Reply* ReplyReader::next() {
   if (!broken_.empty()) return nullptr;
+  if (short_at_ < short_.size()) {
+    if (read_short()) return replies_.data();
+    const std::string_view rest = std::string_view(short_).substr(short_at_);
+    unread_ += rest.size();
+    if (redisReaderFeed(reader_.get(), rest.data(), rest.size()) != REDIS_OK) {
+      broken_ = reader_->errstr;
+      return nullptr;
+    }
+  }
+  short_.clear();
+  short_at_ = 0;
+  if (idle()) return nullptr;
   if (finished_) {
     nodes_.clear();
     text_.clear();

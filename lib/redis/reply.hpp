@@ -24,7 +24,9 @@ struct Reply {
 /// long.
 std::string words_of(const Reply& reply);
 
-/// Bytes in, replies out: hiredis's reader, building into memory that is kept from reply to reply.
+/// Bytes in, replies out: hiredis's reader, building into memory that is kept from reply to reply. The
+/// few that nearly all replies are (OK, nil, a number, some numbers) are read without it, where they
+/// are there as a whole.
 ///
 /// A server that sends what is not RESP, or more than the limits, breaks the reader for good: the
 /// connection must be dropped.
@@ -57,10 +59,14 @@ class ReplyReader {
   };
 
   [[nodiscard]] bool is_long_line() const;
+  [[nodiscard]] bool idle() const;
+  bool read_short();
 
   struct Free {
     void operator()(redisReader* reader) const;
   };
+  std::string short_;         // fed and not read, while hiredis's reader has nothing
+  std::size_t short_at_ = 0;  // what of it was read
   std::unique_ptr<redisReader, Free> reader_;
   std::vector<Node> nodes_;     // of the reply being read; an array's children stand side by side
   std::string text_;            // theirs

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 # mode, in flight: instructions per cycle at the most
-BOUNDS = {("plain", 1): 24700, ("plain", 64): 18900, ("fenced", 1): 37100, ("fenced", 64): 29800}
+BOUNDS = {("plain", 1): 20800, ("plain", 64): 16600, ("fenced", 1): 29600, ("fenced", 64): 24300}
 
 
 def run(guard, mode, in_flight, cycles):
