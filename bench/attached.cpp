@@ -2,6 +2,7 @@
 
 #include <quorumlock/quorumlock.hpp>
 
+#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
@@ -40,6 +41,7 @@ class Attached final : public Contender {
     const std::string& resource = resources_[static_cast<std::size_t>(slot)];
     auto handler = [this, slot](Result<Lease> lease) {
       const bool granted = lease.has_value();
+      if (!granted) std::fprintf(stderr, "%s: %s\n", name_.c_str(), lease.error().what());
       if (granted) lease_of(slot) = std::move(*lease);
       client_->acquired(slot, granted);
     };

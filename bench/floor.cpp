@@ -49,9 +49,10 @@ std::string request_of(const std::vector<std::string_view>& words) {
 
 class Floor final : public Contender {
  public:
-  explicit Floor(const Nodes& nodes) {
-    for (int i = 0; i < Nodes::count; ++i) connect(nodes, i);
-    while (connected_ < Nodes::count) uv_run(loop_.get(), UV_RUN_ONCE);
+  explicit Floor(const Nodes& nodes)
+      : quorum_(nodes.quorum()), nodes_(static_cast<std::size_t>(nodes.count())) {
+    for (int i = 0; i < nodes.count(); ++i) connect(nodes, i);
+    while (connected_ < nodes.count()) uv_run(loop_.get(), UV_RUN_ONCE);
     prepare_.data = this;
     uv_prepare_init(loop_.get(), &prepare_);
     uv_prepare_start(&prepare_, [](uv_prepare_t* handle) {
@@ -112,13 +113,13 @@ class Floor final : public Contender {
       uv_tcp_t tcp;
       uv_pipe_t pipe;
       uv_stream_t any;
-    } stream;
-    uv_connect_t connecting;
-    Floor* floor;
-    redisReader* reader;
+    } stream{};
+    uv_connect_t connecting{};
+    Floor* floor = nullptr;
+    redisReader* reader = nullptr;
     std::string out;
     redis::Ring<Sent> sent;
-    std::array<char, 16 * 1024> in;
+    std::array<char, 16 * 1024> in{};
   };
 
   void connect(const Nodes& nodes, int index) {
@@ -183,8 +184,8 @@ class Floor final : public Contender {
     Slot& slot = slots_[sent.slot];
     if (sent.round != slot.round || !slot.open) return;
     granted ? ++slot.granted : ++slot.refused;
-    if (slot.granted < Nodes::quorum && slot.refused < Nodes::quorum) return;
-    const bool won = slot.granted == Nodes::quorum;
+    if (slot.granted < quorum_ && slot.refused < quorum_) return;
+    const bool won = slot.granted == quorum_;
     slot.open = false;
     slot.holding = !slot.holding;
     const int index = static_cast<int>(sent.slot);
@@ -193,7 +194,8 @@ class Floor final : public Contender {
 
   Loop loop_;
   uv_prepare_t prepare_{};
-  std::array<Node, Nodes::count> nodes_{};
+  int quorum_;
+  std::vector<Node> nodes_;
   int connected_ = 0;
   std::vector<Slot> slots_;
   TokenSequence tokens_;

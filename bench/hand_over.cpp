@@ -152,6 +152,7 @@ void print_hand_overs(const Nodes& nodes, int rounds) {
       {"one process", 1, 64},   {"four processes", 4, 64},
       {"each its own", 2, 2},   {"each its own", 8, 8},
       {"each its own", 64, 64}, {"unordered, each its own", 64, 64, WaitOrder::unordered},
+      {"one process", 1, 512},  {"64 processes", 64, 512},
   };
   const std::unique_ptr<Contender> single = make_contender("quorumlock_fenced", nodes);
   run_cycles(*single, 1, 500);

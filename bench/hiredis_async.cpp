@@ -16,8 +16,8 @@ namespace {
 
 class HiredisAsync final : public Contender {
  public:
-  explicit HiredisAsync(const Nodes& nodes) {
-    for (int i = 0; i < Nodes::count; ++i) {
+  explicit HiredisAsync(const Nodes& nodes) : quorum_(nodes.quorum()) {
+    for (int i = 0; i < nodes.count(); ++i) {
       redisAsyncContext* node = nodes.port(i) != 0 ? redisAsyncConnect("127.0.0.1", nodes.port(i))
                                                    : redisAsyncConnectUnix(nodes.path(i).c_str());
       if (node == nullptr || node->err != 0) throw std::runtime_error("hiredis cannot connect");
@@ -26,9 +26,9 @@ class HiredisAsync final : public Contender {
       redisAsyncSetConnectCallback(node, [](const redisAsyncContext* connected, int status) {
         if (status == REDIS_OK) ++static_cast<HiredisAsync*>(connected->data)->connected_;
       });
-      nodes_[static_cast<std::size_t>(i)] = node;
+      nodes_.push_back(node);
     }
-    while (connected_ < Nodes::count) uv_run(loop_.get(), UV_RUN_ONCE);
+    while (connected_ < nodes.count()) uv_run(loop_.get(), UV_RUN_ONCE);
   }
 
   ~HiredisAsync() override {
@@ -100,8 +100,8 @@ class HiredisAsync final : public Contender {
     Slot& slot = slots_[index];
     if (round != slot.round || !slot.open) return;
     granted ? ++slot.granted : ++slot.refused;
-    if (slot.granted < Nodes::quorum && slot.refused < Nodes::quorum) return;
-    const bool won = slot.granted == Nodes::quorum;
+    if (slot.granted < quorum_ && slot.refused < quorum_) return;
+    const bool won = slot.granted == quorum_;
     slot.open = false;
     slot.holding = !slot.holding;
     slot.holding ? client_->acquired(static_cast<int>(index), won)
@@ -109,7 +109,8 @@ class HiredisAsync final : public Contender {
   }
 
   Loop loop_;
-  std::array<redisAsyncContext*, Nodes::count> nodes_{};
+  int quorum_;
+  std::vector<redisAsyncContext*> nodes_;
   int connected_ = 0;
   bool closing_ = false;
   std::vector<Slot> slots_;

@@ -10,6 +10,8 @@
 #include <stdexcept>
 
 #include "allocations.hpp"
+#include "arrivals.hpp"
+#include "faults.hpp"
 #include "hand_over.hpp"
 #include "modes.hpp"
 #include "scripts.hpp"
@@ -21,11 +23,15 @@ namespace {
 
 struct Arguments {
   bool smoke = false;
-  bool unix_sockets = false;
+  NodesSettings nodes;
   int rounds = 0;
-  int stopped = 0;
+  std::string fault;
+  int pairs = 15;
   int scripts = 0;
   int hand_over = 0;
+  int start_up = 0;
+  int storm = 0;
+  int clients = 1000;
   std::int64_t memory = 0;
   std::vector<std::string> contenders = usual_contenders();
   std::vector<Load> loads;
@@ -33,14 +39,18 @@ struct Arguments {
 };
 
 constexpr const char* usage =
-    "usage: quorumlock_bench [--contenders=NAME,...] [--in-flight=N[:CYCLES],...] [--unix] [MODE]\n"
+    "usage: quorumlock_bench [--contenders=NAME[@NODES][+durable][+unix],...]\n"
+    "                        [--in-flight=N[:CYCLES],...] [--nodes=N] [--unix] [--durable] [MODE]\n"
     "modes: --smoke           each contender works and leaves no key; seconds\n"
     "       --turns-on=NODES  waiters as bench/peers asks for them on stdin, on these nodes\n"
     "       --rounds=N        one line of JSON for each contender, load and round\n"
-    "       --stopped=PAIRS   acquire with all nodes and with one stopped\n"
+    "       --fault=NAME      acquire with all nodes and with one slow, stopped, dead or flapping,\n"
+    "                         --pairs=N times\n"
     "       --memory=CYCLES   resident memory before, on the way and after\n"
     "       --scripts=N       what forms of the fenced acquire cost one server\n"
-    "       --hand-over=N     one lock that 2, 8 and 64 wait for, N rounds\n"
+    "       --hand-over=N     one lock that 2, 8, 64 and 512 wait for, N rounds\n"
+    "       --start-up=N      from nothing to the first lock, N rounds\n"
+    "       --storm=N         a node returns, and --clients=N with it, N rounds\n"
     "       otherwise Google Benchmark, with its own --benchmark_... flags\n";
 
 std::vector<std::string> split(const std::string& list) {
@@ -73,13 +83,26 @@ std::optional<Arguments> parse(int argc, char** argv) {
       arguments.smoke = true;
       arguments.contenders = contender_names();
     } else if (word == "--unix") {
-      arguments.unix_sockets = true;
+      arguments.nodes.unix_sockets = true;
+    } else if (word == "--durable") {
+      arguments.nodes.durable = true;
+    } else if (name == "--nodes") {
+      arguments.nodes.count = std::stoi(value);
     } else if (name == "--turns-on") {
       arguments.turns_on = split(value);
     } else if (name == "--rounds") {
       arguments.rounds = std::stoi(value);
-    } else if (name == "--stopped") {
-      arguments.stopped = std::stoi(value);
+    } else if (name == "--fault") {
+      arguments.fault = value;
+      arguments.nodes.proxied = true;
+    } else if (name == "--pairs") {
+      arguments.pairs = std::stoi(value);
+    } else if (name == "--start-up") {
+      arguments.start_up = std::stoi(value);
+    } else if (name == "--storm") {
+      arguments.storm = std::stoi(value);
+    } else if (name == "--clients") {
+      arguments.clients = std::stoi(value);
     } else if (name == "--scripts") {
       arguments.scripts = std::stoi(value);
     } else if (name == "--hand-over") {
@@ -119,12 +142,11 @@ void measure(benchmark::State& state, Contender& contender, int in_flight) {
 
 void run_benchmarks(Field& field, const std::vector<Load>& loads) {
   for (const Load& load : loads) {
-    for (const auto& contender : field.contenders) {
-      const std::string name =
-          std::string(contender->name()) + "/in_flight:" + std::to_string(load.in_flight);
+    for (const Member& member : field.members) {
+      const std::string name = member.name + "/in_flight:" + std::to_string(load.in_flight);
       benchmark::RegisterBenchmark(name.c_str(),
-                                   [&contender, load](benchmark::State& state) {
-                                     measure(state, *contender, load.in_flight);
+                                   [&member, load](benchmark::State& state) {
+                                     measure(state, *member.contender, load.in_flight);
                                    })
           ->UseRealTime()
           ->Unit(benchmark::kMicrosecond);
@@ -144,15 +166,23 @@ int run(const Arguments& arguments) {
     return EXIT_SUCCESS;
   }
   if (arguments.hand_over > 0) {
-    print_hand_overs(Nodes(arguments.unix_sockets), arguments.hand_over);
+    print_hand_overs(Nodes(arguments.nodes), arguments.hand_over);
     return EXIT_SUCCESS;
   }
-  Field field(arguments.unix_sockets, arguments.contenders);
+  if (arguments.start_up > 0) {
+    print_start_up(Nodes(arguments.nodes), arguments.start_up);
+    return EXIT_SUCCESS;
+  }
+  if (arguments.storm > 0) {
+    print_storm(arguments.clients, arguments.storm);
+    return EXIT_SUCCESS;
+  }
+  Field field(arguments.nodes, arguments.contenders);
   if (arguments.smoke) return smoke(field) && check_scripts() ? EXIT_SUCCESS : EXIT_FAILURE;
   if (arguments.rounds > 0) {
     print_rounds(field, arguments.loads, arguments.rounds);
-  } else if (arguments.stopped > 0) {
-    print_stopped(field, arguments.stopped);
+  } else if (!arguments.fault.empty()) {
+    print_faults(field, arguments.fault, arguments.pairs);
   } else if (arguments.memory > 0) {
     print_memory(field, arguments.memory);
   } else {

@@ -27,27 +27,16 @@ long resident_kib() {
   return kib;
 }
 
-double longest_us(const Measurement& of) {
-  return percentile_us(of.acquire_ns, 1.0);
-}
-
-/// Runs at 1 in flight until so many seconds are over.
-Measurement run_for(Contender& contender, double seconds) {
-  Measurement all;
-  while (all.seconds < seconds) all.add(run_cycles(contender, 1, 200));
-  return all;
-}
-
 /// Each contender's cycles at this load, in turns of a twentieth of a second or so, there and back:
 /// what else the machine is doing then moves all of them.
 std::vector<Measurement> take_turns(Field& field, const Load& load) {
   constexpr int turns = 6;
-  const std::size_t size = field.contenders.size();
+  const std::size_t size = field.members.size();
   std::vector<Measurement> results(size);
   for (int turn = 0; turn < turns; ++turn) {
     for (std::size_t i = 0; i < size; ++i) {
       const std::size_t whose = turn % 2 == 0 ? i : size - 1 - i;
-      Contender& contender = *field.contenders[whose];
+      Contender& contender = *field.members[whose].contender;
       run_cycles(contender, load.in_flight, load.cycles / 100 + load.in_flight);
       results[whose].add(run_cycles(contender, load.in_flight, load.cycles / turns + 1));
     }
@@ -55,16 +44,18 @@ std::vector<Measurement> take_turns(Field& field, const Load& load) {
   return results;
 }
 
-void print_round(int round, const Load& load, const Contender& contender, const Measurement& of) {
+void print_round(int round, const Load& load, const std::string& name, const Measurement& of) {
   std::printf(R"({"round":%d,"contender":"%s","in_flight":%d,"cycles":%lld,"cycles_per_s":%.1f,)"
               R"("cpu_us":%.4f,"user_us":%.4f,"acquire_p50_us":%.2f,"acquire_p99_us":%.2f,)"
-              R"("release_p50_us":%.2f,"release_p99_us":%.2f,"allocations":%.5f})"
+              R"("acquire_p999_us":%.2f,"release_p50_us":%.2f,"release_p99_us":%.2f,)"
+              R"("release_p999_us":%.2f,"allocations":%.5f})"
               "\n",
-              round, std::string(contender.name()).c_str(), load.in_flight,
+              round, name.c_str(), load.in_flight,
               static_cast<long long>(of.cycles), of.rate(), of.cpu_us(),
               of.user_us / static_cast<double>(of.cycles), percentile_us(of.acquire_ns, 0.5),
-              percentile_us(of.acquire_ns, 0.99), percentile_us(of.release_ns, 0.5),
-              percentile_us(of.release_ns, 0.99),
+              percentile_us(of.acquire_ns, 0.99), percentile_us(of.acquire_ns, 0.999),
+              percentile_us(of.release_ns, 0.5), percentile_us(of.release_ns, 0.99),
+              percentile_us(of.release_ns, 0.999),
               allocations_counted() ? per_cycle(of.allocations, of) : -1.0);
   std::fflush(stdout);
 }
@@ -88,7 +79,7 @@ bool soon(Contender& contender, F&& is_so) {
 /// Holds and gives back one lock, step by step.
 class OneLock final : public Client {
  public:
-  OneLock(Contender& contender, const Nodes& nodes) : contender_(contender), nodes_(nodes) {}
+  explicit OneLock(Member& member) : contender_(*member.contender), nodes_(*member.nodes) {}
 
   bool check() {
     contender_.serve(*this);
@@ -96,9 +87,9 @@ class OneLock final : public Client {
     contender_.acquire(0);
     while (!acquired_) uv_run(contender_.loop(), UV_RUN_ONCE);
     const bool held = granted_ && soon(contender_, [this] {
-                        return nodes_.holding(contender_.key_pattern(0)) == Nodes::count;
+                        return nodes_.holding(contender_.key_pattern(0)) == nodes_.count();
                       });
-    say(held, contender_.name(), "a lock has its token on all five nodes");
+    say(held, contender_.name(), "a lock has its token on all nodes");
     contender_.release(0);
     while (!released_) uv_run(contender_.loop(), UV_RUN_ONCE);
     const bool gone = done_ && soon(contender_, [this] {
@@ -129,44 +120,13 @@ std::int64_t usual_cycles(int in_flight) {
   return in_flight == 1 ? 2500 : in_flight <= 16 ? 15000 : 30000;
 }
 
-Field::Field(bool unix_sockets, const std::vector<std::string>& names) : nodes(unix_sockets) {
-  for (const std::string& name : names) {
-    contenders.push_back(make_contender(name, nodes));
-    run_cycles(*contenders.back(), 1, 200);
-    idle(*contenders.back(), 10);  // what it still has to write
-  }
-}
-
 void print_rounds(Field& field, const std::vector<Load>& loads, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     for (const Load& load : loads) {
       const std::vector<Measurement> results = take_turns(field, load);
       for (std::size_t i = 0; i < results.size(); ++i) {
-        print_round(round, load, *field.contenders[i], results[i]);
+        print_round(round, load, field.members[i].name, results[i]);
       }
-    }
-  }
-}
-
-void print_stopped(Field& field, int pairs) {
-  local::Server& last = field.nodes.server(Nodes::count - 1);
-  for (int pair = 0; pair < pairs; ++pair) {
-    for (const auto& contender : field.contenders) {
-      // Longer than node_timeout (500 ms), so that the timeout, and what follows, is in it.
-      const Measurement healthy = run_for(*contender, 1.2);
-      last.pause();
-      const Measurement stopped = run_for(*contender, 1.2);
-      last.resume();
-      run_for(*contender, 1.2);  // it catches up
-      std::printf(R"({"pair":%d,"contender":"%s","healthy_p50_us":%.2f,"healthy_p99_us":%.2f,)"
-                  R"("healthy_max_us":%.2f,"stopped_p50_us":%.2f,"stopped_p99_us":%.2f,)"
-                  R"("stopped_max_us":%.2f})"
-                  "\n",
-                  pair, std::string(contender->name()).c_str(),
-                  percentile_us(healthy.acquire_ns, 0.5), percentile_us(healthy.acquire_ns, 0.99),
-                  longest_us(healthy), percentile_us(stopped.acquire_ns, 0.5),
-                  percentile_us(stopped.acquire_ns, 0.99), longest_us(stopped));
-      std::fflush(stdout);
     }
   }
 }
@@ -174,16 +134,17 @@ void print_stopped(Field& field, int pairs) {
 void print_memory(Field& field, std::int64_t cycles) {
   constexpr int in_flight = 64;
   constexpr std::int64_t part = 10'000;
-  for (const auto& contender : field.contenders) {
-    for (int i = 0; i < 10; ++i) run_cycles(*contender, in_flight, part);
+  for (const Member& member : field.members) {
+    Contender& contender = *member.contender;
+    for (int i = 0; i < 10; ++i) run_cycles(contender, in_flight, part);
     std::printf(R"({"contender":"%s","cycles":%lld,"resident_kib":[%ld)",
-                std::string(contender->name()).c_str(), static_cast<long long>(cycles),
+                member.name.c_str(), static_cast<long long>(cycles),
                 resident_kib());
     std::uint64_t blocks = 0;
     std::int64_t done = 0;
     for (int quarter = 1; quarter <= 4; ++quarter) {
       for (; done < quarter * cycles / 4; done += part) {
-        blocks += run_cycles(*contender, in_flight, part).allocations;
+        blocks += run_cycles(contender, in_flight, part).allocations;
       }
       std::printf(",%ld", resident_kib());
     }
@@ -196,12 +157,13 @@ void print_memory(Field& field, std::int64_t cycles) {
 
 bool smoke(Field& field) {
   bool good = true;
-  for (const auto& contender : field.contenders) {
-    good &= OneLock(*contender, field.nodes).check();
-    const Measurement of = run_cycles(*contender, 16, 480);
+  for (Member& member : field.members) {
+    Contender& contender = *member.contender;
+    good &= OneLock(member).check();
+    const Measurement of = run_cycles(contender, 16, 480);
     const bool all =
-        of.cycles == 480 && soon(*contender, [&field] { return field.nodes.keys() == 0; });
-    say(all, contender->name(), "480 cycles at 16 in flight leave no key");
+        of.cycles == 480 && soon(contender, [&member] { return member.nodes->keys() == 0; });
+    say(all, contender.name(), "480 cycles at 16 in flight leave no key");
     good &= all;
   }
   return good;

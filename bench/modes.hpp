@@ -1,12 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "contender.hpp"
-#include "nodes.hpp"
+#include "field.hpp"
 
 namespace quorumlock::bench {
 
@@ -18,19 +15,10 @@ struct Load {
 /// A number of cycles that takes about a third of a second.
 std::int64_t usual_cycles(int in_flight);
 
-/// The nodes and the contenders, all connected and warm.
-struct Field {
-  Field(bool unix_sockets, const std::vector<std::string>& names);
-  Nodes nodes;
-  std::vector<std::unique_ptr<Contender>> contenders;
-};
-
-// The modes for bench/compare. Each prints one JSON object a line.
+// The modes for bench/suite. Each prints one JSON object a line.
 
 /// In each round every contender has several short turns at every load, taken in both orders.
 void print_rounds(Field& field, const std::vector<Load>& loads, int rounds);
-/// Pairs of runs at 1 in flight: all nodes there, then the last one stopped by SIGSTOP.
-void print_stopped(Field& field, int pairs);
 /// Resident memory before, at each quarter of, and after so many cycles at 64 in flight.
 void print_memory(Field& field, std::int64_t cycles);
 

@@ -60,24 +60,28 @@ std::vector<int> free_ports(int count) {
 
 }  // namespace
 
-Nodes::Nodes(bool unix_sockets) : dir_(make_dir()) {
-  const std::vector<int> ports = free_ports(count);
-  std::vector<local::ServerSettings> settings;
-  for (int node = 0; node < count; ++node) {
-    const auto index = static_cast<std::size_t>(node);
-    settings.push_back({.dir = dir_ / std::to_string(node + 1),
-                        .port = unix_sockets ? 0 : ports.at(index),
-                        .durable = false,
-                        .more = {}});
+Nodes::Nodes(NodesSettings settings) : settings_(settings), dir_(make_dir()) {
+  const std::vector<int> ports = free_ports(count());
+  std::vector<local::ServerSettings> servers;
+  for (int node = 0; node < count(); ++node) {
+    const bool unix_socket = settings.unix_sockets || is_proxied(node);
+    servers.push_back({.dir = dir_ / std::to_string(node + 1),
+                       .port = unix_socket ? 0 : ports.at(static_cast<std::size_t>(node)),
+                       .durable = settings.durable,
+                       .more = {}});
   }
-  servers_ = local::Server::start_all(std::move(settings));
-  for (int node = 0; node < count; ++node) {
+  servers_ = local::Server::start_all(std::move(servers));
+  if (settings.proxied) {
+    proxy_ = std::make_unique<chaos::Proxy>(std::vector{dir_ / std::to_string(count()) / "redis.sock"});
+  }
+  for (int node = 0; node < count(); ++node) {
     ask(*this, node, {"SCRIPT", "LOAD", std::string(redis::release_script.source)});
   }
   local::enroll_new(urls());
 }
 
 Nodes::~Nodes() {
+  proxy_.reset();
   servers_.clear();
   std::error_code ignored;
   std::filesystem::remove_all(dir_, ignored);
@@ -86,10 +90,12 @@ Nodes::~Nodes() {
 std::vector<std::string> Nodes::urls() const {
   std::vector<std::string> urls;
   for (const local::Server& server : servers_) urls.push_back(server.url());
+  if (proxy_ != nullptr) urls.back() = proxy_->url(0);
   return urls;
 }
 
 int Nodes::port(int node) const {
+  if (is_proxied(node)) return std::stoi(proxy_->url(0).substr(proxy_->url(0).rfind(':') + 1));
   return servers_[static_cast<std::size_t>(node)].settings().port;
 }
 
@@ -99,7 +105,7 @@ std::string Nodes::path(int node) const {
 
 std::int64_t Nodes::keys() const {
   std::int64_t keys = 0;
-  for (int node = 0; node < count; ++node) {
+  for (int node = 0; node < count(); ++node) {
     const std::string own = std::string(redis::own_prefix) + "*";
     keys += ask(*this, node, {"DBSIZE"})->integer;
     keys -= static_cast<std::int64_t>(ask(*this, node, {"KEYS", own})->elements);
@@ -109,7 +115,7 @@ std::int64_t Nodes::keys() const {
 
 std::int64_t Nodes::commands() const {
   std::int64_t commands = 0;
-  for (int node = 0; node < count; ++node) {
+  for (int node = 0; node < count(); ++node) {
     const auto reply = ask(*this, node, {"INFO", "commandstats"});
     const std::string text(reply->str, reply->len);
     for (const char* name : {"evalsha", "eval", "subscribe"}) {
@@ -123,7 +129,7 @@ std::int64_t Nodes::commands() const {
 
 int Nodes::holding(const std::string& pattern) const {
   int holding = 0;
-  for (int node = 0; node < count; ++node) {
+  for (int node = 0; node < count(); ++node) {
     const auto found = ask(*this, node, {"KEYS", pattern});
     if (found->elements != 1) continue;
     const std::string key(found->element[0]->str, found->element[0]->len);

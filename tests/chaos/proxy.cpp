@@ -159,7 +159,7 @@ int Proxy::patience(SteadyTime now) const {
 
 void Proxy::turn(SteadyTime now) {
   for (Place& place : places_) {
-    const bool all = std::exchange(place.reset, false);
+    const bool all = std::exchange(place.reset, false) || place.weather.refused;
     place.connections.remove_if([&](Connection& each) {
       if (!all && serve(each, place.weather, now)) return false;
       reset_on_close(each.client);
@@ -176,7 +176,7 @@ void Proxy::accept(Place& place) {
     if (!client.open()) return;
     const int on = 1;
     ::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    Descriptor node = connect_to(place.path);
+    Descriptor node = place.weather.refused ? Descriptor() : connect_to(place.path);
     if (node.open()) {
       place.connections.push_back({std::move(client), std::move(node), {}, {}});
     } else {

@@ -20,6 +20,7 @@ struct Course {
 struct Weather {
   Course to_node = {};
   Course from_node = {};
+  bool refused = false;  ///< connections are reset, and each new one as soon as it comes
   bool operator==(const Weather&) const = default;
 };
 

@@ -1,0 +1,108 @@
+"""Sections about what a cycle costs beside time."""
+
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+from driver.run import FENCED, FLOOR, OURS, Rows, Run
+from driver.text import spread, table
+
+
+def calls_in(run: Run, name: str, load: int, count: int) -> dict[str, int]:
+    """Calls by name, of the thread that measures, which starts the nodes too."""
+    with tempfile.NamedTemporaryFile() as summary:
+        run.bench("--rounds=1", f"--contenders={name}", f"--in-flight={load}:{count}",
+                  wrap=("strace", "-c", "-U", "calls,name", "-o", summary.name))
+        found = re.findall(r"^\s*(\d+) (\w+)$", open(summary.name).read(), re.MULTILINE)
+    return {call: int(times) for times, call in found if call != "total"}
+
+
+def calls(run: Run) -> Rows:
+    print("## System calls per cycle (strace -c; the longer of two runs less the shorter)\n")
+    if shutil.which("strace") is None:
+        print("skipped: strace is not installed\n")
+        return Rows()
+    rows = Rows()
+    part = 5 if run.short else 1
+    for load, few, many in ((1, 500, 2500), (64, 5000, 25000), (256, 5000, 25000)):
+        for name in (FLOOR, "hiredis_async", OURS, FENCED):
+            short, long = few // part, many // part
+            before, after = calls_in(run, name, load, short), calls_in(run, name, load, long)
+            # Each of six turns warms up with a hundredth of the cycles.
+            per = {call: (after[call] - before.get(call, 0)) / ((long - short) * 1.06)
+                   for call in after}
+            rows.append({"contender": name, "in_flight": load,
+                         "calls": {call: count for call, count in per.items() if count > 0.001}})
+    table(["in flight", "client", "calls/cycle", "of them"],
+          [[row["in_flight"], row["contender"], f"{sum(row['calls'].values()):.3g}",
+            ", ".join(f"{call} {count:.3g}" for call, count in
+                      sorted(row["calls"].items(), key=lambda item: -item[1]))] for row in rows])
+    run.judge("system calls per cycle, 64 in flight",
+              [sum(row["calls"].values()) for row in rows
+               if (row["contender"], row["in_flight"]) == (OURS, 64)], 0.6)
+    return rows
+
+
+def instructions_in(run: Run, name: str, load: int, count: int) -> int:
+    with tempfile.TemporaryDirectory() as directory:
+        said = subprocess.run(
+            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={directory}/out.%p",
+             "--collect-atstart=no", "--toggle-collect=quorumlock::bench::run_cycles*",
+             str(run.given.bench), "--rounds=1", f"--contenders={name}",
+             f"--in-flight={load}:{count}"],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True).stderr
+    return max(int(number) for number in re.findall(r"Collected : (\d+)", said))
+
+
+def instructions(run: Run) -> Rows:
+    print("## The client's instructions per cycle (callgrind, without the kernel's; the longer of "
+          "two runs less the shorter)\n")
+    if shutil.which("valgrind") is None:
+        print("skipped: valgrind is not installed\n")
+        return Rows()
+    rows = Rows()
+    part = 4 if run.short else 1
+    for load, few, many in ((1, 600, 1800), (64, 4000, 12000)):
+        for name in (FLOOR, OURS, FENCED):
+            short, long = few // part, many // part
+            more = instructions_in(run, name, load, long) - instructions_in(run, name, load, short)
+            rows.append({"contender": name, "in_flight": load,
+                         "instructions": more / ((long - short) * 1.06)})
+    table(["in flight", "client", "instructions/cycle"],
+          [[row["in_flight"], row["contender"], f"{row['instructions']:.0f}"] for row in rows])
+    return rows
+
+
+def memory(run: Run) -> Rows:
+    count = 100_000 if run.short else 1_000_000
+    print(f"## Memory over {count} cycles at 64 in flight\n")
+    rows = run.bench(f"--memory={count}", f"--contenders={OURS},{FENCED}")
+    table(["client", "VmRSS KiB: before", "a quarter", "half", "three quarters", "after",
+           "allocations"],
+          [[row["contender"], *row["resident_kib"], row["allocations"]] for row in rows])
+    print("A node that lags behind the quorum leaves that many locks unforgotten for as long: the "
+          "highest\nlag so far sets the level, a leak would raise it in every quarter.\n")
+    return rows
+
+
+def scripts(run: Run) -> Rows:
+    print(f"## Forms of the fenced acquire on one server ({run.given.rounds} rounds, 64 cycles in "
+          "a burst)\n")
+    rows = run.bench(f"--scripts={run.given.rounds}")
+    names = rows.names("form")
+
+    def ratios(what: str, name: str, other: str) -> str:
+        return spread([a / b for a, b in zip(rows.of(what, form=name), rows.of(what, form=other))])
+
+    table(["form", "server CPU us/cycle", f"/ {names[0]}", f"/ {names[1]}",
+           f"cycles/s / {names[0]}", "requests/s", f"acquire alone, p50 / {names[0]}",
+           "does not do the same"],
+          [[name, f"{statistics.median(rows.of('server_us', form=name)):.2f}",
+            *(ratios("server_us", name, other) for other in names[:2]),
+            ratios("cycles_per_s", name, names[0]),
+            f"{statistics.median(rows.of('requests_per_s', form=name)):.0f}",
+            ratios("alone_us", name, names[0]), rows.of("differs", form=name)[0]]
+           for name in names])
+    return rows

@@ -1,0 +1,88 @@
+"""Plots as SVG: bars in groups, each with a line over the middle half of its values."""
+
+import math
+import pathlib
+from xml.sax.saxutils import escape
+
+COLOURS = ["#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#a463f2", "#97bbf5", "#9c6b4e"]
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 380, 70, 12, 84, 56
+
+
+def ticks(low: float, high: float, log: bool) -> list[float]:
+    if log:
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        fine = [step * 10.0 ** power for power in powers for step in (1, 2, 5)]
+        there = [value for value in fine if low <= value <= high]
+        return there if len(there) < 8 else [10.0 ** power for power in powers
+                                             if low <= 10.0 ** power <= high]
+    step = 10.0 ** math.floor(math.log10(high / 4))
+    step *= next(by for by in (1, 2, 5, 10) if high / (by * step) <= 6)
+    return [step * i for i in range(int(high / step) + 1)]
+
+
+def label(value: float) -> str:
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{unit}"
+    return f"{value:g}"
+
+
+def bars(path: pathlib.Path, title: str, unit: str, groups: list[str], series: list[str],
+         values: dict, log: bool = False, mark: float | None = None, note: str = "") -> None:
+    """`values`: (group, one of series) to where the middle half begins, the middle and where it ends.
+    `mark` is drawn as a line across: a target."""
+    shown = [value for three in values.values() for value in three if value > 0]
+    if not shown:
+        return
+    top = max([*shown, mark or 0])
+    low, high = (min([*shown, mark or top]) / 1.5, top * 1.2) if log else (0.0, top * 1.08)
+
+    def y(value: float) -> float:
+        share = (math.log(max(value, low) / low) / math.log(high / low) if log
+                 else value / high)
+        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+           'font-family="sans-serif" font-size="12">',
+           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
+           f'<text x="{LEFT}" y="20" font-size="15">{escape(title)}</text>',
+           f'<text x="{LEFT}" y="{HEIGHT - 8}" fill="#666" font-size="10">{escape(note)}</text>']
+
+    def text(x: float, at: float, words: str, anchor: str = "middle", more: str = "") -> None:
+        out.append(f'<text x="{x:.1f}" y="{at:.1f}" text-anchor="{anchor}"{more}>'
+                   f'{escape(words)}</text>')
+
+    for tick in ticks(low, high, log):
+        out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" '
+                   'stroke="#ddd"/>')
+        text(LEFT - 6, y(tick) + 4, label(tick), "end")
+    text(16, (TOP + HEIGHT - BOTTOM) / 2, unit + (", log" if log else ""),
+         more=f' transform="rotate(-90 16 {(TOP + HEIGHT - BOTTOM) / 2})"')
+    x, line = float(LEFT), 34
+    for i, name in enumerate(series):
+        long = 26 + 6.6 * len(name)
+        if x + long > WIDTH - RIGHT:
+            x, line = float(LEFT), line + 18
+        out.append(f'<rect x="{x:.1f}" y="{line}" width="10" height="10" '
+                   f'fill="{COLOURS[i % len(COLOURS)]}"/>')
+        text(x + 14, line + 9, name, "start")
+        x += long
+    room = (WIDTH - LEFT - RIGHT) / len(groups)
+    width = room * 0.8 / len(series)
+    for g, group in enumerate(groups):
+        text(LEFT + room * (g + 0.5), HEIGHT - BOTTOM + 18, group)
+        for i, name in enumerate(series):
+            if (group, name) not in values:
+                continue
+            first, middle, last = values[group, name]
+            x = LEFT + room * (g + 0.1) + width * i
+            out.append(f'<rect x="{x:.1f}" y="{y(middle):.1f}" width="{width * 0.9:.1f}" '
+                       f'height="{max(y(low) - y(middle), 0):.1f}" '
+                       f'fill="{COLOURS[i % len(COLOURS)]}"><title>{escape(group)}, '
+                       f'{escape(name)}: {middle:.4g} ({first:.4g}-{last:.4g})</title></rect>')
+            out.append(f'<line x1="{x + width * 0.45:.1f}" x2="{x + width * 0.45:.1f}" '
+                       f'y1="{y(first):.1f}" y2="{y(last):.1f}" stroke="#333"/>')
+    if mark is not None:
+        out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(mark):.1f}" y2="{y(mark):.1f}" '
+                   'stroke="#333" stroke-dasharray="5 4"/>')
+    path.write_text("\n".join([*out, "</svg>", ""]))

@@ -1,0 +1,40 @@
+#include "field.hpp"
+
+#include <stdexcept>
+
+#include "workload.hpp"
+
+namespace quorumlock::bench {
+namespace {
+
+/// What a name says of the nodes; takes it off the name.
+NodesSettings take_settings(std::string& name, NodesSettings settings) {
+  for (std::size_t plus = name.rfind('+'); plus != name.npos; plus = name.rfind('+')) {
+    const std::string word = name.substr(plus + 1);
+    if (word != "durable" && word != "unix") throw std::runtime_error("no nodes are +" + word);
+    (word == "durable" ? settings.durable : settings.unix_sockets) = true;
+    name.resize(plus);
+  }
+  if (const std::size_t at = name.find('@'); at != name.npos) {
+    settings.count = std::stoi(name.substr(at + 1));
+    if (settings.count < 1 || settings.count > 32) throw std::runtime_error("1 to 32 nodes: " + name);
+    name.resize(at);
+  }
+  return settings;
+}
+
+}  // namespace
+
+Field::Field(NodesSettings usual, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    std::string kind = name;
+    const NodesSettings settings = take_settings(kind, usual);
+    Nodes& mine = nodes.try_emplace(settings, settings).first->second;
+    members.push_back({name, &mine, make_contender(kind, mine)});
+    Contender& contender = *members.back().contender;
+    run_cycles(contender, 1, 200);
+    idle(contender, 10);  // what it still has to write
+  }
+}
+
+}  // namespace quorumlock::bench
