@@ -8,15 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "core/answer.hpp"
 #include <quorumlock/stats.hpp>
 
+#include "core/answer.hpp"
 #include "core/ballot.hpp"
 #include "core/claim.hpp"
 #include "core/clock_watch.hpp"
 #include "core/fence_memory.hpp"
 #include "core/output.hpp"
 #include "core/recently.hpp"
+#include "core/slot_sets.hpp"
 #include "core/timer_queue.hpp"
 
 namespace quorumlock::core {
@@ -41,7 +42,8 @@ class Engine {
     Duration retry_delay{};
     Duration retry_jitter{};
     bool fencing = false;
-    Duration max_ttl = std::chrono::seconds(30);  ///< how long a node with a wrong clock is mistrusted
+    Duration max_ttl =
+        std::chrono::seconds(30);  ///< how long a node with a wrong clock is mistrusted
     /// How long an entry in a line lives unless it is refreshed, which happens three times in it.
     Duration entry_life = std::chrono::seconds(3);
   };
@@ -128,10 +130,6 @@ class Engine {
  private:
   /// What leads to an attempt.
   enum class Cause : std::uint8_t { look, message, hand_over };
-  /// What is known of one slot of a semaphore: nodes that have said that it is free, or taken.
-  struct SlotView {
-    NodeSet free, taken;
-  };
   /// An acquisition, from the request until it is answered.
   struct Waiter {
     std::string key;
@@ -169,13 +167,13 @@ class Engine {
     bool woken = false;    ///< tries, or is about to, because of one
 
     // One that wants a permit.
-    int capacity = 0;  ///< of how many; zero: wants a lock
-    int slot = 0;      ///< which it tries, or tried last
-    int rounds = 0;    ///< one after the other, each for another slot
+    int capacity = 0;        ///< of how many; zero: wants a lock
+    int slot = 0;            ///< which it tries, or tried last
+    int rounds = 0;          ///< one after the other, each for another slot
     int other_capacity = 0;  ///< that a node says it has
-    std::vector<SlotView> slots;  ///< from the first on
-    int guesses = 0;              ///< tries of one that no quorum had said is free
-    Time guess_at{};              ///< the next such try
+    SlotViews seen;
+    int guesses = 0;  ///< tries of one that no quorum had said is free
+    Time guess_at{};  ///< the next such try
   };
   /// Those of this process who wait for one lock, in no order.
   struct Watch {
@@ -230,13 +228,10 @@ class Engine {
   // permit.cpp: which slot of a semaphore to try
   void begin_permit(Waiter& waiter);
   void choose_slot(Time now, Waiter& waiter);
-  int likely_slot(Time now, const Waiter& waiter);
+  int likely_slot(Time now, Waiter& waiter);
   bool may_try_slot(Time now, Waiter& waiter);
-  static void learn(Waiter& waiter, int node, int from, int free);
-  static void doubt_slots(Waiter& waiter, int node);
-  static void learn_free(Waiter& waiter, int node, int slot);
   bool try_another_slot(Time now, Claim& claim);
-  int& slot_left(std::string_view key);
+  OwnSlots& own_slots(std::string_view key);
   void hear_slot(Time now, int node, const Claim& claim, const Answer& answer);
 
   // hold.cpp: renewing, extending, the end of a lease
@@ -301,9 +296,9 @@ class Engine {
   std::unordered_map<std::uint64_t, WaiterId> places_;
   std::uint64_t last_place_ = 0;
   std::map<std::string, Watch, std::less<>> watches_;
-  Recently waited_for_;  ///< by others, in the line
-  Crowds crowds_;        ///< of those who wait in no order
-  std::array<int, 256> slots_left_{};  ///< by the semaphore's hash: last released, not taken since
+  Recently waited_for_;                 ///< by others, in the line
+  Crowds crowds_;                       ///< of those who wait in no order
+  std::array<OwnSlots, 64> own_slots_;  ///< by the semaphore's hash
   Slots<Batch> batches_;
   std::optional<std::int64_t> clock_ahead_;  // of the nodes' clocks, as far as seen, in us
   Time refresh_at_ = never;

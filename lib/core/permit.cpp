@@ -13,79 +13,41 @@ constexpr int most_rounds = 8;
 
 }  // namespace
 
-/// Which slot this process has released last; a hint, which semaphores may share.
-int& Engine::slot_left(std::string_view key) {
-  return slots_left_[std::hash<std::string_view>{}(key) % slots_left_.size()];
+OwnSlots& Engine::own_slots(std::string_view key) {
+  return own_slots_[std::hash<std::string_view>{}(key) % own_slots_.size()];
 }
 
-/// Begins where this process has left off; else anywhere, so that many do not all try the same.
+/// Begins where this process has left off; else anywhere, so that many do not all try the same, but
+/// not where this process is itself.
 void Engine::begin_permit(Waiter& waiter) {
   waiter.rounds = waiter.other_capacity = 0;
-  waiter.slots.assign(static_cast<std::size_t>(waiter.capacity), SlotView());
+  waiter.seen.begin(config_.nodes, waiter.capacity);
   waiter.guesses = 0;
   waiter.guess_at = Time();
-  waiter.slot = std::exchange(slot_left(waiter.key), 0);
-  if (waiter.slot < 1 || waiter.slot > waiter.capacity) {
-    waiter.slot = 1 + static_cast<int>(random_.below(Duration(waiter.capacity)).count());
+  OwnSlots& own = own_slots(waiter.key);
+  waiter.slot = own.left(waiter.capacity);
+  if (waiter.slot == 0) {
+    const auto any = static_cast<int>(random_.below(Duration(waiter.capacity)).count());
+    waiter.slot = own.unused(1 + any, waiter.capacity);
   }
 }
 
-/// What a node says of the slots from this one on, all round: those up to `free` are taken. Zero: all
-/// are, or others are before this waiter there. That one was free stays known until it is tried:
-/// a message may overtake an answer from before.
-void Engine::learn(Waiter& waiter, int node, int from, int free) {
-  const int all = waiter.capacity;
-  if (from < 1 || from > all || free < 0 || free > all) return;
-  const int taken = free == 0 ? all : (free - from + all) % all;
-  for (int i = 0; i < all; ++i) {
-    SlotView& view = waiter.slots[static_cast<std::size_t>((from - 1 + i) % all)];
-    view.taken.remove(node);
-    if (i < taken && !view.free.contains(node)) view.taken.add(node);
-  }
-  if (free != 0) learn_free(waiter, node, free);
-}
-
-/// A message names one slot that is free: that others were taken is from before it.
-void Engine::doubt_slots(Waiter& waiter, int node) {
-  for (SlotView& view : waiter.slots) view.taken.remove(node);
-}
-
-void Engine::learn_free(Waiter& waiter, int node, int slot) {
-  if (slot < 1 || slot > waiter.capacity) return;
-  SlotView& view = waiter.slots[static_cast<std::size_t>(slot - 1)];
-  view.free.add(node);
-  view.taken.remove(node);
-}
-
-/// The slot that most nodes say is free, of those that may be so on a quorum; zero where there is
-/// none.
-int Engine::likely_slot(Time now, const Waiter& waiter) {
-  const NodeSet asked = voters(now);
-  int likely = 0;
-  int most = 0;
-  for (int slot = 1; slot <= waiter.capacity; ++slot) {
-    const SlotView& view = waiter.slots[static_cast<std::size_t>(slot - 1)];
-    if ((asked - view.taken).size() < quorum_of(config_.nodes)) continue;
-    const int votes = (asked & view.free).size();
-    if (votes <= most) continue;
-    likely = slot;
-    most = votes;
-  }
-  return likely;
+int Engine::likely_slot(Time now, Waiter& waiter) {
+  return waiter.seen.likely(voters(now), quorum_of(config_.nodes));
 }
 
 void Engine::choose_slot(Time now, Waiter& waiter) {
   if (const int likely = likely_slot(now, waiter)) waiter.slot = likely;
-  waiter.slots[static_cast<std::size_t>(waiter.slot - 1)] = SlotView();  // its answers will tell
+  waiter.seen.forget(waiter.slot);  // its answers will tell
+  own_slots(waiter.key).use(waiter.slot);
 }
 
-/// Whether one who is first in the line is to try: a slot that a quorum has said is free, or one that
-/// may be; that more and more rarely, in the end once between two looks.
+/// Whether one who is first in the line is to try: a slot that a quorum has said is free, or one
+/// that may be; that more and more rarely, in the end once between two looks.
 bool Engine::may_try_slot(Time now, Waiter& waiter) {
   const int likely = likely_slot(now, waiter);
   if (likely == 0) return false;
-  const NodeSet free = waiter.slots[static_cast<std::size_t>(likely - 1)].free & voters(now);
-  if (free.size() >= quorum_of(config_.nodes)) return true;
+  if (waiter.seen.free_votes(voters(now), likely) >= quorum_of(config_.nodes)) return true;
   if (now < waiter.guess_at) return false;
   waiter.guess_at = now + config_.entry_life / 3 / (64 >> std::min(waiter.guesses++, 6));
   return true;
@@ -99,10 +61,10 @@ void Engine::hear_slot(Time now, int node, const Claim& claim, const Answer& ans
   if (claim.place != 0) {
     const auto place = places_.find(claim.place);
     if (place == places_.end()) return;
-    learn(waiters_[place->second], node, claim.slot, answer.free_slot);
+    waiters_[place->second].seen.learn(node, claim.slot, answer.free_slot);
     if (answer.free_slot != 0) wake(now, node, claim.place, answer.free_slot);
   } else if (waiter != nullptr) {
-    learn(*waiter, node, claim.slot, answer.free_slot);
+    waiter->seen.learn(node, claim.slot, answer.free_slot);
   }
 }
 
@@ -114,7 +76,7 @@ bool Engine::try_another_slot(Time now, Claim& claim) {
   if (waiter.place != 0 || claim.tally.reached() != Verdict::won) return false;
   if (likely_slot(now, waiter) == 0 || ++waiter.rounds >= most_rounds) {
     waiter.rounds = 0;
-    waiter.slots.assign(waiter.slots.size(), SlotView());
+    waiter.seen.begin(config_.nodes, waiter.capacity);
     return false;
   }
   claim.waiter = WaiterId();

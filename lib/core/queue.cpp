@@ -170,7 +170,7 @@ void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
     line.greatest = std::max(line.greatest, place.greatest_ticket);
   });
   if (place.before <= 1) waiter.next.add(node);
-  if (waiter.capacity != 0) learn(waiter, node, 1, place.before == 0 ? place.slot : 0);
+  if (waiter.capacity != 0) waiter.seen.learn(node, 1, place.before == 0 ? place.slot : 0);
   if (place.before == 0 && place.free) {
     waiter.ready.add(node);
   } else if (place.before <= 2 && place.due > Duration::zero()) {
@@ -201,7 +201,7 @@ void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
 void Engine::on_wake(Time now, int node, std::uint64_t place, int slot) {
   advance(now);
   const auto told = places_.find(place);
-  if (told != places_.end()) doubt_slots(waiters_[told->second], node);
+  if (told != places_.end()) waiters_[told->second].seen.doubt(node);
   cause_ = Cause::message;
   wake(now, node, place, slot);
   cause_ = Cause::look;
@@ -213,7 +213,7 @@ void Engine::wake(Time now, int node, std::uint64_t place, int slot) {
   const WaiterId id = found->second;
   Waiter& waiter = waiters_[id];
   waiter.ready.add(node);
-  if (waiter.capacity != 0) learn_free(waiter, node, slot);
+  if (waiter.capacity != 0) waiter.seen.learn_free(node, slot);
   maybe_try(now, id);
 }
 

@@ -25,10 +25,10 @@ bool Engine::release(Time now, ClaimId id, bool report) {
     claim->not_woken = next->place;
     claim->not_woken_reads = next->terms.shared;
     for (int node = 0; claim->capacity != 0 && node < config_.nodes; ++node) {
-      learn_free(*next, node, claim->slot);
+      next->seen.learn_free(node, claim->slot);
     }
   } else if (claim->capacity != 0) {
-    slot_left(claim->key()) = claim->slot;
+    own_slots(claim->key()).leave(claim->slot);
   }
   send_round(id, CommandKind::release, takes_requests_ | (takes_releases_ & claim->may_hold));
   claim_timers_.clear(id.index);
@@ -69,6 +69,7 @@ void Engine::release_token(Time now, std::string_view key, std::string_view toke
 void Engine::give_up(Time now, ClaimId id) {
   Claim& claim = claims_[id];
   if (claim.phase == Phase::held) --held_;
+  if (claim.capacity != 0) own_slots(claim.key()).drop(claim.slot);
   drop_ballot(claim);
   claim.phase = Phase::releasing;
   claim.round_open = false;

@@ -9,52 +9,12 @@
 #include "core/mutants.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
+#include "redis/words.hpp"
 
 namespace quorumlock::redis {
 namespace {
 
 using core::CommandKind;
-
-/// What a number takes at the most, with its mark and the end of its line.
-constexpr std::size_t number_room = 24;
-
-char* put_number(char* at, char mark, std::size_t number) {
-  *at++ = mark;
-  if (number < 10) {  // as nearly all are
-    *at++ = static_cast<char>('0' + number);
-  } else if (number < 100) {
-    *at++ = static_cast<char>('0' + number / 10);
-    *at++ = static_cast<char>('0' + number % 10);
-  } else {
-    at = std::to_chars(at, at + number_room - 3, number).ptr;
-  }
-  *at++ = '\r';
-  *at++ = '\n';
-  return at;
-}
-
-/// A number as decimal digits.
-class Number {
- public:
-  explicit Number(std::int64_t value)
-      : size_(static_cast<std::size_t>(
-            std::to_chars(digits_.data(), digits_.data() + digits_.size(), value).ptr -
-            digits_.data())) {}
-  operator std::string_view() const { return {digits_.data(), size_}; }
-
- private:
-  std::array<char, 24> digits_;
-  std::size_t size_;
-};
-
-/// Of a waiter of ours in a line, as everybody knows it: the mode that it waits for (w: alone, to
-/// write; r: to read), the process, its number there. Empty for none.
-std::string waiter_name(bool reads, std::string_view process, std::uint64_t number) {
-  if (number == 0) return {};
-  std::string name = reads ? "r" : "w";
-  name.append(process).append(".").append(std::to_string(number));
-  return name;
-}
 
 /// What a node says of a time to come; not positive where it does not know.
 core::Duration milliseconds_of(std::int64_t number) {
@@ -124,13 +84,13 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
   using std::chrono::milliseconds;
   if (!send.others.empty()) {
     return append_command_for_all(
-        out, send, around, waiter_name(send.shared, send.process, send.waiter),
-        waiter_name(send.not_woken_reads, send.process, send.not_woken));
+        out, send, around, WaiterName(send.shared, send.process, send.waiter),
+        WaiterName(send.not_woken_reads, send.process, send.not_woken));
   }
   if (send.capacity != 0) {
     return append_command_for_permit(out, send, around,
-                                     waiter_name(false, send.process, send.waiter),
-                                     waiter_name(false, send.process, send.not_woken));
+                                     WaiterName(false, send.process, send.waiter),
+                                     WaiterName(false, send.process, send.not_woken));
   }
   const auto ttl = [&send] {
     return Number(std::chrono::duration_cast<milliseconds>(send.ttl).count());
@@ -144,7 +104,7 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
       return append_command(out, {"SET", send.key, send.token, "NX", "PX", ttl()});
     case CommandKind::acquire:
       if (send.ordered || send.shared) {
-        const std::string waiter = waiter_name(send.shared, send.process, send.waiter);
+        const WaiterName waiter(send.shared, send.process, send.waiter);
         const Number entry_life(std::chrono::duration_cast<milliseconds>(send.entry_life).count());
         return append_vote(out, send.key,
                            {eval,
@@ -186,8 +146,8 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
       }
       if (send.waiter != 0 || send.not_woken != 0) {
         return append_command(out, {eval, text(release_script), "1", send.key, send.token,
-                                    waiter_name(send.shared, send.process, send.waiter),
-                                    waiter_name(send.not_woken_reads, send.process,
+                                    WaiterName(send.shared, send.process, send.waiter),
+                                    WaiterName(send.not_woken_reads, send.process,
                                                 send.not_woken)});
       }
       switch (around.deletion) {
@@ -205,20 +165,18 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
 void append_command(std::string& out, const core::SendEntries& sending) {
   using std::chrono::milliseconds;
   const bool whole = sending.tag.with_source;
-  std::vector<std::string> made;
-  made.reserve(2 * sending.entries.size());  // the words look at them
-  const Number count(static_cast<std::int64_t>(sending.entries.size()));
-  const Number entry_life(std::chrono::duration_cast<milliseconds>(sending.life).count());
-  std::vector<std::string_view> words = {whole ? "EVAL" : "EVALSHA",
-                                         whole ? queue_script.source : queue_script.sha1, count};
-  for (const core::Entry& entry : sending.entries) words.push_back(entry.key);
-  words.push_back(entry_life);
+  const std::size_t count = sending.entries.size();
+  std::array<char, number_room> head;
+  out.append(head.data(), put_number(head.data(), '*', 4 + 3 * count));
+  append_word(out, whole ? "EVAL" : "EVALSHA");
+  append_word(out, whole ? queue_script.source : queue_script.sha1);
+  append_word(out, Number(static_cast<std::int64_t>(count)));
+  for (const core::Entry& entry : sending.entries) append_word(out, entry.key);
+  append_word(out, Number(std::chrono::duration_cast<milliseconds>(sending.life).count()));
   for (const core::Entry& entry : sending.entries) {
-    words.push_back(
-        made.emplace_back(waiter_name(entry.shared, sending.process, entry.waiter)));
-    words.push_back(made.emplace_back(std::to_string(entry.ticket)));
+    append_word(out, WaiterName(entry.shared, sending.process, entry.waiter));
+    append_word(out, Number(static_cast<std::int64_t>(entry.ticket)));
   }
-  append_command(out, words);
 }
 
 void places_of(const Reply& reply, std::vector<core::Place>& places) {

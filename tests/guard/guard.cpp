@@ -1,6 +1,8 @@
-// What a lock costs the library itself: `guard plain|fenced IN_FLIGHT CYCLES`. A session takes and
-// gives back locks on five nodes that are nothing but prepared replies: no socket, no server and no
-// clock, so that the instructions of a cycle are the same on every run.
+// What a lock costs the library itself: `guard KIND IN_FLIGHT CYCLES`. A session takes and gives back
+// locks on five nodes that are nothing but prepared replies: no socket, no server and no clock, so
+// that the instructions of a cycle are the same on every run. The kinds are plain, fenced, permit (of
+// a semaphore with 64) and search: a permit that is got in the second round, as all nodes say that the
+// slot of the first is taken, and which one behind it is free.
 
 #include <charconv>
 #include <cstdint>
@@ -41,9 +43,15 @@ struct StoppedWall final : core::WallClock {
 
 class Guard {
  public:
-  Guard(bool fencing, int in_flight)
-      : fencing_(fencing), session_(config(fencing), random_, wall_) {
-    for (int slot = 0; slot < in_flight; ++slot) keys_.push_back("guard/" + std::to_string(slot));
+  Guard(std::string_view kind, int in_flight)
+      : fencing_(kind != "plain"),
+        searches_(kind == "search"),
+        capacity_(kind == "permit" || kind == "search" ? 64 : 0),
+        session_(config(fencing_), random_, wall_) {
+    for (int slot = 0; slot < in_flight; ++slot) {
+      keys_.push_back(capacity_ != 0 ? "quorumlock:semaphore:guard"
+                                     : "guard/" + std::to_string(slot));
+    }
     claims_.resize(keys_.size());
     session_.start(now_);
     pull();
@@ -68,24 +76,40 @@ class Guard {
   void turn() {
     now_ += 50us;
     for (std::size_t slot = 0; slot < keys_.size(); ++slot) {
-      session_.engine().acquire(now_, {keys_[slot], {.ttl = 10s, .stop_margin = 1s}, now_, false, slot});
+      core::AcquireRequest request{keys_[slot], {.ttl = 10s, .stop_margin = 1s}, now_, false, slot};
+      request.capacity = capacity_;
+      session_.engine().acquire(now_, request);
     }
-    grant_.assign("+OK\r\n");
+    if (searches_) {
+      vote("*6\r\n:0\r\n:");
+      put(-1, ":");
+      put(0, ":");
+      put(1 + fence_ % capacity_, ":");
+      answer(reply_);
+    }
     if (fencing_) {
-      grant_.assign("*3\r\n:1\r\n:");
-      put(++fence_);
-      put(wall_.now_us() + core::microseconds_of(now_), ":");
+      ++fence_;
+      // What was refused is given back before the next attempt.
+      vote(searches_ ? ":0\r\n*3\r\n:1\r\n:" : "*3\r\n:1\r\n:");
+    } else {
+      reply_.assign("+OK\r\n");
     }
-    answer(grant_);
+    answer(reply_);
     now_ += 50us;
     for (const core::ClaimId claim : claims_) session_.engine().release(now_, claim, true);
     answer(":1\r\n");
   }
+  /// The beginning of a vote, up to the fencing counter and the node's time.
+  void vote(std::string_view begins) {
+    reply_.assign(begins);
+    put(fence_);
+    put(wall_.now_us() + core::microseconds_of(now_), ":");
+  }
   void put(std::int64_t number, std::string_view before = "") {
     char digits[24];
-    grant_.append(before);
-    grant_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-    grant_.append("\r\n");
+    reply_.append(before);
+    reply_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+    reply_.append("\r\n");
   }
 
   /// Each node gives this answer to all that it was asked, as in one read.
@@ -129,13 +153,15 @@ class Guard {
   }
 
   bool fencing_;
+  bool searches_;
+  int capacity_;
   CountingRandom random_;
   StoppedWall wall_;
   client::Session session_;
   core::Time now_ = core::Time(1h);
   std::vector<std::string> keys_;
   std::vector<core::ClaimId> claims_;
-  std::string grant_;
+  std::string reply_;
   std::string replies_;
   std::int64_t fence_ = 1'700'000'000'000'000;
   std::uint64_t acquired_ = 0;
@@ -147,12 +173,12 @@ class Guard {
 int main(int argc, char** argv) {
   using namespace quorumlock;
   if (argc != 4) {
-    std::fputs("usage: guard plain|fenced IN_FLIGHT CYCLES\n", stderr);
+    std::fputs("usage: guard plain|fenced|permit|search IN_FLIGHT CYCLES\n", stderr);
     return 64;
   }
   const int in_flight = std::atoi(argv[2]);
   const int cycles = std::atoi(argv[3]);
-  test::Guard guard(std::string_view(argv[1]) == "fenced", in_flight);
+  test::Guard guard(argv[1], in_flight);
   guard.cycles(20 * in_flight);  // warm
   const std::uint64_t before = bench::allocations();
   guard.cycles(cycles);

@@ -16,7 +16,8 @@ import sys
 import tempfile
 
 # mode, in flight: instructions per cycle at the most
-BOUNDS = {("plain", 1): 20800, ("plain", 64): 16600, ("fenced", 1): 29600, ("fenced", 64): 24300}
+BOUNDS = {("plain", 1): 20800, ("plain", 64): 16600, ("fenced", 1): 29600, ("fenced", 64): 24300,
+          ("permit", 1): 43700, ("permit", 64): 36500, ("search", 1): 87000, ("search", 64): 75300}
 
 
 def run(guard, mode, in_flight, cycles):

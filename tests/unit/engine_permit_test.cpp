@@ -1,3 +1,5 @@
+#include <set>
+
 #include "support/engine_line.hpp"
 
 // Permits: which slot is tried, and when there is none (core/permit.cpp).
@@ -98,6 +100,44 @@ TEST_F(EnginePermit, BeginsWithTheOneThatItHasReleased) {
   driver.answer_all();
   driver.acquire_permit(2, 1000);
   EXPECT_EQ(asked(), first);
+}
+
+TEST_F(EnginePermit, BeginsWithAllThatItHasReleased) {
+  // Three are held and given back; who comes then has them again, without a draw.
+  std::set<int> slots;
+  std::vector<core::ClaimId> leases;
+  for (int i = 0; i < 3; ++i) {
+    driver.acquire_permit(1, 1000);
+    slots.insert(asked());
+    driver.answer_all();
+    leases.push_back(driver.lease());
+  }
+  EXPECT_EQ(slots.size(), 3U);
+  for (const core::ClaimId lease : leases) driver.release(lease);
+  driver.answer_all();
+  for (int i = 0; i < 3; ++i) {
+    driver.acquire_permit(2, 1000);
+    EXPECT_EQ(slots.erase(asked()), 1U) << asked();
+    driver.answer_all();
+  }
+}
+
+TEST_F(EnginePermit, AsksForNoneThatThisProcessHasItself) {
+  // As many at once as there are, each for one of its own, before any answer; and where one that is
+  // held is lost, for that.
+  constexpr int all = 20;
+  std::set<int> slots;
+  for (int i = 0; i < all; ++i) {
+    driver.acquire_permit(1, all);
+    slots.insert(asked());
+  }
+  EXPECT_EQ(slots.size(), static_cast<std::size_t>(all));
+  driver.answer_all();
+  const core::ClaimId lost = driver.lease();
+  const int its_slot = driver.engine().claim(lost)->slot;
+  driver.engine().abandon(driver.now, lost);
+  driver.acquire_permit(2, all);
+  EXPECT_EQ(asked(), its_slot);
 }
 
 TEST_F(EnginePermit, IsTakenOutOfTheLineOnceItIsWon) {
