@@ -17,7 +17,7 @@ import tempfile
 
 # mode, in flight: instructions per cycle at the most
 BOUNDS = {("plain", 1): 20800, ("plain", 64): 16600, ("fenced", 1): 29600, ("fenced", 64): 24300,
-          ("permit", 1): 43700, ("permit", 64): 36500, ("search", 1): 87000, ("search", 64): 75300}
+          ("permit", 1): 34300, ("permit", 64): 29100, ("search", 1): 67000, ("search", 64): 58100}
 
 
 def run(guard, mode, in_flight, cycles):
