@@ -90,9 +90,7 @@ def nodes(run: Run) -> Rows:
 def kinds(run: Run) -> Rows:
     print(f"## Locks of other kinds beside the fenced one ({run.given.rounds} rounds)\n")
     names = [FENCED] + [f"quorumlock_{kind}" for kind in ("ordered", "shared", "pair", "permit")]
-    # A permit takes ten times as long as a lock.
-    rows = run.bench(f"--rounds={run.given.rounds}",
-                     run.loads(1, 64) if run.short else "--in-flight=1,64:6000",
+    rows = run.bench(f"--rounds={run.given.rounds}", run.loads(1, 64),
                      f"--contenders={','.join(names)}")
     shown = []
     for name in names:
