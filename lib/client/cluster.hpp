@@ -24,8 +24,10 @@ struct Cluster {
   static Result<Cluster> from(Options options);
 
   [[nodiscard]] int size() const { return static_cast<int>(names.size()); }
-  /// The votes as the user sees them, without the nodes' own words.
-  [[nodiscard]] Outcome outcome_of(const core::Tally& tally, int attempts) const;
+  /// The votes, a core::Tally or core::PackedVotes, as the user sees them, without the nodes' own
+  /// words.
+  template <class Votes>
+  [[nodiscard]] Outcome outcome_of(const Votes& votes, int attempts) const;
 };
 
 /// How a request is to be carried out: the options of the cluster and of the request together.

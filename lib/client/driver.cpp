@@ -123,6 +123,7 @@ void Driver::work() {
     } else if (!let_go_.empty()) {
       LeaseState* lease = let_go_.back();
       let_go_.pop_back();
+      engine_.reuse(std::move(lease->names));
       lease->recycle();
       spare_leases_.emplace_back(lease);
     } else if (!later_.empty()) {
@@ -170,9 +171,8 @@ void Driver::carry_out(const core::Acquired& acquired) {
   if (spare_leases_.empty()) spare_leases_.push_back(std::make_unique<LeaseState>());
   LeaseState* lease = spare_leases_.back().release();
   spare_leases_.pop_back();
-  lease->begin(runtime_.shared_from_this(), std::move(acquisition.resource), acquired.claim,
-               claim->token(), claim->fence, claim->tally, acquired.attempts, claim->deadline);
-  lease->others = std::move(acquisition.others);
+  lease->begin(runtime_.shared_from_this(), acquired.claim, *claim, acquisition.resource.size(),
+               std::move(acquisition.others), acquired.attempts);
   engine_.adopt(acquired.claim, reinterpret_cast<core::UserId>(lease));
   finish(acquisition, lease->handle());
 }
@@ -191,11 +191,9 @@ void Driver::carry_out(const core::Refused& refused) {
 }
 
 void Driver::carry_out(const core::Renewed& renewed) {
-  const core::Claim* claim = engine_.claim(renewed.claim);
-  if (claim == nullptr) return;
   LeaseState& lease = lease_of(renewed.user);
   // Where the holder has released it meanwhile, that release is on its way here.
-  if (!lease.renew(claim->deadline) && lease.ended() != LeaseState::released) {
+  if (!lease.renew(renewed.valid_until) && lease.ended() != LeaseState::released) {
     engine_.abandon(Clock::now(), renewed.claim);
   }
 }
@@ -218,10 +216,10 @@ void Driver::carry_out(const core::Extended& extended) {
     return call->finish(error_of(*extended.why, "extend", call->resource, extended.tally, 0));
   }
   LeaseState& lease = lease_of(extended.user);
-  auto handler = std::move(lease.on_extended);
-  if (!handler) return;
+  if (!lease.is_asked()) return;
+  auto handler = std::move(lease.asked().handler);
   if (!extended.why) return handler({});
-  handler(error_of(*extended.why, lease.asked, names_of(lease.resource, lease.others),
+  handler(error_of(*extended.why, lease.asked().what, names_of(lease.resource(), lease.others()),
                    extended.tally, 0));
 }
 
@@ -232,13 +230,13 @@ void Driver::carry_out(const core::Released& released) {
     return call->finish(error_of(*released.why, "release", call->resource, released.tally, 0));
   }
   LeaseState& lease = lease_of(released.user);
-  auto handler = std::move(lease.on_released);
+  auto handler = lease.take_on_released();
   Result<void> result;
   if (released.why) {
     // That nobody holds it under our token is, for a lease that seemed to last, its loss.
     const Errc why = *released.why == Errc::not_held ? Errc::lost : *released.why;
     result =
-        error_of(why, "release", names_of(lease.resource, lease.others), released.tally, 0);
+        error_of(why, "release", names_of(lease.resource(), lease.others()), released.tally, 0);
   }
   engine_let_go(lease);
   if (handler) handler(std::move(result));

@@ -75,21 +75,21 @@ void Driver::ask_for(const char* what, LeaseState& lease, detail::Handler<Result
                      Ask&& ask) {
   Errc why = lease.ended();
   std::string reason;
-  if (why == Errc() && lease.on_extended) {
+  if (why == Errc() && lease.is_asked()) {
     why = Errc::invalid_argument;
-    reason = std::string(lease.asked) == "extend" ? "an extend" : "a downgrade";
+    reason = std::string(lease.asked().what) == "extend" ? "an extend" : "a downgrade";
     reason += " of this lease is still under way: wait for its end";
   }
   if (why == Errc()) {
-    lease.asked = what;
-    lease.on_extended = std::move(handler);
+    LeaseState::Asked& asked = lease.asked();
+    asked = {what, std::move(handler)};
     if (ask()) return;
-    handler = std::move(lease.on_extended);
+    handler = std::move(asked.handler);
     why = lease.ended() == Errc() ? Errc::expired : lease.ended();
   }
   if (reason.empty()) reason = make_error_code(why).message();
   const Error error(why, std::string("could not ") + what + " \"" +
-                             names_of(lease.resource, lease.others) + "\": " + reason);
+                             names_of(lease.resource(), lease.others()) + "\": " + reason);
   later([then = std::move(handler), error]() mutable { then(error); });
 }
 
@@ -100,11 +100,11 @@ void Driver::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Resul
 
 void Driver::downgrade(LeaseState& lease, detail::Handler<Result<void>> handler) {
   const char* const why = lease.detached          ? "the lease is detached, let it run out"
-                          : !lease.others.empty() ? "it is of several locks: only one is shared"
+                          : !lease.others().empty() ? "it is of several locks: only one is shared"
                                                   : nullptr;
   if (why != nullptr) {
     const Error error(Errc::invalid_argument, "could not downgrade \"" +
-                                                  names_of(lease.resource, lease.others) + "\": " +
+                                                  names_of(lease.resource(), lease.others()) + "\": " +
                                                   why);
     return later([then = std::move(handler), error]() mutable { then(error); });
   }
@@ -116,14 +116,14 @@ void Driver::release(LeaseState& lease) {
   lease.warn();
   if (engine_.release(Clock::now(), lease.claim, true)) return;
   // Its end came first, and has only not been told yet.
-  release_late(lease, Errc::expired, std::move(lease.on_released));
+  release_late(lease, Errc::expired, lease.take_on_released());
 }
 
 void Driver::release_late(LeaseState& lease, Errc why, detail::Handler<Result<void>> handler) {
   if (why != LeaseState::released) engine_.abandon(Clock::now(), lease.claim);
   const std::string reason =
       why == LeaseState::released ? "it has been released before" : make_error_code(why).message();
-  const Error error(why, "could not release \"" + names_of(lease.resource, lease.others) + "\": " + reason);
+  const Error error(why, "could not release \"" + names_of(lease.resource(), lease.others()) + "\": " + reason);
   later([then = std::move(handler), error]() mutable { then(error); });
 }
 

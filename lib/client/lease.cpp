@@ -73,18 +73,18 @@ Lease::~Lease() {
 }
 
 std::string Lease::resource() const {
-  return state_ != nullptr ? state_->resource : std::string();
+  return state_ != nullptr ? std::string(state_->resource()) : std::string();
 }
 
 std::vector<std::string> Lease::resources() const {
   if (state_ == nullptr) return {};
-  std::vector<std::string> all = {state_->resource};
-  all.insert(all.end(), state_->others.begin(), state_->others.end());
+  std::vector<std::string> all = {std::string(state_->resource())};
+  all.insert(all.end(), state_->others().begin(), state_->others().end());
   return all;
 }
 
 std::string Lease::owner_token() const {
-  return state_ != nullptr ? std::string(state_->token.begin(), state_->token.end()) : "";
+  return state_ != nullptr ? std::string(state_->token()) : std::string();
 }
 
 std::uint64_t Lease::fencing_token() const noexcept {
@@ -110,7 +110,7 @@ std::stop_token Lease::stop_token() const {
 
 Outcome Lease::outcome() const {
   if (state_ == nullptr) return {};
-  return state_->runtime->cluster().outcome_of(state_->tally, state_->attempts);
+  return state_->runtime->cluster().outcome_of(state_->votes, state_->attempts);
 }
 
 void Lease::async_extend(std::chrono::nanoseconds ttl, detail::Handler<Result<void>> handler) {
@@ -142,8 +142,9 @@ void Lease::async_release(detail::Handler<Result<void>> handler) {
   (void)state_->is_valid();  // what has run out by now is not to be called released
   const Errc ended_before = state_->end(LeaseState::released);
   if (ended_before == Errc()) {
-    state_->on_released = std::move(handler);
-    return runtime->post(&state_->release_task);
+    LeaseState::Release& task = state_->release_task();
+    task.handler = std::move(handler);
+    return runtime->post(&task);
   }
   auto call = std::make_unique<LeaseCall>(LeaseCall::What::release_late, *state_);
   call->ended_before = ended_before;

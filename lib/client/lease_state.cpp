@@ -1,6 +1,5 @@
 #include "client/lease_state.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "client/driver.hpp"
@@ -8,21 +7,29 @@
 
 namespace quorumlock::client {
 
-void LeaseState::begin(std::shared_ptr<Runtime> of, std::string name, core::ClaimId id,
-                       std::string_view owner, std::uint64_t number, const core::Tally& votes,
-                       int tries, core::Time end_of_it) {
+// With the user's handle, the claim and its timer this is what a lease costs (docs/architecture.md).
+static_assert(sizeof(LeaseState) <= 136);
+
+LeaseState::~LeaseState() {
+  delete stop_.load();
+  delete rare_.load();
+}
+
+void LeaseState::begin(std::shared_ptr<Runtime> of, core::ClaimId id, const core::Claim& its,
+                       std::size_t resource_size, std::vector<std::string> others, int tries) {
   runtime = std::move(of);
-  resource = std::move(name);
-  std::copy_n(owner.begin(), token.size(), token.begin());
-  fence = number;
-  tally = votes;
+  names = its.names;
+  resource_size_ = static_cast<std::uint32_t>(resource_size);
+  if (!others.empty()) rare().others = std::move(others);
+  fence = its.fence;
+  votes = core::PackedVotes(its.tally);
   attempts = tries;
   claim = id;
   detached = false;
   ended_.store(Errc());
   warned_.store(false);
-  valid_until_.store(end_of_it.time_since_epoch().count());
-  deadline_.store(end_of_it.time_since_epoch().count());
+  valid_until_.store(its.deadline.time_since_epoch().count());
+  deadline_.store(its.deadline.time_since_epoch().count());
   knowers_.store(2);  // the handle and the engine
 }
 
@@ -79,10 +86,35 @@ void LeaseState::warn() {
 
 void LeaseState::recycle() {
   runtime.reset();
-  others.clear();
+  names = core::Names();
   delete stop_.exchange(nullptr);
-  on_extended.reset();
-  on_released.reset();
+  if (release_ != nullptr) release_->handler.reset();
+  if (Rare* rare = rare_.load()) {
+    rare->others.clear();
+    rare->asked.handler.reset();
+  }
+}
+
+LeaseState::Rare& LeaseState::rare() {
+  if (rare_.load(std::memory_order_relaxed) == nullptr) {
+    rare_.store(new Rare, std::memory_order_release);
+  }
+  return *rare_.load(std::memory_order_relaxed);
+}
+
+const std::vector<std::string>& LeaseState::others() const {
+  static const std::vector<std::string> none;
+  const Rare* rare = rare_.load(std::memory_order_acquire);
+  return rare == nullptr ? none : rare->others;
+}
+
+LeaseState::Release& LeaseState::release_task() {
+  if (release_ == nullptr) release_ = std::make_unique<Release>(*this);
+  return *release_;
+}
+
+detail::Handler<Result<void>> LeaseState::take_on_released() {
+  return release_ == nullptr ? detail::Handler<Result<void>>() : std::move(release_->handler);
 }
 
 void LeaseState::Release::run(Driver& driver) {
@@ -90,7 +122,7 @@ void LeaseState::Release::run(Driver& driver) {
 }
 
 void LeaseState::Release::dismiss() {
-  auto then = std::move(lease.on_released);
+  auto then = std::move(handler);
   then(lease.runtime->closed_error("release"));
 }
 

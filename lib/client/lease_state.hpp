@@ -1,7 +1,7 @@
 #pragma once
 
-#include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -21,12 +21,17 @@ class Runtime;
 ///
 /// Alive for as long as the handle or the engine knows of it; then it goes back to the loop's pool,
 /// or, where there is no loop any more, is deleted. As a Task it is the handle's own end.
+///
+/// There may be a million of them: what most leases never need is made on demand, and kept for the
+/// next lease.
 class LeaseState final : public Task {
  public:
+  ~LeaseState() override;
+
   // On the loop.
-  void begin(std::shared_ptr<Runtime> runtime, std::string resource, core::ClaimId claim,
-             std::string_view token, std::uint64_t fence, const core::Tally& tally, int attempts,
-             core::Time valid_until);
+  /// Of this claim, for a resource whose name, of that size, is the end of the claim's key.
+  void begin(std::shared_ptr<Runtime> runtime, core::ClaimId id, const core::Claim& claim,
+             std::size_t resource_size, std::vector<std::string> others, int attempts);
   /// Moves the end. False where the holder has seen the old end pass: the lease has expired.
   bool renew(core::Time valid_until);
   /// The holder is to stop.
@@ -49,43 +54,69 @@ class LeaseState final : public Task {
   void run(Driver& driver) override;
   void dismiss() override;
 
+  [[nodiscard]] std::string_view resource() const {
+    return names.key().substr(names.key().size() - resource_size_);
+  }
+  /// More resources, where it is of several.
+  [[nodiscard]] const std::vector<std::string>& others() const;
+  [[nodiscard]] std::string_view token() const { return names.token(); }
+
   /// What release() has marked it with, so that the second one is told.
   static constexpr Errc released = Errc::not_held;
 
-  /// The first release() on its way to the loop; its handler is on_released.
+  /// The first release() on its way to the loop, and whom it tells.
   struct Release final : Task {
     explicit Release(LeaseState& of) : lease(of) {}
     void run(Driver& driver) override;
     void dismiss() override;
     LeaseState& lease;
+    detail::Handler<Result<void>> handler;
   };
-  Release release_task{*this};
+  /// Made when it is first asked for, by him who has ended the lease by a release.
+  Release& release_task();
+  /// Empty where nobody waits for the release.
+  detail::Handler<Result<void>> take_on_released();
 
   // Written by begin() alone.
   std::shared_ptr<Runtime> runtime;
-  std::string resource;
-  std::vector<std::string> others;  ///< more resources, where it is of several
-  std::array<char, 40> token{};
+  core::Names names;
   std::uint64_t fence = 0;
-  core::Tally tally;
-  int attempts = 0;
   core::ClaimId claim;
+  core::PackedVotes votes;
+  int attempts = 0;
 
-  // The loop's own; on_released is the holder's until release_task is posted.
+  // The loop's own.
+  /// An extend or a downgrade that is under way.
+  struct Asked {
+    const char* what = "extend";
+    detail::Handler<Result<void>> handler;
+  };
+  Asked& asked() { return rare().asked; }
+  [[nodiscard]] bool is_asked() const {
+    const Rare* rare = rare_.load(std::memory_order_relaxed);
+    return rare != nullptr && rare->asked.handler;
+  }
   bool detached = false;
-  const char* asked = "extend";  ///< what on_extended waits for
-  detail::Handler<Result<void>> on_extended;
-  detail::Handler<Result<void>> on_released;
 
  private:
+  struct Rare {
+    std::vector<std::string> others;  ///< not changed while the handle lives
+    Asked asked;
+  };
+  /// Made when it is first asked for, on the loop.
+  Rare& rare();
+
+  std::atomic<bool> warned_{false};
+  std::atomic<std::int8_t> knowers_{0};
+  std::atomic<Errc> ended_{Errc()};
+  std::uint32_t resource_size_ = 0;
   /// valid_until in nanoseconds while the lease lasts, zero once it has ended: one word, so that
   /// a reader who has found the lease ended and a renewal that comes in cannot both be right.
   std::atomic<Clock::rep> deadline_{0};
   std::atomic<Clock::rep> valid_until_{0};
-  std::atomic<Errc> ended_{Errc()};
-  std::atomic<bool> warned_{false};
   std::atomic<std::stop_source*> stop_{nullptr};
-  std::atomic<int> knowers_{0};
+  std::atomic<Rare*> rare_{nullptr};  ///< owned
+  std::unique_ptr<Release> release_;
 };
 
 }  // namespace quorumlock::client

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/names.hpp"
 #include "core/slots.hpp"
 #include "core/tally.hpp"
 #include "core/types.hpp"
@@ -60,6 +61,7 @@ struct Terms {
   int max_renewals = -1;  ///< -1: no limit
   bool auto_extend = true;
   bool shared = false;  ///< to read, together with others who read
+  bool operator==(const Terms&) const = default;
 };
 
 /// Where an owner token is in its life. Every attempt, retry or lease has a token, and so a claim,
@@ -73,10 +75,9 @@ enum class Phase : std::uint8_t {
 
 /// One owner token and all that is known of it.
 struct Claim {
-  std::string names;  ///< key and token, one after the other
-  std::uint32_t key_size = 0;
-  [[nodiscard]] std::string_view key() const { return std::string_view(names).substr(0, key_size); }
-  [[nodiscard]] std::string_view token() const { return std::string_view(names).substr(key_size); }
+  Names names;
+  [[nodiscard]] std::string_view key() const { return names.key(); }
+  [[nodiscard]] std::string_view token() const { return names.token(); }
   OtherKeys others;
 
   Phase phase = Phase::acquiring;

@@ -35,23 +35,13 @@ Engine::Engine(const Config& config, Random& random)
       takes_requests_(NodeSet::first(config.nodes)),
       takes_releases_(takes_requests_),
       unavailable_because_(static_cast<std::size_t>(config.nodes), Vote::unreachable),
-      clocks_(config.drift_factor, config.max_ttl) {}
+      clocks_(config.drift_factor, config.max_ttl),
+      claims_(config.nodes) {}
 
 ClaimId Engine::new_claim(std::string_view key, std::string_view token) {
-  const ClaimId id = claims_.take();
-  Claim& claim = claims_[id];
-  std::string names = std::move(claim.names);  // keeps its capacity
-  claim = Claim();
-  claim.names = std::move(names);
-  claim.names.assign(key);
-  claim.key_size = static_cast<std::uint32_t>(key.size());
-  if (token.empty()) {
-    const std::array<char, 40> drawn = draw_token(random_);
-    claim.names.append(drawn.data(), drawn.size());
-  } else {
-    claim.names.append(token);
-  }
-  return id;
+  if (!token.empty()) return claims_.take(key, token);
+  const std::array<char, 40> drawn = draw_token(random_);
+  return claims_.take(key, {drawn.data(), drawn.size()});
 }
 
 /// Begins a round: from here on only answers to its own commands count.
@@ -168,6 +158,12 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
   }
   judge(now, tag.claim);
   forget_if_done(now, tag.claim);
+  rest(tag.claim);
+}
+
+/// A lease that is left alone from now on takes little room, where there are many.
+void Engine::rest(ClaimId id) {
+  if (claims_.open() > static_cast<std::size_t>(config_.unfolded)) claims_.fold(id);
 }
 
 /// Readers who come together would go on asking for the same numbers: the farther apart, the more
@@ -215,11 +211,16 @@ Vote Engine::watch_clock(Time now, int node, const Answer& answer) {
       output(ClockJumped{node, *beyond, until});
       // What stood on it may be gone: a vote from before is void, and a lease that no quorum of the
       // others bears out is lost.
-      claims_.for_each([&](ClaimId id) {
+      const int quorum = quorum_of(config_.nodes);
+      claims_.for_each_folded([&](ClaimId id, NodeSet& standing) {
+        standing.remove(node);
+        if (standing.size() < quorum) end(now, id, Errc::lost);
+      });
+      claims_.for_each_open([&](ClaimId id) {
         Claim& claim = claims_[id];
         if (claim.phase == Phase::releasing) return;
         claim.standing.remove(node);
-        if (claim.phase == Phase::held && claim.standing.size() < quorum_of(config_.nodes)) {
+        if (claim.phase == Phase::held && claim.standing.size() < quorum) {
           return end(now, id, Errc::lost);
         }
         if (!claim.round_open || claim.tally.vote(node) != Vote::granted) return;
@@ -291,7 +292,7 @@ void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
   if (!was_away || state == LinkState::connecting || state == LinkState::down) return;
 
   // What was given up while the node was away is still owed to it.
-  claims_.for_each([&](ClaimId id) {
+  claims_.for_each_open([&](ClaimId id) {
     const Claim& claim = claims_[id];
     if (claim.phase == Phase::releasing && claim.may_hold.contains(node)) {
       clean_up(id, NodeSet::only(node));

@@ -13,6 +13,7 @@
 #include "core/answer.hpp"
 #include "core/ballot.hpp"
 #include "core/claim.hpp"
+#include "core/claims.hpp"
 #include "core/clock_watch.hpp"
 #include "core/fence_memory.hpp"
 #include "core/output.hpp"
@@ -46,6 +47,8 @@ class Engine {
         std::chrono::seconds(30);  ///< how long a node with a wrong clock is mistrusted
     /// How long an entry in a line lives unless it is refreshed, which happens three times in it.
     Duration entry_life = std::chrono::seconds(3);
+    /// So many claims are kept as they are; beyond that, leases that are left alone are folded.
+    int unfolded = 1024;
   };
 
   Engine(const Config& config, Random& random);
@@ -105,8 +108,10 @@ class Engine {
   /// When to call advance() at the latest; `never` if nothing is awaited.
   [[nodiscard]] Time deadline() const;
 
-  /// Null once it is forgotten.
+  /// Null once it is forgotten. Holds until the next input.
   const Claim* claim(ClaimId id) { return claims_.find(id); }
+  /// See Claims::reuse.
+  void reuse(Names names) { claims_.reuse(std::move(names)); }
   [[nodiscard]] const Config& config() const { return config_; }
   /// The entry that this waiter has in the line once its ticket is settled: its number, zero for
   /// none, and the ticket. For whoever looks on.
@@ -272,6 +277,7 @@ class Engine {
   /// The greatest fencing counter seen of any of the waiter's keys.
   std::uint64_t fence_seen(const Waiter& waiter) const;
   void drop_ballot(Claim& claim);
+  void rest(ClaimId id);
   void send(ClaimId id, const Tag& tag, NodeSet to);
   void on_claim_due(Time now, ClaimId id);
   template <class T>
@@ -289,7 +295,7 @@ class Engine {
   std::array<Time, max_nodes> mistrusted_until_{};
   FenceMemory fences_seen_;
   Slots<Ballot> ballots_;
-  Slots<Claim> claims_;
+  Claims claims_;
   Slots<Waiter> waiters_;
   std::string process_;  // 16 hexadecimal digits, drawn when first needed
   std::map<std::string, Line, std::less<>> lines_;

@@ -9,6 +9,7 @@ namespace quorumlock::core {
 
 void Engine::adopt(ClaimId id, UserId user) {
   if (Claim* claim = claims_.find(id)) claim->user = user;
+  rest(id);
 }
 
 bool Engine::extend(Time now, ClaimId id, Duration ttl) {
@@ -71,7 +72,7 @@ void Engine::judge_renew(Time now, ClaimId id) {
     // has decided to go on.
     if (reported && claim.told) claim.goes_on = true;
     claim.next_try = claim.told && !claim.goes_on ? never : next_renewal(claim);
-    output(Renewed{claim.user, id});
+    output(Renewed{claim.user, id, claim.deadline});
     if (reported)
       output(Extended{claim.user, claim.by_token, std::nullopt, claim.deadline, claim.tally});
   } else {

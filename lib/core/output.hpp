@@ -103,10 +103,11 @@ struct Refused {
   Tally tally;
   int capacity = 0;  ///< of which the semaphore is, where a vote says so: see Vote::capacity_differs
 };
-/// The lease's end has moved to Claim::deadline. If the user has seen the old end pass: abandon().
+/// The lease's end has moved. If the user has seen the old end pass: abandon().
 struct Renewed {
   UserId user;
   ClaimId claim;
+  Time valid_until;
 };
 /// The lease will end within its stop margin: tell the holder to stop.
 struct AtRisk {

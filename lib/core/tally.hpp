@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 
 #include <quorumlock/outcome.hpp>
 
@@ -70,6 +71,27 @@ class Tally {
   int nodes_ = 0;
   NodeSet granted_, answered_, pending_;
   std::array<Vote, max_nodes> votes_{};
+};
+
+/// The votes of a round that is over, in 20 bytes: bit i of the n-th word is bit n of node i's.
+class PackedVotes {
+ public:
+  PackedVotes() = default;
+  explicit PackedVotes(const Tally& tally) {
+    for (int node = 0; node < tally.nodes(); ++node) {
+      const auto vote = static_cast<unsigned>(tally.vote(node));
+      for (unsigned n = 0; n < bits_.size(); ++n) bits_[n] |= (vote >> n & 1U) << node;
+    }
+  }
+  [[nodiscard]] Vote vote(int node) const {
+    unsigned vote = 0;
+    for (unsigned n = 0; n < bits_.size(); ++n) vote |= (bits_[n] >> node & 1U) << n;
+    return static_cast<Vote>(vote);
+  }
+
+ private:
+  std::array<std::uint32_t, 5> bits_{};
+  static_assert(static_cast<unsigned>(Vote::failed) < 32);
 };
 
 }  // namespace quorumlock::core

@@ -24,7 +24,8 @@ class EngineLine : public ::testing::Test {
     return {.nodes = 3,
             .retry_delay = EngineDriver::delay,
             .retry_jitter = EngineDriver::jitter,
-            .fencing = fencing};
+            .fencing = fencing,
+            .unfolded = 0};
   }
   /// An acquisition is refused: the lock is another's, or somebody waits.
   static core::Answer refused(std::uint64_t greatest = 0) {

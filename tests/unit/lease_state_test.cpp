@@ -15,7 +15,10 @@ using namespace std::chrono_literals;
 class LeaseStates : public ::testing::Test {
  protected:
   void begin(Clock::duration left) {
-    lease.begin(nullptr, "orders:42", {}, std::string(40, 'a'), 0, {}, 1, Clock::now() + left);
+    core::Claim claim;
+    claim.names.assign("orders:42", std::string(40, 'a'));
+    claim.deadline = Clock::now() + left;
+    lease.begin(nullptr, {}, claim, 9, {}, 1);
   }
   void TearDown() override { lease.recycle(); }
 

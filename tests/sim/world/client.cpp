@@ -41,7 +41,8 @@ void Client::begin_life(const Draw& draw) {
                    .retry_jitter = draw.pause,
                    .fencing = draw.fencing,
                    .max_ttl = draw.max_ttl,
-                   .entry_life = draw.entry_life};
+                   .entry_life = draw.entry_life,
+                   .unfolded = 0};
   for (int node = 0; node < draw.nodes; ++node) {
     redis::Link::Config link;
     link.endpoint.host = "n" + std::to_string(node + 1);

@@ -197,7 +197,6 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
   } else if (const auto* acquired = std::get_if<core::Acquired>(&output)) {
     Operation& one = operations_[acquired->user];
     const core::Claim& claim = *engine.claim(acquired->claim);
-    engine.adopt(acquired->claim, static_cast<core::UserId>(one.number) + lease_offset);
     ++one.answers;
     ++figures_.acquired;
     telling_.answered(one);
@@ -214,6 +213,7 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
           ", fencing token ", one.fence, ", owner ", one.token.substr(0, 8));
     if (draw_.fencing) fencing_.decided(one, client.when(claim.round_start), now_);
     const core::NodeSet granted = claim.tally.granted_by();
+    engine.adopt(acquired->claim, static_cast<core::UserId>(one.number) + lease_offset);
     if (draw_.faults_follow_wins && draw_.has(Fault::flush) && random_.one_in(3) && !healing_) {
       after(draw_span(draw_.delay),
             [this, number = client.number, granted] { betray(clients_[number], granted); });
@@ -224,7 +224,7 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
       });
     }
     exclusion_.won(one, local);
-    extended_to(one, claim.deadline);
+    extended_to(one, one.deadline);
     after(draw_span(one.in_crowd ? draw_.delay / 4 : draw_.hold),
           [this, number = one.number] { use(number); });
   } else if (const auto* refused = std::get_if<core::Refused>(&output)) {
@@ -241,12 +241,11 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
           make_error_code(refused->why).message());
   } else if (const auto* renewed = std::get_if<core::Renewed>(&output)) {
     Operation& one = *of_lease(renewed->user);
-    const core::Claim* claim = engine.claim(renewed->claim);
-    if (claim == nullptr || !one.held) return;
+    if (!one.held) return;
     ++figures_.renewed;
     trace("client ", client.number + 1, " has renewed operation ", one.number);
     exclusion_.renewed(one, one.valid_until, now_);
-    extended_to(one, claim->deadline);
+    extended_to(one, renewed->valid_until);
   } else if (const auto* risk = std::get_if<core::AtRisk>(&output)) {
     Operation& one = *of_lease(risk->user);
     telling_.at_risk(one, local, client.awake);

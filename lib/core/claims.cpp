@@ -1,0 +1,109 @@
+#include "core/claims.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace quorumlock::core {
+
+ClaimId Claims::take(std::string_view key, std::string_view token) {
+  std::uint32_t index = size_;
+  if (free_.empty()) {
+    if (size_ % chunk == 0) chunks_.push_back(std::make_unique<Chunk>());
+    ++size_;
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  Claim& claim = open_anew(index);
+  if (!spare_names_.empty()) {
+    claim.names = std::move(spare_names_.back());
+    spare_names_.pop_back();
+  }
+  claim.names.assign(key, token);
+  return at(index);
+}
+
+void Claims::give_back(ClaimId id) {
+  reuse(std::move(open(id.index).names));
+  Place& place = at_index(id.index);
+  opened_.give_back(opened_.at(place.open));
+  place.open = unused;
+  ++place.generation;
+  free_.push_back(id.index);
+}
+
+void Claims::reuse(Names names) {
+  constexpr std::size_t most = 4096;
+  if (names.empty() || names.shared() || spare_names_.size() == most) return;
+  spare_names_.push_back(std::move(names));
+}
+
+Claim& Claims::open_anew(std::uint32_t index) {
+  const SlotId slot = opened_.take();
+  at_index(index).open = slot.index;
+  Opened& opened = opened_[slot];
+  opened.claim = Claim();
+  opened.index = index;
+  return opened.claim;
+}
+
+void Claims::fold(ClaimId id) {
+  if (id.index >= size_) return;
+  Place& place = at_index(id.index);
+  if (place.generation != id.generation || place.open == unused || place.open == folded) return;
+  Claim& claim = opened_[opened_.at(place.open)].claim;
+  const bool idle = claim.phase == Phase::held && claim.user != 0 && !claim.round_open &&
+                    !claim.asked_for && claim.unanswered == 0;
+  const bool plain = !claim.by_token && claim.others == nullptr && claim.capacity == 0 &&
+                     claim.place == 0 && claim.not_woken == 0 && claim.ballot == SlotId() &&
+                     claim.waiter == WaiterId() && claim.longest_ttl == claim.terms.ttl;
+  if (!idle || !plain) return;
+  const std::optional<std::uint8_t> terms = number_of(claim.terms);
+  if (!terms) return;
+  place.kept = {std::move(claim.names), claim.deadline, claim.next_try, claim.keys_die,
+                claim.hold_limit,       claim.fence,    claim.user,     claim.may_hold,
+                claim.standing,         claim.renewals, claim.round,    *terms,
+                claim.told,             claim.goes_on,  claim.detached, claim.ordered};
+  opened_.give_back(opened_.at(place.open));
+  place.open = folded;
+}
+
+Claim& Claims::unfold(std::uint32_t index) {
+  Claim& claim = open_anew(index);
+  Folded& kept = at_index(index).kept;
+  claim.phase = Phase::held;
+  claim.won = true;
+  claim.names = std::move(kept.names);
+  claim.deadline = kept.deadline;
+  claim.next_try = kept.next_try;
+  claim.keys_die = kept.keys_die;
+  claim.hold_limit = kept.hold_limit;
+  claim.fence = claim.fence_noted = kept.fence;
+  claim.user = kept.user;
+  claim.may_hold = kept.may_hold;
+  claim.standing = kept.standing;
+  claim.renewals = kept.renewals;
+  claim.round = kept.round;
+  claim.terms = terms_[kept.terms];
+  claim.longest_ttl = claim.terms.ttl;
+  claim.told = kept.told;
+  claim.goes_on = kept.goes_on;
+  claim.detached = kept.detached;
+  claim.ordered = kept.ordered;
+  claim.tally.begin(nodes_);
+  return claim;
+}
+
+/// Mostly there are one or two that all leases have.
+std::optional<std::uint8_t> Claims::number_of(const Terms& terms) {
+  const auto found = std::find(terms_.begin(), terms_.end(), terms);
+  if (found == terms_.end()) {
+    if (terms_.size() > std::numeric_limits<std::uint8_t>::max()) return std::nullopt;
+    terms_.push_back(terms);
+    return static_cast<std::uint8_t>(terms_.size() - 1);
+  }
+  return static_cast<std::uint8_t>(found - terms_.begin());
+}
+
+}  // namespace quorumlock::core
