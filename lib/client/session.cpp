@@ -102,6 +102,10 @@ std::optional<Session::Output> Session::next(Time now) {
             *output);
         return mine;
       }
+    } else if (tell_next(now)) {
+      continue;
+    } else if (!renewals_.empty()) {
+      send_renewals(now);
     } else if (!talkative_.empty()) {
       const int node = *talkative_.begin();
       std::optional<Link::Event> event = link(node).next(now);
@@ -133,6 +137,8 @@ std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event
     }
     if (late->tag.kind == core::CommandKind::repair) {
       repair_.on_answer(now, late->tag, nullptr);
+    } else if (late->tag.kind == core::CommandKind::renewals) {
+      begin_told(node, late->tag, true, {}, nullptr);
     } else {
       engine_.on_timeout(now, node, late->tag);
     }
@@ -157,6 +163,9 @@ std::optional<Session::Output> Session::on_answer(Time now, int node, const Link
     case core::CommandKind::query:
       return Answered{node, answer.tag, answer.answer.vote, answer.reply};
     case core::CommandKind::repair: repair_.on_answer(now, answer.tag, answer.reply); break;
+    case core::CommandKind::renewals:
+      begin_told(node, answer.tag, false, answer.answer, answer.reply);
+      break;
     case core::CommandKind::queue:
       places_.clear();
       if (answer.reply != nullptr) redis::places_of(*answer.reply, places_);
@@ -214,6 +223,11 @@ void Session::on_greeted(Time now, int node) {
 }
 
 void Session::send(Time now, const core::Send& send) {
+  if (redis::Renewals::can_be(send)) {
+    if (!renewals_.takes(send)) send_renewals(now);
+    return renewals_.add(send);
+  }
+  if (!renewals_.empty()) send_renewals(now);  // what belongs to one lock goes out in order
   const bool fenced = send.tag.kind == core::CommandKind::acquire && send.fenced;
   const bool only_deletes = redis::only_deletes(send);
   redis::Surroundings around{fenced ? wall_.now_us() : 0, max_ttl_};
@@ -229,6 +243,54 @@ void Session::send(Time now, const core::Send& send) {
     link(node).send(now, send.tag, bytes_);
     if (link(node).has_events()) touched(node);
   }
+}
+
+void Session::send_renewals(Time now) {
+  bytes_.clear();
+  renewals_.append_to(bytes_);
+  const core::SlotId id = batches_.take();
+  Batch& batch = batches_[id];
+  batch.tags.assign(renewals_.tags().begin(), renewals_.tags().end());
+  batch.unanswered = renewals_.to().size();
+  const core::Tag tag{id, core::uncounted, core::CommandKind::renewals,
+                      batch.tags.front().with_source};
+  for (const int node : renewals_.to()) {
+    link(node).send(now, tag, bytes_);
+    if (link(node).has_events()) touched(node);
+  }
+  renewals_.clear();
+}
+
+/// This node has answered a batch, or is late.
+void Session::begin_told(int node, const core::Tag& tag, bool late, const core::Answer& said,
+                         const redis::Reply* reply) {
+  Batch& batch = batches_[tag.claim];
+  if (!late) --batch.unanswered;
+  telling_.batch = tag.claim;
+  telling_.node = node;
+  telling_.late = late;
+  telling_.next = 0;
+  telling_.votes.read(said, reply, batch.tags.size());
+}
+
+/// One more answer of those; false where there is none. One at a time, since what the engine puts
+/// out holds until its next input.
+bool Session::tell_next(Time now) {
+  Batch* batch = batches_.find(telling_.batch);
+  if (batch == nullptr) return false;
+  if (telling_.next == batch->tags.size()) {
+    if (batch->unanswered == 0) batches_.give_back(telling_.batch);
+    telling_.batch = core::SlotId();
+    return false;
+  }
+  const core::Tag tag = batch->tags[telling_.next];
+  if (telling_.late) {
+    engine_.on_timeout(now, telling_.node, tag);
+  } else {
+    engine_.on_answer(now, telling_.node, tag, telling_.votes.of(telling_.next));
+  }
+  ++telling_.next;
+  return true;
 }
 
 void Session::send(Time now, const core::SendEntries& sending) {

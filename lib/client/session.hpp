@@ -9,6 +9,7 @@
 #include "client/repair.hpp"
 #include "core/engine.hpp"
 #include "redis/link.hpp"
+#include "redis/renewals.hpp"
 #include "redis/subscriber.hpp"
 
 namespace quorumlock::client {
@@ -108,6 +109,10 @@ class Session {
   std::optional<Output> on_message(core::Time now, int node, redis::Subscriber::Event& event);
   void on_greeted(core::Time now, int node);
   void send(core::Time now, const core::Send& send);
+  void send_renewals(core::Time now);
+  void begin_told(int node, const core::Tag& tag, bool late, const core::Answer& said,
+                  const redis::Reply* reply);
+  bool tell_next(core::Time now);
   void send(core::Time now, const core::SendEntries& sending);
   void listen(core::Time now, const core::Listen& listen);
   Note note_of(const core::ClockJumped& jumped);
@@ -124,6 +129,23 @@ class Session {
   std::vector<core::Place> places_;
   core::Time next_ping_{};
   std::string bytes_;  // of the command being sent
+
+  // Renewals that the engine asks for one after the other go out as one command, and what a node
+  // answers to it is told to the engine one after the other.
+  struct Batch {
+    std::vector<core::Tag> tags;
+    int unanswered = 0;
+  };
+  struct Telling {
+    core::SlotId batch;
+    int node = 0;
+    bool late = false;
+    std::size_t next = 0;
+    redis::RenewalVotes votes;
+  };
+  redis::Renewals renewals_;
+  core::Slots<Batch> batches_;
+  Telling telling_;
 };
 
 }  // namespace quorumlock::client

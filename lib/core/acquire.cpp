@@ -160,7 +160,7 @@ void Engine::win(Time now, ClaimId id) {
   claim.phase = Phase::held;
   claim.won = true;
   claim.round_open = false;
-  claim.next_try = next_renewal(claim);
+  claim.next_try = next_renewal(id);
   ++held_;
   schedule_held(id);
   output(Acquired{waiter.user, id, waiter.attempts});

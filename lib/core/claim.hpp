@@ -39,7 +39,8 @@ enum class CommandKind : std::uint8_t {
   release,  ///< the key is deleted, where it holds the token, and who is first in its line is woken
   queue,    ///< entries are put into the lines of their locks, or kept there
   query,    ///< something of the driver's own: not the engine's
-  repair,   ///< of the session's own: see client::Repair
+  renewals, ///< of the session's own: several renews as one command
+  repair,   ///< likewise: see client::Repair
 };
 
 /// The round of a command that nobody counts: the clean-up's.

@@ -246,7 +246,7 @@ class Engine {
   void on_held_due(Time now, ClaimId id);
   void end(Time now, ClaimId id, Errc why);
   void schedule_held(ClaimId id);
-  [[nodiscard]] static Time next_renewal(const Claim& claim);
+  [[nodiscard]] Time next_renewal(ClaimId id);
   [[nodiscard]] Time renewal_pause_ends(Time now, const Claim& claim);
 
   // release.cpp: giving up and forgetting

@@ -7,6 +7,8 @@
 // A lease from its acquisition to its end: renewals, extends, the warning, the end.
 namespace quorumlock::core {
 
+using namespace std::chrono_literals;
+
 void Engine::adopt(ClaimId id, UserId user) {
   if (Claim* claim = claims_.find(id)) claim->user = user;
   rest(id);
@@ -71,13 +73,13 @@ void Engine::judge_renew(Time now, ClaimId id) {
     // A holder that was told to stop gets the time of this renewal, and no more; one that extends
     // has decided to go on.
     if (reported && claim.told) claim.goes_on = true;
-    claim.next_try = claim.told && !claim.goes_on ? never : next_renewal(claim);
+    claim.next_try = claim.told && !claim.goes_on ? never : next_renewal(id);
     output(Renewed{claim.user, id, claim.deadline});
     if (reported)
       output(Extended{claim.user, claim.by_token, std::nullopt, claim.deadline, claim.tally});
   } else {
     // Not renewed now; the old end stands, and until then there is time to try again.
-    const bool again = next_renewal(claim) != never;
+    const bool again = next_renewal(id) != never;
     claim.next_try = again ? renewal_pause_ends(now, claim) : never;
     if (reported)
       output(Extended{claim.user, claim.by_token, Errc::no_quorum, claim.deadline, claim.tally});
@@ -85,13 +87,21 @@ void Engine::judge_renew(Time now, ClaimId id) {
   schedule_held(id);
 }
 
-/// A third into the validity, or never where the lease is at one of its limits.
-Time Engine::next_renewal(const Claim& claim) {
+/// Between a quarter and a third into the validity, or never where the lease is at one of its limits.
+/// Leases that began together are spread over that time; those that are due at about the same
+/// moment are due at the very same, and renewed by one command.
+Time Engine::next_renewal(ClaimId id) {
+  const Claim& claim = claims_[id];
   const Terms& terms = claim.terms;
   const bool at_limit = claim.deadline >= claim.hold_limit ||
                         (terms.max_renewals >= 0 && claim.renewals >= terms.max_renewals);
   if (!terms.auto_extend || claim.detached || at_limit) return never;
-  return claim.round_start + (claim.deadline - claim.round_start) / 3;
+  const Duration span = claim.deadline - claim.round_start;
+  constexpr std::uint32_t golden = 0x9e3779b9;  // its multiples are spread evenly (Knuth, vol. 3, 6.4)
+  const auto place = static_cast<Clock::rep>(id.index * golden >> 20U);  // of 4096
+  const Time wanted = claim.round_start + span / 3 - span / 12 / 4096 * place;
+  const auto grid = std::clamp<Clock::rep>(span.count() / 64, 1, Duration(8ms).count());
+  return wanted - Duration(wanted.time_since_epoch().count() % grid);
 }
 
 /// The usual pause between attempts, but shorter where little time is left, so that there are

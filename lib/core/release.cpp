@@ -155,6 +155,7 @@ void Engine::note_answer(Time now, Claim& claim, int node, const Tag& tag, Vote 
       break;
     case CommandKind::queue:
     case CommandKind::query:
+    case CommandKind::renewals:
     case CommandKind::repair: break;
   }
 }

@@ -80,6 +80,16 @@ void append_word(std::string& out, std::string_view word) {
   out.append("\r\n");
 }
 
+void append_number(std::string& out, std::int64_t number) {
+  append_word(out, Number(number));
+}
+
+void append_count(std::string& out, std::size_t words) {
+  std::array<char, number_room> head;
+  const char* end = put_number(head.data(), '*', words);
+  out.append(head.data(), static_cast<std::size_t>(end - head.data()));
+}
+
 void append_command(std::string& out, const core::Send& send, const Surroundings& around) {
   using std::chrono::milliseconds;
   if (!send.others.empty()) {
@@ -130,14 +140,9 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
                          {eval, text(raise_script), "3", send.key, {}, enrolment_key, send.token,
                           fence(), life});
     case CommandKind::renew:
-      if (send.shared || send.by_token) {
-        return append_vote(out, send.key,
-                           {eval, text(renew_shared_script), "3", send.key, {}, enrolment_key,
-                            send.token, ttl(), fence(), send.replant ? "1" : "0", life});
-      }
       return append_vote(out, send.key,
-                         {eval, text(renew_script), "3", send.key, {}, enrolment_key, send.token,
-                          ttl(), fence(), send.replant ? "1" : "0", life});
+                         {eval, text(renew_shared_script), "3", send.key, {}, enrolment_key,
+                          send.token, ttl(), fence(), send.replant ? "1" : "0", life});
     case CommandKind::release:
       if (send.by_token) {
         const Number max_ttl(std::chrono::duration_cast<milliseconds>(around.max_ttl).count());
@@ -157,6 +162,7 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
       }
       return append_command(out, {eval, text(release_script), "1", send.key, send.token});
     case CommandKind::queue:
+    case CommandKind::renewals:
     case CommandKind::query:
     case CommandKind::repair: return;  // never the engine's
   }
@@ -299,6 +305,15 @@ core::Answer answer_of(CommandKind kind, const Reply& reply) {
     case CommandKind::queue:
       if (reply.type == Reply::Type::array) return {Vote::granted};
       break;
+    case CommandKind::renewals: {
+      const std::span<const Reply> words = reply.elements;
+      if (reply.type != Reply::Type::array || words.size() != 2) break;
+      if (words[0].type != Reply::Type::integer || words[0].integer < 0) break;
+      if (words[1].type != Reply::Type::string) break;
+      core::Answer answer{words[1].text.empty() ? Vote::not_enrolled : Vote::granted};
+      answer.node_time = words[0].integer;
+      return answer;
+    }
     case CommandKind::query:
     case CommandKind::repair: break;
   }

@@ -145,34 +145,54 @@ std::string raise(ScriptRun& run) {
   return integers({1, fence, time});
 }
 
-std::string renew(ScriptRun& run) {
-  const double time = run.time();
-  const auto found = run.mget({run.key(3), run.key(2), run.key(1)});
-  const bool whatever_it_is =
-      planted(Mutant::confirm_without_enrolment) ||
-      (planted(Mutant::replant_without_enrolment) && found[2] != run.arg(1));
-  if (found[0] != run.arg(6) && !whatever_it_is) return integers({-1, 0, time});
-  double counter = to_number(found[1]).value_or(0);
-  if (found[2] == run.arg(1)) {
-    if (run.pttl(run.key(1)) < run.number(2) || planted(Mutant::expiry_shortened)) {
-      run.call({"PEXPIRE", run.key(1), run.arg(2)}, "redis.call('PEXPIRE'");
-    }
-    return integers({1, counter, time});
-  }
-  if (found[2]) return integers({0, counter, time});
+/// The reply; empty where there is no room.
+std::string set_if_room(ScriptRun& run, const Words& words) {
+  const std::string done = run.attempt(words);
+  if (!resp::is_error(done)) return done;
+  if (done.find("OOM") == done.npos) run.call(words, "redis.call('SET', ...)");
+  return {};
+}
+
+/// The digit of one lock that is gone.
+char replant(ScriptRun& run, const std::string& lock, const std::string& token, std::size_t fence) {
   const auto exists = [&run](const std::string& key) {
     return run.call({"EXISTS", key}, "redis.call('EXISTS'") == ":1\r\n";
   };
-  if (run.arg(4) != "1" || exists("quorumlock:released:" + run.arg(1))) {
-    const bool another = exists(run.key(1));
-    return integers({another ? 0.0 : 3.0, counter, time});
+  if (run.arg(2) != "1" || exists("quorumlock:released:" + token)) return exists(lock) ? '0' : '3';
+  const std::string counter = "quorumlock:fence:" + lock;
+  if (to_number(run.get(counter, "redis.call('GET', counter")).value_or(0) < run.number(fence)) {
+    if (set_if_room(run, {"SET", counter, run.arg(fence), "PX", run.arg(3)}).empty()) return '4';
   }
-  if (counter < run.number(3)) {
-    run.call({"SET", run.key(2), run.arg(3), "PX", run.arg(5)}, "redis.call('SET', KEYS[2]");
-    counter = run.number(3);
+  const std::string done = set_if_room(run, {"SET", lock, token, "NX", "PX", run.arg(1)});
+  return done.empty() ? '4' : done == resp::nil ? '0' : '2';
+}
+
+std::string renew(ScriptRun& run) {
+  const double time = run.time();
+  Words keys;
+  for (std::size_t i = 1; i <= run.keys(); ++i) keys.push_back(run.key(i));
+  const auto found = run.mget(keys);
+  const bool enrolled = found[0] == run.arg(run.args() - 1);
+  std::string votes;
+  for (std::size_t i = 2; i <= run.keys(); ++i) {
+    const std::string& token = run.arg(2 * i);
+    const bool ours = found[i - 1] == token;
+    const bool whatever_it_is = planted(Mutant::confirm_without_enrolment) ||
+                                (planted(Mutant::replant_without_enrolment) && !ours);
+    if (!enrolled && !whatever_it_is) {
+      votes.clear();
+      break;
+    }
+    if (ours) {
+      if (run.pttl(run.key(i)) < run.number(1) || planted(Mutant::expiry_shortened)) {
+        run.call({"PEXPIRE", run.key(i), run.arg(1)}, "redis.call('PEXPIRE'");
+      }
+      votes += '1';
+    } else {
+      votes += found[i - 1] ? '0' : replant(run, run.key(i), token, 2 * i + 1);
+    }
   }
-  const bool planted = sets_absent(run, run.key(1), run.arg(1), run.arg(2));
-  return integers({planted ? 2.0 : 0.0, counter, time});
+  return resp::array({integer_reply(time), resp::bulk(votes)});
 }
 
 std::string adopt(ScriptRun& run) {

@@ -40,9 +40,10 @@ bool is_script(const Words& words, const redis::Script& script) {
 /// What a script's reply says of the time at which it ran: its third element.
 std::optional<std::int64_t> script_time(const Words& words, const Reply& reply) {
   if (!words[0].starts_with("EVAL") || is_script(words, redis::queue_script)) return std::nullopt;
-  if (reply.type != Reply::Type::array || reply.elements.size() < 3) return std::nullopt;
-  if (reply.elements[2].type != Reply::Type::integer) return std::nullopt;
-  return reply.elements[2].integer;
+  const std::size_t place = is_script(words, redis::renew_script) ? 0 : 2;
+  if (reply.type != Reply::Type::array || reply.elements.size() <= place) return std::nullopt;
+  if (reply.elements[place].type != Reply::Type::integer) return std::nullopt;
+  return reply.elements[place].integer;
 }
 
 /// Whether this element of the reply is a remaining time.

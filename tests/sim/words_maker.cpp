@@ -247,6 +247,21 @@ Words WordsMaker::call(const std::string& name, const Words& script_keys, const 
   return words;
 }
 
+/// Of one lock, or of both.
+Words WordsMaker::renewals(std::int64_t now_us) {
+  Words keys = {enrolment_key};
+  Words args = {ttl(), one_of({"0", "1"}), life()};
+  const std::size_t first = random_.index(2);
+  const std::size_t last = random_.one_in(2) ? first : 1;
+  for (std::size_t i = first; i <= last; ++i) {
+    keys.push_back(locks()[i]);
+    args.push_back(token());
+    args.push_back(fence(now_us));
+  }
+  args.insert(args.end(), {usual_enrolment(), "0"});
+  return call("renew", keys, args);
+}
+
 /// Of both locks.
 Words WordsMaker::script_for_all(std::int64_t now_us) {
   const Words keys = {locks()[0], locks()[1], counter(locks()[0]), counter(locks()[1]),
@@ -337,9 +352,7 @@ Words WordsMaker::script(std::int64_t now_us) {
       return call("raise", vote_keys, {token(), random_.one_in(20) ? "9007199254740992" : fence(now_us), life(), usual_enrolment(), "0"});
     case 8:
     case 9:
-      return call(
-          "renew", vote_keys,
-          {token(), ttl(), fence(now_us), one_of({"0", "1"}), life(), usual_enrolment(), "0"});
+      return renewals(now_us);
     default:
       return call(
           "acquire", vote_keys,

@@ -30,6 +30,7 @@ class WordsMaker {
   static std::vector<std::string> plain_keys();
   Words script(std::int64_t now_us);
   Words script_for_all(std::int64_t now_us);
+  Words renewals(std::int64_t now_us);
   Words call(const std::string& name, const Words& script_keys, const Words& args);
   std::string one_of(std::initializer_list<const char*> texts);
   std::string any_key();

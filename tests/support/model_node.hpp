@@ -45,6 +45,7 @@ class ModelNode {
       case CommandKind::raise:
       case CommandKind::queue:
       case CommandKind::query:
+      case CommandKind::renewals:
       case CommandKind::repair: break;
     }
     return {Vote::failed};

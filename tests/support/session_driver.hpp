@@ -53,7 +53,8 @@ class SessionDriver {
   std::vector<std::string> heard_of;  // changes of their leaders
   std::vector<core::Refused> refused;
   int acquired = 0;
-  core::ClaimId claim;  ///< of the last one
+  std::vector<core::ClaimId> claims;  // of those acquired; their users are 1, 2, ...
+  std::vector<core::Extended> extended;
   std::vector<core::Released> released;
   /// "n1 granted", of queries.
   std::vector<std::string> answered;
@@ -67,7 +68,12 @@ class SessionDriver {
     pull();
   }
   void release() {
-    session.engine().release(now, claim, true);
+    session.engine().release(now, claims.back(), true);
+    pull();
+  }
+  /// Extends all that was acquired.
+  void extend_all() {
+    for (const core::ClaimId claim : claims) session.engine().extend(now, claim, 900ms);
     pull();
   }
   /// What this node was asked and has not answered, the oldest first.
@@ -173,8 +179,10 @@ class SessionDriver {
   void take(const client::Session::Heard& heard) { heard_of.push_back(heard.key); }
   void take(const core::Acquired& what) {
     ++acquired;
-    claim = what.claim;
+    claims.push_back(what.claim);
+    session.engine().adopt(what.claim, claims.size());
   }
+  void take(const core::Extended& what) { extended.push_back(what); }
   void take(const core::Released& what) { released.push_back(what); }
   void take(const core::Refused& what) { refused.push_back(what); }
   template <class T>

@@ -96,14 +96,6 @@ TEST(Command, OfTheEngine) {
   EXPECT_EQ(encoded_vote(command(CommandKind::raise)),
             vote_call({"EVALSHA", raise_script.sha1, "3", "orders:42", counter,
                        "quorumlock:enrolment", "t0ken", "77", life}));
-  core::Send renewal = command(CommandKind::renew);
-  EXPECT_EQ(encoded_vote(renewal),
-            vote_call({"EVALSHA", renew_script.sha1, "3", "orders:42", counter,
-                       "quorumlock:enrolment", "t0ken", "12345", "77", "0", life}));
-  renewal.replant = true;
-  EXPECT_EQ(encoded_vote(renewal),
-            vote_call({"EVALSHA", renew_script.sha1, "3", "orders:42", counter,
-                       "quorumlock:enrolment", "t0ken", "12345", "77", "1", life}));
   EXPECT_EQ(encoded(command(CommandKind::release)),
             formatted({"EVALSHA", release_script.sha1, "1", "orders:42", "t0ken"}));
   core::Send by_token = command(CommandKind::release);
@@ -239,9 +231,9 @@ TEST(Command, OfSeveralLocks) {
 
 TEST(Command, WithItsSource) {
   // Where the node does not know the script it is sent whole.
-  EXPECT_EQ(encoded_vote(command(CommandKind::renew, true)),
-            vote_call({"EVAL", renew_script.source, "3", "orders:42", counter,
-                       "quorumlock:enrolment", "t0ken", "12345", "77", "0", life}));
+  EXPECT_EQ(encoded_vote(command(CommandKind::raise, true)),
+            vote_call({"EVAL", raise_script.source, "3", "orders:42", counter,
+                       "quorumlock:enrolment", "t0ken", "77", life}));
   EXPECT_EQ(encoded(command(CommandKind::release, true)),
             formatted({"EVAL", release_script.source, "1", "orders:42", "t0ken"}));
 }

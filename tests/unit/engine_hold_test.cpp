@@ -5,7 +5,7 @@ namespace quorumlock::test {
 namespace {
 
 TEST(EngineHold, RenewsAtAThirdOfTheValidity) {
-  // A third into it, and not before, every node is asked to move the expiry of this very token.
+  // At that moment, and not before, every node is asked to move the expiry of this very token.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third) - 1ns);

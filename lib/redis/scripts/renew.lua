@@ -1,27 +1,46 @@
--- KEYS lock, counter, enrolment. ARGV token, ttl ms, fence (0: none), re-plant where it is gone
--- (1 or 0), counter's life ms, enrolment, floor.
--- {1, counter, time}: ours, for at least ttl now; {2, counter, time}: re-planted; {0, ...}:
--- another's; {3, ...}: gone, or released by token; {-1, 0, time}: not enrolled, nothing touched. Never shortens: a slow
--- answer must not end what a later round has promised.
+-- KEYS enrolment, then locks. ARGV ttl ms, re-plant what is gone (1 or 0), counters' life ms, of each
+-- lock token and fence (0: none), enrolment, floor.
+-- {time, votes}, a digit for each lock. 1: ours, for at least ttl now; 2: re-planted; 0: another's; 3:
+-- gone, or released by token; 4: not re-planted, for want of memory. No digits: not enrolled, nothing
+-- touched. Never shortens: a slow answer must not end what a later round has promised.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
-local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
-if found[1] ~= ARGV[6] then return {-1, 0, time} end
-local counter = tonumber(found[2]) or 0
-if found[3] == ARGV[1] then
-  if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+local ttl = tonumber(ARGV[1])
+local found = redis.call('MGET', unpack(KEYS))
+if found[1] ~= ARGV[#ARGV - 1] then return {time, ''} end
+
+local function exists(key) return redis.call('EXISTS', key) == 1 end
+-- Of several locks only those without room are without a vote.
+local function set(...)
+  local done = redis.pcall('SET', ...)
+  if type(done) ~= 'table' or not done.err then return done and 'done' or 'held' end
+  if not done.err:find('OOM', 1, true) then redis.call('SET', ...) end
+  return 'no room'
+end
+
+local function replant(lock, token, fence)
+  if ARGV[2] ~= '1' or exists('quorumlock:released:' .. token) then
+    -- Another kind of value reads as absent.
+    return exists(lock) and 0 or 3
   end
-  return {1, counter, time}
+  local counter = 'quorumlock:fence:' .. lock
+  if (tonumber(redis.call('GET', counter)) or 0) < tonumber(fence) then
+    if set(counter, fence, 'PX', ARGV[3]) == 'no room' then return 4 end
+  end
+  local done = set(lock, token, 'NX', 'PX', ARGV[1])
+  return done == 'no room' and 4 or done == 'held' and 0 or 2
 end
-if found[3] then return {0, counter, time} end
-if ARGV[4] ~= '1' or redis.call('EXISTS', 'quorumlock:released:' .. ARGV[1]) == 1 then
-  -- Another kind of value reads as absent.
-  return {redis.call('EXISTS', KEYS[1]) == 1 and 0 or 3, counter, time}
+
+local votes = {}
+for i = 2, #KEYS do
+  local token = ARGV[2 * i]
+  if found[i] == token then
+    if redis.call('PTTL', KEYS[i]) < ttl then redis.call('PEXPIRE', KEYS[i], ARGV[1]) end
+    votes[i - 1] = 1
+  elseif found[i] then
+    votes[i - 1] = 0
+  else
+    votes[i - 1] = replant(KEYS[i], token, ARGV[2 * i + 1])
+  end
 end
-if counter < tonumber(ARGV[3]) then
-  redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[5])
-  counter = tonumber(ARGV[3])
-end
-if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return {0, counter, time} end
-return {2, counter, time}
+return {time, table.concat(votes)}
