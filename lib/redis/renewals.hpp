@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/answer.hpp"
 #include "core/output.hpp"
 #include "redis/reply.hpp"
 

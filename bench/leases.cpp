@@ -1,0 +1,306 @@
+// What many leases cost that are held and renewed, and nothing else: `quorumlock_leases [--leases=N]
+// [--seconds=S] [--ttl=S] [--unix]`. Five servers of its own; one Coordinator with the usual options,
+// attached to a loop in this thread. One JSON object on stdout.
+
+#include <quorumlock/quorumlock.hpp>
+
+#include <hiredis/hiredis.h>
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "local/enroll.hpp"
+#include "local/server.hpp"
+
+namespace quorumlock::bench {
+namespace {
+
+using namespace std::chrono_literals;
+using SteadyClock = std::chrono::steady_clock;
+
+struct Arguments {
+  long leases = 100'000;
+  long seconds = 60;
+  long ttl = 60;
+  bool unix_sockets = false;
+};
+
+constexpr int nodes = 5;
+/// Beyond that a call is one that "blocked" its server; in microseconds.
+constexpr int long_call = 2000;
+
+/// One command on a connection of its own; its reply as text, an integer as digits.
+std::string ask(const local::Server& server, const char* command) {
+  const auto& settings = server.settings();
+  const std::unique_ptr<redisContext, decltype(&redisFree)> context(
+      settings.port != 0 ? redisConnect("127.0.0.1", settings.port)
+                         : redisConnectUnix((settings.dir / "redis.sock").c_str()),
+      &redisFree);
+  if (context == nullptr || context->err != 0) throw std::runtime_error("a node does not answer");
+  const std::unique_ptr<void, decltype(&freeReplyObject)> held(redisCommand(context.get(), command),
+                                                               &freeReplyObject);
+  const auto* reply = static_cast<const redisReply*>(held.get());
+  if (reply == nullptr) throw std::runtime_error("a node does not answer");
+  if (reply->type == REDIS_REPLY_INTEGER) return std::to_string(reply->integer);
+  return reply->str != nullptr ? std::string(reply->str, reply->len) : std::string();
+}
+
+/// The number behind `name` in a text such as INFO's; zero where it is not there.
+double number_in(const std::string& text, std::string_view name) {
+  const std::size_t at = text.find(name);
+  return at == text.npos ? 0 : std::strtod(text.c_str() + at + name.size(), nullptr);
+}
+
+class Servers {
+ public:
+  Servers(bool unix_sockets, std::chrono::seconds max_ttl) {
+    std::string path = (std::filesystem::temp_directory_path() / "quorumlock-leases-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr) {
+      throw std::system_error(errno, std::generic_category(), "cannot make " + path);
+    }
+    dir_ = path;
+    std::vector<local::ServerSettings> settings;
+    for (int node = 1; node <= nodes; ++node) {
+      settings.push_back({.dir = dir_ / std::to_string(node),
+                          .port = unix_sockets ? 0 : local::free_port(),
+                          .durable = false,
+                          .more = {"--slowlog-log-slower-than", std::to_string(long_call),
+                                   "--slowlog-max-len", "100000"}});
+    }
+    servers_ = local::Server::start_all(std::move(settings));
+    options_.max_ttl = max_ttl;
+    options_.ttl = max_ttl;
+    for (const local::Server& server : servers_) options_.nodes.push_back(server.url());
+    local::enroll_new(options_);
+  }
+  ~Servers() {
+    servers_.clear();
+    std::error_code ignored;
+    std::filesystem::remove_all(dir_, ignored);
+  }
+  Servers(const Servers&) = delete;
+  Servers& operator=(const Servers&) = delete;
+
+  [[nodiscard]] const Options& options() const { return options_; }
+  /// User and system, of all of them, in seconds.
+  [[nodiscard]] double cpu() const {
+    double all = 0;
+    for (const local::Server& server : servers_) {
+      const std::string info = ask(server, "INFO cpu");
+      all += number_in(info, "used_cpu_sys:") + number_in(info, "used_cpu_user:");
+    }
+    return all;
+  }
+  void forget_calls() {
+    for (const local::Server& server : servers_) {
+      ask(server, "SLOWLOG RESET");
+      ask(server, "CONFIG RESETSTAT");
+    }
+  }
+  [[nodiscard]] long long_calls() const {
+    long all = 0;
+    for (const local::Server& server : servers_) all += std::stol(ask(server, "SLOWLOG LEN"));
+    return all;
+  }
+  [[nodiscard]] double calls() const {
+    double all = 0;
+    for (const local::Server& server : servers_) {
+      all += number_in(ask(server, "INFO commandstats"), "cmdstat_evalsha:calls=");
+    }
+    return all;
+  }
+  /// The slowest server's, in microseconds: `which` is p50, p99 or p99.9.
+  [[nodiscard]] double call_us(const std::string& which) const {
+    double most = 0;
+    for (const local::Server& server : servers_) {
+      const std::string info = ask(server, "INFO latencystats");
+      const std::size_t at = info.find("latency_percentiles_usec_evalsha:");
+      if (at != info.npos) most = std::max(most, number_in(info.substr(at), which + "="));
+    }
+    return most;
+  }
+
+ private:
+  std::filesystem::path dir_;
+  std::vector<local::Server> servers_;
+  Options options_;
+};
+
+double cpu_of_thread() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+double resident_bytes() {
+  malloc_trim(0);
+  std::ifstream statm("/proc/self/statm");
+  long pages = 0;
+  statm >> pages >> pages;
+  return static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+double seconds_since(SteadyClock::time_point begun) {
+  return std::chrono::duration<double>(SteadyClock::now() - begun).count();
+}
+
+/// Takes so many locks, a few hundred at a time, and keeps them.
+class Holder {
+ public:
+  Holder(uv_loop_t* loop, const Options& options, long leases)
+      : loop_(loop), coordinator_(Coordinator::attach(loop, options).value()) {
+    leases_.resize(static_cast<std::size_t>(leases));
+  }
+  ~Holder() {
+    leases_.clear();
+    coordinator_.close();
+    uv_run(loop_, UV_RUN_DEFAULT);
+  }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+
+  void acquire_all() {
+    constexpr std::size_t in_flight = 256;
+    for (std::size_t i = 0; i < std::min(in_flight, leases_.size()); ++i) acquire_next();
+    while (acquired_ + refused_ < leases_.size()) uv_run(loop_, UV_RUN_ONCE);
+    if (refused_ > 0) throw std::runtime_error(why_);
+  }
+  void hold_for(std::chrono::seconds span) {
+    uv_timer_t timer;
+    uv_timer_init(loop_, &timer);
+    bool over = false;
+    timer.data = &over;
+    uv_timer_start(&timer, [](uv_timer_t* one) { *static_cast<bool*>(one->data) = true; },
+                   static_cast<std::uint64_t>(std::chrono::milliseconds(span).count()), 0);
+    while (!over) uv_run(loop_, UV_RUN_ONCE);
+    uv_close(reinterpret_cast<uv_handle_t*>(&timer), nullptr);
+    uv_run(loop_, UV_RUN_NOWAIT);
+  }
+  [[nodiscard]] long valid() const {
+    return std::count_if(leases_.begin(), leases_.end(),
+                         [](const Lease& lease) { return lease.is_valid(); });
+  }
+  [[nodiscard]] Stats stats() const { return coordinator_.stats(); }
+
+ private:
+  void acquire_next() {
+    if (asked_ == leases_.size()) return;
+    const std::size_t number = asked_++;
+    char name[40];  // of 32 characters
+    std::snprintf(name, sizeof name, "leases/of/the/benchmark/%08zu", number);
+    coordinator_.async_acquire(name, {}, {}, [this, number](Result<Lease> lease) {
+      if (lease) {
+        leases_[number] = std::move(*lease);
+        ++acquired_;
+      } else {
+        if (refused_++ == 0) why_ = lease.error().what();
+      }
+      acquire_next();
+    });
+  }
+
+  uv_loop_t* loop_;
+  Coordinator coordinator_;
+  std::vector<Lease> leases_;
+  std::size_t asked_ = 0, acquired_ = 0, refused_ = 0;
+  std::string why_;
+};
+
+void run(const Arguments& arguments) {
+  Servers servers(arguments.unix_sockets, std::chrono::seconds(arguments.ttl));
+  uv_loop_t loop;
+  uv_loop_init(&loop);
+  {
+    // Two runs of the same: what the first few leases need is there before the others are counted.
+    Holder(&loop, servers.options(), 1000).acquire_all();
+    const double resident = resident_bytes();
+    Holder holder(&loop, servers.options(), arguments.leases);
+    auto begun = SteadyClock::now();
+    holder.acquire_all();
+    const double acquiring = seconds_since(begun);
+    // The first renewals are over before anything is counted.
+    holder.hold_for(std::chrono::seconds(arguments.ttl / 3 + 1));
+
+    servers.forget_calls();
+    const double server_cpu = servers.cpu();
+    const double client_cpu = cpu_of_thread();
+    const std::uint64_t renewals = holder.stats().renewals;
+    begun = SteadyClock::now();
+    holder.hold_for(std::chrono::seconds(arguments.seconds));
+    const double span = seconds_since(begun);
+    const double clients = cpu_of_thread() - client_cpu;
+    const auto renewed = static_cast<double>(holder.stats().renewals - renewals);
+    const double calls = servers.calls();
+    const auto leases = static_cast<double>(arguments.leases);
+    std::printf(
+        "{\"leases\": %ld, \"ttl_s\": %ld, \"seconds\": %.1f, \"acquired_per_s\": %.0f, "
+        "\"valid\": %ld, \"lost\": %llu, \"bytes_per_lease\": %.0f, \"renewals_per_s\": %.0f, "
+        "\"client_cores\": %.3f, \"client_us_per_renewal\": %.3f, \"server_cores\": %.3f, "
+        "\"server_us_per_renewal\": %.2f, \"renewals_per_call\": %.1f, \"call_p50_us\": %.0f, "
+        "\"call_p99_us\": %.0f, \"call_p99.9_us\": %.0f, \"calls_over_2_ms\": %ld, "
+        "\"calls\": %.0f}\n",
+        arguments.leases, arguments.ttl, span, leases / acquiring, holder.valid(),
+        static_cast<unsigned long long>(holder.stats().lost),
+        (resident_bytes() - resident) / leases, renewed / span, clients / span,
+        1e6 * clients / renewed, (servers.cpu() - server_cpu) / span,
+        1e6 * (servers.cpu() - server_cpu) / renewed, nodes * renewed / calls,
+        servers.call_us("p50"), servers.call_us("p99"), servers.call_us("p99.9"),
+        servers.long_calls(), calls);
+    std::fflush(stdout);
+  }
+  uv_loop_close(&loop);
+}
+
+bool parse(std::string_view argument, Arguments& arguments) {
+  if (argument == "--unix") return arguments.unix_sockets = true;
+  const std::size_t equals = argument.find('=');
+  if (equals == argument.npos) return false;
+  const std::string_view name = argument.substr(0, equals);
+  const std::string_view text = argument.substr(equals + 1);
+  long* const number = name == "--leases"    ? &arguments.leases
+                       : name == "--seconds" ? &arguments.seconds
+                       : name == "--ttl"     ? &arguments.ttl
+                                             : nullptr;
+  if (number == nullptr) return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && end == text.data() + text.size() && *number > 0;
+}
+
+}  // namespace
+}  // namespace quorumlock::bench
+
+int main(int argc, char** argv) {
+  quorumlock::bench::Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    if (quorumlock::bench::parse(argv[i], arguments)) continue;
+    std::fprintf(stderr,
+                 "quorumlock_leases: cannot use \"%s\"\n"
+                 "usage: quorumlock_leases [--leases=N] [--seconds=S] [--ttl=S] [--unix]\n",
+                 argv[i]);
+    return 64;
+  }
+  try {
+    quorumlock::bench::run(arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "quorumlock_leases: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
+  return EXIT_SUCCESS;
+}
