@@ -64,7 +64,7 @@ class Options {
   /// Unset: fifo, or unordered where fencing is off.
   std::optional<WaitOrder> order;
 
-  /// Renew the lease at a third of its validity for as long as it is held.
+  /// Renew the lease between a quarter and a third into its validity, for as long as it is held.
   bool auto_extend = true;
   /// valid_until() never lies beyond the acquisition plus this. Unset: no limit.
   std::optional<std::chrono::nanoseconds> max_hold;
