@@ -25,8 +25,9 @@ namespace quorumlock {
 
 class Coordinator;
 namespace client {
-class Runtime;
+class Router;
 Result<Coordinator> create_enrolling(Options options);
+void vouch_for_groups(const Coordinator& coordinator);
 void forget_counters(Coordinator& coordinator, std::vector<std::string> resources);
 }
 class AcquireAwaitable;
@@ -42,10 +43,11 @@ class OwnerToken {
   std::string text_;
 };
 
-/// Locks on a quorum of independent Redis nodes.
+/// Locks on a quorum of independent Redis nodes, or on several such groups.
 ///
-/// Holds one connection per node and one event loop, its own or the caller's. Thread-safe but for
-/// moving and destroying. Handlers run on the loop, exactly once, never inside the call that took
+/// Holds one event loop, its own or the caller's, or Options::loops of its own, and on each a
+/// connection per node. Thread-safe but for moving and destroying. Of several loops, "the loop" is the
+/// one that the resource is always on, and "the loop's own thread" that of any of them. Handlers run on the loop, exactly once, never inside the call that took
 /// them; they must not block or throw. In a forked child every call gives Errc::closed.
 class Coordinator {
  public:
@@ -136,10 +138,11 @@ class Coordinator {
   friend class RecursiveMutex;
   friend class Semaphore;
   friend Result<Coordinator> client::create_enrolling(Options options);
+  friend void client::vouch_for_groups(const Coordinator& coordinator);
   friend void client::forget_counters(Coordinator& coordinator, std::vector<std::string> resources);
-  explicit Coordinator(std::shared_ptr<client::Runtime> runtime) noexcept
-      : runtime_(std::move(runtime)) {}
-  std::shared_ptr<client::Runtime> runtime_;
+  explicit Coordinator(std::shared_ptr<client::Router> router) noexcept
+      : router_(std::move(router)) {}
+  std::shared_ptr<client::Router> router_;
 };
 
 /// What co_acquire gives; awaited once, at once.
@@ -152,14 +155,14 @@ class AcquireAwaitable {
  private:
   friend class Coordinator;
   friend class Semaphore;
-  AcquireAwaitable(std::shared_ptr<client::Runtime> runtime, std::vector<std::string> resources,
+  AcquireAwaitable(std::shared_ptr<client::Router> router, std::vector<std::string> resources,
                    LockOptions options, std::stop_token stop)
-      : runtime_(std::move(runtime)),
+      : router_(std::move(router)),
         resources_(std::move(resources)),
         options_(options),
         stop_(std::move(stop)) {}
 
-  std::shared_ptr<client::Runtime> runtime_;
+  std::shared_ptr<client::Router> router_;
   std::vector<std::string> resources_;
   LockOptions options_;
   std::optional<std::ptrdiff_t> capacity_;  ///< of the semaphore whose permit it is for

@@ -14,6 +14,7 @@ namespace quorumlock {
 
 namespace client {
 class Announcement;
+class Runtime;
 }
 class CampaignAwaitable;
 

@@ -64,6 +64,7 @@ struct NodeHolding {
 /// side.
 struct Inspection {
   std::string resource;
+  std::string group;  ///< that it belongs to; empty where there are none
   std::vector<NodeHolding> nodes;
   int quorum = 0;
   /// The token that a quorum of nodes holds, of one who holds it alone; empty where none does.

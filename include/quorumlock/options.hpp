@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +54,15 @@ class Options {
   /// quorum is counted over all of these, reachable or not. Use an odd number: an even one
   /// tolerates no more failures than the odd one below it.
   std::vector<std::string> nodes;
+  /// In place of `nodes`: 1 to 64 groups of them, each a quorum of its own, by name (letters, digits,
+  /// '.', '_', '-'). A resource belongs to one of them, by the names alone, so that nodes may be
+  /// replaced and a name never changed. The same for all clients; docs/scaling.md says how a group is
+  /// added.
+  std::map<std::string, std::vector<std::string>> groups;
+
+  /// Loop threads of a coordinator that makes its own, 1 to 64, each with connections of its own to
+  /// all nodes. A resource is always on the same one. More than one where one core is not enough.
+  int loops = 1;
 
   /// How long a lock outlives its holder. Whole milliseconds, at most max_ttl. A short one frees
   /// a crashed holder's lock sooner, a long one survives longer outages of the quorum.
@@ -97,7 +107,8 @@ class Options {
   std::string key_prefix;
 
   /// Told, in one sentence, of connections made, lost and refused. Runs on the loop's thread and
-  /// must not block. Never given a password. Unset: silence.
+  /// must not block; with several loops on each of theirs, one at a time. Never given a password.
+  /// Unset: silence.
   std::function<void(std::string_view)> log;
 };
 

@@ -31,6 +31,7 @@ enum class Vote : std::uint8_t {
   same_server,     ///< two of the configured addresses are this one server
   clock_jumped,    ///< the node's clock steps or runs beyond drift_factor: its vote is void
   capacity_differs, ///< the semaphore's permits are of another number, and some are held
+  groups_differ,   ///< the node has been enrolled for other quorum groups than ours
   failed,          ///< any other error reply; the command may have run
 };
 

@@ -72,7 +72,8 @@ std::string_view to_string(NodeEnrolment::Standing standing) noexcept;
 
 /// One node as a voter.
 struct NodeStatus {
-  std::string node;  ///< its address, without secrets
+  std::string node;   ///< its address, without secrets
+  std::string group;  ///< that it votes in; empty where there are none
   NodeState state = NodeState::connecting;
   bool votes = false;           ///< its votes count
   Vote reason = Vote::pending;  ///< the vote that it is counted with, where they do not
@@ -91,17 +92,28 @@ struct NodeStatus {
   std::vector<std::string> same_server_as;  ///< other addresses among the nodes
 };
 
+/// One quorum group.
+struct GroupStatus {
+  std::string name;
+  int nodes = 0;
+  int quorum = 0;
+  int voters = 0;  ///< how many of its nodes may vote
+  [[nodiscard]] bool has_quorum() const noexcept { return voters >= quorum; }
+};
+
 /// All nodes as voters. Not a snapshot: the nodes are asked side by side.
 struct ClusterStatus {
-  std::vector<NodeStatus> nodes;
-  int quorum = 0;
+  std::vector<NodeStatus> nodes;     ///< those of a group side by side
+  std::vector<GroupStatus> groups;   ///< by name; none where Options names none
+  int quorum = 0;                    ///< of all nodes; 0 where several groups have one each
   std::chrono::nanoseconds max_ttl{};  ///< ours
   double drift_factor = 0;
   Quarantine quarantine = Quarantine::automatic;
 
   /// How many nodes may vote.
   [[nodiscard]] int voters() const noexcept;
-  [[nodiscard]] bool has_quorum() const noexcept { return voters() >= quorum; }
+  /// Each group has one, where there are groups.
+  [[nodiscard]] bool has_quorum() const noexcept;
 };
 
 }  // namespace quorumlock

@@ -8,6 +8,7 @@
 #include "client/duration_text.hpp"
 #include "client/quoted.hpp"
 #include "client/refusal.hpp"
+#include "core/placement.hpp"
 #include "core/quorum.hpp"
 #include "core/validity.hpp"
 
@@ -31,17 +32,27 @@ Duration shortest_ttl(double drift_factor) {
 
 }  // namespace
 
-Result<Cluster> Cluster::from(Options options) {
+Result<std::vector<Cluster>> Cluster::from(Options options) {
   if (const Result<void> valid = options.validate(); !valid) return valid.error();
-  Cluster cluster;
-  cluster.options = std::move(options);
-  for (const std::string& url : cluster.options.nodes) {
-    Result<redis::Endpoint> endpoint = redis::Endpoint::parse(url);
-    if (!endpoint) return endpoint.error();
-    cluster.names.push_back(endpoint->name());
-    cluster.endpoints.push_back(*std::move(endpoint));
+  auto groups = std::exchange(options.groups, {});
+  if (groups.empty()) groups[""] = options.nodes;
+  std::vector<std::string> group_names;
+  for (const auto& [name, nodes] : groups) group_names.push_back(name);
+  std::vector<Cluster> clusters;
+  for (auto& [name, nodes] : groups) {
+    Cluster& cluster = clusters.emplace_back();
+    cluster.options = options;
+    cluster.options.nodes = std::move(nodes);
+    cluster.group = name;
+    cluster.mark = core::Placement::mark(group_names, name);
+    for (const std::string& url : cluster.options.nodes) {
+      Result<redis::Endpoint> endpoint = redis::Endpoint::parse(url);
+      if (!endpoint) return endpoint.error();
+      cluster.names.push_back(endpoint->name());
+      cluster.endpoints.push_back(*std::move(endpoint));
+    }
   }
-  return cluster;
+  return clusters;
 }
 
 template <class Votes>
@@ -142,6 +153,17 @@ Result<void> check_capacity(const LockOptions& asked, std::optional<std::ptrdiff
     return refusal("mode is shared: a permit is held by one; leave mode out");
   }
   return {};
+}
+
+Result<void> check_group_name(std::string_view name) {
+  constexpr std::size_t longest_name = 64;
+  const bool plain = std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
+  if (plain && !name.empty() && name.size() <= longest_name) return {};
+  return refusal("a group is named " + quoted_unless_secret(name) +
+                 ": a name has 1 to 64 letters, digits, '.', '_' or '-'");
 }
 
 Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl) {

@@ -13,15 +13,19 @@
 
 namespace quorumlock::client {
 
-/// Options that have been checked, with what follows from them. Does not change any more.
+/// One quorum of nodes: options that have been checked, with what follows from them. Does not change
+/// any more.
 struct Cluster {
-  Options options;
+  Options options;  ///< of which `nodes` are its own
+  std::string group;  ///< its name, where there are groups
+  std::string mark;   ///< see core::Placement::mark()
   std::vector<redis::Endpoint> endpoints;
   std::vector<std::string> names;  ///< of the endpoints, without secrets
 
-  bool changes_max_ttl = false;  ///< see redis::Enrolment::Config
+  bool changes_terms = false;  ///< see redis::Enrolment::Config
 
-  static Result<Cluster> from(Options options);
+  /// Each of the groups, in the order of their names, or the one that has none.
+  static Result<std::vector<Cluster>> from(Options options);
 
   [[nodiscard]] int size() const { return static_cast<int>(names.size()); }
   /// The votes, a core::Tally or core::PackedVotes, as the user sees them, without the nodes' own
@@ -46,6 +50,8 @@ Result<void> check_others(const Options& options, const LockOptions& asked,
                           std::string_view resource, const std::vector<std::string>& others);
 /// Likewise of a semaphore, where it is one.
 Result<void> check_capacity(const LockOptions& asked, std::optional<std::ptrdiff_t> capacity);
+/// Likewise of what a quorum group is called.
+Result<void> check_group_name(std::string_view name);
 Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl);
 
 }  // namespace quorumlock::client

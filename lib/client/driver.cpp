@@ -27,7 +27,8 @@ Session::Config session_config(const Cluster& cluster) {
                             {.max_ttl = options.max_ttl,
                              .drift_factor = options.drift_factor,
                              .policy = options.quarantine,
-                             .changes_max_ttl = cluster.changes_max_ttl},
+                             .groups = cluster.mark,
+                             .changes_terms = cluster.changes_terms},
                             options.wake});
   }
   return config;
@@ -104,6 +105,7 @@ void Driver::before_poll() {
   // Many coordinators may ride one loop: a turn that was about another costs this one nothing.
   if (!std::exchange(stirred_, false) && !closing_) return;
   work();
+  if (runtime_.is_one_of_several()) runtime_.keep_stats(engine_.stats());
   if (stopped_) return;
   if (closing_ && (engine_.unanswered() == 0 || Clock::now() >= close_by_)) return finish_closing();
   for (const auto& wire : wires_) wire->flush();

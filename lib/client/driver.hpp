@@ -67,6 +67,9 @@ class Driver final : public Node::Listener {
   [[nodiscard]] const Stats& stats() const { return engine_.stats(); }
   /// Why this node is of no help, in its words or ours.
   [[nodiscard]] std::string trouble(int node) const;
+  /// See Session.
+  [[nodiscard]] bool ripe() const { return session_.ripe(); }
+  void vouch() { session_.vouch(); }
   /// Nodes that did not vote are looked at now.
   void look_again();
   /// Runs `then` on this turn, but not inside the call at hand.

@@ -6,7 +6,7 @@
 #include "client/blocking.hpp"
 #include "client/leader_look.hpp"
 #include "client/refusal.hpp"
-#include "client/runtime.hpp"
+#include "client/router.hpp"
 
 namespace quorumlock {
 
@@ -100,7 +100,8 @@ Result<void> Leadership::resign() {
 }
 
 Election::Election(Coordinator& coordinator, std::string name, LockOptions options)
-    : runtime_(coordinator.runtime_), name_(std::move(name)), options_(options) {
+    : name_(std::move(name)), options_(options) {
+  if (coordinator.router_ != nullptr) runtime_ = coordinator.router_->of(name_);
   if (!options_.wait) options_.wait = forever;
 }
 

@@ -71,6 +71,7 @@ void EnrolNew::looked(Driver& driver, int node, const std::string& objection) {
   for (const Node& one : nodes_) {
     if (!one.objection.empty() && !force) return finish(driver);
   }
+  if (only_look) return finish(driver);
   enrol_all(driver);
 }
 

@@ -17,6 +17,7 @@ namespace quorumlock::client {
 class EnrolNew final : public Inquiry {
  public:
   bool force = false;
+  bool only_look = false;  ///< whether they could be enrolled
   detail::Handler<Result<void>> handler;
 
   void start(Driver& driver) override;

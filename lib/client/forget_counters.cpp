@@ -1,12 +1,13 @@
 #include "client/forget_counters.hpp"
 
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "client/blocking.hpp"
 #include "client/driver.hpp"
 #include "client/inquiry.hpp"
-#include "client/runtime.hpp"
+#include "client/router.hpp"
 #include "redis/keys.hpp"
 
 namespace quorumlock::client {
@@ -58,14 +59,20 @@ class Forgetting final : public Inquiry {
 }  // namespace
 
 void forget_counters(Coordinator& coordinator, std::vector<std::string> resources) {
-  Runtime* runtime = coordinator.runtime_.get();
-  if (runtime == nullptr || resources.empty() || runtime->cannot_block("clean up")) return;
-  (void)wait_for<Result<void>>([&](auto handler) {
-    auto forgetting = std::make_unique<Forgetting>();
-    forgetting->resources = std::move(resources);
-    forgetting->handler = std::move(handler);
-    runtime->post(forgetting.release());
-  });
+  const Router* router = coordinator.router_.get();
+  if (router == nullptr || router->cannot_block("clean up")) return;
+  std::map<Runtime*, std::vector<std::string>> each;
+  for (std::string& resource : resources) {
+    each[router->of(resource).get()].push_back(std::move(resource));
+  }
+  for (auto& [runtime, its] : each) {
+    (void)wait_for<Result<void>>([&](auto handler) {
+      auto forgetting = std::make_unique<Forgetting>();
+      forgetting->resources = std::move(its);
+      forgetting->handler = std::move(handler);
+      runtime->post(forgetting.release());
+    });
+  }
 }
 
 }  // namespace quorumlock::client

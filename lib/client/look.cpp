@@ -106,6 +106,7 @@ void Look::dismiss() {
 
 void Look::start(Driver& driver) {
   const Cluster& cluster = driver.cluster();
+  inspection.group = cluster.group;
   inspection.quorum = core::quorum_of(cluster.size());
   to_come_ = core::NodeSet::first(cluster.size());
   const std::string key = cluster.options.key_prefix + inspection.resource;

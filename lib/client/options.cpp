@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -20,36 +21,64 @@ using std::chrono::nanoseconds;
 
 /// So that no sum of a few of them and the time since boot can overflow.
 constexpr nanoseconds longest = std::chrono::hours(365 * 24);
+constexpr int most_groups = 64;
+constexpr int most_loops = 64;
 
 std::string to_text(double number) {
   std::array<char, 32> text;
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
-Result<void> check_nodes(const std::vector<std::string>& nodes) {
+/// Servers that have been named, and where.
+using Servers = std::map<std::string, std::string>;
+
+/// The nodes of one quorum, under this name in the options.
+Result<void> check_nodes(const std::string& name, const std::vector<std::string>& nodes,
+                         Servers& servers) {
   if (nodes.empty()) {
-    return refusal(
-        "nodes is missing or empty: give the URLs of 1 to 32 nodes, such as "
-        "redis://127.0.0.1:7101");
+    return refusal(name +
+                   " is missing or empty: give the URLs of 1 to 32 nodes, such as "
+                   "redis://127.0.0.1:7101");
   }
   if (nodes.size() > static_cast<std::size_t>(core::max_nodes)) {
-    return refusal("nodes has " + std::to_string(nodes.size()) + " entries: it must have 1 to 32");
+    return refusal(name + " has " + std::to_string(nodes.size()) + " entries: it must have 1 to 32");
   }
-  std::vector<std::string> names;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const std::string place = "nodes[" + std::to_string(i) + "]";
+    const std::string place = name + "[" + std::to_string(i) + "]";
     const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(nodes[i]);
     if (!endpoint) return refusal(place + ": " + endpoint.error().what());
     redis::Endpoint server = *endpoint;
     server.db = 0;  // another database of one server is no other node
-    names.push_back(server.name());
-    for (std::size_t j = 0; j < i; ++j) {
-      if (names[j] != names[i]) continue;
-      return refusal(place + " is the server " + names[i] + ", and so is nodes[" +
-                     std::to_string(j) + "]: name each node once, or it would have two votes");
-    }
+    const auto [found, is_new] = servers.emplace(server.name(), place);
+    if (is_new) continue;
+    return refusal(place + " is the server " + found->first + ", and so is " + found->second +
+                   ": name each node once, or it would have two votes");
   }
   return {};
+}
+
+Result<void> check_all_nodes(const Options& options) {
+  Servers servers;
+  if (options.groups.empty()) return check_nodes("nodes", options.nodes, servers);
+  if (!options.nodes.empty()) {
+    return refusal(
+        "nodes and groups are both given: give nodes for one quorum, or groups for several");
+  }
+  if (options.groups.size() > static_cast<std::size_t>(most_groups)) {
+    return refusal("groups has " + std::to_string(options.groups.size()) +
+                   " entries: it must have 1 to " + std::to_string(most_groups));
+  }
+  for (const auto& [name, nodes] : options.groups) {
+    if (Result<void> good = client::check_group_name(name); !good) return good;
+    if (Result<void> good = check_nodes("groups." + name, nodes, servers); !good) return good;
+  }
+  return {};
+}
+
+Result<void> check_loops(int loops) {
+  if (loops >= 1 && loops <= most_loops) return {};
+  return refusal("loops is " + std::to_string(loops) + ": it must be 1 to " +
+                 std::to_string(most_loops) + "; 1 is the default, and does for most");
 }
 
 Result<void> check_span(std::string_view name, nanoseconds value) {
@@ -90,7 +119,8 @@ Result<void> check_retry(const RetryOptions& retry) {
 }  // namespace
 
 Result<void> Options::validate() const {
-  if (Result<void> good = check_nodes(nodes); !good) return good;
+  if (Result<void> good = check_all_nodes(*this); !good) return good;
+  if (Result<void> good = check_loops(loops); !good) return good;
   if (Result<void> good = check_clocks(*this); !good) return good;
   if (Result<void> good = check_retry(retry); !good) return good;
   if (stop_margin) {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "client/cluster.hpp"
 #include "client/duration_text.hpp"
 #include "client/quoted.hpp"
 #include "client/refusal.hpp"
@@ -67,6 +69,20 @@ Result<void> read(std::string_view name, const Json& value, std::vector<std::str
   for (std::size_t i = 0; i < value.size(); ++i) {
     const std::string place = std::string(name) + "[" + std::to_string(i) + "]";
     if (Result<void> good = read(place, value[i], into[i]); !good) return good;
+  }
+  return {};
+}
+
+Result<void> read(std::string_view name, const Json& value,
+                  std::map<std::string, std::vector<std::string>>& into) {
+  if (!value.is_object() || value.empty()) {
+    return wrong(name, value,
+                 "an object of named groups, such as {\"north\": [\"redis://127.0.0.1:7101\"]}");
+  }
+  for (const auto& [group, nodes] : value.items()) {
+    if (Result<void> good = check_group_name(group); !good) return good;
+    const std::string place = std::string(name) + "." + group;
+    if (Result<void> good = read(place, nodes, into[group]); !good) return good;
   }
   return {};
 }
@@ -193,6 +209,8 @@ Result<void> read_retry(std::string_view name, const Json& value, Options& into)
 
 constexpr Field<Options> option_fields[] = {
     {"nodes", read_member<&Options::nodes>},
+    {"groups", read_member<&Options::groups>},
+    {"loops", read_member<&Options::loops>},
     {"ttl", read_member<&Options::ttl>},
     {"max_ttl", read_member<&Options::max_ttl>},
     {"wait", read_wait},

@@ -80,6 +80,7 @@ Result<Options> load_options(const std::optional<Setting>& file,
     Result<std::vector<std::string>> urls = split(nodes->value);
     if (!urls) return refusal(nodes->source + ": " + urls.error().what());
     options.nodes = *std::move(urls);
+    options.groups.clear();
     source += (source.empty() ? "" : " with the nodes of ") + nodes->source;
   }
   if (const Result<void> good = options.validate(); !good) return in_source(good.error());

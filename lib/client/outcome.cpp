@@ -26,6 +26,7 @@ std::string_view to_string(Vote vote) noexcept {
     case Vote::quarantined: return "quarantined";
     case Vote::not_enrolled: return "not enrolled";
     case Vote::max_ttl_differs: return "enrolled with another max_ttl";
+    case Vote::groups_differ: return "enrolled for other groups";
     case Vote::same_server: return "the same server twice";
     case Vote::clock_jumped: return "with a wrong clock";
     case Vote::capacity_differs: return "of another capacity";

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/quoted.hpp"
-#include "client/runtime.hpp"
+#include "client/router.hpp"
 
 namespace quorumlock {
 namespace {
@@ -133,14 +133,14 @@ struct RecursiveMutex::State : std::enable_shared_from_this<State> {
   }
 
   void call(detail::Handler<Result<void>> handler, Result<void> result) const {
-    const std::shared_ptr<client::Runtime>& runtime = coordinator.runtime_;
-    if (runtime == nullptr || runtime->forked()) {
+    const std::shared_ptr<client::Router>& router = coordinator.router_;
+    if (router == nullptr || router->forked()) {
       return handler(error(Errc::closed, "its coordinator is of no use here"));
     }
     auto task = std::make_unique<Call>();
     task->handler = std::move(handler);
     task->result = std::move(result);
-    runtime->post(task.release());
+    router->of(resource)->post(task.release());
   }
 
   [[nodiscard]] LockOptions waiting() const {

@@ -1,10 +1,8 @@
 #include "client/runtime.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
-#include <semaphore>
-#include <system_error>
+#include <algorithm>
 #include <utility>
 
 #include "client/blocking.hpp"
@@ -23,73 +21,32 @@ unsigned long count_forks() {
   return forks.load(std::memory_order_relaxed);
 }
 
-/// Signals are the host's threads' matter: ours starts with all of them blocked.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
-Error cannot_start(const std::exception& why) {
-  return {Errc::misconfigured, std::string("cannot start the coordinator: ") + why.what()};
-}
-
 }  // namespace
 
-Runtime::Runtime(Cluster cluster) : cluster_(std::move(cluster)), fork_generation_(count_forks()) {}
-
-Runtime::~Runtime() {
-  if (thread_.joinable()) thread_.detach();  // given up on the loop's own thread
-}
+Runtime::Runtime(Cluster cluster, std::shared_ptr<LoopThreads> threads, std::size_t number)
+    : cluster_(std::move(cluster)),
+      fork_generation_(count_forks()),
+      threads_(std::move(threads)),
+      loop_thread_(threads_->at(number)) {}
 
 bool Runtime::forked() const {
   return forks.load(std::memory_order_relaxed) != fork_generation_;
 }
 
-Result<std::shared_ptr<Runtime>> Runtime::with_thread(Options options, bool changes_max_ttl) {
-  Result<Cluster> cluster = Cluster::from(std::move(options));
-  if (!cluster) return cluster.error();
-  cluster->changes_max_ttl = changes_max_ttl;
-  try {
-    auto runtime = std::make_shared<Runtime>(std::move(*cluster));
-    auto loop = std::make_unique<uv_loop_t>();
-    uv::check(uv_loop_init(loop.get()), "cannot create a loop");
-    runtime->driver_ = std::make_unique<Driver>(*runtime, loop.get(), true);
-    const SignalsBlocked blocked;
-    runtime->has_thread_ = true;
-    runtime->thread_ = std::thread([runtime, loop = std::move(loop)] {
-      runtime->turning();
-      uv_run(loop.get(), UV_RUN_DEFAULT);
-      uv_loop_close(loop.get());
-    });
-    return runtime;
-  } catch (const std::exception& error) {
-    return cannot_start(error);
-  }
+bool Runtime::on_any_loop() const {
+  const std::thread::id self = std::this_thread::get_id();
+  return std::ranges::any_of(*threads_, [self](const std::atomic<std::thread::id>& thread) {
+    return thread.load(std::memory_order_relaxed) == self;
+  });
 }
 
-Result<std::shared_ptr<Runtime>> Runtime::attached(uv_loop_t* loop, Options options) {
-  if (loop == nullptr) return Error(Errc::invalid_argument, "attach: the loop is null");
-  Result<Cluster> cluster = Cluster::from(std::move(options));
-  if (!cluster) return cluster.error();
-  try {
-    auto runtime = std::make_shared<Runtime>(std::move(*cluster));
-    runtime->turning();
-    runtime->driver_ = std::make_unique<Driver>(*runtime, loop, false);
-    runtime->self_ = runtime;
-    return runtime;
-  } catch (const std::exception& error) {
-    return cannot_start(error);
-  }
+void Runtime::ride(uv_loop_t* loop, bool own_loop) {
+  driver_ = std::make_unique<Driver>(*this, loop, own_loop);
+}
+
+void Runtime::give_up() {
+  driver_.reset();
+  inbox_.close([](Task* task) { task->dismiss(); });
 }
 
 void Runtime::loop_ended(std::vector<detail::Handler<>> then) {
@@ -115,13 +72,15 @@ void Runtime::acquire(std::string resource, const LockOptions& asked, std::stop_
 }
 
 void Runtime::acquire_all(std::vector<std::string> resources, const LockOptions& asked,
-                          std::stop_token stop, detail::Handler<Result<Lease>> handler) {
+                          std::stop_token stop, detail::Handler<Result<Lease>> handler,
+                          const Error* refused) {
   std::string first;
   if (!resources.empty()) {
     first = std::move(resources.front());
     resources.erase(resources.begin());
   }
-  begin(std::move(first), std::move(resources), asked, std::move(stop), std::move(handler));
+  begin(std::move(first), std::move(resources), asked, std::move(stop), std::move(handler),
+        std::nullopt, refused);
 }
 
 void Runtime::acquire_permit(std::string resource, std::ptrdiff_t capacity,
@@ -132,8 +91,8 @@ void Runtime::acquire_permit(std::string resource, std::ptrdiff_t capacity,
 
 void Runtime::begin(std::string resource, std::vector<std::string> others,
                     const LockOptions& asked, std::stop_token stop,
-                    detail::Handler<Result<Lease>> handler,
-                    std::optional<std::ptrdiff_t> capacity) {
+                    detail::Handler<Result<Lease>> handler, std::optional<std::ptrdiff_t> capacity,
+                    const Error* refused) {
   if (forked()) return handler(closed_error("lock"));
   std::unique_ptr<Acquisition> acquisition =
       on_loop() && inbox_.empty() ? driver_->spare_acquisition() : std::make_unique<Acquisition>();
@@ -143,6 +102,7 @@ void Runtime::begin(std::string resource, std::vector<std::string> others,
   Result<Request> request = request_of(cluster_.options, asked);
   Result<void> fine = check_resource(cluster_.options, resource);
   if (fine && !others.empty()) fine = check_others(cluster_.options, asked, resource, others);
+  if (fine && refused != nullptr) fine = *refused;
   if (!fine) {
     acquisition->refused = fine.error();
   } else if (Result<void> can = check_capacity(asked, capacity); !can) {
@@ -184,7 +144,7 @@ Error Runtime::closed_error(std::string_view call) const {
 
 std::optional<Error> Runtime::cannot_block(std::string_view call) const {
   if (forked()) return closed_error(call);
-  if (!on_loop()) return std::nullopt;
+  if (!on_any_loop()) return std::nullopt;
   return Error(Errc::would_deadlock, "cannot " + std::string(call) +
                                          " on the loop's own thread, which has to do the work: "
                                          "use the asynchronous call");
@@ -224,8 +184,19 @@ struct StatsTask final : Task {
 
 }  // namespace
 
+void Runtime::keep_stats(const Stats& stats) {
+  const std::lock_guard<std::mutex> lock(keeping_);
+  last_stats_ = stats;
+}
+
+Stats Runtime::last_stats() const {
+  const std::lock_guard<std::mutex> lock(keeping_);
+  return last_stats_;
+}
+
 Stats Runtime::stats() {
   if (on_loop()) return driver_->stats();
+  if (on_any_loop()) return last_stats();
   return wait_for<Stats>([this](auto handler) {
     auto task = std::make_unique<StatsTask>(*this);
     task->handler = std::move(handler);
@@ -241,25 +212,6 @@ void Runtime::async_close(detail::Handler<> handler) {
   auto task = std::make_unique<CloseTask>();
   task->handler = std::move(handler);
   post(task.release());
-}
-
-void Runtime::close() {
-  if (forked()) return;
-  if (on_loop()) return async_close({});
-  std::binary_semaphore closed(0);
-  async_close([&closed] { closed.release(); });
-  closed.acquire();
-  const std::lock_guard<std::mutex> one_at_a_time(joining_);
-  if (thread_.joinable()) thread_.join();
-}
-
-void Runtime::abandon() {
-  if (forked()) {
-    // Neither thread nor loop is in this process; what belongs to them stays as it is.
-    new std::shared_ptr<Runtime>(shared_from_this());
-    return;
-  }
-  has_thread_ ? close() : async_close({});
 }
 
 }  // namespace quorumlock::client

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include <quorumlock/coordinator.hpp>
 
@@ -15,16 +16,21 @@
 
 namespace quorumlock::client {
 
-/// What a coordinator's handles share: the way to the loop, from any thread. Outlives the loop for
-/// as long as a Lease is about.
+/// On which thread each of a coordinator's runtimes is, by its number.
+using LoopThreads = std::vector<std::atomic<std::thread::id>>;
+
+/// One quorum on one loop: what a coordinator's handles share, the way to the loop from any thread.
+/// Outlives the loop for as long as a Lease is about.
 class Runtime final : public std::enable_shared_from_this<Runtime> {
  public:
-  static Result<std::shared_ptr<Runtime>> with_thread(Options options,
-                                                      bool changes_max_ttl = false);
-  static Result<std::shared_ptr<Runtime>> attached(uv_loop_t* loop, Options options);
-  ~Runtime();
+  Runtime(Cluster cluster, std::shared_ptr<LoopThreads> threads, std::size_t number);
 
-  explicit Runtime(Cluster cluster);
+  /// From now on its work is done on this loop, of a thread that is to run yet or the caller's.
+  void ride(uv_loop_t* loop, bool own_loop);
+  /// An attached one: the loop may outlive every handle.
+  void outlive_handles() { self_ = shared_from_this(); }
+  /// In place of all of that, where the loop will never run.
+  void give_up();
 
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
   Inbox& inbox() { return inbox_; }
@@ -33,6 +39,9 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   [[nodiscard]] bool on_loop() const {
     return loop_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
+  /// Of this coordinator's.
+  [[nodiscard]] bool on_any_loop() const;
+  [[nodiscard]] bool is_one_of_several() const { return threads_->size() > 1; }
   /// Each turn of the loop says which thread it is on.
   void turning() { loop_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed); }
 
@@ -41,8 +50,10 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   void acquire(std::string resource, const LockOptions& options, std::stop_token stop,
                detail::Handler<Result<Lease>> handler);
 
+  /// Refused where `refused` says so, which has nothing to do with the loop.
   void acquire_all(std::vector<std::string> resources, const LockOptions& options,
-                   std::stop_token stop, detail::Handler<Result<Lease>> handler);
+                   std::stop_token stop, detail::Handler<Result<Lease>> handler,
+                   const Error* refused = nullptr);
   /// Of a semaphore with this capacity.
   void acquire_permit(std::string resource, std::ptrdiff_t capacity, const LockOptions& options,
                       std::stop_token stop, detail::Handler<Result<Lease>> handler);
@@ -50,20 +61,17 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   Result<Clock::time_point> call_by_token(std::string_view resource, const OwnerToken& token,
                                           core::Duration ttl);
 
-  /// From any thread.
+  /// From any thread. One loop does not wait for another: it gets what was kept.
   [[nodiscard]] Stats stats();
-  /// No task is accepted from now on: these are the last.
-  void keep_stats(const Stats& stats) { last_stats_ = stats; }
-  [[nodiscard]] const Stats& last_stats() const { return last_stats_; }
+  /// For when the loop is gone, or another loop asks.
+  void keep_stats(const Stats& stats);
+  [[nodiscard]] Stats last_stats() const;
 
   /// The error that a blocking call gives where it cannot be made here; unset where it can.
   [[nodiscard]] std::optional<Error> cannot_block(std::string_view call) const;
   [[nodiscard]] Error closed_error(std::string_view call) const;
 
-  void close();
   void async_close(detail::Handler<> handler);
-  /// The coordinator is gone: close, and be rid of the thread.
-  void abandon();
 
   /// The driver has left the loop: its end, and then these.
   void loop_ended(std::vector<detail::Handler<>> then);
@@ -71,18 +79,17 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
  private:
   void begin(std::string resource, std::vector<std::string> others, const LockOptions& options,
              std::stop_token stop, detail::Handler<Result<Lease>> handler,
-             std::optional<std::ptrdiff_t> capacity = std::nullopt);
+             std::optional<std::ptrdiff_t> capacity = std::nullopt, const Error* refused = nullptr);
 
   const Cluster cluster_;
   const unsigned long fork_generation_;
+  const std::shared_ptr<LoopThreads> threads_;
+  std::atomic<std::thread::id>& loop_thread_;  // of those
   Inbox inbox_;
-  std::atomic<std::thread::id> loop_thread_;
   std::unique_ptr<Driver> driver_;  // the loop's own
-  bool has_thread_ = false;
-  std::thread thread_;
-  std::mutex joining_;
+  mutable std::mutex keeping_;
   Stats last_stats_;
-  std::shared_ptr<Runtime> self_;  // while attached: the loop may outlive every handle
+  std::shared_ptr<Runtime> self_;  // while attached
 };
 
 }  // namespace quorumlock::client

@@ -8,7 +8,7 @@
 
 #include "client/blocking.hpp"
 #include "client/quoted.hpp"
-#include "client/runtime.hpp"
+#include "client/router.hpp"
 
 namespace quorumlock {
 
@@ -27,17 +27,17 @@ struct Semaphore::State {
   }
 
   void ask(const LockOptions& how, std::stop_token stop, detail::Handler<Result<Lease>> handler) {
-    const std::shared_ptr<client::Runtime>& runtime = coordinator.runtime_;
-    if (runtime == nullptr) {
+    const std::shared_ptr<client::Router>& router = coordinator.router_;
+    if (router == nullptr) {
       return handler(Error(Errc::closed, "cannot get a permit of " + client::quoted(resource) +
                                              ": the coordinator was moved from"));
     }
-    runtime->acquire_permit(resource, capacity, how, std::move(stop), std::move(handler));
+    router->of(resource)->acquire_permit(resource, capacity, how, std::move(stop), std::move(handler));
   }
 
   Result<void> take(const LockOptions& how) {
-    if (coordinator.runtime_ != nullptr) {
-      if (const auto error = coordinator.runtime_->cannot_block("get a permit")) return *error;
+    if (coordinator.router_ != nullptr) {
+      if (const auto error = coordinator.router_->cannot_block("get a permit")) return *error;
     }
     Result<Lease> permit = client::wait_for<Result<Lease>>(
         [&](auto handler) { ask(how, {}, std::move(handler)); });
@@ -104,7 +104,7 @@ void Semaphore::async_acquire(std::stop_token stop, detail::Handler<Result<Lease
 }
 
 AcquireAwaitable Semaphore::co_acquire(std::stop_token stop) {
-  AcquireAwaitable permit(state_->coordinator.runtime_, {state_->resource}, state_->waiting(),
+  AcquireAwaitable permit(state_->coordinator.router_, {state_->resource}, state_->waiting(),
                           std::move(stop));
   permit.capacity_ = state_->capacity;
   return permit;

@@ -50,6 +50,23 @@ void Session::look_again(Time now) {
   }
 }
 
+bool Session::ripe() const {
+  return std::ranges::all_of(links_, [](const auto& link) { return link->enrolment().ripe(); });
+}
+
+void Session::vouch() {
+  vouched_ = true;
+  pass_word_on();
+}
+
+/// A node that is enrolled for our groups vouches for them.
+void Session::pass_word_on() {
+  const bool word = vouched_ || std::ranges::any_of(links_, [](const auto& link) {
+                      return link->enrolment().standing() == redis::Enrolment::Standing::enrolled;
+                    });
+  for (const auto& link : links_) link->vouch(word);
+}
+
 void Session::doubt(Time now, int node) {
   link(node).doubt(now);
   touched(node);
@@ -144,6 +161,7 @@ std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event
     }
   } else if (const auto* changed = std::get_if<Link::Changed>(&event)) {
     engine_.on_link(now, node, changed->state, changed->reason);
+    pass_word_on();
   } else if (std::holds_alternative<Link::Greeted>(event)) {
     on_greeted(now, node);
   } else if (std::holds_alternative<Link::Repair>(event)) {

@@ -88,6 +88,10 @@ class Session {
   void ping(core::Time now);
   /// Nodes that do not vote are looked at now, and not in a while.
   void look_again(core::Time now);
+  /// Every node votes on our terms, or all that it granted on others has run out.
+  [[nodiscard]] bool ripe() const;
+  /// The operator vouches for our groups.
+  void vouch();
   /// This node's enrolment has turned out not to be what its link knows.
   void doubt(core::Time now, int node);
   /// Gives up all connections.
@@ -108,6 +112,7 @@ class Session {
   std::optional<Output> on_answer(core::Time now, int node, const redis::Link::Answer& answer);
   std::optional<Output> on_message(core::Time now, int node, redis::Subscriber::Event& event);
   void on_greeted(core::Time now, int node);
+  void pass_word_on();
   void send(core::Time now, const core::Send& send);
   void send_renewals(core::Time now);
   void begin_told(int node, const core::Tag& tag, bool late, const core::Answer& said,
@@ -124,6 +129,7 @@ class Session {
   Repair repair_;
   std::vector<Jump> jumps_;
   core::Duration max_ttl_;
+  bool vouched_ = false;
   core::NodeSet talkative_;  ///< of the links
   core::NodeSet told_;       ///< of the subscribers
   std::vector<core::Place> places_;

@@ -29,4 +29,8 @@ int ClusterStatus::voters() const noexcept {
   return static_cast<int>(std::ranges::count_if(nodes, &NodeStatus::votes));
 }
 
+bool ClusterStatus::has_quorum() const noexcept {
+  return voters() >= quorum && std::ranges::all_of(groups, &GroupStatus::has_quorum);
+}
+
 }  // namespace quorumlock

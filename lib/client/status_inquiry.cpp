@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "client/driver.hpp"
@@ -81,6 +82,16 @@ bool listens_beyond_loopback(std::string_view bind) {
     if (!address.empty() && !loopback) return true;
   }
   return false;
+}
+
+void find_same_servers(std::vector<NodeStatus>& nodes) {
+  for (NodeStatus& one : nodes) {
+    one.same_server_as.clear();
+    for (const NodeStatus& other : nodes) {
+      const bool same = &one != &other && !one.run_id.empty() && one.run_id == other.run_id;
+      if (same) one.same_server_as.push_back(other.node);
+    }
+  }
 }
 
 }  // namespace
@@ -182,7 +193,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       if (reply.type != Type::string) return;
       const auto found = redis::EnrolmentRecord::parse(reply.text);
       if (!found) return;
-      status.enrolment.max_ttl = std::chrono::milliseconds(found->max_ttl_ms);
+      status.enrolment.max_ttl = std::chrono::milliseconds(found->terms.max_ttl_ms);
       status.enrolment.durable = found->durable;
       if (found->floor != 0) {
         status.enrolment.clocks_order_fences_since =
@@ -284,18 +295,37 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
 }
 
 void StatusInquiry::finish(Driver& driver) {
-  for (NodeStatus& one : status_.nodes) {
-    for (const NodeStatus& other : status_.nodes) {
-      const bool same = &one != &other && !one.run_id.empty() && one.run_id == other.run_id;
-      if (same) one.same_server_as.push_back(other.node);
-    }
-  }
+  find_same_servers(status_.nodes);
   for (int node = 0; node < driver.cluster().size(); ++node) conclude(driver, node);
+  if (const std::string& name = driver.cluster().group; !name.empty()) {
+    status_.groups.push_back({name, driver.cluster().size(), status_.quorum, status_.voters()});
+    for (NodeStatus& node : status_.nodes) node.group = name;
+  }
   driver.end(*this);
   auto then = std::move(handler);
   ClusterStatus status = std::move(status_);
   delete this;
   then(std::move(status));
+}
+
+void StatusOfGroups::note(std::size_t group, Result<ClusterStatus> status) {
+  {
+    const std::lock_guard<std::mutex> lock(guard_);
+    all_[group] = std::move(status);
+    if (--to_come_ > 0) return;
+  }
+  for (const auto& one : all_) {
+    if (!*one) return handler_(one->error());
+  }
+  ClusterStatus sum = *std::move(*all_.front());
+  sum.quorum = 0;
+  for (std::size_t i = 1; i < all_.size(); ++i) {
+    ClusterStatus& one = **all_[i];
+    sum.groups.insert(sum.groups.end(), one.groups.begin(), one.groups.end());
+    std::ranges::move(one.nodes, std::back_inserter(sum.nodes));
+  }
+  find_same_servers(sum.nodes);  // also in two groups
+  handler_(std::move(sum));
 }
 
 }  // namespace quorumlock::client

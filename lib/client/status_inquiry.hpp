@@ -1,5 +1,7 @@
 #pragma once
 
+#include <mutex>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -42,6 +44,20 @@ class StatusInquiry final : public Inquiry {
   ClusterStatus status_;
   std::vector<Node> nodes_;
   int to_come_ = 0;  // nodes that are still being asked
+};
+
+/// Makes one of what several groups give, on whatever threads, and hands it on.
+class StatusOfGroups {
+ public:
+  StatusOfGroups(std::size_t groups, detail::Handler<Result<ClusterStatus>> handler)
+      : to_come_(groups), all_(groups), handler_(std::move(handler)) {}
+  void note(std::size_t group, Result<ClusterStatus> status);
+
+ private:
+  std::mutex guard_;
+  std::size_t to_come_;
+  std::vector<std::optional<Result<ClusterStatus>>> all_;
+  detail::Handler<Result<ClusterStatus>> handler_;
 };
 
 }  // namespace quorumlock::client

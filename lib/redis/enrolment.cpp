@@ -53,6 +53,10 @@ std::string nonce(core::Random& random) {
   return text;
 }
 
+std::string groups_in_words(const EnrolmentTerms& terms) {
+  return terms.groups.empty() ? "one group alone" : "groups with the mark " + terms.groups;
+}
+
 void call(std::string& out, const Script& script, std::initializer_list<std::string_view> keys,
           std::initializer_list<std::string_view> arguments) {
   // Whole: it is rare, and the server may have forgotten its scripts with all else.
@@ -65,6 +69,20 @@ void call(std::string& out, const Script& script, std::initializer_list<std::str
 
 }  // namespace
 
+std::optional<EnrolmentTerms> EnrolmentTerms::parse(std::string_view text) {
+  EnrolmentTerms terms;
+  const std::size_t at = text.find('@');
+  if (!read(text.substr(0, at), terms.max_ttl_ms) || terms.max_ttl_ms <= 0) return std::nullopt;
+  if (at == text.npos) return terms;
+  terms.groups = text.substr(at + 1);
+  if (terms.groups.empty()) return std::nullopt;
+  return terms;
+}
+
+std::string EnrolmentTerms::to_string() const {
+  return std::to_string(max_ttl_ms) + (groups.empty() ? "" : "@" + groups);
+}
+
 std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
   const std::vector<std::string_view> words = split(text);
   EnrolmentRecord record;
@@ -72,7 +90,9 @@ std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
   record.run_id = words[0];
   record.durable = words[2] == "durable";
   if (record.run_id.empty() || (!record.durable && words[2] != "volatile")) return std::nullopt;
-  if (!read(words[1], record.max_ttl_ms) || record.max_ttl_ms <= 0) return std::nullopt;
+  const std::optional<EnrolmentTerms> terms = EnrolmentTerms::parse(words[1]);
+  if (!terms) return std::nullopt;
+  record.terms = *terms;
   if (words.size() == 5 && !(read(words[3], record.floor) && read(words[4], record.since))) {
     return std::nullopt;
   }
@@ -80,8 +100,7 @@ std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
 }
 
 std::string EnrolmentRecord::to_string() const {
-  std::string text =
-      run_id + ':' + std::to_string(max_ttl_ms) + (durable ? ":durable" : ":volatile");
+  std::string text = run_id + ':' + terms.to_string() + (durable ? ":durable" : ":volatile");
   if (floor != 0) text += ':' + std::to_string(floor) + ':' + std::to_string(since);
   return text;
 }
@@ -89,8 +108,9 @@ std::string EnrolmentRecord::to_string() const {
 EnrolmentRecord Enrolment::wanted() const {
   EnrolmentRecord record;
   record.run_id = facts_.run_id;
-  record.max_ttl_ms =
+  record.terms.max_ttl_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(config_.max_ttl).count();
+  record.terms.groups = config_.groups;
   record.durable = facts_.durable.value_or(false);
   return record;
 }
@@ -120,7 +140,7 @@ void Enrolment::greeted(Time now, ServerFacts facts, const std::optional<std::st
 
 void Enrolment::disconnected() {
   go(Step::idle);
-  to_repair_ = false;
+  to_repair_ = ripe_ = false;
 }
 
 void Enrolment::doubt() {
@@ -138,14 +158,22 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
   }
   const EnrolmentRecord ours = wanted();
   expected_ = text.value_or("");
-  if (record && record->max_ttl_ms != ours.max_ttl_ms) {
-    if (!config_.changes_max_ttl) {
-      return refuse(now, Vote::max_ttl_differs,
-                    "is enrolled with max_ttl " + std::to_string(record->max_ttl_ms) +
-                        " ms, and ours is " + std::to_string(ours.max_ttl_ms) +
-                        " ms: it must be the same for all clients");
+  own_word_ = record && record->terms == ours.terms;
+  if (record && record->terms != ours.terms) {
+    const std::int64_t its_max_ttl = record->terms.max_ttl_ms;
+    if (config_.changes_terms) {
+      return change_terms(enrolment_key, *text, std::chrono::milliseconds(its_max_ttl));
     }
-    return change_max_ttl(enrolment_key, *text, std::chrono::milliseconds(record->max_ttl_ms));
+    if (its_max_ttl == ours.terms.max_ttl_ms) {
+      return refuse(now, Vote::groups_differ,
+                    "is enrolled for " + groups_in_words(record->terms) + ", and ours are " +
+                        groups_in_words(ours.terms) +
+                        ": all clients must name the same groups, and each node in its own");
+    }
+    return refuse(now, Vote::max_ttl_differs,
+                  "is enrolled with max_ttl " + std::to_string(its_max_ttl) + " ms, and ours is " +
+                      std::to_string(ours.terms.max_ttl_ms) +
+                      " ms: it must be the same for all clients");
   }
   if (record && record->run_id == facts_.run_id) {
     const bool no_longer = record->durable && facts_.durable == false;
@@ -195,7 +223,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
       return go(Step::enrolled);
     case Step::replacing:
       if (!done) return go(Step::reading);
-      why_ = "is being enrolled with another max_ttl";
+      why_ = "is being enrolled anew, with another max_ttl or for other groups";
       return go(Step::applying);
     case Step::applying: return on_candidate(now, reply);
     case Step::claiming:
@@ -219,8 +247,8 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
   }
 }
 
-/// What stands under this key has another max_ttl, and its locks may last for `wait`.
-void Enrolment::change_max_ttl(std::string_view key, std::string_view from, core::Duration wait) {
+/// What stands under this key has other terms, and its locks may last for `wait`.
+void Enrolment::change_terms(std::string_view key, std::string_view from, core::Duration wait) {
   replaced_key_ = key;
   expected_ = from;
   other_max_ttl_ = std::max(other_max_ttl_, wait);
@@ -245,23 +273,31 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   const std::string text(reply.elements[1].text);
   if (reply.elements[0].integer == 1) return judge(now, text);
   const std::vector<std::string_view> words = split(text);
-  std::int64_t max_ttl_ms = 0;
   std::int64_t wait_ms = 0;
-  const bool readable = (words.size() == 4 || (words.size() == 5 && read(words[4], wait_ms))) &&
-                        read(words[1], max_ttl_ms);
-  const core::Duration wait = std::chrono::milliseconds(std::max(max_ttl_ms, wait_ms));
-  if (!readable || max_ttl_ms != wanted().max_ttl_ms) {
-    if (config_.changes_max_ttl) return change_max_ttl(candidate_key, text, wait);
+  const bool readable = words.size() == 4 || (words.size() == 5 && read(words[4], wait_ms));
+  const EnrolmentTerms ours = wanted().terms;
+  const EnrolmentTerms its =
+      readable ? EnrolmentTerms::parse(words[1]).value_or(EnrolmentTerms()) : EnrolmentTerms();
+  const core::Duration wait = std::chrono::milliseconds(std::max(its.max_ttl_ms, wait_ms));
+  if (its != ours) {
+    ripe_ = false;
+    if (config_.changes_terms) return change_terms(candidate_key, text, wait);
+    const std::string being = "is being enrolled as " + words_of(reply.elements[1]);
+    if (its.max_ttl_ms == ours.max_ttl_ms) {
+      return refuse(now, Vote::groups_differ,
+                    being + " by a client with other groups than " + groups_in_words(ours) +
+                        ": all clients must name the same groups, and each node in its own");
+    }
     return refuse(now, Vote::max_ttl_differs,
-                  "is being enrolled as " + words_of(reply.elements[1]) +
-                      " by a client with another max_ttl than our " +
-                      std::to_string(wanted().max_ttl_ms) +
+                  being + " by a client with another max_ttl than our " +
+                      std::to_string(ours.max_ttl_ms) +
                       " ms: it must be the same for all clients");
   }
   // The wait goes on where the candidate is still the one that it began with: had the node
   // forgotten anything since, it would be another.
   if (text != candidate_) {
     candidate_ = text;
+    ripe_ = false;
     const core::Duration longest = std::max(wait, other_max_ttl_);
     until_ = now + longest + core::margin(longest, config_.drift_factor);
     if (planted(Mutant::quarantine_too_short)) until_ = now + longest / 2;
@@ -276,7 +312,13 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   if (planted(Mutant::repair_before_quarantine) && now >= until_ && !wanted_.empty()) {
     return go(Step::enrolling);
   }
-  if (now >= until_) return go(Step::claiming);
+  ripe_ = now >= until_;
+  if (ripe_ && (config_.groups.empty() || vouched_ || own_word_)) return go(Step::claiming);
+  if (ripe_) {
+    return rest(now, Step::waiting,
+                "is not enrolled for these groups, nor is another node of its group that we reach: "
+                "run quorumlock enroll with them");
+  }
   rest(now, Step::waiting, why_);
   next_look_ = std::min(next_look_, until_);
 }

@@ -21,11 +21,22 @@ struct ServerFacts {
   std::optional<bool> durable;
 };
 
-/// The record under enrolment_key: "run id:max_ttl in ms:durable or volatile", and, where the
-/// fencing counters could not be repaired from a quorum, ":floor:since" (in us since 1970) behind.
+/// What all clients of a node must agree on: "max_ttl in ms", and "@mark" behind where there are
+/// several groups (see core::Placement::mark()).
+struct EnrolmentTerms {
+  std::int64_t max_ttl_ms = 0;
+  std::string groups;
+
+  static std::optional<EnrolmentTerms> parse(std::string_view text);
+  [[nodiscard]] std::string to_string() const;
+  bool operator==(const EnrolmentTerms&) const = default;
+};
+
+/// The record under enrolment_key: "run id:terms:durable or volatile", and, where the fencing counters
+/// could not be repaired from a quorum, ":floor:since" (in us since 1970) behind.
 struct EnrolmentRecord {
   std::string run_id;
-  std::int64_t max_ttl_ms = 0;
+  EnrolmentTerms terms;
   bool durable = false;
   std::uint64_t floor = 0;  ///< every fencing token from here on is greater
   std::int64_t since = 0;   ///< when the floor was set; 0: the order of tokens rests on counters
@@ -42,14 +53,19 @@ struct EnrolmentRecord {
 /// candidate still stands after max_ttl on this client's clock, nothing was forgotten meanwhile.
 /// Then the fencing counters are repaired, which is the user's part, and the node is enrolled. A
 /// node that is durable, and was, remembers: it is enrolled at once.
+///
+/// Where there are several groups, locks of clients that name others may be on nodes that this client
+/// does not know: a node without a record of these groups is then enrolled only where somebody vouches
+/// for them, another node of the group by being enrolled for them or the operator's enroll.
 class Enrolment {
  public:
   struct Config {
     core::Duration max_ttl = std::chrono::seconds(30);
     double drift_factor = 0.01;
     Quarantine policy = Quarantine::automatic;
-    /// A node enrolled with another max_ttl is enrolled anew, after the greater of the two.
-    bool changes_max_ttl = false;
+    std::string groups = {};  ///< see EnrolmentTerms
+    /// A node enrolled with other terms is enrolled anew, after the greater max_ttl of the two.
+    bool changes_terms = false;
   };
   enum class Standing {
     unknown,   ///< being found out, in a round trip or two
@@ -73,6 +89,8 @@ class Enrolment {
   /// The counters are repaired; `floor` 0 where from a quorum of other nodes.
   void repaired(std::uint64_t floor, std::int64_t since);
   void repair_failed();
+  /// Does anybody else vouch for our groups?
+  void vouch(bool yes) { vouched_ = yes; }
   /// As advance(), where a look is awaited.
   void look_again(core::Time now);
 
@@ -90,6 +108,8 @@ class Enrolment {
   [[nodiscard]] Vote vote() const { return step_ == Step::refused ? vote_ : Vote::quarantined; }
   /// One clause on a node that is not enrolled, such as "has no enrolment".
   [[nodiscard]] const std::string& why() const { return why_; }
+  /// It votes on our terms, or all that it granted on others has run out.
+  [[nodiscard]] bool ripe() const { return step_ == Step::enrolled || ripe_; }
   /// What voters have to say; of an enrolled node.
   [[nodiscard]] const std::string& record() const { return record_; }
   [[nodiscard]] std::uint64_t floor() const { return floor_; }
@@ -102,7 +122,7 @@ class Enrolment {
     idle,       ///< not connected
     reading,    ///< the record was asked for
     adopting,   ///< the record is being changed from what it was, without a wait
-    replacing,  ///< a candidate of ours takes the place of what has another max_ttl
+    replacing,  ///< a candidate of ours takes the place of what has other terms
     applying,   ///< the candidate is being put there, or looked at
     waiting,    ///< for max_ttl to pass, looking at the candidate now and then
     claiming,   ///< max_ttl has passed: becoming the one who repairs
@@ -115,7 +135,7 @@ class Enrolment {
 
   void judge(core::Time now, const std::optional<std::string>& record);
   void on_candidate(core::Time now, const Reply& reply);
-  void change_max_ttl(std::string_view key, std::string_view from, core::Duration wait);
+  void change_terms(std::string_view key, std::string_view from, core::Duration wait);
   [[nodiscard]] std::string new_candidate();
   void go(Step step);
   void rest(core::Time now, Step step, std::string why);
@@ -127,6 +147,9 @@ class Enrolment {
   Step step_ = Step::idle;
   bool to_send_ = false;
   bool to_repair_ = false;
+  bool vouched_ = false;
+  bool own_word_ = false;  ///< the node has a record of our groups
+  bool ripe_ = false;      ///< has waited long enough
   std::string expected_, wanted_;  // of the change under way
   std::string record_;
   std::uint64_t floor_ = 0;

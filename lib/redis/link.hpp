@@ -109,6 +109,8 @@ class Link final : public Wire {
   [[nodiscard]] const ServerFacts& facts() const { return facts_; }
   [[nodiscard]] const Enrolment& enrolment() const { return enrolment_; }
   /// The enrolment of the server at the other end, as we would have it.
+  /// Does anybody else vouch for our groups?
+  void vouch(bool yes) { enrolment_.vouch(yes); }
   [[nodiscard]] std::string record_wanted() const { return enrolment_.wanted().to_string(); }
   [[nodiscard]] core::LinkState state() const { return announced_; }
   /// The vote of this node while it takes nothing.

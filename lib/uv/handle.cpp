@@ -8,12 +8,12 @@ namespace quorumlock::uv {
 
 struct Poll::Handle {
   uv_poll_t poll{};
-  Open* open;
+  Open open;
   Ready ready;
 };
 
 Poll::Poll(uv_loop_t* loop, Open& open, int fd, Ready ready)
-    : handle_(new Handle{{}, &open, std::move(ready)}) {
+    : handle_(new Handle{{}, open, std::move(ready)}) {
   handle_->poll.data = handle_;
   if (const int status = uv_poll_init(loop, &handle_->poll, fd); status < 0) {
     delete std::exchange(handle_, nullptr);
@@ -38,9 +38,9 @@ void Poll::close() {
   uv_poll_stop(&handle->poll);
   uv_close(reinterpret_cast<uv_handle_t*>(&handle->poll), [](uv_handle_t* closed) {
     auto* mine = static_cast<Handle*>(closed->data);
-    Open* open = mine->open;
+    Open open = mine->open;
     delete mine;
-    open->remove();
+    open.remove();
   });
 }
 
@@ -51,12 +51,12 @@ void Poll::keep_alive(bool yes) {
 
 struct BeforePoll::Handle {
   uv_prepare_t prepare{};
-  Open* open;
+  Open open;
   std::function<void()> call;
 };
 
 BeforePoll::BeforePoll(uv_loop_t* loop, Open& open, std::function<void()> call)
-    : handle_(new Handle{{}, &open, std::move(call)}) {
+    : handle_(new Handle{{}, open, std::move(call)}) {
   handle_->prepare.data = handle_;
   uv_prepare_init(loop, &handle_->prepare);
   uv_prepare_start(&handle_->prepare,
@@ -70,9 +70,9 @@ void BeforePoll::close() {
   if (handle == nullptr) return;
   uv_close(reinterpret_cast<uv_handle_t*>(&handle->prepare), [](uv_handle_t* closed) {
     auto* mine = static_cast<Handle*>(closed->data);
-    Open* open = mine->open;
+    Open open = mine->open;
     delete mine;
-    open->remove();
+    open.remove();
   });
 }
 

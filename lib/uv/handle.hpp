@@ -3,25 +3,30 @@
 #include <uv.h>
 
 #include <functional>
+#include <memory>
 #include <system_error>
 
 namespace quorumlock::uv {
 
-/// Counts what this library has open on a loop, so that the end of the last one can be awaited.
+/// Counts what this library has open on a loop, so that the end of the last one can be awaited. Copies
+/// count together: a handle that libuv is still closing may outlive whoever opened it.
 class Open {
  public:
-  void add() { ++count_; }
+  void add() { ++it_->count; }
   void remove() {
-    if (--count_ > 0 || !when_none_) return;
-    const auto then = std::move(when_none_);  // which may be the end of this object
+    if (--it_->count > 0 || !it_->when_none) return;
+    const auto then = std::move(it_->when_none);
     then();
   }
-  [[nodiscard]] int count() const { return count_; }
-  void when_none(std::function<void()> then) { when_none_ = std::move(then); }
+  [[nodiscard]] int count() const { return it_->count; }
+  void when_none(std::function<void()> then) { it_->when_none = std::move(then); }
 
  private:
-  int count_ = 0;
-  std::function<void()> when_none_;
+  struct Count {
+    int count = 0;
+    std::function<void()> when_none;
+  };
+  std::shared_ptr<Count> it_ = std::make_shared<Count>();
 };
 
 inline void check(int status, const char* what) {

@@ -31,7 +31,7 @@ int pending_error(int fd) {
 struct Socket::Resolution {
   uv_getaddrinfo_t request{};
   Socket* socket;
-  Open* open;
+  Open open;
 };
 
 Socket::Socket(uv_loop_t* loop, Open& open, Events& events)
@@ -52,7 +52,7 @@ void Socket::connect_tcp(const std::string& host, int port) {
     return try_next("no address");
   }
 
-  resolution_ = new Resolution{{}, this, &open_};
+  resolution_ = new Resolution{{}, this, open_};
   resolution_->request.data = resolution_;
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -66,7 +66,7 @@ void Socket::connect_tcp(const std::string& host, int port) {
           mine->socket->on_resolved(result, found);
         }
         uv_freeaddrinfo(found);
-        mine->open->remove();
+        mine->open.remove();
       },
       host.c_str(), std::to_string(port).c_str(), &hints);
   if (status < 0) {

@@ -145,7 +145,8 @@ class LinkHarness {
       static constexpr std::array without{Vote::disconnected,   Vote::unreachable,
                                           Vote::unauthorized,   Vote::failed,
                                           Vote::not_standalone, Vote::stalled,
-                                          Vote::quarantined,    Vote::max_ttl_differs};
+                                          Vote::quarantined,    Vote::max_ttl_differs,
+                                          Vote::groups_differ};
       require(std::ranges::find(without, vote) != without.end(),
               "an answer without a reply has the vote of one with a reply");
     }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "client/duration_text.hpp"
 #include "fuzz/require.hpp"
@@ -52,11 +53,21 @@ void check_durations(const Options& options) {
   if (options.stop_margin) check_duration(*options.stop_margin);
 }
 
-void check_valid(const Options& options) {
-  require(!options.nodes.empty() && options.nodes.size() <= 32, "the number of nodes is wrong");
-  for (const std::string& url : options.nodes) {
+void check_nodes(const std::vector<std::string>& nodes) {
+  require(!nodes.empty() && nodes.size() <= 32, "the number of nodes is wrong");
+  for (const std::string& url : nodes) {
     require(redis::Endpoint::parse(url).has_value(), "a node's URL cannot be read");
   }
+}
+
+void check_valid(const Options& options) {
+  require(options.nodes.empty() != options.groups.empty(), "there are nodes and groups, or neither");
+  if (options.groups.empty()) check_nodes(options.nodes);
+  for (const auto& [name, nodes] : options.groups) {
+    require(!name.empty() && name.size() <= 64, "a group's name is wrong");
+    check_nodes(nodes);
+  }
+  require(options.loops >= 1 && options.loops <= 64, "the number of loops is wrong");
   require(options.ttl > nanoseconds::zero() && options.ttl <= options.max_ttl, "a ttl is wrong");
   require(options.drift_factor >= 0 && options.drift_factor < 0.5, "drift_factor is wrong");
 }

@@ -40,6 +40,7 @@ void Cluster::enrol(int node) {
   const std::string run_id = info.substr(info.find(mark) + mark.size(), 40);
   raw(node, {"SET", "quorumlock:enrolment",
              run_id + ":" + std::to_string(settings_.max_ttl.count()) +
+                 (settings_.mark.empty() ? "" : "@" + settings_.mark) +
                  (settings_.durable ? ":durable" : ":volatile")});
 }
 

@@ -35,6 +35,7 @@ struct ClusterSettings {
   /// The nodes are enrolled, also after a restart, with the max_ttl of options().
   bool enrolled = true;
   std::chrono::milliseconds max_ttl = std::chrono::seconds(30);
+  std::string mark = {};  ///< see core::Placement::mark()
   /// For each node; see local::ServerSettings::environment. Empty: none.
   std::vector<std::vector<std::string>> environments = {};
 };

@@ -20,8 +20,10 @@ Options usual() {
 
 TEST(Cluster, KnowsItsNodesByNamesWithoutSecrets) {
   // From options to what the driver works with.
-  const Result<client::Cluster> cluster = client::Cluster::from(usual());
-  ASSERT_TRUE(cluster) << cluster.error().what();
+  const Result<std::vector<client::Cluster>> clusters = client::Cluster::from(usual());
+  ASSERT_TRUE(clusters) << clusters.error().what();
+  ASSERT_EQ(clusters->size(), 1U);
+  const client::Cluster* cluster = &clusters->front();
   EXPECT_EQ(cluster->names,
             (std::vector<std::string>{"redis://127.0.0.1:7101", "redis://lock2.example:6380/3",
                                       "unix:///run/redis/lock3.sock"}));
@@ -32,7 +34,7 @@ TEST(Cluster, KnowsItsNodesByNamesWithoutSecrets) {
 
 TEST(Cluster, TellsWhoVotedWhat) {
   // One node granted, one was never asked, one has not answered yet.
-  const client::Cluster cluster = client::Cluster::from(usual()).value();
+  const client::Cluster cluster = client::Cluster::from(usual()).value().front();
   core::Tally tally;
   tally.begin(3);
   tally.ask(0);

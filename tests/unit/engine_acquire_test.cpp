@@ -186,7 +186,7 @@ TEST(EngineAcquire, ErrorsAreNoAnswers) {
     driver.acquire(1, ten_seconds);
     driver.reply({0, 1}, vote);
     const core::Refused refused = driver.only<core::Refused>();
-    const bool contradicts = vote == Vote::max_ttl_differs ||
+    const bool contradicts = vote == Vote::max_ttl_differs || vote == Vote::groups_differ ||
                              vote == Vote::same_server || vote == Vote::capacity_differs;
     EXPECT_EQ(refused.why, contradicts ? Errc::misconfigured : Errc::no_quorum) << to_string(vote);
     EXPECT_EQ(refused.tally.vote(1), vote);

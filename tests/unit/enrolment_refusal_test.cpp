@@ -69,7 +69,7 @@ TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
   // The record makes place for a candidate that says how long to wait, in one step; the wait is
   // that of the longer one, whichever it is.
   for (const bool longer : {true, false}) {
-    Driver driver({.changes_max_ttl = true});
+    Driver driver({.changes_terms = true});
     const std::string record = longer ? "run2:60000:volatile" : "run2:5000:volatile";
     driver.greet(record);
     const std::string said = driver.asks();
@@ -79,7 +79,7 @@ TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
     EXPECT_EQ(candidate.ends_with(":60000"), longer) << candidate;
     EXPECT_TRUE(candidate.starts_with("run2:30000:volatile:"));
     driver.hear(1);
-    EXPECT_EQ(driver.it.why(), "is being enrolled with another max_ttl");
+    EXPECT_EQ(driver.it.why(), "is being enrolled anew, with another max_ttl or for other groups");
     driver.proposes();
     driver.hear(2, candidate);
     EXPECT_EQ(driver.it.until(), driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
@@ -93,7 +93,7 @@ TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
 
 TEST(EnrolmentRefusal, SomebodyElseMayHaveChangedIt) {
   // The record is another than was read: it is read anew.
-  Driver driver({.changes_max_ttl = true});
+  Driver driver({.changes_terms = true});
   driver.greet("run2:60000:volatile");
   driver.asks();
   driver.hear(0);
@@ -105,7 +105,7 @@ TEST(EnrolmentRefusal, SomebodyElseMayHaveChangedIt) {
 TEST(EnrolmentRefusal, ACandidateIsChangedLikeARecord) {
   // One with another max_ttl that nobody enrols any more makes place too, and what it had to wait
   // for is waited for.
-  Driver driver({.changes_max_ttl = true});
+  Driver driver({.changes_terms = true});
   driver.greet(std::nullopt);
   driver.proposes();
   driver.hear(2, "run2:5000:volatile:theirs:90000");

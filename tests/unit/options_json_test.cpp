@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include <quorumlock/options.hpp>
 
@@ -83,6 +85,46 @@ TEST(OptionsJson, ReadsTheOtherValuesToo) {
   EXPECT_EQ(error_with(R"("quarantine": "auto")"), "no error");
 }
 
+TEST(OptionsJson, ReadsGroupsAndLoops) {
+  // Named groups in place of the nodes; the order in which they stand is of no account.
+  const Options options = Options::from_json(R"({"loops": 2, "groups": {
+    "south": ["unix:///run/s1.sock"],
+    "north": ["redis://u:hunter2@n1", "redis://n2", "redis://n3"]}})")
+                              .value();
+  EXPECT_TRUE(options.nodes.empty());
+  EXPECT_EQ(options.loops, 2);
+  const std::map<std::string, std::vector<std::string>> groups = {
+      {"north", {"redis://u:hunter2@n1", "redis://n2", "redis://n3"}},
+      {"south", {"unix:///run/s1.sock"}}};
+  EXPECT_EQ(options.groups, groups);
+  EXPECT_EQ(Options::from_json("{" + nodes + "}").value().loops, 1);
+}
+
+TEST(OptionsJson, RefusesGroupsThatAreNone) {
+  // Wrong types, names that cannot be, both ways at once.
+  const auto error = [](const std::string& groups) {
+    return error_of(Options::from_json("{\"groups\": " + groups + "}"));
+  };
+  const std::string example =
+      ": it must be an object of named groups, such as {\"north\": [\"redis://127.0.0.1:7101\"]}";
+  EXPECT_EQ(error(R"([["redis://h"]])"), "groups is an array" + example);
+  EXPECT_EQ(error("{}"), "groups is an object" + example);
+  EXPECT_EQ(error(R"({"north": "redis://h"})"),
+            "groups.north is \"***\": it must be an array of URLs, such as "
+            "[\"redis://127.0.0.1:7101\"]");
+  EXPECT_EQ(error(R"({"north": ["redis://h", 7]})"), "groups.north[1] is 7: it must be a string");
+  const std::string rule = ": a name has 1 to 64 letters, digits, '.', '_' or '-'";
+  EXPECT_EQ(error(R"({"": ["redis://h"]})"), "a group is named \"\"" + rule);
+  EXPECT_EQ(error(R"({"north,south": ["redis://h"]})"), "a group is named \"north,south\"" + rule);
+  EXPECT_EQ(error(R"({"redis://u:hunter2@h": []})"), "a group is named \"***\"" + rule);
+  EXPECT_EQ(error(R"({"north": ["redis://h"], "north": []})"),
+            "the key \"north\" stands twice in the same object: it must stand there once");
+  EXPECT_EQ(error_with(R"("groups": {"north": ["redis://h"]})"),
+            "nodes and groups are both given: give nodes for one quorum, or groups for several");
+  EXPECT_EQ(error_with(R"("loops": "2")"),
+            "loops is \"2\": it must be a whole number from 0 to 2147483647");
+}
+
 TEST(OptionsJson, RefusesAnUnknownKeyAndSuggestsTheNearest) {
   // A slip is told apart from a key that never was.
   EXPECT_EQ(error_with(R"("tll": "10s")"), "the key \"tll\" is unknown: did you mean \"ttl\"?");
@@ -93,9 +135,9 @@ TEST(OptionsJson, RefusesAnUnknownKeyAndSuggestsTheNearest) {
   EXPECT_EQ(error_with(R"("retry": {"count": 3})"),
             "the key \"retry.count\" is unknown: it must be one of retry.delay, retry.jitter");
   EXPECT_EQ(error_with(R"("timeout": "10s")"),
-            "the key \"timeout\" is unknown: it must be one of nodes, ttl, max_ttl, wait, order, "
-            "auto_extend, max_hold, max_renewals, stop_margin, node_timeout, connect_timeout, "
-            "drift_factor, retry, fencing, wake, quarantine, key_prefix");
+            "the key \"timeout\" is unknown: it must be one of nodes, groups, loops, ttl, max_ttl, "
+            "wait, order, auto_extend, max_hold, max_renewals, stop_margin, node_timeout, "
+            "connect_timeout, drift_factor, retry, fencing, wake, quarantine, key_prefix");
   EXPECT_TRUE(contains(error_with(R"("": 1)"), "the key \"\" is unknown"));
   EXPECT_TRUE(contains(error_with(R"("redis://u:hunter2@h": 1)"), "the key \"***\" is unknown"));
 }
@@ -117,8 +159,8 @@ TEST(OptionsJson, RefusesAWrongTypeAndSaysWhichIsRight) {
   EXPECT_EQ(error_with(R"("order": {})"),
             "order is an object: it must be \"fifo\" or \"unordered\"");
   EXPECT_TRUE(starts(error_with(R"("retry": {"delay": 50})"), "retry.delay is 50"));
-  for (const char* key : {"ttl", "max_ttl", "wait", "order", "auto_extend", "max_hold",
-                          "max_renewals", "stop_margin", "node_timeout", "connect_timeout",
+  for (const char* key : {"groups", "loops", "ttl", "max_ttl", "wait", "order", "auto_extend",
+                          "max_hold", "max_renewals", "stop_margin", "node_timeout", "connect_timeout",
                           "drift_factor", "retry", "fencing", "wake", "quarantine", "key_prefix"}) {
     const std::string start = std::string(key) + " is null: it must be ";
     EXPECT_EQ(error_with("\"" + std::string(key) + "\": null").substr(0, start.size()), start);

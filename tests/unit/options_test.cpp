@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
 #include <string>
+#include <vector>
 
 #include <quorumlock/options.hpp>
 
@@ -57,6 +59,43 @@ TEST(Options, RefuseANodeThatIsNamedTwice) {
   EXPECT_EQ(error_with([](Options& o) { o.nodes[2] = "redis://x:hunter2@LOCK2.example:06380/4"; }),
             "nodes[2] is the server redis://lock2.example:6380, and so is nodes[1]: name each node "
             "once, or it would have two votes");
+}
+
+TEST(Options, RefuseGroupsThatCannotBe) {
+  // Each is a quorum like any other; no server votes in two.
+  const auto grouped = [](std::map<std::string, std::vector<std::string>> groups) {
+    return error_with([&groups](Options& o) {
+      o.nodes.clear();
+      o.groups = std::move(groups);
+    });
+  };
+  EXPECT_EQ(grouped({{"north", {"redis://a"}}, {"south", {"redis://b", "redis://c"}}}), "no error");
+  EXPECT_EQ(grouped({{"north", {"redis://a"}}, {"south", {}}}),
+            "groups.south is missing or empty: give the URLs of 1 to 32 nodes, such as "
+            "redis://127.0.0.1:7101");
+  EXPECT_EQ(grouped({{"north", std::vector<std::string>(33, "redis://a")}}),
+            "groups.north has 33 entries: it must have 1 to 32");
+  EXPECT_EQ(grouped({{"north", {"redis://a", "redis://b"}}, {"south", {"redis://c", "redis://B/2"}}}),
+            "groups.south[1] is the server redis://b:6379, and so is groups.north[1]: name each node "
+            "once, or it would have two votes");
+  EXPECT_EQ(grouped({{"north", {"redis://a"}}, {"all of it", {"redis://b"}}}),
+            "a group is named \"all of it\": a name has 1 to 64 letters, digits, '.', '_' or '-'");
+  EXPECT_EQ(grouped({{std::string(64, 'n'), {"redis://a"}}}), "no error");
+  EXPECT_TRUE(starts(grouped({{std::string(65, 'n'), {"redis://a"}}}), "a group is named"));
+  std::map<std::string, std::vector<std::string>> many;
+  for (int i = 0; i < 65; ++i) many["g" + std::to_string(i)] = {"redis://h" + std::to_string(i)};
+  EXPECT_EQ(grouped(many), "groups has 65 entries: it must have 1 to 64");
+  many.erase("g64");
+  EXPECT_EQ(grouped(many), "no error");
+}
+
+TEST(Options, RefuseLoopsThatCannotBe) {
+  for (const int loops : {0, -1, 65}) {
+    EXPECT_EQ(error_with([&](Options& o) { o.loops = loops; }),
+              "loops is " + std::to_string(loops) +
+                  ": it must be 1 to 64; 1 is the default, and does for most");
+  }
+  EXPECT_EQ(error_with([](Options& o) { o.loops = 64; }), "no error");
 }
 
 TEST(Options, RefuseATtlThatCannotBe) {

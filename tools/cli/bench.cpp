@@ -56,7 +56,11 @@ Json figures_json(const BenchLoad& load, const Stats& stats, const Options& opti
   const Stats::WonAfter& won = stats.won_after;
   const double seconds = load.seconds();
   const double rate = seconds > 0 ? static_cast<double>(load.cycles()) / seconds : 0;
-  return {{"nodes", options.nodes.size()},
+  std::size_t nodes = options.nodes.size();
+  for (const auto& [name, urls] : options.groups) nodes += urls.size();
+  return {{"nodes", nodes},
+          {"groups", options.groups.empty() ? 1 : options.groups.size()},
+          {"loops", options.loops},
           {"fencing", options.fencing},
           {"in_flight", in_flight},
           {"keys", keys},

@@ -30,6 +30,7 @@ void BenchLoad::start() {
     if (!lease) return acquired(0, std::move(lease));
     slots_[0].lease = std::move(*lease);
     slots_[0].lease.async_release([this](const Result<void>&) {
+      const std::lock_guard<std::mutex> lock(guard_);
       slots_[0].lease = Lease();
       first_ = last_ = Clock::now();
       busy_ = slots_.size();
@@ -56,10 +57,14 @@ void BenchLoad::begin(std::size_t which) {
   coordinator_.async_acquire(keys_[slot.key], options_,
                              waits_ ? stopping_.get_token() : std::stop_token(),
                              [this, which](Result<Lease> lease) { acquired(which, std::move(lease)); });
-  if (!waits_) slot.key = (slot.key + slots_.size()) % keys_.size();
+  if (waits_) return;
+  // No other slot comes to these, however much faster it is.
+  slot.key += slots_.size();
+  if (slot.key >= keys_.size()) slot.key = which;
 }
 
 void BenchLoad::acquired(std::size_t which, Result<Lease> lease) {
+  const std::lock_guard<std::mutex> lock(guard_);
   Slot& slot = slots_[which];
   const Clock::time_point now = Clock::now();
   if (!lease) {
@@ -75,6 +80,7 @@ void BenchLoad::acquired(std::size_t which, Result<Lease> lease) {
 }
 
 void BenchLoad::released(std::size_t which, const Result<void>& result) {
+  const std::lock_guard<std::mutex> lock(guard_);
   Slot& slot = slots_[which];
   slot.lease = Lease();
   last_ = Clock::now();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -13,7 +14,7 @@
 namespace quorumlock::cli {
 
 /// Locks and unlocks without a pause, so many at a time, and measures how long each takes. Everything
-/// but the constructor and stop() is the loop's, until done() is readable.
+/// but the constructor and stop() is the loops', until done() is readable.
 class BenchLoad {
  public:
   /// With fewer keys than are in flight they wait for each other, in order.
@@ -49,6 +50,7 @@ class BenchLoad {
   const std::vector<std::string>& keys_;
   LockOptions options_;
   bool waits_;
+  std::mutex guard_;  ///< of all below, for several loops
   std::vector<Slot> slots_;
   std::size_t busy_ = 0;
   std::stop_source stopping_;

@@ -21,7 +21,8 @@ struct EnrollArguments {
 /// Whether waiting could help.
 bool may_vote_one_day(const NodeStatus& node) {
   return node.votes || (node.reason != Vote::not_standalone && node.reason != Vote::same_server &&
-                        node.reason != Vote::unauthorized && node.reason != Vote::max_ttl_differs);
+                        node.reason != Vote::unauthorized && node.reason != Vote::max_ttl_differs &&
+                        node.reason != Vote::groups_differ);
 }
 
 /// "1 of 3 nodes may vote; a quorum is 2; redis://...: has no enrolment; 12 s left"
@@ -58,6 +59,7 @@ int wait_for_all(const Globals& globals) {
     if (!std::ranges::all_of(status->nodes, may_vote_one_day)) {
       throw Failure(ExitCode::usage, "misconfigured", "not every node can be enrolled: " + now);
     }
+    client::vouch_for_groups(*coordinator);
     // It changes once a second, with the time that is left.
     if (!globals.json && now != told) Globals::warn(now);
     told = now;

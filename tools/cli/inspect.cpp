@@ -152,7 +152,8 @@ std::string semaphore(const Inspection& seen) {
 }
 
 std::string table(const Inspection& seen) {
-  return seen.resource + ": " + verdict(seen) + by_node(seen, lock_of) + line(seen.waiters) +
+  const std::string group = seen.group.empty() ? "" : "; group " + seen.group;
+  return seen.resource + ": " + verdict(seen) + group + by_node(seen, lock_of) + line(seen.waiters) +
          semaphore(seen);
 }
 
@@ -213,6 +214,7 @@ Json inspection_json(const Inspection& seen) {
                    {"quorum", seen.quorum},
                    {"answered", answered(seen)},
                    {"nodes", std::move(nodes)}};
+  if (!seen.group.empty()) document["group"] = seen.group;
   if (seen.mode()) document["mode"] = name_of(*seen.mode());
   if (!seen.holder.empty()) document["holder"] = seen.holder;
   return document;

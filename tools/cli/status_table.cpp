@@ -111,6 +111,7 @@ Json enrolment_json(const NodeEnrolment& enrolment) {
 
 Json node_json(const NodeStatus& node) {
   return {{"node", node.node},
+          {"group", or_null(node.group)},
           {"state", to_string(node.state)},
           {"votes", node.votes},
           {"reason", node.reason == Vote::pending ? Json() : Json(to_string(node.reason))},
@@ -162,8 +163,17 @@ std::string aligned(const std::vector<Row>& rows, const std::vector<std::string>
 }  // namespace
 
 std::string verdict(const ClusterStatus& status) {
-  return std::to_string(status.voters()) + " of " + std::to_string(status.nodes.size()) +
-         " nodes may vote; a quorum is " + std::to_string(status.quorum);
+  const auto of = [](int voters, std::size_t nodes, int quorum) {
+    return std::to_string(voters) + " of " + std::to_string(nodes) + " nodes may vote; a quorum is " +
+           std::to_string(quorum);
+  };
+  if (status.groups.empty()) return of(status.voters(), status.nodes.size(), status.quorum);
+  std::string text;
+  for (const GroupStatus& group : status.groups) {
+    text += (text.empty() ? "group " : "; group ") + group.name + ": " +
+            of(group.voters, static_cast<std::size_t>(group.nodes), group.quorum);
+  }
+  return text;
 }
 
 std::string table(const ClusterStatus& status) {
@@ -177,17 +187,32 @@ std::string table(const ClusterStatus& status) {
                     answered ? eviction(node.memory) : "-", offset(node.clock), drift(node.clock)});
     remarks.push_back(remark(node));
   }
+  if (!status.groups.empty()) {
+    rows.front().insert(rows.front().begin() + 1, "GROUP");
+    for (std::size_t i = 0; i < status.nodes.size(); ++i) {
+      rows[i + 1].insert(rows[i + 1].begin() + 1, status.nodes[i].group);
+    }
+  }
   return verdict(status) + aligned(rows, remarks);
 }
 
 Json document(const ClusterStatus& status) {
   Json nodes = Json::array();
   for (const NodeStatus& node : status.nodes) nodes.push_back(node_json(node));
+  Json groups = Json::array();
+  for (const GroupStatus& group : status.groups) {
+    groups.push_back({{"group", group.name},
+                      {"nodes", group.nodes},
+                      {"voters", group.voters},
+                      {"quorum", group.quorum},
+                      {"can_lock", group.has_quorum()}});
+  }
   return {
       {"voters", status.voters()},
-      {"quorum", status.quorum},
+      {"quorum", status.quorum == 0 ? Json() : Json(status.quorum)},
       {"can_lock", status.has_quorum()},
       {"max_ttl_ms", std::chrono::duration_cast<std::chrono::milliseconds>(status.max_ttl).count()},
+      {"groups", std::move(groups)},
       {"nodes", std::move(nodes)}};
 }
 

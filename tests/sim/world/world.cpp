@@ -52,7 +52,7 @@ World::World(const Draw& draw, std::ostream* trace)
     Server::Data data;
     redis::EnrolmentRecord record;
     record.run_id = server.run_id();
-    record.max_ttl_ms = draw.max_ttl / 1ms;
+    record.terms.max_ttl_ms = draw.max_ttl / 1ms;
     record.durable = draw.durable;
     data[0].put(std::string(redis::enrolment_key), {record.to_string(), std::nullopt});
     for (const std::string& key : {lock_, std::string("other")}) {
