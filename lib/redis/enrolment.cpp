@@ -53,6 +53,11 @@ std::string nonce(core::Random& random) {
   return text;
 }
 
+constexpr std::string_view nobody_vouches =
+    "is not enrolled for these groups, nor is another node of its group that we reach: run "
+    "quorumlock enroll with them";
+constexpr const char* all_the_same = ": all clients must name the same groups, and each node in its own";
+
 std::string groups_in_words(const EnrolmentTerms& terms) {
   return terms.groups.empty() ? "one group alone" : "groups with the mark " + terms.groups;
 }
@@ -75,8 +80,7 @@ std::optional<EnrolmentTerms> EnrolmentTerms::parse(std::string_view text) {
   if (!read(text.substr(0, at), terms.max_ttl_ms) || terms.max_ttl_ms <= 0) return std::nullopt;
   if (at == text.npos) return terms;
   terms.groups = text.substr(at + 1);
-  if (terms.groups.empty()) return std::nullopt;
-  return terms;
+  return terms.groups.empty() ? std::nullopt : std::optional(terms);
 }
 
 std::string EnrolmentTerms::to_string() const {
@@ -167,8 +171,7 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
     if (its_max_ttl == ours.terms.max_ttl_ms) {
       return refuse(now, Vote::groups_differ,
                     "is enrolled for " + groups_in_words(record->terms) + ", and ours are " +
-                        groups_in_words(ours.terms) +
-                        ": all clients must name the same groups, and each node in its own");
+                        groups_in_words(ours.terms) + all_the_same);
     }
     return refuse(now, Vote::max_ttl_differs,
                   "is enrolled with max_ttl " + std::to_string(its_max_ttl) + " ms, and ours is " +
@@ -255,8 +258,7 @@ void Enrolment::change_terms(std::string_view key, std::string_view from, core::
   go(Step::replacing);
 }
 
-/// With how long it has to wait behind, where that is longer than its max_ttl: for whoever adopts
-/// it.
+/// With how long it has to wait behind, where that is longer than its max_ttl, for who adopts it.
 std::string Enrolment::new_candidate() {
   std::string text = wanted().to_string() + ':' + nonce(random_);
   if (other_max_ttl_ <= config_.max_ttl) return text;
@@ -284,20 +286,17 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
     if (config_.changes_terms) return change_terms(candidate_key, text, wait);
     const std::string being = "is being enrolled as " + words_of(reply.elements[1]);
     if (its.max_ttl_ms == ours.max_ttl_ms) {
-      return refuse(now, Vote::groups_differ,
-                    being + " by a client with other groups than " + groups_in_words(ours) +
-                        ": all clients must name the same groups, and each node in its own");
+      return refuse(now, Vote::groups_differ, being + " by a client with other groups than " +
+                                                  groups_in_words(ours) + all_the_same);
     }
     return refuse(now, Vote::max_ttl_differs,
                   being + " by a client with another max_ttl than our " +
-                      std::to_string(ours.max_ttl_ms) +
-                      " ms: it must be the same for all clients");
+                      std::to_string(ours.max_ttl_ms) + " ms: it must be the same for all clients");
   }
   // The wait goes on where the candidate is still the one that it began with: had the node
   // forgotten anything since, it would be another.
   if (text != candidate_) {
     candidate_ = text;
-    ripe_ = false;
     const core::Duration longest = std::max(wait, other_max_ttl_);
     until_ = now + longest + core::margin(longest, config_.drift_factor);
     if (planted(Mutant::quarantine_too_short)) until_ = now + longest / 2;
@@ -315,9 +314,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   ripe_ = now >= until_;
   if (ripe_ && (config_.groups.empty() || vouched_ || own_word_)) return go(Step::claiming);
   if (ripe_) {
-    return rest(now, Step::waiting,
-                "is not enrolled for these groups, nor is another node of its group that we reach: "
-                "run quorumlock enroll with them");
+    return rest(now, Step::waiting, std::string(nobody_vouches));
   }
   rest(now, Step::waiting, why_);
   next_look_ = std::min(next_look_, until_);
