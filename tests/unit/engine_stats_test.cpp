@@ -1,3 +1,7 @@
+#include <array>
+#include <bit>
+
+#include "client/stats.hpp"
 #include "support/engine_line.hpp"
 
 // What is counted, each where it happens.
@@ -160,6 +164,20 @@ TEST_F(EngineStats, ALeaseThatRunsOut) {
   driver.pass_until(at(10s));
   EXPECT_EQ(stats().expired, 1U);
   EXPECT_EQ(stats().lost, 0U);
+}
+
+TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
+  // Of whatever numbers there are, now and later: all are words. The longest wait is the longest.
+  using Words = std::array<std::uint64_t, sizeof(Stats) / sizeof(std::uint64_t)>;
+  Words words;
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = i + 1;
+  const Stats one = std::bit_cast<Stats>(words);
+  Stats sum = one;
+  client::add(sum, one);
+  EXPECT_EQ(sum.waits.longest, one.waits.longest);
+  sum.waits.longest *= 2;
+  Words doubled = std::bit_cast<Words>(sum);
+  for (std::size_t i = 0; i < words.size(); ++i) EXPECT_EQ(doubled[i], 2 * words[i]) << i;
 }
 
 }  // namespace
