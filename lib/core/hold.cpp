@@ -104,10 +104,13 @@ Time Engine::next_renewal(ClaimId id) {
   return wanted - Duration(wanted.time_since_epoch().count() % grid);
 }
 
-/// The usual pause between attempts, but shorter where little time is left, so that there are
-/// always several more tries before the end.
+/// The usual pause between attempts, longer where there are many leases, since what made one renewal
+/// fail mostly fails them all; but shorter where little time is left, so that there are always several
+/// more tries before the end.
 Time Engine::renewal_pause_ends(Time now, const Claim& claim) {
-  const Duration usual = config_.retry_delay + random_.below(config_.retry_jitter);
+  constexpr Duration for_each_lease = 20us;  // 50,000 tries a second at the most
+  const Duration usual = std::max<Duration>(config_.retry_delay + random_.below(config_.retry_jitter),
+                                            held_ * for_each_lease);
   const Duration left = (claim.deadline - now) / 4;
   return now + std::max<Duration>(std::min(usual, left), std::chrono::milliseconds(2));
 }
