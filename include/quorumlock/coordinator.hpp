@@ -73,7 +73,7 @@ class Coordinator {
   /// All of them or none, as one lease with one fencing token that exceeds every earlier one of each;
   /// each excludes, and is excluded by, whoever locks it alone or in another set. At most 64, none twice,
   /// in any order: sets that overlap never wait for each other in a circle. One resource is acquire().
-  /// Exclusive only.
+  /// With LockMode::shared all are read, together with whoever else reads any of them.
   Result<Lease> acquire_all(std::vector<std::string> resources, LockOptions options = {},
                             std::stop_token stop = {});
 

@@ -118,18 +118,13 @@ Result<void> check_resource(const Options& options, std::string_view resource) {
   return {};
 }
 
-Result<void> check_others(const Options& options, const LockOptions& asked,
-                          std::string_view resource, const std::vector<std::string>& others) {
+Result<void> check_others(const Options& options, std::string_view resource,
+                          const std::vector<std::string>& others) {
   const std::size_t count = 1 + others.size();
   const std::string given = std::to_string(count) + " resources";
   if (count > most_resources) {
     return refusal(given + " are given: at most " + std::to_string(most_resources) +
                    " can be locked at once");
-  }
-  if (asked.mode == LockMode::shared) {
-    return refusal("mode is shared, and " + given +
-                   " are given: several are locked exclusively only; ask for exclusive, or lock "
-                   "one at a time");
   }
   std::vector<std::string_view> names(others.begin(), others.end());
   names.push_back(resource);

@@ -46,8 +46,8 @@ Result<Request> request_of(const Options& options, const LockOptions& asked);
 /// The sentence that says why this cannot be locked, where it cannot.
 Result<void> check_resource(const Options& options, std::string_view resource);
 /// Likewise for those that are to be locked together with it.
-Result<void> check_others(const Options& options, const LockOptions& asked,
-                          std::string_view resource, const std::vector<std::string>& others);
+Result<void> check_others(const Options& options, std::string_view resource,
+                          const std::vector<std::string>& others);
 /// Likewise of a semaphore, where it is one.
 Result<void> check_capacity(const LockOptions& asked, std::optional<std::ptrdiff_t> capacity);
 /// Likewise of what a quorum group is called.

@@ -99,13 +99,10 @@ void Driver::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Resul
 }
 
 void Driver::downgrade(LeaseState& lease, detail::Handler<Result<void>> handler) {
-  const char* const why = lease.detached          ? "the lease is detached, let it run out"
-                          : !lease.others().empty() ? "it is of several locks: only one is shared"
-                                                  : nullptr;
-  if (why != nullptr) {
+  if (lease.detached) {
     const Error error(Errc::invalid_argument, "could not downgrade \"" +
-                                                  names_of(lease.resource(), lease.others()) + "\": " +
-                                                  why);
+                                                  names_of(lease.resource(), lease.others()) +
+                                                  "\": the lease is detached, let it run out");
     return later([then = std::move(handler), error]() mutable { then(error); });
   }
   ask_for("downgrade", lease, std::move(handler),

@@ -27,10 +27,11 @@ bool Engine::downgrade(Time now, ClaimId id) {
   advance(now);
   Claim* claim = claims_.find(id);
   if (claim == nullptr || claim->phase != Phase::held || claim->asked_for) return false;
-  if (claim->detached || claim->others != nullptr) return false;
+  if (claim->detached) return false;
   // The writer's entry first: the nodes wake those who were behind it when they make a reader of it.
   if (!claim->terms.shared && std::exchange(claim->leaves, false)) {
     const ClaimId entry = new_claim(claim->key(), {});
+    claims_[entry].others = claim->others;
     claims_[entry].place = std::exchange(claim->place, 0);
     claims_[entry].may_hold = claim->entered;
     leave(now, entry);

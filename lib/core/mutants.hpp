@@ -67,6 +67,7 @@ enum class Mutant {
   sets_in_part,
   fence_of_the_first_lock_only,
   first_lock_renewed_only,
+  first_lock_read_only,
 };
 
 #ifdef QUORUMLOCK_MUTANTS

@@ -43,17 +43,19 @@ void append_command_for_all(std::string& out, const core::Send& send, const Surr
   }
   words.emplace_back(send.token);
   const std::string life = ms(counter_life);
+  const std::string_view mode = send.shared ? "r" : "w";
   const auto add = [&words](std::initializer_list<std::string_view> more) {
     for (const std::string_view word : more) words.emplace_back(word);
   };
   switch (kind) {
     case CommandKind::acquire:
       add({ms(send.ttl), std::to_string(send.fence), std::to_string(around.wall_us),
-           send.fenced ? life : "0", waiter, std::to_string(send.ticket), ms(send.entry_life)});
+           send.fenced ? life : "0", waiter, std::to_string(send.ticket), ms(send.entry_life),
+           mode});
       break;
     case CommandKind::raise: add({std::to_string(send.fence), life}); break;
     case CommandKind::renew:
-      add({ms(send.ttl), std::to_string(send.fence), send.replant ? "1" : "0", life});
+      add({ms(send.ttl), std::to_string(send.fence), send.replant ? "1" : "0", life, mode});
       break;
     default:
       if (!waiter.empty() || !not_woken.empty()) add({waiter, not_woken});

@@ -72,6 +72,24 @@ TEST_F(Run, RunSharedHoldsTheLockTogetherWithOthers) {
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
+TEST_F(Run, RunSharedOfSeveralReadsThemAll) {
+  // Two sets that overlap, at once; a writer of one of them is refused, and of another one is not.
+  const std::string script = "echo \"$QUORUMLOCK_RESOURCE\" | tr '\\n' ' '; echo; " +
+                             std::string(for_ever);
+  Program one = start_run("orders", script, {"--shared", "stock"});
+  Program other = start_run("cash", script, {"--shared", "stock"});
+  EXPECT_EQ(one.line(), "stock orders ");
+  EXPECT_EQ(other.line(), "stock cash ");
+  EXPECT_EQ(run({"run", "stock", "--", "true"}).code, 75);
+  EXPECT_EQ(run({"run", "--shared", "orders", "stock", "cash", "--", "true"}).code, 0);
+  EXPECT_EQ(run({"run", "free", "--", "true"}).code, 0);
+  for (Program* program : {&one, &other}) {
+    program->signal(SIGTERM);
+    EXPECT_EQ(program->finish().code, 128 + SIGTERM);
+  }
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+}
+
 TEST_F(Run, RunWithJsonReportsOnStandardError) {
   // One document at the end; standard output is the command's.
   const Ended ended = start_run("orders", "echo out; exit 5", {"--json"}).finish();

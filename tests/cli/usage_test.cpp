@@ -50,7 +50,6 @@ TEST(Usage, MistakesEndWith64AndASentence) {
       {{"run", "--ttl", "100ms", "x", "--", "true"}, "stop_margin"},
       {{"run", "--failure-exit-code", "256", "x", "--", "true"}, "--failure-exit-code"},
       {{"run", "x", "y", "x", "--", "true"}, "\"x\" is given twice"},
-      {{"run", "--shared", "x", "y", "--", "true"}, "shared"},
       {{"status", "now"}, "now"},
       {{"enroll", "--force"}, "--new"},
       {{"bench", "--seconds", "0"}, "--seconds"},

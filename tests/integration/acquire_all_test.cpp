@@ -6,32 +6,14 @@
 #include <thread>
 #include <vector>
 
-#include "integration/fixture.hpp"
+#include "integration/several.hpp"
 #include "support/process.hpp"
 
 // Several locks as one, on real servers.
 namespace quorumlock::test {
 namespace {
 
-class AcquireAll : public FiveNodes {
- protected:
-  const std::string a = key + "/a";
-  const std::string b = key + "/b";
-  const std::string c = key + "/c";
-
-  /// Returns once each node has so many entries in the line of this resource.
-  static void see_waiters(const std::string& resource, long long count) {
-    ASSERT_TRUE(eventually([&] {
-      for (int node = 0; node < 5; ++node) {
-        if (cluster().raw(node, {"ZCARD", "quorumlock:queue:" + resource}).integer != count) {
-          return false;
-        }
-      }
-      return true;
-    })) << count
-        << " waiters for " << resource;
-  }
-};
+using AcquireAll = Several;
 
 TEST_F(AcquireAll, OneLeaseHoldsThemAll) {
   // One token under each key, one end, and one release; then nothing is left.
@@ -275,10 +257,10 @@ TEST_F(AcquireAll, WithoutFencingItIsAScriptAllTheSame) {
 }
 
 TEST_F(AcquireAll, RefusesWhatCannotBeBeforeAnythingIsSent) {
-  // None, the same one twice, too many, one that is ours, shared: each is told in a sentence.
+  // None, the same one twice, too many, one that is ours: each is told in a sentence.
   Coordinator coordinator = connect();
-  const auto refusal = [&](std::vector<std::string> resources, const LockOptions& asked = {}) {
-    const Result<Lease> lease = coordinator.acquire_all(std::move(resources), asked);
+  const auto refusal = [&](std::vector<std::string> resources) {
+    const Result<Lease> lease = coordinator.acquire_all(std::move(resources));
     EXPECT_TRUE(fails_with(lease, Errc::invalid_argument));
     return lease ? std::string() : std::string(lease.error().what());
   };
@@ -287,7 +269,6 @@ TEST_F(AcquireAll, RefusesWhatCannotBeBeforeAnythingIsSent) {
   EXPECT_THAT(refusal({a, b, a}), HasSubstr("is given twice"));
   EXPECT_THAT(refusal({a, ""}), HasSubstr("is empty"));
   EXPECT_THAT(refusal({a, "quorumlock:x"}), HasSubstr("\"quorumlock:x\""));
-  EXPECT_THAT(refusal({a, b}, {.mode = LockMode::shared}), HasSubstr("shared"));
   std::vector<std::string> many;
   for (int i = 0; i < 65; ++i) many.push_back(key + "/" + std::to_string(i));
   EXPECT_THAT(refusal(many), HasSubstr("65 resources are given: at most 64"));

@@ -50,10 +50,6 @@ std::string greatest_of(ScriptRun& run, const Line& line, const std::string& wai
   return others > 0 ? last[others - 1] : "0";
 }
 
-bool exists(ScriptRun& run, const std::string& key) {
-  return run.call({"EXISTS", key}, "redis.call('EXISTS'") == ":1\r\n";
-}
-
 }  // namespace
 
 std::string queue(ScriptRun& run) {
@@ -100,8 +96,7 @@ std::string queue(ScriptRun& run) {
     } else if (before < 3 || changed[i - 1]) {
       slot = free_slot(run, run.key(i), due);
     }
-    const bool was_set =
-        due > 0 && run.call({"TYPE", run.key(i)}, "redis.call('TYPE'") == resp::status("zset");
+    const bool was_set = due > 0 && is_set(run, run.key(i));
     if (was_set) {
       drop_ended(run, run.key(i), ms);
       due = run.pttl(run.key(i));

@@ -145,5 +145,80 @@ TEST(Replies, KeysExpireAtTheSameMillisecond) {
   EXPECT_EQ(twins.undecided(), 0);
 }
 
+TEST(Replies, ReadersOfSeveralLocks) {
+  // Step by step what a walk seldom comes by: yields while others read, what was set anew, a downgrade.
+  Twins twins({.watched = {"x", "y", "quorumlock:fence:x", "quorumlock:queue:x",
+                           "quorumlock:queue:y", "quorumlock:waiting:x"}});
+  const auto call = [&twins](const redis::Script& script, bool votes, Words args) {
+    Words words = {"EVAL", std::string(script.source), votes ? "5" : "2", "x", "y"};
+    if (votes) {
+      for (const char* key : {"quorumlock:fence:x", "quorumlock:fence:y", "quorumlock:enrolment"}) {
+        words.emplace_back(key);
+      }
+      args.insert(args.end(), {"E", "0"});
+    }
+    words.insert(words.end(), args.begin(), args.end());
+    const test::Reply reply = twins.ask(words);
+    return votes ? reply.elements.at(0).integer : reply.integer;
+  };
+  const std::string reader = "r0123456789abcdef.3";
+  const std::string writer = "w0123456789abcdef.4";
+  const auto acquire = [&](const char* token, const std::string& waiter, const char* ticket,
+                           const char* mode) {
+    return call(redis::acquire_all_script, true,
+                {token, "30000", "0", "0", "1000000", waiter, ticket, "600000", mode});
+  };
+  const auto renew = [&](const char* token, const char* ttl) {
+    return call(redis::renew_all_script, true, {token, ttl, "0", "1", "1000000", "r"});
+  };
+  const auto raise = [&](const char* token, const char* fence) {
+    return call(redis::raise_all_script, true, {token, fence, "1000000"});
+  };
+  const auto release = [&](const char* token, const std::string& leaver,
+                           const std::string& not_woken) {
+    return call(redis::release_all_script, false, {token, leaver, not_woken});
+  };
+  twins.ask({"SET", "quorumlock:enrolment", "E"});
+  EXPECT_EQ(acquire("a", "", "1", "r"), 1);
+  EXPECT_EQ(acquire("b", reader, "1", "r"), 1);
+  EXPECT_EQ(acquire("c", "", "1", "w"), 0);
+  EXPECT_EQ(raise("b", "9000000000000000"), 1);
+  EXPECT_EQ(raise("a", "9000000000000000"), 0);
+  EXPECT_EQ(raise("c", "9000000000000001"), 3);
+  // It yields to a writer that came after it, and may have it again at once.
+  EXPECT_EQ(acquire("c", writer, "2", "w"), 0);
+  EXPECT_EQ(release("b", "", reader), 2);
+  EXPECT_EQ(release("b", "", reader), 0);
+  // One that comes behind the writer may not, nor one who does not wait.
+  EXPECT_EQ(acquire("d", "r0123456789abcdef.5", "3", "r"), 0);
+  EXPECT_EQ(acquire("d", "", "3", "r"), 0);
+  EXPECT_EQ(release("d", writer, ""), 0);
+  EXPECT_EQ(acquire("d", "r0123456789abcdef.5", "3", "r"), 1);
+  // Of what was set anew the end is a half, and stays one.
+  twins.ask({"ZREM", "y", "d"});
+  EXPECT_EQ(renew("d", "20000"), 2);
+  EXPECT_EQ(renew("d", "40000"), 1);
+  EXPECT_NE(twins.ask({"ZSCORE", "y", "d"}).text.find(".5"), std::string::npos);
+  EXPECT_EQ(twins.ask({"ZSCORE", "x", "d"}).text.find(".5"), std::string::npos);
+  EXPECT_EQ(release("d", "r0123456789abcdef.5", ""), 1);
+  EXPECT_EQ(release("a", reader, ""), 1);
+  // A writer becomes a reader; another kind of value, or one that never expires, is nobody's.
+  EXPECT_EQ(acquire("e", "", "1", "w"), 1);
+  twins.ask({"PEXPIRE", "y", "90000"});
+  EXPECT_EQ(renew("e", "50000"), 1);
+  EXPECT_EQ(acquire("f", "", "1", "r"), 1);
+  EXPECT_EQ(release("e", "", ""), 1);
+  twins.ask({"DEL", "y"});
+  twins.ask({"ZADD", "y", "1", "f"});
+  EXPECT_EQ(renew("f", "50000"), 0);
+  EXPECT_EQ(acquire("g", "", "1", "r"), 0);
+  twins.ask({"DEL", "y"});
+  twins.ask({"HSET", "y", "field", "value"});
+  EXPECT_EQ(renew("f", "50000"), 0);
+  EXPECT_EQ(acquire("g", "", "1", "r"), 0);
+  EXPECT_EQ(release("f", "", ""), 0);
+  EXPECT_EQ(twins.undecided(), 0);
+}
+
 }  // namespace
 }  // namespace quorumlock::sim

@@ -1,8 +1,10 @@
 #include "sim/script_tools.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 
+#include "core/mutants.hpp"
 #include "sim/resp.hpp"
 
 namespace quorumlock::sim::lua {
@@ -31,6 +33,17 @@ double least(double one, double other) {
 bool sets_absent(ScriptRun& run, const std::string& key, const std::string& value,
                  const std::string& ttl) {
   return run.call({"SET", key, value, "NX", "PX", ttl}, "redis.call('SET', KEYS[1]") != resp::nil;
+}
+
+bool exists(ScriptRun& run, const std::string& key) {
+  return run.call({"EXISTS", key}, "redis.call('EXISTS'") == ":1\r\n";
+}
+
+std::string kind_of(ScriptRun& run, const std::string& key) {
+  return run.call({"TYPE", key}, "redis.call('TYPE'");
+}
+bool is_set(ScriptRun& run, const std::string& key) {
+  return kind_of(run, key) == resp::status("zset");
 }
 
 ScriptRun::Text score_of(ScriptRun& run, const std::string& key, const std::string& member) {
@@ -77,6 +90,23 @@ bool same_process(const std::string& one, const std::string& other) {
   return one.substr(1, 17) == other.substr(1, 17);
 }
 
+std::optional<double> writer_before(ScriptRun& run, const Line& line, const std::string& waiter,
+                                    double now_ms) {
+  if (core::planted(core::Mutant::readers_overtake_writers)) return std::nullopt;
+  for (int at = 0;; at += 100) {
+    const auto entries =
+        run.list({"ZRANGE", line.tickets, std::to_string(at), std::to_string(at + 99)},
+                 "redis.call('ZRANGE', line, at");
+    for (const std::string& entry : entries) {
+      if (entry == waiter) return std::nullopt;
+      if (reads(entry)) continue;
+      const double ends = to_number(score_of(run, line.lives, entry)).value_or(0);
+      if (ends >= now_ms) return ends;
+    }
+    if (entries.size() < 100) return std::nullopt;
+  }
+}
+
 bool reads(const std::string& waiter) {
   return waiter.starts_with('r');
 }
@@ -88,6 +118,11 @@ void wake(ScriptRun& run, const std::string& waiter, int slot) {
 
 void drop_ended(ScriptRun& run, const std::string& lock, double ms) {
   run.attempt({"ZREMRANGEBYSCORE", lock, "-inf", "(" + digits(ms)});
+}
+
+std::string halves(double number) {
+  const std::string whole = digits(std::floor(number));
+  return whole + (number > std::floor(number) ? ".5" : ".0");
 }
 
 }  // namespace quorumlock::sim::lua

@@ -24,6 +24,12 @@ double least(double one, double other);
 bool sets_absent(ScriptRun& run, const std::string& key, const std::string& value,
                  const std::string& ttl);
 
+bool exists(ScriptRun& run, const std::string& key);
+/// As TYPE says it, in RESP.
+std::string kind_of(ScriptRun& run, const std::string& key);
+/// A sorted set, that is a lock that readers have.
+bool is_set(ScriptRun& run, const std::string& key);
+
 /// The line of those who wait for a lock: the two keys of it.
 struct Line {
   explicit Line(const std::string& lock)
@@ -39,6 +45,9 @@ std::vector<std::string> front_of(ScriptRun& run, const Line& line, const char* 
 /// Puts the waiter into the line, or keeps it there. True where it was not there with this ticket.
 bool enter(ScriptRun& run, const Line& line, const std::string& waiter, const std::string& ticket,
            double ends_ms, double life_ms, bool grows);
+/// Until when the entry of a writer before this waiter lives.
+std::optional<double> writer_before(ScriptRun& run, const Line& line, const std::string& waiter,
+                                    double now_ms);
 /// One who waits to read.
 bool reads(const std::string& waiter);
 /// Up to the dot that the number follows.
@@ -47,5 +56,7 @@ bool same_process(const std::string& one, const std::string& other);
 void wake(ScriptRun& run, const std::string& waiter, int slot = 0);
 /// Takes out the readers of a lock whose time is over.
 void drop_ended(ScriptRun& run, const std::string& lock, double ms);
+/// string.format('%.1f', number), of a half or a whole.
+std::string halves(double number);
 
 }  // namespace quorumlock::sim::lua

@@ -14,33 +14,10 @@ using namespace lua;
 
 namespace {
 
-/// Until when the entry of a writer before this one lives.
-std::optional<double> writer_before(ScriptRun& run, const Line& line, const std::string& waiter,
-                                    double ms) {
-  if (planted(Mutant::readers_overtake_writers)) return std::nullopt;
-  for (int at = 0;; at += 100) {
-    const auto entries =
-        run.list({"ZRANGE", line.tickets, std::to_string(at), std::to_string(at + 99)},
-                 "redis.call('ZRANGE', line, at");
-    for (const std::string& entry : entries) {
-      if (entry == waiter) return std::nullopt;
-      if (reads(entry)) continue;
-      const double ends = to_number(score_of(run, line.lives, entry)).value_or(0);
-      if (ends >= ms) return ends;
-    }
-    if (entries.size() < 100) return std::nullopt;
-  }
-}
-
 void last(ScriptRun& run, double left) {
   if (left < run.number(2) || planted(Mutant::reader_expiry_shortened)) {
     run.call({"PEXPIRE", run.key(1), run.arg(2)}, "redis.call('PEXPIRE', KEYS[1]");
   }
-}
-
-std::string halves(double number) {
-  const std::string whole = digits(std::floor(number));
-  return whole + (number > std::floor(number) ? ".5" : ".0");
 }
 
 }  // namespace

@@ -275,7 +275,8 @@ Words WordsMaker::script_for_all(std::int64_t now_us) {
     case 2:
       return call(
           "renew_all", keys,
-          {token(), ttl(), fence(now_us), one_of({"0", "1"}), life(), usual_enrolment(), "0"});
+          {token(), ttl(), fence(now_us), one_of({"0", "1"}), life(), one_of({"r", "w"}),
+           usual_enrolment(), "0"});
     case 3:
       if (random_.one_in(2)) return call("release_all", locks(), {token()});
       return call("release_all", locks(), {token(), random_.one_in(3) ? "" : waiter(), waiter()});
@@ -283,7 +284,7 @@ Words WordsMaker::script_for_all(std::int64_t now_us) {
       return call("acquire_all", keys,
                   {token(), ttl(), fence(now_us), fence(now_us), random_.one_in(3) ? "0" : life(),
                    random_.one_in(4) ? "" : waiter(), ticket(now_us), entry_life(),
-                   usual_enrolment(), fence(now_us)});
+                   one_of({"r", "w"}), usual_enrolment(), fence(now_us)});
   }
 }
 

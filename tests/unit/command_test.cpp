@@ -207,17 +207,21 @@ TEST(Command, OfSeveralLocks) {
   acquire.ticket = 1'700'000'000'000'123;
   EXPECT_EQ(sent(acquire), call(keys(acquire_all_script.sha1),
                                 {"12345", "77", "1700000000000000", "2592000000",
-                                 "w0123456789abcdef.9", "1700000000000123", "3000"}));
+                                 "w0123456789abcdef.9", "1700000000000123", "3000", "w"}));
   acquire.waiter = 0;
   acquire.fenced = false;
+  acquire.shared = true;
   EXPECT_EQ(sent(acquire), call(keys(acquire_all_script.sha1),
                                 {"12345", "77", "1700000000000000", "0", "", "1700000000000123",
-                                 "3000"}));
+                                 "3000", "r"}));
   EXPECT_EQ(sent(of(CommandKind::raise)), call(keys(raise_all_script.sha1), {"77", "2592000000"}));
   core::Send renew = of(CommandKind::renew);
   renew.replant = true;
   EXPECT_EQ(sent(renew),
-            call(keys(renew_all_script.sha1), {"12345", "77", "1", "2592000000"}));
+            call(keys(renew_all_script.sha1), {"12345", "77", "1", "2592000000", "w"}));
+  renew.shared = true;
+  EXPECT_EQ(sent(renew),
+            call(keys(renew_all_script.sha1), {"12345", "77", "1", "2592000000", "r"}));
   core::Send release = of(CommandKind::release);
   EXPECT_EQ(encoded(release), formatted({"EVALSHA", release_all_script.sha1, "4", "orders:42",
                                          "stock:7", "", "cash", "t0ken"}));

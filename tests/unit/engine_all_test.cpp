@@ -250,5 +250,51 @@ TEST_F(EngineAll, InNoOrderAnyReleaseBringsTheNextAttempt) {
   EXPECT_EQ(left, (Keys{"a", "b"}));
 }
 
+TEST_F(EngineAll, ToReadAsksEveryNodeForReadersOfThemAll) {
+  // In the attempt, in each entry of the line, in the try and in the renewal.
+  const core::Terms to_read{.ttl = 10s, .stop_margin = 1s, .shared = true};
+  driver.acquire_all(1, to_read, 1h, {"a", "b"});
+  EXPECT_TRUE(driver.only<Sent>().command.shared);
+  EXPECT_EQ(driver.only<Sent>().command.keys, (Keys{"a", "b"}));
+  for (const int node : {0, 1, 2}) driver.reply(node, refused());
+  driver.reply(2, Vote::absent);
+  EXPECT_TRUE(sent(CommandKind::queue).at(0).shared);
+  EXPECT_EQ(sent(CommandKind::queue).at(0).keys, (Keys{"a", "b"}));
+  for (const int node : {0, 1, 2}) driver.reply(node, {far_behind, far_behind});
+  driver.forget_seen();
+  for (const int node : {0, 1}) driver.wake(node, 1);
+  EXPECT_TRUE(sent(CommandKind::acquire).at(0).shared);
+  driver.answer_all();
+  driver.forget_seen();
+  driver.pass(third + 1ms);
+  EXPECT_TRUE(sent(CommandKind::renew).at(0).shared);
+  EXPECT_EQ(sent(CommandKind::renew).at(0).keys, (Keys{"a", "b"}));
+}
+
+TEST_F(EngineAll, DowngradeGivesUpTheWritersEntriesInAllLines) {
+  // Their release first, for a token that is nobody's; then one renewal makes readers of all the keys.
+  enqueue_all(1, {"a", "b"});
+  for (const int node : {0, 1}) driver.wake(node, 1);
+  driver.answer_all();
+  driver.forget_seen();
+  EXPECT_TRUE(driver.downgrade(driver.lease()));
+  const std::vector<Sent> all = driver.all<Sent>();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].command.tag.kind, CommandKind::release);
+  EXPECT_EQ(all[0].command.keys, (Keys{"a", "b"}));
+  EXPECT_EQ(all[0].command.waiter, 1U);
+  EXPECT_FALSE(all[0].command.shared);
+  EXPECT_NE(all[0].command.token, all[1].command.token);
+  EXPECT_EQ(all[1].command.tag.kind, CommandKind::renew);
+  EXPECT_EQ(all[1].command.keys, (Keys{"a", "b"}));
+  EXPECT_TRUE(all[1].command.shared);
+  driver.answer_all();
+  EXPECT_FALSE(driver.only<core::Extended>().why);
+  driver.release(driver.lease());
+  EXPECT_EQ(sent(CommandKind::release).back().waiter, 0U);
+  driver.answer_all();
+  driver.expect_nothing_left();
+}
+
 }  // namespace
 }  // namespace quorumlock::test

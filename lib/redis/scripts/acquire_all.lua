@@ -1,16 +1,17 @@
 -- KEYS locks, their counters in the same order, enrolment. ARGV as of acquire_ordered.lua: token, ttl
 -- ms, greatest fence seen, client's wall clock us, counter's life ms (0: no fencing), waiter (empty:
--- in no line), ticket, an entry's life ms, enrolment, floor.
+-- in no line), ticket, an entry's life ms; w to write, r to read; enrolment, floor.
 -- All locks or none. All free, and nobody before the waiter in any of their lines: {1, fence, time,
 -- 0}, one fence beyond all the counters, and the entries stay. Else {0, greatest counter, time, ms
 -- until that may change by itself, greatest ticket}, and the waiter is in all the lines. {-1, 0,
--- time}: not enrolled, nothing touched.
+-- time}: not enrolled, nothing touched. For a reader what others read is free, and only writers are
+-- before it (see acquire_shared.lua).
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local n = (#KEYS - 1) / 2
 local counters = redis.call('MGET', unpack(KEYS, n + 1))
-if counters[n + 1] ~= ARGV[9] then return {-1, 0, time} end
-local waiter = ARGV[6]
+if counters[n + 1] ~= ARGV[10] then return {-1, 0, time} end
+local waiter, reads = ARGV[6], ARGV[9] == 'r'
 local function front(line, lives)
   while true do
     local first = redis.call('ZRANGE', line, 0, 0)[1]
@@ -19,6 +20,22 @@ local function front(line, lives)
     if ends and ends * 1000 >= time then return first, ends end
     redis.call('ZREM', line, first)
     redis.call('ZREM', lives, first)
+  end
+end
+-- Until when the first writer's entry lives that is before the waiter.
+local function writer_before(line, lives)
+  local at = 0
+  while true do
+    local entries = redis.call('ZRANGE', line, at, at + 99)
+    for _, entry in ipairs(entries) do
+      if entry == waiter then return nil end
+      if string.sub(entry, 1, 1) == 'w' then
+        local ends = redis.call('ZSCORE', lives, entry)
+        if ends and ends * 1000 >= time then return ends end
+      end
+    end
+    if #entries < 100 then return nil end
+    at = at + 100
   end
 end
 local granted, fence, last, due, greatest = true, 0, 0, -2, 0
@@ -37,22 +54,24 @@ for i = 1, n do
     end
     first, ends = front(line, lives)
   end
+  if reads then ends = writer_before(line, lives) elseif first == waiter then ends = nil end
   local left = redis.call('PTTL', KEYS[i])
-  if left > 0 and redis.call('TYPE', KEYS[i]).ok == 'zset' then
-    -- Readers have it, of whom those whose time is over don't count (see acquire_shared.lua).
+  local shared = left > 0 and redis.call('TYPE', KEYS[i]).ok == 'zset'
+  if shared then
+    -- Of those who read it the ones whose time is over don't count.
     redis.pcall('ZREMRANGEBYSCORE', KEYS[i], '-inf', string.format('(%.0f', math.floor(time / 1000)))
     left = redis.call('PTTL', KEYS[i])
   end
-  if left ~= -2 or first ~= waiter then
+  local free = left == -2 or (shared and reads)
+  if ends or not free then
     granted = false
-    if left == -2 then left = math.floor(ends - time / 1000) + 1 end
-    due = math.max(due, left)
+    due = math.max(due, free and math.floor(ends - time / 1000) + 1 or left)
   end
   greatest = math.max(greatest, redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2] or 0)
 end
 if not granted then return {0, fence, time, due, greatest} end
 if ARGV[5] ~= '0' then
-  fence = math.max(last + 1, ARGV[3] + 1, ARGV[10] + 1,
+  fence = math.max(last + 1, ARGV[3] + 1, ARGV[11] + 1,
     math.min(tonumber(ARGV[4]), time + 60000000))
   if fence >= 9007199254740992 then
     return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')
@@ -62,5 +81,15 @@ if ARGV[5] ~= '0' then
     redis.call('SET', KEYS[n + i], string.format('%.0f', fence), 'PX', ARGV[5])
   end
 end
-for i = 1, n do redis.call('SET', KEYS[i], ARGV[1], 'NX', 'PX', ARGV[2]) end
+for i = 1, n do
+  if not reads then
+    redis.call('SET', KEYS[i], ARGV[1], 'NX', 'PX', ARGV[2])
+  else
+    local ends = math.floor(time / 1000) + ARGV[2]
+    redis.call('ZADD', KEYS[i], string.format('%.0f', ends), ARGV[1])
+    if redis.call('PTTL', KEYS[i]) < tonumber(ARGV[2]) then
+      redis.call('PEXPIRE', KEYS[i], ARGV[2])
+    end
+  end
+end
 return {1, fence, time, 0}

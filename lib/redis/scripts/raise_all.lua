@@ -9,7 +9,11 @@ if found[#KEYS] ~= ARGV[4] then return {-1, 0, time} end
 local greatest, ours = 0, true
 for i = 1, n do
   greatest = math.max(greatest, tonumber(found[n + i]) or 0)
-  ours = ours and found[i] == ARGV[1]
+  if found[i] ~= ARGV[1] then
+    -- A reader has it together with others (see acquire_shared.lua).
+    local ends = not found[i] and redis.pcall('ZSCORE', KEYS[i], ARGV[1])
+    ours = ours and type(ends) == 'string' and tonumber(ends) >= math.floor(time / 1000)
+  end
 end
 if not ours then return {3, greatest, time} end
 local fence = tonumber(ARGV[2])

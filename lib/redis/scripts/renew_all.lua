@@ -1,22 +1,36 @@
 -- KEYS locks, their counters in the same order, enrolment. ARGV as of renew.lua: token, ttl ms,
--- fence (0: none), re-plant what is gone (1 or 0), counter's life ms, enrolment, floor.
+-- fence (0: none), re-plant what is gone (1 or 0), counter's life ms; w to write, r to read;
+-- enrolment, floor.
 -- {1, greatest counter, time}: all are ours, for at least ttl now; {2, ...}: likewise, and some were
 -- re-planted; {0, ...}: one is another's; {3, ...}: one is gone, or released by token; {-1, 0, time}: not
--- enrolled. Nothing is touched but for {1, ...} and {2, ...}, and no expiry is shortened.
+-- enrolled. Nothing is touched but for {1, ...} and {2, ...}, and no expiry is shortened. A reader's are
+-- as renew_shared.lua has them: what was a writer's becomes its first reader's.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
+local ms = math.floor(time / 1000)
 local n = (#KEYS - 1) / 2
 local found = redis.call('MGET', unpack(KEYS))
-if found[#KEYS] ~= ARGV[6] then return {-1, 0, time} end
-local greatest, gone, another = 0, 0, false
+if found[#KEYS] ~= ARGV[7] then return {-1, 0, time} end
+local ttl, reads = tonumber(ARGV[2]), ARGV[6] == 'r'
+local greatest, gone, another, ends = 0, 0, false, {}
 for i = 1, n do
   greatest = math.max(greatest, tonumber(found[n + i]) or 0)
-  if not found[i] then gone = gone + 1 else another = another or found[i] ~= ARGV[1] end
+  if found[i] then
+    another = another or found[i] ~= ARGV[1]
+  else
+    -- Another kind of value reads as absent.
+    local kind = redis.call('TYPE', KEYS[i]).ok
+    if reads and kind == 'zset' and redis.call('PTTL', KEYS[i]) ~= -1 then
+      ends[i] = tonumber(redis.call('ZSCORE', KEYS[i], ARGV[1]) or 0)
+      if ends[i] < ms then ends[i] = nil end
+    else
+      another = another or kind ~= 'none'
+    end
+    if not ends[i] then gone = gone + 1 end
+  end
 end
 if another then return {0, greatest, time} end
 if gone > 0 then
-  -- Another kind of value reads as absent.
-  if redis.call('EXISTS', unpack(KEYS, 1, n)) > n - gone then return {0, greatest, time} end
   if ARGV[4] ~= '1' or redis.call('EXISTS', 'quorumlock:released:' .. ARGV[1]) == 1 then
     return {3, greatest, time}
   end
@@ -27,11 +41,30 @@ if gone > 0 then
   end
   greatest = math.max(greatest, ARGV[3])
 end
+local woken = {}
 for i = 1, n do
-  if not found[i] then
+  local left = redis.call('PTTL', KEYS[i])
+  if not reads and not found[i] then
     redis.call('SET', KEYS[i], ARGV[1], 'NX', 'PX', ARGV[2])
-  elseif redis.call('PTTL', KEYS[i]) < tonumber(ARGV[2]) then
-    redis.call('PEXPIRE', KEYS[i], ARGV[2])
+  elseif reads and found[i] then
+    local rest = math.max(left, ttl)
+    redis.call('DEL', KEYS[i])
+    redis.call('ZADD', KEYS[i], string.format('%.0f', ms + rest), ARGV[1])
+    redis.call('PEXPIRE', KEYS[i], string.format('%.0f', rest))
+    for _, entry in ipairs(redis.call('ZRANGE', 'quorumlock:queue:' .. KEYS[i], 0, -1)) do
+      if string.sub(entry, 1, 1) == 'w' then break end
+      if not woken[entry] then
+        woken[entry] = true
+        redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17), string.sub(entry, 19))
+      end
+    end
+  else
+    if reads and (ends[i] or 0) < ms + ttl then
+      -- One that was re-planted ends in a half.
+      local half = ends[i] and ends[i] % 1 or 0.5
+      redis.call('ZADD', KEYS[i], string.format('%.1f', ms + ttl + half), ARGV[1])
+    end
+    if left < ttl then redis.call('PEXPIRE', KEYS[i], ARGV[2]) end
   end
 end
 return {gone > 0 and 2 or 1, greatest, time}

@@ -30,9 +30,9 @@ World::Owner World::owner_of(const Words& words) {
       known->script == &redis::release_script || known->script == &redis::release_all_script;
   bool votes = false;
   for (const redis::Script* vote :
-       {&redis::acquire_script, &redis::acquire_ordered_script, &redis::acquire_all_script,
-        &redis::raise_script, &redis::raise_all_script, &redis::renew_script,
-        &redis::renew_all_script}) {
+       {&redis::acquire_script, &redis::acquire_ordered_script, &redis::acquire_shared_script,
+        &redis::acquire_all_script, &redis::raise_script, &redis::raise_all_script,
+        &redis::renew_script, &redis::renew_shared_script, &redis::renew_all_script}) {
     votes = votes || known->script == vote;
   }
   if (!releases && !votes) return {};

@@ -66,7 +66,10 @@ class Order {
       if (permits_.size() > static_cast<std::size_t>(one.capacity)) permits_.pop_front();
       return;
     }
-    for (const std::string& key : one.keys()) freed_[key] = now;
+    for (const std::string& key : one.keys()) {
+      const auto reads_too = [&](const Operation& other) { return other.held && other.wants(key); };
+      if (!one.shared || std::ranges::none_of(operations_, reads_too)) freed_[key] = now;
+    }
   }
   /// Gives up: who waits for several is in the way of others, also where one is free.
   void left(const Operation& one, TrueTime now) {
@@ -85,7 +88,7 @@ class Order {
     // A probe, and the rounds within which the protocol grants the lock to the first of the line.
     // One who wants several may try at the release of each.
     const int probes = winner.capacity == 0 ? 1 : most_slots;
-    const auto reads = [&](const Operation& one) { return one.shared && one.key == winner.key; };
+    const auto reads = [&](const Operation& one) { return one.shared && one.wants(winner.key); };
     if (winner.ordered && winner.others.empty() && attempts > probes + most_rounds &&
         (attempts > probes + 2 * most_rounds || std::ranges::none_of(operations_, reads))) {
       report_("operation " + std::to_string(winner.number) + " took " + std::to_string(attempts) +

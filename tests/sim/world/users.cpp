@@ -75,7 +75,7 @@ Operation& World::acquire(Client& client, core::Duration wait, bool ordered, boo
   one.terms.auto_extend = !random_.one_in(3);
   if (random_.one_in(5)) one.terms.max_hold = draw_.ttl * 2;
   if (random_.one_in(5)) one.terms.max_renewals = 2;
-  one.shared = draw_.to_read > 0 && one.others.empty() && random_.between(1, 100) <= draw_.to_read;
+  one.shared = draw_.to_read > 0 && random_.between(1, 100) <= draw_.to_read;
   one.terms.shared = one.shared;
   one.requested = client.local(now_);
   one.wait = wait;
@@ -141,7 +141,7 @@ void World::use(std::size_t number) {
     } else if (what == 18) {
       lease.detached = true;
       engine.detach(client.local(now_), lease.claim);
-    } else if (draw_.to_read > 0 && !lease.shared && lease.others.empty()) {
+    } else if (draw_.to_read > 0 && !lease.shared) {
       trace("client ", client.number + 1, " downgrades operation ", number);
       lease.shared = engine.downgrade(client.local(now_), lease.claim);
       after(draw_span(draw_.hold), [this, number] { use(number); });
@@ -156,9 +156,7 @@ void World::give_back(Operation& one) {
   trace("client ", client.number + 1, " releases operation ", one.number);
   client.session->engine().release(client.local(now_), one.claim, random_.one_in(2));
   over(one);
-  const bool others_read = std::ranges::any_of(
-      operations_, [&](const Operation& other) { return other.held && other.key == one.key; });
-  if (!one.shared || !others_read) order_.released(one, now_);
+  order_.released(one, now_);
 }
 
 void World::over(Operation& one) {
