@@ -197,6 +197,26 @@ TEST_F(Coroutine, AllOfTwoOrOneAndBadArguments) {
   EXPECT_EQ(answer.get(), 1);
 }
 
+TEST_F(Coroutine, PermitsOfASemaphore) {
+  // As many coroutines as there are permits have one at once; one more waits until one goes out of scope.
+  Coordinator coordinator = connect();
+  Semaphore permits(coordinator, key, 2, {.wait = 20s});
+  Answer<int> answer;
+  [](Semaphore& of, Tell tell) -> Detached {
+    Result<Lease> one = co_await of.co_acquire();
+    std::optional<Result<Lease>> other(co_await of.co_acquire());
+    const bool both = one && *other && one->owner_token() != (*other)->owner_token();
+    [](Semaphore& also, bool fine, Tell then) -> Detached {
+      Result<Lease> late = co_await also.co_acquire();
+      then(fine && late && late->is_valid() ? 1 : 0);
+    }(of, both, std::move(tell));
+    other.reset();
+  }(permits, answer.handler());
+  EXPECT_EQ(answer.get(), 1);
+  EXPECT_TRUE(eventually([&] { return permits.try_acquire(); }));
+  permits.release();
+}
+
 TEST_F(Coroutine, OnTheHostsLoop) {
   // On an attached loop coroutines go on there, on the host's own thread.
   UvLoop loop;

@@ -106,6 +106,8 @@ std::string Transcript::carry_out(Words& line) {
     driver_->pass(span_of(line.words.at(1)));
   } else if (what == "extend") {
     if (!driver_->extend(user(line.words.at(1)).claim, line.span("ttl", "10s"))) return "refused\n";
+  } else if (what == "downgrade") {
+    if (!driver_->downgrade(user(line.words.at(1)).claim)) return "refused\n";
   } else if (what == "release") {
     if (!driver_->release(user(line.words.at(1)).claim)) return "refused\n";
   } else if (what == "detach") {
@@ -143,11 +145,18 @@ void Transcript::acquire(Words& line) {
   terms.max_hold = line.span("max_hold", "forever");
   terms.max_renewals = std::stoi(line.setting("max_renewals", "-1"));
   terms.auto_extend = line.setting("renew", "yes") == "yes";
+  terms.shared = line.setting("mode", "exclusive") == "shared";
   names_.push_back(line.words.at(1));
+  const core::UserId id = names_.size() - 1;
   const core::Duration wait = line.span("wait", "0s");
   const bool ordered = line.setting("order", "unordered") == "fifo";
-  users_[names_.back()].waiter = ordered ? driver_->acquire_in_order(names_.size() - 1, terms, wait)
-                                         : driver_->acquire(names_.size() - 1, terms, wait);
+  std::istringstream listed(line.setting("keys", "key"));
+  std::vector<std::string> keys;
+  for (std::string key; std::getline(listed, key, ',');) keys.push_back(key);
+  const int permits = std::stoi(line.setting("permits", "0"));
+  users_[names_.back()].waiter = permits != 0
+                                     ? driver_->acquire_permit(id, permits, wait, ordered)
+                                     : driver_->acquire_all(id, terms, wait, keys, ordered);
 }
 
 void Transcript::tell_nodes(Words& line) {
@@ -159,6 +168,7 @@ void Transcript::tell_nodes(Words& line) {
     const std::size_t colon = said.find(':');
     core::Answer answer{votes().at(said.substr(0, colon))};
     answer.replanted = said.starts_with("replanted");
+    answer.free_slot = std::stoi(line.setting("free", "0"));
     if (colon != said.npos) answer.fence = std::stoull(said.substr(colon + 1));
     nodes.pop_back();
     for (const std::string& node : nodes) driver_->reply(node_of(node), answer);
@@ -171,15 +181,21 @@ void Transcript::tell_nodes(Words& line) {
     nodes.pop_back();
     core::Place told{static_cast<int>(place - places.begin())};
     told.free = line.setting("free", "no") == "yes";
+    told.slot = std::stoi(line.setting("slot", "0"));
     told.due = line.span("due", "0s");
     told.greatest_ticket = std::stoull(line.setting("greatest", "0"));
-    for (const std::string& node : nodes) driver_->reply(node_of(node), std::vector{told});
+    for (const std::string& node : nodes) {
+      const auto& asked = driver_->unanswered(node_of(node));
+      const std::size_t entries = asked.empty() ? 1 : asked.front().entries.size();
+      driver_->reply(node_of(node), std::vector(entries, told));
+    }
     return;
   }
   if (what == "wake") {
     const std::uint64_t waiter = std::stoull(nodes.back());
     nodes.pop_back();
-    for (const std::string& node : nodes) driver_->wake(node_of(node), waiter);
+    const int slot = std::stoi(line.setting("slot", "0"));
+    for (const std::string& node : nodes) driver_->wake(node_of(node), waiter, slot);
     return;
   }
   for (const std::string& node : nodes) {
@@ -230,20 +246,27 @@ std::string Transcript::shown(const Sent& sent) {
   const Command& command = sent.command;
   if (command.tag.kind == CommandKind::queue) {
     std::string entries;
-    for (const auto& [waiter, ticket] : command.entries) {
+    for (std::size_t i = 0; i < command.entries.size(); ++i) {
+      const auto& [waiter, ticket] = command.entries[i];
       entries += (entries.empty() ? "" : ", ") + std::to_string(waiter) + " with ticket " +
                  std::to_string(ticket);
+      if (command.keys[i] != "key") entries += " of " + command.keys[i];
     }
-    return to_text(sent.to) + " <- in line: " + entries;
+    return to_text(sent.to) + " <- in line" + (command.shared ? " to read: " : ": ") + entries;
   }
   std::string text = to_text(sent.to) + " <- " + std::string(to_text(command.tag.kind)) + " " +
                      token_name(command.token);
+  for (std::size_t i = 0; command.keys.size() > 1 && i < command.keys.size(); ++i) {
+    text += (i == 0 ? " of " : " and ") + command.keys[i];
+  }
+  if (command.slot != 0) text += " in slot " + std::to_string(command.slot);
   const bool raises = command.tag.kind == CommandKind::raise;
-  if (command.tag.kind != CommandKind::release && !raises) text += " for " + seconds(command.ttl);
-  if (command.fence != 0 && command.tag.kind != CommandKind::release) {
+  const bool releases = command.tag.kind == CommandKind::release;
+  if (command.shared && !releases && !raises) text += " to read";
+  if (!releases && !raises) text += " for " + seconds(command.ttl);
+  if (command.fence != 0 && !releases) {
     text += (raises ? " to " : ", fence ") + std::to_string(command.fence);
   }
-  const bool releases = command.tag.kind == CommandKind::release;
   if (command.ordered) {
     text += command.waiter == 0 ? ", where nobody waits"
                                 : ", as " + std::to_string(command.waiter) + " with ticket " +

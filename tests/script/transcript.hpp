@@ -13,16 +13,17 @@ namespace quorumlock::test {
 ///
 ///   nodes N [delay=50ms] [jitter=0s] [fencing=yes]     begins; nodes are n1, n2, ...
 ///   acquire USER [ttl=10s] [wait=0s] [margin=1s] [max_hold=D] [max_renewals=N] [renew=no]
-///           [order=fifo]
-///   reply NODE... VOTE[:COUNTER]          each of them answers its oldest command
-///   place NODE... first|next|behind|far [free=yes] [due=D] [greatest=TICKET]
-///                                         likewise, one that was about one entry
-///   wake NODE... NUMBER                   a message: this waiter is first, and the lock free
+///           [order=fifo] [mode=shared] [keys=K,K...] [permits=N]
+///   reply NODE... VOTE[:COUNTER] [free=SLOT]
+///                                         each of them answers its oldest command
+///   place NODE... first|next|behind|far [free=yes] [slot=SLOT] [due=D] [greatest=TICKET]
+///                                         likewise, one that was about entries: each is there
+///   wake NODE... NUMBER [slot=SLOT]       a message: this waiter is first, and the lock free
 ///   late NODE...                          an answer of each of them is overdue
 ///   lose NODE... | stall NODE... | quarantine NODE... | back NODE...
 ///                                         the connection breaks, stalls, has no vote, is up again
 ///   advance D                             time passes
-///   extend USER ttl=D | release USER | detach USER | cancel USER | close
+///   extend USER ttl=D | downgrade USER | release USER | detach USER | cancel USER | close
 ///   status                                what is left to do
 ///
 /// Votes are named as in quorumlock::Vote, and a renewal that had to set the key anew is answered

@@ -16,6 +16,18 @@ class EnginePermit : public EngineLine {
   }
   /// The slot that was asked for last.
   [[nodiscard]] int asked() const { return sent(CommandKind::acquire).back().slot; }
+  /// Refused, and in the line since then, first of it: number 1. All permits are taken, say all nodes.
+  void wait_in_the_line(int capacity) {
+    driver.acquire_permit(1, capacity, 1h);
+    answer({taken(0), taken(0), taken(0)});
+    for (const int node : {0, 1, 2}) {
+      while (driver.unanswered(node).front().tag.kind == CommandKind::release) {
+        driver.reply(node, Vote::absent);
+      }
+      driver.reply(node, {first});
+    }
+    driver.forget_seen();
+  }
   /// Each node answers its acquisition, and the releases before it.
   void answer(std::initializer_list<core::Answer> answers) {
     int node = 0;
@@ -196,6 +208,36 @@ TEST_F(EnginePermit, AMessageThatOvertakesAnOlderAnswerCounts) {
   driver.reply(2, {first});
   driver.wake(1, 1, 1);
   EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
+}
+
+TEST_F(EnginePermit, AMessageCastsDoubtOnWhatItsNodeSaidBefore) {
+  // All have said that both are taken. Then one names the first slot, another one the second: that the
+  // other is taken there was known from before, and it may be free as well.
+  wait_in_the_line(2);
+  driver.wake(0, 1, 1);
+  EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
+  driver.wake(1, 1, 2);
+  EXPECT_EQ(asked(), 1);
+}
+
+TEST_F(EnginePermit, GuessesBecomeRarer) {
+  // Each is in vain: the next one comes after twice as long, from 1/64 of the time between two looks on.
+  wait_in_the_line(2);
+  core::Duration pause = 0ms;
+  for (int guess = 0; guess < 7; ++guess) {
+    driver.wake(0, 1, 1);
+    driver.wake(1, 1, 2);
+    if (pause > 0ms) {
+      driver.pass(pause - 1us);
+      EXPECT_EQ(driver.count(CommandKind::acquire), 0U) << guess;
+      driver.pass(1us);
+    }
+    EXPECT_EQ(driver.count(CommandKind::acquire), 3U) << guess;
+    answer({taken(0), taken(0), taken(0)});
+    while (!driver.unanswered(2).empty()) driver.reply(2, Vote::absent);
+    driver.forget_seen();
+    pause = guess == 0 ? core::Duration(1s) / 64 : 2 * pause;
+  }
 }
 
 TEST_F(EnginePermit, GivesWhatItReleasesToItsNextWaiter) {
