@@ -60,6 +60,7 @@ enum class Mutant {
   raise_not_strict,
   naive_counting,
   capacity_not_compared,
+  replant_past_another_capacity,
   nobody_woken_by_the_winner,
   // Planted in the simulated network.
   release_overtakes,

@@ -137,7 +137,9 @@ std::string renew_permit(ScriptRun& run) {
   if (exists(run, permit, "redis.call('EXISTS'")) return integers({0, counter, time});
   if (run.arg(4) != "1") return integers({3, counter, time});
   const auto recorded = to_number(found[3]);
-  if (recorded && *recorded != run.number(6) && !planted(Mutant::capacity_not_compared)) {
+  const bool compares = !planted(Mutant::capacity_not_compared) &&
+                        !planted(Mutant::replant_past_another_capacity);
+  if (recorded && *recorded != run.number(6) && compares) {
     for (int i = 1; i <= *recorded; ++i) {
       if (exists(run, permit_key(semaphore, i), "redis.call('EXISTS', permit")) {
         return integers({0, counter, time});

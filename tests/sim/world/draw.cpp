@@ -320,6 +320,21 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     draw.keys = 3;
     draw.sets = random.between(20, 100);
   }
+  if (focus == Focus::permits && draw.capacities_differ && random.one_in(2)) {
+    // A holder loses sight of one node after the other, and sets anew what has run out there.
+    draw.nodes = 3;
+    draw.clients = random.between(2, 3);
+    draw.capacity = 1;
+    draw.durable = draw.faults_follow_rivals = draw.blind_spots = true;
+    draw.ttl = draw.max_ttl = random.between(2, 10) * 100ms;
+    draw.delay = draw.ttl / random.between(20, 100);
+    draw.hold = draw.ttl * random.between(15, 40) / 10;
+    draw.every = draw.ttl / random.between(1, 4);
+    draw.pause = draw.ttl / 20;
+    draw.node_timeout = draw.ttl;
+    draw.until = draw.between_faults = draw.ttl * 20;
+    draw.faults = {Fault::partition};
+  }
   return draw;
 }
 

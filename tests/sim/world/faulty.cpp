@@ -180,9 +180,15 @@ void World::has_voted(int node) {
 TrueTime World::outlast(Client& client, int node, TrueTime arrival) {
   if (!draw_.faults_follow_rivals || !draw_.has(Fault::partition) || healing_) return arrival;
   const Server& server = nodes_[static_cast<std::size_t>(node)];
-  const auto left = server.time_left("lock", now_);
+  std::string key = lock_;
+  for (const Operation& one : operations_) {
+    // Of a semaphore whichever permit another has.
+    if (draw_.capacity == 0 || !one.valid(now_) || one.client == client.number) continue;
+    key = one.held_keys().front();
+  }
+  const auto left = server.time_left(key, now_);
   if (!left || !random_.one_in(6)) return arrival;
-  const std::string owner = server.token_of("lock", now_).value_or("");
+  const std::string owner = server.token_of(key, now_).value_or("");
   const auto holder = std::ranges::find_if(
       operations_, [&](const Operation& one) { return one.token == owner && one.valid(now_); });
   if (holder == operations_.end() || holder->client == client.number) return arrival;

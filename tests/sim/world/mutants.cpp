@@ -107,6 +107,9 @@ const std::vector<KnownMutant>& known_mutants() {
        Focus::permits},
       {Mutant::capacity_not_compared, "capacity-not-compared",
        "whoever comes is believed how many permits there are", 500, Focus::permits},
+      {Mutant::replant_past_another_capacity, "replant-past-another-capacity",
+       "a permit is set anew beside those of a semaphore with another number of them", 5000,
+       Focus::permits},
       {Mutant::nobody_woken_by_the_winner, "nobody-woken-by-the-winner",
        "who has got a permit leaves the line without a word to the next one", 500, Focus::permits},
   };

@@ -105,7 +105,9 @@ void World::write(Client& client, int number) {
       bytes.find(redis::release_script.sha1) != bytes.npos) {
     when = now_ + 1us;
   }
-  if (draw_.faults_follow_rivals && bytes.find(redis::acquire_script.sha1) != bytes.npos) {
+  const auto& asks =
+      draw_.capacity == 0 ? redis::acquire_script : redis::acquire_permit_script;
+  if (draw_.faults_follow_rivals && bytes.find(asks.sha1) != bytes.npos) {
     wire.last_to = when = outlast(client, node, when);
   }
   if (draw_.faults_follow_raises && bytes.find(redis::raise_script.sha1) != bytes.npos) {
