@@ -217,6 +217,7 @@ TEST_F(EnginePermit, AMessageCastsDoubtOnWhatItsNodeSaidBefore) {
   driver.wake(0, 1, 1);
   EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
   driver.wake(1, 1, 2);
+  ASSERT_EQ(driver.count(CommandKind::acquire), 3U);
   EXPECT_EQ(asked(), 1);
 }
 
