@@ -119,7 +119,7 @@ std::optional<Session::Output> Session::next(Time now) {
             *output);
         return mine;
       }
-    } else if (tell_next(now)) {
+    } else if (telling_.batch != core::SlotId() && tell_next(now)) {
       continue;
     } else if (!renewals_.empty()) {
       send_renewals(now);
@@ -295,7 +295,6 @@ void Session::begin_told(int node, const core::Tag& tag, bool late, const core::
 /// out holds until its next input.
 bool Session::tell_next(Time now) {
   Batch* batch = batches_.find(telling_.batch);
-  if (batch == nullptr) return false;
   if (telling_.next == batch->tags.size()) {
     if (batch->unanswered == 0) batches_.give_back(telling_.batch);
     telling_.batch = core::SlotId();

@@ -27,8 +27,8 @@ ClaimId Claims::take(std::string_view key, std::string_view token) {
 void Claims::give_back(ClaimId id) {
   reuse(std::move(open(id.index).names));
   Place& place = at_index(id.index);
-  opened_.give_back(opened_.at(place.open));
-  place.open = unused;
+  opened_.give_back(place.opened->slot);
+  place.state = State::unused;
   ++place.generation;
   free_.push_back(id.index);
 }
@@ -41,18 +41,22 @@ void Claims::reuse(Names names) {
 
 Claim& Claims::open_anew(std::uint32_t index) {
   const SlotId slot = opened_.take();
-  at_index(index).open = slot.index;
   Opened& opened = opened_[slot];
   opened.claim = Claim();
+  opened.slot = slot;
   opened.index = index;
+  Place& place = at_index(index);
+  place.opened = &opened;
+  place.state = State::open;
   return opened.claim;
 }
 
 void Claims::fold(ClaimId id) {
   if (id.index >= size_) return;
   Place& place = at_index(id.index);
-  if (place.generation != id.generation || place.open == unused || place.open == folded) return;
-  Claim& claim = opened_[opened_.at(place.open)].claim;
+  if (place.generation != id.generation || place.state != State::open) return;
+  Opened& opened = *place.opened;
+  Claim& claim = opened.claim;
   const bool idle = claim.phase == Phase::held && claim.user != 0 && !claim.round_open &&
                     !claim.asked_for && claim.unanswered == 0;
   const bool plain = !claim.by_token && claim.others == nullptr && claim.capacity == 0 &&
@@ -61,20 +65,20 @@ void Claims::fold(ClaimId id) {
   if (!idle || !plain) return;
   const std::optional<std::uint8_t> terms = number_of(claim.terms);
   if (!terms) return;
-  place.kept = {std::move(claim.names), claim.deadline, claim.next_try, claim.keys_die,
-                claim.hold_limit,       claim.fence,    claim.user,     claim.may_hold,
-                claim.standing,         claim.renewals, claim.round,    *terms,
-                claim.told,             claim.goes_on,  claim.detached, claim.ordered};
-  opened_.give_back(opened_.at(place.open));
-  place.open = folded;
+  place.names = std::move(claim.names);
+  place.kept = {claim.deadline, claim.next_try, claim.keys_die, claim.hold_limit, claim.fence,
+                claim.user,     claim.may_hold, claim.standing, claim.renewals,   claim.round,
+                *terms,         claim.told,     claim.goes_on,  claim.detached,   claim.ordered};
+  place.state = State::folded;
+  opened_.give_back(opened.slot);
 }
 
 Claim& Claims::unfold(std::uint32_t index) {
+  const Folded kept = at_index(index).kept;
   Claim& claim = open_anew(index);
-  Folded& kept = at_index(index).kept;
   claim.phase = Phase::held;
   claim.won = true;
-  claim.names = std::move(kept.names);
+  claim.names = std::move(at_index(index).names);
   claim.deadline = kept.deadline;
   claim.next_try = kept.next_try;
   claim.keys_die = kept.keys_die;

@@ -24,8 +24,8 @@ class Claims {
   Claim* find(ClaimId id) {
     if (id.index >= size_) return nullptr;
     const Place& place = at_index(id.index);
-    if (place.open == unused || place.generation != id.generation) return nullptr;
-    return &open(id.index);
+    if (place.state == State::unused || place.generation != id.generation) return nullptr;
+    return place.state == State::open ? &place.opened->claim : &unfold(id.index);
   }
   Claim& operator[](ClaimId id) { return open(id.index); }
   ClaimId at(std::uint32_t index) { return {index, at_index(index).generation}; }
@@ -48,21 +48,26 @@ class Claims {
   template <class F>
   void for_each_folded(F&& fn) {
     for (std::uint32_t index = 0; index < size_; ++index) {
-      if (Place& place = at_index(index); place.open == folded) fn(at(index), place.kept.standing);
+      Place& place = at_index(index);
+      if (place.state == State::folded) fn(at(index), place.kept.standing);
     }
   }
   /// Calls fn(ClaimId) for each; fn may give it back. O(the most ever there).
   template <class F>
   void for_each(F&& fn) {
     for (std::uint32_t index = 0; index < size_; ++index) {
-      if (at_index(index).open != unused) fn(at(index));
+      if (at_index(index).state != State::unused) fn(at(index));
     }
   }
 
  private:
+  struct Opened {
+    Claim claim;
+    SlotId slot;  ///< its own in opened_
+    std::uint32_t index = 0;  ///< of its place
+  };
   /// What cannot be told from the rest.
   struct Folded {
-    Names names;
     Time deadline, next_try, keys_die, hold_limit;
     std::uint64_t fence;
     UserId user;
@@ -72,15 +77,16 @@ class Claims {
     std::uint8_t terms;  ///< in terms_
     bool told : 1, goes_on : 1, detached : 1, ordered : 1;
   };
+  enum class State : std::uint8_t { unused, open, folded };
   struct Place {
-    Folded kept;
+    Place() : opened(nullptr) {}
+    union {
+      Opened* opened;
+      Folded kept;
+    };
+    Names names;  ///< of a folded one
     std::uint32_t generation = 0;
-    std::uint32_t open = unused;  ///< where in opened_, or one of those below
-  };
-  static constexpr std::uint32_t unused = ~0U, folded = ~0U - 1;
-  struct Opened {
-    Claim claim;
-    std::uint32_t index = 0;  ///< of its place
+    State state = State::unused;
   };
   static constexpr std::uint32_t chunk = 64;
   using Chunk = std::array<Place, chunk>;
@@ -88,7 +94,7 @@ class Claims {
   Place& at_index(std::uint32_t index) { return (*chunks_[index / chunk])[index % chunk]; }
   Claim& open(std::uint32_t index) {
     const Place& place = at_index(index);
-    return place.open == folded ? unfold(index) : opened_[opened_.at(place.open)].claim;
+    return place.state == State::folded ? unfold(index) : place.opened->claim;
   }
   Claim& unfold(std::uint32_t index);
   Claim& open_anew(std::uint32_t index);

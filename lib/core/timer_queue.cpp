@@ -14,13 +14,6 @@ std::uint32_t TimerQueue::slot_of(Time when) const {
   return level * slots + digit;
 }
 
-/// All before it have none. The queue is not empty.
-std::uint32_t TimerQueue::first_slot() const {
-  const int level = std::countr_zero(used_levels_);
-  const int digit = std::countr_zero(used_[static_cast<std::size_t>(level)]);
-  return static_cast<std::uint32_t>(level) * slots + static_cast<std::uint32_t>(digit);
-}
-
 void TimerQueue::link(std::uint32_t id) {
   Timer& timer = timers_[id];
   const std::uint32_t slot = slot_of(timer.when);
@@ -68,11 +61,7 @@ void TimerQueue::clear(std::uint32_t id) {
   timers_[id].when = never;
 }
 
-Time TimerQueue::next() const {
-  return used_levels_ == 0 ? never : earliest_[first_slot()];
-}
-
-std::optional<std::uint32_t> TimerQueue::pop_due(Time now) {
+std::optional<std::uint32_t> TimerQueue::pop_first(Time now) {
   while (used_levels_ != 0) {
     const std::uint32_t slot = first_slot();
     if (earliest_[slot] > now) return std::nullopt;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -24,9 +26,11 @@ class TimerQueue {
   void clear(std::uint32_t id);
   /// The earliest deadline, or `never`. Where an earlier one was cleared it may still be that:
   /// pop_due() then finds nothing due, and the next call tells a later one.
-  [[nodiscard]] Time next() const;
+  [[nodiscard]] Time next() const { return used_levels_ == 0 ? never : earliest_[first_slot()]; }
   /// Takes out one timer whose deadline is not after `now`, the earliest first.
-  std::optional<std::uint32_t> pop_due(Time now);
+  std::optional<std::uint32_t> pop_due(Time now) {
+    return next() > now ? std::nullopt : pop_first(now);
+  }
   /// The deadline of this one, or `never`.
   [[nodiscard]] Time of(std::uint32_t id) const {
     return id < timers_.size() ? timers_[id].when : never;
@@ -47,7 +51,13 @@ class TimerQueue {
     return count < 0 ? 0 : static_cast<std::uint64_t>(count);
   }
   [[nodiscard]] std::uint32_t slot_of(Time when) const;
-  [[nodiscard]] std::uint32_t first_slot() const;
+  /// All before it have none. The queue is not empty.
+  [[nodiscard]] std::uint32_t first_slot() const {
+    const int level = std::countr_zero(used_levels_);
+    const int digit = std::countr_zero(used_[static_cast<std::size_t>(level)]);
+    return static_cast<std::uint32_t>(level) * slots + static_cast<std::uint32_t>(digit);
+  }
+  std::optional<std::uint32_t> pop_first(Time now);
   void link(std::uint32_t id);
   void unlink(std::uint32_t id);
   void enter(std::uint32_t slot, Time now);

@@ -42,11 +42,14 @@ bool too_far(std::int64_t ms, std::int64_t from) {
 /// From `from` on; a time that has passed deletes.
 std::string expire(const Moment& moment, const Words& words, std::int64_t from,
                    std::string_view name) {
+  const bool only_later = words.size() == 4 && lower(words[3]) == "gt";
+  if (words.size() > 3 && !only_later) return resp::error("ERR Unsupported option " + words[3]);
   const auto ms = whole_number(words[2]);
   if (!ms) return resp::error(not_an_integer);
   if (too_far(*ms, from)) return invalid_expire_time(name);
   Value* const value = moment.keys->find(words[1], moment.now_ms());
   if (value == nullptr) return resp::integer(0);
+  if (only_later && (!value->expires || *ms + from <= *value->expires)) return resp::integer(0);
   value->expires = *ms + from;
   if (*value->expires <= moment.now_ms()) moment.keys->erase(words[1], moment.now_ms());
   return resp::integer(1);

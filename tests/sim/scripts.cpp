@@ -184,8 +184,12 @@ std::string renew(ScriptRun& run) {
       break;
     }
     if (ours) {
-      if (run.pttl(run.key(i)) < run.number(1) || planted(Mutant::expiry_shortened)) {
-        run.call({"PEXPIRE", run.key(i), run.arg(1)}, "redis.call('PEXPIRE'");
+      const bool shortens = planted(Mutant::expiry_shortened);
+      if (shortens ||
+          resp::is_error(run.attempt({"PEXPIRE", run.key(i), run.arg(1), "GT"}))) {
+        if (shortens || run.pttl(run.key(i)) < run.number(1)) {
+          run.call({"PEXPIRE", run.key(i), run.arg(1)}, "redis.call('PEXPIRE'");
+        }
       }
       votes += '1';
     } else {

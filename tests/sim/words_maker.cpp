@@ -204,7 +204,9 @@ Words WordsMaker::about_keys(std::int64_t now_us) {
     case 2: return {"EXISTS", key, any_key()};
     case 3: return {"DEL", key};
     case 4: return {"PTTL", key};
-    case 5: return {"PEXPIRE", key, random_.one_in(10) ? "x" : ttl()};
+    case 5:
+      if (random_.one_in(2)) return {"PEXPIRE", key, ttl(), one_of({"GT", "gt", "nonsense"})};
+      return {"PEXPIRE", key, random_.one_in(10) ? "x" : ttl()};
     case 6: return {"HSET", key, "field", token()};
     case 7:
       return {"SET", counter(lock),

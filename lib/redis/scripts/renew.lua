@@ -5,7 +5,6 @@
 -- touched. Never shortens: a slow answer must not end what a later round has promised.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
-local ttl = tonumber(ARGV[1])
 local found = redis.call('MGET', unpack(KEYS))
 if found[1] ~= ARGV[#ARGV - 1] then return {time, ''} end
 
@@ -31,11 +30,17 @@ local function replant(lock, token, fence)
   return done == 'no room' and 4 or done == 'held' and 0 or 2
 end
 
+local function extend(lock)
+  if type(redis.pcall('PEXPIRE', lock, ARGV[1], 'GT')) == 'number' then return end
+  -- A server before 7.0, or one that refuses.
+  if redis.call('PTTL', lock) < tonumber(ARGV[1]) then redis.call('PEXPIRE', lock, ARGV[1]) end
+end
+
 local votes = {}
 for i = 2, #KEYS do
   local token = ARGV[2 * i]
   if found[i] == token then
-    if redis.call('PTTL', KEYS[i]) < ttl then redis.call('PEXPIRE', KEYS[i], ARGV[1]) end
+    extend(KEYS[i])
     votes[i - 1] = 1
   elseif found[i] then
     votes[i - 1] = 0
