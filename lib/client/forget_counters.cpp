@@ -65,12 +65,12 @@ void forget_counters(Coordinator& coordinator, std::vector<std::string> resource
   for (std::string& resource : resources) {
     each[router->of(resource).get()].push_back(std::move(resource));
   }
-  for (auto& [runtime, its] : each) {
+  for (auto& entry : each) {
     (void)wait_for<Result<void>>([&](auto handler) {
       auto forgetting = std::make_unique<Forgetting>();
-      forgetting->resources = std::move(its);
+      forgetting->resources = std::move(entry.second);
       forgetting->handler = std::move(handler);
-      runtime->post(forgetting.release());
+      entry.first->post(forgetting.release());
     });
   }
 }
