@@ -256,7 +256,7 @@ void Router::async_close(detail::Handler<> handler) const {
     std::atomic<std::size_t> count;
     detail::Handler<> handler;
   };
-  const auto rest = std::make_shared<Rest>(runtimes_.size(), std::move(handler));
+  const auto rest = std::make_shared<Rest>(Rest{runtimes_.size(), std::move(handler)});
   const auto runtimes = runtimes_;  // the last handler may be the end of this
   for (const auto& runtime : runtimes) {
     runtime->async_close([rest] {
