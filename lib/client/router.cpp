@@ -253,10 +253,12 @@ void Router::vouch() const {
 void Router::async_close(detail::Handler<> handler) const {
   if (runtimes_.size() == 1) return runtimes_.front()->async_close(std::move(handler));
   struct Rest {
-    std::atomic<std::size_t> count;
+    std::atomic<std::size_t> count{0};
     detail::Handler<> handler;
   };
-  const auto rest = std::make_shared<Rest>(Rest{runtimes_.size(), std::move(handler)});
+  const auto rest = std::make_shared<Rest>();
+  rest->count = runtimes_.size();
+  rest->handler = std::move(handler);
   const auto runtimes = runtimes_;  // the last handler may be the end of this
   for (const auto& runtime : runtimes) {
     runtime->async_close([rest] {
