@@ -65,12 +65,14 @@ redisReplyObjectFunctions builder_functions{ReplyBuilder::string, ReplyBuilder::
                                             ReplyBuilder::free};
 
 /// A number and the end of its line behind this mark, taken off the front. False where that is not what
-/// is there, or not all of it.
+/// is there, or not all of it; where it has zeros in front, which hiredis refuses.
 bool take_number(std::string_view& bytes, char mark, std::int64_t& number) {
   if (bytes.empty() || bytes.front() != mark) return false;
   const char* const end = bytes.data() + bytes.size();
   const auto [last, error] = std::from_chars(bytes.data() + 1, end, number);
   if (error != std::errc() || end - last < 2 || last[0] != '\r' || last[1] != '\n') return false;
+  const std::string_view digits(bytes.data() + 1, last);
+  if (digits.starts_with("-0") || (digits.starts_with('0') && digits.size() > 1)) return false;
   bytes = std::string_view(last + 2, end);
   return true;
 }
