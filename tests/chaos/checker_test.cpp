@@ -89,6 +89,17 @@ TEST_F(Checker, FindsNothingInAGoodHistory) {
   EXPECT_THAT(broken(), IsEmpty());
 }
 
+// Frozen behind its last look: what it let go after the end it did not believe in. A look after the end
+// that found it valid would be believed.
+TEST_F(Checker, BelievesAHolderNoLongerThanItWasPromised) {
+  Holding& frozen = history.holdings[0];
+  frozen.until = at(250);
+  frozen.noticed = at(350);
+  EXPECT_THAT(broken(), IsEmpty());
+  frozen.believed = at(340);
+  EXPECT_THAT(broken(), ElementsAre(Promise::exclusion));
+}
+
 TEST_F(Checker, CatchesAStaleWriteThatWasAccepted) {
   history.writes.push_back(written(history.holdings[0], 360));
   EXPECT_THAT(broken(), ElementsAre(Promise::fence_at_store));
