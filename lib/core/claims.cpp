@@ -7,30 +7,21 @@
 namespace quorumlock::core {
 
 ClaimId Claims::take(std::string_view key, std::string_view token) {
-  std::uint32_t index = size_;
-  if (free_.empty()) {
-    if (size_ % chunk == 0) chunks_.push_back(std::make_unique<Chunk>());
-    ++size_;
-  } else {
-    index = free_.back();
-    free_.pop_back();
-  }
-  Claim& claim = open_anew(index);
+  const ClaimId id = places_.take();
+  Claim& claim = open_anew(places_[id], id);
   if (!spare_names_.empty()) {
     claim.names = std::move(spare_names_.back());
     spare_names_.pop_back();
   }
   claim.names.assign(key, token);
-  return at(index);
+  return id;
 }
 
 void Claims::give_back(ClaimId id) {
-  reuse(std::move(open(id.index).names));
-  Place& place = at_index(id.index);
+  Place& place = places_[id];
+  reuse(std::move(open(place, id).names));
   opened_.give_back(place.opened->slot);
-  place.state = State::unused;
-  ++place.generation;
-  free_.push_back(id.index);
+  places_.give_back(id);
 }
 
 void Claims::reuse(Names names) {
@@ -39,23 +30,20 @@ void Claims::reuse(Names names) {
   spare_names_.push_back(std::move(names));
 }
 
-Claim& Claims::open_anew(std::uint32_t index) {
+Claim& Claims::open_anew(Place& place, ClaimId id) {
   const SlotId slot = opened_.take();
   Opened& opened = opened_[slot];
   opened.claim = Claim();
+  opened.id = id;
   opened.slot = slot;
-  opened.index = index;
-  Place& place = at_index(index);
   place.opened = &opened;
-  place.state = State::open;
   return opened.claim;
 }
 
 void Claims::fold(ClaimId id) {
-  if (id.index >= size_) return;
-  Place& place = at_index(id.index);
-  if (place.generation != id.generation || place.state != State::open) return;
-  Opened& opened = *place.opened;
+  Place* const place = places_.find(id);
+  if (place == nullptr || place->is_folded()) return;
+  Opened& opened = *place->opened;
   Claim& claim = opened.claim;
   const bool idle = claim.phase == Phase::held && claim.user != 0 && !claim.round_open &&
                     !claim.asked_for && claim.unanswered == 0;
@@ -65,20 +53,19 @@ void Claims::fold(ClaimId id) {
   if (!idle || !plain) return;
   const std::optional<std::uint8_t> terms = number_of(claim.terms);
   if (!terms) return;
-  place.names = std::move(claim.names);
-  place.kept = {claim.deadline, claim.next_try, claim.keys_die, claim.hold_limit, claim.fence,
-                claim.user,     claim.may_hold, claim.standing, claim.renewals,   claim.round,
-                *terms,         claim.told,     claim.goes_on,  claim.detached,   claim.ordered};
-  place.state = State::folded;
+  place->names = std::move(claim.names);
+  place->kept = {claim.deadline, claim.next_try, claim.keys_die, claim.hold_limit, claim.fence,
+                 claim.user,     claim.may_hold, claim.standing, claim.renewals,   claim.round,
+                 *terms,         claim.told,     claim.goes_on,  claim.detached,   claim.ordered};
   opened_.give_back(opened.slot);
 }
 
-Claim& Claims::unfold(std::uint32_t index) {
-  const Folded kept = at_index(index).kept;
-  Claim& claim = open_anew(index);
+Claim& Claims::unfold(Place& place, ClaimId id) {
+  const Folded kept = place.kept;
+  Claim& claim = open_anew(place, id);
   claim.phase = Phase::held;
   claim.won = true;
-  claim.names = std::move(at_index(index).names);
+  claim.names = std::move(place.names);
   claim.deadline = kept.deadline;
   claim.next_try = kept.next_try;
   claim.keys_die = kept.keys_die;
