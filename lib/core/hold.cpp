@@ -44,11 +44,17 @@ bool Engine::downgrade(Time now, ClaimId id) {
 
 /// Opens a renew round. One that is still out is superseded: its answers no longer count.
 void Engine::renew(Time now, ClaimId id, Duration ttl) {
+  close_renewal(claims_[id]);
   open_round(now, claims_[id], ttl);
+  ++renewals_out_;
   claims_[id].next_try = never;
   send_round(id, CommandKind::renew, voters(now));
   schedule_held(id);
   judge_renew(now, id);
+}
+
+void Engine::close_renewal(Claim& claim) {
+  if (claim.phase == Phase::held && std::exchange(claim.round_open, false)) --renewals_out_;
 }
 
 void Engine::judge_renew(Time now, ClaimId id) {
@@ -59,7 +65,7 @@ void Engine::judge_renew(Time now, ClaimId id) {
   if (!claim.round_open) return;
   const Verdict granted = claim.tally.granted();
   if (granted == Verdict::pending) return;
-  claim.round_open = false;
+  close_renewal(claim);
   const bool reported = std::exchange(claim.asked_for, false);
   note_renewal(claim, granted == Verdict::won);
 
@@ -105,15 +111,15 @@ Time Engine::next_renewal(ClaimId id) {
   return wanted - Duration(wanted.time_since_epoch().count() % grid);
 }
 
-/// The usual pause between attempts, longer where there are many leases, since what made one renewal
-/// fail mostly fails them all; but shorter where little time is left, so that there are always several
-/// more tries before the end.
+/// The usual pause between attempts, drawn from a longer time where there are many leases, since what
+/// holds one renewal up mostly holds them all up; but shorter where little time is left, so that there are
+/// always several more tries before the end.
 Time Engine::renewal_pause_ends(Time now, const Claim& claim) {
-  constexpr Duration for_each_lease = 20us;  // 50,000 tries a second at the most
-  const Duration usual = std::max<Duration>(config_.retry_delay + random_.below(config_.retry_jitter),
-                                            held_ * for_each_lease);
+  constexpr Duration for_each_lease = 40us;  // on average half of it: 50,000 tries a second at the most
+  const Duration jitter = std::max<Duration>(config_.retry_jitter, held_ * for_each_lease);
   const Duration left = (claim.deadline - now) / 4;
-  return now + std::max<Duration>(std::min(usual, left), std::chrono::milliseconds(2));
+  const Duration pause = std::min(config_.retry_delay + random_.below(jitter), left);
+  return now + std::max<Duration>(pause, std::chrono::milliseconds(2));
 }
 
 void Engine::schedule_held(ClaimId id) {
@@ -139,7 +145,12 @@ void Engine::on_held_due(Time now, ClaimId id) {
     claim.told = true;
     output(AtRisk{claim.user});
   }
-  if (now >= claim.next_try) return renew(now, id, claim.terms.ttl);
+  if (now >= claim.next_try) {
+    // While others go first, but nobody waits into the last quarter.
+    const bool in_time = claim.deadline - now > claim.terms.ttl / 4;
+    if (renewals_out_ < config_.renewals_out || !in_time) return renew(now, id, claim.terms.ttl);
+    claim.next_try = renewal_pause_ends(now, claim);
+  }
   schedule_held(id);
 }
 

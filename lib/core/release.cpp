@@ -14,6 +14,7 @@ bool Engine::release(Time now, ClaimId id, bool report) {
     output(Extended{claim->user, claim->by_token, Errc::not_held, claim->deadline, claim->tally});
   claim->asked_for = report;
   --held_;
+  close_renewal(*claim);
   ++stats_.released;
   claim->phase = Phase::releasing;
   open_round(now, *claim, Duration::zero());
@@ -69,6 +70,7 @@ void Engine::release_token(Time now, std::string_view key, std::string_view toke
 void Engine::give_up(Time now, ClaimId id) {
   Claim& claim = claims_[id];
   if (claim.phase == Phase::held) --held_;
+  close_renewal(claim);
   if (claim.capacity != 0) own_slots(claim.key()).drop(claim.slot);
   drop_ballot(claim);
   claim.phase = Phase::releasing;
