@@ -9,7 +9,7 @@
 namespace quorumlock::test {
 namespace {
 
-constexpr std::chrono::milliseconds life = 24h * 30;
+constexpr std::chrono::milliseconds counter_life = 24h * 30;
 
 TEST(FencingTokens, GrowStrictlyWhateverTheNodesClocksSay) {
   // 1000 leases in turn by four coordinators in two processes, on nodes whose clocks are up to 80
@@ -130,8 +130,8 @@ TEST_F(Fencing, ACounterOutlivesTheLockByThirtyDays) {
   Coordinator coordinator = test::connect(by_hand());
   acquire_and_release(coordinator);
   for (int node = 0; node < 5; ++node) {
-    EXPECT_LE(cluster().pttl(node, counter_of(key)), life);
-    EXPECT_GT(cluster().pttl(node, counter_of(key)), life - 1h);
+    EXPECT_LE(cluster().pttl(node, counter_of(key)), counter_life);
+    EXPECT_GT(cluster().pttl(node, counter_of(key)), counter_life - 1h);
   }
 }
 
