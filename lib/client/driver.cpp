@@ -11,6 +11,9 @@
 namespace quorumlock::client {
 namespace {
 
+/// More than a kernel keeps for a socket, as a rule. Who sends without end is judged all the same.
+constexpr int most_reads = 256;
+
 Session::Config session_config(const Cluster& cluster) {
   const Options& options = cluster.options;
   Session::Config config;
@@ -88,10 +91,21 @@ void Driver::on_inbox() {
 void Driver::on_timer() {
   stirred_ = true;
   runtime_.turning();
-  const core::Time now = Clock::now();
+  core::Time now = Clock::now();
+  for (int reads = 0; reads < most_reads && read_overdue(now); ++reads) now = Clock::now();
   session_.advance(now);
   while (const auto due = alarms_.pop_due(now)) inquiries_[inquiries_.at(*due)]->due(*this);
   work();
+}
+
+/// Where the loop stood still, nodes are overdue whose answers lie unread: their sockets may come
+/// behind the timer in this turn, and a turn reads only so much of each. True where some came.
+bool Driver::read_overdue(core::Time now) {
+  bool came = false;
+  for (int i = 0; i < session_.wires(); ++i) {
+    if (session_.is_due(i, now) && wires_[static_cast<std::size_t>(i)]->read()) came = true;
+  }
+  return came;
 }
 
 void Driver::on_events(int wire) {

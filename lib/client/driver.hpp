@@ -85,6 +85,7 @@ class Driver final : public Node::Listener {
   void on_events(int wire) override;
   void on_inbox();
   void on_timer();
+  bool read_overdue(core::Time now);
   void before_poll();
 
   void work();

@@ -22,6 +22,8 @@ class Node final : public uv::Socket::Events {
   void disconnect() { socket_.close(); }
   /// Writes what the wire has to say, once a turn.
   void flush();
+  /// Reads some of what has come, without waiting for the loop's turn; false where nothing has.
+  bool read() { return socket_.read(); }
 
  private:
   void on_open() override;

@@ -100,6 +100,11 @@ class Session {
 
   std::optional<Output> next(core::Time now);
   [[nodiscard]] core::Time deadline() const;
+  /// advance() would do something about this wire.
+  [[nodiscard]] bool is_due(int wire, core::Time now) const {
+    const auto node = static_cast<std::size_t>(wire % nodes());
+    return (wire < nodes() ? links_[node]->deadline() : subscribers_[node]->deadline()) <= now;
+  }
   /// By how much the node's clock was last found to be beyond the bound, and when that was.
   struct Jump {
     core::Duration size{};

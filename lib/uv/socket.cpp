@@ -154,13 +154,18 @@ void Socket::on_connected() {
   events_.on_open();
 }
 
-void Socket::read() {
+bool Socket::read() {
+  if (!fd_ || connecting_) return false;
   std::array<char, 16 * 1024> buffer;
   const ssize_t size = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
-  if (size > 0)
-    return events_.on_bytes(std::string_view(buffer.data(), static_cast<std::size_t>(size)));
-  if (size == 0) return end("the node closed the connection");
-  if (errno != EAGAIN && errno != EINTR) end(sentence_of(errno));
+  if (size > 0) {
+    events_.on_bytes(std::string_view(buffer.data(), static_cast<std::size_t>(size)));
+  } else if (size == 0) {
+    end("the node closed the connection");
+  } else if (errno != EAGAIN && errno != EINTR) {
+    end(sentence_of(errno));
+  }
+  return size > 0;
 }
 
 std::size_t Socket::write(std::string_view bytes) {

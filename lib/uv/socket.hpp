@@ -41,6 +41,8 @@ class Socket {
   void connect_unix(const std::string& path);
   /// Gives how many bytes the kernel took; on_writable follows where that is not all.
   std::size_t write(std::string_view bytes);
+  /// Once the loop says that there is something, or before that; false where no bytes have come.
+  bool read();
   /// Forgets the connection; nothing is called any more.
   void close();
 
@@ -55,7 +57,6 @@ class Socket {
   void try_next(std::string why_not);
   void on_ready(int status, int events);
   void on_connected();
-  void read();
   void end(std::string why);
 
   uv_loop_t* loop_;

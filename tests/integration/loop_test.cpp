@@ -305,5 +305,80 @@ TEST_F(HostLoop, NullIsRefused) {
   EXPECT_TRUE(fails_with(Coordinator::attach(nullptr, options()), Errc::invalid_argument));
 }
 
+/// Of a loop that stands still for longer than nodes may take for an answer.
+class StandingStill : public HostLoop {
+ protected:
+  /// Connected to all nodes, which know the script of a lock with fencing.
+  void SetUp() override {
+    HostLoop::SetUp();
+    Options impatient = options();
+    impatient.node_timeout = impatient.connect_timeout = 200ms;
+    impatient.log = [this](std::string_view sentence) { (said_ += sentence) += '\n'; };
+    coordinator_ = Coordinator::attach(loop_.get(), std::move(impatient)).value();
+    Lease lease;
+    coordinator_->async_acquire(key, {.wait = 20s}, {}, [&](Result<Lease> result) {
+      ASSERT_TRUE(ok(result));
+      lease = std::move(*result);
+    });
+    loop_.run_until([&] { return lease.is_valid() && cluster().holders(key) == 5; });
+    lease = Lease();
+    loop_.run();
+    said_.clear();
+  }
+  void TearDown() override {
+    held_.clear();
+    close(loop_, *coordinator_);
+  }
+
+  void acquire(int locks) {
+    for (int i = 0; i < locks; ++i) {
+      coordinator_->async_acquire("l" + std::to_string(i), {}, {}, [this](Result<Lease> result) {
+        ++told_;
+        if (result) {
+          held_.push_back(std::move(*result));
+        } else {
+          refused_ = result.error().what();
+        }
+      });
+    }
+    uv_run(loop_.get(), UV_RUN_NOWAIT);
+    asked_at_ = Clock::now();
+  }
+  void stand_still_until_overdue() const {
+    ASSERT_TRUE(eventually([&] { return Clock::now() > asked_at_ + 400ms; }));
+  }
+
+  UvLoop loop_;
+  std::optional<Coordinator> coordinator_;
+  std::string said_;
+  int told_ = 0;
+  std::vector<Lease> held_;
+  std::string refused_;  ///< the last refusal's sentence
+  Clock::time_point asked_at_;
+};
+
+TEST_F(StandingStill, MoreAnswersThanOneReadTakesAreNotLate) {
+  // 400 answers of each node, 18 KB, lie unread when the loop goes on: all of them count.
+  acquire(400);
+  ASSERT_TRUE(eventually([&] { return cluster().holders("l399") == 5; }));
+  stand_still_until_overdue();
+  loop_.run_until([&] { return told_ == 400; });
+  EXPECT_EQ(held_.size(), 400U) << refused_;
+  EXPECT_EQ(said_, "");
+}
+
+TEST_F(StandingStill, AnswersThatCameBehindTheTimerAreNotLate) {
+  // Three nodes answer when they are overdue already, but before the loop has looked: as much as
+  // takes two reads.
+  for (const int node : {0, 1, 2}) cluster().pause(node);
+  acquire(400);
+  stand_still_until_overdue();
+  for (const int node : {0, 1, 2}) cluster().resume(node);
+  ASSERT_TRUE(eventually([&] { return cluster().holders("l399") == 5; }));
+  loop_.run_until([&] { return told_ == 400; });
+  EXPECT_EQ(held_.size(), 400U) << refused_;
+  EXPECT_EQ(said_, "");
+}
+
 }  // namespace
 }  // namespace quorumlock::test
