@@ -14,8 +14,12 @@ using namespace lua;
 
 namespace {
 
+bool longer(ScriptRun& run, double left) {
+  return left < run.number(2) || planted(Mutant::reader_expiry_shortened);
+}
+
 void last(ScriptRun& run, double left) {
-  if (left < run.number(2) || planted(Mutant::reader_expiry_shortened)) {
+  if (longer(run, left)) {
     run.call({"PEXPIRE", run.key(1), run.arg(2)}, "redis.call('PEXPIRE', KEYS[1]");
   }
 }
@@ -54,9 +58,10 @@ std::string acquire_shared(ScriptRun& run) {
   if (found[2]) run.call({"DEL", run.key(1)}, "redis.call('ZADD', KEYS[1]");
   run.call({"ZADD", run.key(1), digits(ms + run.number(2)), run.arg(1)},
            "redis.call('ZADD', KEYS[1]");
+  // No user of this server is refused it alone.
+  if (longer(run, left)) run.attempt({"PEXPIRE", run.key(1), run.arg(2)});
   run.call({"ZREMRANGEBYSCORE", run.key(1), "-inf", "(" + digits(ms)},
            "redis.call('ZREMRANGEBYSCORE'");
-  last(run, left);
   return integers({1, counter, time, 0});
 }
 

@@ -87,8 +87,12 @@ for i = 1, n do
   else
     local ends = math.floor(time / 1000) + ARGV[2]
     redis.call('ZADD', KEYS[i], string.format('%.0f', ends), ARGV[1])
-    if redis.call('PTTL', KEYS[i]) < tonumber(ARGV[2]) then
-      redis.call('PEXPIRE', KEYS[i], ARGV[2])
+    -- pcall: see acquire_shared.lua.
+    local said = redis.call('PTTL', KEYS[i]) < tonumber(ARGV[2]) and
+      redis.pcall('PEXPIRE', KEYS[i], ARGV[2])
+    if type(said) == 'table' then
+      redis.call('ZREM', KEYS[i], ARGV[1])
+      return said
     end
   end
 end
