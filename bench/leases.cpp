@@ -1,30 +1,32 @@
-// What many leases cost that are held and renewed, and nothing else: `quorumlock_leases [--leases=N]
-// [--seconds=S] [--ttl=S] [--unix]`. Five servers of its own; one Coordinator with the usual options,
-// attached to a loop in this thread. One JSON object on stdout.
+// What many leases cost that are held and renewed, and nothing else:
+//   quorumlock_leases [--leases=N] [--seconds=S] [--ttl=S] [--unix] [--real-time]
+// Five servers of its own; one Coordinator with the usual options, attached to a loop in this
+// thread. One JSON object on stdout. With --real-time no server leaves its processor within a call
+// (SCHED_FIFO, a matter for root), so that what is measured is how long a call takes, and not how
+// long a server waits for its turn on a machine with fewer cores than servers.
 
 #include <quorumlock/quorumlock.hpp>
 
-#include <hiredis/hiredis.h>
 #include <malloc.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <uv.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
-#include "local/enroll.hpp"
-#include "local/server.hpp"
+#include "nodes.hpp"
 
 namespace quorumlock::bench {
 namespace {
@@ -37,27 +39,11 @@ struct Arguments {
   long seconds = 60;
   long ttl = 60;
   bool unix_sockets = false;
+  bool real_time = false;
 };
 
-constexpr int nodes = 5;
 /// Beyond that a call is one that "blocked" its server; in microseconds.
 constexpr int long_call = 2000;
-
-/// One command on a connection of its own; its reply as text, an integer as digits.
-std::string ask(const local::Server& server, const char* command) {
-  const auto& settings = server.settings();
-  const std::unique_ptr<redisContext, decltype(&redisFree)> context(
-      settings.port != 0 ? redisConnect("127.0.0.1", settings.port)
-                         : redisConnectUnix((settings.dir / "redis.sock").c_str()),
-      &redisFree);
-  if (context == nullptr || context->err != 0) throw std::runtime_error("a node does not answer");
-  const std::unique_ptr<void, decltype(&freeReplyObject)> held(redisCommand(context.get(), command),
-                                                               &freeReplyObject);
-  const auto* reply = static_cast<const redisReply*>(held.get());
-  if (reply == nullptr) throw std::runtime_error("a node does not answer");
-  if (reply->type == REDIS_REPLY_INTEGER) return std::to_string(reply->integer);
-  return reply->str != nullptr ? std::string(reply->str, reply->len) : std::string();
-}
 
 /// The number behind `name` in a text such as INFO's; zero where it is not there.
 double number_in(const std::string& text, std::string_view name) {
@@ -65,69 +51,46 @@ double number_in(const std::string& text, std::string_view name) {
   return at == text.npos ? 0 : std::strtod(text.c_str() + at + name.size(), nullptr);
 }
 
+/// What the servers say of themselves.
 class Servers {
  public:
-  Servers(bool unix_sockets, std::chrono::seconds max_ttl) {
-    std::string path = (std::filesystem::temp_directory_path() / "quorumlock-leases-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) {
-      throw std::system_error(errno, std::generic_category(), "cannot make " + path);
+  explicit Servers(const Arguments& arguments)
+      : nodes_({.unix_sockets = arguments.unix_sockets,
+                .max_ttl = std::chrono::seconds(arguments.ttl),
+                .more = {"--slowlog-log-slower-than", std::to_string(long_call),
+                         "--slowlog-max-len", "100000"}}) {
+    options_.nodes = nodes_.urls();
+    options_.max_ttl = options_.ttl = std::chrono::seconds(arguments.ttl);
+    for (int node = 0; arguments.real_time && node < nodes_.count(); ++node) {
+      const sched_param priority{.sched_priority = 1};
+      if (sched_setscheduler(nodes_.pid(node), SCHED_FIFO, &priority) != 0) {
+        throw std::system_error(errno, std::generic_category(),
+                                "--real-time: cannot give the servers real-time priority");
+      }
     }
-    dir_ = path;
-    std::vector<local::ServerSettings> settings;
-    for (int node = 1; node <= nodes; ++node) {
-      settings.push_back({.dir = dir_ / std::to_string(node),
-                          .port = unix_sockets ? 0 : local::free_port(),
-                          .durable = false,
-                          .more = {"--slowlog-log-slower-than", std::to_string(long_call),
-                                   "--slowlog-max-len", "100000"}});
-    }
-    servers_ = local::Server::start_all(std::move(settings));
-    options_.max_ttl = max_ttl;
-    options_.ttl = max_ttl;
-    for (const local::Server& server : servers_) options_.nodes.push_back(server.url());
-    local::enroll_new(options_);
   }
-  ~Servers() {
-    servers_.clear();
-    std::error_code ignored;
-    std::filesystem::remove_all(dir_, ignored);
-  }
-  Servers(const Servers&) = delete;
-  Servers& operator=(const Servers&) = delete;
 
   [[nodiscard]] const Options& options() const { return options_; }
+  [[nodiscard]] int count() const { return nodes_.count(); }
+  void forget_calls() {
+    for (int node = 0; node < count(); ++node) {
+      nodes_.ask(node, {"SLOWLOG", "RESET"});
+      nodes_.ask(node, {"CONFIG", "RESETSTAT"});
+    }
+  }
   /// User and system, of all of them, in seconds.
   [[nodiscard]] double cpu() const {
-    double all = 0;
-    for (const local::Server& server : servers_) {
-      const std::string info = ask(server, "INFO cpu");
-      all += number_in(info, "used_cpu_sys:") + number_in(info, "used_cpu_user:");
-    }
-    return all;
+    return sum({"INFO", "cpu"}, "used_cpu_sys:") + sum({"INFO", "cpu"}, "used_cpu_user:");
   }
-  void forget_calls() {
-    for (const local::Server& server : servers_) {
-      ask(server, "SLOWLOG RESET");
-      ask(server, "CONFIG RESETSTAT");
-    }
-  }
-  [[nodiscard]] long long_calls() const {
-    long all = 0;
-    for (const local::Server& server : servers_) all += std::stol(ask(server, "SLOWLOG LEN"));
-    return all;
-  }
+  [[nodiscard]] double long_calls() const { return sum({"SLOWLOG", "LEN"}, ""); }
   [[nodiscard]] double calls() const {
-    double all = 0;
-    for (const local::Server& server : servers_) {
-      all += number_in(ask(server, "INFO commandstats"), "cmdstat_evalsha:calls=");
-    }
-    return all;
+    return sum({"INFO", "commandstats"}, "cmdstat_evalsha:calls=");
   }
   /// The slowest server's, in microseconds: `which` is p50, p99 or p99.9.
   [[nodiscard]] double call_us(const std::string& which) const {
     double most = 0;
-    for (const local::Server& server : servers_) {
-      const std::string info = ask(server, "INFO latencystats");
+    for (int node = 0; node < count(); ++node) {
+      const std::string info = nodes_.ask(node, {"INFO", "latencystats"});
       const std::size_t at = info.find("latency_percentiles_usec_evalsha:");
       if (at != info.npos) most = std::max(most, number_in(info.substr(at), which + "="));
     }
@@ -135,8 +98,13 @@ class Servers {
   }
 
  private:
-  std::filesystem::path dir_;
-  std::vector<local::Server> servers_;
+  [[nodiscard]] double sum(const std::vector<std::string>& words, std::string_view name) const {
+    double all = 0;
+    for (int node = 0; node < count(); ++node) all += number_in(nodes_.ask(node, words), name);
+    return all;
+  }
+
+  Nodes nodes_;
   Options options_;
 };
 
@@ -187,8 +155,9 @@ class Holder {
     uv_timer_init(loop_, &timer);
     bool over = false;
     timer.data = &over;
-    uv_timer_start(&timer, [](uv_timer_t* one) { *static_cast<bool*>(one->data) = true; },
-                   static_cast<std::uint64_t>(std::chrono::milliseconds(span).count()), 0);
+    uv_timer_start(
+        &timer, [](uv_timer_t* one) { *static_cast<bool*>(one->data) = true; },
+        static_cast<std::uint64_t>(std::chrono::milliseconds(span).count()), 0);
     while (!over) uv_run(loop_, UV_RUN_ONCE);
     uv_close(reinterpret_cast<uv_handle_t*>(&timer), nullptr);
     uv_run(loop_, UV_RUN_NOWAIT);
@@ -224,7 +193,7 @@ class Holder {
 };
 
 void run(const Arguments& arguments) {
-  Servers servers(arguments.unix_sockets, std::chrono::seconds(arguments.ttl));
+  Servers servers(arguments);
   uv_loop_t loop;
   uv_loop_init(&loop);
   {
@@ -254,15 +223,15 @@ void run(const Arguments& arguments) {
         "\"valid\": %ld, \"lost\": %llu, \"bytes_per_lease\": %.0f, \"renewals_per_s\": %.0f, "
         "\"client_cores\": %.3f, \"client_us_per_renewal\": %.3f, \"server_cores\": %.3f, "
         "\"server_us_per_renewal\": %.2f, \"renewals_per_call\": %.1f, \"call_p50_us\": %.0f, "
-        "\"call_p99_us\": %.0f, \"call_p99.9_us\": %.0f, \"calls_over_2_ms\": %ld, "
-        "\"calls\": %.0f}\n",
+        "\"call_p99_us\": %.0f, \"call_p99.9_us\": %.0f, \"calls_over_2_ms\": %.0f, "
+        "\"calls\": %.0f, \"real_time\": %s}\n",
         arguments.leases, arguments.ttl, span, leases / acquiring, holder.valid(),
         static_cast<unsigned long long>(holder.stats().lost),
         (resident_bytes() - resident) / leases, renewed / span, clients / span,
         1e6 * clients / renewed, (servers.cpu() - server_cpu) / span,
-        1e6 * (servers.cpu() - server_cpu) / renewed, nodes * renewed / calls,
+        1e6 * (servers.cpu() - server_cpu) / renewed, servers.count() * renewed / calls,
         servers.call_us("p50"), servers.call_us("p99"), servers.call_us("p99.9"),
-        servers.long_calls(), calls);
+        servers.long_calls(), calls, arguments.real_time ? "true" : "false");
     std::fflush(stdout);
   }
   uv_loop_close(&loop);
@@ -270,6 +239,7 @@ void run(const Arguments& arguments) {
 
 bool parse(std::string_view argument, Arguments& arguments) {
   if (argument == "--unix") return arguments.unix_sockets = true;
+  if (argument == "--real-time") return arguments.real_time = true;
   const std::size_t equals = argument.find('=');
   if (equals == argument.npos) return false;
   const std::string_view name = argument.substr(0, equals);
@@ -292,7 +262,8 @@ int main(int argc, char** argv) {
     if (quorumlock::bench::parse(argv[i], arguments)) continue;
     std::fprintf(stderr,
                  "quorumlock_leases: cannot use \"%s\"\n"
-                 "usage: quorumlock_leases [--leases=N] [--seconds=S] [--ttl=S] [--unix]\n",
+                 "usage: quorumlock_leases [--leases=N] [--seconds=S] [--ttl=S] [--unix] "
+                 "[--real-time]\n",
                  argv[i]);
     return 64;
   }

@@ -1,12 +1,13 @@
 #include "nodes.hpp"
 
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
-#include <system_error>
+#include <utility>
+
+#include <quorumlock/options.hpp>
 
 #include "local/enroll.hpp"
 #include "redis/keys.hpp"
@@ -21,8 +22,8 @@ struct Free {
 };
 
 /// One command on a connection of its own.
-std::unique_ptr<redisReply, Free> ask(const Nodes& nodes, int node,
-                                      std::vector<std::string> words) {
+std::unique_ptr<redisReply, Free> ask_for(const Nodes& nodes, int node,
+                                          const std::vector<std::string>& words) {
   const std::unique_ptr<redisContext, Free> context(
       nodes.port(node) != 0 ? redisConnect("127.0.0.1", nodes.port(node))
                             : redisConnectUnix(nodes.path(node).c_str()));
@@ -41,14 +42,6 @@ std::unique_ptr<redisReply, Free> ask(const Nodes& nodes, int node,
   return reply;
 }
 
-std::filesystem::path make_dir() {
-  std::string path = (std::filesystem::temp_directory_path() / "quorumlock-bench-XXXXXX").string();
-  if (mkdtemp(path.data()) == nullptr) {
-    throw std::system_error(errno, std::generic_category(), "cannot make " + path);
-  }
-  return path;
-}
-
 std::vector<int> free_ports(int count) {
   std::vector<int> ports;
   for (int tries = 0; static_cast<int>(ports.size()) < count && tries < 1000; ++tries) {
@@ -60,31 +53,28 @@ std::vector<int> free_ports(int count) {
 
 }  // namespace
 
-Nodes::Nodes(NodesSettings settings) : settings_(settings), dir_(make_dir()) {
+Nodes::Nodes(NodesSettings settings) : settings_(settings) {
   const std::vector<int> ports = free_ports(count());
   std::vector<local::ServerSettings> servers;
   for (int node = 0; node < count(); ++node) {
     const bool unix_socket = settings.unix_sockets || is_proxied(node);
-    servers.push_back({.dir = dir_ / std::to_string(node + 1),
+    servers.push_back({.dir = dir_.path() / std::to_string(node + 1),
                        .port = unix_socket ? 0 : ports.at(static_cast<std::size_t>(node)),
                        .durable = settings.durable,
-                       .more = {}});
+                       .more = settings.more});
   }
   servers_ = local::Server::start_all(std::move(servers));
   if (settings.proxied) {
-    proxy_ = std::make_unique<chaos::Proxy>(std::vector{dir_ / std::to_string(count()) / "redis.sock"});
+    proxy_ = std::make_unique<chaos::Proxy>(
+        std::vector{dir_.path() / std::to_string(count()) / "redis.sock"});
   }
   for (int node = 0; node < count(); ++node) {
-    ask(*this, node, {"SCRIPT", "LOAD", std::string(redis::release_script.source)});
+    ask_for(*this, node, {"SCRIPT", "LOAD", std::string(redis::release_script.source)});
   }
-  local::enroll_new(urls());
-}
-
-Nodes::~Nodes() {
-  proxy_.reset();
-  servers_.clear();
-  std::error_code ignored;
-  std::filesystem::remove_all(dir_, ignored);
+  Options options;
+  options.nodes = urls();
+  options.max_ttl = settings.max_ttl;
+  local::enroll_new(std::move(options));
 }
 
 std::vector<std::string> Nodes::urls() const {
@@ -103,12 +93,18 @@ std::string Nodes::path(int node) const {
   return (servers_[static_cast<std::size_t>(node)].settings().dir / "redis.sock").string();
 }
 
+std::string Nodes::ask(int node, const std::vector<std::string>& words) const {
+  const auto reply = ask_for(*this, node, words);
+  if (reply->type == REDIS_REPLY_INTEGER) return std::to_string(reply->integer);
+  return reply->str != nullptr ? std::string(reply->str, reply->len) : std::string();
+}
+
 std::int64_t Nodes::keys() const {
   std::int64_t keys = 0;
   for (int node = 0; node < count(); ++node) {
     const std::string own = std::string(redis::own_prefix) + "*";
-    keys += ask(*this, node, {"DBSIZE"})->integer;
-    keys -= static_cast<std::int64_t>(ask(*this, node, {"KEYS", own})->elements);
+    keys += ask_for(*this, node, {"DBSIZE"})->integer;
+    keys -= static_cast<std::int64_t>(ask_for(*this, node, {"KEYS", own})->elements);
   }
   return keys;
 }
@@ -116,7 +112,7 @@ std::int64_t Nodes::keys() const {
 std::int64_t Nodes::commands() const {
   std::int64_t commands = 0;
   for (int node = 0; node < count(); ++node) {
-    const auto reply = ask(*this, node, {"INFO", "commandstats"});
+    const auto reply = ask_for(*this, node, {"INFO", "commandstats"});
     const std::string text(reply->str, reply->len);
     for (const char* name : {"evalsha", "eval", "subscribe"}) {
       const std::string mark = "cmdstat_" + std::string(name) + ":calls=";
@@ -130,15 +126,15 @@ std::int64_t Nodes::commands() const {
 int Nodes::holding(const std::string& pattern) const {
   int holding = 0;
   for (int node = 0; node < count(); ++node) {
-    const auto found = ask(*this, node, {"KEYS", pattern});
+    const auto found = ask_for(*this, node, {"KEYS", pattern});
     if (found->elements != 1) continue;
     const std::string key(found->element[0]->str, found->element[0]->len);
-    const auto type = ask(*this, node, {"TYPE", key});
+    const auto type = ask_for(*this, node, {"TYPE", key});
     if (std::string_view(type->str) == "zset") {
-      const auto readers = ask(*this, node, {"ZRANGE", key, "0", "-1"});
+      const auto readers = ask_for(*this, node, {"ZRANGE", key, "0", "-1"});
       if (readers->elements == 1 && readers->element[0]->len == 40) ++holding;
     } else {
-      const auto reply = ask(*this, node, {"GET", key});
+      const auto reply = ask_for(*this, node, {"GET", key});
       if (reply->type == REDIS_REPLY_STRING && reply->len == 40) ++holding;
     }
   }

@@ -1,14 +1,15 @@
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "chaos/proxy.hpp"
 #include "local/server.hpp"
+#include "local/temporary_directory.hpp"
 
 namespace quorumlock::bench {
 
@@ -17,16 +18,15 @@ struct NodesSettings {
   bool unix_sockets = false;
   bool durable = false;  ///< appendonly yes, appendfsync always; else no persistence at all
   bool proxied = false;  ///< the last one is reached through a proxy: see Nodes::set_weather()
+  std::chrono::milliseconds max_ttl = std::chrono::seconds(30);  ///< with which they are enrolled
+  std::vector<std::string> more = {};  ///< see local::ServerSettings::more
   auto operator<=>(const NodesSettings&) const = default;
 };
 
-/// Redis-servers of the bench's own, in a directory that goes with them.
+/// Redis-servers of the bench's own, enrolled, in a directory that goes with them.
 class Nodes {
  public:
   explicit Nodes(NodesSettings settings);
-  ~Nodes();
-  Nodes(const Nodes&) = delete;
-  Nodes& operator=(const Nodes&) = delete;
 
   [[nodiscard]] int count() const { return settings_.count; }
   [[nodiscard]] int quorum() const { return settings_.count / 2 + 1; }
@@ -34,6 +34,9 @@ class Nodes {
   /// The port on 127.0.0.1, or 0 where it is a unix socket.
   [[nodiscard]] int port(int node) const;
   [[nodiscard]] std::string path(int node) const;
+  [[nodiscard]] pid_t pid(int node) const { return servers_[static_cast<std::size_t>(node)].pid(); }
+  /// One command on a connection of its own; its reply as text, an integer as digits.
+  [[nodiscard]] std::string ask(int node, const std::vector<std::string>& words) const;
   /// The last one, which faults befall.
   local::Server& last() { return servers_.back(); }
   /// Of all connections to the last one, where it is proxied.
@@ -52,7 +55,7 @@ class Nodes {
   }
 
   NodesSettings settings_;
-  std::filesystem::path dir_;
+  local::TemporaryDirectory dir_;
   std::vector<local::Server> servers_;
   std::unique_ptr<chaos::Proxy> proxy_;  ///< of the last one
 };

@@ -1,12 +1,10 @@
 #include "scripts.hpp"
 
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "local/server.hpp"
+#include "local/temporary_directory.hpp"
 #include "redis/command.hpp"
 #include "redis/keys.hpp"
 #include "script_forms.hpp"
@@ -64,21 +63,13 @@ redisReplyObjectFunctions count_only{
 class OneServer {
  public:
   OneServer()
-      : dir_(make_dir()),
-        server_(local::Server::start(
-            {.dir = dir_, .port = local::free_port(), .durable = false, .more = {}})),
+      : server_(local::Server::start(
+            {.dir = dir_.path(), .port = local::free_port(), .durable = false, .more = {}})),
         context_(redisConnect("127.0.0.1", server_.settings().port)),
         reader_(redisReaderCreateWithFunctions(&count_only)) {
     if (context_ == nullptr || context_->err != 0) throw std::runtime_error("no connection");
     ask({"SET", enrolment, record});
   }
-  ~OneServer() {
-    server_.kill();
-    std::error_code ignored;
-    std::filesystem::remove_all(dir_, ignored);
-  }
-  OneServer(const OneServer&) = delete;
-  OneServer& operator=(const OneServer&) = delete;
 
   Answer ask(const Words& words) {
     std::vector<const char*> texts;
@@ -135,14 +126,7 @@ class OneServer {
   }
 
  private:
-  static std::filesystem::path make_dir() {
-    std::string path =
-        (std::filesystem::temp_directory_path() / "quorumlock-bench-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make " + path);
-    return path;
-  }
-
-  std::filesystem::path dir_;
+  local::TemporaryDirectory dir_;
   local::Server server_;
   std::unique_ptr<redisContext, Free> context_;
   std::unique_ptr<redisReader, Free> reader_;

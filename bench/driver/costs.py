@@ -1,5 +1,6 @@
 """Sections about what a cycle costs beside time."""
 
+import os
 import re
 import shutil
 import statistics
@@ -84,6 +85,35 @@ def memory(run: Run) -> Rows:
           [[row["contender"], *row["resident_kib"], row["allocations"]] for row in rows])
     print("A node that lags behind the quorum leaves that many locks unforgotten for as long: the "
           "highest\nlag so far sets the level, a leak would raise it in every quarter.\n")
+    return rows
+
+
+def leases(run: Run) -> Rows:
+    sizes = ((2000, 1, 3),) if run.given.smoke else \
+            ((1000, 10, 30), (20_000, 10, 30)) if run.short else \
+            ((1000, 60, 60), (100_000, 60, 60), (1_000_000, 300, 60))  # leases, seconds, ttl
+    alone = ["--real-time"] if os.geteuid() == 0 else []
+    print("## Leases that are held and renewed, with 32-byte names" +
+          (" (servers with real-time priority)\n" if alone else
+           "\n\nWithout root the servers have no real-time priority: a call's time includes waiting "
+           "for a processor.\n"))
+    rows = Rows()
+    for count, seconds, ttl in sizes:
+        rows += run.bench(f"--leases={count}", f"--seconds={seconds}", f"--ttl={ttl}", *alone,
+                          program="quorumlock_leases")
+    figures = {"leases": "leases", "ttl_s": "ttl s", "seconds": "held for s",
+               "acquired_per_s": "acquired/s", "lost": "lost", "bytes_per_lease": "client bytes/lease",
+               "renewals_per_s": "renewals/s", "client_cores": "client cores",
+               "server_cores": "all servers' cores", "renewals_per_call": "renewals/call",
+               "call_p50_us": "call us p50", "call_p99.9_us": "p99.9",
+               "calls_over_2_ms": "calls over 2 ms"}
+    table(list(figures.values()), [[row[figure] for figure in figures] for row in rows])
+    most = rows[-1]
+    name = f"{most['leases']} leases"
+    run.judge(f"{name}: lost", [most["leases"] - most["valid"]], 0)
+    run.judge(f"{name}: client bytes each", [most["bytes_per_lease"]], 400)
+    run.judge(f"{name}: client cores", [most["client_cores"]], 0.5)
+    run.judge(f"{name}: calls over 2 ms", [most["calls_over_2_ms"]], 0)
     return rows
 
 

@@ -44,8 +44,11 @@ class Run:
         return "--in-flight=" + ",".join(f"{n}:{per * min(n, 16)}" if self.short else str(n)
                                          for n in in_flight)
 
-    def bench(self, *flags: str, wrap: tuple[str, ...] = (), quiet: bool = False) -> Rows:
-        command = [*wrap, str(self.given.bench), *flags, *(["--unix"] if self.given.unix else [])]
+    def bench(self, *flags: str, wrap: tuple[str, ...] = (), quiet: bool = False,
+              program: str = "") -> Rows:
+        """Runs quorumlock_bench, or another program beside it."""
+        path = self.given.bench.with_name(program) if program else self.given.bench
+        command = [*wrap, str(path), *flags, *(["--unix"] if self.given.unix else [])]
         rows = Rows()
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.DEVNULL if quiet else None) as run:

@@ -18,7 +18,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         said = subprocess.run(
-            [SUITE, "--smoke", "--bench", sys.argv[1], "--only", "cycles,start_up,storm",
+            [SUITE, "--smoke", "--bench", sys.argv[1], "--only", "cycles,start_up,storm,leases",
              "--json", directory / "all.json", "--plots", directory / "plots"],
             check=True, stdout=subprocess.PIPE, text=True).stdout
         for wanted in ("| 256       | quorumlock ", "quorumlock / floor", "all are back",
@@ -26,6 +26,7 @@ def main() -> None:
             assert wanted in said, f"{wanted!r} is not in:\n{said}"
         results = json.loads((directory / "all.json").read_text())
         assert {row["contender"] for row in results["cycles"]} >= {"floor", "quorumlock_fenced"}
+        assert results["leases"][0]["valid"] == 2000, results["leases"]
         assert results["storm"][0]["clients"] == 10 and results["machine"]["redis"]
         plots = list((directory / "plots").glob("*.svg"))
         assert len(plots) == 4, plots

@@ -5,17 +5,6 @@
 
 namespace quorumlock::test {
 
-TemporaryDirectory::TemporaryDirectory() {
-  std::string name = (std::filesystem::temp_directory_path() / "quorumlock-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-  path_ = name;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 Cluster::Cluster(ClusterSettings settings) : settings_(settings) {
   std::vector<local::ServerSettings> each;
   for (int node = 0; node < settings.size; ++node) {

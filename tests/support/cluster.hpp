@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,22 +9,12 @@
 #include <quorumlock/options.hpp>
 
 #include "local/server.hpp"
+#include "local/temporary_directory.hpp"
 #include "support/redis.hpp"
 
 namespace quorumlock::test {
 
-/// A directory of its own under the temporary one, gone with this object.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using local::TemporaryDirectory;
 
 struct ClusterSettings {
   int size = 5;

@@ -16,10 +16,10 @@
 
 #include "buyers.hpp"
 #include "interruption.hpp"
+#include "local/temporary_directory.hpp"
 #include "nodes.hpp"
 #include "sale.hpp"
 #include "summary.hpp"
-#include "workspace.hpp"
 
 namespace flash_sale {
 namespace {
@@ -52,15 +52,15 @@ Figures measure_free_lock(const std::vector<std::string>& nodes, int rounds,
 }
 
 int hold_both_sales(SaleSettings settings, const Interruption& interruption) {
-  const Workspace workspace;
-  settings.stock = workspace.dir() / "phones.txt";
+  const quorumlock::local::TemporaryDirectory workspace("flash-sale");
+  settings.stock = workspace.path() / "phones.txt";
   Progress progress;
 
   std::optional<Nodes> own;
   std::optional<Outage> outage;
   if (settings.nodes.empty()) {
-    std::cout << "Starting five Redis nodes, in " << workspace.dir().string() << '\n';
-    own.emplace(workspace.dir());
+    std::cout << "Starting five Redis nodes, in " << workspace.path().string() << '\n';
+    own.emplace(workspace.path());
     interruption.check();
     settings.nodes = own->urls();
     outage = planned_outage(settings);

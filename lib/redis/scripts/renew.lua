@@ -20,14 +20,14 @@ end
 local function replant(lock, token, fence)
   if ARGV[2] ~= '1' or exists('quorumlock:released:' .. token) then
     -- Another kind of value reads as absent.
-    return exists(lock) and 0 or 3
+    return exists(lock) and '0' or '3'
   end
   local counter = 'quorumlock:fence:' .. lock
   if (tonumber(redis.call('GET', counter)) or 0) < tonumber(fence) then
-    if set(counter, fence, 'PX', ARGV[3]) == 'no room' then return 4 end
+    if set(counter, fence, 'PX', ARGV[3]) == 'no room' then return '4' end
   end
   local done = set(lock, token, 'NX', 'PX', ARGV[1])
-  return done == 'no room' and 4 or done == 'held' and 0 or 2
+  return done == 'no room' and '4' or done == 'held' and '0' or '2'
 end
 
 local function extend(lock)
@@ -41,9 +41,9 @@ for i = 2, #KEYS do
   local token = ARGV[2 * i]
   if found[i] == token then
     extend(KEYS[i])
-    votes[i - 1] = 1
+    votes[i - 1] = '1'
   elseif found[i] then
-    votes[i - 1] = 0
+    votes[i - 1] = '0'
   else
     votes[i - 1] = replant(KEYS[i], token, ARGV[2 * i + 1])
   end
