@@ -73,7 +73,7 @@ Nodes::Nodes(NodesSettings settings) : settings_(settings) {
   }
   Options options;
   options.nodes = urls();
-  options.max_ttl = settings.max_ttl;
+  options.max_ttl = options.ttl = settings.max_ttl;
   local::enroll_new(std::move(options));
 }
 
