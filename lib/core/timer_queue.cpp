@@ -5,30 +5,66 @@
 
 namespace quorumlock::core {
 
-/// Level times 64, and the digit.
-std::uint32_t TimerQueue::slot_of(Time when) const {
+/// Of the lowest level of which this is one of the next 256 slots.
+std::uint16_t TimerQueue::slot_for(Time when) const {
   const std::uint64_t tick = std::max(ticks(when), base_);
-  const int top = 63 - std::countl_zero((tick ^ base_) | 1);
-  const auto level = static_cast<std::uint32_t>(top / digit_bits);
-  const auto digit = static_cast<std::uint32_t>(tick >> (level * digit_bits)) % slots;
-  return level * slots + digit;
+  const auto width = static_cast<std::uint32_t>(std::bit_width(tick - base_));
+  std::uint32_t level = width <= slot_bits ? 0 : (width - slot_bits + step_bits - 1) / step_bits;
+  std::uint32_t shift = level * step_bits;
+  if ((tick >> shift) - (base_ >> shift) >= slots) {
+    ++level;
+    shift += step_bits;
+  }
+  return static_cast<std::uint16_t>(level * slots + (tick >> shift) % slots);
+}
+
+/// The first of the level's slots that are in use, of which there is one.
+std::uint32_t TimerQueue::first_slot(std::uint32_t level) const {
+  const auto begin = static_cast<std::uint32_t>(base_ >> level * step_bits) % slots;
+  const std::uint64_t from_there = ~std::uint64_t{0} << begin % 64;
+  std::uint32_t word = begin / 64;
+  std::uint64_t used = used_[level * words + word] & from_there;
+  while (used == 0) {
+    word = (word + 1) % words;
+    used = used_[level * words + word];
+  }
+  return level * slots + word * 64 + static_cast<std::uint32_t>(std::countr_zero(used));
+}
+
+void TimerQueue::find_next() {
+  next_ = never;
+  for (std::uint32_t left = used_levels_; left != 0; left &= left - 1) {
+    const std::uint32_t slot = first_slot(static_cast<std::uint32_t>(std::countr_zero(left)));
+    if (earliest_[slot] >= next_) continue;
+    next_ = earliest_[slot];
+    next_slot_ = slot;
+  }
 }
 
 void TimerQueue::link(std::uint32_t id) {
   Timer& timer = timers_[id];
-  const std::uint32_t slot = slot_of(timer.when);
+  const std::uint16_t slot = slot_for(timer.when);
   if (ticks(timer.when) < base_) ++past_;
+  std::uint64_t& used = used_[slot / 64];
+  const std::uint64_t bit = std::uint64_t{1} << slot % 64;
+  timer.slot = slot;
   timer.before = none;
-  timer.after = first_[slot];
-  if (timer.after == none) {
-    used_[slot / slots] |= std::uint64_t{1} << slot % slots;
+  if ((used & bit) == 0) {
+    used |= bit;
     used_levels_ |= 1U << slot / slots;
     earliest_[slot] = timer.when;
+    timer.after = none;
   } else {
+    timer.after = first_[slot];
     timers_[timer.after].before = id;
     earliest_[slot] = std::min(earliest_[slot], timer.when);
   }
   first_[slot] = id;
+  if (timer.when < next_) {
+    next_ = timer.when;
+    next_slot_ = slot;
+    look_at_ = std::min(look_at_, next_);
+  }
 }
 
 void TimerQueue::unlink(std::uint32_t id) {
@@ -37,13 +73,21 @@ void TimerQueue::unlink(std::uint32_t id) {
   if (timer.after != none) timers_[timer.after].before = timer.before;
   if (timer.before != none) {
     timers_[timer.before].after = timer.after;
-    return;
+  } else if (timer.after != none) {
+    first_[timer.slot] = timer.after;
+  } else {
+    take_down(timer.slot);
+    if (timer.slot == next_slot_) find_next();
   }
-  const std::uint32_t slot = slot_of(timer.when);
-  first_[slot] = timer.after;
-  if (timer.after != none) return;
-  used_[slot / slots] &= ~(std::uint64_t{1} << slot % slots);
-  if (used_[slot / slots] == 0) used_levels_ &= ~(1U << slot / slots);
+}
+
+/// It is not in use any more.
+void TimerQueue::take_down(std::uint32_t slot) {
+  used_[slot / 64] &= ~(std::uint64_t{1} << slot % 64);
+  const std::uint32_t level = slot / slots;
+  std::uint64_t used = 0;
+  for (std::uint32_t word = 0; word < words; ++word) used |= used_[level * words + word];
+  if (used == 0) used_levels_ &= ~(1U << level);
 }
 
 void TimerQueue::set(std::uint32_t id, Time when) {
@@ -61,41 +105,40 @@ void TimerQueue::clear(std::uint32_t id) {
   timers_[id].when = never;
 }
 
-std::optional<std::uint32_t> TimerQueue::pop_first(Time now) {
-  while (used_levels_ != 0) {
-    const std::uint32_t slot = first_slot();
-    if (earliest_[slot] > now) return std::nullopt;
-    if (slot >= slots) {
-      enter(slot, now);
+std::optional<std::uint32_t> TimerQueue::look(Time now) {
+  while (next_ <= now && next_ != never) {
+    if (next_slot_ >= slots) {
+      enter(next_slot_);
+      find_next();
       continue;
     }
-    std::uint32_t due = first_[slot];
+    std::uint32_t due = first_[next_slot_];
     // All of one time, but for those that were past when set.
     for (std::uint32_t id = due; past_ > 0 && id != none; id = timers_[id].after) {
       if (timers_[id].when < timers_[due].when) due = id;
     }
-    earliest_[slot] = timers_[due].when;
-    if (timers_[due].when > now) return std::nullopt;
-    clear(due);
-    return due;
+    if (timers_[due].when == next_) {
+      clear(due);
+      return due;
+    }
+    earliest_[next_slot_] = timers_[due].when;
+    find_next();
   }
+  // The nearer base_ is to the deadlines to come, the less often they move.
+  if (past_ == 0) base_ = std::max(base_, ticks(now));
+  look_at_ = std::min(next_, later(now, std::chrono::milliseconds(16)));
   return std::nullopt;
 }
 
-/// Time has come to this slot, the first: its timers move down, seen from the earliest of them.
-void TimerQueue::enter(std::uint32_t slot, Time now) {
+/// Time has come to this slot, of which the earliest of all deadlines is: its timers move down.
+void TimerQueue::enter(std::uint32_t slot) {
   std::uint32_t id = first_[slot];
-  Time earliest = now;
-  for (std::uint32_t each = id; each != none; each = timers_[each].after) {
-    earliest = std::min(earliest, timers_[each].when);
-  }
-  first_[slot] = none;
-  used_[slot / slots] &= ~(std::uint64_t{1} << slot % slots);
-  if (used_[slot / slots] == 0) used_levels_ &= ~(1U << slot / slots);
-  base_ = std::max(base_, ticks(earliest));
+  base_ = std::max(base_, ticks(earliest_[slot]));
+  take_down(slot);
   while (id != none) {
     const std::uint32_t after = timers_[id].after;
     link(id);
+    ++moved_;
     id = after;
   }
 }

@@ -122,5 +122,25 @@ TEST(TimerQueue, DoesWhatAMultimapDoes) {
   }
 }
 
+TEST(TimerQueue, AMillionDoNotMoveAtOnce) {
+  // Leases of a minute, spread over the five seconds in which they are renewed: none of a long series of
+  // moments has more to do than its share, though each is 8 ms long.
+  constexpr std::uint32_t timers = 200'000;
+  test::SeededRandom random(1);
+  TimerQueue queue;
+  Time now(Duration(std::chrono::seconds(1000)));
+  const auto later_by = [&](int least, int most) {
+    return now + std::chrono::milliseconds(random.between(least, most));
+  };
+  EXPECT_EQ(queue.pop_due(now), std::nullopt);
+  for (std::uint32_t id = 0; id < timers; ++id) queue.set(id, later_by(0, 20'000));
+  for (int moment = 0; moment < 10'000; ++moment) {
+    now += std::chrono::milliseconds(8);
+    const std::size_t moved = queue.moved();
+    while (const auto due = queue.pop_due(now)) queue.set(*due, later_by(15'000, 20'000));
+    ASSERT_LT(queue.moved() - moved, timers / 32) << "moment " << moment;
+  }
+}
+
 }  // namespace
 }  // namespace quorumlock::core
