@@ -46,7 +46,8 @@ class Nodes {
   [[nodiscard]] std::int64_t keys() const;
   /// Commands that clients have sent to all nodes together; what scripts call is not in it.
   [[nodiscard]] std::int64_t commands() const;
-  /// On how many nodes one key fits this glob, and has a value of 40 characters, or one such reader.
+  /// On how many nodes one key fits this glob, and has a value of 40 characters, or one such
+  /// reader.
   [[nodiscard]] int holding(const std::string& pattern) const;
 
  private:

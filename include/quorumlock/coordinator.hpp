@@ -46,9 +46,10 @@ class OwnerToken {
 /// Locks on a quorum of independent Redis nodes, or on several such groups.
 ///
 /// Holds one event loop, its own or the caller's, or Options::loops of its own, and on each a
-/// connection per node. Thread-safe but for moving and destroying. Of several loops, "the loop" is the
-/// one that the resource is always on, and "the loop's own thread" that of any of them. Handlers run on the loop, exactly once, never inside the call that took
-/// them; they must not block or throw. In a forked child every call gives Errc::closed.
+/// connection per node. Thread-safe but for moving and destroying. Of several loops, "the loop" is
+/// the one that the resource is always on, and "the loop's own thread" that of any of them.
+/// Handlers run on the loop, exactly once, never inside the call that took them; they must not
+/// block or throw. In a forked child every call gives Errc::closed.
 class Coordinator {
  public:
   /// With a loop thread of its own. Starts to connect and returns; nodes that cannot be reached are
@@ -70,10 +71,11 @@ class Coordinator {
   /// then is released in the background).
   Result<Lease> acquire(std::string_view resource, LockOptions options = {},
                         std::stop_token stop = {});
-  /// All of them or none, as one lease with one fencing token that exceeds every earlier one of each;
-  /// each excludes, and is excluded by, whoever locks it alone or in another set. At most 64, none twice,
-  /// in any order: sets that overlap never wait for each other in a circle. One resource is acquire().
-  /// With LockMode::shared all are read, together with whoever else reads any of them.
+  /// All of them or none, as one lease with one fencing token that exceeds every earlier one of
+  /// each; each excludes, and is excluded by, whoever locks it alone or in another set. At most 64,
+  /// none twice, in any order: sets that overlap never wait for each other in a circle. One
+  /// resource is acquire(). With LockMode::shared all are read, together with whoever else reads
+  /// any of them.
   Result<Lease> acquire_all(std::vector<std::string> resources, LockOptions options = {},
                             std::stop_token stop = {});
 
@@ -99,9 +101,10 @@ class Coordinator {
       -> Result<std::invoke_result_t<F, Lease&>>;
 
   /// By owner token, from any process: what a Lease does without being one. `extend` counts only
-  /// nodes that still hold the token, with one and the same fencing counter on a quorum; with fencing off it cannot promise that nobody else held the
-  /// lock in between. Errc::not_held where the token is on no quorum (extend) or nowhere
-  /// (release), ::no_quorum where fewer than a quorum answered. Blocking.
+  /// nodes that still hold the token, with one and the same fencing counter on a quorum; with
+  /// fencing off it cannot promise that nobody else held the lock in between. Errc::not_held where
+  /// the token is on no quorum (extend) or nowhere (release), ::no_quorum where fewer than a quorum
+  /// answered. Blocking.
   Result<Clock::time_point> extend(std::string_view resource, const OwnerToken& token,
                                    std::chrono::nanoseconds ttl);
   Result<void> release(std::string_view resource, const OwnerToken& token);
@@ -115,8 +118,8 @@ class Coordinator {
   void async_status(detail::Handler<Result<ClusterStatus>> handler);
 
   /// What this coordinator has done so far: contention, waits, near misses, votes. From any thread,
-  /// also the loop's own; another's waits until the loop has turned. The last of a closed one, nothing
-  /// of one that was moved from, or in a forked child.
+  /// also the loop's own; another's waits until the loop has turned. The last of a closed one,
+  /// nothing of one that was moved from, or in a forked child.
   [[nodiscard]] Stats stats() const;
 
   /// Enrolls all nodes at once: your word that no client can hold a lock on them yet. Else a node

@@ -60,8 +60,8 @@ struct NodeHolding {
   std::string detail;              ///< another kind of value, where held; the node's trouble
 };
 
-/// A look at a resource, node by node. Each node's part is of one moment; the nodes are asked side by
-/// side.
+/// A look at a resource, node by node. Each node's part is of one moment; the nodes are asked side
+/// by side.
 struct Inspection {
   std::string resource;
   std::string group;  ///< that it belongs to; empty where there are none
@@ -74,8 +74,8 @@ struct Inspection {
   /// Who is in line on a quorum of nodes, in their order: with the greatest ticket and age that a
   /// node tells, and the life that a quorum of them gives the entry.
   std::vector<LineEntry> waiters;
-  /// Of the semaphore likewise: the capacity that a quorum of nodes has recorded, the permits that a
-  /// quorum holds for one token, with the life that a quorum gives them, and its line.
+  /// Of the semaphore likewise: the capacity that a quorum of nodes has recorded, the permits that
+  /// a quorum holds for one token, with the life that a quorum gives them, and its line.
   SemaphoreHolding semaphore;
 
   [[nodiscard]] int count(Vote vote) const noexcept;

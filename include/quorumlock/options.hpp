@@ -54,10 +54,10 @@ class Options {
   /// quorum is counted over all of these, reachable or not. Use an odd number: an even one
   /// tolerates no more failures than the odd one below it.
   std::vector<std::string> nodes;
-  /// In place of `nodes`: 1 to 64 groups of them, each a quorum of its own, by name (letters, digits,
-  /// '.', '_', '-'). A resource belongs to one of them, by the names alone, so that nodes may be
-  /// replaced and a name never changed. The same for all clients; docs/scaling.md says how a group is
-  /// added.
+  /// In place of `nodes`: 1 to 64 groups of them, each a quorum of its own, by name (letters,
+  /// digits, '.', '_', '-'). A resource belongs to one of them, by the names alone, so that nodes
+  /// may be replaced and a name never changed. The same for all clients; docs/scaling.md says how a
+  /// group is added.
   std::map<std::string, std::vector<std::string>> groups;
 
   /// Loop threads of a coordinator that makes its own, 1 to 64, each with connections of its own to
@@ -95,12 +95,13 @@ class Options {
   RetryOptions retry;
 
   /// Fencing tokens (docs/promises.md). Off: Lease::fencing_token() is 0, an acquisition is exactly
-  /// SET key token NX PX ttl, and a node that forgot while it stayed connected is noticed at the next
-  /// renewal only.
+  /// SET key token NX PX ttl, and a node that forgot while it stayed connected is noticed at the
+  /// next renewal only.
   bool fencing = true;
-  /// A release wakes who waits for the lock. Off, for clusters in which nobody ever waits: it then wakes
-  /// nobody, and is the server's own compare-and-delete (DELEX, DELIFEQ) on nodes that offer it. Who
-  /// waits all the same, in whatever process, finds out by looking: within 1 s, or a pause of `retry`.
+  /// A release wakes who waits for the lock. Off, for clusters in which nobody ever waits: it then
+  /// wakes nobody, and is the server's own compare-and-delete (DELEX, DELIFEQ) on nodes that offer
+  /// it. Who waits all the same, in whatever process, finds out by looking: within 1 s, or a pause
+  /// of `retry`.
   bool wake = true;
   Quarantine quarantine = Quarantine::automatic;
   /// Put in front of every resource to make the key.

@@ -22,12 +22,12 @@ namespace quorumlock {
 ///
 /// All who use one resource must say the same capacity; who says another while a permit is held is
 /// told so (Errc::misconfigured). To change it, see to it that none is held: then whoever comes
-/// first with the new number sets it. A semaphore and a lock of the same name have nothing to do with
-/// each other. The coordinator must outlive it.
+/// first with the new number sets it. A semaphore and a lock of the same name have nothing to do
+/// with each other. The coordinator must outlive it.
 class Semaphore {
  public:
-  /// The greatest capacity. A permit costs each node a key; one that is sought where all are held, a
-  /// look at each of them.
+  /// The greatest capacity. A permit costs each node a key; one that is sought where all are held,
+  /// a look at each of them.
   static constexpr std::ptrdiff_t max_capacity = 1024;
   static constexpr std::ptrdiff_t max() noexcept { return max_capacity; }
 

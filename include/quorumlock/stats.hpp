@@ -14,11 +14,12 @@ struct DurationStats {
   std::uint64_t count = 0;
   std::chrono::nanoseconds total{};
   std::chrono::nanoseconds longest{};
-  /// [0]: less than 1 us; [i]: from 2^(i-1) us to less than 2^i us; the last one: all that is longer.
+  /// [0]: less than 1 us; [i]: from 2^(i-1) us to less than 2^i us; the last one: all that is
+  /// longer.
   std::array<std::uint64_t, 32> histogram{};
 
-  /// What this share of them (0.99: 99 of 100) stayed below: the end of a bucket, so up to twice what
-  /// it was. Zero where there were none.
+  /// What this share of them (0.99: 99 of 100) stayed below: the end of a bucket, so up to twice
+  /// what it was. Zero where there were none.
   [[nodiscard]] std::chrono::nanoseconds percentile(double share) const noexcept;
 };
 
@@ -37,8 +38,8 @@ struct Stats {
     std::uint64_t closed = 0;
     std::uint64_t misconfigured = 0;
   } refused;
-  /// Waits, won or in vain, of those that did not get the lock at their first attempt: from the call
-  /// on.
+  /// Waits, won or in vain, of those that did not get the lock at their first attempt: from the
+  /// call on.
   DurationStats waits;
   /// Waits that were won, by what led to the attempt that won.
   struct WonAfter {
@@ -57,7 +58,8 @@ struct Stats {
   std::uint64_t released = 0;
   std::uint64_t expired = 0;  ///< leases that ran to their end
   std::uint64_t lost = 0;     ///< leases that could not be renewed
-  /// What nodes said in rounds that were counted, or why they said nothing, by the number of the Vote.
+  /// What nodes said in rounds that were counted, or why they said nothing, by the number of the
+  /// Vote.
   std::array<std::uint64_t, static_cast<std::size_t>(Vote::failed) + 1> votes{};
 
   [[nodiscard]] std::uint64_t count(Vote vote) const noexcept {

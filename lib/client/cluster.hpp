@@ -13,8 +13,8 @@
 
 namespace quorumlock::client {
 
-/// One quorum of nodes: options that have been checked, with what follows from them. Does not change
-/// any more.
+/// One quorum of nodes: options that have been checked, with what follows from them. Does not
+/// change any more.
 struct Cluster {
   Options options;  ///< of which `nodes` are its own
   std::string group;  ///< its name, where there are groups

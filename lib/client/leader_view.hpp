@@ -24,7 +24,8 @@ class LeaderView {
   [[nodiscard]] bool known() const { return answered_ >= core::quorum_of(nodes_); }
 
   /// Who holds the lock on a quorum of nodes. Where version() is not 0 the nodes that have not
-  /// answered yet change nothing: a quorum knew the last that was proclaimed, and one of them is here.
+  /// answered yet change nothing: a quorum knew the last that was proclaimed, and one of them is
+  /// here.
   [[nodiscard]] const std::optional<Leader>& leader() const { return leader_; }
   /// Grows with what it says of itself; 0: it says nothing.
   [[nodiscard]] std::uint64_t version() const { return version_; }

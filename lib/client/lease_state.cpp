@@ -7,7 +7,8 @@
 
 namespace quorumlock::client {
 
-// With the user's handle, the claim and its timer this is what a lease costs (docs/architecture.md).
+// With the user's handle, the claim and its timer this is what a lease costs
+// (docs/architecture.md).
 static_assert(sizeof(LeaseState) <= 136);
 
 LeaseState::~LeaseState() {

@@ -11,18 +11,19 @@ namespace quorumlock::client {
 
 class Session;
 
-/// Brings the fencing counters of a node that forgot up to where they must be before it votes again.
+/// Brings the fencing counters of a node that forgot up to where they must be before it votes
+/// again.
 ///
 /// A token that was decided with this node's vote stands on q - 1 others at least. So the greatest
 /// counter on N - q + 1 others is at least every such token: each counter of those nodes is copied
 /// where it is greater, a few hundred at a time (SCAN, MGET, repair.lua), while the lock goes on.
 /// Tokens decided meanwhile don't need this node: their quorum and a later one with it share
-/// another node. What those others don't have as counters they have as a floor, which goes over with
-/// the rest. Where fewer others vote, what is to be reached is copied and a floor is set above all
-/// clocks of the nodes.
+/// another node. What those others don't have as counters they have as a floor, which goes over
+/// with the rest. Where fewer others vote, what is to be reached is copied and a floor is set above
+/// all clocks of the nodes.
 ///
-/// A source that has forgotten since it was last asked for a vote is none: its enrolment is compared
-/// once its counters have been read. One node after the other; the rest wait their turn.
+/// A source that has forgotten since it was last asked for a vote is none: its enrolment is
+/// compared once its counters have been read. One node after the other; the rest wait their turn.
 class Repair {
  public:
   Repair(Session& session, core::WallClock& wall) : session_(session), wall_(wall) {}

@@ -14,8 +14,8 @@
 
 namespace quorumlock::client {
 
-/// What a coordinator is: a runtime for each group on each loop, and which of them a resource belongs
-/// to. From any thread.
+/// What a coordinator is: a runtime for each group on each loop, and which of them a resource
+/// belongs to. From any thread.
 class Router final : public std::enable_shared_from_this<Router> {
  public:
   static Result<std::shared_ptr<Router>> with_threads(Options options, bool changes_terms = false);
@@ -41,7 +41,8 @@ class Router final : public std::enable_shared_from_this<Router> {
   }
   [[nodiscard]] Error closed_error(std::string_view call) const { return any().closed_error(call); }
 
-  /// All on one loop: that of the resource whose name comes first, in whatever order they are given.
+  /// All on one loop: that of the resource whose name comes first, in whatever order they are
+  /// given.
   void acquire_all(std::vector<std::string> resources, const LockOptions& options,
                    std::stop_token stop, detail::Handler<Result<Lease>> handler) const;
   /// Of all groups, as the first loop sees them.

@@ -11,8 +11,9 @@
 
 namespace quorumlock::client {
 
-/// The leases of a mutex of the standard library's kind: one each of the threads that have it, which
-/// are the ones to give them back. A thread whose lease was lost never releases its successor's.
+/// The leases of a mutex of the standard library's kind: one each of the threads that have it,
+/// which are the ones to give them back. A thread whose lease was lost never releases its
+/// successor's.
 class ThreadLeases {
  public:
   ThreadLeases(Coordinator& coordinator, std::string resource, LockOptions options)

@@ -12,10 +12,10 @@ namespace quorumlock::core {
 ///
 /// Each sample is the node's clock, read at some moment between `asked` and `now`. Between two
 /// samples a node's clock has advanced by so much, ours by at least (asked - the other's now) and
-/// at most (now - the other's asked). What lies outside of that, even at the greatest relative rate,
-/// is a step or a clock that runs too fast or too slow: proven, no noise can make it so. A change
-/// smaller than the samples' own width and tolerance is not seen, nor is one that is undone between
-/// two samples.
+/// at most (now - the other's asked). What lies outside of that, even at the greatest relative
+/// rate, is a step or a clock that runs too fast or too slow: proven, no noise can make it so. A
+/// change smaller than the samples' own width and tolerance is not seen, nor is one that is undone
+/// between two samples.
 class ClockWatch {
  public:
   /// A node that runs wrong by less than a sample's width is caught over this span.

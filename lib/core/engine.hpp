@@ -49,9 +49,9 @@ class Engine {
     Duration entry_life = std::chrono::seconds(3);
     /// So many claims are kept as they are; beyond that, leases that are left alone are folded.
     int unfolded = 1024;
-    /// So many renew rounds are out at once, of which no quorum has answered yet. More would queue at the
-    /// nodes, before everybody's acquires. By Little's law enough for 64,000 renewals a second, which
-    /// 1,000,000 leases of a minute need, over a round trip of 100 ms.
+    /// So many renew rounds are out at once, of which no quorum has answered yet. More would queue
+    /// at the nodes, before everybody's acquires. By Little's law enough for 64,000 renewals a
+    /// second, which 1,000,000 leases of a minute need, over a round trip of 100 ms.
     int renewals_out = 6400;
   };
 

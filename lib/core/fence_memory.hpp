@@ -9,8 +9,8 @@
 namespace quorumlock::core {
 
 /// The greatest fencing counter seen of a resource, for as many resources as there is room: new
-/// tokens then grow even where every node has lost its counter. Forgetting is allowed, a hint is all
-/// that it is. Constant size, O(1).
+/// tokens then grow even where every node has lost its counter. Forgetting is allowed, a hint is
+/// all that it is. Constant size, O(1).
 class FenceMemory {
  public:
   [[nodiscard]] std::uint64_t of(std::string_view key) const {

@@ -28,7 +28,8 @@ bool Engine::downgrade(Time now, ClaimId id) {
   Claim* claim = claims_.find(id);
   if (claim == nullptr || claim->phase != Phase::held || claim->asked_for) return false;
   if (claim->detached) return false;
-  // The writer's entry first: the nodes wake those who were behind it when they make a reader of it.
+  // The writer's entry first: the nodes wake those who were behind it when they make a reader of
+  // it.
   if (!claim->terms.shared && std::exchange(claim->leaves, false)) {
     const ClaimId entry = new_claim(claim->key(), {});
     claims_[entry].others = claim->others;
@@ -94,9 +95,9 @@ void Engine::judge_renew(Time now, ClaimId id) {
   schedule_held(id);
 }
 
-/// Between a quarter and a third into the validity, or never where the lease is at one of its limits.
-/// Leases that began together are spread over that time; those that are due at about the same
-/// moment are due at the very same, and renewed by one command.
+/// Between a quarter and a third into the validity, or never where the lease is at one of its
+/// limits. Leases that began together are spread over that time; those that are due at about the
+/// same moment are due at the very same, and renewed by one command.
 Time Engine::next_renewal(ClaimId id) {
   const Claim& claim = claims_[id];
   const Terms& terms = claim.terms;
@@ -104,18 +105,20 @@ Time Engine::next_renewal(ClaimId id) {
                         (terms.max_renewals >= 0 && claim.renewals >= terms.max_renewals);
   if (!terms.auto_extend || claim.detached || at_limit) return never;
   const Duration span = claim.deadline - claim.round_start;
-  constexpr std::uint32_t golden = 0x9e3779b9;  // its multiples are spread evenly (Knuth, vol. 3, 6.4)
+  // Its multiples are spread evenly (Knuth, vol. 3, 6.4).
+  constexpr std::uint32_t golden = 0x9e3779b9;
   const auto place = static_cast<Clock::rep>(id.index * golden >> 20U);  // of 4096
   const Time wanted = claim.round_start + span / 3 - span / 12 / 4096 * place;
   const auto grid = std::clamp<Clock::rep>(span.count() / 64, 1, Duration(8ms).count());
   return wanted - Duration(wanted.time_since_epoch().count() % grid);
 }
 
-/// The usual pause between attempts, drawn from a longer time where there are many leases, since what
-/// holds one renewal up mostly holds them all up; but shorter where little time is left, so that there are
-/// always several more tries before the end.
+/// The usual pause between attempts, drawn from a longer time where there are many leases, since
+/// what holds one renewal up mostly holds them all up; but shorter where little time is left, so
+/// that there are always several more tries before the end.
 Time Engine::renewal_pause_ends(Time now, const Claim& claim) {
-  constexpr Duration for_each_lease = 40us;  // on average half of it: 50,000 tries a second at the most
+  // On average half of it: 50,000 tries a second at the most.
+  constexpr Duration for_each_lease = 40us;
   const Duration jitter = std::max<Duration>(config_.retry_jitter, held_ * for_each_lease);
   const Duration left = (claim.deadline - now) / 4;
   const Duration pause = std::min(config_.retry_delay + random_.below(jitter), left);

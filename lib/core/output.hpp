@@ -101,7 +101,8 @@ struct Refused {
   Errc why;
   int attempts;
   Tally tally;
-  int capacity = 0;  ///< of which the semaphore is, where a vote says so: see Vote::capacity_differs
+  /// Of which the semaphore is, where a vote says so: see Vote::capacity_differs.
+  int capacity = 0;
 };
 /// The lease's end has moved. If the user has seen the old end pass: abandon().
 struct Renewed {
@@ -135,8 +136,8 @@ struct Released {
   Tally tally;
 };
 
-/// A node's clock has stepped, or runs at a rate beyond the bound: by `size` since an earlier look. Its
-/// votes are void until then. For the log and the status.
+/// A node's clock has stepped, or runs at a rate beyond the bound: by `size` since an earlier look.
+/// Its votes are void until then. For the log and the status.
 struct ClockJumped {
   int node;
   Duration size;

@@ -26,8 +26,8 @@ class Placement {
 
   /// FNV-1a, 64 bits.
   static std::uint64_t hash(std::string_view text);
-  /// Of a key in two parts: of what stands between its first '{' and the first '}' behind that, where
-  /// that is anything, else of all of it.
+  /// Of a key in two parts: of what stands between its first '{' and the first '}' behind that,
+  /// where that is anything, else of all of it.
   static std::uint64_t key_hash(std::string_view prefix, std::string_view rest);
   /// The finalizer of SplitMix64: every bit of the result depends on every bit of the number.
   static std::uint64_t mixed(std::uint64_t number);

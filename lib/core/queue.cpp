@@ -344,9 +344,9 @@ void Engine::drop_place(Waiter& waiter) {
   waiter.place = 0;
 }
 
-/// Who of this process gets the lock from this holder of ours, each of a single lock: its first, where
-/// a quorum of nodes has said that nobody of another process is before it. A reader is hardly ever the
-/// last one who reads.
+/// Who of this process gets the lock from this holder of ours, each of a single lock: its first,
+/// where a quorum of nodes has said that nobody of another process is before it. A reader is hardly
+/// ever the last one who reads.
 WaiterId Engine::heir_of(Time now, const Claim& claim) {
   if (lines_.empty() || claim.others != nullptr || claim.terms.shared) return {};
   const auto line = lines_.find(claim.key());

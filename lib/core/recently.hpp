@@ -11,8 +11,8 @@
 
 namespace quorumlock::core {
 
-/// When something was last so of a resource, and a number with it, for as many resources as there is
-/// room. Forgetting is allowed, a hint is all that it is. Constant size, O(1).
+/// When something was last so of a resource, and a number with it, for as many resources as there
+/// is room. Forgetting is allowed, a hint is all that it is. Constant size, O(1).
 class Recently {
  public:
   void note(Time now, std::string_view key, std::uint64_t number) {

@@ -92,9 +92,10 @@ void Engine::give_up(Time now, ClaimId id) {
   if (claim.may_hold.empty() && claim.unanswered == 0) return;
   if (claim.detached) return;
   if (planted(Mutant::resend_without_refresh) && waiters_.find(claim.waiter) != nullptr) return;
-  // Who waits in the line asks often, and mostly no node has granted anything. Those outside of may_hold
-  // were not asked, or have said themselves that they set nothing; the claim asks each once, so no key can
-  // come there any more. Other claims tell all the same, for the sake of a node that says what is not so.
+  // Who waits in the line asks often, and mostly no node has granted anything. Those outside of
+  // may_hold were not asked, or have said themselves that they set nothing; the claim asks each
+  // once, so no key can come there any more. Other claims tell all the same, for the sake of a node
+  // that says what is not so.
   const NodeSet all = claim.ordered && !claim.won ? NodeSet() : takes_requests_;
   clean_up(id, all | (takes_releases_ & claim.may_hold));
 }

@@ -31,8 +31,8 @@ int slot_of(std::int64_t number) {
 constexpr std::string_view life = "2592000000";
 static_assert(counter_life == std::chrono::milliseconds(2592000000));
 
-/// The words of a vote script's call, but for the last two, which are the node's own. The empty word
-/// stands for the key of the counter: ours, with the lock's key behind.
+/// The words of a vote script's call, but for the last two, which are the node's own. The empty
+/// word stands for the key of the counter: ours, with the lock's key behind.
 void append_vote(std::string& out, std::string_view key,
                  std::initializer_list<std::string_view> words) {
   std::size_t room = number_room + counter_prefix.size() + key.size();

@@ -35,8 +35,8 @@ struct Surroundings {
   Deletion deletion = Deletion::script;  ///< of a release that only_deletes()
 };
 
-/// A release of one key with one holder, by which nobody enters or leaves a line. What the script does
-/// beside is to wake who waits; where nobody does, the server's own command does the same.
+/// A release of one key with one holder, by which nobody enters or leaves a line. What the script
+/// does beside is to wake who waits; where nobody does, the server's own command does the same.
 inline bool only_deletes(const core::Send& send) {
   return send.tag.kind == core::CommandKind::release && !send.by_token && !send.shared &&
          send.others.empty() && send.capacity == 0 && send.waiter == 0 && send.not_woken == 0;
@@ -47,8 +47,8 @@ inline bool only_deletes(const core::Send& send) {
 inline constexpr core::Duration counter_life = std::chrono::hours(30 * 24);
 
 /// Appends how a command of the engine's is said to Redis: SET key token NX PX ttl, or one of the
-/// scripts, by name or (Tag::with_source) whole. Renewals of plain locks are for Renewals. Where says_enrolment(), the node's enrolment and
-/// floor are to follow as the last two words.
+/// scripts, by name or (Tag::with_source) whole. Renewals of plain locks are for Renewals. Where
+/// says_enrolment(), the node's enrolment and floor are to follow as the last two words.
 void append_command(std::string& out, const core::Send& send, const Surroundings& around);
 /// The same of a Send that has others, with the names of those in the line.
 void append_command_for_all(std::string& out, const core::Send& send, const Surroundings& around,

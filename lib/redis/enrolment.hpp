@@ -32,8 +32,8 @@ struct EnrolmentTerms {
   bool operator==(const EnrolmentTerms&) const = default;
 };
 
-/// The record under enrolment_key: "run id:terms:durable or volatile", and, where the fencing counters
-/// could not be repaired from a quorum, ":floor:since" (in us since 1970) behind.
+/// The record under enrolment_key: "run id:terms:durable or volatile", and, where the fencing
+/// counters could not be repaired from a quorum, ":floor:since" (in us since 1970) behind.
 struct EnrolmentRecord {
   std::string run_id;
   EnrolmentTerms terms;
@@ -54,9 +54,10 @@ struct EnrolmentRecord {
 /// Then the fencing counters are repaired, which is the user's part, and the node is enrolled. A
 /// node that is durable, and was, remembers: it is enrolled at once.
 ///
-/// Where there are several groups, locks of clients that name others may be on nodes that this client
-/// does not know: a node without a record of these groups is then enrolled only where somebody vouches
-/// for them, another node of the group by being enrolled for them or the operator's enroll.
+/// Where there are several groups, locks of clients that name others may be on nodes that this
+/// client does not know: a node without a record of these groups is then enrolled only where
+/// somebody vouches for them, another node of the group by being enrolled for them or the
+/// operator's enroll.
 class Enrolment {
  public:
   struct Config {

@@ -33,8 +33,9 @@ void Link::greet() {
   ask(Greeting::role, {"INFO", "replication"});
   ask(Greeting::durability, {"CONFIG", "GET", "append*"});
   ask(Greeting::durability, {"CONFIG", "GET", "no-appendfsync-on-rewrite"});
-  // The others, of readers, of several locks and of permits, cost nothing until one is used: the first
-  // such command to a run of a server, whosesoever, is answered NOSCRIPT and goes out again whole.
+  // The others, of readers, of several locks and of permits, cost nothing until one is used: the
+  // first such command to a run of a server, whosesoever, is answered NOSCRIPT and goes out again
+  // whole.
   for (const Script* script : {&acquire_script, &acquire_ordered_script, &queue_script,
                                &raise_script, &renew_script, &release_script}) {
     ask(Greeting::script, {"SCRIPT", "LOAD", script->source});
@@ -55,8 +56,8 @@ void Link::on_greeting(Time now, const Reply& reply) {
   if (error && greeting != Greeting::auth && reply.text.starts_with("NOAUTH")) {
     return fail(now, Vote::unauthorized, "wants a password: " + words_of(reply));
   }
-  // One that cannot tell now may be able to soon. Taking its silence for "I have no enrolment" would
-  // be wrong.
+  // One that cannot tell now may be able to soon. Taking its silence for "I have no enrolment"
+  // would be wrong.
   const Vote vote = error ? vote_of_error(reply.text) : Vote::granted;
   if (vote == Vote::busy || vote == Vote::loading) {
     return fail(now, vote, "is not ready: " + words_of(reply));

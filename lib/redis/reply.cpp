@@ -64,8 +64,8 @@ redisReplyObjectFunctions builder_functions{ReplyBuilder::string, ReplyBuilder::
                                             ReplyBuilder::integer, ReplyBuilder::nil,
                                             ReplyBuilder::free};
 
-/// A number and the end of its line behind this mark, taken off the front. False where that is not what
-/// is there, or not all of it; where it has zeros in front, which hiredis refuses.
+/// A number and the end of its line behind this mark, taken off the front. False where that is not
+/// what is there, or not all of it; where it has zeros in front, which hiredis refuses.
 bool take_number(std::string_view& bytes, char mark, std::int64_t& number) {
   if (bytes.empty() || bytes.front() != mark) return false;
   const char* const end = bytes.data() + bytes.size();

@@ -24,9 +24,9 @@ struct Reply {
 /// long.
 std::string words_of(const Reply& reply);
 
-/// Bytes in, replies out: hiredis's reader, building into memory that is kept from reply to reply. The
-/// few that nearly all replies are (OK, nil, a number, some numbers) are read without it, where they
-/// are there as a whole.
+/// Bytes in, replies out: hiredis's reader, building into memory that is kept from reply to reply.
+/// The few that nearly all replies are (OK, nil, a number, some numbers) are read without it, where
+/// they are there as a whole.
 ///
 /// A server that sends what is not RESP, or more than the limits, breaks the reader for good: the
 /// connection must be dropped.

@@ -8,8 +8,8 @@
 
 namespace quorumlock::uv {
 
-/// Counts what this library has open on a loop, so that the end of the last one can be awaited. Copies
-/// count together: a handle that libuv is still closing may outlive whoever opened it.
+/// Counts what this library has open on a loop, so that the end of the last one can be awaited.
+/// Copies count together: a handle that libuv is still closing may outlive whoever opened it.
 class Open {
  public:
   void add() { ++it_->count; }

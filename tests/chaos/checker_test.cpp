@@ -89,8 +89,8 @@ TEST_F(Checker, FindsNothingInAGoodHistory) {
   EXPECT_THAT(broken(), IsEmpty());
 }
 
-// Frozen behind its last look: what it let go after the end it did not believe in. A look after the end
-// that found it valid would be believed.
+// Frozen behind its last look: what it let go after the end it did not believe in. A look after the
+// end that found it valid would be believed.
 TEST_F(Checker, BelievesAHolderNoLongerThanItWasPromised) {
   Holding& frozen = history.holdings[0];
   frozen.until = at(250);

@@ -29,9 +29,9 @@ struct WorkerSettings {
 /// What the workers' coordinators are made with.
 Options options_of(const WorkerSettings& settings);
 
-/// A worker's whole life: takes one lock of whatever kind after the other, writes to the store while
-/// it believes to have one alone, and tells of it on standard output (report.hpp). Ends when its standard input does. Gives
-/// the exit code.
+/// A worker's whole life: takes one lock of whatever kind after the other, writes to the store
+/// while it believes to have one alone, and tells of it on standard output (report.hpp). Ends when
+/// its standard input does. Gives the exit code.
 int run_worker(const WorkerSettings& settings);
 
 }  // namespace quorumlock::chaos

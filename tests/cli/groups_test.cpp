@@ -35,8 +35,8 @@ class QuorumGroups : public testing::Test {
 
 TEST_F(QuorumGroups, AddingOneGivesNoLockTwice) {
   // A client of the one group holds what will belong to the new one. Whoever names both gets it
-  // nowhere, not even where the new nodes have waited for max_ttl, until enroll has let all of before
-  // run out; then the client of before is refused.
+  // nowhere, not even where the new nodes have waited for max_ttl, until enroll has let all of
+  // before run out; then the client of before is refused.
   ASSERT_EQ(run("one", {"enroll", "--new"}).code, 0);
   Program holder = start("one", {"run", of_south, "--", "sh", "-c", "sleep 60"});
   ASSERT_TRUE(eventually([&] { return north.holders(of_south) == 3; }));

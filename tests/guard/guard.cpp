@@ -1,8 +1,8 @@
-// What a lock costs the library itself: `guard KIND IN_FLIGHT CYCLES`. A session takes and gives back
-// locks on five nodes that are nothing but prepared replies: no socket, no server and no clock, so
-// that the instructions of a cycle are the same on every run. The kinds are plain, fenced, permit (of
-// a semaphore with 64) and search: a permit that is got in the second round, as all nodes say that the
-// slot of the first is taken, and which one behind it is free.
+// What a lock costs the library itself: `guard KIND IN_FLIGHT CYCLES`. A session takes and gives
+// back locks on five nodes that are nothing but prepared replies: no socket, no server and no
+// clock, so that the instructions of a cycle are the same on every run. The kinds are plain,
+// fenced, permit (of a semaphore with 64) and search: a permit that is got in the second round, as
+// all nodes say that the slot of the first is taken, and which one behind it is free.
 
 #include <charconv>
 #include <cstdint>

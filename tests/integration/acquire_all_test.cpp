@@ -56,7 +56,8 @@ TEST_F(AcquireAll, ExcludesEachOfThemAndIsExcludedByEach) {
 }
 
 TEST_F(AcquireAll, ANodeGrantsAllOfThemOrNone) {
-  // Another client's key stands in the way on two nodes: these grant nothing, the others everything.
+  // Another client's key stands in the way on two nodes: these grant nothing, the others
+  // everything.
   Coordinator coordinator = connect();
   warm(coordinator);
   for (const int node : {1, 3}) cluster().plant(node, b);
@@ -94,7 +95,8 @@ TEST_F(AcquireAll, ItsTokenExceedsEveryEarlierOneOfEach) {
 }
 
 TEST_F(AcquireAll, WhereCountersDifferAllAreRaisedToOneToken) {
-  // Each node has another counter in front: one more round, and the token stands on a quorum of each.
+  // Each node has another counter in front: one more round, and the token stands on a quorum of
+  // each.
   Coordinator coordinator = connect();
   const std::uint64_t first = coordinator.acquire_all({a, b})->fencing_token();
   for (int node = 0; node < 5; ++node) {

@@ -19,8 +19,9 @@ class ClocksOfNodes : public ::testing::Test {
     options.log = log_.writer();
     return options;
   }
-  /// Returns once the coordinator has looked at every node's clock: with all that it has asked before
-  /// answered. What is asked while an earlier answer is still out cannot be compared with that.
+  /// Returns once the coordinator has looked at every node's clock: with all that it has asked
+  /// before answered. What is asked while an earlier answer is still out cannot be compared with
+  /// that.
   static void look(Coordinator& coordinator) {
     ASSERT_TRUE(eventually([&] { return coordinator.status().value().voters() == 5; }));
   }

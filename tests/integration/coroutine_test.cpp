@@ -180,7 +180,8 @@ TEST_F(Coroutine, IsClosed) {
 }
 
 TEST_F(Coroutine, AllOfTwoOrOneAndBadArguments) {
-  // co_acquire_all of two holds both, and of one is co_acquire; a ttl that cannot be is refused by co_await, not before.
+  // co_acquire_all of two holds both, and of one is co_acquire; a ttl that cannot be is refused by
+  // co_await, not before.
   Coordinator coordinator = connect();
   Answer<int> answer;
   [](Coordinator& on, std::string name, Tell tell) -> Detached {
@@ -198,7 +199,8 @@ TEST_F(Coroutine, AllOfTwoOrOneAndBadArguments) {
 }
 
 TEST_F(Coroutine, PermitsOfASemaphore) {
-  // As many coroutines as there are permits have one at once; one more waits until one goes out of scope.
+  // As many coroutines as there are permits have one at once; one more waits until one goes out of
+  // scope.
   Coordinator coordinator = connect();
   Semaphore permits(coordinator, key, 2, {.wait = 20s});
   Answer<int> answer;

@@ -79,8 +79,8 @@ TEST_F(Groups, ALockIsOnTheNodesOfItsGroupAlone) {
 }
 
 TEST_F(Groups, NoLockHasTwoHoldersWhateverThreadsTakeIt) {
-  // Two coordinators, four threads each, locks of both groups and both loops: who is in is alone, and
-  // has a greater token than all before.
+  // Two coordinators, four threads each, locks of both groups and both loops: who is in is alone,
+  // and has a greater token than all before.
   struct Shared {
     std::string resource;
     std::atomic<bool> taken{false};

@@ -76,8 +76,8 @@ TEST_F(SharedAll, AllOfThemOrNone) {
 }
 
 TEST_F(SharedAll, NeitherSideStarves) {
-  // Readers of a set hold; a writer of one of them waits; who would read a set with it, later, waits
-  // behind that one, and then comes in.
+  // Readers of a set hold; a writer of one of them waits; who would read a set with it, later,
+  // waits behind that one, and then comes in.
   Result<Lease> first = coordinator.acquire_all({a, b}, reading());
   ASSERT_TRUE(ok(first));
   Answer<Result<Lease>> writing;
@@ -116,8 +116,8 @@ TEST_F(SharedAll, AReaderThatLeavesTheLineIsInNobodysWay) {
 }
 
 TEST_F(SharedAll, Downgrade) {
-  // A writer of a set reads it from now on: on every node each key is its reader's, a reader of one of
-  // them who waited comes in, and a writer does not.
+  // A writer of a set reads it from now on: on every node each key is its reader's, a reader of one
+  // of them who waited comes in, and a writer does not.
   Result<Lease> lease = coordinator.acquire_all({a, b}, {.wait = 1s});
   ASSERT_TRUE(ok(lease));
   const std::uint64_t fence = lease->fencing_token();

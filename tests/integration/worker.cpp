@@ -64,8 +64,8 @@ int hold(Coordinator& coordinator, const std::string& resource, const std::strin
   return 0;
 }
 
-/// Adds one to the number in each file, which only the lock protects. ARGUMENTS: resources and files,
-/// each a list, and how often.
+/// Adds one to the number in each file, which only the lock protects. ARGUMENTS: resources and
+/// files, each a list, and how often.
 int count(Coordinator& coordinator, const std::string& resources, const std::string& files,
           const std::string& times) {
   for (int i = 0; i < std::stoi(times); ++i) {

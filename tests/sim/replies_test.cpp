@@ -146,7 +146,8 @@ TEST(Replies, KeysExpireAtTheSameMillisecond) {
 }
 
 TEST(Replies, ReadersOfSeveralLocks) {
-  // Step by step what a walk seldom comes by: yields while others read, what was set anew, a downgrade.
+  // Step by step what a walk seldom comes by: yields while others read, what was set anew, a
+  // downgrade.
   Twins twins({.watched = {"x", "y", "quorumlock:fence:x", "quorumlock:queue:x",
                            "quorumlock:queue:y", "quorumlock:waiting:x"}});
   const auto call = [&twins](const redis::Script& script, bool votes, Words args) {

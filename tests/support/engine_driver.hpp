@@ -34,7 +34,8 @@ constexpr core::NodeSet all_of(int nodes) {
 /// What most tests ask for, how long that is valid, and when it is renewed for the first time.
 inline const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
 inline constexpr core::Duration validity = 9898ms;
-/// Of the validity, to the 8 ms at which leases are renewed together: when the first of an engine's is.
+/// Of the validity, to the 8 ms at which leases are renewed together: when the first of an engine's
+/// is.
 inline constexpr core::Duration third = validity / 3 / 8ms * 8ms;
 
 /// A command as it went out to one node.

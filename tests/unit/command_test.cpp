@@ -143,8 +143,8 @@ TEST(Command, OfALine) {
 }
 
 TEST(Command, OfReaders) {
-  // Who waits to read is named so; there is one script to read, in the line or not, and one to renew,
-  // which also extends by token, whoever holds it.
+  // Who waits to read is named so; there is one script to read, in the line or not, and one to
+  // renew, which also extends by token, whoever holds it.
   core::Send attempt = command(CommandKind::acquire);
   attempt.shared = true;
   attempt.process = "0123456789abcdef";

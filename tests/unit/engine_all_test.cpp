@@ -81,7 +81,8 @@ TEST_F(EngineAll, ANodeWithoutOneOfThemMayHaveTheOthers) {
 }
 
 TEST_F(EngineAll, IsLostWhereAQuorumHasNotAllOfThem) {
-  // One key of the set is another's on two nodes: the lease is lost, and all that is left is deleted.
+  // One key of the set is another's on two nodes: the lease is lost, and all that is left is
+  // deleted.
   driver.acquire_all(1, terms, 0s, {"a", "b"});
   driver.answer_all();
   driver.pass(third);
@@ -272,7 +273,8 @@ TEST_F(EngineAll, ToReadAsksEveryNodeForReadersOfThemAll) {
 }
 
 TEST_F(EngineAll, DowngradeGivesUpTheWritersEntriesInAllLines) {
-  // Their release first, for a token that is nobody's; then one renewal makes readers of all the keys.
+  // Their release first, for a token that is nobody's; then one renewal makes readers of all the
+  // keys.
   enqueue_all(1, {"a", "b"});
   for (const int node : {0, 1}) driver.wake(node, 1);
   driver.answer_all();

@@ -28,8 +28,8 @@ void hold_many(EngineDriver& driver, int leases) {
 }
 
 TEST(EngineMany, RenewalsAreSpreadOverATwelfthOfTheValidity) {
-  // All begin at one moment; a third of the validity later all are renewed, none before a quarter of
-  // it, and in each quarter of that time about as many as in the others.
+  // All begin at one moment; a third of the validity later all are renewed, none before a quarter
+  // of it, and in each quarter of that time about as many as in the others.
   EngineDriver driver(3);
   hold_many(driver, 400);
   std::size_t before = 0;
@@ -46,7 +46,8 @@ TEST(EngineMany, RenewalsAreSpreadOverATwelfthOfTheValidity) {
 }
 
 TEST(EngineMany, AreDueAtTheSameMoments) {
-  // Of 400 that are spread over 825 ms many are due together: moments of 8 ms, for one command each.
+  // Of 400 that are spread over 825 ms many are due together: moments of 8 ms, for one command
+  // each.
   EngineDriver driver(3);
   hold_many(driver, 400);
   std::set<core::Time> moments;
@@ -59,7 +60,8 @@ TEST(EngineMany, AreDueAtTheSameMoments) {
 }
 
 TEST(EngineMany, OnlySoManyRenewalsAreOutAtOnce) {
-  // The nodes are slow: two of five renewals go out, the others wait until a quorum has answered those.
+  // The nodes are slow: two of five renewals go out, the others wait until a quorum has answered
+  // those.
   EngineDriver driver(few_out(2));
   hold_many(driver, 5);
   driver.pass_until(at(third + 1s));
@@ -107,8 +109,8 @@ TEST(EngineMany, NoneWaitsIntoTheLastQuarter) {
 }
 
 TEST(EngineMany, AfterAFailureTheyTryAgainAtABoundedRate) {
-  // 5,000 fail at once, for one reason. With 40 us for each they try again within a fifth of a second,
-  // behind the usual pause, in each quarter of it about as many as in the others.
+  // 5,000 fail at once, for one reason. With 40 us for each they try again within a fifth of a
+  // second, behind the usual pause, in each quarter of it about as many as in the others.
   constexpr std::size_t leases = 5000;
   EngineDriver driver(1);
   hold_many(driver, leases);

@@ -16,7 +16,8 @@ class EnginePermit : public EngineLine {
   }
   /// The slot that was asked for last.
   [[nodiscard]] int asked() const { return sent(CommandKind::acquire).back().slot; }
-  /// Refused, and in the line since then, first of it: number 1. All permits are taken, say all nodes.
+  /// Refused, and in the line since then, first of it: number 1. All permits are taken, say all
+  /// nodes.
   void wait_in_the_line(int capacity) {
     driver.acquire_permit(1, capacity, 1h);
     answer({taken(0), taken(0), taken(0)});
@@ -211,8 +212,8 @@ TEST_F(EnginePermit, AMessageThatOvertakesAnOlderAnswerCounts) {
 }
 
 TEST_F(EnginePermit, AMessageCastsDoubtOnWhatItsNodeSaidBefore) {
-  // All have said that both are taken. Then one names the first slot, another one the second: that the
-  // other is taken there was known from before, and it may be free as well.
+  // All have said that both are taken. Then one names the first slot, another one the second: that
+  // the other is taken there was known from before, and it may be free as well.
   wait_in_the_line(2);
   driver.wake(0, 1, 1);
   EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
@@ -222,7 +223,8 @@ TEST_F(EnginePermit, AMessageCastsDoubtOnWhatItsNodeSaidBefore) {
 }
 
 TEST_F(EnginePermit, GuessesBecomeRarer) {
-  // Each is in vain: the next one comes after twice as long, from 1/64 of the time between two looks on.
+  // Each is in vain: the next one comes after twice as long, from 1/64 of the time between two
+  // looks on.
   wait_in_the_line(2);
   core::Duration pause = 0ms;
   for (int guess = 0; guess < 7; ++guess) {

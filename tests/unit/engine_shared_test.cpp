@@ -154,7 +154,8 @@ TEST_F(EngineShared, NothingIsDowngradedTwiceAtOnceNorWhenItIsOverOrDetached) {
 }
 
 TEST(EngineSharedFences, ReadersWhoMeetRaiseFartherApart) {
-  // A counter that another reader has raised as high already is exceeded, by more from time to time.
+  // A counter that another reader has raised as high already is exceeded, by more from time to
+  // time.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, to_read);
   driver.reply(0, {Vote::granted, false, 7});

@@ -54,8 +54,8 @@ TEST_F(EngineStats, AcquiredLate) {
 }
 
 TEST_F(EngineStats, RefusalsByReason) {
-  // One attempt that is contended, one without a quorum, a wait that is cancelled and one that ends,
-  // and one that close() ends.
+  // One attempt that is contended, one without a quorum, a wait that is cancelled and one that
+  // ends, and one that close() ends.
   driver.acquire(1, terms);
   for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
   driver.answer_all(Vote::absent);

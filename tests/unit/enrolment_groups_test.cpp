@@ -89,7 +89,8 @@ TEST(EnrolmentGroups, ACandidateForOtherGroupsIsRefused) {
 }
 
 TEST(EnrolmentGroups, WhoHasNothingIsEnrolledOnlyWhereSomebodyVouches) {
-  // However long it waits: locks of clients with other groups may be elsewhere. The candidate stands.
+  // However long it waits: locks of clients with other groups may be elsewhere. The candidate
+  // stands.
   Driver driver(ours());
   const std::string candidate = ripen(driver);
   EXPECT_TRUE(driver.it.ripe());
@@ -135,8 +136,8 @@ TEST(EnrolmentGroups, AnotherCandidateWaitsAnew) {
 }
 
 TEST(EnrolmentGroups, TheOperatorTakesNodesFromOtherGroups) {
-  // The record makes place for a candidate, and the wait is that of every such change; then somebody
-  // has to vouch.
+  // The record makes place for a candidate, and the wait is that of every such change; then
+  // somebody has to vouch.
   for (const std::string& record : {std::string("run2:30000:volatile"), std::string("run2:60000@other:volatile")}) {
     Driver driver({.groups = our_mark, .changes_terms = true});
     driver.greet(record);

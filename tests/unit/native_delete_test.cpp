@@ -120,7 +120,8 @@ TEST(NativeDelete, WhoIsForbiddenItGoesBackToTheScript) {
 }
 
 TEST(NativeDelete, OnlyWhatDeletesOneKeyAndNothingElse) {
-  // Readers, several keys, permits, entries in a line and releases by token stay with their scripts.
+  // Readers, several keys, permits, entries in a line and releases by token stay with their
+  // scripts.
   core::Send release;
   release.tag.kind = CommandKind::release;
   EXPECT_TRUE(redis::only_deletes(release));

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-// Which group and which loop a resource belongs to (docs/scaling.md). What is tested by number here is
-// what all processes and all versions must agree on.
+// Which group and which loop a resource belongs to (docs/scaling.md). What is tested by number here
+// is what all processes and all versions must agree on.
 namespace quorumlock::core {
 namespace {
 
@@ -47,8 +47,8 @@ TEST(Placement, TheTestVectorsOfTheDocs) {
 }
 
 TEST(Placement, ATagIsAllThatCounts) {
-  // Between the first '{' and the first '}' behind it, where that is anything; the prefix is part of
-  // the key, wherever it ends.
+  // Between the first '{' and the first '}' behind it, where that is anything; the prefix is part
+  // of the key, wherever it ends.
   const auto of = [](const char* prefix, const char* rest) {
     return Placement::key_hash(prefix, rest);
   };

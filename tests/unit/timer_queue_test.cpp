@@ -123,8 +123,8 @@ TEST(TimerQueue, DoesWhatAMultimapDoes) {
 }
 
 TEST(TimerQueue, AMillionDoNotMoveAtOnce) {
-  // Leases of a minute, spread over the five seconds in which they are renewed: none of a long series of
-  // moments has more to do than its share, though each is 8 ms long.
+  // Leases of a minute, spread over the five seconds in which they are renewed: none of a long
+  // series of moments has more to do than its share, though each is 8 ms long.
   constexpr std::uint32_t timers = 200'000;
   test::SeededRandom random(1);
   TimerQueue queue;

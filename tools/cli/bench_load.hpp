@@ -13,8 +13,8 @@
 
 namespace quorumlock::cli {
 
-/// Locks and unlocks without a pause, so many at a time, and measures how long each takes. Everything
-/// but the constructor and stop() is the loops', until done() is readable.
+/// Locks and unlocks without a pause, so many at a time, and measures how long each takes.
+/// Everything but the constructor and stop() is the loops', until done() is readable.
 class BenchLoad {
  public:
   /// With fewer keys than are in flight they wait for each other, in order.

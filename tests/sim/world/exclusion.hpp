@@ -12,10 +12,10 @@
 
 namespace quorumlock::sim {
 
-/// At most one valid handle of a key at any instant of true time, or readers alone, of a semaphore as
-/// many as it has permits, by the word of each of their holders; none that lapsed is renewed; and,
-/// where no node lost anything, a valid handle has its token on a quorum of the nodes until its
-/// very end.
+/// At most one valid handle of a key at any instant of true time, or readers alone, of a semaphore
+/// as many as it has permits, by the word of each of their holders; none that lapsed is renewed;
+/// and, where no node lost anything, a valid handle has its token on a quorum of the nodes until
+/// its very end.
 class Exclusion {
  public:
   using Report = std::function<void(std::string)>;

@@ -12,7 +12,8 @@
 namespace quorumlock::sim {
 
 /// Fencing tokens are unique; of attempts that don't overlap the later has the greater; and where
-/// timing holds they grow in the order of holding, in which readers have no order among themselves. A node's counter never goes back.
+/// timing holds they grow in the order of holding, in which readers have no order among themselves.
+/// A node's counter never goes back.
 class Fencing {
  public:
   using Report = std::function<void(std::string)>;

@@ -127,7 +127,8 @@ class Order {
     return all_freed ? std::optional(freed) : std::nullopt;
   }
 
-  static constexpr int most_rounds = 4;  ///< twice as many where some read: no model has bounded that
+  /// Twice as many where some read: no model has bounded that.
+  static constexpr int most_rounds = 4;
   static constexpr int most_slots = 8;  ///< that are tried by one who is not in the line
   std::deque<Operation>& operations_;
   bool holds_;
