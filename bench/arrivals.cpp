@@ -46,8 +46,7 @@ class Crowd {
     uv_timer_init(loop_.get(), &alive_);
     uv_timer_start(&alive_, [](uv_timer_t*) {}, 1000, 1000);
     for (int i = 0; i < clients; ++i) {
-      Options options;
-      options.nodes = nodes.urls();
+      Options options = nodes.options();
       options.log = [this](std::string_view sentence) {
         if (sentence.ends_with(" connected")) ++connected_;
       };

@@ -67,8 +67,7 @@ class Attached final : public Contender {
 
  private:
   static Coordinator attach(uv_loop_t* loop, const Nodes& nodes, bool fencing) {
-    Options options;
-    options.nodes = nodes.urls();
+    Options options = nodes.options();
     options.fencing = fencing;
     Result<Coordinator> coordinator = Coordinator::attach(loop, std::move(options));
     if (!coordinator) throw std::runtime_error(coordinator.error().what());

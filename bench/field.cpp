@@ -16,8 +16,13 @@ NodesSettings take_settings(std::string& name, NodesSettings settings) {
     name.resize(plus);
   }
   if (const std::size_t at = name.find('@'); at != name.npos) {
+    const std::size_t times = name.find('x', at);
     settings.count = std::stoi(name.substr(at + 1));
-    if (settings.count < 1 || settings.count > 32) throw std::runtime_error("1 to 32 nodes: " + name);
+    settings.groups = times == name.npos ? 1 : std::stoi(name.substr(times + 1));
+    settings.count *= settings.groups;
+    if (settings.groups < 1 || settings.count < 1 || settings.count > 32) {
+      throw std::runtime_error("1 to 32 nodes: " + name);
+    }
     name.resize(at);
   }
   return settings;
@@ -30,6 +35,9 @@ Field::Field(NodesSettings usual, const std::vector<std::string>& names) {
     std::string kind = name;
     const NodesSettings settings = take_settings(kind, usual);
     Nodes& mine = nodes.try_emplace(settings, settings).first->second;
+    if (settings.groups > 1 && !kind.starts_with("quorumlock")) {
+      throw std::runtime_error(kind + " knows of no groups: " + name);
+    }
     members.push_back({name, &mine, make_contender(kind, mine)});
     Contender& contender = *members.back().contender;
     run_cycles(contender, 1, 200);

@@ -24,8 +24,7 @@ class Crowd {
  public:
   Crowd(const Nodes& nodes, int processes, int waiters, WaitOrder order) : order_(order) {
     for (int i = 0; i < processes; ++i) {
-      Options options;
-      options.nodes = nodes.urls();
+      Options options = nodes.options();
       options.retry = {10ms, 10ms};
       Result<Coordinator> coordinator = Coordinator::attach(loop_.get(), std::move(options));
       if (!coordinator) throw std::runtime_error(coordinator.error().what());

@@ -59,8 +59,8 @@ class Servers {
                 .max_ttl = std::chrono::seconds(arguments.ttl),
                 .more = {"--slowlog-log-slower-than", std::to_string(long_call),
                          "--slowlog-max-len", "100000"}}) {
-    options_.nodes = nodes_.urls();
-    options_.max_ttl = options_.ttl = std::chrono::seconds(arguments.ttl);
+    options_ = nodes_.options();
+    options_.ttl = options_.max_ttl;
     for (int node = 0; arguments.real_time && node < nodes_.count(); ++node) {
       const sched_param priority{.sched_priority = 1};
       if (sched_setscheduler(nodes_.pid(node), SCHED_FIFO, &priority) != 0) {

@@ -39,7 +39,7 @@ struct Arguments {
 };
 
 constexpr const char* usage =
-    "usage: quorumlock_bench [--contenders=NAME[@NODES][+durable][+unix],...]\n"
+    "usage: quorumlock_bench [--contenders=NAME[@NODES[xGROUPS]][+durable][+unix],...]\n"
     "                        [--in-flight=N[:CYCLES],...] [--nodes=N] [--unix] [--durable] [MODE]\n"
     "modes: --smoke           each contender works and leaves no key; seconds\n"
     "       --turns-on=NODES  waiters as bench/peers asks for them on stdin, on these nodes\n"

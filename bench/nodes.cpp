@@ -7,8 +7,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include <quorumlock/options.hpp>
-
 #include "local/enroll.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
@@ -71,10 +69,20 @@ Nodes::Nodes(NodesSettings settings) : settings_(settings) {
   for (int node = 0; node < count(); ++node) {
     ask_for(*this, node, {"SCRIPT", "LOAD", std::string(redis::release_script.source)});
   }
+  local::enroll_new(options());
+}
+
+Options Nodes::options() const {
   Options options;
+  options.max_ttl = settings_.max_ttl;
+  options.ttl = std::min(options.ttl, options.max_ttl);
   options.nodes = urls();
-  options.max_ttl = options.ttl = settings.max_ttl;
-  local::enroll_new(std::move(options));
+  for (int node = 0; settings_.groups > 1 && node < count(); ++node) {
+    const std::string name = "g" + std::to_string(node % settings_.groups + 1);
+    options.groups[name].push_back(options.nodes[static_cast<std::size_t>(node)]);
+  }
+  if (settings_.groups > 1) options.nodes.clear();
+  return options;
 }
 
 std::vector<std::string> Nodes::urls() const {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <quorumlock/options.hpp>
+
 #include "chaos/proxy.hpp"
 #include "local/server.hpp"
 #include "local/temporary_directory.hpp"
@@ -14,7 +16,8 @@
 namespace quorumlock::bench {
 
 struct NodesSettings {
-  int count = 5;
+  int count = 5;   ///< in all
+  int groups = 1;  ///< quorum groups of as many nodes each
   bool unix_sockets = false;
   bool durable = false;  ///< appendonly yes, appendfsync always; else no persistence at all
   bool proxied = false;  ///< the last one is reached through a proxy: see Nodes::set_weather()
@@ -29,8 +32,10 @@ class Nodes {
   explicit Nodes(NodesSettings settings);
 
   [[nodiscard]] int count() const { return settings_.count; }
-  [[nodiscard]] int quorum() const { return settings_.count / 2 + 1; }
+  [[nodiscard]] int quorum() const { return settings_.count / settings_.groups / 2 + 1; }
   [[nodiscard]] std::vector<std::string> urls() const;
+  /// The usual ones, for these nodes or groups.
+  [[nodiscard]] Options options() const;
   /// The port on 127.0.0.1, or 0 where it is a unix socket.
   [[nodiscard]] int port(int node) const;
   [[nodiscard]] std::string path(int node) const;

@@ -59,16 +59,19 @@ def cycles(run: Run) -> Rows:
 
 
 def nodes(run: Run) -> Rows:
-    """Each beside the floor on the very same nodes. Groups of nodes belong here, too, once a
-    contender can be named for them."""
-    print(f"## On other nodes ({run.given.rounds} rounds; / floor: on the same nodes)\n")
-    places = ["@1", "@3", "", "@7", "+unix", "+durable"]
-    ours = {place: [kind + place for kind in (FLOOR, OURS, FENCED)] for place in places}
+    """Each beside the floor on the very same nodes. The floor has no groups: the one that has is
+    beside that of one group."""
+    print(f"## On other nodes ({run.given.rounds} rounds; / floor: on the same nodes, of groups: on "
+          "one of them)\n")
+    places = ["@1", "@3", "", "@7", "@3x2", "@3x3", "+unix", "+durable"]
+    ours = {place: [FLOOR + place] * ("x" not in place) +
+            [kind + place for kind in (OURS, FENCED)] for place in places}
     rows = run.bench(f"--rounds={run.given.rounds}", run.loads(1, 64),
                      "--contenders=" + ",".join(name for names in ours.values() for name in names))
     shown = []
-    for place, (floor, *names) in ours.items():
-        for name in (floor, *names):
+    for place, names in ours.items():
+        floor = FLOOR + place.split("x")[0]
+        for name in names:
             shown.append([name, *latencies(rows, "acquire", contender=name, in_flight=1),
                           spread(rows.ratios("acquire_p50_us", name, floor, in_flight=1)),
                           spread(rows.of("cycles_per_s", contender=name, in_flight=64)),
@@ -76,14 +79,16 @@ def nodes(run: Run) -> Rows:
                           spread(rows.ratios("cpu_us", name, floor, in_flight=64))])
     table(["client", "acquire us p50, 1 in flight", "p99", "p99.9", "p50 / floor",
            "cycles/s, 64 in flight", "/ floor", "client CPU / floor"], shown)
-    words = {"@1": "1 node", "@3": "3", "": "5", "@7": "7", "+unix": "5, unix sockets",
+    words = {"@1": "1 node", "@3": "3", "": "5", "@7": "7", "@3x2": "2 groups of 3",
+             "@3x3": "3 groups of 3", "+unix": "5, unix sockets",
              "+durable": "5, durable"}
     for figure, load, name, title, unit in (
             ("acquire_p50_us", 1, "nodes-acquire", "Acquire, median, 1 in flight", "us"),
             ("cycles_per_s", 64, "nodes-cycles", "Cycles per second, 64 in flight", "cycles/s")):
         run.plot(name, f"{title}, by nodes", unit,
                  {(words[place], kind): rows.of(figure, contender=kind + place, in_flight=load)
-                  for place in places for kind in (FLOOR, OURS, FENCED)}, log=True)
+                  for place in places for kind in (FLOOR, OURS, FENCED)
+                  if kind + place in ours[place]}, log=True)
     return rows
 
 

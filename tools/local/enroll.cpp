@@ -8,6 +8,7 @@
 namespace quorumlock::local {
 
 void enroll_new(Options options) {
+  options.node_timeout = options.connect_timeout = std::chrono::seconds(20);
   Result<Coordinator> coordinator = Coordinator::create(std::move(options));
   if (!coordinator) throw std::runtime_error(coordinator.error().what());
   if (const Result<void> done = coordinator->enroll_new(); !done) {
@@ -18,8 +19,6 @@ void enroll_new(Options options) {
 void enroll_new(const std::vector<std::string>& urls) {
   Options options;
   options.nodes = urls;
-  options.node_timeout = std::chrono::seconds(20);
-  options.connect_timeout = std::chrono::seconds(20);
   enroll_new(std::move(options));
 }
 
