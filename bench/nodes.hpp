@@ -41,7 +41,7 @@ class Nodes {
   [[nodiscard]] std::string path(int node) const;
   [[nodiscard]] pid_t pid(int node) const { return servers_[static_cast<std::size_t>(node)].pid(); }
   /// One command on a connection of its own; its reply as text, an integer as digits.
-  [[nodiscard]] std::string ask(int node, const std::vector<std::string>& words) const;
+  std::string ask(int node, const std::vector<std::string>& words) const;
   /// The last one, which faults befall.
   local::Server& last() { return servers_.back(); }
   /// Of all connections to the last one, where it is proxied.

@@ -1,5 +1,7 @@
 """Sections about cycles, an acquire and then a release, when all is well."""
 
+import re
+
 from driver.run import FENCED, FLOOR, OURS, Rows, Run
 from driver.text import spread, table
 
@@ -64,13 +66,14 @@ def nodes(run: Run) -> Rows:
     print(f"## On other nodes ({run.given.rounds} rounds; / floor: on the same nodes, of groups: on "
           "one of them)\n")
     places = ["@1", "@3", "", "@7", "@3x2", "@3x3", "+unix", "+durable"]
-    ours = {place: [FLOOR + place] * ("x" not in place) +
-            [kind + place for kind in (OURS, FENCED)] for place in places}
+    floors = {place: FLOOR + re.sub(r"x\d+$", "", place) for place in places}
+    ours = {place: [kind + place for kind in (FLOOR, OURS, FENCED)
+                    if kind != FLOOR or floors[place] == FLOOR + place] for place in places}
     rows = run.bench(f"--rounds={run.given.rounds}", run.loads(1, 64),
                      "--contenders=" + ",".join(name for names in ours.values() for name in names))
     shown = []
     for place, names in ours.items():
-        floor = FLOOR + place.split("x")[0]
+        floor = floors[place]
         for name in names:
             shown.append([name, *latencies(rows, "acquire", contender=name, in_flight=1),
                           spread(rows.ratios("acquire_p50_us", name, floor, in_flight=1)),
