@@ -78,8 +78,8 @@ Options Nodes::options() const {
   options.ttl = std::min(options.ttl, options.max_ttl);
   options.nodes = urls();
   for (int node = 0; settings_.groups > 1 && node < count(); ++node) {
-    const std::string name = "g" + std::to_string(node % settings_.groups + 1);
-    options.groups[name].push_back(options.nodes[static_cast<std::size_t>(node)]);
+    const std::string number = std::to_string(node % settings_.groups + 1);
+    options.groups[number].push_back(options.nodes[static_cast<std::size_t>(node)]);
   }
   if (settings_.groups > 1) options.nodes.clear();
   return options;
