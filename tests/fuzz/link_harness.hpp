@@ -95,10 +95,14 @@ class LinkHarness {
     bool answered = false;
   };
 
-  /// From where a command begins: of one that is written in part the rest is left out.
+  /// From where a command begins: of one that is written in part the rest is left out. A script has
+  /// stars of its own, but no such lines.
   [[nodiscard]] std::string_view whole_commands() const {
     const std::string_view output = link_.output();
-    if (output.starts_with('*')) return output;
+    const std::size_t digits = output.find_first_not_of("0123456789", 1);
+    const bool begins = output.starts_with('*') && digits > 1 && digits != output.npos &&
+                        output.substr(digits).starts_with("\r\n$");
+    if (begins) return output;
     const std::size_t next = output.find("\r\n*");
     return next == output.npos ? std::string_view() : output.substr(next + 2);
   }
