@@ -95,6 +95,28 @@ TEST(EngineMany, ARenewalThatFailsMakesRoom) {
   EXPECT_NE(driver.only<Sent>().command.tag.claim, out);
 }
 
+TEST(EngineMany, ARenewalThatIsSupersededOrLosesTheLeaseMakesRoom) {
+  // The first that is out is extended by its holder, the second found to be gone: after each the next.
+  EngineDriver driver(few_out(1));
+  hold_many(driver, 3);
+  driver.pass_until(at(third + 100ms));
+  const core::ClaimId first = driver.only<Sent>().command.tag.claim;
+  ASSERT_TRUE(driver.extend(first, 10s));
+  driver.answer_all();
+  driver.forget_seen();
+  driver.pass(200ms);
+  const core::ClaimId second = driver.only<Sent>().command.tag.claim;
+  EXPECT_NE(second, first);
+  driver.reply(0, Vote::held);
+  driver.reply(1, Vote::held);
+  ASSERT_EQ(driver.only<core::Ended>().why, Errc::lost);
+  driver.forget_seen();
+  driver.pass(200ms);
+  ASSERT_EQ(driver.count(CommandKind::renew), 3U);
+  const core::ClaimId third_one = driver.all<Sent>().back().command.tag.claim;
+  EXPECT_TRUE(third_one != first && third_one != second);
+}
+
 TEST(EngineMany, NoneWaitsIntoTheLastQuarter) {
   // Nobody answers, and one may be out; all the same each is asked for before it ends.
   EngineDriver driver(few_out(1));
