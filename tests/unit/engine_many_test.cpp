@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <set>
+#include <string>
 
 #include "support/engine_driver.hpp"
 
