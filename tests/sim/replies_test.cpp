@@ -145,6 +145,23 @@ TEST(Replies, KeysExpireAtTheSameMillisecond) {
   EXPECT_EQ(twins.undecided(), 0);
 }
 
+TEST(Replies, AReadersTimeThatTheServerRefuses) {
+  Twins twins({.watched = {"x", "y"}});
+  const std::string long_after = "9223372036854775807";
+  twins.ask({"SET", "quorumlock:enrolment", "E"});
+  EXPECT_TRUE(twins
+                  .ask({"EVAL", std::string(redis::acquire_shared_script.source), "3", "x",
+                        "quorumlock:fence:x", "quorumlock:enrolment", "a", long_after, "0", "0",
+                        "1000000", "", "1", "600000", "E", "0"})
+                  .is_error());
+  EXPECT_TRUE(twins
+                  .ask({"EVAL", std::string(redis::acquire_all_script.source), "5", "x", "y",
+                        "quorumlock:fence:x", "quorumlock:fence:y", "quorumlock:enrolment", "a",
+                        long_after, "0", "0", "1000000", "", "1", "600000", "r", "E", "0"})
+                  .is_error());
+  EXPECT_EQ(twins.ask({"EXISTS", "x", "y"}).integer, 0);
+}
+
 TEST(Replies, ReadersOfSeveralLocks) {
   // Step by step what a walk seldom comes by: yields while others read, what was set anew, a
   // downgrade.

@@ -111,7 +111,11 @@ std::string acquire_all(ScriptRun& run) {
     const double ends = std::floor(time / 1000) + run.number(2);
     run.call({"ZADD", run.key(i), digits(ends), run.arg(1)}, "redis.call('ZADD', KEYS[i]");
     if (run.pttl(run.key(i)) < run.number(2) || planted(Mutant::reader_expiry_shortened)) {
-      run.attempt({"PEXPIRE", run.key(i), run.arg(2)});
+      const std::string said = run.attempt({"PEXPIRE", run.key(i), run.arg(2)});
+      if (resp::is_error(said)) {
+        run.call({"ZREM", run.key(i), run.arg(1)}, "redis.call('ZREM', KEYS[i]");
+        return said;
+      }
     }
   }
   return integers({1, fence, time, 0});

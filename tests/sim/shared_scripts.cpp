@@ -58,8 +58,13 @@ std::string acquire_shared(ScriptRun& run) {
   if (found[2]) run.call({"DEL", run.key(1)}, "redis.call('ZADD', KEYS[1]");
   run.call({"ZADD", run.key(1), digits(ms + run.number(2)), run.arg(1)},
            "redis.call('ZADD', KEYS[1]");
-  // No user of this server is refused it alone.
-  if (longer(run, left)) run.attempt({"PEXPIRE", run.key(1), run.arg(2)});
+  if (longer(run, left)) {
+    const std::string said = run.attempt({"PEXPIRE", run.key(1), run.arg(2)});
+    if (resp::is_error(said)) {
+      run.call({"ZREM", run.key(1), run.arg(1)}, "redis.call('ZREM', KEYS[1]");
+      return said;
+    }
+  }
   run.call({"ZREMRANGEBYSCORE", run.key(1), "-inf", "(" + digits(ms)},
            "redis.call('ZREMRANGEBYSCORE'");
   return integers({1, counter, time, 0});
