@@ -101,19 +101,19 @@ Time Session::deadline() const {
 
 std::optional<Session::Output> Session::next(Time now) {
   for (;;) {
-    if (std::optional<core::Output> output = engine_.next()) {
-      if (const auto* sending = std::get_if<core::Send>(&*output)) {
+    if (const core::Output* const output = engine_.next()) {
+      if (const auto* sending = std::get_if<core::Send>(output)) {
         send(now, *sending);
-      } else if (const auto* entries = std::get_if<core::SendEntries>(&*output)) {
+      } else if (const auto* entries = std::get_if<core::SendEntries>(output)) {
         send(now, *entries);
-      } else if (const auto* listening = std::get_if<core::Listen>(&*output)) {
+      } else if (const auto* listening = std::get_if<core::Listen>(output)) {
         listen(now, *listening);
-      } else if (const auto* jumped = std::get_if<core::ClockJumped>(&*output)) {
+      } else if (const auto* jumped = std::get_if<core::ClockJumped>(output)) {
         return note_of(*jumped);
       } else {
         std::optional<Output> mine;
         std::visit(
-            [&mine](auto& what) {
+            [&mine](const auto& what) {
               if constexpr (std::is_constructible_v<Output, decltype(what)>) mine = what;
             },
             *output);

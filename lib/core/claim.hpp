@@ -74,13 +74,9 @@ enum class Phase : std::uint8_t {
   releasing,  ///< given up: deleted wherever it may be, then forgotten
 };
 
-/// One owner token and all that is known of it.
+/// One owner token and all that is known of it. What every answer needs comes first: where many
+/// claims have rounds out, its time is the time to have that in the cache.
 struct Claim {
-  Names names;
-  [[nodiscard]] std::string_view key() const { return names.key(); }
-  [[nodiscard]] std::string_view token() const { return names.token(); }
-  OtherKeys others;
-
   Phase phase = Phase::acquiring;
   bool round_open = false;  ///< the round's verdict is still out
   bool asked_for = false;   ///< the round is the user's: its verdict is to be reported
@@ -89,36 +85,41 @@ struct Claim {
   bool by_token = false;    ///< the token is whoever's: no lease of ours stands behind it
   bool detached = false;    ///< let the keys run out at the end, delete nothing
   bool won = false;         ///< it has been a lease, to which grants that come late belong
+  // Of one for a waiter in the line (docs/waiting.md), as are place and ticket.
+  bool ordered = false;  ///< looks at the line
+  bool leaves = false;   ///< its release takes the entry out of the line
+  bool not_woken_reads = false;
   std::uint16_t round = 0;
-  int renewals = 0;
   int unanswered = 0;  ///< commands sent whose final answer is not in
-  Terms terms;
-  Tally tally;       ///< of the current round
-  NodeSet may_hold;  ///< the nodes on which the key may be ours
-  NodeSet standing;  ///< of a lease: the nodes whose votes it stands on
-  std::uint64_t fence = 0;  ///< acquiring: to be exceeded, then agreed on; held: the fencing token
+  Tally tally;         ///< of the current round
+  WaiterId waiter;     ///< whom an acquisition is for, while it wants to know
+  SlotId ballot;       ///< while fences are being counted
   std::uint64_t fence_noted = 0;  ///< the greatest that its answers brought
-  SlotId ballot;            ///< while fences are being counted
+  std::uint64_t not_woken = 0;    ///< by its release, since it is told otherwise
+  Time keys_die{};         ///< by then no node has a key of ours: the last write's ttl has passed
+  Duration longest_ttl{};  ///< of its rounds
+  NodeSet may_hold;        ///< the nodes on which the key may be ours
+  int capacity = 0;        ///< of the semaphore whose permit this is; zero: a lock
+
+  Names names;
+  [[nodiscard]] std::string_view key() const { return names.key(); }
+  [[nodiscard]] std::string_view token() const { return names.token(); }
+  OtherKeys others;
+  Terms terms;
+  std::uint64_t fence = 0;  ///< acquiring: to be exceeded, then agreed on; held: the fencing token
   Duration round_ttl{};
   Time round_start{};
   Time deadline{};    ///< valid_until: of the acquisition, then of the last renewal that was won
   Time hold_limit{};  ///< the acquisition's start + max_hold
-  Time next_try = never;   ///< of the next renewal, or of a release that was refused
-  Duration longest_ttl{};  ///< of its rounds
-  Time keys_die{};         ///< by then no node has a key of ours: the last write's ttl has passed
-  WaiterId waiter;         ///< whom an acquisition is for, while it wants to know
-  Time frees_at = never;   ///< the earliest expiry of those who hold it instead, as far as known
-  // Of one for a waiter in the line (docs/waiting.md).
-  bool ordered = false;         ///< looks at the line
-  bool leaves = false;          ///< its release takes the entry out of the line
-  std::uint64_t place = 0;      ///< the waiter's number there; zero: it has no entry
-  std::uint64_t ticket = 0;     ///< likewise
-  std::uint64_t not_woken = 0;  ///< by its release, since it is told otherwise
-  bool not_woken_reads = false;
-  NodeSet entered;              ///< the nodes on which the entry may be
-  UserId user = 0;         ///< the lease's, once it is held
-  int capacity = 0;        ///< of the semaphore whose permit this is; zero: a lock
-  int slot = 0;            ///< which of its permits
+  Time next_try = never;  ///< of the next renewal, or of a release that was refused
+  Time frees_at = never;  ///< the earliest expiry of those who hold it instead, as far as known
+  std::uint64_t place = 0;   ///< the waiter's number in the line; zero: it has no entry
+  std::uint64_t ticket = 0;  ///< likewise
+  UserId user = 0;           ///< the lease's, once it is held
+  NodeSet standing;  ///< of a lease: the nodes whose votes it stands on
+  NodeSet entered;   ///< the nodes on which the entry may be
+  int renewals = 0;
+  int slot = 0;  ///< which of a semaphore's permits
 };
 
 }  // namespace quorumlock::core

@@ -113,31 +113,29 @@ void Engine::judge(Time now, ClaimId id) {
   }
 }
 
-void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
+void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   advance(now);
   --unanswered_;
-  const Vote said = answer.vote;
   if (answer.node_time > 0 && answer.node_time < (std::int64_t{1} << 52U)) {
     const std::int64_t ahead = answer.node_time - microseconds_of(now);
     clock_ahead_ = std::max(clock_ahead_.value_or(ahead), ahead);
   }
   // Neither of them for plain locks, unless something is wrong.
-  if (answer.node_time != 0 || mistrusted_.contains(node)) {
-    answer.vote = watch_clock(now, node, answer);
-  }
+  const bool watched = answer.node_time != 0 || mistrusted_.contains(node);
+  const Vote counts = watched ? watch_clock(now, node, answer) : answer.vote;
   Claim* claim = claims_.find(tag.claim);
   if (claim == nullptr) return;
   --claim->unanswered;
 
   const bool still_wanted = tag.kind == CommandKind::release ||
                             (tag.round == claim->round && claim->phase != Phase::releasing);
-  if (said == Vote::no_script && !tag.with_source && still_wanted &&
+  if (answer.vote == Vote::no_script && !tag.with_source && still_wanted &&
       takes_releases_.contains(node)) {
     tag.with_source = true;  // it did not run; the same round, now with the source
     return send(tag.claim, tag, NodeSet::only(node));
   }
 
-  note_answer(now, *claim, node, tag, said, answer.replanted);
+  note_answer(now, *claim, node, tag, answer.vote, answer.replanted);
   if (answer.fence > claim->fence_noted) {  // most nodes say the same
     each_key(claim->key(), claim->others,
              [&](std::string_view key) { fences_seen_.note(key, answer.fence); });
@@ -149,14 +147,17 @@ void Engine::on_answer(Time now, int node, Tag tag, Answer answer) {
   if (claim->ordered || claim->not_woken != 0) heard_in_line(now, node, *claim, answer);
   if (claim->capacity != 0) hear_slot(now, node, *claim, answer);
   if (answer.waited_for) waited_for_.note(now, claim->key(), answer.greatest_ticket);
-  if (tag.round == claim->round || planted(Mutant::answers_of_an_older_round)) count(*claim, node, tag.kind, answer);
+  if (tag.round == claim->round || planted(Mutant::answers_of_an_older_round)) {
+    count(*claim, node, tag.kind, counts, answer.fence);
+  }
   // After a win a late grant was the lease's: the release that ended it is behind it already.
   const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->detached;
-  if (sets_key(tag.kind) && said == Vote::granted && !claim->won && !forgotten &&
+  if (sets_key(tag.kind) && answer.vote == Vote::granted && !claim->won && !forgotten &&
       claim->phase == Phase::releasing && takes_releases_.contains(node)) {
     clean_up(tag.claim, NodeSet::only(node));
   }
   judge(now, tag.claim);
+  if (claim->unanswered != 0) return;  // neither of these, as long as there are
   forget_if_done(now, tag.claim);
   rest(tag.claim);
 }
@@ -174,13 +175,13 @@ std::uint64_t Engine::apart(Ballot& ballot) {
 }
 
 /// Counts an answer to the current round.
-void Engine::count(Claim& claim, int node, CommandKind kind, const Answer& answer) {
+void Engine::count(Claim& claim, int node, CommandKind kind, Vote vote, std::uint64_t fence) {
   Ballot* ballot = ballots_.find(claim.ballot);
-  const bool granted = answer.vote == Vote::granted;
-  note_vote(answer.vote);
+  const bool granted = vote == Vote::granted;
+  note_vote(vote);
   if (ballot != nullptr) {
-    if (granted) ballot->vote(node, answer.fence);
-    ballot->saw(answer.fence);
+    if (granted) ballot->vote(node, fence);
+    ballot->saw(fence);
     if (kind == CommandKind::raise) ballot->answered(node);
     if (planted(Mutant::older_acknowledgements_counted) && granted && kind == CommandKind::raise) {
       ballot->acknowledged(node);
@@ -189,13 +190,13 @@ void Engine::count(Claim& claim, int node, CommandKind kind, const Answer& answe
   if (kind == CommandKind::raise) {
     // A counter that is as high already is no vote for this number, and none against the lock: a
     // greater one will do.
-    if (answer.vote != Vote::held) {
-      claim.tally.record(node, answer.vote);
+    if (vote != Vote::held) {
+      claim.tally.record(node, vote);
     } else if (ballot != nullptr) {
-      ballot->saw(answer.fence + 1 + (claim.terms.shared ? apart(*ballot) : 0));
+      ballot->saw(fence + 1 + (claim.terms.shared ? apart(*ballot) : 0));
     }
   } else if (claim.tally.vote(node) != Vote::granted) {
-    claim.tally.record(node, answer.vote);
+    claim.tally.record(node, vote);
     if (granted && claim.phase == Phase::held) claim.standing.add(node);
   }
 }
@@ -313,8 +314,7 @@ void Engine::on_claim_due(Time now, ClaimId id) {
   }
 }
 
-void Engine::advance(Time now) {
-  now_ = now;
+void Engine::do_due(Time now) {
   while (const std::optional<std::uint32_t> due = claim_timers_.pop_due(now)) {
     on_claim_due(now, claims_.at(*due));
   }
@@ -330,15 +330,6 @@ void Engine::close(Time now) {
   claims_.for_each([&](ClaimId id) {
     if (claims_[id].phase == Phase::held) end(now, id, Errc::closed);
   });
-}
-
-std::optional<Output> Engine::next() {
-  if (next_output_ == outputs_.size()) {
-    outputs_.clear();
-    next_output_ = 0;
-    return std::nullopt;
-  }
-  return std::move(outputs_[next_output_++]);
 }
 
 Time Engine::deadline() const {

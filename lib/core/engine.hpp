@@ -88,7 +88,7 @@ class Engine {
 
   void on_link(Time now, int node, LinkState state, Vote reason);
   /// The final answer to a command; Vote::disconnected and ::unreachable are answers too.
-  void on_answer(Time now, int node, Tag tag, Answer answer);
+  void on_answer(Time now, int node, Tag tag, const Answer& answer);
   /// The answer to a SendEntries: a place for each entry, or none and `vote` says why.
   void on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places);
   /// A message of the node's: this waiter is first in its line, and the lock is free, or this slot
@@ -103,11 +103,22 @@ class Engine {
   /// The node's clock, read at some moment between `asked` and `now` for another's sake.
   void on_clock(Time now, int node, Time asked, std::int64_t node_time);
   /// Does what is due by `now`; the other inputs begin with this.
-  void advance(Time now);
+  void advance(Time now) {
+    now_ = now;
+    if (claim_timers_.may_be_due(now) || waiter_timers_.may_be_due(now) || now >= refresh_at_) {
+      do_due(now);
+    }
+  }
 
   // Outputs.
 
-  std::optional<Output> next();
+  /// Null where there is none. Holds until the next call of this, or the next input.
+  const Output* next() {
+    if (has_outputs()) return &outputs_[next_output_++];
+    if (next_output_ != 0) outputs_.clear();
+    next_output_ = 0;
+    return nullptr;
+  }
   [[nodiscard]] bool has_outputs() const { return next_output_ < outputs_.size(); }
   /// When to call advance() at the latest; `never` if nothing is awaited.
   [[nodiscard]] Time deadline() const;
@@ -275,7 +286,7 @@ class Engine {
   void send_round(ClaimId id, CommandKind kind, NodeSet to);
   void judge(Time now, ClaimId id);
   std::uint64_t apart(Ballot& ballot);
-  void count(Claim& claim, int node, CommandKind kind, const Answer& answer);
+  void count(Claim& claim, int node, CommandKind kind, Vote vote, std::uint64_t fence);
   Vote watch_clock(Time now, int node, const Answer& answer);
   /// The nodes that are asked for votes.
   NodeSet voters(Time now);
@@ -284,6 +295,7 @@ class Engine {
   void drop_ballot(Claim& claim);
   void rest(ClaimId id);
   void send(ClaimId id, const Tag& tag, NodeSet to);
+  void do_due(Time now);
   void on_claim_due(Time now, ClaimId id);
   template <class T>
   void output(T&& value) {

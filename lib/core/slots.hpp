@@ -63,9 +63,9 @@ class Slots {
 
  private:
   struct Slot {
-    T value;
-    std::uint32_t generation = 0;
+    std::uint32_t generation = 0;  // first, as is what one usually reads of the value
     bool used = false;
+    T value;
   };
   // Chunks, so that objects stay where they are; powers of two, so that finding one is cheap.
   static constexpr std::uint32_t chunk = 64;

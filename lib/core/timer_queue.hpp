@@ -25,9 +25,11 @@ class TimerQueue {
   /// The earliest deadline, or `never`. Where an earlier one was cleared it may still be that:
   /// pop_due() then finds nothing due, and the next call tells a later one.
   [[nodiscard]] Time next() const { return next_; }
+  /// False where pop_due() would find none.
+  [[nodiscard]] bool may_be_due(Time now) const { return now >= look_at_; }
   /// Takes out one timer whose deadline is not after `now`, the earliest first.
   std::optional<std::uint32_t> pop_due(Time now) {
-    return now < look_at_ ? std::nullopt : look(now);
+    return may_be_due(now) ? look(now) : std::nullopt;
   }
   /// The deadline of this one, or `never`.
   [[nodiscard]] Time of(std::uint32_t id) const {

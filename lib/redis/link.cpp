@@ -100,7 +100,7 @@ void Link::on_bytes(std::string_view bytes) {
 }
 
 void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
-  if (state_ == State::up && output().size() > most_unwritten) {
+  if (state_ == State::up && output_.size() - written_ > most_unwritten) {
     fail(now, Vote::unreachable, "does not read what it is sent");
   }
   if (!ever_up_or_failed_ && state_ != State::stopped) {
@@ -199,11 +199,10 @@ std::optional<Link::Event> Link::next(Time now) {
     }
     // Why it is barred is not to be forgotten over that.
     if (reply->type == Reply::Type::error && barred_ == Vote::pending) trouble_ = words_of(*reply);
-    Answer answer{answered.tag, {}, reply};
-    if (answered.tag.kind != core::CommandKind::query) {
-      answer.answer = answer_of(answered.tag.kind, *reply);
-      answer.answer.asked = answered.sent;
-    }
+    const core::CommandKind kind = answered.tag.kind;
+    const bool a_query = kind == core::CommandKind::query;
+    Answer answer{answered.tag, a_query ? core::Answer() : answer_of(kind, *reply), reply};
+    answer.answer.asked = answered.sent;
     if (answer.answer.vote == Vote::failed && reply->type != Reply::Type::error) {
       trouble_ = "gave an answer that does not belong to the question";
     }

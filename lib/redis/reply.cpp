@@ -68,6 +68,13 @@ redisReplyObjectFunctions builder_functions{ReplyBuilder::string, ReplyBuilder::
 /// what is there, or not all of it; where it has zeros in front, which hiredis refuses.
 bool take_number(std::string_view& bytes, char mark, std::int64_t& number) {
   if (bytes.empty() || bytes.front() != mark) return false;
+  const bool one_digit = bytes.size() >= 4 && bytes[1] >= '0' && bytes[1] <= '9' &&
+                         bytes[2] == '\r' && bytes[3] == '\n';
+  if (one_digit) {  // as mostly
+    number = bytes[1] - '0';
+    bytes.remove_prefix(4);
+    return true;
+  }
   const char* const end = bytes.data() + bytes.size();
   const auto [last, error] = std::from_chars(bytes.data() + 1, end, number);
   if (error != std::errc() || end - last < 2 || last[0] != '\r' || last[1] != '\n') return false;

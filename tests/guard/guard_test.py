@@ -16,8 +16,8 @@ import sys
 import tempfile
 
 # mode, in flight: instructions per cycle at the most
-BOUNDS = {("plain", 1): 20800, ("plain", 64): 16600, ("fenced", 1): 29600, ("fenced", 64): 24300,
-          ("permit", 1): 34300, ("permit", 64): 29100, ("search", 1): 67000, ("search", 64): 58100}
+BOUNDS = {("plain", 1): 20000, ("plain", 64): 16000, ("fenced", 1): 28800, ("fenced", 64): 23700,
+          ("permit", 1): 33900, ("permit", 64): 28900, ("search", 1): 66600, ("search", 64): 58100}
 
 
 def run(guard, mode, in_flight, cycles):

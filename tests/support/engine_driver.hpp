@@ -337,7 +337,7 @@ class EngineDriver {
 
  private:
   void pull() {
-    while (std::optional<core::Output> output = engine_.next()) {
+    while (const core::Output* const output = engine_.next()) {
       std::visit([this](const auto& what) { take(what); }, *output);
     }
   }

@@ -231,7 +231,7 @@ class LockWorld {
   void pull(std::size_t which) { pull(*clients_[which]); }
   void pull(Client& client) {
     do {
-      while (std::optional<core::Output> output = client.engine.next()) {
+      while (const core::Output* const output = client.engine.next()) {
         std::visit([&](const auto& what) { take(client, what); }, *output);
       }
       for (const auto& [node, tag] : std::exchange(client.not_taken, {})) {
