@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <utility>
 
 namespace quorumlock::core {
@@ -33,7 +34,8 @@ void Claims::reuse(Names names) {
 Claim& Claims::open_anew(Place& place, ClaimId id) {
   const SlotId slot = opened_.take();
   Opened& opened = opened_[slot];
-  opened.claim = Claim();
+  std::destroy_at(&opened.claim);
+  std::construct_at(&opened.claim);
   opened.id = id;
   opened.slot = slot;
   place.opened = &opened;

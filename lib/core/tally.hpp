@@ -78,7 +78,10 @@ class PackedVotes {
  public:
   PackedVotes() = default;
   explicit PackedVotes(const Tally& tally) {
-    for (int node = 0; node < tally.nodes(); ++node) {
+    // Whose bits are those of `granted` is known; the others are looked at.
+    static_assert(static_cast<unsigned>(Vote::granted) == 1);
+    bits_[0] = tally.granted_by().bits();
+    for (const int node : NodeSet::first(tally.nodes()) - tally.granted_by()) {
       const auto vote = static_cast<unsigned>(tally.vote(node));
       for (unsigned n = 0; n < bits_.size(); ++n) bits_[n] |= (vote >> n & 1U) << node;
     }

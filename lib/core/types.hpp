@@ -48,6 +48,8 @@ class NodeSet {
     return static_cast<int>(((sums + (sums >> 4U)) & 0x0f0f0f0fU) * 0x01010101U >> 24U);
   }
   [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
+  /// Bit i is node i's.
+  [[nodiscard]] constexpr std::uint32_t bits() const { return bits_; }
 
   constexpr NodeSet operator|(NodeSet other) const { return NodeSet(bits_ | other.bits_); }
   constexpr NodeSet operator&(NodeSet other) const { return NodeSet(bits_ & other.bits_); }
