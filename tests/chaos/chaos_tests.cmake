@@ -41,12 +41,14 @@ add_test(NAME chaos.unfenced COMMAND chaos --seconds 8 --seed 1 --faults stop_wo
   --alone --no-fencing-check --page chaos-unfenced.html)
 set_tests_properties(chaos.unfenced PROPERTIES
   PASS_REGULAR_EXPRESSION "FAILED: [^\n]*the store accepts no stale write")
-# For `ctest -C long`: two minutes, and workers that count the votes of nodes that forgot.
-add_test(NAME chaos.long CONFIGURATIONS long COMMAND chaos --seconds 120 --page chaos-long.html)
-add_test(NAME chaos.unquarantined CONFIGURATIONS long COMMAND chaos --seconds 20 --seed 1
+# So do workers that count the votes of nodes that forgot.
+add_test(NAME chaos.unquarantined COMMAND chaos --seconds 16 --seed 1
   --faults forget_in_turn --alone --no-quarantine --page chaos-unquarantined.html)
 set_tests_properties(chaos.unquarantined PROPERTIES
   PASS_REGULAR_EXPRESSION "FAILED: [^\n]*one holder at a time")
+# For `ctest -C long`.
+add_test(NAME chaos.long CONFIGURATIONS long COMMAND chaos --seconds 120 --page chaos-long.html)
 # Each wants both processors: what a worker is late for should be the faults' doing.
-set_tests_properties(chaos.run chaos.unfenced PROPERTIES LABELS chaos TIMEOUT 120 PROCESSORS 2)
-set_tests_properties(chaos.long chaos.unquarantined PROPERTIES LABELS chaos TIMEOUT 300 PROCESSORS 2)
+set_tests_properties(chaos.run chaos.unfenced chaos.unquarantined PROPERTIES LABELS chaos TIMEOUT 120
+  PROCESSORS 2)
+set_tests_properties(chaos.long PROPERTIES LABELS chaos TIMEOUT 300 PROCESSORS 2)

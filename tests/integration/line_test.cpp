@@ -102,6 +102,40 @@ TEST_F(Line, ServesWaitersOfOneProcessInOrder) {
   see_nothing_left();
 }
 
+TEST_F(Line, AsksNoMoreForAHandOverTheMoreProcessesWait) {
+  // 15 requests for each as a rule, some more where messages and looks cross; and every process
+  // refreshes its entries once a second.
+  constexpr int waits = 48;
+  const auto requests = [] {
+    long long all = 0;
+    for (int node = 0; node < 5; ++node) {
+      all += cluster().calls(node, "evalsha") + cluster().calls(node, "eval");
+    }
+    return all;
+  };
+  for (const int processes : {2, 24}) {
+    std::vector<Coordinator> waiting;
+    for (int i = 0; i < processes; ++i) waiting.push_back(connect());
+    Turns turns;
+    Result<Lease> held = waiting[0].acquire(key);
+    ASSERT_TRUE(ok(held));
+    for (int i = 0; i < waits; ++i) {
+      waiting[static_cast<std::size_t>(i % processes)].async_acquire(key, {.wait = forever}, {},
+                                                                     turns.handler(i));
+    }
+    see_waiters(waits);
+    const long long before = requests();
+    const Clock::time_point begun = Clock::now();
+    EXPECT_TRUE(ok(held->release()));
+    ASSERT_TRUE(eventually([&] { return turns.count() == waits; }));
+    const auto seconds =
+        std::chrono::ceil<std::chrono::seconds>(Clock::now() - begun).count() + 1;
+    EXPECT_LT(requests() - before, 20 * waits + 5 * processes * seconds)
+        << processes << " processes, " << seconds << " s";
+    see_nothing_left();
+  }
+}
+
 TEST_F(Line, WhoDoesNotWaitInItIsRefusedWhileSomebodyWaits) {
   // The lock is free, and somebody's entry lives: one attempt is contended, and so is unordered
   // waiting; both go through when it is gone.

@@ -248,13 +248,8 @@ std::string score(double number) {
 }  // namespace
 
 std::string zadd(const Moment& moment, const Words& words) {
-  std::size_t at = 2;
-  const bool greater_only = lower(words[at]) == "gt";
-  if (greater_only) ++at;
-  const bool counts_changes = lower(words[at]) == "ch";
-  if (counts_changes) ++at;
-  if (words.size() != at + 2) return resp::error(syntax_error);
-  const std::string& text = words[at];
+  if (words.size() != 4) return resp::error(syntax_error);
+  const std::string& text = words[2];
   double number = 0;
   const char* const end = text.data() + text.size();
   const auto [last, failed] = std::from_chars(text.data(), end, number);
@@ -266,10 +261,8 @@ std::string zadd(const Moment& moment, const Words& words) {
     moment.keys->put(words[1], Value{Value::SortedSet(), {}});
     set = sorted_set(moment, words[1], error);
   }
-  const auto [place, added] = set->try_emplace(words[at + 1], number);
-  const double before = place->second;
-  if (!greater_only || number > before) place->second = number;
-  return resp::integer(added || (counts_changes && place->second != before) ? 1 : 0);
+  const auto [place, added] = set->insert_or_assign(words[3], number);
+  return resp::integer(added ? 1 : 0);
 }
 
 std::string zrem(const Moment& moment, const Words& words) {

@@ -46,8 +46,9 @@ bool is_set(ScriptRun& run, const std::string& key) {
   return kind_of(run, key) == resp::status("zset");
 }
 
-ScriptRun::Text score_of(ScriptRun& run, const std::string& key, const std::string& member) {
-  const std::string reply = run.call({"ZSCORE", key, member}, "redis.call('ZSCORE', lives");
+ScriptRun::Text score_of(ScriptRun& run, const std::string& key, const std::string& member,
+                         std::string_view where) {
+  const std::string reply = run.call({"ZSCORE", key, member}, where);
   std::string_view rest = reply;
   return resp::take_bulk(rest);
 }
@@ -66,14 +67,27 @@ std::vector<std::string> front_of(ScriptRun& run, const Line& line, const char* 
   }
 }
 
+namespace {
+
+/// Puts it there, or makes its score greater.
+bool raise(ScriptRun& run, const std::string& set, const std::string& score,
+           const std::string& member) {
+  const auto now = to_number(score_of(run, set, member, "redis.call('ZSCORE', set"));
+  if (now && *now >= *to_number(score)) return false;
+  run.call({"ZADD", set, score, member}, "redis.call('ZADD', set");
+  return true;
+}
+
+}  // namespace
+
 bool enter(ScriptRun& run, const Line& line, const std::string& waiter, const std::string& ticket,
            double ends_ms, double life_ms, bool grows) {
-  const std::string_view where = "redis.call('ZADD', line";
-  std::string changed;
+  bool changed = false;
   if (grows) {
-    changed = run.call({"ZADD", line.tickets, "GT", "CH", ticket, waiter}, where);
-    run.call({"ZADD", line.lives, "GT", digits(ends_ms), waiter}, where);
+    changed = raise(run, line.tickets, ticket, waiter);
+    raise(run, line.lives, digits(ends_ms), waiter);
   } else {
+    const std::string_view where = "redis.call('ZADD', line";
     run.call({"ZADD", line.tickets, ticket, waiter}, where);
     run.call({"ZADD", line.lives, digits(ends_ms), waiter}, where);
   }
@@ -82,7 +96,7 @@ bool enter(ScriptRun& run, const Line& line, const std::string& waiter, const st
       run.call({"PEXPIRE", key, digits(2 * life_ms)}, "redis.call('PEXPIRE'");
     }
   }
-  return changed == ":1\r\n";
+  return changed;
 }
 
 bool same_process(const std::string& one, const std::string& other) {

@@ -37,7 +37,8 @@ struct Line {
   std::string tickets, lives;
 };
 
-ScriptRun::Text score_of(ScriptRun& run, const std::string& key, const std::string& member);
+ScriptRun::Text score_of(ScriptRun& run, const std::string& key, const std::string& member,
+                         std::string_view where = "redis.call('ZSCORE', lives");
 /// The first of the line, and up to `last` behind it; those whose time is over are taken out first.
 /// `ends` is the end of the first one's life.
 std::vector<std::string> front_of(ScriptRun& run, const Line& line, const char* last, double now_ms,

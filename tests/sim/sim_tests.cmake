@@ -42,14 +42,10 @@ target_include_directories(simulate PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}
   $<TARGET_PROPERTY:quorumlock_objects,INTERFACE_INCLUDE_DIRECTORIES>)
 target_link_libraries(simulate PRIVATE quorumlock_build_flags ${QUORUMLOCK_HIREDIS})
 
-# Every promise under every fault; and that it would be noticed if one were broken. Under a
-# sanitizer only a few histories: they are the same ones, ten times as slow.
-set(sim_seeds 10000)
-if(QUORUMLOCK_SANITIZE)
-  set(sim_seeds 500)
-else()
-  add_test(NAME sim.mutants COMMAND simulate --mutants CONFIGURATIONS long)
-  set_tests_properties(sim.mutants PROPERTIES LABELS sim TIMEOUT 600 PROCESSORS 2)
-endif()
-add_test(NAME sim.seeds COMMAND simulate --seeds ${sim_seeds})
-set_tests_properties(sim.seeds PROPERTIES LABELS sim TIMEOUT 600 PROCESSORS 2)
+# Every promise under every fault; and that it would be noticed if one were broken.
+add_test(NAME sim.mutants COMMAND simulate --mutants CONFIGURATIONS long)
+add_test(NAME sim.seeds COMMAND simulate --seeds 10000)
+set_tests_properties(sim.mutants sim.seeds PROPERTIES LABELS sim TIMEOUT 600 PROCESSORS 2)
+add_test(NAME sim.replay COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/replay_test.py
+  $<TARGET_FILE:simulate>)
+set_tests_properties(sim.replay PROPERTIES LABELS sim TIMEOUT 300)

@@ -110,6 +110,21 @@ def no_way_up(path, text):
                 yield number, f"includes {name}: name headers from their root"
 
 
+def tables_have_rows(path, text):
+    if path.endswith(".md"):
+        lines = text.splitlines() + [""]
+        for number, (line, below) in enumerate(zip(lines, lines[1:]), 1):
+            if re.fullmatch(r"\|(?:\s*:?-+:?\s*\|)+", line) and not below.startswith("|"):
+                yield number, "is a table without rows"
+
+
+def old_servers_understand(path, text):
+    if path.endswith(".lua"):
+        for number, line in enumerate(text.splitlines(), 1):
+            if re.search(r"redis\.call\(.*'(?:GT|LT|GETEX|GETDEL|ZADD', '.*CH)'", line):
+                yield number, "asks what Redis 5 does not know: compare here, or pcall and go on"
+
+
 CLOCKS = [r"(?:\w*[cC]lock)::now", "steady_clock", "system_clock", "high_resolution_clock",
           "clock_gettime", "gettimeofday", "time_t", "uv_now", "uv_hrtime"]
 # None of these counts the time that the machine is suspended.
@@ -190,6 +205,12 @@ RULES = [
     (no_way_up,
      ("lib/core/a.cpp", '#include "../redis/reply.hpp"\n'),
      ("lib/core/a.cpp", '#include "core/types.hpp"\n')),
+    (tables_have_rows,
+     ("docs/a.md", "| a | b |\n|---|---|\n\nmore\n"),
+     ("docs/a.md", "| a | b |\n|---|---|\n| 1 | 2 |\n")),
+    (old_servers_understand,
+     ("lib/redis/scripts/a.lua", "redis.call('ZADD', line, 'GT', 'CH', 1, waiter)\n"),
+     ("lib/redis/scripts/a.lua", "redis.pcall('PEXPIRE', lock, ARGV[1], 'GT')\n")),
 ]
 
 
@@ -230,6 +251,9 @@ def files(root):
         for path in sorted((root / folder).rglob("*")):
             if path.is_file() and path.suffix in CODE + (".lua", ".py", ".sh", ".txt", ".in"):
                 yield path.relative_to(root).as_posix(), path.read_text(errors="replace")
+    for folder in (".", "docs", "bench", "tests"):
+        for path in sorted((root / folder).glob("*.md" if folder == "." else "**/*.md")):
+            yield path.relative_to(root).as_posix(), path.read_text(errors="replace")
 
 
 def violations(root, compiler):

@@ -378,8 +378,8 @@ class EngineDriver {
   }
   void take(const core::Acquired& acquired) {
     lease_ = acquired.claim;
-    engine_.adopt(acquired.claim, lease_of(acquired.user));
     seen_.push_back({now, acquired});
+    engine_.adopt(lease_, lease_of(acquired.user));
   }
   template <class T>
   void take(const T& what) {

@@ -17,14 +17,22 @@ local function slot_of(key)
   end
   return 0, due
 end
+-- Puts it there, or makes its score greater: 1; else 0.
+local function raise(set, score, member)
+  local now = redis.call('ZSCORE', set, member)
+  if now and tonumber(now) >= tonumber(score) then return 0 end
+  redis.call('ZADD', set, score, member)
+  return 1
+end
 for i = 1, #KEYS do
   local waiter = ARGV[2 * i]
   local line, lives = 'quorumlock:queue:' .. KEYS[i], 'quorumlock:waiting:' .. KEYS[i]
   local last = redis.call('ZRANGE', line, -2, -1, 'WITHSCORES')
   greatest[i] = last[#last]
   if last[#last - 1] == waiter then greatest[i] = last[#last - 2] end
-  changed[i] = redis.call('ZADD', line, 'GT', 'CH', ARGV[2 * i + 1], waiter)
-  redis.call('ZADD', lives, 'GT', string.format('%.0f', ms + ARGV[1]), waiter)
+  -- ZADD itself compares only from 6.2 on.
+  changed[i] = raise(line, ARGV[2 * i + 1], waiter)
+  raise(lives, string.format('%.0f', ms + ARGV[1]), waiter)
   for _, key in ipairs({line, lives}) do
     if redis.call('PTTL', key) < 2 * ARGV[1] then redis.call('PEXPIRE', key, 2 * ARGV[1]) end
   end
@@ -90,7 +98,7 @@ for i = 1, #KEYS do
   end
   local shared = due > 0 and redis.call('TYPE', KEYS[i]).ok == 'zset'
   if shared then
-    redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', string.format('(%.0f', ms))
+    redis.pcall('ZREMRANGEBYSCORE', KEYS[i], '-inf', string.format('(%.0f', ms))
     due = redis.call('PTTL', KEYS[i])
     shared = due ~= -2
   end

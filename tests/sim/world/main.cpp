@@ -27,7 +27,9 @@ constexpr std::string_view usage =
     "printed\n"
     "       simulate --mutants                               plant every known mistake, see it "
     "caught\n"
-    "       simulate --seconds N [--from SEED] [--jobs N]    for so long\n";
+    "       simulate --seconds N [--from SEED] [--jobs N]    for so long\n"
+    "each with --focus NAME: draws of one kind (docs/simulator.md);\n"
+    "with --in-order N: it fails where fewer locks are won in the line's turn\n";
 
 struct Asked {
   std::uint64_t from = 1;
@@ -36,10 +38,10 @@ struct Asked {
   std::optional<Draw> draw;
   std::optional<Focus> focus;
   std::optional<double> seconds;
+  std::uint64_t in_order = 0;
   int jobs = 2;
   bool trace = false;
   bool mutants = false;
-  bool quick = false;
   const KnownMutant* mutant = nullptr;
 };
 
@@ -198,7 +200,9 @@ int run_many(const Asked& asked) {
             << " locks won before others that waited, each in its turn\n";
   if (sums.failed == 0) {
     std::cout << "no promise was broken\n";
-    return 0;
+    if (all.in_order >= asked.in_order) return 0;
+    std::cout << "too few were won in the line's turn: " << asked.in_order << " were asked for\n";
+    return 1;
   }
   explain(asked, sums.failed);
   return 1;
@@ -252,6 +256,8 @@ std::optional<Asked> parse(int argc, char** argv) {
       if (!asked.focus) return std::nullopt;
     } else if (flag == "--seconds") {
       asked.seconds = std::stod(value());
+    } else if (flag == "--in-order") {
+      asked.in_order = std::stoull(value());
     } else if (flag == "--jobs") {
       asked.jobs = std::stoi(value());
     } else if (flag == "--trace") {
@@ -280,7 +286,11 @@ int main(int argc, char** argv) {
   } catch (const std::exception&) {
   }
   if (!asked || asked->jobs < 1) {
-    std::cerr << sim::usage << "the known mistakes:";
+    std::cerr << sim::usage << "the focuses:";
+    for (int i = 0; i < sim::focuses; ++i) {
+      std::cerr << ' ' << sim::to_string(static_cast<sim::Focus>(i));
+    }
+    std::cerr << "\nthe known mistakes:";
     for (const sim::KnownMutant& one : sim::known_mutants()) std::cerr << ' ' << one.name;
     std::cerr << '\n';
     return 64;

@@ -45,6 +45,10 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
     again = take([](Draw& it) { it.one_ahead = false; }) || again;
     again = take([](Draw& it) { it.late_comer = false; }) || again;
     again = take([](Draw& it) { it.sets = 0; }) || again;
+    again = take([](Draw& it) { it.capacity = 0; }) || again;
+    again = take([](Draw& it) { it.capacities_differ = false; }) || again;
+    again = take([](Draw& it) { it.in_order = 0; }) || again;
+    again = take([](Draw& it) { it.wakes = true; }) || again;
   }
   return draw;
 }

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""A history can be told again: by its seed, and by the draw that was printed; and what fails with a
+planted mistake is made smaller, and fails still.
+
+    replay_test.py PATH_OF_SIMULATE
+"""
+
+import re
+import subprocess
+import sys
+
+SEEDS = (3, 1000003)
+
+
+def simulate(program, *flags):
+    return subprocess.run([program, *flags], stdout=subprocess.PIPE, text=True)
+
+
+def main():
+    program = sys.argv[1]
+    usage = subprocess.run([program, "--help"], stderr=subprocess.PIPE, text=True).stderr
+    focuses = re.search(r"^the focuses: (.*)$", usage, re.M).group(1).split()
+    wrong = 0
+    for focus in focuses:
+        for seed in SEEDS:
+            told = simulate(program, "--seed", str(seed), "--focus", focus, "--trace")
+            again = simulate(program, "--seed", str(seed), "--focus", focus, "--trace")
+            draw = told.stdout.splitlines()[0]
+            by_draw = simulate(program, "--draw", draw, "--trace")
+            for name, other in (("its seed", again), ("its draw", by_draw)):
+                if other.stdout != told.stdout or told.returncode != 0:
+                    wrong += 1
+                    print(f"{focus}, seed {seed}: another history by {name}: {draw}")
+    failing = simulate(program, "--seed", "1", "--mutant", "half-margin", "--focus", "clocks")
+    for seed in range(2, 100):
+        if failing.returncode != 0:
+            break
+        failing = simulate(program, "--seed", str(seed), "--mutant", "half-margin", "--focus",
+                           "clocks")
+    lines = failing.stdout.splitlines()
+    smaller = [line.removeprefix("made smaller: ") for line in lines
+               if line.startswith("made smaller: ")]
+    if not smaller or smaller[0] == lines[0]:
+        wrong += 1
+        print(f"a history that fails was not made smaller:\n{failing.stdout}")
+    elif simulate(program, "--draw", smaller[0], "--mutant", "half-margin").returncode != 1:
+        wrong += 1
+        print(f"what was made smaller does not fail: {smaller[0]}")
+    print(f"{len(focuses)} focuses, {len(SEEDS)} seeds of each, {wrong} wrong")
+    return wrong != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
