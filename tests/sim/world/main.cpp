@@ -3,9 +3,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <new>
 #include <optional>
@@ -74,23 +77,33 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 /// Sums over the seeds of one process.
 struct Sums {
   std::uint64_t seeds = 0, failed = 0;
+  int died_of = 0;  ///< the signal that ended the process with the seed that failed
   World::Figures figures;
 };
 
-/// The least seed that has failed in any of the processes: none need look beyond it.
-std::atomic<std::uint64_t>* failed_somewhere() {
-  static void* const shared = ::mmap(nullptr, sizeof(std::atomic<std::uint64_t>),
-                                     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) throw std::runtime_error("cannot share memory");
-  return static_cast<std::atomic<std::uint64_t>*>(shared);
+constexpr int most_jobs = 64;
+
+/// What the processes have in common.
+struct Shared {
+  /// The least seed that has failed in any of them: none need look beyond it.
+  std::atomic<std::uint64_t> failed{~std::uint64_t{0}};
+  std::array<std::atomic<std::uint64_t>, most_jobs> at{};  ///< which seed each is at
+};
+Shared& shared() {
+  static void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
+                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::runtime_error("cannot share memory");
+  return *static_cast<Shared*>(memory);
 }
 
-/// Every `jobs`-th seed from `first` on; stops at the first that fails.
-Sums run_seeds(const Asked& asked, std::uint64_t first, std::uint64_t end) {
+/// Every `jobs`-th seed, beginning with the job's own; stops at the first that fails.
+Sums run_seeds(const Asked& asked, int job, std::uint64_t end) {
   Sums sums;
   const auto begun = std::chrono::steady_clock::now();
-  for (std::uint64_t seed = first; seed < end; seed += static_cast<std::uint64_t>(asked.jobs)) {
-    if (seed > failed_somewhere()->load()) break;
+  for (std::uint64_t seed = asked.from + static_cast<std::uint64_t>(job); seed < end;
+       seed += static_cast<std::uint64_t>(asked.jobs)) {
+    if (seed > shared().failed.load()) break;
+    shared().at[static_cast<std::size_t>(job)] = seed;
     if (asked.seconds && seconds_since(begun) > *asked.seconds) break;
     ++sums.seeds;
     const Draw draw = Draw::of(seed, asked.focus);
@@ -111,8 +124,8 @@ Sums run_seeds(const Asked& asked, std::uint64_t first, std::uint64_t end) {
     sums.figures.in_order += more.in_order;
     if (!wrong.empty()) {
       sums.failed = seed;
-      std::uint64_t least = failed_somewhere()->load();
-      while (seed < least && !failed_somewhere()->compare_exchange_weak(least, seed)) {
+      std::uint64_t least = shared().failed.load();
+      while (seed < least && !shared().failed.compare_exchange_weak(least, seed)) {
       }
       break;
     }
@@ -127,7 +140,7 @@ Sums run_jobs(const Asked& asked) {
     int from;
   };
   std::vector<Job> jobs;
-  new (failed_somewhere()) std::atomic<std::uint64_t>(~std::uint64_t{0});
+  new (&shared()) Shared;
   const std::uint64_t end = asked.seconds ? ~0ULL >> 1 : asked.from + asked.seeds;
   for (int i = 0; i < asked.jobs; ++i) {
     int ends[2];
@@ -135,22 +148,28 @@ Sums run_jobs(const Asked& asked) {
     const pid_t pid = ::fork();
     if (pid < 0) throw std::runtime_error("cannot fork");
     if (pid == 0) {
-      const Sums sums = run_seeds(asked, asked.from + static_cast<std::uint64_t>(i), end);
+      const Sums sums = run_seeds(asked, i, end);
       ::_exit(::write(ends[1], &sums, sizeof sums) == sizeof sums ? 0 : 1);
     }
     ::close(ends[1]);
     jobs.push_back({pid, ends[0]});
   }
   Sums all;
-  bool complete = true;
-  for (const Job& job : jobs) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
     Sums sums;
-    complete = ::read(job.from, &sums, sizeof sums) == sizeof sums && complete;
-    ::close(job.from);
+    const bool complete = ::read(jobs[i].from, &sums, sizeof sums) == sizeof sums;
+    ::close(jobs[i].from);
     int status = 0;
-    ::waitpid(job.pid, &status, 0);
+    ::waitpid(jobs[i].pid, &status, 0);
+    if (!complete) {
+      sums.failed = shared().at[i];
+      sums.died_of = WIFSIGNALED(status) ? WTERMSIG(status) : SIGABRT;
+    }
     all.seeds += sums.seeds;
-    if (sums.failed != 0 && (all.failed == 0 || sums.failed < all.failed)) all.failed = sums.failed;
+    if (sums.failed != 0 && (all.failed == 0 || sums.failed < all.failed)) {
+      all.failed = sums.failed;
+      all.died_of = sums.died_of;
+    }
     all.figures.acquired += sums.figures.acquired;
     all.figures.refused += sums.figures.refused;
     all.figures.renewed += sums.figures.renewed;
@@ -159,8 +178,20 @@ Sums run_jobs(const Asked& asked) {
     all.figures.commands += sums.figures.commands;
     all.figures.in_order += sums.figures.in_order;
   }
-  if (!complete) throw std::runtime_error("a process of the simulation has died");
   return all;
+}
+
+std::string died(int signal) {
+  return "its process died of signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
+}
+
+std::string mutant_flag(const Asked& asked) {
+  return asked.mutant == nullptr ? "" : " --mutant " + std::string(asked.mutant->name);
+}
+
+std::string flags_of(const Asked& asked) {
+  const bool focused = asked.focus.has_value();
+  return (focused ? " --focus " + std::string(to_string(*asked.focus)) : "") + mutant_flag(asked);
 }
 
 void explain(const Asked& asked, std::uint64_t seed) {
@@ -170,9 +201,7 @@ void explain(const Asked& asked, std::uint64_t seed) {
   const Draw small = shrink(draw, [](const Draw& one) { return !outcome_of(one).empty(); });
   std::cout << "fails still with no more than:\n  " << small.to_string() << "\n  "
             << outcome_of(small) << "\nto see it: simulate --draw '" << small.to_string()
-            << "' --trace"
-            << (asked.mutant != nullptr ? " --mutant " + std::string(asked.mutant->name) : "")
-            << '\n';
+            << "' --trace" << mutant_flag(asked) << '\n';
 }
 
 int run_one(const Asked& asked) {
@@ -204,7 +233,13 @@ int run_many(const Asked& asked) {
     std::cout << "too few were won in the line's turn: " << asked.in_order << " were asked for\n";
     return 1;
   }
-  explain(asked, sums.failed);
+  if (sums.died_of != 0) {
+    std::cout << "seed " << sums.failed << " FAILED: " << died(sums.died_of)
+              << "\nto see it: simulate --seed " << sums.failed << " --trace" << flags_of(asked)
+              << '\n';
+  } else {
+    explain(asked, sums.failed);
+  }
   return 1;
 }
 
@@ -225,7 +260,8 @@ int run_mutants(Asked asked) {
     std::cout << (sums.failed != 0 ? "caught    " : "SURVIVED  ") << one.name << ": " << one.what;
     if (sums.failed != 0) {
       std::cout << "; seed " << sums.failed << " of at most " << one.seeds << ": "
-                << outcome_of(Draw::of(sums.failed, asked.focus));
+                << (sums.died_of != 0 ? died(sums.died_of)
+                                      : outcome_of(Draw::of(sums.failed, asked.focus)));
     } else {
       ++survivors;
     }
@@ -285,7 +321,7 @@ int main(int argc, char** argv) {
     asked = sim::parse(argc, argv);
   } catch (const std::exception&) {
   }
-  if (!asked || asked->jobs < 1) {
+  if (!asked || asked->jobs < 1 || asked->jobs > sim::most_jobs) {
     std::cerr << sim::usage << "the focuses:";
     for (int i = 0; i < sim::focuses; ++i) {
       std::cerr << ' ' << sim::to_string(static_cast<sim::Focus>(i));
