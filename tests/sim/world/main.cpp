@@ -90,8 +90,8 @@ struct Shared {
   std::array<std::atomic<std::uint64_t>, most_jobs> at{};  ///< which seed each is at
 };
 Shared& shared() {
-  static void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  static void* const memory =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::runtime_error("cannot share memory");
   return *static_cast<Shared*>(memory);
 }
