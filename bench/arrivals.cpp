@@ -44,7 +44,8 @@ class Crowd {
  public:
   Crowd(const Nodes& nodes, int clients) {
     uv_timer_init(loop_.get(), &alive_);
-    uv_timer_start(&alive_, [](uv_timer_t*) {}, 1000, 1000);
+    uv_timer_start(
+        &alive_, [](uv_timer_t*) {}, 1000, 1000);
     for (int i = 0; i < clients; ++i) {
       Options options = nodes.options();
       options.log = [this](std::string_view sentence) {
@@ -123,7 +124,8 @@ void print_storm(int clients, int rounds) {
       crowd.turn();
       meanwhile.add(some(1));
       back = crowd.connected() - before;
-      if (half == 0 && 2 * back >= static_cast<std::size_t>(clients)) half = milliseconds_since(begin);
+      if (half == 0 && 2 * back >= static_cast<std::size_t>(clients))
+        half = milliseconds_since(begin);
     }
     std::printf(R"({"round":%d,"clients":%d,"restarted_ms":%.1f,"half_ms":%.1f,"all_ms":%.1f,)"
                 R"("calm_p50_us":%.1f,"storm_p50_us":%.1f,"storm_p99_us":%.1f,"refused":%d})"

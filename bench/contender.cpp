@@ -9,9 +9,14 @@
 namespace quorumlock::bench {
 
 const std::vector<std::string>& contender_names() {
-  static const std::vector<std::string> names{
-      "floor",           "hiredis_async",   "quorumlock",       "quorumlock_fenced", "quorumlock_ordered",
-      "quorumlock_shared", "quorumlock_pair", "quorumlock_permit"};
+  static const std::vector<std::string> names{"floor",
+                                              "hiredis_async",
+                                              "quorumlock",
+                                              "quorumlock_fenced",
+                                              "quorumlock_ordered",
+                                              "quorumlock_shared",
+                                              "quorumlock_pair",
+                                              "quorumlock_permit"};
   return names;
 }
 

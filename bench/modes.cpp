@@ -50,12 +50,11 @@ void print_round(int round, const Load& load, const std::string& name, const Mea
               R"("acquire_p999_us":%.2f,"release_p50_us":%.2f,"release_p99_us":%.2f,)"
               R"("release_p999_us":%.2f,"allocations":%.5f})"
               "\n",
-              round, name.c_str(), load.in_flight,
-              static_cast<long long>(of.cycles), of.rate(), of.cpu_us(),
-              of.user_us / static_cast<double>(of.cycles), percentile_us(of.acquire_ns, 0.5),
-              percentile_us(of.acquire_ns, 0.99), percentile_us(of.acquire_ns, 0.999),
-              percentile_us(of.release_ns, 0.5), percentile_us(of.release_ns, 0.99),
-              percentile_us(of.release_ns, 0.999),
+              round, name.c_str(), load.in_flight, static_cast<long long>(of.cycles), of.rate(),
+              of.cpu_us(), of.user_us / static_cast<double>(of.cycles),
+              percentile_us(of.acquire_ns, 0.5), percentile_us(of.acquire_ns, 0.99),
+              percentile_us(of.acquire_ns, 0.999), percentile_us(of.release_ns, 0.5),
+              percentile_us(of.release_ns, 0.99), percentile_us(of.release_ns, 0.999),
               allocations_counted() ? per_cycle(of.allocations, of) : -1.0);
   std::fflush(stdout);
 }
@@ -137,9 +136,8 @@ void print_memory(Field& field, std::int64_t cycles) {
   for (const Member& member : field.members) {
     Contender& contender = *member.contender;
     for (int i = 0; i < 10; ++i) run_cycles(contender, in_flight, part);
-    std::printf(R"({"contender":"%s","cycles":%lld,"resident_kib":[%ld)",
-                member.name.c_str(), static_cast<long long>(cycles),
-                resident_kib());
+    std::printf(R"({"contender":"%s","cycles":%lld,"resident_kib":[%ld)", member.name.c_str(),
+                static_cast<long long>(cycles), resident_kib());
     std::uint64_t blocks = 0;
     std::int64_t done = 0;
     for (int quarter = 1; quarter <= 4; ++quarter) {

@@ -19,7 +19,10 @@ constexpr int timed = 16;
 class Workload final : public Client {
  public:
   Workload(Contender& contender, int in_flight, std::int64_t cycles, Measurement& into)
-      : contender_(contender), into_(into), left_(cycles), in_flight_(in_flight),
+      : contender_(contender),
+        into_(into),
+        left_(cycles),
+        in_flight_(in_flight),
         began_(static_cast<std::size_t>(in_flight / timed + 1)) {}
 
   void run() {

@@ -2,7 +2,6 @@
 //
 //     fill_cache CACHE_FILE KEY
 #include <unistd.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>

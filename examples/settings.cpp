@@ -1,5 +1,5 @@
-// A configuration that many read and few change: readers together, a writer alone. What is read is of
-// one version, also where it is in several files.
+// A configuration that many read and few change: readers together, a writer alone. What is read is
+// of one version, also where it is in several files.
 //
 //     settings DIRECTORY                     shows it
 //     settings DIRECTORY HOST PORT           changes it, and shows it

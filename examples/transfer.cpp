@@ -1,4 +1,5 @@
-// Money from one account to another: both are locked, or neither, whatever others move the other way.
+// Money from one account to another: both are locked, or neither, whatever others move the other
+// way.
 //
 //     transfer DIRECTORY FROM TO AMOUNT
 #include <chrono>
@@ -55,8 +56,8 @@ int main(int argc, char** argv) {
     std::cout << "not enough\n";
     return 1;
   }
-  // A ledger that can compare numbers is given the fencing token too (docs/fencing.md): it is greater
-  // than that of everybody who had either account before.
+  // A ledger that can compare numbers is given the fencing token too (docs/fencing.md): it is
+  // greater than that of everybody who had either account before.
   if (!lease->is_valid()) return 76;
   set_balance(directory / from, left);
   set_balance(directory / to, balance(directory / to) + amount);

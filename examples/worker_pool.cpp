@@ -1,5 +1,5 @@
-// Workers on any number of machines, of whom only a few at a time may use something: calls to an API
-// that allows three at once, conversions that a database can bear.
+// Workers on any number of machines, of whom only a few at a time may use something: calls to an
+// API that allows three at once, conversions that a database can bear.
 //
 //     worker_pool NAME LIMIT JOB...
 #include <chrono>

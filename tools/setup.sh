@@ -7,9 +7,10 @@
 build_packages=(g++ cmake ninja-build pkg-config
   libuv1-dev libhiredis-dev nlohmann-json3-dev libcli11-dev)
 
-# What tools/fuzz takes besides: clang alone does not bring libFuzzer and the sanitizers.
+# What tools/fuzz takes besides: clang alone does not bring libFuzzer and the sanitizers. With
+# clang-format the test of style looks at that, too.
 # shellcheck disable=SC2034
-fuzz_packages=(clang libclang-rt-dev)
+fuzz_packages=(clang libclang-rt-dev clang-format)
 
 # --- Telling how far we are -----------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ class Router;
 Result<Coordinator> create_enrolling(Options options);
 void vouch_for_groups(const Coordinator& coordinator);
 void forget_counters(Coordinator& coordinator, std::vector<std::string> resources);
-}
+}  // namespace client
 class AcquireAwaitable;
 
 /// An owner token as text, of its own type so that it cannot be mistaken for a resource.

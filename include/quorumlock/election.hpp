@@ -15,7 +15,7 @@ namespace quorumlock {
 namespace client {
 class Announcement;
 class Runtime;
-}
+}  // namespace client
 class CampaignAwaitable;
 
 /// Who leads, as a quorum of nodes knows it.

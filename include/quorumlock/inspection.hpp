@@ -31,14 +31,14 @@ struct SharedHolding {
 
 /// A permit of a semaphore that is held.
 struct PermitHolding {
-  int slot = 0;       ///< which of the permits, from 1 on
-  std::string token;  ///< the owner token
+  int slot = 0;                                         ///< which of the permits, from 1 on
+  std::string token;                                    ///< the owner token
   std::optional<std::chrono::milliseconds> expires_in;  ///< unset: without an expiry
 };
 
 /// The semaphore of a resource's name, which is another thing than its lock.
 struct SemaphoreHolding {
-  int capacity = 0;  ///< how many permits it has; zero: nothing is known of it
+  int capacity = 0;                    ///< how many permits it has; zero: nothing is known of it
   std::vector<PermitHolding> permits;  ///< those that are held, by slot
   std::vector<LineEntry> waiters;      ///< in their order, the first 1,000 of them
 
@@ -55,9 +55,9 @@ struct NodeHolding {
   std::string token;          ///< the owner token, where it is held by one alone
   std::optional<std::chrono::milliseconds> expires_in;  ///< unset: without an expiry, or not held
   std::vector<SharedHolding> readers;                   ///< where it is shared
-  std::vector<LineEntry> waiters;  ///< in their order, the first 1,000 of them
+  std::vector<LineEntry> waiters;                       ///< in their order, the first 1,000 of them
   SemaphoreHolding semaphore;
-  std::string detail;              ///< another kind of value, where held; the node's trouble
+  std::string detail;  ///< another kind of value, where held; the node's trouble
 };
 
 /// A look at a resource, node by node. Each node's part is of one moment; the nodes are asked side

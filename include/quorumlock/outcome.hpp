@@ -9,30 +9,30 @@ namespace quorumlock {
 
 /// What one node said, or why it said nothing, about one request of ours.
 enum class Vote : std::uint8_t {
-  pending,         ///< asked, no answer yet
-  granted,         ///< the key is ours: set, renewed or deleted as asked
-  held,            ///< answered: another token (or another kind of value) is under the key
-  absent,          ///< answered: no key is there, or not ours (renew, release)
-  timed_out,       ///< no answer within node_timeout; the command may yet run
-  disconnected,    ///< the connection broke before the answer; the command may have run
-  unreachable,     ///< not connected, nothing was sent
-  stalled,         ///< an earlier command is overdue on this node, nothing was sent
-  no_script,       ///< NOSCRIPT: not executed, sent again with the script's source
-  loading,         ///< LOADING or MASTERDOWN: not executed
-  busy,            ///< BUSY: a script blocks the node, not executed
-  read_only,       ///< READONLY: the node is a replica, its vote never counts
-  out_of_memory,   ///< OOM: the write was refused
-  not_writable,    ///< MISCONF, NOREPLICAS: the node refuses writes by its configuration
-  unauthorized,    ///< NOAUTH, WRONGPASS, NOPERM: not executed
-  not_standalone,  ///< the node is a replica or runs in cluster mode, its vote never counts
-  quarantined,     ///< the node may have forgotten locks: its vote does not count yet
-  not_enrolled,    ///< the node has just turned out to have forgotten; nothing was touched
-  max_ttl_differs, ///< the node has been enrolled with another max_ttl
-  same_server,     ///< two of the configured addresses are this one server
-  clock_jumped,    ///< the node's clock steps or runs beyond drift_factor: its vote is void
-  capacity_differs, ///< the semaphore's permits are of another number, and some are held
-  groups_differ,   ///< the node has been enrolled for other quorum groups than ours
-  failed,          ///< any other error reply; the command may have run
+  pending,           ///< asked, no answer yet
+  granted,           ///< the key is ours: set, renewed or deleted as asked
+  held,              ///< answered: another token (or another kind of value) is under the key
+  absent,            ///< answered: no key is there, or not ours (renew, release)
+  timed_out,         ///< no answer within node_timeout; the command may yet run
+  disconnected,      ///< the connection broke before the answer; the command may have run
+  unreachable,       ///< not connected, nothing was sent
+  stalled,           ///< an earlier command is overdue on this node, nothing was sent
+  no_script,         ///< NOSCRIPT: not executed, sent again with the script's source
+  loading,           ///< LOADING or MASTERDOWN: not executed
+  busy,              ///< BUSY: a script blocks the node, not executed
+  read_only,         ///< READONLY: the node is a replica, its vote never counts
+  out_of_memory,     ///< OOM: the write was refused
+  not_writable,      ///< MISCONF, NOREPLICAS: the node refuses writes by its configuration
+  unauthorized,      ///< NOAUTH, WRONGPASS, NOPERM: not executed
+  not_standalone,    ///< the node is a replica or runs in cluster mode, its vote never counts
+  quarantined,       ///< the node may have forgotten locks: its vote does not count yet
+  not_enrolled,      ///< the node has just turned out to have forgotten; nothing was touched
+  max_ttl_differs,   ///< the node has been enrolled with another max_ttl
+  same_server,       ///< two of the configured addresses are this one server
+  clock_jumped,      ///< the node's clock steps or runs beyond drift_factor: its vote is void
+  capacity_differs,  ///< the semaphore's permits are of another number, and some are held
+  groups_differ,     ///< the node has been enrolled for other quorum groups than ours
+  failed,            ///< any other error reply; the command may have run
 };
 
 /// A short name for messages and logs, such as "timed out".

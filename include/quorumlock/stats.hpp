@@ -49,9 +49,9 @@ struct Stats {
   } won_after;
   /// What went well and nearly did not.
   struct NearMisses {
-    std::uint64_t bare_quorum = 0;   ///< acquired when one refusal more would have lost it
-    std::uint64_t acquired_late = 0; ///< acquired with less than a tenth of the ttl left
-    std::uint64_t renewed_late = 0;  ///< renewed with less than a tenth of the ttl left
+    std::uint64_t bare_quorum = 0;    ///< acquired when one refusal more would have lost it
+    std::uint64_t acquired_late = 0;  ///< acquired with less than a tenth of the ttl left
+    std::uint64_t renewed_late = 0;   ///< renewed with less than a tenth of the ttl left
   } near_misses;
   std::uint64_t renewals = 0;         ///< by the watchdog or by extend()
   std::uint64_t failed_renewals = 0;  ///< rounds; another may have been won later

@@ -103,9 +103,9 @@ struct GroupStatus {
 
 /// All nodes as voters. Not a snapshot: the nodes are asked side by side.
 struct ClusterStatus {
-  std::vector<NodeStatus> nodes;     ///< those of a group side by side
-  std::vector<GroupStatus> groups;   ///< by name; none where Options names none
-  int quorum = 0;                    ///< of all nodes; 0 where several groups have one each
+  std::vector<NodeStatus> nodes;       ///< those of a group side by side
+  std::vector<GroupStatus> groups;     ///< by name; none where Options names none
+  int quorum = 0;                      ///< of all nodes; 0 where several groups have one each
   std::chrono::nanoseconds max_ttl{};  ///< ours
   double drift_factor = 0;
   Quarantine quarantine = Quarantine::automatic;

@@ -13,8 +13,8 @@ void Acquisition::run(Driver& driver) {
 
 void Acquisition::dismiss() {
   auto then = std::move(handler);
-  const Error closed(Errc::closed,
-                     "could not lock \"" + names_of(resource, others) + "\": the coordinator is closed");
+  const Error closed(Errc::closed, "could not lock \"" + names_of(resource, others) +
+                                       "\": the coordinator is closed");
   delete this;
   then(closed);
 }

@@ -83,9 +83,7 @@ void Announcement::settle(Driver& driver) {
   const int nodes = driver.cluster().size();
   switch (core::verdict(nodes, told_.size(), asked_.size())) {
     case core::Verdict::pending: return;
-    case core::Verdict::won:
-      open_ = false;
-      return report({});
+    case core::Verdict::won: open_ = false; return report({});
     case core::Verdict::lost: break;
   }
   if (!asked_.empty()) return;
@@ -93,11 +91,10 @@ void Announcement::settle(Driver& driver) {
   wake_in(driver, tried_again_after);
   const bool heard = told_.size() + refused_.size() >= core::quorum_of(nodes);
   const Errc why = heard || !lease_.is_valid() ? Errc::not_held : Errc::no_quorum;
-  report(Error(why, "could not proclaim who leads \"" + lease_.resource() +
-                                 "\": " + make_error_code(why).message() + " (" +
-                                 std::to_string(told_.size()) + " of " + std::to_string(nodes) +
-                                 " nodes know, a quorum is " +
-                                 std::to_string(core::quorum_of(nodes)) + ")"));
+  report(Error(why, "could not proclaim who leads \"" + lease_.resource() + "\": " +
+                        make_error_code(why).message() + " (" + std::to_string(told_.size()) +
+                        " of " + std::to_string(nodes) + " nodes know, a quorum is " +
+                        std::to_string(core::quorum_of(nodes)) + ")"));
 }
 
 /// Leading does not need anybody to know: a campaign is won whatever came of its first word.
@@ -116,8 +113,7 @@ void Announcement::proclaim(Driver& driver, std::string value,
                       "\": another proclaim of it is still under way: wait for its end");
   }
   if (refused) {
-    return driver.later(
-        [then = std::move(handler), error = *refused]() mutable { then(error); });
+    return driver.later([then = std::move(handler), error = *refused]() mutable { then(error); });
   }
   value_ = std::move(value);
   ++version_;

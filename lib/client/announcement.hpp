@@ -19,7 +19,8 @@ class Announcement final : public Inquiry, public std::enable_shared_from_this<A
   /// The campaign is lost.
   void refused(const Error& error) { on_led_(error); }
   /// On the loop: the lock is won. The handler is called once the nodes know.
-  static void begin(std::shared_ptr<Announcement> mine, std::shared_ptr<Runtime> runtime, Lease lease);
+  static void begin(std::shared_ptr<Announcement> mine, std::shared_ptr<Runtime> runtime,
+                    Lease lease);
 
   [[nodiscard]] const Lease& lease() const { return lease_; }
   [[nodiscard]] Runtime& runtime() const { return *runtime_; }

@@ -16,7 +16,7 @@ namespace quorumlock::client {
 /// One quorum of nodes: options that have been checked, with what follows from them. Does not
 /// change any more.
 struct Cluster {
-  Options options;  ///< of which `nodes` are its own
+  Options options;    ///< of which `nodes` are its own
   std::string group;  ///< its name, where there are groups
   std::string mark;   ///< see core::Placement::mark()
   std::vector<redis::Endpoint> endpoints;

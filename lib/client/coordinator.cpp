@@ -105,8 +105,9 @@ void AcquireAwaitable::await_suspend(std::coroutine_handle<> caller) {
   const std::shared_ptr<Router> router = std::move(router_);
   if (router == nullptr) return handler(gone("lock"));
   if (capacity_) {
-    return router->of(resources_.front())->acquire_permit(std::move(resources_.front()), *capacity_, options_,
-                                   std::move(stop_), std::move(handler));
+    return router->of(resources_.front())
+        ->acquire_permit(std::move(resources_.front()), *capacity_, options_, std::move(stop_),
+                         std::move(handler));
   }
   router->acquire_all(std::move(resources_), options_, std::move(stop_), std::move(handler));
 }
@@ -123,7 +124,8 @@ Result<Clock::time_point> Coordinator::extend(std::string_view resource, const O
 Result<void> Coordinator::release(std::string_view resource, const OwnerToken& token) {
   if (router_ == nullptr) return gone("release");
   if (const auto error = router_->cannot_block("release")) return *error;
-  const auto result = router_->of(resource)->call_by_token(resource, token, std::chrono::nanoseconds::zero());
+  const auto result =
+      router_->of(resource)->call_by_token(resource, token, std::chrono::nanoseconds::zero());
   if (!result) return result.error();
   return {};
 }

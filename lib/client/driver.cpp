@@ -201,9 +201,8 @@ void Driver::carry_out(const core::Refused& refused) {
                   error_of(refused.why, "lock", names_of(acquisition.resource, acquisition.others),
                            refused.tally, refused.attempts));
   }
-  finish(acquisition,
-         error_of(refused.why, "get a permit of", acquisition.resource, refused.tally,
-                  refused.attempts, why_no_permit(refused, capacity)));
+  finish(acquisition, error_of(refused.why, "get a permit of", acquisition.resource, refused.tally,
+                               refused.attempts, why_no_permit(refused, capacity)));
 }
 
 void Driver::carry_out(const core::Renewed& renewed) {

@@ -120,7 +120,8 @@ void Driver::release_late(LeaseState& lease, Errc why, detail::Handler<Result<vo
   if (why != LeaseState::released) engine_.abandon(Clock::now(), lease.claim);
   const std::string reason =
       why == LeaseState::released ? "it has been released before" : make_error_code(why).message();
-  const Error error(why, "could not release \"" + names_of(lease.resource(), lease.others()) + "\": " + reason);
+  const Error error(
+      why, "could not release \"" + names_of(lease.resource(), lease.others()) + "\": " + reason);
   later([then = std::move(handler), error]() mutable { then(error); });
 }
 
@@ -213,6 +214,5 @@ void Driver::look_again() {
 void Driver::later(detail::Handler<> then) {
   later_.push_back(std::move(then));
 }
-
 
 }  // namespace quorumlock::client

@@ -41,7 +41,7 @@ struct LeadershipCall final : client::Task {
 };
 
 void post_call(std::shared_ptr<Announcement> announcement, std::optional<std::string> value,
-          detail::Handler<Result<void>> handler) {
+               detail::Handler<Result<void>> handler) {
   Runtime& runtime = announcement->runtime();
   auto call = std::make_unique<LeadershipCall>();
   call->announcement = std::move(announcement);
@@ -113,19 +113,19 @@ void Election::async_campaign(std::string value, std::stop_token stop,
   }
   if (Result<void> fine = client::check_value(value); !fine) return handler(fine.error());
   auto announcement = std::make_shared<Announcement>(std::move(value), std::move(handler));
-  runtime_->acquire(name_, options_, std::move(stop),
-                    [announcement = std::move(announcement), runtime = runtime_](Result<Lease> lease) {
-                      if (!lease) return announcement->refused(lease.error());
-                      Announcement::begin(announcement, runtime, std::move(*lease));
-                    });
+  runtime_->acquire(
+      name_, options_, std::move(stop),
+      [announcement = std::move(announcement), runtime = runtime_](Result<Lease> lease) {
+        if (!lease) return announcement->refused(lease.error());
+        Announcement::begin(announcement, runtime, std::move(*lease));
+      });
 }
 
 Result<Leadership> Election::campaign(std::string value, std::stop_token stop) {
   if (runtime_ == nullptr) return coordinator_gone("campaign");
   if (const auto error = runtime_->cannot_block("campaign")) return *error;
-  return client::wait_for<Result<Leadership>>([&](auto handler) {
-    async_campaign(std::move(value), std::move(stop), std::move(handler));
-  });
+  return client::wait_for<Result<Leadership>>(
+      [&](auto handler) { async_campaign(std::move(value), std::move(stop), std::move(handler)); });
 }
 
 CampaignAwaitable Election::co_campaign(std::string value, std::stop_token stop) {

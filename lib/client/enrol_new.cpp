@@ -45,8 +45,7 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
       if (reply->elements.size() != 2) return looked(driver, answer.node, "gives no keys");
       for (const Reply& key : reply->elements[1].elements) {
         if (force || key.text == redis::candidate_key || key.text == redis::repairer_key) continue;
-        return looked(driver, answer.node,
-                      "has a key of ours already, " + std::string(key.text));
+        return looked(driver, answer.node, "has a key of ours already, " + std::string(key.text));
       }
       const std::string cursor(reply->elements[0].text);
       if (cursor == "0") return looked(driver, answer.node, {});
@@ -92,7 +91,8 @@ void EnrolNew::finish(Driver& driver) {
   std::string objections;
   for (int i = 0; i < driver.cluster().size(); ++i) {
     const std::string& objection = nodes_[static_cast<std::size_t>(i)].objection;
-    if (!objection.empty()) objections += "; " + driver.cluster().names[static_cast<std::size_t>(i)] + " " + objection;
+    if (!objection.empty())
+      objections += "; " + driver.cluster().names[static_cast<std::size_t>(i)] + " " + objection;
   }
   driver.end(*this);
   auto then = std::move(handler);

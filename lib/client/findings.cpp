@@ -183,9 +183,10 @@ class Examination {
                 to_text(cluster_.max_ttl) + ": it casts no vote for us",
             "give all clients the same max_ttl; to change that of the nodes: quorumlock enroll");
     } else if (node_.reason == Vote::groups_differ) {
-      error("groups_differ", is.why,
-            "name the same groups in the configuration of all clients; to change those of the nodes: "
-            "quorumlock enroll, once no client uses the old ones (docs/scaling.md)");
+      error(
+          "groups_differ", is.why,
+          "name the same groups in the configuration of all clients; to change those of the nodes: "
+          "quorumlock enroll, once no client uses the old ones (docs/scaling.md)");
     } else if (is.standing == NodeEnrolment::Standing::refused) {
       error("not_enrolled", is.why,
             node_.access.scripts == false ? "let this user call EVAL" : "see what it says");
@@ -238,16 +239,18 @@ void examine_quorum(std::vector<Finding>& into, const GroupStatus& group) {
     into.push_back({Severity::hint, "", "few_nodes", of_group + nodes + ": none may fail",
                     "use three nodes or five, on machines that do not fail together"});
   } else if (size % 2 == 0) {
-    into.push_back({Severity::hint, "", "even_nodes",
-                    of_group + nodes + " tolerate no more failures than " + std::to_string(size - 1),
-                    "use an odd number of nodes"});
+    into.push_back(
+        {Severity::hint, "", "even_nodes",
+         of_group + nodes + " tolerate no more failures than " + std::to_string(size - 1),
+         "use an odd number of nodes"});
   }
 }
 
 void examine_all(std::vector<Finding>& into, const ClusterStatus& status) {
   for (const GroupStatus& group : status.groups) examine_quorum(into, group);
   if (status.groups.empty()) {
-    examine_quorum(into, {"", static_cast<int>(status.nodes.size()), status.quorum, status.voters()});
+    examine_quorum(into,
+                   {"", static_cast<int>(status.nodes.size()), status.quorum, status.voters()});
   }
   if (status.quarantine == Quarantine::unsafe_never) {
     into.push_back({Severity::error, "", "no_quarantine",

@@ -48,10 +48,11 @@ void LeaderLook::answered(Driver& driver, const Session::Answered& answer) {
   if (!view_.complete() && view_.version() == 0) return;
   driver.end(*this);
   if (view_.known()) return finish(view_.leader());
-  finish(Error(Errc::no_quorum,
-               "cannot tell who leads \"" + name + "\": " + std::to_string(view_.answered()) +
-                   " of " + std::to_string(driver.cluster().size()) + " nodes answered, a quorum is " +
-                   std::to_string(core::quorum_of(driver.cluster().size()))));
+  finish(Error(Errc::no_quorum, "cannot tell who leads \"" + name +
+                                    "\": " + std::to_string(view_.answered()) + " of " +
+                                    std::to_string(driver.cluster().size()) +
+                                    " nodes answered, a quorum is " +
+                                    std::to_string(core::quorum_of(driver.cluster().size()))));
 }
 
 void LeaderLook::finish(Result<std::optional<Leader>> result) {

@@ -41,7 +41,8 @@ Result<void> check_nodes(const std::string& name, const std::vector<std::string>
                    "redis://127.0.0.1:7101");
   }
   if (nodes.size() > static_cast<std::size_t>(core::max_nodes)) {
-    return refusal(name + " has " + std::to_string(nodes.size()) + " entries: it must have 1 to 32");
+    return refusal(name + " has " + std::to_string(nodes.size()) +
+                   " entries: it must have 1 to 32");
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::string place = name + "[" + std::to_string(i) + "]";

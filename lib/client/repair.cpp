@@ -60,7 +60,8 @@ void Repair::start(Time now) {
   }
   for (const int source : sources_) {
     const redis::Enrolment& enrolment = session_.link(source).enrolment();
-    if (session_.link(source).state() != core::LinkState::up || enrolment.floor() <= floor_) continue;
+    if (session_.link(source).state() != core::LinkState::up || enrolment.floor() <= floor_)
+      continue;
     floor_ = enrolment.floor();
     since_ = enrolment.since();
   }
@@ -111,8 +112,8 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
       if (reply->type != Reply::Type::array || reply->elements.size() != 2) {
         return finish(now, false);
       }
-      const std::uint64_t time = number_of(reply->elements[0].text) * 1'000'000 +
-                                 number_of(reply->elements[1].text);
+      const std::uint64_t time =
+          number_of(reply->elements[0].text) * 1'000'000 + number_of(reply->elements[1].text);
       greatest_ = std::max(greatest_, time + ahead_us);
       clocks_.pop_back();
       return ask_times(now);

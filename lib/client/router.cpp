@@ -129,7 +129,8 @@ Result<std::shared_ptr<Router>> Router::with_threads(Options options, bool chang
     return router;
   } catch (const std::exception& error) {
     if (router != nullptr) {
-      for (std::size_t i = router->threads_.size() * router->groups_; i < router->runtimes_.size(); ++i) {
+      for (std::size_t i = router->threads_.size() * router->groups_; i < router->runtimes_.size();
+           ++i) {
         router->runtimes_[i]->give_up();
       }
       router->close();
@@ -189,9 +190,10 @@ Error Router::apart(const std::vector<std::string>& resources) const {
   if (resources.size() > most_named) {
     named += " and " + std::to_string(resources.size() - most_named) + " more";
   }
-  return refusal("locks of several groups cannot be taken as one: " + named +
-                 ". What is locked together needs names with the same {tag}, such as {orders}:1 and "
-                 "{orders}:2, which keeps it in one group");
+  return refusal(
+      "locks of several groups cannot be taken as one: " + named +
+      ". What is locked together needs names with the same {tag}, such as {orders}:1 and "
+      "{orders}:2, which keeps it in one group");
 }
 
 void Router::async_status(detail::Handler<Result<ClusterStatus>> handler) const {
@@ -204,8 +206,7 @@ void Router::async_status(detail::Handler<Result<ClusterStatus>> handler) const 
   const auto all = std::make_shared<StatusOfGroups>(groups_, std::move(handler));
   const std::vector<std::shared_ptr<Runtime>> runtimes(groups().begin(), groups().end());
   for (std::size_t i = 0; i < runtimes.size(); ++i) {
-    ask(*runtimes[i],
-        [all, i](Result<ClusterStatus> status) { all->note(i, std::move(status)); });
+    ask(*runtimes[i], [all, i](Result<ClusterStatus> status) { all->note(i, std::move(status)); });
   }
 }
 
@@ -234,10 +235,11 @@ Result<void> Router::enroll_new(bool force) const {
 
 void Router::vouch() const {
   if (groups_ == 1 || cannot_block("enroll")) return;
-  for (const auto ask : {+[](Driver& driver) { return driver.ripe(); }, +[](Driver& driver) {
-         driver.vouch();
-         return true;
-       }}) {
+  for (const auto ask : {+[](Driver& driver) { return driver.ripe(); },
+                         +[](Driver& driver) {
+                           driver.vouch();
+                           return true;
+                         }}) {
     for (const auto& runtime : groups()) {
       const bool yes = wait_for<bool>([&](auto handler) {
         auto question = std::make_unique<Question>();
@@ -262,7 +264,8 @@ void Router::async_close(detail::Handler<> handler) const {
   const auto runtimes = runtimes_;  // the last handler may be the end of this
   for (const auto& runtime : runtimes) {
     runtime->async_close([rest] {
-      if (rest->count.fetch_sub(1, std::memory_order_acq_rel) == 1 && rest->handler) rest->handler();
+      if (rest->count.fetch_sub(1, std::memory_order_acq_rel) == 1 && rest->handler)
+        rest->handler();
     });
   }
 }

@@ -89,10 +89,9 @@ void Runtime::acquire_permit(std::string resource, std::ptrdiff_t capacity,
   begin(std::move(resource), {}, asked, std::move(stop), std::move(handler), capacity);
 }
 
-void Runtime::begin(std::string resource, std::vector<std::string> others,
-                    const LockOptions& asked, std::stop_token stop,
-                    detail::Handler<Result<Lease>> handler, std::optional<std::ptrdiff_t> capacity,
-                    const Error* refused) {
+void Runtime::begin(std::string resource, std::vector<std::string> others, const LockOptions& asked,
+                    std::stop_token stop, detail::Handler<Result<Lease>> handler,
+                    std::optional<std::ptrdiff_t> capacity, const Error* refused) {
   if (forked()) return handler(closed_error("lock"));
   std::unique_ptr<Acquisition> acquisition =
       on_loop() && inbox_.empty() ? driver_->spare_acquisition() : std::make_unique<Acquisition>();

@@ -32,15 +32,16 @@ struct Semaphore::State {
       return handler(Error(Errc::closed, "cannot get a permit of " + client::quoted(resource) +
                                              ": the coordinator was moved from"));
     }
-    router->of(resource)->acquire_permit(resource, capacity, how, std::move(stop), std::move(handler));
+    router->of(resource)->acquire_permit(resource, capacity, how, std::move(stop),
+                                         std::move(handler));
   }
 
   Result<void> take(const LockOptions& how) {
     if (coordinator.router_ != nullptr) {
       if (const auto error = coordinator.router_->cannot_block("get a permit")) return *error;
     }
-    Result<Lease> permit = client::wait_for<Result<Lease>>(
-        [&](auto handler) { ask(how, {}, std::move(handler)); });
+    Result<Lease> permit =
+        client::wait_for<Result<Lease>>([&](auto handler) { ask(how, {}, std::move(handler)); });
     if (!permit) return permit.error();
     const std::lock_guard<std::mutex> lock(guard);
     permits[std::this_thread::get_id()].push_back(std::move(*permit));

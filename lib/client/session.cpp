@@ -232,9 +232,9 @@ void Session::on_greeted(Time now, int node) {
   for (int other = 0; other < nodes(); ++other) {
     if (other == node || run_id.empty() || !link(other).greeted()) continue;
     if (link(other).run_id() == run_id) {
-      return link(node).bar(now, Vote::same_server,
-                            "is the same server as " + link(other).endpoint().name() +
-                                ": name each server once");
+      return link(node).bar(
+          now, Vote::same_server,
+          "is the same server as " + link(other).endpoint().name() + ": name each server once");
     }
   }
   link(node).admit(now);
@@ -251,8 +251,7 @@ void Session::send(Time now, const core::Send& send) {
   redis::Surroundings around{fenced ? wall_.now_us() : 0, max_ttl_};
   bytes_.clear();
   for (const int node : send.to) {
-    const redis::Deletion deletion =
-        only_deletes ? link(node).deletion() : redis::Deletion::script;
+    const redis::Deletion deletion = only_deletes ? link(node).deletion() : redis::Deletion::script;
     if (bytes_.empty() || deletion != around.deletion) {
       around.deletion = deletion;
       bytes_.clear();

@@ -11,7 +11,8 @@ std::string why_not(LockMode held, LockMode asked) {
   if (held == LockMode::exclusive || asked == LockMode::shared) {
     return "this thread holds it already, unlock it first";
   }
-  return "this thread has it to read, and an upgrade would wait for its own reading; unlock_shared() "
+  return "this thread has it to read, and an upgrade would wait for its own reading; "
+         "unlock_shared() "
          "first, or lock() in the first place and downgrade()";
 }
 
@@ -72,9 +73,9 @@ Lease& ThreadLeases::lease(std::optional<LockMode> mode) {
   const std::lock_guard<std::mutex> lock(guard_);
   const auto found = held_.find(std::this_thread::get_id());
   if (found == held_.end() || found->second.mode != mode.value_or(found->second.mode)) {
-    throw Error(Errc::not_held,
-                "no lease of " + client::quoted(resource_) + ": this thread has not locked it" +
-                    (mode == LockMode::exclusive ? " to write" : ""));
+    throw Error(Errc::not_held, "no lease of " + client::quoted(resource_) +
+                                    ": this thread has not locked it" +
+                                    (mode == LockMode::exclusive ? " to write" : ""));
   }
   return found->second.lease;
 }

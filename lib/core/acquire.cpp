@@ -11,8 +11,8 @@ namespace {
 Errc why_unreached(const Tally& tally) {
   for (int node = 0; node < tally.nodes(); ++node) {
     const Vote vote = tally.vote(node);
-    if (vote == Vote::max_ttl_differs || vote == Vote::groups_differ ||
-        vote == Vote::same_server || vote == Vote::capacity_differs) {
+    if (vote == Vote::max_ttl_differs || vote == Vote::groups_differ || vote == Vote::same_server ||
+        vote == Vote::capacity_differs) {
       return Errc::misconfigured;
     }
   }

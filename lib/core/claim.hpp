@@ -39,8 +39,8 @@ enum class CommandKind : std::uint8_t {
   release,  ///< the key is deleted, where it holds the token, and who is first in its line is woken
   queue,    ///< entries are put into the lines of their locks, or kept there
   query,    ///< something of the driver's own: not the engine's
-  renewals, ///< of the session's own: several renews as one command
-  repair,   ///< likewise: see client::Repair
+  renewals,  ///< of the session's own: several renews as one command
+  repair,    ///< likewise: see client::Repair
 };
 
 /// The round of a command that nobody counts: the clean-up's.
@@ -90,10 +90,10 @@ struct Claim {
   bool leaves = false;   ///< its release takes the entry out of the line
   bool not_woken_reads = false;
   std::uint16_t round = 0;
-  int unanswered = 0;  ///< commands sent whose final answer is not in
-  Tally tally;         ///< of the current round
-  WaiterId waiter;     ///< whom an acquisition is for, while it wants to know
-  SlotId ballot;       ///< while fences are being counted
+  int unanswered = 0;             ///< commands sent whose final answer is not in
+  Tally tally;                    ///< of the current round
+  WaiterId waiter;                ///< whom an acquisition is for, while it wants to know
+  SlotId ballot;                  ///< while fences are being counted
   std::uint64_t fence_noted = 0;  ///< the greatest that its answers brought
   std::uint64_t not_woken = 0;    ///< by its release, since it is told otherwise
   Time keys_die{};         ///< by then no node has a key of ours: the last write's ttl has passed
@@ -111,13 +111,13 @@ struct Claim {
   Time round_start{};
   Time deadline{};    ///< valid_until: of the acquisition, then of the last renewal that was won
   Time hold_limit{};  ///< the acquisition's start + max_hold
-  Time next_try = never;  ///< of the next renewal, or of a release that was refused
-  Time frees_at = never;  ///< the earliest expiry of those who hold it instead, as far as known
+  Time next_try = never;     ///< of the next renewal, or of a release that was refused
+  Time frees_at = never;     ///< the earliest expiry of those who hold it instead, as far as known
   std::uint64_t place = 0;   ///< the waiter's number in the line; zero: it has no entry
   std::uint64_t ticket = 0;  ///< likewise
   UserId user = 0;           ///< the lease's, once it is held
-  NodeSet standing;  ///< of a lease: the nodes whose votes it stands on
-  NodeSet entered;   ///< the nodes on which the entry may be
+  NodeSet standing;          ///< of a lease: the nodes whose votes it stands on
+  NodeSet entered;           ///< the nodes on which the entry may be
   int renewals = 0;
   int slot = 0;  ///< which of a semaphore's permits
 };

@@ -82,7 +82,8 @@ class Claims {
   static_assert(sizeof(Place) <= 72);  // docs/architecture.md
 
   Claim& open(Place& place, ClaimId id) {
-    if (place.is_folded()) [[unlikely]] return unfold(place, id);
+    if (place.is_folded()) [[unlikely]]
+      return unfold(place, id);
     return place.opened->claim;
   }
   Claim& unfold(Place& place, ClaimId id);

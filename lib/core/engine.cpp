@@ -67,8 +67,8 @@ void Engine::send_round(ClaimId id, CommandKind kind, NodeSet to) {
       claim.tally.ask(node);
     } else {
       const bool mistrusted = takes_requests_.contains(node);
-      const Vote why = mistrusted ? Vote::clock_jumped
-                                  : unavailable_because_[static_cast<std::size_t>(node)];
+      const Vote why =
+          mistrusted ? Vote::clock_jumped : unavailable_because_[static_cast<std::size_t>(node)];
       claim.tally.record(node, why);
       note_vote(why);
     }
@@ -85,7 +85,7 @@ void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
   const bool replant =
       tag.kind == CommandKind::renew && claim.phase == Phase::held && !claim.detached;
   if (sets_key(tag.kind) || replant) claim.may_hold = claim.may_hold | to;
-  Send sending{to,          tag,     claim.key(),   claim.token(), claim.round_ttl,
+  Send sending{to,          tag,     claim.key(),    claim.token(),     claim.round_ttl,
                claim.fence, replant, claim.by_token, claim.terms.shared};
   if (claim.others != nullptr) sending.others = *claim.others;
   if (tag.kind == CommandKind::acquire) {
@@ -257,9 +257,8 @@ NodeSet Engine::voters(Time now) {
 
 std::uint64_t Engine::fence_seen(const Waiter& waiter) const {
   std::uint64_t greatest = 0;
-  each_key(waiter.key, waiter.others, [&](std::string_view key) {
-    greatest = std::max(greatest, fences_seen_.of(key));
-  });
+  each_key(waiter.key, waiter.others,
+           [&](std::string_view key) { greatest = std::max(greatest, fences_seen_.of(key)); });
   return greatest;
 }
 

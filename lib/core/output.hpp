@@ -17,11 +17,11 @@ namespace quorumlock::core {
 
 /// What the engine knows of the connection to a node.
 enum class LinkState {
-  connecting,  ///< the first connection is being made: commands wait in it, within its timeout
-  up,          ///< takes commands
-  stalled,     ///< an answer is overdue: asked nothing new, but told of releases, in order
-  quarantined, ///< its votes don't count: asked nothing, but told of releases
-  down,        ///< not connected, or connected and refused: takes nothing
+  connecting,   ///< the first connection is being made: commands wait in it, within its timeout
+  up,           ///< takes commands
+  stalled,      ///< an answer is overdue: asked nothing new, but told of releases, in order
+  quarantined,  ///< its votes don't count: asked nothing, but told of releases
+  down,         ///< not connected, or connected and refused: takes nothing
 };
 
 /// An acquisition to begin.
@@ -151,7 +151,7 @@ struct Place {
   bool free = false;  ///< the lock is
   Duration due{};     ///< in which one of these may change by itself; not positive: unknown
   std::uint64_t greatest_ticket = 0;  ///< of the others in the line
-  int slot = 0;  ///< of a semaphore: which is free
+  int slot = 0;                       ///< of a semaphore: which is free
 };
 
 using Output = std::variant<Send, SendEntries, Listen, Acquired, Refused, Renewed, AtRisk, Ended,

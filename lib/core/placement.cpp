@@ -82,7 +82,8 @@ std::string Placement::mark(std::vector<std::string> groups, std::string_view gr
   std::string all(group);
   for (const std::string& name : groups) all += "," + name;  // no name has a comma in it
   char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(mixed(hash(all))));
+  std::snprintf(digits, sizeof digits, "%016llx",
+                static_cast<unsigned long long>(mixed(hash(all))));
   return digits;
 }
 

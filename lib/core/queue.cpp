@@ -126,7 +126,8 @@ void Engine::send_batch(SlotId id, NodeSet to, bool with_source) {
     waiter.entered = waiter.entered | to;
     each_key(waiter.key, waiter.others, [&](std::string_view key) {
       const bool other = planted(Mutant::ticket_for_each_line) && key.data() != waiter.key.data();
-      sending.entries.push_back({key, waiter.place, other ? last_ticket - waiter.ticket : waiter.ticket,
+      sending.entries.push_back({key, waiter.place,
+                                 other ? last_ticket - waiter.ticket : waiter.ticket,
                                  waiter.terms.shared});
     });
   }

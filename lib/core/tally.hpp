@@ -55,13 +55,21 @@ class Tally {
 
   [[nodiscard]] int nodes() const { return nodes_; }
 #ifdef QUORUMLOCK_MUTANTS
-  void count_over(int nodes) { nodes_ = nodes; }
+  void count_over(int nodes) {
+    nodes_ = nodes;
+  }
 #else
   void count_over(int) {}
 #endif
-  [[nodiscard]] Vote vote(int node) const { return votes_[static_cast<std::size_t>(node)]; }
-  [[nodiscard]] NodeSet granted_by() const { return granted_; }
-  [[nodiscard]] NodeSet pending() const { return pending_; }
+  [[nodiscard]] Vote vote(int node) const {
+    return votes_[static_cast<std::size_t>(node)];
+  }
+  [[nodiscard]] NodeSet granted_by() const {
+    return granted_;
+  }
+  [[nodiscard]] NodeSet pending() const {
+    return pending_;
+  }
 
  private:
   [[nodiscard]] Verdict judge(NodeSet yes) const {

@@ -93,9 +93,9 @@ void append_count(std::string& out, std::size_t words) {
 void append_command(std::string& out, const core::Send& send, const Surroundings& around) {
   using std::chrono::milliseconds;
   if (!send.others.empty()) {
-    return append_command_for_all(
-        out, send, around, WaiterName(send.shared, send.process, send.waiter),
-        WaiterName(send.not_woken_reads, send.process, send.not_woken));
+    return append_command_for_all(out, send, around,
+                                  WaiterName(send.shared, send.process, send.waiter),
+                                  WaiterName(send.not_woken_reads, send.process, send.not_woken));
   }
   if (send.capacity != 0) {
     return append_command_for_permit(out, send, around,
@@ -133,16 +133,34 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
                             entry_life});
       }
       return append_vote(out, send.key,
-                         {eval, text(acquire_script), "3", send.key, {}, enrolment_key, send.token,
-                          ttl(), fence(), Number(around.wall_us), life});
+                         {eval,
+                          text(acquire_script),
+                          "3",
+                          send.key,
+                          {},
+                          enrolment_key,
+                          send.token,
+                          ttl(),
+                          fence(),
+                          Number(around.wall_us),
+                          life});
     case CommandKind::raise:
-      return append_vote(out, send.key,
-                         {eval, text(raise_script), "3", send.key, {}, enrolment_key, send.token,
-                          fence(), life});
+      return append_vote(
+          out, send.key,
+          {eval, text(raise_script), "3", send.key, {}, enrolment_key, send.token, fence(), life});
     case CommandKind::renew:
       return append_vote(out, send.key,
-                         {eval, text(renew_shared_script), "3", send.key, {}, enrolment_key,
-                          send.token, ttl(), fence(), send.replant ? "1" : "0", life});
+                         {eval,
+                          text(renew_shared_script),
+                          "3",
+                          send.key,
+                          {},
+                          enrolment_key,
+                          send.token,
+                          ttl(),
+                          fence(),
+                          send.replant ? "1" : "0",
+                          life});
     case CommandKind::release:
       if (send.by_token) {
         const Number max_ttl(std::chrono::duration_cast<milliseconds>(around.max_ttl).count());
@@ -150,10 +168,10 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
             out, {eval, text(release_token_script), "1", send.key, send.token, max_ttl});
       }
       if (send.waiter != 0 || send.not_woken != 0) {
-        return append_command(out, {eval, text(release_script), "1", send.key, send.token,
-                                    WaiterName(send.shared, send.process, send.waiter),
-                                    WaiterName(send.not_woken_reads, send.process,
-                                                send.not_woken)});
+        return append_command(out,
+                              {eval, text(release_script), "1", send.key, send.token,
+                               WaiterName(send.shared, send.process, send.waiter),
+                               WaiterName(send.not_woken_reads, send.process, send.not_woken)});
       }
       switch (around.deletion) {
         case Deletion::delex: return append_command(out, {"DELEX", send.key, "IFEQ", send.token});

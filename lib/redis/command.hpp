@@ -58,8 +58,8 @@ void append_command_for_permit(std::string& out, const core::Send& send, const S
                                std::string_view waiter, std::string_view not_woken);
 constexpr bool says_enrolment(core::CommandKind kind) {
   using core::CommandKind;
-  return kind == CommandKind::acquire || kind == CommandKind::raise ||
-         kind == CommandKind::renew || kind == CommandKind::renewals;
+  return kind == CommandKind::acquire || kind == CommandKind::raise || kind == CommandKind::renew ||
+         kind == CommandKind::renewals;
 }
 void append_command(std::string& out, const core::SendEntries& sending);
 /// The beginning of a command of so many words, and one more word of it.

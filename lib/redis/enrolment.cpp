@@ -1,8 +1,9 @@
 #include "redis/enrolment.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <cstdio>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -41,22 +42,18 @@ bool read(std::string_view text, T& number) {
 }
 
 std::string nonce(core::Random& random) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::array<std::byte, 8> bytes;
-  random.fill(bytes);
-  std::string text;
+  std::uint64_t number = 0;
+  random.fill(std::as_writable_bytes(std::span(&number, 1)));
   if (planted(Mutant::candidate_without_nonce)) return "0";
-  for (const std::byte byte : bytes) {
-    text += digits[std::to_integer<unsigned>(byte) >> 4U];
-    text += digits[std::to_integer<unsigned>(byte) & 15U];
-  }
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
   return text;
 }
 
 constexpr std::string_view nobody_vouches =
     "is not enrolled for these groups, nor is another node of its group that we reach: run "
     "quorumlock enroll with them";
-constexpr const char* all_the_same = ": all clients must name the same groups, and each node in its own";
+constexpr auto all_the_same = ": all clients must name the same groups, and each node in its own";
 
 std::string groups_in_words(const EnrolmentTerms& terms) {
   return terms.groups.empty() ? "one group alone" : "groups with the mark " + terms.groups;
@@ -193,9 +190,9 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
   const bool this_run = record && record->run_id == facts_.run_id;
   const bool remembers = config_.policy == Quarantine::automatic && record && record->durable &&
                          facts_.durable == true;
-  const bool mistake = planted(Mutant::no_quarantine) ||
-                       (planted(Mutant::absent_taken_as_new) && !text);
-  if (mistake || this_run || remembers || config_.policy == Quarantine::unsafe_never) {
+  const bool no_text = planted(Mutant::absent_taken_as_new) && !text;
+  if (planted(Mutant::no_quarantine) || no_text || this_run || remembers ||
+      config_.policy == Quarantine::unsafe_never) {
     wanted_ = next.to_string();
     return go(Step::adopting);
   }
@@ -286,8 +283,9 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
     if (config_.changes_terms) return change_terms(candidate_key, text, wait);
     const std::string being = "is being enrolled as " + words_of(reply.elements[1]);
     if (its.max_ttl_ms == ours.max_ttl_ms) {
-      return refuse(now, Vote::groups_differ, being + " by a client with other groups than " +
-                                                  groups_in_words(ours) + all_the_same);
+      return refuse(
+          now, Vote::groups_differ,
+          being + " by a client with other groups than " + groups_in_words(ours) + all_the_same);
     }
     return refuse(now, Vote::max_ttl_differs,
                   being + " by a client with another max_ttl than our " +

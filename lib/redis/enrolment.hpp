@@ -149,14 +149,14 @@ class Enrolment {
   bool to_send_ = false;
   bool to_repair_ = false;
   bool vouched_ = false;
-  bool own_word_ = false;  ///< the node has a record of our groups
-  bool ripe_ = false;      ///< has waited long enough
+  bool own_word_ = false;          ///< the node has a record of our groups
+  bool ripe_ = false;              ///< has waited long enough
   std::string expected_, wanted_;  // of the change under way
   std::string record_;
   std::uint64_t floor_ = 0;
   std::int64_t since_ = 0;
   std::string candidate_;
-  std::string mark_;  // ours, as the one who repairs
+  std::string mark_;                // ours, as the one who repairs
   std::string_view replaced_key_;   // that held expected_
   core::Duration other_max_ttl_{};  // recorded before, where it is being changed
   core::Time until_{};

@@ -124,11 +124,11 @@ class Link final : public Wire {
  private:
   enum class State {
     stopped,
-    opening,   ///< the socket is being opened
-    greeting,  ///< who are you: logging in, asking for run id and role, loading the scripts
-    greeted,   ///< waiting to be admitted
-    killing,   ///< the old connection to the same server is being killed
-    enrolling, ///< finding out whether its votes count
+    opening,    ///< the socket is being opened
+    greeting,   ///< who are you: logging in, asking for run id and role, loading the scripts
+    greeted,    ///< waiting to be admitted
+    killing,    ///< the old connection to the same server is being killed
+    enrolling,  ///< finding out whether its votes count
     up,
     resting,  ///< not connected, until the next try
   };
@@ -174,9 +174,9 @@ class Link final : public Wire {
   core::Random& random_;
   State state_ = State::stopped;
   core::LinkState announced_ = core::LinkState::connecting;
-  Vote reason_ = Vote::unreachable;     ///< of the last announcement
+  Vote reason_ = Vote::unreachable;  ///< of the last announcement
   Vote down_reason_ = Vote::unreachable;
-  Vote barred_ = Vote::pending;  ///< why its votes are not to be counted; pending: they are
+  Vote barred_ = Vote::pending;     ///< why its votes are not to be counted; pending: they are
   bool ever_up_or_failed_ = false;  ///< the first connection is decided
   bool stopping_ = false;           ///< stop() was called: its end is no news
 
@@ -185,9 +185,9 @@ class Link final : public Wire {
   std::size_t written_ = 0;
   std::vector<std::string> waiting_;  ///< commands that wait for the first connection: pending_'s
   Ring<Pending> pending_;             ///< unanswered, the oldest first
-  std::size_t late_ = 0;   ///< how many of them, from the front, were reported late
+  std::size_t late_ = 0;              ///< how many of them, from the front, were reported late
   core::Time stalled_since_{};
-  core::Time next_batch_{};        ///< of late ones, while there are some
+  core::Time next_batch_{};  ///< of late ones, while there are some
   Ring<Event> events_;
 
   Ring<Greeting> greetings_;
@@ -202,7 +202,7 @@ class Link final : public Wire {
   bool append_only_ = false, always_ = false, known_durability_ = false;
   std::string role_, mode_;
   Deletion deletion_ = Deletion::script;
-  std::string run_before_;  ///< which run of the server the connection before was to
+  std::string run_before_;       ///< which run of the server the connection before was to
   std::int64_t client_id_ = -1;  ///< of our connection
   std::int64_t orphan_id_ = -1;  ///< of a connection lost with unanswered commands
   std::string trouble_;

@@ -64,8 +64,7 @@ void Link::on_greeting(Time now, const Reply& reply) {
   }
   switch (greeting) {
     case Greeting::auth:
-      if (error)
-        return fail(now, Vote::unauthorized, "refused to log us in: " + words_of(reply));
+      if (error) return fail(now, Vote::unauthorized, "refused to log us in: " + words_of(reply));
       break;
     case Greeting::select:
       if (error) return fail(now, Vote::failed, "refused SELECT: " + words_of(reply));
@@ -105,9 +104,7 @@ void Link::on_greeting(Time now, const Reply& reply) {
       if (reply.type == Reply::Type::integer) deletion_ = Deletion::delex;
       break;
     case Greeting::kill: return enrol(now);
-    case Greeting::enrolment:
-      enrolment_.on_reply(now, reply);
-      return follow_enrolment(now);
+    case Greeting::enrolment: enrolment_.on_reply(now, reply); return follow_enrolment(now);
   }
 }
 

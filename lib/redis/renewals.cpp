@@ -76,10 +76,10 @@ core::Answer RenewalVotes::of(std::size_t number) const {
     case '0': answer.vote = Vote::held; break;
     case '1': answer.vote = Vote::granted; break;
     case '2':
-      answer.vote = planted(Mutant::replant_without_enrolment) ||
-                            planted(Mutant::replant_after_the_old_end)
-                        ? Vote::granted
-                        : Vote::absent;
+      answer.vote =
+          planted(Mutant::replant_without_enrolment) || planted(Mutant::replant_after_the_old_end)
+              ? Vote::granted
+              : Vote::absent;
       answer.replanted = true;
       break;
     case '3': answer.vote = Vote::absent; break;

@@ -47,7 +47,7 @@ class RenewalVotes {
   [[nodiscard]] core::Answer of(std::size_t number) const;
 
  private:
-  core::Answer said_;   // of all of them, where there are no digits
+  core::Answer said_;  // of all of them, where there are no digits
   std::string digits_;
 };
 

@@ -175,10 +175,9 @@ std::vector<Violation> check_exclusion(const History& history) {
     const Holding& second = history.holdings[overlap.second];
     found.push_back({Promise::exclusion, first.resource, overlap.span.begin,
                      believed(first) + " and " + believed(second) + " both believed to hold " +
-                         (second.permits == 1
-                              ? "the lock"
-                              : "one of " + std::to_string(second.permits) +
-                                    " permits that others held already") +
+                         (second.permits == 1 ? "the lock"
+                                              : "one of " + std::to_string(second.permits) +
+                                                    " permits that others held already") +
                          ", for " + ms(overlap.span.end - overlap.span.begin)});
   }
   return found;

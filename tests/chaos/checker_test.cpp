@@ -153,7 +153,8 @@ TEST_F(Checker, ReadersMayBelieveTogetherAndNoWriterBesideThem) {
 }
 
 TEST_F(Checker, CatchesOneMoreThanThereArePermits) {
-  for (const auto& [token, begin, end] : {std::tuple(12, 500, 600), {13, 510, 700}, {14, 605, 710}}) {
+  for (const auto& [token, begin, end] :
+       {std::tuple(12, 500, 600), {13, 510, 700}, {14, 605, 710}}) {
     history.holdings.push_back(held(0, static_cast<std::uint64_t>(token), begin, end));
     history.holdings.back().permits = 2;
   }

@@ -48,7 +48,8 @@ void put_legend(std::ostream& out, const History& history) {
   out << "<h2>What you see</h2>\n<p>" << history.workers << " worker programs compete for "
       << history.resources.size() << " locks, which " << history.nodes
       << " independent Redis servers keep together: a lock is held by whom more than half of them "
-         "grant it, for a limited time that can be renewed: alone or to read, one of them or several "
+         "grant it, for a limited time that can be renewed: alone or to read, one of them or "
+         "several "
          "at once, or one of the permits of a semaphore. Each holder gets a number, the fencing "
          "token, greater than all before it. Whoever holds a lock alone writes to a store, which "
          "remembers the greatest token that it has seen and refuses smaller ones. Meanwhile the "
@@ -62,7 +63,8 @@ void put_legend(std::ostream& out, const History& history) {
   row("<rect class=\"together\" x=\"1\" y=\"1\" width=\"24\" height=\"15\" fill=\"" + colour_of(0) +
           "\"/><rect class=\"together\" x=\"9\" y=\"1\" width=\"24\" height=\"15\" fill=\"" +
           colour_of(3) + "\"/>",
-      "Workers that hold a lock together, as they may: they only read, or it is a semaphore that has "
+      "Workers that hold a lock together, as they may: they only read, or it is a semaphore that "
+      "has "
       "several permits.");
   row("<rect class=\"killed\" x=\"1\" y=\"1\" width=\"32\" height=\"15\" fill=\"" + colour_of(1) +
           "\"/>",
@@ -101,10 +103,10 @@ void put_promises(std::ostream& out, const History& history,
   demanded << static_cast<int>(demanded_seconds(history)) << " of " << static_cast<int>(whole)
            << " s";
   row(Promise::exclusion,
-      "No two workers believe to hold one lock at the same time, but for those who only read; and no "
+      "No two workers believe to hold one lock at the same time, but for those who only read; and "
+      "no "
       "more have a permit of a semaphore than it has. Demanded for " +
-          demanded.str() +
-          ", where no fault was beyond the assumptions.");
+          demanded.str() + ", where no fault was beyond the assumptions.");
   row(Promise::fence_at_store,
       "The tokens of the writes that the store accepted never go back, whatever is broken.");
   row(Promise::fence_of_locks,

@@ -19,7 +19,7 @@ struct RunSettings {
   int resources = 3;
   bool fencing_check = true;
   bool no_quarantine = false;
-  bool alone = false;          ///< see WorkerSettings
+  bool alone = false;  ///< see WorkerSettings
   bool verbose = false;
 };
 

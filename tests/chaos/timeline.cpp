@@ -147,11 +147,13 @@ class Slice {
     const double to = x(until);
     const std::string rank = rank_of(each.resource, each.token);
     const bool together = each.shared || each.permits > 1;
-    rectangle(each.ending == Ending::unfinished ? "killed" : together ? "together" : "holding",
+    rectangle(each.ending == Ending::unfinished ? "killed"
+              : together                        ? "together"
+                                                : "holding",
               from, to, top, bar, " fill=\"" + colour_of(each.worker) + "\"");
-    out_ << "<title>worker " << each.worker + 1 << (each.shared ? ", reading" : "") << ", token " << rank << " of this lock ("
-         << each.token << "), " << seconds(history_, each.begin) << " to "
-         << seconds(history_, until) << " s, " << how(each.ending) << "</title></rect>";
+    out_ << "<title>worker " << each.worker + 1 << (each.shared ? ", reading" : "") << ", token "
+         << rank << " of this lock (" << each.token << "), " << seconds(history_, each.begin)
+         << " to " << seconds(history_, until) << " s, " << how(each.ending) << "</title></rect>";
     if (to - from > 7.0 * static_cast<double>(rank.size()) + 3) {
       text("rank", from + 2, top + 12, rank);
     }

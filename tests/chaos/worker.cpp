@@ -94,9 +94,8 @@ class Worker {
       case Kind::permit: {
         Semaphore semaphore(coordinator, settings_.semaphore, semaphore_permits, options);
         std::promise<Result<Lease>> permit;
-        semaphore.async_acquire(end_, [&permit](Result<Lease> lease) {
-          permit.set_value(std::move(lease));
-        });
+        semaphore.async_acquire(
+            end_, [&permit](Result<Lease> lease) { permit.set_value(std::move(lease)); });
         return permit.get_future().get();
       }
       case Kind::several:

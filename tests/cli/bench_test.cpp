@@ -17,7 +17,8 @@ class BenchCommand : public CommandLine {
 
 TEST_F(BenchCommand, MeasuresAndLeavesNothing) {
   // Each on keys of its own: nobody waits.
-  const Ended ended = run({"--json", "bench", "--seconds", "0.2", "--in-flight", "4", "--keys", "20"});
+  const Ended ended =
+      run({"--json", "bench", "--seconds", "0.2", "--in-flight", "4", "--keys", "20"});
   ASSERT_EQ(ended.code, 0) << ended.out << ended.err;
   const json document = json::parse(ended.out);
   EXPECT_EQ(document.at("nodes"), 3);

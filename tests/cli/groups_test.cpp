@@ -16,7 +16,8 @@ class QuorumGroups : public testing::Test {
   }
 
   void write(const std::string& name, const std::string& nodes) const {
-    std::ofstream(directory.path() / name) << R"({"ttl": "900ms", "max_ttl": "1s", )" << nodes << "}";
+    std::ofstream(directory.path() / name)
+        << R"({"ttl": "900ms", "max_ttl": "1s", )" << nodes << "}";
   }
   [[nodiscard]] Program start(const std::string& config, std::vector<std::string> words) const {
     words.insert(words.begin(), {QUORUMLOCK_PROGRAM, "--config", directory.path() / config});
@@ -51,8 +52,9 @@ TEST_F(QuorumGroups, AddingOneGivesNoLockTwice) {
 
   const Ended ended = run("two", {"enroll"});
   ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("group north: 3 of 3 nodes may vote; a quorum is 2; group south: 3 "
-                                   "of 3 nodes may vote; a quorum is 2"));
+  EXPECT_THAT(ended.out,
+              HasSubstr("group north: 3 of 3 nodes may vote; a quorum is 2; group south: 3 "
+                        "of 3 nodes may vote; a quorum is 2"));
   EXPECT_EQ(holder.finish().code, 76);  // it was lost in time
   EXPECT_EQ(waiter.finish().code, 0);
   EXPECT_EQ(north.holders(of_south), 0);
@@ -81,8 +83,9 @@ TEST_F(QuorumGroups, AreToldApartByStatusInspectAndDoctor) {
   EXPECT_TRUE(status.at("quorum").is_null());
   EXPECT_EQ(status.at("can_lock"), true);
   EXPECT_EQ(status.at("nodes")[4].at("group"), "south");
-  EXPECT_EQ(status.at("groups")[1],
-            (json{{"group", "south"}, {"nodes", 3}, {"voters", 3}, {"quorum", 2}, {"can_lock", true}}));
+  EXPECT_EQ(
+      status.at("groups")[1],
+      (json{{"group", "south"}, {"nodes", 3}, {"voters", 3}, {"quorum", 2}, {"can_lock", true}}));
   EXPECT_THAT(run("two", {"status"}).out, HasSubstr("GROUP"));
   EXPECT_EQ(json::parse(run("two", {"--json", "inspect", of_south}).out).at("group"), "south");
   EXPECT_THAT(run("two", {"inspect", of_south}).out, HasSubstr("; group south"));

@@ -74,8 +74,8 @@ TEST_F(Run, RunSharedHoldsTheLockTogetherWithOthers) {
 
 TEST_F(Run, RunSharedOfSeveralReadsThemAll) {
   // Two sets that overlap, at once; a writer of one of them is refused, and of another one is not.
-  const std::string script = "echo \"$QUORUMLOCK_RESOURCE\" | tr '\\n' ' '; echo; " +
-                             std::string(for_ever);
+  const std::string script =
+      "echo \"$QUORUMLOCK_RESOURCE\" | tr '\\n' ' '; echo; " + std::string(for_ever);
   Program one = start_run("orders", script, {"--shared", "stock"});
   Program other = start_run("cash", script, {"--shared", "stock"});
   EXPECT_EQ(one.line(), "stock orders ");

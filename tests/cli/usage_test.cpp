@@ -22,8 +22,8 @@ std::vector<std::string> nodes_asked(const Ended& ended) {
 TEST(Usage, HelpEndsWith0) {
   // For the program and for each command, on standard output.
   EXPECT_THAT(quorumlock_with({"--help"}).out, HasSubstr("Exit codes"));
-  for (const std::string command : {"run", "acquire", "extend", "release", "inspect", "status", "doctor", "enroll",
-                                    "cluster", "bench"}) {
+  for (const std::string command : {"run", "acquire", "extend", "release", "inspect", "status",
+                                    "doctor", "enroll", "cluster", "bench"}) {
     const Ended ended = quorumlock_with({command, "--help"});
     EXPECT_EQ(ended.code, 0) << command;
     EXPECT_THAT(ended.out, HasSubstr("Usage: quorumlock " + command));

@@ -137,7 +137,8 @@ class LinkHarness {
     require(!std::exchange(commands_[answer.tag.claim.index].answered, true),
             "a command is answered twice");
     ++answered_;
-    require(vote != Vote::pending || answer.tag.kind == core::CommandKind::query, "an answer says nothing");
+    require(vote != Vote::pending || answer.tag.kind == core::CommandKind::query,
+            "an answer says nothing");
     if (answer.reply != nullptr) {
       require(connected_, "a reply without a connection");
       std::size_t bytes = 0;
@@ -146,11 +147,10 @@ class LinkHarness {
       require(bytes <= redis::ReplyReader::max_bytes, "a reply has too many bytes");
       require(elements <= redis::ReplyReader::max_elements, "a reply has too many elements");
     } else {
-      static constexpr std::array without{Vote::disconnected,   Vote::unreachable,
-                                          Vote::unauthorized,   Vote::failed,
-                                          Vote::not_standalone, Vote::stalled,
-                                          Vote::quarantined,    Vote::max_ttl_differs,
-                                          Vote::groups_differ};
+      static constexpr std::array without{
+          Vote::disconnected, Vote::unreachable,     Vote::unauthorized,
+          Vote::failed,       Vote::not_standalone,  Vote::stalled,
+          Vote::quarantined,  Vote::max_ttl_differs, Vote::groups_differ};
       require(std::ranges::find(without, vote) != without.end(),
               "an answer without a reply has the vote of one with a reply");
     }

@@ -61,7 +61,8 @@ void check_nodes(const std::vector<std::string>& nodes) {
 }
 
 void check_valid(const Options& options) {
-  require(options.nodes.empty() != options.groups.empty(), "there are nodes and groups, or neither");
+  require(options.nodes.empty() != options.groups.empty(),
+          "there are nodes and groups, or neither");
   if (options.groups.empty()) check_nodes(options.nodes);
   for (const auto& [name, nodes] : options.groups) {
     require(!name.empty() && name.size() <= 64, "a group's name is wrong");

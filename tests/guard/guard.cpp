@@ -117,7 +117,8 @@ class Guard {
     replies_.clear();
     for (std::size_t slot = 0; slot < keys_.size(); ++slot) replies_.append(one);
     pull();
-    for (int node = 0; node < nodes; ++node) session_.link(node).wrote(session_.link(node).output().size());
+    for (int node = 0; node < nodes; ++node)
+      session_.link(node).wrote(session_.link(node).output().size());
     for (int node = 0; node < nodes; ++node) {
       session_.link(node).on_bytes(replies_);
       session_.touched(node);
@@ -148,7 +149,8 @@ class Guard {
     link.on_open();
     const std::vector<std::string> commands = LinkDriver::commands_in(link.output());
     link.wrote(link.output().size());
-    for (const std::string& command : commands) link.on_bytes(LinkDriver::answer_to(command, server));
+    for (const std::string& command : commands)
+      link.on_bytes(LinkDriver::answer_to(command, server));
     session_.touched(wire);
   }
 

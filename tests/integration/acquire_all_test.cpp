@@ -101,8 +101,8 @@ TEST_F(AcquireAll, WhereCountersDifferAllAreRaisedToOneToken) {
   const std::uint64_t first = coordinator.acquire_all({a, b})->fencing_token();
   for (int node = 0; node < 5; ++node) {
     const std::uint64_t ahead = first + 3'600'000'000 * static_cast<std::uint64_t>(node + 1);
-    cluster().raw(node, {"SET", "quorumlock:fence:" + (node % 2 == 0 ? a : b),
-                         std::to_string(ahead)});
+    cluster().raw(node,
+                  {"SET", "quorumlock:fence:" + (node % 2 == 0 ? a : b), std::to_string(ahead)});
   }
   Result<Lease> set = connect().acquire_all({a, b}, {.wait = 20s});
   ASSERT_TRUE(ok(set));
@@ -315,9 +315,9 @@ TEST(Philosophers, AllDineAndNoForkIsHeldTwice) {
   for (int i = 0; i < seats; ++i) std::ofstream(file(i)) << 0;
   std::vector<Process> philosophers;
   for (int i = 0; i < seats; ++i) {
-    philosophers.push_back(Process({QUORUMLOCK_TEST_WORKER, "count", nodes,
-                                    fork(i) + "," + fork(i + 1), file(i) + "," + file(i + 1),
-                                    std::to_string(times)}));
+    philosophers.push_back(
+        Process({QUORUMLOCK_TEST_WORKER, "count", nodes, fork(i) + "," + fork(i + 1),
+                 file(i) + "," + file(i + 1), std::to_string(times)}));
   }
   for (Process& each : philosophers) EXPECT_EQ(each.wait(), 0);
   for (int i = 0; i < seats; ++i) {

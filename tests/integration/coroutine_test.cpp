@@ -193,7 +193,10 @@ TEST_F(Coroutine, AllOfTwoOrOneAndBadArguments) {
     two.push_back(name + "/2");
     Result<Lease> both = co_await on.co_acquire_all(std::move(two));
     Result<Lease> refused = co_await on.co_acquire(name, {.ttl = 1000s});
-    tell(lease && both && both->resources().size() == 2 && !refused && refused.error().code() == Errc::invalid_argument ? 1 : 0);
+    tell(lease && both && both->resources().size() == 2 && !refused &&
+                 refused.error().code() == Errc::invalid_argument
+             ? 1
+             : 0);
   }(coordinator, key, answer.handler());
   EXPECT_EQ(answer.get(), 1);
 }

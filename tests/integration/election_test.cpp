@@ -56,10 +56,12 @@ class Elections : public FiveNodes {
   void see_waiters(long long count) const {
     ASSERT_TRUE(eventually([&] {
       for (int node = 0; node < 5; ++node) {
-        if (cluster().raw(node, {"ZCARD", "quorumlock:queue:" + key}).integer != count) return false;
+        if (cluster().raw(node, {"ZCARD", "quorumlock:queue:" + key}).integer != count)
+          return false;
       }
       return true;
-    })) << count << " waiters";
+    })) << count
+        << " waiters";
   }
   Election election_of(Coordinator& coordinator) const { return {coordinator, key}; }
 };
@@ -180,7 +182,8 @@ TEST_F(Elections, ACampaignIsCancelledOrRunsOut) {
   see_waiters(1);
   stop.request_stop();
   EXPECT_TRUE(fails_with(cancelled.get(), Errc::cancelled));
-  EXPECT_TRUE(fails_with(Election(coordinator, key, {.wait = 10ms}).campaign("x"), Errc::timed_out));
+  EXPECT_TRUE(
+      fails_with(Election(coordinator, key, {.wait = 10ms}).campaign("x"), Errc::timed_out));
 }
 
 TEST_F(Elections, OneThatSaysNothingLeadsToo) {

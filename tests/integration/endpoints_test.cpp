@@ -265,7 +265,8 @@ TEST(KeyPrefix, StandsBeforeTheResource) {
   Result<Lease> lease = coordinator.acquire(thing);
   ASSERT_TRUE(ok(lease));
   EXPECT_EQ(lease->resource(), thing);
-  EXPECT_TRUE(eventually([&] { return cluster.holders("app:" + thing, lease->owner_token()) == 3; }));
+  EXPECT_TRUE(
+      eventually([&] { return cluster.holders("app:" + thing, lease->owner_token()) == 3; }));
   EXPECT_EQ(cluster.holders(thing), 0);
   EXPECT_TRUE(fails_with(plain.acquire("app:" + thing), Errc::contended));
   EXPECT_TRUE(ok(coordinator.release(thing, OwnerToken(lease->owner_token()))));

@@ -128,8 +128,7 @@ TEST_F(Line, AsksNoMoreForAHandOverTheMoreProcessesWait) {
     const Clock::time_point begun = Clock::now();
     EXPECT_TRUE(ok(held->release()));
     ASSERT_TRUE(eventually([&] { return turns.count() == waits; }));
-    const auto seconds =
-        std::chrono::ceil<std::chrono::seconds>(Clock::now() - begun).count() + 1;
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(Clock::now() - begun).count() + 1;
     EXPECT_LT(requests() - before, 20 * waits + 5 * processes * seconds)
         << processes << " processes, " << seconds << " s";
     see_nothing_left();

@@ -43,7 +43,8 @@ class Groups : public ::testing::Test {
     return options;
   }
   /// The first of these resources that belongs there.
-  [[nodiscard]] std::string in(std::size_t group, std::size_t loop, const std::string& more = "") const {
+  [[nodiscard]] std::string in(std::size_t group, std::size_t loop,
+                               const std::string& more = "") const {
     const core::Placement placement(names, loops, "");
     for (int i = 0;; ++i) {
       std::string resource = key + more + "/" + std::to_string(i);
@@ -67,7 +68,8 @@ TEST_F(Groups, ALockIsOnTheNodesOfItsGroupAlone) {
     ASSERT_TRUE(ok(other));
     EXPECT_EQ(one->outcome().votes.size(), 3U);
     EXPECT_TRUE(eventually([&] { return north().holders(in(0, loop), one->owner_token()) == 3; }));
-    EXPECT_TRUE(eventually([&] { return south().holders(in(1, loop), other->owner_token()) == 3; }));
+    EXPECT_TRUE(
+        eventually([&] { return south().holders(in(1, loop), other->owner_token()) == 3; }));
     EXPECT_EQ(south().holders(in(0, loop)), 0);
     EXPECT_EQ(north().holders(in(1, loop)), 0);
     const Result<Inspection> seen = coordinator.inspect(in(1, loop));
@@ -186,7 +188,8 @@ TEST_F(Groups, AcquireAllAcrossGroupsIsRefusedAndSaysWhatHelps) {
   const Result<Lease> refused = coordinator.acquire_all({one, other});
   ASSERT_TRUE(fails_with(refused, Errc::invalid_argument));
   EXPECT_EQ(std::string(refused.error().what()),
-            "locks of several groups cannot be taken as one: \"" + one + "\" is in north, \"" + other +
+            "locks of several groups cannot be taken as one: \"" + one + "\" is in north, \"" +
+                other +
                 "\" is in south. What is locked together needs names with the same {tag}, such as "
                 "{orders}:1 and {orders}:2, which keeps it in one group");
   EXPECT_EQ(north().holders(one) + south().holders(other), 0);
@@ -280,9 +283,10 @@ TEST_F(Groups, MayRideOneLoopOfTheCallers) {
   UvLoop loop;
   const Result<Coordinator> refused = Coordinator::attach(loop.get(), options(2));
   ASSERT_TRUE(fails_with(refused, Errc::invalid_argument));
-  EXPECT_EQ(std::string(refused.error().what()),
-            "loops is 2, and attach rides the one loop that it is given: leave loops at 1, or create "
-            "a coordinator with loops of its own");
+  EXPECT_EQ(
+      std::string(refused.error().what()),
+      "loops is 2, and attach rides the one loop that it is given: leave loops at 1, or create "
+      "a coordinator with loops of its own");
   Coordinator coordinator = Coordinator::attach(loop.get(), options(1)).value();
   std::vector<Lease> leases;
   for (const std::size_t group : {0U, 1U}) {

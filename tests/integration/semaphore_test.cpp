@@ -232,8 +232,8 @@ TEST_F(Semaphores, NeverMoreAtOnceAmongProcesses) {
   for (const std::string& url : cluster().urls()) nodes += (nodes.empty() ? "" : ",") + url;
   std::vector<Process> workers;
   for (int i = 0; i < 4; ++i) {
-    workers.push_back(Process({QUORUMLOCK_TEST_WORKER, "crowd", nodes, key, "2",
-                               directory.path().string(), "40"}));
+    workers.push_back(Process(
+        {QUORUMLOCK_TEST_WORKER, "crowd", nodes, key, "2", directory.path().string(), "40"}));
   }
   for (Process& worker : workers) EXPECT_EQ(worker.wait(), 0);
   EXPECT_TRUE(none_given());
@@ -283,8 +283,7 @@ TEST_F(Semaphores, IsNotTheLockOfThatName) {
   mutex.lock();
   semaphore.acquire();
   other.acquire();
-  EXPECT_TRUE(mutex.lease().is_valid() && semaphore.lease().is_valid() &&
-              other.lease().is_valid());
+  EXPECT_TRUE(mutex.lease().is_valid() && semaphore.lease().is_valid() && other.lease().is_valid());
   mutex.unlock();
 }
 

@@ -20,9 +20,10 @@ class Shared : public FiveNodes {
   }
   /// Returns once so many wait in the line of a quorum.
   void see_waiters(std::size_t count) {
-    ASSERT_TRUE(
-        eventually([&] { return coordinator.inspect(key).value().waiters.size() == count; }))
-        << count << " waiters";
+    ASSERT_TRUE(eventually([&] {
+      return coordinator.inspect(key).value().waiters.size() == count;
+    })) << count
+        << " waiters";
   }
   bool nothing_left() {
     return eventually([&] { return cluster().keys().empty(); });
@@ -224,8 +225,8 @@ TEST_F(Shared, AreRenewedAndHealed) {
 TEST_F(Shared, ByToken) {
   // Extended while others read, which raises the counters; released for good.
   Lease lease = coordinator.acquire(key, reading({.ttl = 5s, .auto_extend = false})).value();
-  ASSERT_TRUE(eventually(
-      [&] { return coordinator.inspect(key).value().nodes[4].readers.size() == 1; }));
+  ASSERT_TRUE(
+      eventually([&] { return coordinator.inspect(key).value().nodes[4].readers.size() == 1; }));
   const OwnerToken token(lease.owner_token());
   for (int i = 0; i < 5; ++i) {
     const Lease other = elsewhere.acquire(key, to_read).value();
@@ -244,9 +245,7 @@ TEST_F(Shared, ByToken) {
 TEST_F(Shared, WhatWasSetAnewDoesNotCountForAnExtendByToken) {
   // Nobody knows who had the lock there before: three of five were set anew, and two are no quorum.
   Lease lease = coordinator.acquire(key, reading({.ttl = 3s})).value();
-  const auto readers = [&](int node) {
-    return cluster().raw(node, {"ZCARD", key}).integer;
-  };
+  const auto readers = [&](int node) { return cluster().raw(node, {"ZCARD", key}).integer; };
   ASSERT_TRUE(eventually([&] {
     for (int node = 0; node < 5; ++node) {
       if (readers(node) != 1) return false;

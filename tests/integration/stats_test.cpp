@@ -49,8 +49,9 @@ TEST_F(Counted, WaitsOfACrowd) {
       ++turns;
     });
   }
-  ASSERT_TRUE(eventually(
-      [&] { return cluster().raw(0, {"ZCARD", "quorumlock:queue:" + key}).integer == 20; }));
+  ASSERT_TRUE(eventually([&] {
+    return cluster().raw(0, {"ZCARD", "quorumlock:queue:" + key}).integer == 20;
+  }));
   EXPECT_TRUE(ok(held->release()));
   ASSERT_TRUE(eventually([&] { return turns == 20; }));
   const Stats stats = coordinator.stats();
@@ -71,7 +72,8 @@ TEST_F(Counted, OnTheLoopOfAHost) {
   {
     Coordinator coordinator = Coordinator::attach(loop.get(), options()).value();
     EXPECT_EQ(coordinator.stats().attempts, 0U);
-    coordinator.async_acquire(key, {}, {}, [](const Result<Lease>& lease) { EXPECT_TRUE(ok(lease)); });
+    coordinator.async_acquire(key, {}, {},
+                              [](const Result<Lease>& lease) { EXPECT_TRUE(ok(lease)); });
     loop.run();
     EXPECT_EQ(coordinator.stats().acquired, 1U);
     coordinator.close();

@@ -85,8 +85,9 @@ TEST_F(Wait, GetsTheLockWhenItIsReleased) {
   Answer<Result<Lease>> answer;
   waiter.async_acquire(key, {.wait = forever}, {}, answer.handler());
   for (int node = 0; node < 5; ++node) {
-    ASSERT_TRUE(eventually(
-        [&] { return cluster().raw(node, {"ZCARD", "quorumlock:queue:" + key}).integer == 1; }));
+    ASSERT_TRUE(eventually([&] {
+      return cluster().raw(node, {"ZCARD", "quorumlock:queue:" + key}).integer == 1;
+    }));
   }
   EXPECT_EQ(answer.calls(), 0);
   EXPECT_TRUE(ok(first->release()));

@@ -43,8 +43,8 @@ std::vector<Writer> writers_of(ScriptRun& run, const Line& line, double ms) {
 }
 
 std::string greatest_of(ScriptRun& run, const Line& line, const std::string& waiter) {
-  const auto last = run.list({"ZRANGE", line.tickets, "-2", "-1", "WITHSCORES"},
-                             "redis.call('ZRANGE', line, -2");
+  const auto last =
+      run.list({"ZRANGE", line.tickets, "-2", "-1", "WITHSCORES"}, "redis.call('ZRANGE', line, -2");
   std::size_t others = last.size();
   if (others > 0 && last[others - 2] == waiter) others -= 2;
   return others > 0 ? last[others - 1] : "0";
@@ -109,8 +109,8 @@ std::string queue(ScriptRun& run) {
       if (!reads(first[0])) {
         if (absent) wake(run, first[0], slot);
       } else if (absent || shared) {
-        for (const std::string& entry : run.list({"ZRANGE", line.tickets, "0", "-1"},
-                                                 "redis.call('ZRANGE', line, 0, -1")) {
+        for (const std::string& entry :
+             run.list({"ZRANGE", line.tickets, "0", "-1"}, "redis.call('ZRANGE', line, 0, -1")) {
           if (!reads(entry)) break;
           wake(run, entry);
         }
@@ -180,8 +180,8 @@ std::string release(ScriptRun& run) {
     }
   }
   if (mine) return resp::integer(deleted ? 2 : 0);
-  const auto last = run.list({"ZRANGE", line.tickets, "-1", "-1", "WITHSCORES"},
-                             "redis.call('ZRANGE', line, -1");
+  const auto last =
+      run.list({"ZRANGE", line.tickets, "-1", "-1", "WITHSCORES"}, "redis.call('ZRANGE', line, -1");
   return deleted ? integer_reply(3 + *to_number(last[1])) : answer;
 }
 

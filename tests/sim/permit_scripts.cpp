@@ -137,8 +137,8 @@ std::string renew_permit(ScriptRun& run) {
   if (exists(run, permit, "redis.call('EXISTS'")) return integers({0, counter, time});
   if (run.arg(4) != "1") return integers({3, counter, time});
   const auto recorded = to_number(found[3]);
-  const bool compares = !planted(Mutant::capacity_not_compared) &&
-                        !planted(Mutant::replant_past_another_capacity);
+  const bool compares =
+      !planted(Mutant::capacity_not_compared) && !planted(Mutant::replant_past_another_capacity);
   if (recorded && *recorded != run.number(6) && compares) {
     for (int i = 1; i <= *recorded; ++i) {
       if (exists(run, permit_key(semaphore, i), "redis.call('EXISTS', permit")) {
@@ -174,8 +174,7 @@ std::string release_permit(ScriptRun& run) {
     run.call({"DEL", permit}, "redis.call('DEL'");
     free = slot;
   } else if (left && !planted(Mutant::nobody_woken_by_the_winner)) {
-    const double count =
-        to_number(run.get(semaphore, "redis.call('GET', KEYS[1]")).value_or(1);
+    const double count = to_number(run.get(semaphore, "redis.call('GET', KEYS[1]")).value_or(1);
     for (int i = 1; free == 0 && i <= count; ++i) {
       if (!exists(run, permit_key(semaphore, i), "redis.call('EXISTS'")) free = i;
     }

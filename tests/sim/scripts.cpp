@@ -185,8 +185,7 @@ std::string renew(ScriptRun& run) {
     }
     if (ours) {
       const bool shortens = planted(Mutant::expiry_shortened);
-      if (shortens ||
-          resp::is_error(run.attempt({"PEXPIRE", run.key(i), run.arg(1), "GT"}))) {
+      if (shortens || resp::is_error(run.attempt({"PEXPIRE", run.key(i), run.arg(1), "GT"}))) {
         if (shortens || run.pttl(run.key(i)) < run.number(1)) {
           run.call({"PEXPIRE", run.key(i), run.arg(1)}, "redis.call('PEXPIRE'");
         }

@@ -94,8 +94,8 @@ std::string acquire_all(ScriptRun& run) {
     return integers({0, fence, time, due, greatest});
   }
   if (run.arg(5) != "0") {
-    fence = most({last + 1, run.number(3) + 1, run.number(11) + 1,
-                  least(run.number(4), time + 60000000)});
+    fence = most(
+        {last + 1, run.number(3) + 1, run.number(11) + 1, least(run.number(4), time + 60000000)});
     if (fence >= fence_limit) return limit_reached();
     set_counters(run, digits(fence), run.arg(5));
   }
@@ -171,8 +171,7 @@ std::string renew_all(ScriptRun& run) {
     const std::string& key = run.key(i + 1);
     const std::string kind = kind_of(run, key);
     if (to_read && kind == resp::status("zset") && run.pttl(key) != -1) {
-      const double score =
-          to_number(score_of(run, key, run.arg(1))).value_or(0);
+      const double score = to_number(score_of(run, key, run.arg(1))).value_or(0);
       if (score >= ms) ends[i] = score;
     } else {
       another = another || kind != resp::status("none");
@@ -248,8 +247,7 @@ std::string release_all(ScriptRun& run) {
     } else if (!found[i - 1]) {
       read = is_set(run, key);
       const bool deleted =
-          read &&
-          run.call({"ZREM", key, run.arg(1)}, "redis.call('ZREM', KEYS[i]") == ":1\r\n";
+          read && run.call({"ZREM", key, run.arg(1)}, "redis.call('ZREM', KEYS[i]") == ":1\r\n";
       if (read && run.pttl(key) > 0) {
         run.call({"ZREMRANGEBYSCORE", key, "-inf", "(" + digits(ms)},
                  "redis.call('ZREMRANGEBYSCORE'");

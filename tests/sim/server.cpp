@@ -136,8 +136,7 @@ std::optional<std::string> Server::token_of(const std::string& key, TrueTime now
 bool Server::has_token(const std::string& key, const std::string& token, TrueTime now) const {
   if (const Value::SortedSet* const readers = sorted_set_of(key, now)) {
     const auto reader = readers->find(token);
-    return reader != readers->end() &&
-           reader->second >= static_cast<double>(wall_us(now) / 1000);
+    return reader != readers->end() && reader->second >= static_cast<double>(wall_us(now) / 1000);
   }
   return token_of(key, now) == token;
 }

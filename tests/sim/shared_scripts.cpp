@@ -43,8 +43,8 @@ std::string acquire_shared(ScriptRun& run) {
   if ((found[2] && !blind) || ends || left == -1) {
     const auto end = run.list({"ZRANGE", line.tickets, "-1", "-1", "WITHSCORES"},
                               "redis.call('ZRANGE', line, -1");
-    return integers({0, counter, time, ends ? *ends - ms + 1 : left,
-                     end.empty() ? 0 : *to_number(end[1])});
+    return integers(
+        {0, counter, time, ends ? *ends - ms + 1 : left, end.empty() ? 0 : *to_number(end[1])});
   }
   if (run.arg(5) != "0") {
     const auto kept = to_number(found[1]);
@@ -86,8 +86,8 @@ std::string renew_shared(ScriptRun& run) {
       run.call({"ZADD", run.key(1), digits(ms + rest), run.arg(1)}, "redis.call('ZADD'");
       run.call({"PEXPIRE", run.key(1), digits(rest)},
                "redis.call('PEXPIRE', KEYS[1], string.format");
-      for (const std::string& entry : run.list({"ZRANGE", Line(run.key(1)).tickets, "0", "-1"},
-                                               "redis.call('ZRANGE'")) {
+      for (const std::string& entry :
+           run.list({"ZRANGE", Line(run.key(1)).tickets, "0", "-1"}, "redis.call('ZRANGE'")) {
         if (!reads(entry)) break;
         wake(run, entry);
       }

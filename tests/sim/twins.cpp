@@ -103,11 +103,10 @@ std::vector<std::pair<std::string, std::string>> close_scores(const std::string&
                                                               std::int64_t most) {
   const auto these = members_of(one);
   const auto those = members_of(other);
-  const bool close =
-      std::ranges::equal(these, those, [most](const auto& here, const auto& there) {
-        return here.first == there.first &&
-               std::abs(std::stod(here.second) - std::stod(there.second)) <= double(most);
-      });
+  const bool close = std::ranges::equal(these, those, [most](const auto& here, const auto& there) {
+    return here.first == there.first &&
+           std::abs(std::stod(here.second) - std::stod(there.second)) <= double(most);
+  });
   return close ? these : std::vector<std::pair<std::string, std::string>>();
 }
 
@@ -147,10 +146,8 @@ std::string printable(std::string_view bytes) {
 
 Twins::Twins(Settings settings)
     : settings_(std::move(settings)),
-      cluster_({.size = 1,
-                .durable = settings_.durable,
-                .more = settings_.more,
-                .enrolled = false}),
+      cluster_(
+          {.size = 1, .durable = settings_.durable, .more = settings_.more, .enrolled = false}),
       simulated_({.durable = settings_.durable, .password = settings_.password}) {
   connect();
 }

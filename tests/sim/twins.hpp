@@ -68,9 +68,9 @@ class Twins {
   /// What is under the watched keys of the real server.
   struct Look {
     test::Reply values;
-    std::vector<std::int64_t> expiries;  ///< as PEXPIRETIME gives them
+    std::vector<std::int64_t> expiries;         ///< as PEXPIRETIME gives them
     std::map<std::string, std::string> sorted;  ///< of the sorted sets: all that is in them
-    std::int64_t ends_ms = 0;                  ///< what expires until then is in doubt
+    std::int64_t ends_ms = 0;                   ///< what expires until then is in doubt
   };
 
   void connect();

@@ -135,11 +135,11 @@ Words WordsMaker::plain() {
     default: break;
   }
   const redis::Script* const scripts[] = {
-      &redis::acquire_script, &redis::adopt_script,  &redis::candidate_script,
-      &redis::enrol_script,   &redis::raise_script,  &redis::release_script,
-      &redis::renew_script,   &redis::repair_script, &redis::release_token_script,
-      &redis::replace_script, &redis::queue_script,  &redis::acquire_ordered_script,
-      &redis::acquire_all_script, &redis::raise_all_script, &redis::renew_all_script,
+      &redis::acquire_script,     &redis::adopt_script,          &redis::candidate_script,
+      &redis::enrol_script,       &redis::raise_script,          &redis::release_script,
+      &redis::renew_script,       &redis::repair_script,         &redis::release_token_script,
+      &redis::replace_script,     &redis::queue_script,          &redis::acquire_ordered_script,
+      &redis::acquire_all_script, &redis::raise_all_script,      &redis::renew_all_script,
       &redis::release_all_script, &redis::acquire_shared_script, &redis::renew_shared_script};
   return {"SCRIPT", "LOAD", std::string(scripts[random_.index(std::size(scripts))]->source)};
 }
@@ -169,10 +169,10 @@ Words WordsMaker::about_permits(std::int64_t now_us) {
     case 7:
     case 8: return call("release_permit", {semaphore}, {token(), slot, nobody, waiter()});
     default:
-      return call("acquire_permit", {semaphore, counter(semaphore), enrolment_key},
-                  {token(), ttl(), fence(now_us), fence(now_us), life(), one_of({"0", "1", "1"}),
-                   nobody, ticket(now_us), entry_life(), slot, capacity, usual_enrolment(),
-                   fence(now_us)});
+      return call(
+          "acquire_permit", {semaphore, counter(semaphore), enrolment_key},
+          {token(), ttl(), fence(now_us), fence(now_us), life(), one_of({"0", "1", "1"}), nobody,
+           ticket(now_us), entry_life(), slot, capacity, usual_enrolment(), fence(now_us)});
   }
 }
 
@@ -273,10 +273,9 @@ Words WordsMaker::script_for_all(std::int64_t now_us) {
                    usual_enrolment(), "0"});
     case 1:
     case 2:
-      return call(
-          "renew_all", keys,
-          {token(), ttl(), fence(now_us), one_of({"0", "1"}), life(), one_of({"r", "w"}),
-           usual_enrolment(), "0"});
+      return call("renew_all", keys,
+                  {token(), ttl(), fence(now_us), one_of({"0", "1"}), life(), one_of({"r", "w"}),
+                   usual_enrolment(), "0"});
     case 3:
       if (random_.one_in(2)) return call("release_all", locks(), {token()});
       return call("release_all", locks(), {token(), random_.one_in(3) ? "" : waiter(), waiter()});
@@ -350,10 +349,11 @@ Words WordsMaker::script(std::int64_t now_us) {
     case 5: return call("release", {random_.one_in(20) ? any_key() : lock}, {token()});
     case 6:
     case 7:
-      return call("raise", vote_keys, {token(), random_.one_in(20) ? "9007199254740992" : fence(now_us), life(), usual_enrolment(), "0"});
+      return call("raise", vote_keys,
+                  {token(), random_.one_in(20) ? "9007199254740992" : fence(now_us), life(),
+                   usual_enrolment(), "0"});
     case 8:
-    case 9:
-      return renewals(now_us);
+    case 9: return renewals(now_us);
     default:
       return call(
           "acquire", vote_keys,

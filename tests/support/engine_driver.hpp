@@ -136,8 +136,8 @@ class EngineDriver {
   core::WaiterId acquire_permit(core::UserId user, int capacity, core::Duration wait = 0s,
                                 bool ordered = true) {
     core::WaiterId waiter;
-    core::AcquireRequest request{"key", ten_seconds, core::later(now, wait), wait > 0s, user,
-                                 ordered};
+    core::AcquireRequest request{"key",     ten_seconds, core::later(now, wait),
+                                 wait > 0s, user,        ordered};
     request.capacity = capacity;
     engine_.acquire(now, request, &waiter);
     pull();

@@ -164,8 +164,9 @@ class LockWorld {
       next->answer = nodes_[node].execute(now_, next->command);
     } else {
       const bool scripted = next->command.tag.kind != CommandKind::set;
-      next->answer.vote = std::array{Vote::busy, Vote::loading, scripted ? Vote::no_script : Vote::busy,
-                              Vote::failed}[random_.index(4)];
+      next->answer.vote =
+          std::array{Vote::busy, Vote::loading, scripted ? Vote::no_script : Vote::busy,
+                     Vote::failed}[random_.index(4)];
       if (next->answer.vote == Vote::failed && random_.one_in(2))
         nodes_[node].execute(now_, next->command);
     }
@@ -204,8 +205,7 @@ class LockWorld {
     }
     change(client, node, LinkState::down, Vote::unreachable);
     for (const ModelLink::Pending& one : lost) {
-      client.engine.on_answer(now_, static_cast<int>(node), one.command.tag,
-                              {Vote::disconnected});
+      client.engine.on_answer(now_, static_cast<int>(node), one.command.tag, {Vote::disconnected});
       pull(client);
     }
   }
@@ -251,9 +251,8 @@ class LockWorld {
       ASSERT_TRUE(link.state == LinkState::up || &link == changing_ || send.tag.with_source ||
                   send.tag.kind == CommandKind::release)
           << "asked a stalled node";
-      link.pending.push_back(
-          {{send.tag, std::string(send.key), std::string(send.token), send.ttl, send.fence,
-            send.replant}});
+      link.pending.push_back({{send.tag, std::string(send.key), std::string(send.token), send.ttl,
+                               send.fence, send.replant}});
     }
     if (send.tag.kind != CommandKind::set) return;
     ASSERT_TRUE(tokens_.insert(std::string(send.token)).second) << "a token was used again";

@@ -50,7 +50,8 @@ TEST_F(OneClaim, IsAsItWasWhenItIsLookedForAgain) {
   EXPECT_TRUE(claim->won && claim->told && claim->detached);
   EXPECT_FALSE(claim->goes_on || claim->ordered || claim->round_open || claim->asked_for);
   EXPECT_EQ(claim->user, 7U);
-  EXPECT_EQ(claim->terms, (Terms{.ttl = 10s, .stop_margin = 1s, .max_hold = 1h, .max_renewals = 3}));
+  EXPECT_EQ(claim->terms,
+            (Terms{.ttl = 10s, .stop_margin = 1s, .max_hold = 1h, .max_renewals = 3}));
   EXPECT_EQ(claim->longest_ttl, 10s);
   EXPECT_EQ(claim->deadline, Time(5s));
   EXPECT_EQ(claim->next_try, Time(3s));
@@ -77,8 +78,12 @@ TEST_F(OneClaim, IsNotFoldedWhileMoreIsKnownOfIt) {
       [](Claim& claim) { claim.capacity = 2; },
       [](Claim& claim) { claim.place = 1; },
       [](Claim& claim) { claim.not_woken = 1; },
-      [](Claim& claim) { claim.ballot = SlotId{0, 0}; },
-      [](Claim& claim) { claim.waiter = WaiterId{0, 0}; },
+      [](Claim& claim) {
+        claim.ballot = SlotId{0, 0};
+      },
+      [](Claim& claim) {
+        claim.waiter = WaiterId{0, 0};
+      },
       [](Claim& claim) { claim.longest_ttl = 11s; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -132,7 +137,8 @@ TEST(Claims, EachIsFoundWhereItIs) {
   EXPECT_EQ(folded.size(), 100U);
   EXPECT_EQ(all.size(), 200U);
   for (const std::uint32_t index : folded) EXPECT_TRUE(claims[claims.at(index)].standing.empty());
-  for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(claims[ids[i]].key(), "key" + std::to_string(i));
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    EXPECT_EQ(claims[ids[i]].key(), "key" + std::to_string(i));
 }
 
 TEST(Claims, NamesThatAreSharedStayAsTheyAre) {

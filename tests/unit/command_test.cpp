@@ -100,8 +100,8 @@ TEST(Command, OfTheEngine) {
             formatted({"EVALSHA", release_script.sha1, "1", "orders:42", "t0ken"}));
   core::Send by_token = command(CommandKind::release);
   by_token.by_token = true;
-  EXPECT_EQ(encoded(by_token), formatted({"EVALSHA", release_token_script.sha1, "1", "orders:42",
-                                          "t0ken", "30000"}));
+  EXPECT_EQ(encoded(by_token),
+            formatted({"EVALSHA", release_token_script.sha1, "1", "orders:42", "t0ken", "30000"}));
 }
 
 TEST(Command, OfALine) {
@@ -185,10 +185,19 @@ TEST(Command, OfSeveralLocks) {
     return send;
   };
   const auto keys = [](std::string_view sha1) {
-    return std::vector<std::string_view>{"EVALSHA", sha1, "9", "orders:42", "stock:7", "", "cash",
-                                         "quorumlock:fence:orders:42", "quorumlock:fence:stock:7",
-                                         "quorumlock:fence:", "quorumlock:fence:cash",
-                                         "quorumlock:enrolment", "t0ken"};
+    return std::vector<std::string_view>{"EVALSHA",
+                                         sha1,
+                                         "9",
+                                         "orders:42",
+                                         "stock:7",
+                                         "",
+                                         "cash",
+                                         "quorumlock:fence:orders:42",
+                                         "quorumlock:fence:stock:7",
+                                         "quorumlock:fence:",
+                                         "quorumlock:fence:cash",
+                                         "quorumlock:enrolment",
+                                         "t0ken"};
   };
   const auto call = [](std::vector<std::string_view> words,
                        std::initializer_list<std::string_view> more) {
@@ -211,9 +220,9 @@ TEST(Command, OfSeveralLocks) {
   acquire.waiter = 0;
   acquire.fenced = false;
   acquire.shared = true;
-  EXPECT_EQ(sent(acquire), call(keys(acquire_all_script.sha1),
-                                {"12345", "77", "1700000000000000", "0", "", "1700000000000123",
-                                 "3000", "r"}));
+  EXPECT_EQ(sent(acquire),
+            call(keys(acquire_all_script.sha1),
+                 {"12345", "77", "1700000000000000", "0", "", "1700000000000123", "3000", "r"}));
   EXPECT_EQ(sent(of(CommandKind::raise)), call(keys(raise_all_script.sha1), {"77", "2592000000"}));
   core::Send renew = of(CommandKind::renew);
   renew.replant = true;
@@ -248,9 +257,8 @@ TEST(Command, NamesTheScriptsByFortyHexDigits) {
   for (const Script* script :
        {&acquire_script, &acquire_ordered_script, &acquire_shared_script, &renew_shared_script,
         &acquire_permit_script, &renew_permit_script, &release_permit_script, &queue_script,
-        &raise_script, &renew_script,
-        &release_script, &release_token_script, &adopt_script, &candidate_script, &enrol_script,
-        &repair_script, &replace_script}) {
+        &raise_script, &renew_script, &release_script, &release_token_script, &adopt_script,
+        &candidate_script, &enrol_script, &repair_script, &replace_script}) {
     EXPECT_EQ(script->sha1.size(), 40U);
     EXPECT_EQ(script->sha1.find_first_not_of("0123456789abcdef"), script->sha1.npos);
     EXPECT_TRUE(names.insert(script->sha1).second);

@@ -189,7 +189,8 @@ class FenceWorld {
     const int nodes = random_.one_in(2) ? 3 : 5;
     nodes_.resize(static_cast<std::size_t>(nodes));
     for (int i = random_.between(2, 4); i > 0; --i) {
-      clients_.push_back(std::make_unique<EngineDriver>(EngineDriver::fencing(nodes), seed * 10 + i));
+      clients_.push_back(
+          std::make_unique<EngineDriver>(EngineDriver::fencing(nodes), seed * 10 + i));
       begun_.push_back(0);
     }
   }

@@ -96,7 +96,8 @@ TEST(EngineMany, ARenewalThatFailsMakesRoom) {
 }
 
 TEST(EngineMany, ARenewalThatIsSupersededOrLosesTheLeaseMakesRoom) {
-  // The first that is out is extended by its holder, the second found to be gone: after each the next.
+  // The first that is out is extended by its holder, the second found to be gone: after each the
+  // next.
   EngineDriver driver(few_out(1));
   hold_many(driver, 3);
   driver.pass_until(at(third + 100ms));

@@ -58,12 +58,14 @@ TEST(EnrolmentGroups, ANodeOfOtherGroupsIsRefused) {
   const std::string must = ": all clients must name the same groups, and each node in its own";
   for (const Case& it :
        {Case{our_mark, "run2:30000:volatile",
-             "is enrolled for one group alone, and ours are groups with the mark " + our_mark + must},
+             "is enrolled for one group alone, and ours are groups with the mark " + our_mark +
+                 must},
         Case{"", our_record,
-             "is enrolled for groups with the mark " + our_mark + ", and ours are one group alone" + must},
+             "is enrolled for groups with the mark " + our_mark + ", and ours are one group alone" +
+                 must},
         Case{our_mark, "run1:30000@other:durable",
-             "is enrolled for groups with the mark other, and ours are groups with the mark " + our_mark +
-                 must}}) {
+             "is enrolled for groups with the mark other, and ours are groups with the mark " +
+                 our_mark + must}}) {
     Driver driver({.groups = it.ours});
     driver.greet(it.record, true);
     EXPECT_EQ(driver.it.standing(), Standing::refused);
@@ -120,7 +122,8 @@ TEST(EnrolmentGroups, ItsOwnRecordVouchesForANode) {
 
 TEST(EnrolmentGroups, AnotherCandidateWaitsAnew) {
   // It was ripe; then it forgot, or somebody with other groups put theirs there.
-  for (const std::string& other : {"run2:30000@" + our_mark + ":volatile:another", std::string("run2:30000:volatile:x")}) {
+  for (const std::string& other :
+       {"run2:30000@" + our_mark + ":volatile:another", std::string("run2:30000:volatile:x")}) {
     Driver driver(ours());
     ripen(driver);
     driver.now = driver.it.deadline();
@@ -138,7 +141,8 @@ TEST(EnrolmentGroups, AnotherCandidateWaitsAnew) {
 TEST(EnrolmentGroups, TheOperatorTakesNodesFromOtherGroups) {
   // The record makes place for a candidate, and the wait is that of every such change; then
   // somebody has to vouch.
-  for (const std::string& record : {std::string("run2:30000:volatile"), std::string("run2:60000@other:volatile")}) {
+  for (const std::string& record :
+       {std::string("run2:30000:volatile"), std::string("run2:60000@other:volatile")}) {
     Driver driver({.groups = our_mark, .changes_terms = true});
     driver.greet(record);
     const std::string said = driver.asks();

@@ -14,8 +14,8 @@ using test::bulk;
 
 std::string says(const std::string& token, int version, int fence, const std::string& value,
                  int pttl = 1000) {
-  return "*5\r\n" + bulk(token) + ":" + std::to_string(pttl) + "\r\n" + bulk(std::to_string(version)) +
-         bulk(std::to_string(fence)) + bulk(value);
+  return "*5\r\n" + bulk(token) + ":" + std::to_string(pttl) + "\r\n" +
+         bulk(std::to_string(version)) + bulk(std::to_string(fence)) + bulk(value);
 }
 const std::string nobody = "*0\r\n";
 

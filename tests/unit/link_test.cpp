@@ -49,7 +49,8 @@ TEST(Link, ErrorsBecomeVotes) {
   driver.feed("-LOADING Redis is loading the dataset in memory\r\n-BUSY Redis is busy\r\n");
   driver.feed("-READONLY You can't write against a read only replica.\r\n");
   EXPECT_EQ(driver.said(), (Strings{"1 loading", "2 busy", "3 read-only"}));
-  EXPECT_EQ(driver.link.trouble(driver.now), "READONLY You can't write against a read only replica.");
+  EXPECT_EQ(driver.link.trouble(driver.now),
+            "READONLY You can't write against a read only replica.");
   driver.feed("-OOM command not allowed\r\n");
   EXPECT_EQ(driver.said(), Strings{"4 out of memory"});
 }

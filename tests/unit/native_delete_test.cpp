@@ -83,7 +83,8 @@ TEST(NativeDelete, EachNodeIsToldInItsOwnWords) {
   EXPECT_EQ(nodes.driver.asked(0), (std::deque<std::string>{"DELEX key IFEQ " + nodes.token}));
   EXPECT_EQ(nodes.driver.asked(1), (std::deque<std::string>{"DELIFEQ key " + nodes.token}));
   ASSERT_EQ(nodes.driver.asked(2).size(), 1U);
-  EXPECT_EQ(nodes.driver.asked(2).front(), "EVALSHA " + std::string(redis::release_script.sha1) + " 1 key " + nodes.token);
+  EXPECT_EQ(nodes.driver.asked(2).front(),
+            "EVALSHA " + std::string(redis::release_script.sha1) + " 1 key " + nodes.token);
   nodes.driver.reply(0, "DELEX", ":1\r\n");
   nodes.driver.reply(1, "DELIFEQ", ":0\r\n");
   EXPECT_TRUE(nodes.driver.released.empty());
@@ -116,7 +117,8 @@ TEST(NativeDelete, WhoIsForbiddenItGoesBackToTheScript) {
   EXPECT_EQ(nodes.driver.session.link(0).deletion(), Deletion::script);
   nodes.driver.pass(200ms);
   ASSERT_EQ(nodes.driver.asked(0).size(), 1U);
-  nodes.driver.reply(0, "EVALSHA " + std::string(redis::release_script.sha1) + " 1 key " + nodes.token, ":1\r\n");
+  nodes.driver.reply(
+      0, "EVALSHA " + std::string(redis::release_script.sha1) + " 1 key " + nodes.token, ":1\r\n");
 }
 
 TEST(NativeDelete, OnlyWhatDeletesOneKeyAndNothingElse) {

@@ -75,9 +75,10 @@ TEST(Options, RefuseGroupsThatCannotBe) {
             "redis://127.0.0.1:7101");
   EXPECT_EQ(grouped({{"north", std::vector<std::string>(33, "redis://a")}}),
             "groups.north has 33 entries: it must have 1 to 32");
-  EXPECT_EQ(grouped({{"north", {"redis://a", "redis://b"}}, {"south", {"redis://c", "redis://B/2"}}}),
-            "groups.south[1] is the server redis://b:6379, and so is groups.north[1]: name each node "
-            "once, or it would have two votes");
+  EXPECT_EQ(
+      grouped({{"north", {"redis://a", "redis://b"}}, {"south", {"redis://c", "redis://B/2"}}}),
+      "groups.south[1] is the server redis://b:6379, and so is groups.north[1]: name each node "
+      "once, or it would have two votes");
   EXPECT_EQ(grouped({{"north", {"redis://a"}}, {"all of it", {"redis://b"}}}),
             "a group is named \"all of it\": a name has 1 to 64 letters, digits, '.', '_' or '-'");
   EXPECT_EQ(grouped({{std::string(64, 'n'), {"redis://a"}}}), "no error");

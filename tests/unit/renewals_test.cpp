@@ -34,8 +34,7 @@ TEST(Renewals, AreOneCommand) {
   renewals.add(renewal("", "an0ther", 1'700'000'000'000'000));
   std::string bytes = "before";
   renewals.append_to(bytes);
-  EXPECT_EQ(bytes, "before*15\r\n$7\r\nEVALSHA\r\n$40\r\n" +
-                       std::string(redis::renew_script.sha1) +
+  EXPECT_EQ(bytes, "before*15\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::renew_script.sha1) +
                        "\r\n$1\r\n3\r\n$20\r\nquorumlock:enrolment\r\n$9\r\norders:42\r\n$0\r\n\r\n"
                        "$5\r\n12345\r\n$1\r\n1\r\n$10\r\n2592000000\r\n$5\r\nt0ken\r\n$1\r\n7\r\n"
                        "$7\r\nan0ther\r\n$16\r\n1700000000000000\r\n");

@@ -238,9 +238,10 @@ TEST(Reply, DeepNestingIsRefused) {
 TEST(Reply, GarbageIsRefused) {
   // What does not begin like a reply, or has no number where one must be.
   for (const std::string_view bytes :
-       {"HTTP/1.1 200 OK\r\n", "\r\n", "PONG\r\n", ":\r\n", ":00\r\n", ":-0\r\n", "*01\r\n:1\r\n", ":1x\r\n", "$x\r\n", "$-2\r\n",
-        "*-2\r\n", "*x\r\n", ":99999999999999999999\r\n", "$99999999999999999999\r\n",
-        "*99999999999999999999\r\n", "#t\r\n", "_\r\n", "%1\r\n", "\x16\x03\x01"}) {
+       {"HTTP/1.1 200 OK\r\n", "\r\n", "PONG\r\n", ":\r\n", ":00\r\n", ":-0\r\n", "*01\r\n:1\r\n",
+        ":1x\r\n", "$x\r\n", "$-2\r\n", "*-2\r\n", "*x\r\n", ":99999999999999999999\r\n",
+        "$99999999999999999999\r\n", "*99999999999999999999\r\n", "#t\r\n", "_\r\n", "%1\r\n",
+        "\x16\x03\x01"}) {
     EXPECT_EQ(read({bytes}), Strings{"broken"}) << bytes;
   }
 }

@@ -107,10 +107,10 @@ TEST(Session, AWrongClockIsANote) {
     driver.acquire();
     driver.reply(0, "EVALSHA", granted);
     driver.pass(300ms);  // to the renewal
-    driver.reply(0, "EVALSHA",
-                 "*2\r\n:" +
-                     std::to_string(1'700'000'000'000'000 + (ahead ? 60'000'000 : -60'000'000)) +
-                     "\r\n$1\r\n1\r\n");
+    driver.reply(
+        0, "EVALSHA",
+        "*2\r\n:" + std::to_string(1'700'000'000'000'000 + (ahead ? 60'000'000 : -60'000'000)) +
+            "\r\n$1\r\n1\r\n");
     const std::string& note = driver.notes.back();
     EXPECT_TRUE(note.starts_with(ahead ? "redis://n1:6379 has a wrong clock: it is 59."
                                        : "redis://n1:6379 has a wrong clock: it is 60."))

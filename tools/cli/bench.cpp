@@ -52,28 +52,28 @@ Json latencies(const std::vector<std::uint32_t>& samples) {
 }
 
 Json figures_json(const BenchLoad& load, const Stats& stats, const Options& options, int in_flight,
-              std::size_t keys) {
+                  std::size_t keys) {
   const Stats::WonAfter& won = stats.won_after;
   const double seconds = load.seconds();
   const double rate = seconds > 0 ? static_cast<double>(load.cycles()) / seconds : 0;
   std::size_t nodes = options.nodes.size();
   for (const auto& [name, urls] : options.groups) nodes += urls.size();
-  return {{"nodes", nodes},
-          {"groups", options.groups.empty() ? 1 : options.groups.size()},
-          {"loops", options.loops},
-          {"fencing", options.fencing},
-          {"in_flight", in_flight},
-          {"keys", keys},
-          {"seconds", seconds},
-          {"cycles", load.cycles()},
-          {"cycles_per_s", rate},
-          {"acquire_us", latencies(load.acquire_ns())},
-          {"release_us", latencies(load.release_ns())},
-          {"won_after",
-           {{"hand_over", won.hand_over}, {"message", won.message}, {"look", won.look}}},
-          {"near_misses",
-           {{"bare_quorum", stats.near_misses.bare_quorum},
-            {"acquired_late", stats.near_misses.acquired_late}}}};
+  return {
+      {"nodes", nodes},
+      {"groups", options.groups.empty() ? 1 : options.groups.size()},
+      {"loops", options.loops},
+      {"fencing", options.fencing},
+      {"in_flight", in_flight},
+      {"keys", keys},
+      {"seconds", seconds},
+      {"cycles", load.cycles()},
+      {"cycles_per_s", rate},
+      {"acquire_us", latencies(load.acquire_ns())},
+      {"release_us", latencies(load.release_ns())},
+      {"won_after", {{"hand_over", won.hand_over}, {"message", won.message}, {"look", won.look}}},
+      {"near_misses",
+       {{"bare_quorum", stats.near_misses.bare_quorum},
+        {"acquired_late", stats.near_misses.acquired_late}}}};
 }
 
 std::string line_of(const char* what, const Json& us) {
@@ -93,17 +93,16 @@ std::string figures_text(const Json& seen) {
                 seen.at("seconds").get<double>(), seen.at("in_flight").get<int>(),
                 seen.at("keys").get<int>(), seen.at("keys") == 1 ? "" : "s",
                 seen.at("nodes").get<int>());
-  std::string all = std::string(head) + "\n               p50          p99        p99.9      longest" +
-                    line_of("acquire", seen.at("acquire_us")) +
-                    line_of("release", seen.at("release_us"));
+  std::string all =
+      std::string(head) + "\n               p50          p99        p99.9      longest" +
+      line_of("acquire", seen.at("acquire_us")) + line_of("release", seen.at("release_us"));
   const Json& won = seen.at("won_after");
   const auto count = [&](const char* why) { return won.at(why).get<std::int64_t>(); };
   const std::int64_t waited = count("hand_over") + count("message") + count("look");
   if (waited == 0) return all;
   return all + "\nwaits: " + std::to_string(waited) + " won, " +
-         std::to_string(count("hand_over")) + " by hand-over, " +
-         std::to_string(count("message")) + " after a message, " + std::to_string(count("look")) +
-         " after a look";
+         std::to_string(count("hand_over")) + " by hand-over, " + std::to_string(count("message")) +
+         " after a message, " + std::to_string(count("look")) + " after a look";
 }
 
 /// Leaves nothing on the nodes, however it ends.
@@ -131,9 +130,8 @@ int bench(const Globals& globals, const BenchArguments& asked) {
   BenchLoad load(coordinator, keys, asked.in_flight, ttl_for(options));
   load.start();
 
-  const Clock::time_point until =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                         std::chrono::duration<double>(asked.seconds));
+  const Clock::time_point until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                     std::chrono::duration<double>(asked.seconds));
   int interrupted = 0;
   pollfd ready[] = {{signals.fd(), POLLIN, 0}, {load.done(), POLLIN, 0}};
   while ((ready[1].revents & POLLIN) == 0) {
@@ -167,7 +165,8 @@ void add_bench(CLI::App& app, Globals& globals, Action& chosen) {
   CLI::App& command = *app.add_subcommand(
       "bench", "measure how many locks a second the nodes give, and how long each takes");
   command.footer(
-      "Locks resources of its own, whose names nobody else has, and leaves nothing on the nodes. It\n"
+      "Locks resources of its own, whose names nobody else has, and leaves nothing on the nodes. "
+      "It\n"
       "is a load like any other: others that use the same nodes feel it.");
   command.add_option("--seconds", asked->seconds, "how long; 5 if it is not given")
       ->check(CLI::Range(0.01, 600.0))
@@ -175,13 +174,14 @@ void add_bench(CLI::App& app, Globals& globals, Action& chosen) {
   command.add_option("--in-flight", asked->in_flight, "how many at a time; 16 if it is not given")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
-  auto* keys = command
-                   .add_option_function<int>(
-                       "--keys", [asked](int count) { asked->keys = count; },
-                       "how many resources; where they are fewer than are in flight, locks are waited "
-                       "for in order; as many if it is not given")
-                   ->check(CLI::Range(1, 100000))
-                   ->type_name("N");
+  auto* keys =
+      command
+          .add_option_function<int>(
+              "--keys", [asked](int count) { asked->keys = count; },
+              "how many resources; where they are fewer than are in flight, locks are waited "
+              "for in order; as many if it is not given")
+          ->check(CLI::Range(1, 100000))
+          ->type_name("N");
   command.add_flag("--shared-key", asked->shared_key, "one resource, that all wait for")
       ->excludes(keys);
   globals.add_flags_to(command);

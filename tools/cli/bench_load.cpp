@@ -54,9 +54,9 @@ void BenchLoad::begin(std::size_t which) {
   if (stopping_.stop_requested()) return end();
   Slot& slot = slots_[which];
   slot.began = Clock::now();
-  coordinator_.async_acquire(keys_[slot.key], options_,
-                             waits_ ? stopping_.get_token() : std::stop_token(),
-                             [this, which](Result<Lease> lease) { acquired(which, std::move(lease)); });
+  coordinator_.async_acquire(
+      keys_[slot.key], options_, waits_ ? stopping_.get_token() : std::stop_token(),
+      [this, which](Result<Lease> lease) { acquired(which, std::move(lease)); });
   if (waits_) return;
   // No other slot comes to these, however much faster it is.
   slot.key += slots_.size();
@@ -75,8 +75,7 @@ void BenchLoad::acquired(std::size_t which, Result<Lease> lease) {
   acquire_ns_.push_back(nanoseconds_between(slot.began, now));
   slot.began = now;
   slot.lease = std::move(*lease);
-  slot.lease.async_release(
-      [this, which](const Result<void>& result) { released(which, result); });
+  slot.lease.async_release([this, which](const Result<void>& result) { released(which, result); });
 }
 
 void BenchLoad::released(std::size_t which, const Result<void>& result) {

@@ -153,8 +153,8 @@ std::string semaphore(const Inspection& seen) {
 
 std::string table(const Inspection& seen) {
   const std::string group = seen.group.empty() ? "" : "; group " + seen.group;
-  return seen.resource + ": " + verdict(seen) + group + by_node(seen, lock_of) + line(seen.waiters) +
-         semaphore(seen);
+  return seen.resource + ": " + verdict(seen) + group + by_node(seen, lock_of) +
+         line(seen.waiters) + semaphore(seen);
 }
 
 Json readers_json(const NodeHolding& node) {

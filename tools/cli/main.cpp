@@ -22,7 +22,8 @@ constexpr const char* about =
 constexpr const char* exit_codes =
     "Exit codes: 0 done; 1 doctor found something, or something on this machine failed; 64 usage\n"
     "or configuration; 69 no quorum of nodes; 75 held by another, waited in vain, or not held; 76\n"
-    "the lock was lost while the command ran; 128 + N ended by signal N. Durations: 500ms, 10s, 5m.";
+    "the lock was lost while the command ran; 128 + N ended by signal N. Durations: 500ms, 10s, "
+    "5m.";
 
 /// A descriptor that was closed when we began must not become a node's connection, that is then
 /// printed to.

@@ -110,8 +110,9 @@ void check_born(Child& child, const std::string& path) {
 std::string to_text(const Stats& stats) {
   return std::to_string(stats.attempts) + " attempts, waited " +
          to_text(std::chrono::floor<milliseconds>(stats.waits.total)) + "; " +
-         std::to_string(stats.renewals) + " renewals, " + std::to_string(stats.near_misses.renewed_late) +
-         " of them late, and " + std::to_string(stats.failed_renewals) + " that failed";
+         std::to_string(stats.renewals) + " renewals, " +
+         std::to_string(stats.near_misses.renewed_late) + " of them late, and " +
+         std::to_string(stats.failed_renewals) + " that failed";
 }
 
 /// Says what became of it and gives the code to end with.

@@ -164,8 +164,8 @@ std::string aligned(const std::vector<Row>& rows, const std::vector<std::string>
 
 std::string verdict(const ClusterStatus& status) {
   const auto of = [](int voters, std::size_t nodes, int quorum) {
-    return std::to_string(voters) + " of " + std::to_string(nodes) + " nodes may vote; a quorum is " +
-           std::to_string(quorum);
+    return std::to_string(voters) + " of " + std::to_string(nodes) +
+           " nodes may vote; a quorum is " + std::to_string(quorum);
   };
   if (status.groups.empty()) return of(status.voters(), status.nodes.size(), status.quorum);
   std::string text;

@@ -202,7 +202,8 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.sane_wall_clocks = random.one_in(2);
       draw.ttl = random.between(1, 6) * 500ms;
       draw.max_ttl = draw.ttl * random.between(2, 3);
-      draw.delay = random.one_in(3) ? draw.ttl / random.between(10, 30) : random.between(1, 10) * 1ms;
+      draw.delay =
+          random.one_in(3) ? draw.ttl / random.between(10, 30) : random.between(1, 10) * 1ms;
       draw.hold = random.one_in(2) ? draw.delay * random.between(2, 12)
                                    : draw.ttl * random.between(1, 15) / 10;
       draw.every = draw.hold / random.between(1, 3);

@@ -72,7 +72,7 @@ struct Draw {
   bool nodes_agree = true;    ///< on the time; else they are up to 20 s apart, and drift
   bool low_counters = false;  ///< they start at a few, another on each node: as if in use already
   bool uneven_paths = false;  ///< each path between a client and a node is as slow as it likes
-  bool faults_follow_wins = false;  ///< a lock that is won often brings a fault with it
+  bool faults_follow_wins = false;    ///< a lock that is won often brings a fault with it
   bool faults_follow_votes = false;   ///< so does a vote: the node forgets (flush, crash)
   bool faults_follow_raises = false;  ///< so does a raise: it is late (delay), or lost (reset)
   /// So does a request for a key that another has: it arrives as that runs out, and its owner does
@@ -82,12 +82,12 @@ struct Draw {
   bool blind_spots = false;   ///< each client loses sight of one node after the other (partition)
   bool one_ahead = false;     ///< the counters of one node begin far above the others'
   bool late_comer = false;    ///< the last client asks for nothing until max_ttl is long past
-  int in_order = 0;                 ///< of a hundred waits so many are in the line
-  int sets = 0;                     ///< of a hundred requests so many are for several keys
-  int capacity = 0;                 ///< the lock is a semaphore with so many permits; 0: is none
-  bool capacities_differ = false;   ///< every other client believes in one more
-  core::Duration entry_life{};      ///< in a line, unless it is refreshed
-  int to_read = 0;                  ///< of a hundred locks so many are shared
+  int in_order = 0;           ///< of a hundred waits so many are in the line
+  int sets = 0;               ///< of a hundred requests so many are for several keys
+  int capacity = 0;           ///< the lock is a semaphore with so many permits; 0: is none
+  bool capacities_differ = false;  ///< every other client believes in one more
+  core::Duration entry_life{};     ///< in a line, unless it is refreshed
+  int to_read = 0;                 ///< of a hundred locks so many are shared
   bool wakes = true;  ///< else releases wake nobody, and are what each node has for that
   core::Duration ttl{};
   core::Duration max_ttl{};

@@ -33,7 +33,8 @@ class Exclusion {
     if (!timing_holds_ || !one.valid(now)) return;
     int holders = 1;
     for (const Operation& other : operations_) {
-      if (other.number == one.number || !other.valid(now) || !one.shares_a_key_with(other)) continue;
+      if (other.number == one.number || !other.valid(now) || !one.shares_a_key_with(other))
+        continue;
       if (one.shared && other.shared) continue;
       if (++holders <= std::min(one.capacity, other.capacity)) continue;
       if (one.capacity != 0) {
@@ -58,9 +59,8 @@ class Exclusion {
     int witnesses = 0;
     for (const Server& node : nodes) {
       const auto keys = one.held_keys();
-      const bool of_all = std::ranges::all_of(keys, [&](const std::string& key) {
-        return node.has_token(key, one.token, now);
-      });
+      const bool of_all = std::ranges::all_of(
+          keys, [&](const std::string& key) { return node.has_token(key, one.token, now); });
       if (of_all) ++witnesses;
     }
     if (witnesses < core::quorum_of(static_cast<int>(nodes.size()))) {

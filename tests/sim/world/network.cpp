@@ -105,8 +105,7 @@ void World::write(Client& client, int number) {
       bytes.find(redis::release_script.sha1) != bytes.npos) {
     when = now_ + 1us;
   }
-  const auto& asks =
-      draw_.capacity == 0 ? redis::acquire_script : redis::acquire_permit_script;
+  const auto& asks = draw_.capacity == 0 ? redis::acquire_script : redis::acquire_permit_script;
   if (draw_.faults_follow_rivals && bytes.find(asks.sha1) != bytes.npos) {
     wire.last_to = when = outlast(client, node, when);
   }
@@ -261,9 +260,8 @@ void World::look_at_owner(int node, std::size_t client, const Owner& owner) {
   if (owner.token.empty()) return;
   if (owner.releases) tidiness_.released(node, owner.token);
   const Server& server = nodes_[static_cast<std::size_t>(node)];
-  const auto has = std::ranges::count_if(owner.keys, [&](const std::string& key) {
-    return server.has_token(key, owner.token, now_);
-  });
+  const auto has = std::ranges::count_if(
+      owner.keys, [&](const std::string& key) { return server.has_token(key, owner.token, now_); });
   if (draw_.timing_holds()) {
     tidiness_.has_keys(node, owner.token, static_cast<std::size_t>(has), owner.keys.size());
   }

@@ -32,15 +32,15 @@ struct Operation {
   bool held = false;
   bool told = false;
   bool detached = false;
-  bool dead = false;  ///< its client has crashed
-  bool shared = false;                    ///< to read, from the beginning or downgraded
-  bool ordered = false;                   ///< waits in the line
-  bool in_crowd = false;                  ///< one of many at the end: see World::demand_order
-  TrueTime asked{};                       ///< when it was requested
-  std::string place;                      ///< its name in the line
-  double ticket = 0;                      ///< likewise
+  bool dead = false;                        ///< its client has crashed
+  bool shared = false;                      ///< to read, from the beginning or downgraded
+  bool ordered = false;                     ///< waits in the line
+  bool in_crowd = false;                    ///< one of many at the end: see World::demand_order
+  TrueTime asked{};                         ///< when it was requested
+  std::string place;                        ///< its name in the line
+  double ticket = 0;                        ///< likewise
   std::map<std::string, core::NodeSet> on;  ///< for each key, the nodes that have its entry
-  TrueTime everywhere = TrueTime::max();  ///< since when all have it
+  TrueTime everywhere = TrueTime::max();    ///< since when all have it
   int capacity = 0;  ///< of the semaphore whose permit it wants, by its client; zero: a lock
   int slot = 0;      ///< the permit that it has
 

@@ -44,8 +44,8 @@ void World::demand_permits() {
     report(std::to_string(found) + of_all + "were found although all is well");
   }
   const std::vector<std::size_t> late = ask_for_permits(1, 0s);
-  const bool still_held = std::ranges::all_of(
-      holders, [this](std::size_t number) { return operations_[number].held; });
+  const bool still_held =
+      std::ranges::all_of(holders, [this](std::size_t number) { return operations_[number].held; });
   if (still_held && got(late) > 0) report("one more than" + of_all + "was found");
   const std::size_t last = operations_.size();
   if (draw_.order_holds()) {

@@ -140,7 +140,7 @@ class World {
   std::vector<std::map<int, Peer>> peers_;  ///< by node and connection
   std::vector<std::string> records_;        ///< the enrolment of each node, as last looked at
   std::vector<Server::Data> copies_;        ///< of each node, from a while ago
-  TrueTime next_relapse_{};  ///< when a node may forget what it has voted
+  TrueTime next_relapse_{};                 ///< when a node may forget what it has voted
   bool healing_ = false;
   std::string violation_;
   Exclusion exclusion_;
