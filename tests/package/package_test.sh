@@ -95,6 +95,14 @@ if [ -n "$shared" ]; then
   ! nm -D --defined-only "$shared" | grep -E ' (redis|sds|hi_|__redis)' || fail "exported: see above"
 fi
 
+step "a static library can be configured, and installed"
+cmake -G Ninja -S "$here/../.." -B "$work/static" -DCMAKE_CXX_COMPILER="$cxx" \
+  -DBUILD_SHARED_LIBS=OFF -DQUORUMLOCK_BUILD_TESTS=OFF -DQUORUMLOCK_BUILD_BENCH=OFF \
+  -DQUORUMLOCK_BUILD_CHAOS=OFF >"$work/static.log" 2>&1 || {
+  cat "$work/static.log"
+  fail "-DBUILD_SHARED_LIBS=OFF, which the Dockerfile says"
+}
+
 step "the program"
 program=$prefix/bin/quorumlock
 [ -x "$program" ] || fail "no program in $prefix/bin"
