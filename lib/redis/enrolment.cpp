@@ -208,7 +208,9 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
 void Enrolment::on_reply(Time now, const Reply& reply) {
   using Type = Reply::Type;
   if (reply.type == Type::error && step_ != Step::idle) {
-    return refuse(now, vote_of_error(reply.text), "cannot be enrolled: " + words_of(reply));
+    Vote vote = vote_of_error(reply.text);
+    if (vote == Vote::held || vote == Vote::no_script) vote = Vote::failed;  // no word of a lock
+    return refuse(now, vote, "cannot be enrolled: " + words_of(reply));
   }
   const bool done = reply.type == Type::integer && reply.integer == 1;
   switch (step_) {

@@ -148,9 +148,10 @@ class LinkHarness {
       require(elements <= redis::ReplyReader::max_elements, "a reply has too many elements");
     } else {
       static constexpr std::array without{
-          Vote::disconnected, Vote::unreachable,     Vote::unauthorized,
-          Vote::failed,       Vote::not_standalone,  Vote::stalled,
-          Vote::quarantined,  Vote::max_ttl_differs, Vote::groups_differ};
+          Vote::disconnected,    Vote::unreachable,    Vote::unauthorized, Vote::failed,
+          Vote::stalled,         Vote::not_standalone, Vote::loading,      Vote::busy,
+          Vote::read_only,       Vote::out_of_memory,  Vote::not_writable, Vote::quarantined,
+          Vote::max_ttl_differs, Vote::groups_differ};
       require(std::ranges::find(without, vote) != without.end(),
               "an answer without a reply has the vote of one with a reply");
     }

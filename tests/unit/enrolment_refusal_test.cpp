@@ -172,6 +172,7 @@ TEST(EnrolmentRefusal, ErrorsAreToldAndLookedAtAgain) {
        {Case{"OOM command not allowed when used memory > 'maxmemory'.", Vote::out_of_memory},
         Case{"NOPERM this user has no permissions to run the 'eval' command", Vote::unauthorized},
         Case{"READONLY You can't write against a read only replica.", Vote::read_only},
+        Case{"WRONGTYPE Operation against a key holding the wrong kind of value", Vote::failed},
         Case{"ERR what", Vote::failed}}) {
     Driver driver;
     driver.greet(std::nullopt);
