@@ -193,7 +193,10 @@ std::vector<Violation> check_told_in_time(const History& history) {
       deadline = each.noticed + first_turn;
       why = "its lease was lost";
     } else if (const FaultSpan* stop = stop_across(history, each)) {
-      deadline = std::max(each.until, stop->end.value_or(history.end) + first_turn);
+      // On a busy machine its first turn comes later than that.
+      const Time end = stop->end.value_or(history.end);
+      const Time turn = std::max(end, stop->begin + each.longest_gap);
+      deadline = std::max(each.until, turn + first_turn);
       why = "it went on after a stop";
     } else if (each.longest_gap >= worth_naming) {
       deadline = each.until + each.longest_gap;  // the machine had no turn for it

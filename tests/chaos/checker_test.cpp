@@ -212,6 +212,10 @@ TEST_F(Checker, AHolderThatWasStoppedIsToldAtItsFirstTurn) {
   EXPECT_THAT(broken(), IsEmpty());
   history.holdings.back() = ran_out(0, 12, 500, 1500, 3600);
   EXPECT_THAT(broken(), ElementsAre(Promise::told_in_time));
+  history.holdings.back().longest_gap = 2800ms;  // it had no turn until 3500
+  EXPECT_THAT(broken(), IsEmpty());
+  history.holdings.back().told = at(4100);
+  EXPECT_THAT(broken(), ElementsAre(Promise::told_in_time));
   history.holdings.back() = ran_out(1, 12, 500, 1500, 3010);  // it was not this one
   EXPECT_THAT(broken(), ElementsAre(Promise::told_in_time));
 }
