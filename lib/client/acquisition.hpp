@@ -20,7 +20,7 @@ class Acquisition final : public Task {
   std::string resource;
   std::vector<std::string> others;  ///< more resources: all or none
   Request request;
-  core::Time requested{};  ///< when the wait began
+  std::optional<core::Time> requested;  ///< when the wait began; unset: now that it is begun
   std::stop_token stop;
   std::optional<Error> refused;  ///< before anything was sent
   detail::Handler<Result<Lease>> handler;

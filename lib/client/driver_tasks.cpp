@@ -46,9 +46,11 @@ void Driver::begin(Acquisition& acquisition) {
   for (const std::string& other : acquisition.others) {
     others.push_back(cluster_.options.key_prefix + other);
   }
+  const core::Time now = Clock::now();
   const core::Duration wait = acquisition.request.wait;
-  engine_.acquire(Clock::now(),
-                  {key_, acquisition.request.terms, core::later(acquisition.requested, wait),
+  engine_.acquire(now,
+                  {key_, acquisition.request.terms,
+                   core::later(acquisition.requested.value_or(now), wait),
                    wait > core::Duration::zero(), id_of(&acquisition), acquisition.request.ordered,
                    others, acquisition.request.capacity},
                   &acquisition.waiter);

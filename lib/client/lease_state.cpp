@@ -27,11 +27,12 @@ void LeaseState::begin(std::shared_ptr<Runtime> of, core::ClaimId id, const core
   attempts = tries;
   claim = id;
   detached = false;
-  ended_.store(Errc());
-  warned_.store(false);
-  valid_until_.store(its.deadline.time_since_epoch().count());
-  deadline_.store(its.deadline.time_since_epoch().count());
-  knowers_.store(2);  // the handle and the engine
+  // Nobody else knows of it yet, and who gives the handle to another thread orders these before.
+  ended_.store(Errc(), std::memory_order_relaxed);
+  warned_.store(false, std::memory_order_relaxed);
+  valid_until_.store(its.deadline.time_since_epoch().count(), std::memory_order_relaxed);
+  deadline_.store(its.deadline.time_since_epoch().count(), std::memory_order_relaxed);
+  knowers_.store(2, std::memory_order_relaxed);  // the handle and the engine
 }
 
 bool LeaseState::renew(core::Time until) {
@@ -62,9 +63,9 @@ core::Time LeaseState::valid_until() const {
 }
 
 Errc LeaseState::end(Errc why) {
-  Errc standing{};
-  ended_.compare_exchange_strong(standing, why);
-  deadline_.store(0);
+  Errc standing = ended();
+  if (standing == Errc()) ended_.compare_exchange_strong(standing, why);
+  deadline_.store(0, std::memory_order_release);  // who sees it sees why
   return standing;
 }
 
@@ -81,6 +82,7 @@ std::stop_token LeaseState::stop_token() {
 }
 
 void LeaseState::warn() {
+  if (warned_.load(std::memory_order_relaxed)) return;  // by the loop, whose warn() this is
   warned_.store(true);
   if (std::stop_source* source = stop_.load()) source->request_stop();
 }
@@ -88,7 +90,8 @@ void LeaseState::warn() {
 void LeaseState::recycle() {
   runtime.reset();
   names = core::Names();
-  delete stop_.exchange(nullptr);
+  delete stop_.load(std::memory_order_relaxed);
+  stop_.store(nullptr, std::memory_order_relaxed);
   if (release_ != nullptr) release_->handler.reset();
   if (Rare* rare = rare_.load()) {
     rare->others.clear();

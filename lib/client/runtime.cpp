@@ -93,9 +93,10 @@ void Runtime::begin(std::string resource, std::vector<std::string> others, const
                     std::stop_token stop, detail::Handler<Result<Lease>> handler,
                     std::optional<std::ptrdiff_t> capacity, const Error* refused) {
   if (forked()) return handler(closed_error("lock"));
+  const bool at_once = on_loop() && inbox_.empty();
   std::unique_ptr<Acquisition> acquisition =
-      on_loop() && inbox_.empty() ? driver_->spare_acquisition() : std::make_unique<Acquisition>();
-  acquisition->requested = Clock::now();
+      at_once ? driver_->spare_acquisition() : std::make_unique<Acquisition>();
+  acquisition->requested = at_once ? std::nullopt : std::optional(Clock::now());
   acquisition->stop = std::move(stop);
   acquisition->handler = std::move(handler);
   Result<Request> request = request_of(cluster_.options, asked);

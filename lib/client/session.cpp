@@ -125,8 +125,8 @@ std::optional<Session::Output> Session::next(Time now) {
       send_renewals(now);
     } else if (!talkative_.empty()) {
       const int node = *talkative_.begin();
-      std::optional<Link::Event> event = link(node).next(now);
-      if (!event) {
+      Link::Event* const event = link(node).next(now);
+      if (event == nullptr) {
         talkative_.remove(node);
       } else if (std::optional<Output> mine = on_event(now, node, *event)) {
         return mine;

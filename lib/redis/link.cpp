@@ -26,6 +26,11 @@ bool asks_vote(core::CommandKind kind) {
 
 }  // namespace
 
+Link::Answer::Answer(const core::Tag& to, const Reply& from) noexcept
+    : tag(to),
+      answer(to.kind == core::CommandKind::query ? core::Answer() : answer_of(to.kind, from)),
+      reply(&from) {}
+
 Link::Link(Config config, core::Random& random)
     : config_(std::move(config)), random_(random), enrolment_(config_.enrolment, random) {}
 
@@ -112,7 +117,7 @@ void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
     output_ += bytes;
     if (says_enrolment(tag.kind)) output_ += own_words_;
   }
-  pending_.push({tag, now});
+  pending_.emplace(tag, now);
 }
 
 bool Link::votes() const {
@@ -166,13 +171,16 @@ void Link::stop(Time now) {
   next_try_ = core::never;
 }
 
-std::optional<Link::Event> Link::next(Time now) {
+Link::Event* Link::next(Time now) {
   for (;;) {
-    if (!events_.empty()) return events_.pop();
-    if (!connected()) return std::nullopt;
+    if (!events_.empty()) {
+      event_ = events_.pop();
+      return &event_;
+    }
+    if (!connected()) return nullptr;
     const Reply* reply = reader_.next();
     if (reply == nullptr) {
-      if (reader_.broken().empty()) return std::nullopt;
+      if (reader_.broken().empty()) return nullptr;
       fail(now, Vote::failed, "sent what is not a reply: " + reader_.broken());
       continue;
     }
@@ -200,21 +208,20 @@ std::optional<Link::Event> Link::next(Time now) {
     // Why it is barred is not to be forgotten over that.
     if (reply->type == Reply::Type::error && barred_ == Vote::pending) trouble_ = words_of(*reply);
     const core::CommandKind kind = answered.tag.kind;
-    const bool a_query = kind == core::CommandKind::query;
-    Answer answer{answered.tag, a_query ? core::Answer() : answer_of(kind, *reply), reply};
-    answer.answer.asked = answered.sent;
-    if (answer.answer.vote == Vote::failed && reply->type != Reply::Type::error) {
+    core::Answer& answer = event_.emplace<Answer>(answered.tag, *reply).answer;
+    answer.asked = answered.sent;
+    if (answer.vote == Vote::failed && reply->type != Reply::Type::error) {
       trouble_ = "gave an answer that does not belong to the question";
     }
-    if (answer.answer.vote == Vote::not_enrolled) {
+    if (answer.vote == Vote::not_enrolled) {
       doubt(now);
     }
     // This user may have been forbidden the command since; a release is tried again.
-    if (answered.tag.kind == core::CommandKind::release &&
-        (answer.answer.vote == Vote::unauthorized || answer.answer.vote == Vote::failed)) {
+    if (kind == core::CommandKind::release &&
+        (answer.vote == Vote::unauthorized || answer.vote == Vote::failed)) {
       deletion_ = Deletion::script;
     }
-    return answer;
+    return &event_;
   }
 }
 

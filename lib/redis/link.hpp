@@ -53,6 +53,10 @@ class Link final : public Wire {
   /// The final answer to the oldest command. `reply` is null where there is none; it holds until
   /// the next call.
   struct Answer {
+    Answer(const core::Tag& to, const core::Answer& what, const Reply* from)
+        : tag(to), answer(what), reply(from) {}
+    /// As the command's kind has it, in its place: a copy would wait for what was just written.
+    Answer(const core::Tag& to, const Reply& from) noexcept;
     core::Tag tag;
     core::Answer answer;
     const Reply* reply;
@@ -91,7 +95,8 @@ class Link final : public Wire {
   void stop(core::Time now);
 
   // Outputs.
-  std::optional<Event> next(core::Time now);
+  /// Null where there is nothing; it holds until the next call.
+  Event* next(core::Time now);
   /// Whether next() has something to give before more bytes come in.
   [[nodiscard]] bool has_events() const { return !events_.empty(); }
   [[nodiscard]] core::Time deadline() const;
@@ -149,8 +154,11 @@ class Link final : public Wire {
   };
 
   struct Pending {
+    Pending() = default;
+    Pending(const core::Tag& asked, core::Time when, bool ours = false)
+        : tag(asked), sent(when), own(ours) {}
     core::Tag tag;
-    core::Time sent;
+    core::Time sent{};
     bool own = false;  ///< the enrolment's: nobody else's to know
   };
 
@@ -189,6 +197,7 @@ class Link final : public Wire {
   core::Time stalled_since_{};
   core::Time next_batch_{};  ///< of late ones, while there are some
   Ring<Event> events_;
+  Event event_;  ///< what next() has given
 
   Ring<Greeting> greetings_;
   core::Time give_up_opening_ = core::never;

@@ -153,7 +153,7 @@ void Link::enrol(Time now) {
 void Link::follow_enrolment(Time now) {
   if (enrolment_.take_command(output_)) {
     if (state_ == State::up) {
-      pending_.push({{}, now, true});
+      pending_.emplace(core::Tag(), now, true);
     } else {
       greetings_.push(Greeting::enrolment);
     }

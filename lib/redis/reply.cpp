@@ -134,20 +134,21 @@ bool ReplyReader::read_short() {
     bytes.remove_prefix(words.size());
     return true;
   };
-  Reply reply;
+  if (replies_.empty()) replies_.resize(1);
+  Reply& reply = replies_.front();  // in its place: a copy would wait for what was just written
   std::int64_t count = 0;
   switch (bytes.front()) {
     case '+':
       if (!take("+OK\r\n")) return false;
-      reply.type = Reply::Type::status;
-      reply.text = "OK";
+      reply = {Reply::Type::status, 0, "OK", {}};
       break;
     case '$':
       if (!take("$-1\r\n")) return false;
+      reply = Reply();
       break;
     case ':':
-      if (!take_number(bytes, ':', reply.integer)) return false;
-      reply.type = Reply::Type::integer;
+      if (!take_number(bytes, ':', count)) return false;
+      reply = {Reply::Type::integer, count, {}, {}};
       break;
     case '*':
       if (!take_number(bytes, '*', count) || count < 1 || count > most) return false;
@@ -155,13 +156,10 @@ bool ReplyReader::read_short() {
       for (std::size_t i = 1; i < replies_.size(); ++i) {
         if (!take_number(bytes, ':', replies_[i].integer)) return false;
       }
-      reply.type = Reply::Type::array;
-      reply.elements = std::span(replies_).subspan(1);
+      replies_.front() = {Reply::Type::array, 0, {}, std::span(replies_).subspan(1)};
       break;
     default: return false;
   }
-  if (count == 0) replies_.resize(1);
-  replies_.front() = reply;
   short_at_ = short_.size() - bytes.size();
   return true;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -15,9 +16,14 @@ class Ring {
   T& operator[](std::size_t i) { return items_[(first_ + i) & (items_.size() - 1)]; }
   const T& operator[](std::size_t i) const { return items_[(first_ + i) & (items_.size() - 1)]; }
 
-  void push(T item) {
+  void push(T item) { emplace(std::move(item)); }
+  /// A last one, made of these in its place: they must not throw.
+  template <class... Parts>
+  void emplace(Parts&&... parts) {
     if (size_ == items_.size()) grow();
-    (*this)[size_++] = std::move(item);
+    T* const place = &(*this)[size_++];
+    std::destroy_at(place);
+    std::construct_at(place, std::forward<Parts>(parts)...);
   }
   T pop() {
     T item = std::move(items_[first_]);
