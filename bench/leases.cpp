@@ -1,13 +1,19 @@
 // What many leases cost that are held and renewed, and nothing else:
 //   quorumlock_leases [--leases=N] [--seconds=S] [--ttl=S] [--unix] [--real-time]
+//   quorumlock_leases --machine=S
 // Five servers of its own; one Coordinator with the usual options, attached to a loop in this
 // thread. One JSON object on stdout. With --real-time no server leaves its processor within a call
 // (SCHED_FIFO, a matter for root), so that what is measured is how long a call takes, and not how
 // long a server waits for its turn on a machine with fewer cores than servers.
+//
+// What stops a server then is the machine. With --machine there are no servers: on each processor a
+// loop of that priority does nothing for so long but read the clock, and it is counted how often it
+// was stopped for longer than a call is to take.
 
 #include <quorumlock/quorumlock.hpp>
 
 #include <malloc.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -20,10 +26,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "nodes.hpp"
@@ -39,6 +47,7 @@ struct Arguments {
   long seconds = 60;
   long ttl = 60;
   bool unix_sockets = false;
+  long machine = 0;
   bool real_time = false;
 };
 
@@ -237,6 +246,62 @@ void run(const Arguments& arguments) {
   uv_loop_close(&loop);
 }
 
+/// How this thread was stopped while it did nothing.
+struct Stops {
+  double seconds = 0;  ///< that it ran
+  long many = 0;       ///< longer than long_call
+  double longest_us = 0;
+};
+
+/// On this processor. Nine tenths of each second: who has such a priority and takes all of it is
+/// stopped by the kernel.
+Stops watch_processor(int processor, std::chrono::seconds span) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(static_cast<std::size_t>(processor), &only);
+  const sched_param priority{.sched_priority = 1};
+  if (const int error = pthread_setaffinity_np(pthread_self(), sizeof only, &only); error != 0) {
+    throw std::system_error(error, std::generic_category(), "--machine: cannot choose a processor");
+  }
+  if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority) != 0) {
+    throw std::runtime_error("--machine: cannot have real-time priority: root can");
+  }
+  Stops stops;
+  const auto end = SteadyClock::now() + span;
+  for (auto begun = SteadyClock::now(); begun < end; begun = SteadyClock::now()) {
+    auto last = begun;
+    while (last < begun + 900ms) {
+      const auto now = SteadyClock::now();
+      const double us = std::chrono::duration<double, std::micro>(now - last).count();
+      if (us > long_call) ++stops.many;
+      stops.longest_us = std::max(stops.longest_us, us);
+      last = now;
+    }
+    stops.seconds += std::chrono::duration<double>(last - begun).count();
+    std::this_thread::sleep_for(100ms);
+  }
+  return stops;
+}
+
+void watch_machine(std::chrono::seconds span) {
+  std::vector<std::future<Stops>> watches;
+  for (unsigned processor = 0; processor < std::thread::hardware_concurrency(); ++processor) {
+    watches.push_back(
+        std::async(std::launch::async, watch_processor, static_cast<int>(processor), span));
+  }
+  Stops all;
+  for (std::future<Stops>& watch : watches) {
+    const Stops stops = watch.get();
+    all.seconds += stops.seconds;
+    all.many += stops.many;
+    all.longest_us = std::max(all.longest_us, stops.longest_us);
+  }
+  std::printf(
+      "{\"machine_core_s\": %.0f, \"machine_stops_over_2_ms\": %ld, "
+      "\"machine_longest_stop_us\": %.0f}\n",
+      all.seconds, all.many, all.longest_us);
+}
+
 bool parse(std::string_view argument, Arguments& arguments) {
   if (argument == "--unix") return arguments.unix_sockets = true;
   if (argument == "--real-time") return arguments.real_time = true;
@@ -247,6 +312,7 @@ bool parse(std::string_view argument, Arguments& arguments) {
   long* const number = name == "--leases"    ? &arguments.leases
                        : name == "--seconds" ? &arguments.seconds
                        : name == "--ttl"     ? &arguments.ttl
+                       : name == "--machine" ? &arguments.machine
                                              : nullptr;
   if (number == nullptr) return false;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
@@ -263,12 +329,16 @@ int main(int argc, char** argv) {
     std::fprintf(stderr,
                  "quorumlock_leases: cannot use \"%s\"\n"
                  "usage: quorumlock_leases [--leases=N] [--seconds=S] [--ttl=S] [--unix] "
-                 "[--real-time]\n",
+                 "[--real-time]\n       quorumlock_leases --machine=S\n",
                  argv[i]);
     return 64;
   }
   try {
-    quorumlock::bench::run(arguments);
+    if (arguments.machine > 0) {
+      quorumlock::bench::watch_machine(std::chrono::seconds(arguments.machine));
+    } else {
+      quorumlock::bench::run(arguments);
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "quorumlock_leases: %s\n", error.what());
     return EXIT_FAILURE;

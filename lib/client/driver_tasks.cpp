@@ -48,12 +48,12 @@ void Driver::begin(Acquisition& acquisition) {
   }
   const core::Time now = Clock::now();
   const core::Duration wait = acquisition.request.wait;
-  engine_.acquire(now,
-                  {key_, acquisition.request.terms,
-                   core::later(acquisition.requested.value_or(now), wait),
-                   wait > core::Duration::zero(), id_of(&acquisition), acquisition.request.ordered,
-                   others, acquisition.request.capacity},
-                  &acquisition.waiter);
+  engine_.acquire(
+      now,
+      {key_, acquisition.request.terms, core::later(acquisition.requested.value_or(now), wait),
+       wait > core::Duration::zero(), id_of(&acquisition), acquisition.request.ordered, others,
+       acquisition.request.capacity},
+      &acquisition.waiter);
 }
 
 void Driver::cancel(Acquisition& acquisition) {

@@ -126,11 +126,10 @@ std::optional<Session::Output> Session::next(Time now) {
     } else if (!talkative_.empty()) {
       const int node = *talkative_.begin();
       Link::Event* const event = link(node).next(now);
-      if (event == nullptr) {
-        talkative_.remove(node);
-      } else if (std::optional<Output> mine = on_event(now, node, *event)) {
-        return mine;
-      }
+      std::optional<Output> mine;
+      if (event != nullptr) mine = on_event(now, node, *event);
+      if (event == nullptr || !link(node).may_have_more()) talkative_.remove(node);
+      if (mine) return mine;
     } else if (!told_.empty()) {
       const int node = *told_.begin();
       std::optional<Subscriber::Event> event =

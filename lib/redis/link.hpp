@@ -97,8 +97,10 @@ class Link final : public Wire {
   // Outputs.
   /// Null where there is nothing; it holds until the next call.
   Event* next(core::Time now);
-  /// Whether next() has something to give before more bytes come in.
+  /// Whether next() has something to give that is no reply.
   [[nodiscard]] bool has_events() const { return !events_.empty(); }
+  /// Likewise, and of the bytes that have come in some are unread.
+  [[nodiscard]] bool may_have_more() const { return has_events() || reader_.has_unread(); }
   [[nodiscard]] core::Time deadline() const;
   /// What is to be written; the driver writes it from the front and calls wrote().
   [[nodiscard]] std::string_view output() const override {

@@ -99,8 +99,7 @@ void ReplyReader::reset() {
   reader_.reset(redisReaderCreateWithFunctions(&builder_functions));
   if (reader_ == nullptr) throw std::bad_alloc();
   reader_->privdata = this;
-  short_.clear();
-  short_at_ = 0;
+  drop_short();
   nodes_.clear();
   text_.clear();
   finished_ = false;
@@ -111,6 +110,7 @@ void ReplyReader::reset() {
 void ReplyReader::feed(std::string_view bytes) {
   if (!broken_.empty()) return;
   if (idle()) {
+    if (short_at_ == short_.size()) drop_short();
     short_ += bytes;
     return;
   }
@@ -175,8 +175,7 @@ const Reply* ReplyReader::next() {
       return nullptr;
     }
   }
-  short_.clear();
-  short_at_ = 0;
+  drop_short();
   if (idle()) return nullptr;
   if (finished_) {
     nodes_.clear();

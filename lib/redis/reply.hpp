@@ -44,6 +44,10 @@ class ReplyReader {
   void feed(std::string_view bytes);
   /// The next complete reply, or null where more bytes are needed or the reader is broken.
   const Reply* next();
+  /// Whether next() may give something before more bytes are fed.
+  [[nodiscard]] bool has_unread() const {
+    return short_at_ < short_.size() || !idle() || !broken_.empty();
+  }
   /// What was wrong, empty unless broken.
   [[nodiscard]] const std::string& broken() const { return broken_; }
   /// As new, for a new connection.
@@ -61,6 +65,10 @@ class ReplyReader {
   [[nodiscard]] bool is_long_line() const;
   [[nodiscard]] bool idle() const;
   bool read_short();
+  void drop_short() {
+    short_.clear();
+    short_at_ = 0;
+  }
 
   struct Free {
     void operator()(redisReader* reader) const;

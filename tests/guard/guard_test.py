@@ -16,8 +16,8 @@ import sys
 import tempfile
 
 # mode, in flight: instructions per cycle at the most
-BOUNDS = {("plain", 1): 20000, ("plain", 64): 16000, ("fenced", 1): 28800, ("fenced", 64): 23700,
-          ("permit", 1): 33900, ("permit", 64): 28900, ("search", 1): 66600, ("search", 64): 58100}
+BOUNDS = {("plain", 1): 18300, ("plain", 64): 15200, ("fenced", 1): 27100, ("fenced", 64): 23000,
+          ("permit", 1): 32200, ("permit", 64): 28200, ("search", 1): 63700, ("search", 64): 56700}
 
 
 def run(guard, mode, in_flight, cycles):

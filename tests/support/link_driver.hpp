@@ -201,7 +201,7 @@ class LinkDriver {
 
  private:
   void pull() {
-    while (std::optional<redis::Link::Event> event = link.next(now)) {
+    while (const redis::Link::Event* event = link.next(now)) {
       std::visit([this](const auto& what) { take(what); }, *event);
     }
     EXPECT_FALSE(link.has_events());
