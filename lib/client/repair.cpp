@@ -70,7 +70,7 @@ void Repair::start(Time now) {
 
 void Repair::next_source(Time now) {
   if (sources_.empty()) return ask_times(now);
-  cursor_ = "0";
+  cursor_.assign(1, '0');
   ask(now, sources_.back(), Step::scan,
       {"SCAN", cursor_, "MATCH", "quorumlock:fence:*", "COUNT", keys_a_call});
 }

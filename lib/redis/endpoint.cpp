@@ -88,7 +88,7 @@ std::string redacted(std::string_view url) {
 }
 
 Error refusal(std::string_view url, std::string_view why) {
-  return {Errc::invalid_argument, "\"" + redacted(url) + "\" " + std::string(why)};
+  return {Errc::invalid_argument, '"' + redacted(url) + "\" " + std::string(why)};
 }
 
 std::optional<int> number(std::string_view text, int least, int most) {
@@ -243,8 +243,8 @@ std::string Endpoint::name() const {
     return std::string(unix_scheme) + path + (db == 0 ? "" : "?db=" + std::to_string(db));
   }
   const bool brackets = host.find(':') != host.npos;
-  return std::string(tcp_scheme) + (brackets ? "[" + host + "]" : host) + ":" +
-         std::to_string(port) + (db == 0 ? "" : "/" + std::to_string(db));
+  return std::string(tcp_scheme) + (brackets ? '[' + host + "]" : host) + ":" +
+         std::to_string(port) + (db == 0 ? "" : '/' + std::to_string(db));
 }
 
 Result<Endpoint> Endpoint::parse(std::string_view url) {
