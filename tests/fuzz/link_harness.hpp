@@ -108,7 +108,11 @@ class LinkHarness {
   }
 
   void pull() {
-    while (const std::optional<Link::Event> event = link_.next(now_)) {
+    for (;;) {
+      const bool had_more = link_.may_have_more();
+      const Link::Event* const event = link_.next(now_);
+      if (event == nullptr) break;
+      require(had_more, "it has more than it says");
       std::visit([this](const auto& what) { take(what); }, *event);
     }
     require(!link_.has_events(), "an event is left behind");

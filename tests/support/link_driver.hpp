@@ -201,7 +201,11 @@ class LinkDriver {
 
  private:
   void pull() {
-    while (const redis::Link::Event* event = link.next(now)) {
+    for (;;) {
+      const bool had_more = link.may_have_more();
+      const redis::Link::Event* const event = link.next(now);
+      if (event == nullptr) break;
+      EXPECT_TRUE(had_more);
       std::visit([this](const auto& what) { take(what); }, *event);
     }
     EXPECT_FALSE(link.has_events());
