@@ -7,6 +7,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "chaos/checker.hpp"
 #include "chaos/schedule.hpp"
 #include "chaos/store.hpp"
 #include "local/enroll.hpp"
@@ -117,11 +118,21 @@ class Run {
     }
   }
 
+  /// Where the run is one that has to fail: it has, and more faults would show nothing more.
+  bool has_failed() {
+    if (settings_.fencing_check && !settings_.no_quarantine) return false;
+    History so_far = history();
+    const auto goes_on = [](const Holding& each) { return each.ending == Ending::unfinished; };
+    std::erase_if(so_far.holdings, goes_on);
+    return (!settings_.fencing_check && !check_fence_at_store(so_far).empty()) ||
+           (settings_.no_quarantine && !check_exclusion(so_far).empty());
+  }
+
   void make_faults() {
     begin_ = Clock::now();
     const Time end = begin_ + settings_.faults_for;
     Time progress = begin_ + 5s;
-    while (Clock::now() < end) {
+    while (Clock::now() < end && !has_failed()) {
       const Time next = schedule_.step();
       wait_until(std::min({next, progress, end}));
       if (Clock::now() < progress) continue;

@@ -12,7 +12,9 @@
 namespace quorumlock::chaos {
 
 struct RunSettings {
-  std::chrono::seconds faults_for{30};  ///< how long faults are made; healing comes on top
+  /// How long faults are made; healing comes on top. Where the run has to fail, for as long at the
+  /// most: until it has.
+  std::chrono::seconds faults_for{30};
   std::uint64_t seed = 1;
   int workers = 6;
   int nodes = 5;
