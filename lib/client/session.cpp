@@ -14,6 +14,15 @@ using core::Time;
 using redis::Link;
 using redis::Subscriber;
 
+namespace {
+
+/// Nearly every answer is.
+bool is_to_a_claim(core::CommandKind kind) {
+  return kind <= core::CommandKind::release;
+}
+
+}  // namespace
+
 Session::Session(Config config, core::Random& random, core::WallClock& wall)
     : wall_(wall),
       engine_(config.engine, random),
@@ -125,10 +134,16 @@ std::optional<Session::Output> Session::next(Time now) {
       send_renewals(now);
     } else if (!talkative_.empty()) {
       const int node = *talkative_.begin();
-      Link::Event* const event = link(node).next(now);
+      Link& from = link(node);
+      Link::Event* const event = from.next(now);
+      const auto* const answer = std::get_if<Link::Answer>(event);
       std::optional<Output> mine;
-      if (event != nullptr) mine = on_event(now, node, *event);
-      if (event == nullptr || !link(node).may_have_more()) talkative_.remove(node);
+      if (answer != nullptr && is_to_a_claim(answer->tag.kind)) {
+        engine_.on_answer(now, node, answer->tag, answer->answer);
+      } else if (event != nullptr) {
+        mine = on_event(now, node, *event);
+      }
+      if (event == nullptr || !from.may_have_more()) talkative_.remove(node);
       if (mine) return mine;
     } else if (!told_.empty()) {
       const int node = *told_.begin();
@@ -188,7 +203,7 @@ std::optional<Session::Output> Session::on_answer(Time now, int node, const Link
       if (answer.reply != nullptr) redis::places_of(*answer.reply, places_);
       engine_.on_places(now, node, answer.tag, answer.answer.vote, places_);
       break;
-    default: engine_.on_answer(now, node, answer.tag, answer.answer);
+    default: break;  // to a claim: next() has told the engine
   }
   return std::nullopt;
 }

@@ -100,12 +100,11 @@ void Engine::attempt(Time now, WaiterId id) {
                         waiter.others != nullptr || waiter.capacity != 0;
   send_round(claim_id, scripted ? CommandKind::acquire : CommandKind::set, asked);
   claim_timers_.set(claim_id.index, claim.deadline);
-  judge_acquire(now, claim_id);
+  judge_acquire(now, claim_id, claim);
   forget_if_done(now, claim_id);
 }
 
-void Engine::judge_acquire(Time now, ClaimId id) {
-  Claim& claim = claims_[id];
+void Engine::judge_acquire(Time now, ClaimId id, Claim& claim) {
   switch (claim.tally.granted()) {
     case Verdict::pending: return;
     case Verdict::won:

@@ -29,7 +29,8 @@ void each_key(std::string_view first, const OtherKeys& others, F&& fn) {
   for (const std::string& key : *others) fn(std::string_view(key));
 }
 
-/// What is asked of a node. The encoder knows how each is said to Redis.
+/// What is asked of a node. The encoder knows how each is said to Redis. Up to `release` they are
+/// of a claim.
 enum class CommandKind : std::uint8_t {
   set,      ///< the key is set to the token with this ttl, where it is free
   acquire,  ///< as set, and the node's fencing counter grows, also past `fence`

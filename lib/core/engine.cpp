@@ -105,15 +105,14 @@ void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
   output(std::move(sending));
 }
 
-void Engine::judge(Time now, ClaimId id) {
-  Claim& claim = claims_[id];
+void Engine::judge(Time now, ClaimId id, Claim& claim) {
   switch (claim.phase) {
-    case Phase::acquiring: return judge_acquire(now, id);
-    case Phase::held: return judge_renew(now, id);
-    case Phase::extending: return judge_token_extend(now, id);
+    case Phase::acquiring: return judge_acquire(now, id, claim);
+    case Phase::held: return judge_renew(now, id, claim);
+    case Phase::extending: return judge_token_extend(now, claim);
     case Phase::releasing:
-      if (claims_[id].waiter != WaiterId()) settle(now, id);
-      return judge_release(id);
+      if (claim.waiter != WaiterId()) settle(now, id);
+      return judge_release(claim);
   }
 }
 
@@ -160,7 +159,7 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
       claim->phase == Phase::releasing && takes_releases_.contains(node)) {
     clean_up(tag.claim, NodeSet::only(node));
   }
-  judge(now, tag.claim);
+  judge(now, tag.claim, *claim);
   if (claim->unanswered != 0) return;  // neither of these, as long as there are
   forget_if_done(now, tag.claim);
   rest(tag.claim);
@@ -230,7 +229,7 @@ Vote Engine::watch_clock(Time now, int node, const Answer& answer) {
         }
         if (!claim.round_open || claim.tally.vote(node) != Vote::granted) return;
         claim.tally.record(node, Vote::clock_jumped);
-        judge(now, id);
+        judge(now, id, claim);
         forget_if_done(now, id);
       });
     }
@@ -280,7 +279,7 @@ void Engine::on_timeout(Time now, int node, Tag tag) {
   }
   claim->tally.record(node, Vote::timed_out);
   note_vote(Vote::timed_out);
-  judge(now, tag.claim);
+  judge(now, tag.claim, *claim);
 }
 
 void Engine::on_link(Time now, int node, LinkState state, Vote reason) {

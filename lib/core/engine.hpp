@@ -213,7 +213,7 @@ class Engine {
 
   // acquire.cpp: waiting and attempts
   void attempt(Time now, WaiterId id);
-  void judge_acquire(Time now, ClaimId id);
+  void judge_acquire(Time now, ClaimId id, Claim& claim);
   bool fence_decided(ClaimId id);
   void win(Time now, ClaimId id);
   void settle(Time now, ClaimId id);
@@ -256,8 +256,8 @@ class Engine {
 
   // hold.cpp: renewing, extending, the end of a lease
   void renew(Time now, ClaimId id, Duration ttl);
-  void judge_renew(Time now, ClaimId id);
-  void judge_token_extend(Time now, ClaimId id);
+  void judge_renew(Time now, ClaimId id, Claim& claim);
+  void judge_token_extend(Time now, Claim& claim);
   void on_held_due(Time now, ClaimId id);
   void end(Time now, ClaimId id, Errc why);
   void schedule_held(ClaimId id);
@@ -269,7 +269,7 @@ class Engine {
   void give_up(Time now, ClaimId id);
   void owe_leave(Time now, Claim& claim);
   void clean_up(ClaimId id, NodeSet nodes);
-  void judge_release(ClaimId id);
+  void judge_release(Claim& claim);
   void on_releasing_due(Time now, ClaimId id);
   void forget_if_done(Time now, ClaimId id);
   void note_answer(Time now, Claim& claim, int node, const Tag& tag, Vote vote, bool replanted);
@@ -284,7 +284,7 @@ class Engine {
   ClaimId new_claim(std::string_view key, std::string_view token);
   void open_round(Time now, Claim& claim, Duration ttl);
   void send_round(ClaimId id, CommandKind kind, NodeSet to);
-  void judge(Time now, ClaimId id);
+  void judge(Time now, ClaimId id, Claim& claim);
   std::uint64_t apart(Ballot& ballot);
   void count(Claim& claim, int node, CommandKind kind, Vote vote, std::uint64_t fence);
   Vote watch_clock(Time now, int node, const Answer& answer);

@@ -45,21 +45,21 @@ bool Engine::downgrade(Time now, ClaimId id) {
 
 /// Opens a renew round. One that is still out is superseded: its answers no longer count.
 void Engine::renew(Time now, ClaimId id, Duration ttl) {
-  close_renewal(claims_[id]);
-  open_round(now, claims_[id], ttl);
+  Claim& claim = claims_[id];
+  close_renewal(claim);
+  open_round(now, claim, ttl);
   ++renewals_out_;
-  claims_[id].next_try = never;
+  claim.next_try = never;
   send_round(id, CommandKind::renew, voters(now));
   schedule_held(id);
-  judge_renew(now, id);
+  judge_renew(now, id, claim);
 }
 
 void Engine::close_renewal(Claim& claim) {
   if (claim.phase == Phase::held && std::exchange(claim.round_open, false)) --renewals_out_;
 }
 
-void Engine::judge_renew(Time now, ClaimId id) {
-  Claim& claim = claims_[id];
+void Engine::judge_renew(Time now, ClaimId id, Claim& claim) {
   // Gone is gone, also by an answer that comes after the round has failed: with no quorum left to
   // have held it all along, somebody else may have it already, or have had it.
   if (claim.tally.certainly_gone()) return end(now, id, Errc::lost);
@@ -201,12 +201,11 @@ void Engine::extend_token(Time now, std::string_view key, std::string_view token
   claim.ballot = ballots_.take();
   ballots_[claim.ballot].begin(0);
   send_round(id, CommandKind::renew, voters(now));
-  judge_token_extend(now, id);
+  judge_token_extend(now, claim);
   forget_if_done(now, id);
 }
 
-void Engine::judge_token_extend(Time now, ClaimId id) {
-  Claim& claim = claims_[id];
+void Engine::judge_token_extend(Time now, Claim& claim) {
   if (!claim.asked_for) return;
   std::optional<Errc> why;
   // The old end is not known here: only nodes that hold the token still, and with one and the same

@@ -33,7 +33,7 @@ bool Engine::release(Time now, ClaimId id, bool report) {
   }
   send_round(id, CommandKind::release, takes_requests_ | (takes_releases_ & claim->may_hold));
   claim_timers_.clear(id.index);
-  judge_release(id);
+  judge_release(*claim);
   forget_if_done(now, id);
   cause_ = Cause::hand_over;
   if (waiters_.find(heir) != nullptr) attempt(now, heir);
@@ -61,7 +61,7 @@ void Engine::release_token(Time now, std::string_view key, std::string_view toke
   claim.user = user;
   open_round(now, claim, Duration::zero());
   send_round(id, CommandKind::release, takes_releases_);
-  judge_release(id);
+  judge_release(claim);
   forget_if_done(now, id);
 }
 
@@ -112,8 +112,7 @@ void Engine::clean_up(ClaimId id, NodeSet nodes) {
   send(id, Tag{id, uncounted, CommandKind::release}, nodes);
 }
 
-void Engine::judge_release(ClaimId id) {
-  Claim& claim = claims_[id];
+void Engine::judge_release(Claim& claim) {
   if (!claim.asked_for) return;
   const Tally& tally = claim.tally;
   std::optional<Errc> why;
