@@ -238,7 +238,7 @@ double alone_us(OneServer& server, const Loaded& form, int cycles) {
 
 std::string text_of(const redisReply& reply) {
   switch (reply.type) {
-    case REDIS_REPLY_INTEGER: return ":" + std::to_string(reply.integer);
+    case REDIS_REPLY_INTEGER: return ':' + std::to_string(reply.integer);
     case REDIS_REPLY_NIL: return "nil";
     case REDIS_REPLY_ARRAY: {
       std::string text = "[";

@@ -16,8 +16,8 @@ import sys
 import tempfile
 
 # mode, in flight: instructions per cycle at the most
-BOUNDS = {("plain", 1): 18300, ("plain", 64): 15200, ("fenced", 1): 27100, ("fenced", 64): 23000,
-          ("permit", 1): 32200, ("permit", 64): 28200, ("search", 1): 63700, ("search", 64): 56700}
+BOUNDS = {("plain", 1): 17000, ("plain", 64): 13900, ("fenced", 1): 25800, ("fenced", 64): 21700,
+          ("permit", 1): 30900, ("permit", 64): 26900, ("search", 1): 61000, ("search", 64): 54000}
 
 
 def run(guard, mode, in_flight, cycles):
