@@ -6,7 +6,7 @@
 // (SCHED_FIFO, a matter for root), so that what is measured is how long a call takes, and not how
 // long a server waits for its turn on a machine with fewer cores than servers.
 //
-// What stops a server then is the machine. With --machine there are no servers: on each processor a
+// How much of that is the machine's own: with --machine there are no servers. On each processor a
 // loop of that priority does nothing for so long but read the clock, and it is counted how often it
 // was stopped for longer than a call is to take.
 
@@ -91,7 +91,7 @@ class Servers {
   [[nodiscard]] double cpu() const {
     return sum({"INFO", "cpu"}, "used_cpu_sys:") + sum({"INFO", "cpu"}, "used_cpu_user:");
   }
-  [[nodiscard]] double long_calls() const { return sum({"SLOWLOG", "LEN"}, ""); }
+  [[nodiscard]] std::vector<std::int64_t> long_calls() const { return nodes_.slow_calls(); }
   [[nodiscard]] double calls() const {
     return sum({"INFO", "commandstats"}, "cmdstat_evalsha:calls=");
   }
@@ -226,21 +226,24 @@ void run(const Arguments& arguments) {
     const double clients = cpu_of_thread() - client_cpu;
     const auto renewed = static_cast<double>(holder.stats().renewals - renewals);
     const double calls = servers.calls();
+    const std::vector<std::int64_t> long_calls = servers.long_calls();
+    const auto longest = std::ranges::max_element(long_calls);
     const auto leases = static_cast<double>(arguments.leases);
     std::printf(
         "{\"leases\": %ld, \"ttl_s\": %ld, \"seconds\": %.1f, \"acquired_per_s\": %.0f, "
         "\"valid\": %ld, \"lost\": %llu, \"bytes_per_lease\": %.0f, \"renewals_per_s\": %.0f, "
         "\"client_cores\": %.3f, \"client_us_per_renewal\": %.3f, \"server_cores\": %.3f, "
         "\"server_us_per_renewal\": %.2f, \"renewals_per_call\": %.1f, \"call_p50_us\": %.0f, "
-        "\"call_p99_us\": %.0f, \"call_p99.9_us\": %.0f, \"calls_over_2_ms\": %.0f, "
-        "\"calls\": %.0f, \"real_time\": %s}\n",
+        "\"call_p99_us\": %.0f, \"call_p99.9_us\": %.0f, \"calls_over_2_ms\": %zu, "
+        "\"longest_of_them_us\": %lld, \"calls\": %.0f, \"real_time\": %s}\n",
         arguments.leases, arguments.ttl, span, leases / acquiring, holder.valid(),
         static_cast<unsigned long long>(holder.stats().lost),
         (resident_bytes() - resident) / leases, renewed / span, clients / span,
         1e6 * clients / renewed, (servers.cpu() - server_cpu) / span,
         1e6 * (servers.cpu() - server_cpu) / renewed, servers.count() * renewed / calls,
-        servers.call_us("p50"), servers.call_us("p99"), servers.call_us("p99.9"),
-        servers.long_calls(), calls, arguments.real_time ? "true" : "false");
+        servers.call_us("p50"), servers.call_us("p99"), servers.call_us("p99.9"), long_calls.size(),
+        longest == long_calls.end() ? 0LL : static_cast<long long>(*longest), calls,
+        arguments.real_time ? "true" : "false");
     std::fflush(stdout);
   }
   uv_loop_close(&loop);

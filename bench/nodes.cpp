@@ -117,6 +117,19 @@ std::int64_t Nodes::keys() const {
   return keys;
 }
 
+std::vector<std::int64_t> Nodes::slow_calls() const {
+  std::vector<std::int64_t> calls;
+  for (int node = 0; node < count(); ++node) {
+    const auto log = ask_for(*this, node, {"SLOWLOG", "GET", "100000"});
+    for (std::size_t i = 0; i < log->elements; ++i) {
+      const redisReply& entry = *log->element[i];  // number, time, microseconds, words, ...
+      const std::string_view command(entry.element[3]->element[0]->str);
+      if (command.starts_with("EVAL")) calls.push_back(entry.element[2]->integer);
+    }
+  }
+  return calls;
+}
+
 std::int64_t Nodes::commands() const {
   std::int64_t commands = 0;
   for (int node = 0; node < count(); ++node) {

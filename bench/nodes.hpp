@@ -51,6 +51,9 @@ class Nodes {
   [[nodiscard]] std::int64_t keys() const;
   /// Commands that clients have sent to all nodes together; what scripts call is not in it.
   [[nodiscard]] std::int64_t commands() const;
+  /// How long the script calls in the slow logs took, in microseconds. What scripts call has
+  /// entries of its own there, which are not counted.
+  [[nodiscard]] std::vector<std::int64_t> slow_calls() const;
   /// On how many nodes one key fits this glob, and has a value of 40 characters, or one such
   /// reader.
   [[nodiscard]] int holding(const std::string& pattern) const;

@@ -37,7 +37,7 @@ target_link_libraries(chaos PRIVATE quorumlock_build_flags chaos_parts CLI11::CL
 # A short run with the tests, from a new seed each time, which it prints.
 add_test(NAME chaos.run COMMAND chaos --seconds 10 --page chaos.html)
 # A store that compares no tokens accepts stale writes, and the run has to say so. It ends with the
-# first, which a quiet machine has in five seconds, as a rule.
+# first.
 add_test(NAME chaos.unfenced COMMAND chaos --seconds 60 --seed 1 --faults stop_worker --resources 1
   --alone --no-fencing-check --page chaos-unfenced.html)
 set_tests_properties(chaos.unfenced PROPERTIES
