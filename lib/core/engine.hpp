@@ -128,12 +128,12 @@ class Engine {
   /// See Claims::reuse.
   void reuse(Names names) { claims_.reuse(std::move(names)); }
   [[nodiscard]] const Config& config() const { return config_; }
-  /// The entry that this waiter has in the line once its ticket is settled: its number, zero for
-  /// none, and the ticket. For whoever looks on.
+  /// The entry that this waiter has in the line: its number, zero for none, and its ticket, zero
+  /// until that is settled. For whoever looks on.
   std::pair<std::uint64_t, std::uint64_t> place_of(WaiterId id) {
     const Waiter* waiter = waiters_.find(id);
-    if (waiter == nullptr || !waiter->settled) return {};
-    return {waiter->place, waiter->ticket};
+    if (waiter == nullptr) return {};
+    return {waiter->place, waiter->settled ? waiter->ticket : 0};
   }
   /// What is put before such numbers; empty until there was one.
   [[nodiscard]] const std::string& process() const { return process_; }
@@ -204,6 +204,7 @@ class Engine {
   struct Line {
     std::map<std::pair<std::uint64_t, std::uint64_t>, WaiterId> waiters;
     std::uint64_t greatest = 0;  ///< ticket that was seen or given
+    std::uint64_t grown = 0;     ///< the greatest of those that had been too small at first
   };
   /// The waiters of one SendEntries, in its order.
   struct Batch {

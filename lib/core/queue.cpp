@@ -164,8 +164,12 @@ void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const P
 
 void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
   Waiter& waiter = waiters_[id];
+  // What a node says once it has the entry: later answers, to a refresh, tell of those who came
+  // since.
+  if (!waiter.heard.contains(node)) {
+    waiter.greatest = std::max(waiter.greatest, place.greatest_ticket);
+  }
   waiter.heard.add(node);
-  waiter.greatest = std::max(waiter.greatest, place.greatest_ticket);
   each_key(waiter.key, waiter.others, [&](std::string_view key) {
     Line& line = line_of(key);
     line.greatest = std::max(line.greatest, place.greatest_ticket);
@@ -180,15 +184,20 @@ void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
   }
   if (!waiter.settled && waiter.heard.size() >= quorum_of(config_.nodes)) {
     waiter.settled = true;
-    const bool too_small = waiter.greatest >= waiter.ticket && waiter.greatest < last_ticket &&
+    // Those of this process who came before it may have got greater ones in the meantime.
+    std::uint64_t others = waiter.greatest;
+    each_key(waiter.key, waiter.others,
+             [&](std::string_view key) { others = std::max(others, line_of(key).grown); });
+    const bool too_small = others >= waiter.ticket && others < last_ticket &&
                            !planted(Mutant::re_entry_with_a_smaller_ticket);
     if (too_small) {
       // By no more than it has to: those who came since are to stay behind.
-      const std::uint64_t before = std::exchange(waiter.ticket, waiter.greatest + 1);
+      const std::uint64_t before = std::exchange(waiter.ticket, others + 1);
       each_key(waiter.key, waiter.others, [&](std::string_view key) {
         Line& line = line_of(key);
         line.waiters.erase({before, waiter.place});
         line.greatest = std::max(line.greatest, waiter.ticket);
+        line.grown = std::max(line.grown, waiter.ticket);
         line.waiters.emplace(std::pair(waiter.ticket, waiter.place), id);
       });
       waiter.ready = waiter.next = NodeSet();

@@ -157,6 +157,44 @@ TEST_F(EngineLine, BehindOthersOfThisProcessDoesNotProbe) {
   EXPECT_EQ(driver.count(CommandKind::queue), 0U);
 }
 
+TEST_F(EngineLine, ThoseWhoCameSinceAreNoReasonForAGreaterTicket) {
+  // A fast node has answered a refresh, too, before a second one has answered the entry: what it
+  // says by then is the ticket of one who came later.
+  enqueue(1);
+  driver.acquire_in_order(2, terms, 1h);
+  driver.acquire_in_order(3, terms, 1h);
+  const std::uint64_t second = sent(CommandKind::queue).at(0).entries.at(0).second;
+  Place behind_the_first = far_behind;
+  behind_the_first.greatest_ticket = second - 1;
+  Place behind_the_second = far_behind;
+  behind_the_second.greatest_ticket = second;
+  Place before_the_third = far_behind;
+  before_the_third.greatest_ticket = second + 1;
+  driver.reply(0, {behind_the_first});
+  driver.reply(0, {behind_the_second});
+  driver.engine().on_listening(driver.now);
+  driver.pass(0s);
+  driver.forget_seen();
+  driver.reply(0, {before_the_third, before_the_third, behind_the_second});
+  driver.reply(1, {behind_the_first});
+  EXPECT_EQ(driver.count(CommandKind::queue), 0U);
+}
+
+TEST_F(EngineLine, WhoComesBehindOneWhoseTicketGrowsStaysBehindIt) {
+  // Both are too small, by the same ticket of another process: with one more than that each they
+  // would be even.
+  enqueue(1);
+  driver.acquire_in_order(2, terms, 1h);
+  driver.acquire_in_order(3, terms, 1h);
+  Place late = far_behind;
+  late.greatest_ticket = static_cast<std::uint64_t>(node_time) + 10;
+  driver.forget_seen();
+  for (const int node : {0, 1}) driver.reply(node, {late});
+  for (const int node : {0, 1}) driver.reply(node, {late});
+  EXPECT_EQ(sent(CommandKind::queue).at(0).entries.at(0).second, late.greatest_ticket + 1);
+  EXPECT_EQ(sent(CommandKind::queue).at(1).entries.at(0).second, late.greatest_ticket + 2);
+}
+
 TEST_F(EngineLine, AfterAReleaseThatWokeAnotherDoesNotProbe) {
   // The nodes have said that somebody waits, and with which ticket: a probe would be refused.
   driver.now = at(1s);

@@ -41,6 +41,7 @@ struct Operation {
   double ticket = 0;                        ///< likewise
   std::map<std::string, core::NodeSet> on;  ///< for each key, the nodes that have its entry
   TrueTime everywhere = TrueTime::max();    ///< since when all have it
+  TrueTime in_line = TrueTime::max();       ///< since when its client has sent it there
   int capacity = 0;  ///< of the semaphore whose permit it wants, by its client; zero: a lock
   int slot = 0;      ///< the permit that it has
 

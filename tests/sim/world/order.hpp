@@ -100,8 +100,12 @@ class Order {
       if (one.number == winner.number || one.answers > 0 || one.dead) continue;
       if (!one.shares_a_key_with(winner)) continue;
       alone = false;
-      if (one.everywhere >= winner.asked) continue;
       if (winner.shared && one.shared) continue;
+      if (winner.ordered && one.client == winner.client && one.in_line < winner.asked) {
+        report_("operation " + std::to_string(winner.number) + " overtook operation " +
+                std::to_string(one.number) + ", which its client had sent to the line before");
+      }
+      if (one.everywhere >= winner.asked) continue;
       report_("operation " + std::to_string(winner.number) + " overtook operation " +
               std::to_string(one.number) + ", which was in the line on every node before");
     }

@@ -119,6 +119,8 @@ void World::name_waiters(const Client& client) {
     if (!one.ordered || one.answers > 0 || one.dead || one.client != client.number) continue;
     const auto [place, ticket] = engine.place_of(one.waiter);
     if (place == 0) continue;
+    one.in_line = std::min(one.in_line, now_);
+    if (ticket == 0) continue;
     order_.named(one, (one.shared ? "r" : "w") + engine.process() + "." + std::to_string(place),
                  ticket);
   }
