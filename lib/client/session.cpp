@@ -135,16 +135,23 @@ std::optional<Session::Output> Session::next(Time now) {
     } else if (!talkative_.empty()) {
       const int node = *talkative_.begin();
       Link& from = link(node);
-      Link::Event* const event = from.next(now);
-      const auto* const answer = std::get_if<Link::Answer>(event);
-      std::optional<Output> mine;
-      if (answer != nullptr && is_to_a_claim(answer->tag.kind)) {
+      for (;;) {
+        Link::Event* const event = from.next(now);
+        const auto* const answer = std::get_if<Link::Answer>(event);
+        if (answer == nullptr || !is_to_a_claim(answer->tag.kind)) {
+          std::optional<Output> mine;
+          if (event != nullptr) mine = on_event(now, node, *event);
+          if (event == nullptr || !from.may_have_more()) talkative_.remove(node);
+          if (mine) return mine;
+          break;
+        }
         engine_.on_answer(now, node, answer->tag, answer->answer);
-      } else if (event != nullptr) {
-        mine = on_event(now, node, *event);
+        if (!from.may_have_more()) {
+          talkative_.remove(node);
+          break;
+        }
+        if (engine_.has_outputs()) break;  // to be dealt with before its next input
       }
-      if (event == nullptr || !from.may_have_more()) talkative_.remove(node);
-      if (mine) return mine;
     } else if (!told_.empty()) {
       const int node = *told_.begin();
       std::optional<Subscriber::Event> event =

@@ -16,8 +16,8 @@ import sys
 import tempfile
 
 # mode, in flight: instructions per cycle at the most
-BOUNDS = {("plain", 1): 17000, ("plain", 64): 13900, ("fenced", 1): 25800, ("fenced", 64): 21700,
-          ("permit", 1): 30900, ("permit", 64): 26900, ("search", 1): 61000, ("search", 64): 54000}
+BOUNDS = {("plain", 1): 16800, ("plain", 64): 13600, ("fenced", 1): 25600, ("fenced", 64): 21400,
+          ("permit", 1): 30700, ("permit", 64): 26600, ("search", 1): 60500, ("search", 64): 53300}
 
 
 def run(guard, mode, in_flight, cycles):
