@@ -76,7 +76,7 @@ Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
 // The turn of the loop.
 
 void Driver::run_now(Task* task) {
-  stirred_ = true;
+  stirred_ = undone_ = true;
   task->run(*this);
   if (!working_) keep_alive();  // the loop might otherwise end before its next turn
 }
@@ -102,7 +102,7 @@ void Driver::on_timer() {
 /// behind the timer in this turn, and a turn reads only so much of each. True where some came.
 bool Driver::read_overdue(core::Time now) {
   bool came = false;
-  for (int i = 0; i < session_.wires(); ++i) {
+  for (int i = 0; i < session_.wires_in_use(); ++i) {
     if (session_.is_due(i, now) && wires_[static_cast<std::size_t>(i)]->read()) came = true;
   }
   return came;
@@ -118,11 +118,11 @@ void Driver::before_poll() {
   runtime_.turning();
   // Many coordinators may ride one loop: a turn that was about another costs this one nothing.
   if (!std::exchange(stirred_, false) && !closing_) return;
-  work();
+  if (undone_) work();
   if (runtime_.is_one_of_several()) runtime_.keep_stats(engine_.stats());
   if (stopped_) return;
   if (closing_ && (engine_.unanswered() == 0 || Clock::now() >= close_by_)) return finish_closing();
-  for (const auto& wire : wires_) wire->flush();
+  for (int i = 0; i < session_.wires_in_use(); ++i) wires_[static_cast<std::size_t>(i)]->flush();
   timer_.arm(std::min({session_.deadline(), alarms_.next(), close_by_}));
   keep_alive();
 }
@@ -148,7 +148,7 @@ void Driver::work() {
       break;
     }
   }
-  working_ = false;
+  working_ = undone_ = false;
 }
 
 /// While there is work for it, this coordinator is a reason for the loop to go on.

@@ -128,6 +128,7 @@ class Driver final : public Node::Listener {
   const bool own_loop_;
   bool working_ = false;
   bool stirred_ = true;  ///< something has come in since the last turn
+  bool undone_ = true;   ///< work() has not been called since
   bool kept_alive_ = false;
   std::string bytes_;  // of a query being sent
   std::string key_;

@@ -92,11 +92,11 @@ void Session::advance(Time now) {
     link(node).advance(now);
     touched(node);
   }
-  for (int node = 0; node < nodes(); ++node) {
-    Subscriber& subscriber = *subscribers_[static_cast<std::size_t>(node)];
+  for (int wire = nodes(); wire < wires_in_use(); ++wire) {
+    Subscriber& subscriber = *subscribers_[static_cast<std::size_t>(wire - nodes())];
     if (subscriber.deadline() > now) continue;
     subscriber.advance(now);
-    touched(node + nodes());
+    touched(wire);
   }
   engine_.advance(now);
 }
@@ -104,6 +104,7 @@ void Session::advance(Time now) {
 Time Session::deadline() const {
   Time due = engine_.deadline();
   for (const auto& link : links_) due = std::min(due, link->deadline());
+  if (!listens_) return due;
   for (const auto& subscriber : subscribers_) due = std::min(due, subscriber->deadline());
   return due;
 }
@@ -359,6 +360,7 @@ void Session::listen(Time now, const core::Listen& listening) {
 }
 
 void Session::listen(Time now, const std::string& channel, bool on) {
+  listens_ = true;
   for (int node = 0; node < nodes(); ++node) {
     Subscriber& subscriber = *subscribers_[static_cast<std::size_t>(node)];
     if (on) {

@@ -68,6 +68,8 @@ class Session {
   }
   [[nodiscard]] int nodes() const { return static_cast<int>(links_.size()); }
   [[nodiscard]] int wires() const { return 2 * nodes(); }
+  /// Of these, without the subscribers' for as long as there was nothing to listen to.
+  [[nodiscard]] int wires_in_use() const { return listens_ ? wires() : nodes(); }
   redis::Wire& wire(int number) {
     if (number < nodes()) return link(number);
     return *subscribers_[static_cast<std::size_t>(number - nodes())];
@@ -131,6 +133,7 @@ class Session {
   core::Engine engine_;
   std::vector<std::unique_ptr<redis::Link>> links_;
   std::vector<std::unique_ptr<redis::Subscriber>> subscribers_;
+  bool listens_ = false;  ///< or did once
   Repair repair_;
   std::vector<Jump> jumps_;
   core::Duration max_ttl_;
