@@ -23,14 +23,31 @@ constexpr std::string_view release = "EVALSHA $release 1 $lock $token";
   "if found[1] ~= ARGV[6] then return {-1, 0, time} end\n"        \
   "local counter = tonumber(found[2])\n"                          \
   "if found[3] then return {0, counter or 0, time, redis.call('PTTL', KEYS[1])} end\n"
+#define LINE(is_there)                                                \
+  "local line = 'quorumlock:queue:' .. KEYS[1]\n"                     \
+  "while " is_there                                                   \
+  " do\n"                                                             \
+  "  local lives = 'quorumlock:waiting:' .. KEYS[1]\n"                \
+  "  local first = redis.call('ZRANGE', line, 0, 0)[1]\n"             \
+  "  local ends = redis.call('ZSCORE', lives, first)\n"               \
+  "  if ends and ends * 1000 >= time then\n"                          \
+  "    return {0, counter or 0, time, redis.call('PTTL', KEYS[1])}\n" \
+  "  end\n"                                                           \
+  "  redis.call('ZREM', line, first)\n"                               \
+  "  redis.call('ZREM', lives, first)\n"                              \
+  "end\n"
+#define NOBODY_WAITS LINE("redis.call('EXISTS', line) == 1")
 #define FENCE                                                                                 \
-  "local fence = math.max((counter or time - ARGV[5] * 500) + 1, ARGV[3] + 1, ARGV[7] + 1,\n" \
-  "  math.min(tonumber(ARGV[4]), time + 60000000))\n"
+  "local wall = tonumber(ARGV[4])\n"                                                          \
+  "local fence = math.max(math.max(counter or time - ARGV[5] * 500, ARGV[3], ARGV[7]) + 1,\n" \
+  "  math.min(wall, time + 60000000))\n"
 #define LIMIT                                                                            \
   "if fence >= 9007199254740992 then\n"                                                  \
   "  return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')\n" \
   "end\n"
-#define COUNT "redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[5])\n"
+#define COUNT                                                                               \
+  "redis.call('SET', KEYS[2], fence == wall and ARGV[4] or string.format('%.0f', fence),\n" \
+  "  'PX', ARGV[5])\n"
 #define LOCK                                                               \
   "if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then\n" \
   "  return {0, fence, time, redis.call('PTTL', KEYS[1])}\n"               \
@@ -40,37 +57,38 @@ constexpr std::string_view release = "EVALSHA $release 1 $lock $token";
 constexpr std::string_view nothing = "return {1, 2, 3}";
 constexpr std::string_view only_time = TIME "return {1, 2, time}";
 constexpr std::string_view without_time =
-    "local time = tonumber(ARGV[4])\n" LOOK FENCE LIMIT COUNT LOCK GRANT;
+    "local time = tonumber(ARGV[4])\n" LOOK NOBODY_WAITS FENCE LIMIT COUNT LOCK GRANT;
 constexpr std::string_view three_gets = TIME
     "if redis.call('GET', KEYS[3]) ~= ARGV[6] then return {-1, 0, time} end\n"
     "local counter = tonumber(redis.call('GET', KEYS[2]))\n"
     "if redis.call('GET', KEYS[1]) then\n"
     "  return {0, counter or 0, time, redis.call('PTTL', KEYS[1])}\n"
-    "end\n" FENCE LIMIT COUNT LOCK GRANT;
+    "end\n" NOBODY_WAITS FENCE LIMIT COUNT LOCK GRANT;
 constexpr std::string_view pttl_first = TIME
     "local found = redis.call('MGET', KEYS[3], KEYS[2])\n"
     "if found[1] ~= ARGV[6] then return {-1, 0, time} end\n"
     "local counter = tonumber(found[2])\n"
     "local pttl = redis.call('PTTL', KEYS[1])\n"
-    "if pttl ~= -2 then return {0, counter or 0, time, pttl} end\n" FENCE LIMIT COUNT LOCK GRANT;
+    "if pttl ~= -2 then return {0, counter or 0, time, pttl} end\n" NOBODY_WAITS FENCE LIMIT COUNT
+        LOCK GRANT;
 constexpr std::string_view exists = TIME
     "local found = redis.call('MGET', KEYS[3], KEYS[2])\n"
     "if found[1] ~= ARGV[6] then return {-1, 0, time} end\n"
     "local counter = tonumber(found[2])\n"
     "if redis.call('EXISTS', KEYS[1]) == 1 then\n"
     "  return {0, counter or 0, time, redis.call('PTTL', KEYS[1])}\n"
-    "end\n" FENCE LIMIT COUNT LOCK GRANT;
+    "end\n" NOBODY_WAITS FENCE LIMIT COUNT LOCK GRANT;
 constexpr std::string_view lock_first = TIME
     "local found = redis.call('MGET', KEYS[3], KEYS[2])\n"
     "if found[1] ~= ARGV[6] then return {-1, 0, time} end\n"
     "local counter = tonumber(found[2])\n"
     "if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then\n"
     "  return {0, counter or 0, time, redis.call('PTTL', KEYS[1])}\n"
-    "end\n" FENCE LIMIT COUNT GRANT;
+    "end\n" NOBODY_WAITS FENCE LIMIT COUNT GRANT;
 constexpr std::string_view count_always = TIME
     "local found = redis.call('MGET', KEYS[3], KEYS[2])\n"
     "if found[1] ~= ARGV[6] then return {-1, 0, time} end\n"
-    "local counter = tonumber(found[2])\n" FENCE LIMIT COUNT LOCK GRANT;
+    "local counter = tonumber(found[2])\n" NOBODY_WAITS FENCE LIMIT COUNT LOCK GRANT;
 constexpr std::string_view one_record = TIME
     "local value = redis.call('GET', KEYS[2])\n"
     "local counter\n"
@@ -78,7 +96,7 @@ constexpr std::string_view one_record = TIME
     "  counter = tonumber(string.sub(value, #ARGV[6] + 2))\n"
     "elseif redis.call('GET', KEYS[3]) ~= ARGV[6] then\n"
     "  return {-1, 0, time}\n"
-    "end\n" FENCE LIMIT
+    "end\n" NOBODY_WAITS FENCE LIMIT
     "redis.call('SET', KEYS[2], ARGV[6] .. ':' .. string.format('%.0f', fence), 'PX', "
     "ARGV[5])\n" LOCK GRANT;
 constexpr std::string_view few_arguments = TIME
@@ -86,18 +104,17 @@ constexpr std::string_view few_arguments = TIME
     "local found = redis.call('MGET', 'quorumlock:enrolment', key, KEYS[1])\n"
     "if found[1] ~= ARGV[5] then return {-1, 0, time} end\n"
     "local counter = tonumber(found[2])\n"
-    "if found[3] then return {0, counter or 0, time, redis.call('PTTL', KEYS[1])} end\n"
+    "if found[3] then return {0, counter or 0, time, redis.call('PTTL', KEYS[1])} "
+    "end\n" NOBODY_WAITS
     "local fence = math.max((counter or time - 1296000000000) + 1, ARGV[3] + 1, ARGV[6] + 1,\n"
     "  math.min(tonumber(ARGV[4]), time + 60000000))\n" LIMIT
     "redis.call('SET', key, string.format('%.0f', fence), 'PX', '2592000000')\n" LOCK GRANT;
-constexpr std::string_view number_as_it_is =
-    TIME LOOK FENCE LIMIT "redis.call('SET', KEYS[2], fence, 'PX', ARGV[5])\n" LOCK GRANT;
-constexpr std::string_view argument_as_it_is = TIME LOOK
-    "local wall = tonumber(ARGV[4])\n"
-    "local fence = math.max((counter or time - ARGV[5] * 500) + 1, ARGV[3] + 1, ARGV[7] + 1,\n"
-    "  math.min(wall, time + 60000000))\n" LIMIT
-    "redis.call('SET', KEYS[2], fence == wall and ARGV[4] or string.format('%.0f', fence),\n"
-    "  'PX', ARGV[5])\n" LOCK GRANT;
+constexpr std::string_view number_as_it_is = TIME LOOK NOBODY_WAITS FENCE LIMIT
+    "redis.call('SET', KEYS[2], fence, 'PX', ARGV[5])\n" LOCK GRANT;
+constexpr std::string_view always_formatted = TIME LOOK NOBODY_WAITS FENCE LIMIT
+    "redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[5])\n" LOCK GRANT;
+constexpr std::string_view empty_range =
+    TIME LOOK LINE("redis.call('ZRANGE', line, 0, 0)[1]") FENCE LIMIT COUNT LOCK GRANT;
 #define LOCALS "local call, keys, args = redis.call, KEYS, ARGV\n"
 #define TUNED_LOOK                                          \
   LOCALS                                                    \
@@ -106,7 +123,7 @@ constexpr std::string_view argument_as_it_is = TIME LOOK
   "local found = call('MGET', keys[3], keys[2], keys[1])\n" \
   "if found[1] ~= args[6] then return {-1, 0, time} end\n"  \
   "local counter = tonumber(found[2])\n"                    \
-  "if found[3] then return {0, counter or 0, time, call('PTTL', keys[1])} end\n"
+  "if found[3] then return {0, counter or 0, time, call('PTTL', keys[1])} end\n" NOBODY_WAITS
 #define TUNED_LOCK                                                   \
   "if not call('SET', keys[1], args[1], 'NX', 'PX', args[2]) then\n" \
   "  return {0, fence, time, call('PTTL', keys[1])}\n"               \
@@ -131,7 +148,7 @@ constexpr std::string_view few_tuned = LOCALS
     "local found = call('MGET', 'quorumlock:enrolment', count, lock)\n"
     "if found[1] ~= args[5] then return {-1, 0, time} end\n"
     "local counter = tonumber(found[2])\n"
-    "if found[3] then return {0, counter or 0, time, call('PTTL', lock)} end\n"
+    "if found[3] then return {0, counter or 0, time, call('PTTL', lock)} end\n" NOBODY_WAITS
     "local text = args[4]\n"
     "local wall = tonumber(text)\n"
     "local fence = wall\n"
@@ -147,13 +164,13 @@ constexpr std::string_view few_tuned = LOCALS
 constexpr std::string_view without_enrolment = TIME
     "local found = redis.call('MGET', KEYS[2], KEYS[1])\n"
     "local counter = tonumber(found[1])\n"
-    "if found[2] then return {0, counter or 0, time, redis.call('PTTL', KEYS[1])} end\n" FENCE LIMIT
-        COUNT LOCK GRANT;
+    "if found[2] then return {0, counter or 0, time, redis.call('PTTL', KEYS[1])} "
+    "end\n" NOBODY_WAITS FENCE LIMIT COUNT LOCK GRANT;
 
 #define LIBRARY(code) \
   "#!lua name=bench\nredis.register_function('acquire', function(KEYS, ARGV)\n" code "end)"
-constexpr std::string_view library = LIBRARY(TIME LOOK FENCE LIMIT COUNT LOCK GRANT);
-constexpr std::string_view tuned_release =
+constexpr std::string_view library = LIBRARY(TIME LOOK NOBODY_WAITS FENCE LIMIT COUNT LOCK GRANT);
+constexpr std::string_view compare_and_delete =
     "local call, key = redis.call, KEYS[1]\n"
     "if call('GET', key) == ARGV[1] then return call('DEL', key) end\n"
     "return 0";
@@ -176,7 +193,13 @@ const std::vector<Form>& script_forms() {
        {},
        {},
        "deletes whosesoever it is"},
-      {"release with locals", full, acquire_script.source, release, tuned_release, {}, {}},
+      {"compare and delete alone",
+       full,
+       acquire_script.source,
+       release,
+       compare_and_delete,
+       {},
+       "wakes nobody"},
       {"a script that does nothing", full, nothing, release, compares, {}, "takes nothing"},
       {"a script that reads TIME", full, only_time, release, compares, {}, "takes nothing"},
       {"without TIME",
@@ -218,7 +241,8 @@ const std::vector<Form>& script_forms() {
        "an enrolment that was taken away still counts"},
       {"few arguments", few, few_arguments, release, compares, {}, "keys that were not declared"},
       {"the number as it is", full, number_as_it_is, release, compares, {}, {}},
-      {"the argument as it is", full, argument_as_it_is, release, compares, {}, {}},
+      {"the number formatted always", full, always_formatted, release, compares, {}, {}},
+      {"an empty range for the line", full, empty_range, release, compares, {}, {}},
       {"locals", full, locals, release, compares, {}, {}},
       {"locals, no maximum", full, tuned, release, compares, {}, {}},
       {"FCALL", as_function, {}, release, compares, library, {}},

@@ -10,10 +10,11 @@ local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
 if found[1] ~= ARGV[6] then return {-1, 0, time} end
 local counter = tonumber(found[2])
 if found[3] then return {0, counter or 0, time, redis.call('PTTL', KEYS[1])} end
-local line, lives = 'quorumlock:queue:' .. KEYS[1], 'quorumlock:waiting:' .. KEYS[1]
-while true do
+-- As a rule nobody waits, and EXISTS says that for less than a range that is empty.
+local line = 'quorumlock:queue:' .. KEYS[1]
+while redis.call('EXISTS', line) == 1 do
+  local lives = 'quorumlock:waiting:' .. KEYS[1]
   local first = redis.call('ZRANGE', line, 0, 0)[1]
-  if not first then break end
   local ends = redis.call('ZSCORE', lives, first)
   if ends and ends * 1000 >= time then
     return {0, counter or 0, time, redis.call('PTTL', KEYS[1])}
@@ -22,13 +23,14 @@ while true do
   redis.call('ZREM', lives, first)
 end
 -- A counter that is not there has lived its life since its last write, on this node's own clock.
-local fence = math.max((counter or time - ARGV[5] * 500) + 1, ARGV[3] + 1, ARGV[7] + 1,
-  math.min(tonumber(ARGV[4]), time + 60000000))
+local wall = tonumber(ARGV[4])
+local fence = math.max(math.max(counter or time - ARGV[5] * 500, ARGV[3], ARGV[7]) + 1,
+  math.min(wall, time + 60000000))
 if fence >= 9007199254740992 then
   return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')
 end
 -- The counter first: a script that fails half-way is not undone.
-redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[5])
+redis.call('SET', KEYS[2], fence == wall and ARGV[4] or string.format('%.0f', fence), 'PX', ARGV[5])
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   local left = redis.call('PTTL', KEYS[1])
   if left == -1 then return {0, fence, time, left} end

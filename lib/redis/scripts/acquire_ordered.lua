@@ -24,7 +24,9 @@ local function front()
     redis.call('ZREM', lives, found[1])
   end
 end
-local first, ends = front()
+local first, ends = {}, nil
+-- A probe meets nobody as a rule, and EXISTS says that for less than a range that is empty.
+if waiter ~= '' or redis.call('EXISTS', line) == 1 then first, ends = front() end
 if waiter ~= '' and first[1] ~= waiter and not redis.call('ZSCORE', line, waiter) then
   redis.call('ZADD', line, ARGV[7], waiter)
   redis.call('ZADD', lives, string.format('%.0f', math.floor(time / 1000) + ARGV[8]), waiter)

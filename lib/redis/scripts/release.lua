@@ -4,9 +4,10 @@
 -- line; 0: nothing of ours there. Where the lock is free now the first in the line is woken, or,
 -- where nobody is in it, all who said that they want to know. Readers who have come to the front
 -- of the line are woken together, also while others read.
-local line, lives = 'quorumlock:queue:' .. KEYS[1], 'quorumlock:waiting:' .. KEYS[1]
+local line, lives = 'quorumlock:queue:' .. KEYS[1]
 local left, deleted, readers = 0, 0, false
 if ARGV[2] and ARGV[2] ~= '' then
+  lives = 'quorumlock:waiting:' .. KEYS[1]
   left = redis.call('ZREM', line, ARGV[2])
   redis.call('ZREM', lives, ARGV[2])
 end
@@ -30,8 +31,11 @@ if readers then
   end
   readers = redis.call('EXISTS', KEYS[1]) == 1
 end
-local first = redis.call('ZRANGE', line, 0, 0)[1]
-if first then
+-- As a rule nobody waits, and EXISTS says that for less than a range that is empty.
+local first
+if redis.call('EXISTS', line) == 1 then
+  lives = 'quorumlock:waiting:' .. KEYS[1]
+  first = redis.call('ZRANGE', line, 0, 0)[1]
   if not ms then
     local now = redis.call('TIME')
     ms = math.floor(now[1] * 1000 + now[2] / 1000)
