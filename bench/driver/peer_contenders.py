@@ -8,8 +8,9 @@ import subprocess
 from driver.place import RECIPES, ROOT
 from recipes import servers
 
-# What npm calls "latest", and the one that its README is about.
-NPM = ["redlock4@npm:redlock@4.2.0", "redlock5@npm:redlock@5.0.0-beta.2", "ioredis@6"]
+# What npm calls "latest", the one that its README is about, and the fork that goes on with that.
+NPM = ["redlock4@npm:redlock@4.2.0", "redlock5@npm:redlock@5.0.0-beta.2",
+       "redlockfork@npm:@sesamecare-oss/redlock@1.4.0", "ioredis@6"]
 # Of commandstats: what the clients themselves send, as against what their scripts call.
 SENT = {"evalsha", "eval", "fcall", "script|load", "subscribe", "unsubscribe"}
 
@@ -79,6 +80,7 @@ CONTENDERS = [
     Contender("node_redlock_4", "redis"),
     Contender("node_redlock_5", "redis"),
     Contender("node_redlock_5_pipelining", "redis"),
+    Contender("node_redlock_fork", "redis"),
     Contender("etcd", "etcd"),
     Contender("zookeeper", "zookeeper"),
 ]

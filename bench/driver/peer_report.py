@@ -66,8 +66,7 @@ def report(given: argparse.Namespace, present: list[Contender], rows: list[dict]
            "fairness (Jain)", "had none", "wait p50 ms", "longest ms", "requests/hand-over",
            "commands/hand-over"], shown)
 
-    print(f"## Uncontended: {IN_FLIGHT} locks in flight in {given.processes} processes, and one "
-          "client alone\n")
+    print(f"## Uncontended: one client with {IN_FLIGHT} locks in flight, and with one alone\n")
     shown = []
     our_many, our_alone = of(OURS, "own", IN_FLIGHT), of(OURS, "shared", 1)
     for contender in present:

@@ -46,8 +46,8 @@ def quantile(values: list[float], share: float) -> float | None:
 
 def play(contender: Contender, kind: str, waiters: int, seconds: float, resource: str,
          redis: servers.Redis | None) -> dict:
-    """One turn: what its workers saw of it, merged."""
-    workers = contender.workers[:waiters]
+    """One turn: what its workers saw of it, merged. Locks of their own are one client's."""
+    workers = contender.workers[:1 if kind == "own" else waiters]
     counted = redis.calls() if redis else {}
     cpu = cpu_seconds(workers)
     start = time.monotonic_ns() + 100_000_000

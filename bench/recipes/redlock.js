@@ -7,7 +7,8 @@ const Redis = require("ioredis");
 
 const [modulePath, ports] = process.argv.slice(2);
 const redlockModule = require(modulePath);
-const Redlock = redlockModule.default || redlockModule; // version 5, version 4
+// Version 5, the fork, version 4.
+const Redlock = redlockModule.default || redlockModule.Redlock || redlockModule;
 const ttl = 10000;
 const enableAutoPipelining = process.argv.includes("--pipelining");
 const clients = ports
