@@ -3,6 +3,7 @@
 #include <hiredis/hiredis.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -242,8 +243,9 @@ std::string text_of(const redisReply& reply) {
     case REDIS_REPLY_NIL: return "nil";
     case REDIS_REPLY_ARRAY: {
       std::string text = "[";
-      for (std::size_t i = 0; i < reply.elements; ++i) {
-        // The third is the node's clock, the fourth what is left of the lock's life.
+      // The third is the node's clock, the fourth what is left of the lock's life. The fifth, which
+      // acquire.lua has for who would enter the line, is not compared.
+      for (std::size_t i = 0; i < std::min<std::size_t>(reply.elements, 4); ++i) {
         const bool ahead = i == 1 && reply.elements > 2 &&
                            reply.element[1]->integer == reply.element[2]->integer + 60'000'000;
         text += ahead ? "time + 60 s " : i < 2 ? text_of(*reply.element[i]) + " " : "time ";

@@ -21,6 +21,11 @@ bool is_to_a_claim(core::CommandKind kind) {
   return kind <= core::CommandKind::release;
 }
 
+bool is_batch(core::CommandKind kind) {
+  using core::CommandKind;
+  return kind >= CommandKind::renewals && kind <= CommandKind::releases;
+}
+
 }  // namespace
 
 Session::Session(Config config, core::Random& random, core::WallClock& wall)
@@ -82,6 +87,7 @@ void Session::doubt(Time now, int node) {
 }
 
 void Session::ask(Time now, int node, const core::Tag& tag, std::string_view bytes) {
+  if (!batch_.empty()) send_batch(now);
   link(node).send(now, tag, bytes);
   if (link(node).has_events()) touched(node);
 }
@@ -131,8 +137,6 @@ std::optional<Session::Output> Session::next(Time now) {
       }
     } else if (telling_.batch != core::SlotId() && tell_next(now)) {
       continue;
-    } else if (!renewals_.empty()) {
-      send_renewals(now);
     } else if (!talkative_.empty()) {
       const int node = *talkative_.begin();
       Link& from = link(node);
@@ -162,6 +166,8 @@ std::optional<Session::Output> Session::next(Time now) {
       } else if (std::optional<Output> mine = on_message(now, node, *event)) {
         return mine;
       }
+    } else if (!batch_.empty()) {
+      send_batch(now);
     } else {
       return std::nullopt;
     }
@@ -176,7 +182,7 @@ std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event
     }
     if (late->tag.kind == core::CommandKind::repair) {
       repair_.on_answer(now, late->tag, nullptr);
-    } else if (late->tag.kind == core::CommandKind::renewals) {
+    } else if (is_batch(late->tag.kind)) {
       begin_told(node, late->tag, true, {}, nullptr);
     } else {
       engine_.on_timeout(now, node, late->tag);
@@ -204,6 +210,8 @@ std::optional<Session::Output> Session::on_answer(Time now, int node, const Link
       return Answered{node, answer.tag, answer.answer.vote, answer.reply};
     case core::CommandKind::repair: repair_.on_answer(now, answer.tag, answer.reply); break;
     case core::CommandKind::renewals:
+    case core::CommandKind::acquisitions:
+    case core::CommandKind::releases:
       begin_told(node, answer.tag, false, answer.answer, answer.reply);
       break;
     case core::CommandKind::queue:
@@ -262,66 +270,28 @@ void Session::on_greeted(Time now, int node) {
   link(node).admit(now);
 }
 
-void Session::send(Time now, const core::Send& send) {
-  if (redis::Renewals::can_be(send)) {
-    if (!renewals_.takes(send)) send_renewals(now);
-    return renewals_.add(send);
-  }
-  if (!renewals_.empty()) send_renewals(now);  // what belongs to one lock goes out in order
-  const bool fenced = send.tag.kind == core::CommandKind::acquire && send.fenced;
-  const bool only_deletes = redis::only_deletes(send);
-  redis::Surroundings around{fenced ? wall_.now_us() : 0, max_ttl_};
-  bytes_.clear();
-  for (const int node : send.to) {
-    const redis::Deletion deletion = only_deletes ? link(node).deletion() : redis::Deletion::script;
-    if (bytes_.empty() || deletion != around.deletion) {
-      around.deletion = deletion;
-      bytes_.clear();
-      redis::append_command(bytes_, send, around);
-    }
-    link(node).send(now, send.tag, bytes_);
-    if (link(node).has_events()) touched(node);
-  }
-}
-
-void Session::send_renewals(Time now) {
-  bytes_.clear();
-  renewals_.append_to(bytes_);
-  const core::SlotId id = batches_.take();
-  Batch& batch = batches_[id];
-  batch.tags.assign(renewals_.tags().begin(), renewals_.tags().end());
-  batch.unanswered = renewals_.to().size();
-  const core::Tag tag{id, core::uncounted, core::CommandKind::renewals,
-                      batch.tags.front().with_source};
-  for (const int node : renewals_.to()) {
-    link(node).send(now, tag, bytes_);
-    if (link(node).has_events()) touched(node);
-  }
-  renewals_.clear();
-}
-
 /// This node has answered a batch, or is late.
 void Session::begin_told(int node, const core::Tag& tag, bool late, const core::Answer& said,
                          const redis::Reply* reply) {
-  Batch& batch = batches_[tag.claim];
-  if (!late) --batch.unanswered;
+  Sent& sent = batches_[tag.claim];
+  if (!late) --sent.unanswered;
   telling_.batch = tag.claim;
   telling_.node = node;
   telling_.late = late;
   telling_.next = 0;
-  telling_.votes.read(said, reply, batch.tags.size());
+  telling_.votes.read(tag.kind, said, reply, sent.tags.size());
 }
 
 /// One more answer of those; false where there is none. One at a time, since what the engine puts
 /// out holds until its next input.
 bool Session::tell_next(Time now) {
-  Batch* batch = batches_.find(telling_.batch);
-  if (telling_.next == batch->tags.size()) {
-    if (batch->unanswered == 0) batches_.give_back(telling_.batch);
+  Sent* sent = batches_.find(telling_.batch);
+  if (telling_.next == sent->tags.size()) {
+    if (sent->unanswered == 0) batches_.give_back(telling_.batch);
     telling_.batch = core::SlotId();
     return false;
   }
-  const core::Tag tag = batch->tags[telling_.next];
+  const core::Tag tag = sent->tags[telling_.next];
   if (telling_.late) {
     engine_.on_timeout(now, telling_.node, tag);
   } else {
@@ -329,47 +299,6 @@ bool Session::tell_next(Time now) {
   }
   ++telling_.next;
   return true;
-}
-
-void Session::send(Time now, const core::SendEntries& sending) {
-  bytes_.clear();
-  redis::append_command(bytes_, sending);
-  for (const int node : sending.to) {
-    link(node).send(now, sending.tag, bytes_);
-    if (link(node).has_events()) touched(node);
-  }
-  // As often as somebody waits and asks for his place.
-  if (now < next_ping_) return;
-  next_ping_ = now + sending.life / 3;
-  ping(now);
-}
-
-void Session::ping(Time now) {
-  for (int node = 0; node < nodes(); ++node) {
-    Subscriber& subscriber = *subscribers_[static_cast<std::size_t>(node)];
-    subscriber.ping(now);
-    if (subscriber.has_events()) touched(node + nodes());
-  }
-}
-
-void Session::listen(Time now, const core::Listen& listening) {
-  listen(now,
-         listening.process.empty() ? std::string(redis::free_prefix) + listening.key
-                                   : std::string(redis::wake_prefix) + listening.process,
-         listening.on);
-}
-
-void Session::listen(Time now, const std::string& channel, bool on) {
-  listens_ = true;
-  for (int node = 0; node < nodes(); ++node) {
-    Subscriber& subscriber = *subscribers_[static_cast<std::size_t>(node)];
-    if (on) {
-      subscriber.listen(now, channel);
-    } else {
-      subscriber.leave(channel);
-    }
-    if (subscriber.has_events()) touched(node + nodes());
-  }
 }
 
 Session::Note Session::note_of(const core::ClockJumped& jumped) {

@@ -8,8 +8,8 @@
 
 #include "client/repair.hpp"
 #include "core/engine.hpp"
+#include "redis/batch.hpp"
 #include "redis/link.hpp"
-#include "redis/renewals.hpp"
 #include "redis/subscriber.hpp"
 
 namespace quorumlock::client {
@@ -121,7 +121,10 @@ class Session {
   void on_greeted(core::Time now, int node);
   void pass_word_on();
   void send(core::Time now, const core::Send& send);
-  void send_renewals(core::Time now);
+  void send_batch(core::Time now);
+  void put(core::Time now, const core::Send& send);
+  void put(core::Time now, int node, const core::Tag& tag);
+  [[nodiscard]] bool all_run_scripts(const core::Send& send) const;
   void begin_told(int node, const core::Tag& tag, bool late, const core::Answer& said,
                   const redis::Reply* reply);
   bool tell_next(core::Time now);
@@ -144,9 +147,9 @@ class Session {
   core::Time next_ping_{};
   std::string bytes_;  // of the command being sent
 
-  // Renewals that the engine asks for one after the other go out as one command, and what a node
-  // answers to it is told to the engine one after the other.
-  struct Batch {
+  // What can be a Batch goes out as one command, once the engine asks for something else or has
+  // heard all that there is to hear; what a node answers to it is told one after the other.
+  struct Sent {
     std::vector<core::Tag> tags;
     int unanswered = 0;
   };
@@ -155,10 +158,10 @@ class Session {
     int node = 0;
     bool late = false;
     std::size_t next = 0;
-    redis::RenewalVotes votes;
+    redis::BatchVotes votes;
   };
-  redis::Renewals renewals_;
-  core::Slots<Batch> batches_;
+  redis::Batch batch_;
+  core::Slots<Sent> batches_;
   Telling telling_;
 };
 

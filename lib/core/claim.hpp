@@ -40,8 +40,10 @@ enum class CommandKind : std::uint8_t {
   release,  ///< the key is deleted, where it holds the token, and who is first in its line is woken
   queue,    ///< entries are put into the lines of their locks, or kept there
   query,    ///< something of the driver's own: not the engine's
-  renewals,  ///< of the session's own: several renews as one command
-  repair,    ///< likewise: see client::Repair
+  renewals,      ///< of the session's own: several renews as one command
+  acquisitions,  ///< likewise, several acquires
+  releases,      ///< likewise, several releases
+  repair,        ///< of the session's own: see client::Repair
 };
 
 /// The round of a command that nobody counts: the clean-up's.

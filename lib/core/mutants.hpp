@@ -62,6 +62,7 @@ enum class Mutant {
   capacity_not_compared,
   replant_past_another_capacity,
   nobody_woken_by_the_winner,
+  batch_answers_mixed_up,
   // Planted in the simulated network.
   release_overtakes,
   // Planted in the scripts for several locks.

@@ -160,6 +160,8 @@ void Engine::note_answer(Time now, Claim& claim, int node, const Tag& tag, Vote 
     case CommandKind::queue:
     case CommandKind::query:
     case CommandKind::renewals:
+    case CommandKind::acquisitions:
+    case CommandKind::releases:
     case CommandKind::repair: break;
   }
 }

@@ -113,7 +113,7 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
     case CommandKind::set:
       return append_command(out, {"SET", send.key, send.token, "NX", "PX", ttl()});
     case CommandKind::acquire:
-      if (send.ordered || send.shared) {
+      if (send.shared || (send.ordered && send.waiter != 0)) {
         const WaiterName waiter(send.shared, send.process, send.waiter);
         const Number entry_life(std::chrono::duration_cast<milliseconds>(send.entry_life).count());
         return append_vote(out, send.key,
@@ -143,7 +143,7 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
                           ttl(),
                           fence(),
                           Number(around.wall_us),
-                          life});
+                          send.fenced ? life : "0"});
     case CommandKind::raise:
       return append_vote(
           out, send.key,
@@ -180,8 +180,10 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
       }
       return append_command(out, {eval, text(release_script), "1", send.key, send.token});
     case CommandKind::queue:
-    case CommandKind::renewals:
     case CommandKind::query:
+    case CommandKind::renewals:
+    case CommandKind::acquisitions:
+    case CommandKind::releases:
     case CommandKind::repair: return;  // never the engine's
   }
 }
@@ -238,8 +240,9 @@ Vote vote_of_error(std::string_view text) {
   if (text.find("WRONGTYPE") != text.npos) return Vote::held;
   if (text.find("READONLY") != text.npos) return Vote::read_only;
   if (text.find("OOM ") != text.npos) return Vote::out_of_memory;
-  if (text.find("NOPERM") != text.npos || text.find("permissions to") != text.npos) {
-    return Vote::unauthorized;
+  for (const std::string_view forbidden :
+       {"NOPERM", "permissions to", "user executing the script"}) {
+    if (text.find(forbidden) != text.npos) return Vote::unauthorized;
   }
   return Vote::failed;
 }
@@ -332,10 +335,41 @@ core::Answer answer_of(CommandKind kind, const Reply& reply) {
       answer.node_time = words[0].integer;
       return answer;
     }
+    case CommandKind::acquisitions: {
+      const std::span<const Reply> words = reply.elements;
+      if (reply.type != Reply::Type::array || words.size() % 4 != 1) break;
+      if (words[0].type != Reply::Type::integer || words[0].integer < 0) break;
+      core::Answer answer{words.size() == 1 ? Vote::not_enrolled : Vote::granted};
+      answer.node_time = words[0].integer;
+      return answer;
+    }
+    case CommandKind::releases:
+      if (reply.type == Reply::Type::array) return {Vote::granted};
+      break;
     case CommandKind::query:
     case CommandKind::repair: break;
   }
   return {Vote::failed};
+}
+
+core::Answer acquisition_of(std::span<const Reply> words) {
+  core::Answer answer{Vote::failed};
+  if (words[0].type == Reply::Type::error) {
+    answer.vote = vote_of_error(words[0].text);
+    return answer;
+  }
+  for (const Reply& word : words) {
+    if (word.type != Reply::Type::integer) return answer;
+  }
+  if (words[0].integer < 0 || words[0].integer > 1 || words[1].integer < 0) return answer;
+  answer.vote = words[0].integer == 1 ? Vote::granted : Vote::held;
+  answer.fence = static_cast<std::uint64_t>(words[1].integer);
+  if (answer.vote == Vote::held) {
+    answer.due = milliseconds_of(words[2].integer);
+    answer.greatest_ticket =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(words[3].integer, 0));
+  }
+  return answer;
 }
 
 }  // namespace quorumlock::redis

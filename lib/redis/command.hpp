@@ -47,7 +47,7 @@ inline bool only_deletes(const core::Send& send) {
 inline constexpr core::Duration counter_life = std::chrono::hours(30 * 24);
 
 /// Appends how a command of the engine's is said to Redis: SET key token NX PX ttl, or one of the
-/// scripts, by name or (Tag::with_source) whole. Renewals of plain locks are for Renewals. Where
+/// scripts, by name or (Tag::with_source) whole. Renewals of plain locks are for Batch. Where
 /// says_enrolment(), the node's enrolment and floor are to follow as the last two words.
 void append_command(std::string& out, const core::Send& send, const Surroundings& around);
 /// The same of a Send that has others, with the names of those in the line.
@@ -59,7 +59,7 @@ void append_command_for_permit(std::string& out, const core::Send& send, const S
 constexpr bool says_enrolment(core::CommandKind kind) {
   using core::CommandKind;
   return kind == CommandKind::acquire || kind == CommandKind::raise || kind == CommandKind::renew ||
-         kind == CommandKind::renewals;
+         kind == CommandKind::renewals || kind == CommandKind::acquisitions;
 }
 void append_command(std::string& out, const core::SendEntries& sending);
 /// The beginning of a command of so many words, and one more word of it.
@@ -67,9 +67,11 @@ void append_count(std::string& out, std::size_t words);
 void append_word(std::string& out, std::string_view word);
 void append_number(std::string& out, std::int64_t number);
 
-/// What a reply to a command of this kind means; of Renewals, what it means for all of them.
+/// What a reply to a command of this kind means; of a Batch, what it means for all of them.
 /// `asked` is left to the caller.
 core::Answer answer_of(core::CommandKind kind, const Reply& reply);
+/// What one lock's four words mean in a reply to CommandKind::acquisitions.
+core::Answer acquisition_of(std::span<const Reply> words);
 /// The answer to a SendEntries; empty where it is none.
 void places_of(const Reply& reply, std::vector<core::Place>& places);
 /// What an error reply means, whatever was asked.

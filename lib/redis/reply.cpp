@@ -127,7 +127,7 @@ bool ReplyReader::idle() const {
 
 /// The next reply, if it is one of the usual ones and all there.
 bool ReplyReader::read_short() {
-  constexpr std::int64_t most = 8;
+  constexpr std::int64_t most = 136;  // a batch of acquisitions has 129
   std::string_view bytes = std::string_view(short_).substr(short_at_);
   const auto take = [&bytes](std::string_view words) {
     if (!bytes.starts_with(words)) return false;

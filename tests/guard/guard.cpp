@@ -4,6 +4,7 @@
 // fenced, permit (of a semaphore with 64) and search: a permit that is got in the second round, as
 // all nodes say that the slot of the first is taken, and which one behind it is free.
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -15,6 +16,7 @@
 
 #include "bench/allocations.hpp"
 #include "client/session.hpp"
+#include "redis/batch.hpp"
 #include "support/link_driver.hpp"
 
 namespace quorumlock::test {
@@ -87,17 +89,48 @@ class Guard {
       put(1 + fence_ % capacity_, ":");
       answer(reply_);
     }
+    const bool together = capacity_ == 0 && keys_.size() > 1;
     if (fencing_) {
       ++fence_;
-      // What was refused is given back before the next attempt.
-      vote(searches_ ? ":0\r\n*3\r\n:1\r\n:" : "*3\r\n:1\r\n:");
+      if (together) {
+        replies_.clear();
+        for (std::size_t left = keys_.size(); left > 0; left -= batch_of(left)) {
+          acquisitions(batch_of(left));
+        }
+        tell();
+      } else {
+        // What was refused is given back before the next attempt.
+        vote(searches_ ? ":0\r\n*3\r\n:1\r\n:" : "*3\r\n:1\r\n:");
+        answer(reply_);
+      }
     } else {
-      reply_.assign("+OK\r\n");
+      answer("+OK\r\n");
     }
-    answer(reply_);
     now_ += 50us;
     for (const core::ClaimId claim : claims_) session_.engine().release(now_, claim, true);
-    answer(":1\r\n");
+    if (!together) return answer(":1\r\n");
+    replies_.clear();
+    for (std::size_t left = keys_.size(); left > 0; left -= batch_of(left)) {
+      reply_.clear();
+      put(static_cast<std::int64_t>(batch_of(left)), "*");
+      replies_ += reply_;
+      for (std::size_t i = 0; i < batch_of(left); ++i) replies_ += ":1\r\n";
+    }
+    tell();
+  }
+  static std::size_t batch_of(std::size_t left) { return std::min(left, redis::Batch::most); }
+  /// Of a batch, appended to the replies.
+  void acquisitions(std::size_t locks) {
+    reply_.clear();
+    put(static_cast<std::int64_t>(1 + 4 * locks), "*");
+    put(wall_.now_us() + core::microseconds_of(now_), ":");
+    for (std::size_t i = 0; i < locks; ++i) {
+      put(1, ":");
+      put(static_cast<std::int64_t>(fence_), ":");
+      put(0, ":");
+      put(0, ":");
+    }
+    replies_ += reply_;
   }
   /// The beginning of a vote, up to the fencing counter and the node's time.
   void vote(std::string_view begins) {
@@ -116,6 +149,9 @@ class Guard {
   void answer(std::string_view one) {
     replies_.clear();
     for (std::size_t slot = 0; slot < keys_.size(); ++slot) replies_.append(one);
+    tell();
+  }
+  void tell() {
     pull();
     for (int node = 0; node < nodes; ++node)
       session_.link(node).wrote(session_.link(node).output().size());

@@ -10,19 +10,7 @@
 namespace quorumlock::test {
 namespace {
 
-class Async : public FiveNodes {
- protected:
-  /// Runs `work` on the coordinator's loop and waits for its end.
-  static void on_loop(Coordinator& coordinator, std::function<void()> work) {
-    Answer<bool> done;
-    coordinator.async_acquire(resource_of_this_test("door"), {}, {},
-                              [&work, tell = done.handler()](const Result<Lease>&) mutable {
-                                work();
-                                tell(true);
-                              });
-    EXPECT_TRUE(done.get());
-  }
-};
+class Async : public FiveNodes {};
 
 TEST_F(Async, HandlersRunOnTheLoopAndOnce) {
   // Every handler of a coordinator is called once, on one and the same thread, which is not ours.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <quorumlock/quorumlock.hpp>
 
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -71,6 +72,17 @@ class FiveNodes : public ::testing::Test {
       ASSERT_TRUE(eventually([&] { return cluster().holders(marker, lease->owner_token()) == 5; }));
     }
     ASSERT_TRUE(eventually([&] { return cluster().holders(marker) == 0; }));
+  }
+
+  /// Runs `work` on the coordinator's loop, in one turn of it, and waits for its end.
+  static void on_loop(Coordinator& coordinator, const std::function<void()>& work) {
+    Answer<bool> done;
+    coordinator.async_acquire(resource_of_this_test("door"), {}, {},
+                              [&work, tell = done.handler()](const Result<Lease>&) mutable {
+                                work();
+                                tell(true);
+                              });
+    EXPECT_TRUE(done.get());
   }
 
   const std::string key = resource_of_this_test();

@@ -123,25 +123,26 @@ std::string queue(ScriptRun& run) {
   return resp::array(reply);
 }
 
-std::string release(ScriptRun& run) {
-  const std::string& key = run.key(1);
+namespace {
+
+/// `not_woken` is nothing where the caller knows of nobody.
+std::string release_one(ScriptRun& run, const std::string& key, const std::string& token,
+                        const std::string& leaver, const ScriptRun::Text& not_woken) {
   const Line line(key);
-  const std::string leaver = run.args() > 1 ? run.arg(2) : "";
-  const std::string not_woken = run.args() > 2 ? run.arg(3) : "";
   bool left = false;
   if (!leaver.empty()) {
-    left = run.call({"ZREM", line.tickets, leaver}, "redis.call('ZREM', line, ARGV") == ":1\r\n";
-    run.call({"ZREM", line.lives, leaver}, "redis.call('ZREM', lives, ARGV");
+    left = run.call({"ZREM", line.tickets, leaver}, "redis.call('ZREM', line, leaver") == ":1\r\n";
+    run.call({"ZREM", line.lives, leaver}, "redis.call('ZREM', lives, leaver");
   }
   const std::string held = run.attempt({"GET", key});
   const bool was_set = resp::is_error(held);
   std::string_view rest = held;
   const auto holder = was_set ? std::nullopt : resp::take_bulk(rest);
   bool deleted = false;
-  if (planted(Mutant::delete_without_compare) || holder == run.arg(1)) {
+  if (planted(Mutant::delete_without_compare) || holder == token) {
     deleted = run.call({"DEL", key}, "redis.call('DEL'") == ":1\r\n";
   } else if (was_set) {
-    deleted = run.call({"ZREM", key, run.arg(1)}, "redis.call('ZREM', KEYS[1]") == ":1\r\n";
+    deleted = run.call({"ZREM", key, token}, "redis.call('ZREM', lock, token") == ":1\r\n";
   }
   const std::string answer = resp::integer(deleted ? 1 : 0);
   if (!deleted && (!left || holder)) return answer;
@@ -161,7 +162,7 @@ std::string release(ScriptRun& run) {
   std::vector<std::string> front;
   if (!reads(first[0])) {
     if (!others_read) front = first;
-  } else if (news || run.args() > 2) {
+  } else if (news || not_woken) {
     for (const std::string& entry :
          run.list({"ZRANGE", line.tickets, "0", "-1"}, "redis.call('ZRANGE', line, 0, -1")) {
       if (reads(entry)) {
@@ -183,6 +184,24 @@ std::string release(ScriptRun& run) {
   const auto last =
       run.list({"ZRANGE", line.tickets, "-1", "-1", "WITHSCORES"}, "redis.call('ZRANGE', line, -1");
   return deleted ? integer_reply(3 + *to_number(last[1])) : answer;
+}
+
+}  // namespace
+
+std::string release(ScriptRun& run) {
+  if (run.keys() == 1) {
+    return release_one(run, run.key(1), run.arg(1), run.args() > 1 ? run.arg(2) : "",
+                       run.args() > 2 ? ScriptRun::Text(run.arg(3)) : std::nullopt);
+  }
+  std::vector<std::string> said;
+  for (std::size_t i = 1; i < run.args(); i += 2) {
+    try {
+      said.push_back(release_one(run, run.arg(i), run.arg(i + 1), "", std::nullopt));
+    } catch (const ScriptError& error) {
+      said.push_back(resp::error(error.bare()));
+    }
+  }
+  return resp::array(said);
 }
 
 std::string release_token(ScriptRun& run) {

@@ -35,8 +35,9 @@ double ScriptRun::number(std::size_t number) const {
 std::string ScriptRun::call(const Words& words, std::string_view where) {
   const std::string reply = attempt(words);
   if (!resp::is_error(reply)) return reply;
-  throw ScriptError(std::string(resp::line_of(reply)) + " script: " + std::string(script_.sha1) +
-                    ", on @user_script:" + std::to_string(line_of(where)) + ".");
+  throw ScriptError(std::string(resp::line_of(reply)),
+                    " script: " + std::string(script_.sha1) +
+                        ", on @user_script:" + std::to_string(line_of(where)) + ".");
 }
 
 ScriptRun::Text ScriptRun::get(const std::string& key, std::string_view where) {

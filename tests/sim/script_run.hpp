@@ -13,9 +13,18 @@
 
 namespace quorumlock::sim {
 
-/// An error that ends a script: the whole reply's text.
+/// An error that ends a script, unless it is caught there: the reply's text.
 class ScriptError : public std::runtime_error {
-  using std::runtime_error::runtime_error;
+ public:
+  explicit ScriptError(const std::string& text) : std::runtime_error(text), bare_(text) {}
+  /// Of a command: behind the error stands, in a reply, where in the script that was.
+  ScriptError(const std::string& bare, const std::string& where)
+      : std::runtime_error(bare + where), bare_(bare) {}
+  /// What the script has where it catches it.
+  [[nodiscard]] const std::string& bare() const { return bare_; }
+
+ private:
+  std::string bare_;
 };
 
 /// One call of a script: what `redis.call`, KEYS and ARGV give it.

@@ -9,7 +9,7 @@
 
 namespace quorumlock::sim::lua {
 
-std::string integers(std::initializer_list<double> numbers) {
+std::string integers(const std::vector<double>& numbers) {
   std::vector<std::string> elements;
   for (const double number : numbers) elements.push_back(integer_reply(number));
   return resp::array(elements);
@@ -31,8 +31,8 @@ double least(double one, double other) {
 }
 
 bool sets_absent(ScriptRun& run, const std::string& key, const std::string& value,
-                 const std::string& ttl) {
-  return run.call({"SET", key, value, "NX", "PX", ttl}, "redis.call('SET', KEYS[1]") != resp::nil;
+                 const std::string& ttl, std::string_view where) {
+  return run.call({"SET", key, value, "NX", "PX", ttl}, where) != resp::nil;
 }
 
 bool exists(ScriptRun& run, const std::string& key) {

@@ -14,7 +14,7 @@ namespace quorumlock::sim::lua {
 /// Where fences end: the numbers from here on are no longer all different.
 inline constexpr double fence_limit = 9007199254740992.0;
 
-std::string integers(std::initializer_list<double> numbers);
+std::string integers(const std::vector<double>& numbers);
 /// string.format('%.0f', number)
 std::string digits(double number);
 /// math.max and math.min keep what they have where a number does not compare.
@@ -22,7 +22,7 @@ double most(std::initializer_list<double> numbers);
 double least(double one, double other);
 
 bool sets_absent(ScriptRun& run, const std::string& key, const std::string& value,
-                 const std::string& ttl);
+                 const std::string& ttl, std::string_view where);
 
 bool exists(ScriptRun& run, const std::string& key);
 /// As TYPE says it, in RESP.

@@ -21,44 +21,104 @@ using core::planted;
 using namespace lua;
 
 /// Where readers may have it, of whom those whose time is over don't count.
-bool sets_behind_readers(ScriptRun& run) {
-  drop_ended(run, run.key(1), std::floor(run.time() / 1000));
+bool sets_behind_readers(ScriptRun& run, const std::string& lock, const std::string& token,
+                         const std::string& ttl, std::string_view where) {
+  drop_ended(run, lock, std::floor(run.time() / 1000));
   if (planted(Mutant::writer_blind_to_readers)) {
-    run.call({"SET", run.key(1), run.arg(1), "PX", run.arg(2)}, "redis.call('SET', KEYS[1]");
+    run.call({"SET", lock, token, "PX", ttl}, where);
     return true;
   }
-  return sets_absent(run, run.key(1), run.arg(1), run.arg(2));
+  return sets_absent(run, lock, token, ttl, where);
+}
+
+/// What acquire.lua is asked for one lock.
+struct Wish {
+  const std::string& lock;
+  std::string counter_key;
+  const std::string &token, &ttl, &seen, &wall, &life, &floor;
+};
+
+/// Its answer, without the time; `found` is what is under the counter and the lock.
+std::vector<double> acquire_one(ScriptRun& run, const Wish& wish, const ScriptRun::Text& kept,
+                                const ScriptRun::Text& holder) {
+  const double time = run.time();
+  const auto number = [](const std::string& text) { return to_number(text).value(); };
+  double counter = to_number(kept).value_or(0);
+  const bool resent = planted(Mutant::resend_without_refresh) && holder == wish.token;
+  const Line line(wish.lock);
+  std::optional<double> ends;
+  const bool waited_for =
+      !front_of(run, line, "0", time / 1000, ends, "redis.call('ZREM', line").empty() &&
+      !planted(Mutant::barging) && !planted(Mutant::no_queue);
+  if ((!holder && !waited_for) || resent) {
+    if (wish.life != "0") {
+      const double last = to_number(kept) ? *to_number(kept) : time - number(wish.life) * 500;
+      counter = most({last + 1, number(wish.seen) + 1, number(wish.floor) + 1,
+                      least(number(wish.wall), time + 60000000)});
+      if (counter >= fence_limit) {
+        throw ScriptError("ERR quorumlock: the fencing counter has reached 2^53");
+      }
+      if (!planted(Mutant::counter_not_raised)) {
+        run.call({"SET", wish.counter_key, digits(counter), "PX", wish.life},
+                 "redis.call('SET', counter_key");
+      }
+    }
+    constexpr std::string_view where = "redis.call('SET', lock";
+    if (resent || sets_absent(run, wish.lock, wish.token, wish.ttl, where) ||
+        (run.pttl(wish.lock) != -1 &&
+         sets_behind_readers(run, wish.lock, wish.token, wish.ttl, where))) {
+      return {1, counter};
+    }
+  }
+  double due = run.pttl(wish.lock);
+  if (due == -2 && ends) due = std::floor(*ends - time / 1000) + 1;
+  const auto last =
+      run.list({"ZRANGE", line.tickets, "-1", "-1", "WITHSCORES"}, "redis.call('ZRANGE', line, -1");
+  return {0, counter, due, last.empty() ? 0 : *to_number(last[1])};
 }
 
 std::string acquire(ScriptRun& run) {
   const double time = run.time();
-  const auto found = run.mget({run.key(3), run.key(2), run.key(1)});
-  if (found[0] != run.arg(6)) return integers({-1, 0, time});
-  const auto counter = to_number(found[1]);
-  const bool resent = planted(Mutant::resend_without_refresh) && found[2] == run.arg(1);
-  if (found[2] && !resent) {
-    return integers({0, counter.value_or(0), time, run.pttl(run.key(1))});
+  if (run.keys() == 3) {
+    const auto found = run.mget({run.key(2), run.key(1), run.key(3)});
+    if (found[2] != run.arg(6)) return integers({-1, 0, time});
+    std::vector<double> said = acquire_one(run,
+                                           {.lock = run.key(1),
+                                            .counter_key = run.key(2),
+                                            .token = run.arg(1),
+                                            .ttl = run.arg(2),
+                                            .seen = run.arg(3),
+                                            .wall = run.arg(4),
+                                            .life = run.arg(5),
+                                            .floor = run.arg(7)},
+                                           found[0], found[1]);
+    said.insert(said.begin() + 2, time);
+    return integers(said);
   }
-  std::optional<double> ends;
-  const bool waited_for =
-      !front_of(run, Line(run.key(1)), "0", time / 1000, ends, "redis.call('ZREM', line").empty();
-  if (waited_for && !planted(Mutant::barging) && !planted(Mutant::no_queue)) {
-    return integers({0, counter.value_or(0), time, run.pttl(run.key(1))});
+  if (run.get(run.key(1), "redis.call('GET'") != run.arg(run.args() - 1)) return integers({time});
+  std::vector<std::string> said = {integer_reply(time)};
+  for (std::size_t i = 4; i < run.args() - 1; i += 3) {
+    try {
+      const std::string counter_key = "quorumlock:fence:" + run.arg(i);
+      const auto found = run.mget({counter_key, run.arg(i)});
+      std::vector<double> one = acquire_one(run,
+                                            {.lock = run.arg(i),
+                                             .counter_key = counter_key,
+                                             .token = run.arg(i + 1),
+                                             .ttl = run.arg(1),
+                                             .seen = run.arg(i + 2),
+                                             .wall = run.arg(2),
+                                             .life = run.arg(3),
+                                             .floor = run.arg(run.args())},
+                                            found[0], found[1]);
+      one.resize(4);
+      for (const double each : one) said.push_back(integer_reply(each));
+    } catch (const ScriptError& error) {
+      said.push_back(resp::error(error.bare()));
+      said.insert(said.end(), 3, resp::integer(0));
+    }
   }
-  const double last = counter ? *counter : time - run.number(5) * 500;
-  const double fence =
-      most({last + 1, run.number(3) + 1, run.number(7) + 1, least(run.number(4), time + 60000000)});
-  if (fence >= fence_limit) {
-    return resp::error("ERR quorumlock: the fencing counter has reached 2^53");
-  }
-  if (!planted(Mutant::counter_not_raised)) {
-    run.call({"SET", run.key(2), digits(fence), "PX", run.arg(5)}, "redis.call('SET', KEYS[2]");
-  }
-  if (!resent && !sets_absent(run, run.key(1), run.arg(1), run.arg(2))) {
-    const double left = run.pttl(run.key(1));
-    if (left == -1 || !sets_behind_readers(run)) return integers({0, fence, time, left});
-  }
-  return integers({1, fence, time});
+  return resp::array(said);
 }
 
 std::string acquire_ordered(ScriptRun& run) {
@@ -73,8 +133,8 @@ std::string acquire_ordered(ScriptRun& run) {
     return front_of(run, line, "1", time / 1000, ends, "redis.call('ZREM', line");
   };
   std::vector<std::string> first = front();
-  const auto is_first = [&] { return (first.empty() ? "" : first[0]) == waiter; };
-  if (!waiter.empty() && !is_first() && !score_of(run, line.tickets, waiter)) {
+  const auto is_first = [&] { return !first.empty() && first[0] == waiter; };
+  if (!is_first() && !score_of(run, line.tickets, waiter)) {
     enter(run, line, waiter, run.arg(7), std::floor(time / 1000) + run.number(8), run.number(8),
           false);
     first = front();
@@ -98,10 +158,14 @@ std::string acquire_ordered(ScriptRun& run) {
     }
     run.call({"SET", run.key(2), digits(counter), "PX", run.arg(5)}, "redis.call('SET', KEYS[2]");
   }
-  if (!sets_absent(run, run.key(1), run.arg(1), run.arg(2))) {
-    if (run.pttl(run.key(1)) == -1 || !sets_behind_readers(run)) return refused();
+  constexpr std::string_view where = "redis.call('SET', KEYS[1]";
+  if (!sets_absent(run, run.key(1), run.arg(1), run.arg(2), where)) {
+    if (run.pttl(run.key(1)) == -1 ||
+        !sets_behind_readers(run, run.key(1), run.arg(1), run.arg(2), where)) {
+      return refused();
+    }
   }
-  if (planted(Mutant::removed_at_grant) && !waiter.empty()) {
+  if (planted(Mutant::removed_at_grant)) {
     run.call({"ZREM", line.tickets, waiter}, "redis.call('ZREM', line");
     run.call({"ZREM", line.lives, waiter}, "redis.call('ZREM', lives");
   }

@@ -37,10 +37,20 @@ bool is_script(const Words& words, const redis::Script& script) {
          (words[1] == script.sha1 || words[1] == script.source);
 }
 
-/// What a script's reply says of the time at which it ran: its third element.
+/// Of several locks, one after the other.
+bool is_batch(const Words& words) {
+  return (is_script(words, redis::acquire_script) && words[2] == "1") ||
+         (is_script(words, redis::release_script) && words[2] == "0") ||
+         is_script(words, redis::renew_script);
+}
+
+/// What a script's reply says of the time at which it ran: its third element, of a batch its first.
 std::optional<std::int64_t> script_time(const Words& words, const Reply& reply) {
-  if (!words[0].starts_with("EVAL") || is_script(words, redis::queue_script)) return std::nullopt;
-  const std::size_t place = is_script(words, redis::renew_script) ? 0 : 2;
+  if (!words[0].starts_with("EVAL") || is_script(words, redis::queue_script) ||
+      is_script(words, redis::release_script)) {
+    return std::nullopt;
+  }
+  const std::size_t place = is_batch(words) ? 0 : 2;
   if (reply.type != Reply::Type::array || reply.elements.size() <= place) return std::nullopt;
   if (reply.elements[place].type != Reply::Type::integer) return std::nullopt;
   return reply.elements[place].integer;
@@ -50,6 +60,7 @@ std::optional<std::int64_t> script_time(const Words& words, const Reply& reply) 
 bool is_remaining(const Words& words, std::size_t element) {
   if (data::lower(words[0]) == "pttl") return true;
   if (is_script(words, redis::queue_script)) return element % 4 == 2;
+  if (is_script(words, redis::acquire_script) && is_batch(words)) return element % 4 == 3;
   return words[0].starts_with("EVAL") && element == 3;
 }
 

@@ -262,6 +262,21 @@ Words WordsMaker::renewals(std::int64_t now_us) {
   return call("renew", keys, args);
 }
 
+/// Of locks one after the other, also of one twice.
+Words WordsMaker::batch(std::int64_t now_us) {
+  const bool releases = random_.one_in(2);
+  Words args;
+  if (!releases) args = {ttl(), fence(now_us), random_.one_in(3) ? "0" : life()};
+  for (std::int64_t left = random_.between(1, 5); left > 0; --left) {
+    args.push_back(random_.one_in(15) ? any_key() : locks()[random_.index(locks().size())]);
+    args.push_back(token());
+    if (!releases) args.push_back(fence(now_us));
+  }
+  if (releases) return call("release", {}, args);
+  args.insert(args.end(), {usual_enrolment(), fence(now_us)});
+  return call("acquire", {enrolment_key}, args);
+}
+
 /// Of both locks.
 Words WordsMaker::script_for_all(std::int64_t now_us) {
   const Words keys = {locks()[0], locks()[1], counter(locks()[0]), counter(locks()[1]),
@@ -291,7 +306,10 @@ Words WordsMaker::script(std::int64_t now_us) {
   const std::string& lock = locks()[random_.index(locks().size())];
   const Words vote_keys = {lock, counter(lock), enrolment_key};
   const std::string run = one_of({"run-1", "run-2"});
-  switch (random_.index(28)) {
+  switch (random_.index(32)) {
+    case 28:
+    case 29:
+    case 30: return batch(now_us);
     case 18:
     case 19:
     case 20:
@@ -324,8 +342,7 @@ Words WordsMaker::script(std::int64_t now_us) {
     case 16:
       return call("acquire_ordered", vote_keys,
                   {token(), ttl(), fence(now_us), fence(now_us), random_.one_in(3) ? "0" : life(),
-                   random_.one_in(4) ? "" : waiter(), ticket(now_us), entry_life(),
-                   usual_enrolment(), fence(now_us)});
+                   waiter(), ticket(now_us), entry_life(), usual_enrolment(), fence(now_us)});
     case 17: return call("release", {lock}, {token(), random_.one_in(3) ? "" : waiter(), waiter()});
     case 12:
       if (random_.one_in(2)) {
@@ -355,9 +372,9 @@ Words WordsMaker::script(std::int64_t now_us) {
     case 8:
     case 9: return renewals(now_us);
     default:
-      return call(
-          "acquire", vote_keys,
-          {token(), ttl(), fence(now_us), fence(now_us), life(), usual_enrolment(), fence(now_us)});
+      return call("acquire", vote_keys,
+                  {token(), ttl(), fence(now_us), fence(now_us), random_.one_in(4) ? "0" : life(),
+                   usual_enrolment(), fence(now_us)});
   }
 }
 

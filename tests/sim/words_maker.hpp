@@ -29,6 +29,7 @@ class WordsMaker {
   Words about_permits(std::int64_t now_us);
   static std::vector<std::string> plain_keys();
   Words script(std::int64_t now_us);
+  Words batch(std::int64_t now_us);
   Words script_for_all(std::int64_t now_us);
   Words renewals(std::int64_t now_us);
   Words call(const std::string& name, const Words& script_keys, const Words& args);

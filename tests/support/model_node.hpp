@@ -46,6 +46,8 @@ class ModelNode {
       case CommandKind::queue:
       case CommandKind::query:
       case CommandKind::renewals:
+      case CommandKind::acquisitions:
+      case CommandKind::releases:
       case CommandKind::repair: break;
     }
     return {Vote::failed};

@@ -51,6 +51,8 @@ constexpr std::string_view to_text(core::CommandKind kind) {
     case core::CommandKind::queue: return "queue";
     case core::CommandKind::query: return "query";
     case core::CommandKind::renewals: return "renewals";
+    case core::CommandKind::acquisitions: return "acquisitions";
+    case core::CommandKind::releases: return "releases";
     case core::CommandKind::repair: return "repair";
   }
   return "?";

@@ -105,8 +105,8 @@ TEST(Command, OfTheEngine) {
 }
 
 TEST(Command, OfALine) {
-  // Waiters are named by mode, process and number; a probe has none, and without fencing there is
-  // no counter, whose life is then zero.
+  // Waiters are named by mode, process and number; a probe is in no line, and without fencing there
+  // is no counter, whose life is then zero.
   core::Send attempt = command(CommandKind::acquire);
   attempt.ordered = true;
   attempt.process = "0123456789abcdef";
@@ -120,9 +120,8 @@ TEST(Command, OfALine) {
   attempt.waiter = attempt.ticket = 0;
   attempt.fenced = false;
   EXPECT_EQ(encoded_vote(attempt),
-            vote_call({"EVALSHA", acquire_ordered_script.sha1, "3", "orders:42", counter,
-                       "quorumlock:enrolment", "t0ken", "12345", "77", "1700000000000000", "0", "",
-                       "0", "3000"}));
+            vote_call({"EVALSHA", acquire_script.sha1, "3", "orders:42", counter,
+                       "quorumlock:enrolment", "t0ken", "12345", "77", "1700000000000000", "0"}));
   core::Send release = command(CommandKind::release);
   release.process = "0123456789abcdef";
   release.not_woken = 8;

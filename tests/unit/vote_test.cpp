@@ -170,6 +170,8 @@ TEST(Vote, OnAnErrorInsideAScript) {
             Vote::out_of_memory);
   EXPECT_EQ(inside("WRONGTYPE Operation against a key holding the wrong kind of value"),
             Vote::held);
+  EXPECT_EQ(inside("The user executing the script can't access at least one of the keys"),
+            Vote::unauthorized);
   EXPECT_EQ(inside("The user executing the script has no permissions to run this command"),
             Vote::unauthorized);
   EXPECT_EQ(inside("something else"), Vote::failed);

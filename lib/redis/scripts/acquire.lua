@@ -1,42 +1,77 @@
--- KEYS lock, counter, enrolment. ARGV token, ttl ms, greatest fence seen, client's wall clock us,
--- counter's life ms, enrolment, floor.
--- {1, fence, time}: ours; {0, counter, time, pttl}: another's, or others wait for it in a line
--- (see acquire_ordered.lua); {-1, 0, time}: not enrolled, nothing touched. MGET and not GET:
--- another kind of value is no error there, and SET NX then refuses: readers, as a rule (see
--- acquire_shared.lua), of whom those whose time is over don't count.
+-- For who is in no line: by the way, or the probe of who would enter one if refused. One lock: KEYS
+-- lock, counter, enrolment. ARGV token, ttl ms, greatest fence seen, client's wall clock us,
+-- counter's life ms (0: no fencing), enrolment, floor.
+-- {1, fence, time}: ours. {0, counter, time, ms until that may change by itself, greatest ticket}:
+-- another's, or others wait for it in a line (see acquire_ordered.lua). {-1, 0, time}: not enrolled,
+-- nothing touched. MGET and not GET: another kind of value is no error there, and SET NX then
+-- refuses: readers, as a rule (see acquire_shared.lua), of whom those whose time is over don't count.
+-- Several, one after the other: KEYS enrolment. ARGV ttl, wall clock, life, of each lock its key,
+-- token and greatest fence seen, enrolment, floor. {time}: not enrolled; else behind the time four
+-- for each: as above, without the time, or an error, 0, 0, 0. Their keys are not among KEYS, since
+-- one that this user may not touch would have the server refuse them all.
+
+-- `found` is what is under the counter and the lock. It uses no variable from outside: each would be
+-- made anew for each call of the script.
+local function acquire(time, ttl, wall, life, floor, lock, counter_key, token, seen, found)
+  found = found or redis.call('MGET', counter_key, lock)
+  local counter = tonumber(found[1])
+  local line, ends = 'quorumlock:queue:' .. lock, nil
+  -- As a rule nobody waits, and EXISTS says that for less than a range that is empty.
+  while redis.call('EXISTS', line) == 1 do
+    local lives = 'quorumlock:waiting:' .. lock
+    local first = redis.call('ZRANGE', line, 0, 0)[1]
+    ends = redis.call('ZSCORE', lives, first)
+    if ends and ends * 1000 >= time then break end
+    redis.call('ZREM', line, first)
+    redis.call('ZREM', lives, first)
+    ends = nil
+  end
+  if not found[2] and not ends then
+    if life ~= '0' then
+      -- A counter that is not there has lived its life since its last write, on this node's own
+      -- clock.
+      local client = tonumber(wall)
+      counter = math.max(math.max(counter or time - life * 500, seen, floor) + 1,
+        math.min(client, time + 60000000))
+      if counter >= 9007199254740992 then
+        return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')
+      end
+      -- The counter first: a script that fails half-way is not undone.
+      redis.call('SET', counter_key, counter == client and wall or string.format('%.0f', counter),
+        'PX', life)
+    end
+    local granted = redis.call('SET', lock, token, 'NX', 'PX', ttl)
+    if not granted and redis.call('PTTL', lock) ~= -1 then
+      redis.pcall('ZREMRANGEBYSCORE', lock, '-inf', string.format('(%.0f', math.floor(time / 1000)))
+      granted = redis.call('SET', lock, token, 'NX', 'PX', ttl)
+    end
+    if granted then return {1, counter or 0, time} end
+  end
+  local due = redis.call('PTTL', lock)
+  if due == -2 and ends then due = math.floor(ends - time / 1000) + 1 end
+  local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
+  return {0, counter or 0, time, due, tonumber(last[2]) or 0}
+end
+
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
-local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
-if found[1] ~= ARGV[6] then return {-1, 0, time} end
-local counter = tonumber(found[2])
-if found[3] then return {0, counter or 0, time, redis.call('PTTL', KEYS[1])} end
--- As a rule nobody waits, and EXISTS says that for less than a range that is empty.
-local line = 'quorumlock:queue:' .. KEYS[1]
-while redis.call('EXISTS', line) == 1 do
-  local lives = 'quorumlock:waiting:' .. KEYS[1]
-  local first = redis.call('ZRANGE', line, 0, 0)[1]
-  local ends = redis.call('ZSCORE', lives, first)
-  if ends and ends * 1000 >= time then
-    return {0, counter or 0, time, redis.call('PTTL', KEYS[1])}
-  end
-  redis.call('ZREM', line, first)
-  redis.call('ZREM', lives, first)
+if KEYS[3] then
+  local found = redis.call('MGET', KEYS[2], KEYS[1], KEYS[3])
+  if found[3] ~= ARGV[6] then return {-1, 0, time} end
+  return acquire(time, ARGV[2], ARGV[4], ARGV[5], ARGV[7], KEYS[1], KEYS[2], ARGV[1], ARGV[3], found)
 end
--- A counter that is not there has lived its life since its last write, on this node's own clock.
-local wall = tonumber(ARGV[4])
-local fence = math.max(math.max(counter or time - ARGV[5] * 500, ARGV[3], ARGV[7]) + 1,
-  math.min(wall, time + 60000000))
-if fence >= 9007199254740992 then
-  return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')
-end
--- The counter first: a script that fails half-way is not undone.
-redis.call('SET', KEYS[2], fence == wall and ARGV[4] or string.format('%.0f', fence), 'PX', ARGV[5])
-if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  local left = redis.call('PTTL', KEYS[1])
-  if left == -1 then return {0, fence, time, left} end
-  redis.pcall('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', math.floor(time / 1000)))
-  if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-    return {0, fence, time, left}
+if redis.call('GET', KEYS[1]) ~= ARGV[#ARGV - 1] then return {time} end
+local said = {time}
+for i = 4, #ARGV - 2, 3 do
+  local done, what = pcall(acquire, time, ARGV[1], ARGV[2], ARGV[3], ARGV[#ARGV], ARGV[i],
+    'quorumlock:fence:' .. ARGV[i], ARGV[i + 1], ARGV[i + 2])
+  if not done then what = redis.error_reply(what) end
+  local word = #said
+  if what.err then
+    said[word + 1], said[word + 2], said[word + 3], said[word + 4] = what, 0, 0, 0
+  else
+    said[word + 1], said[word + 2], said[word + 3], said[word + 4] = what[1], what[2], what[4] or 0,
+      what[5] or 0
   end
 end
-return {1, fence, time}
+return said

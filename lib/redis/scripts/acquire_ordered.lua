@@ -1,6 +1,6 @@
--- KEYS lock, counter, enrolment. ARGV token, ttl ms, greatest fence seen, client's wall clock us,
--- counter's life ms (0: no fencing), waiter (empty: not in the line yet), ticket, an entry's life
--- ms, enrolment, floor.
+-- For who is in the line, or enters it by this. KEYS lock, counter, enrolment. ARGV token, ttl ms,
+-- greatest fence seen, client's wall clock us, counter's life ms (0: no fencing), waiter, ticket, an
+-- entry's life ms, enrolment, floor.
 -- The line: two sorted sets, of the waiters by ticket and by the end of their entries' lives in
 -- ms.
 -- Free, and nobody before the waiter: {1, fence, time, the number of the next one, 0 unless it is
@@ -24,10 +24,8 @@ local function front()
     redis.call('ZREM', lives, found[1])
   end
 end
-local first, ends = {}, nil
--- A probe meets nobody as a rule, and EXISTS says that for less than a range that is empty.
-if waiter ~= '' or redis.call('EXISTS', line) == 1 then first, ends = front() end
-if waiter ~= '' and first[1] ~= waiter and not redis.call('ZSCORE', line, waiter) then
+local first, ends = front()
+if first[1] ~= waiter and not redis.call('ZSCORE', line, waiter) then
   redis.call('ZADD', line, ARGV[7], waiter)
   redis.call('ZADD', lives, string.format('%.0f', math.floor(time / 1000) + ARGV[8]), waiter)
   for _, key in ipairs({line, lives}) do
@@ -41,7 +39,7 @@ local function refused()
   local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
   return {0, counter, time, due, tonumber(last[2]) or 0}
 end
-if found[3] or (first[1] or '') ~= waiter then return refused() end
+if found[3] or first[1] ~= waiter then return refused() end
 if ARGV[5] ~= '0' then
   -- A counter that is not there has lived its life since its last write, on this node's own clock.
   counter = math.max((tonumber(found[2]) or time - ARGV[5] * 500) + 1, ARGV[3] + 1, ARGV[10] + 1,

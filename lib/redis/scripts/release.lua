@@ -1,81 +1,94 @@
--- KEYS lock. ARGV token, the waiter that leaves the line (optional, empty: none), one that need
--- not be woken (optional). 1: deleted; 2: likewise, and the one that is not woken may have the lock
--- now; 3 or more: likewise, and others wait; what it is more than 3 is the greatest ticket in the
--- line; 0: nothing of ours there. Where the lock is free now the first in the line is woken, or,
+-- One lock: KEYS lock. ARGV token, the waiter that leaves the line (optional, empty: none), one that
+-- need not be woken (optional). 1: deleted; 2: likewise, and the one that is not woken may have the
+-- lock now; 3 or more: likewise, and others wait; what it is more than 3 is the greatest ticket in
+-- the line; 0: nothing of ours there. Where the lock is free now the first in the line is woken, or,
 -- where nobody is in it, all who said that they want to know. Readers who have come to the front
 -- of the line are woken together, also while others read.
-local line, lives = 'quorumlock:queue:' .. KEYS[1]
-local left, deleted, readers = 0, 0, false
-if ARGV[2] and ARGV[2] ~= '' then
-  lives = 'quorumlock:waiting:' .. KEYS[1]
-  left = redis.call('ZREM', line, ARGV[2])
-  redis.call('ZREM', lives, ARGV[2])
-end
--- After that: another kind of value under the key is an error here.
-local holder = redis.pcall('GET', KEYS[1])
-if holder == ARGV[1] then
-  deleted = redis.call('DEL', KEYS[1])
-elseif type(holder) == 'table' then
-  if not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end
-  deleted = redis.call('ZREM', KEYS[1], ARGV[1])
-  readers = true
-end
--- Where nothing has changed nobody is woken.
-if deleted + left == 0 or (deleted == 0 and not readers and holder) then return deleted end
-local ms
-if readers then
-  local now = redis.call('TIME')
-  ms = math.floor(now[1] * 1000 + now[2] / 1000)
-  if redis.call('PTTL', KEYS[1]) > 0 then
-    redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', ms))
+-- Several, one after the other: no KEYS, since one that this user may not touch would have the
+-- server refuse them all. ARGV of each lock its key and token. The same for each, or an error.
+local function release(lock, token, leaver, not_woken)
+  local line = 'quorumlock:queue:' .. lock
+  local lives
+  local left, deleted, readers = 0, 0, false
+  if leaver ~= '' then
+    lives = 'quorumlock:waiting:' .. lock
+    left = redis.call('ZREM', line, leaver)
+    redis.call('ZREM', lives, leaver)
   end
-  readers = redis.call('EXISTS', KEYS[1]) == 1
-end
--- As a rule nobody waits, and EXISTS says that for less than a range that is empty.
-local first
-if redis.call('EXISTS', line) == 1 then
-  lives = 'quorumlock:waiting:' .. KEYS[1]
-  first = redis.call('ZRANGE', line, 0, 0)[1]
-  if not ms then
+  -- After that: another kind of value under the key is an error here.
+  local holder = redis.pcall('GET', lock)
+  if holder == token then
+    deleted = redis.call('DEL', lock)
+  elseif type(holder) == 'table' then
+    if not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end
+    deleted = redis.call('ZREM', lock, token)
+    readers = true
+  end
+  -- Where nothing has changed nobody is woken.
+  if deleted + left == 0 or (deleted == 0 and not readers and holder) then return deleted end
+  local ms
+  if readers then
     local now = redis.call('TIME')
     ms = math.floor(now[1] * 1000 + now[2] / 1000)
+    if redis.call('PTTL', lock) > 0 then
+      redis.call('ZREMRANGEBYSCORE', lock, '-inf', string.format('(%.0f', ms))
+    end
+    readers = redis.call('EXISTS', lock) == 1
   end
-  while first do
-    local ends = redis.call('ZSCORE', lives, first)
-    if ends and tonumber(ends) >= ms then break end
-    redis.call('ZREM', line, first)
-    redis.call('ZREM', lives, first)
+  -- As a rule nobody waits, and EXISTS says that for less than a range that is empty.
+  local first
+  if redis.call('EXISTS', line) == 1 then
+    lives = 'quorumlock:waiting:' .. lock
     first = redis.call('ZRANGE', line, 0, 0)[1]
-  end
-end
--- pcall: this user may not be allowed to publish, and a release is done all the same.
-if not first then
-  if not readers then redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[1], '') end
-  return deleted
-end
--- Readers could come in before, too, unless a writer had it or was before them.
-local news = type(holder) ~= 'table' or string.sub(first, 1, 1) == 'w' or
-  string.sub(ARGV[2] or '', 1, 1) == 'w'
-local front = {}
-if string.sub(first, 1, 1) == 'w' then
-  if not readers then front = {first} end
-elseif news or ARGV[3] then
-  for _, entry in ipairs(redis.call('ZRANGE', line, 0, -1)) do
-    if string.sub(entry, 1, 1) == 'w' then
-      if tonumber(redis.call('ZSCORE', lives, entry) or 0) >= ms then break end
-    else
-      front[#front + 1] = entry
+    if not ms then
+      local now = redis.call('TIME')
+      ms = math.floor(now[1] * 1000 + now[2] / 1000)
+    end
+    while first do
+      local ends = redis.call('ZSCORE', lives, first)
+      if ends and tonumber(ends) >= ms then break end
+      redis.call('ZREM', line, first)
+      redis.call('ZREM', lives, first)
+      first = redis.call('ZRANGE', line, 0, 0)[1]
     end
   end
-end
-local mine = false
-for _, entry in ipairs(front) do
-  if entry == ARGV[3] then
-    mine = true
-  elseif news then
-    redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17), string.sub(entry, 19))
+  -- pcall: this user may not be allowed to publish, and a release is done all the same.
+  if not first then
+    if not readers then redis.pcall('PUBLISH', 'quorumlock:free:' .. lock, '') end
+    return deleted
   end
+  -- Readers could come in before, too, unless a writer had it or was before them.
+  local news = type(holder) ~= 'table' or string.sub(first, 1, 1) == 'w' or
+    string.sub(leaver, 1, 1) == 'w'
+  local front = {}
+  if string.sub(first, 1, 1) == 'w' then
+    if not readers then front = {first} end
+  elseif news or not_woken then
+    for _, entry in ipairs(redis.call('ZRANGE', line, 0, -1)) do
+      if string.sub(entry, 1, 1) == 'w' then
+        if tonumber(redis.call('ZSCORE', lives, entry) or 0) >= ms then break end
+      else
+        front[#front + 1] = entry
+      end
+    end
+  end
+  local mine = false
+  for _, entry in ipairs(front) do
+    if entry == not_woken then
+      mine = true
+    elseif news then
+      redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17), string.sub(entry, 19))
+    end
+  end
+  if mine then return 2 * deleted end
+  local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
+  return deleted == 1 and 3 + last[2] or 0
 end
-if mine then return 2 * deleted end
-local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
-return deleted == 1 and 3 + last[2] or 0
+
+if KEYS[1] then return release(KEYS[1], ARGV[1], ARGV[2] or '', ARGV[3]) end
+local said = {}
+for i = 1, #ARGV, 2 do
+  local done, what = pcall(release, ARGV[i], ARGV[i + 1], '')
+  said[#said + 1] = done and what or redis.error_reply(what)
+end
+return said

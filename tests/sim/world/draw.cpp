@@ -336,6 +336,10 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     draw.until = draw.between_faults = draw.ttl * 20;
     draw.faults = {Fault::partition};
   }
+  if ((focus == Focus::everything || focus == Focus::fences) && random.one_in(4)) {
+    draw.at_once = random.between(2, 4);
+    draw.keys = std::max(draw.keys, 2);
+  }
   return draw;
 }
 

@@ -88,6 +88,7 @@ struct Draw {
   bool capacities_differ = false;  ///< every other client believes in one more
   core::Duration entry_life{};     ///< in a line, unless it is refreshed
   int to_read = 0;                 ///< of a hundred locks so many are shared
+  int at_once = 1;    ///< a client asks for so many in one turn, and gives back all that it has
   bool wakes = true;  ///< else releases wake nobody, and are what each node has for that
   core::Duration ttl{};
   core::Duration max_ttl{};

@@ -81,6 +81,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("entry_life", draw.entry_life);
   visit("to_read", draw.to_read);
   visit("wakes", draw.wakes);
+  visit("at_once", draw.at_once);
   visit("ttl", draw.ttl);
   visit("max_ttl", draw.max_ttl);
   visit("delay", draw.delay);

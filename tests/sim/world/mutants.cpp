@@ -112,6 +112,9 @@ const std::vector<KnownMutant>& known_mutants() {
        Focus::permits},
       {Mutant::nobody_woken_by_the_winner, "nobody-woken-by-the-winner",
        "who has got a permit leaves the line without a word to the next one", 500, Focus::permits},
+      {Mutant::batch_answers_mixed_up, "batch-answers-mixed-up",
+       "what a node says of one lock of a batch is taken for the next one's", 500,
+       Focus::everything},
   };
   return all;
 }

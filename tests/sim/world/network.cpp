@@ -13,19 +13,38 @@ namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 
-World::Owner World::owner_of(const Words& words) {
-  if (words[0] == "SET" && words.size() == 6) return {{words[1]}, words[2], false};
-  if (words[0] == "DELEX") return {{words[1]}, words[3], true};
-  if (words[0] == "DELIFEQ") return {{words[1]}, words[2], true};
+std::vector<World::Owner> World::owners_of(const Words& words) {
+  if (words[0] == "SET" && words.size() == 6) return {{{words[1]}, words[2], false}};
+  if (words[0] == "DELEX") return {{{words[1]}, words[3], true}};
+  if (words[0] == "DELIFEQ") return {{{words[1]}, words[2], true}};
   const KnownScript* const known = words[0] == "EVALSHA" ? script_by_sha(words[1]) : nullptr;
   if (known == nullptr) return {};
   const auto permit = [&words](const std::string& slot) {
     return std::string(redis::permit_prefix) + slot + ":" +
            words[3].substr(redis::semaphore_prefix.size());
   };
-  if (known->script == &redis::acquire_permit_script) return {{permit(words[15])}, words[6], false};
-  if (known->script == &redis::renew_permit_script) return {{words[3]}, words[7], false};
-  if (known->script == &redis::release_permit_script) return {{permit(words[5])}, words[4], true};
+  if (known->script == &redis::acquire_permit_script) {
+    return {{{permit(words[15])}, words[6], false}};
+  }
+  if (known->script == &redis::renew_permit_script) {
+    return {{{words[3]}, words[7], false}};
+  }
+  if (known->script == &redis::release_permit_script) {
+    return {{{permit(words[5])}, words[4], true}};
+  }
+  std::vector<Owner> several;
+  if (known->script == &redis::release_script && words[2] == "0") {
+    for (std::size_t i = 3; i < words.size(); i += 2) {
+      several.push_back({{words[i]}, words[i + 1], true});
+    }
+    return several;
+  }
+  if (known->script == &redis::acquire_script && words[2] == "1") {
+    for (std::size_t i = 7; i + 2 < words.size(); i += 3) {
+      several.push_back({{words[i]}, words[i + 1], false});
+    }
+    return several;
+  }
   const bool releases =
       known->script == &redis::release_script || known->script == &redis::release_all_script;
   bool votes = false;
@@ -39,7 +58,7 @@ World::Owner World::owner_of(const Words& words) {
   // A vote's keys are the locks, as many counters, and the enrolment.
   const std::size_t keys = std::stoul(words[2]);
   const auto locks = static_cast<std::ptrdiff_t>(releases ? keys : keys / 2);
-  return {{words.begin() + 3, words.begin() + 3 + locks}, words[3 + keys], releases};
+  return {{{words.begin() + 3, words.begin() + 3 + locks}, words[3 + keys], releases}};
 }
 
 /// When a message that is sent now arrives: after all that was sent before it on its connection.
@@ -226,12 +245,14 @@ void World::serve(int node) {
         for (const std::string& word : *next) words += " " + word.substr(0, 44);
         trace("  node ", node + 1, " connection ", connection, " runs", words.substr(0, 200));
       }
-      const Owner owner = owner_of(*next);
+      const std::vector<Owner> owners = owners_of(*next);
       server.execute_next(connection, now_);
       ++figures_.commands;
       look_at(node);
       std::string said = server.take_output(connection);
-      if (said.starts_with(':') || !owner.releases) {
+      const bool refused = said.find('-') != said.npos;
+      for (const Owner& owner : owners) {
+        if (owner.releases && refused) continue;
         look_at_owner(node, peers.at(connection).client, owner);
       }
       answer(node, connection, std::move(said));

@@ -29,6 +29,9 @@ void World::act(std::size_t number, std::size_t life) {
   for_client(number, life, [this, number] {
     if (healing_) return;
     Client& client = clients_[number];
+    for (int more = draw_.at_once - 1; more > 0; --more) {
+      ask(client, core::Duration(), false, true);
+    }
     const core::Duration wait =
         random_.one_in(2) ? core::Duration() : core::Duration(draw_span(2 * draw_.ttl));
     Operation& one = acquire(client, wait, random_.between(1, 100) <= draw_.in_order);
@@ -60,6 +63,13 @@ void World::all_ask() {
 }
 
 Operation& World::acquire(Client& client, core::Duration wait, bool ordered, bool of_any_key) {
+  Operation& one = ask(client, wait, ordered, of_any_key);
+  turn(client);
+  return one;
+}
+
+/// The request alone; the client's next turn sends it.
+Operation& World::ask(Client& client, core::Duration wait, bool ordered, bool of_any_key) {
   Operation one;
   one.number = operations_.size();
   one.client = client.number;
@@ -95,7 +105,6 @@ Operation& World::acquire(Client& client, core::Duration wait, bool ordered, boo
                                kept.others};
   request.capacity = kept.capacity;
   client.session->engine().acquire(one.requested, request, &kept.waiter);
-  turn(client);
   return kept;
 }
 
@@ -138,6 +147,12 @@ void World::use(std::size_t number) {
     const int what = random_.between(1, 20);
     if (what <= 13 || healing_) {
       give_back(lease);
+      if (draw_.at_once == 1) return;
+      for (Operation& other : operations_) {
+        if (other.held && !other.dead && !other.detached && other.client == client.number) {
+          give_back(other);
+        }
+      }
     } else if (what <= 17) {
       engine.extend(client.local(now_), lease.claim, random_.one_in(2) ? draw_.ttl : draw_.max_ttl);
       after(draw_span(draw_.hold), [this, number] { use(number); });

@@ -78,7 +78,7 @@ class World {
     std::string token;
     bool releases = false;
   };
-  static Owner owner_of(const Words& words);
+  static std::vector<Owner> owners_of(const Words& words);
   void look_at_owner(int node, std::size_t client, const Owner& owner);
   void look_at(int node);
   void answer(int node, int connection, std::string bytes);
@@ -91,6 +91,7 @@ class World {
   void act(std::size_t client, std::size_t life);
   void all_ask();
   Operation& acquire(Client& client, core::Duration wait, bool ordered, bool of_any_key = true);
+  Operation& ask(Client& client, core::Duration wait, bool ordered, bool of_any_key);
   void draw_keys(Operation& one);
   void name_waiters(const Client& client);
   void use(std::size_t operation);

@@ -1,0 +1,371 @@
+#include "redis/batch.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "redis/command.hpp"
+#include "redis/scripts.hpp"
+#include "support/engine_driver.hpp"
+#include "support/session_driver.hpp"
+
+// Many locks are acquired, renewed and released by few commands.
+namespace quorumlock::test {
+namespace {
+
+using redis::Batch;
+
+core::Send sending(CommandKind kind, std::string_view key, std::string_view token,
+                   std::uint64_t fence = 7) {
+  core::Send send{};
+  send.to = core::NodeSet::first(3);
+  send.tag.kind = kind;
+  send.key = key;
+  send.token = token;
+  send.ttl = 12345ms;
+  send.fence = fence;
+  return send;
+}
+core::Send renewal(std::string_view key, std::string_view token, std::uint64_t fence = 7) {
+  core::Send send = sending(CommandKind::renew, key, token, fence);
+  send.replant = true;
+  return send;
+}
+
+std::string bytes_of(const std::vector<core::Send>& sends, std::int64_t wall_us = 0) {
+  Batch batch;
+  for (const core::Send& send : sends) {
+    EXPECT_TRUE(Batch::can_be(send));
+    EXPECT_TRUE(batch.takes(send));
+    batch.add(send);
+  }
+  std::string bytes;
+  batch.append_to(bytes, wall_us);
+  return bytes;
+}
+
+TEST(Batch, OfRenewals) {
+  // The enrolment and each lock as keys, what all have in common once; two words are to follow.
+  Batch renewals;
+  renewals.add(renewal("orders:42", "t0ken"));
+  renewals.add(renewal("", "an0ther", 1'700'000'000'000'000));
+  std::string bytes = "before";
+  renewals.append_to(bytes, 0);
+  EXPECT_EQ(bytes, "before*15\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::renew_script.sha1) +
+                       "\r\n$1\r\n3\r\n$20\r\nquorumlock:enrolment\r\n$9\r\norders:42\r\n$0\r\n\r\n"
+                       "$5\r\n12345\r\n$1\r\n1\r\n$10\r\n2592000000\r\n$5\r\nt0ken\r\n$1\r\n7\r\n"
+                       "$7\r\nan0ther\r\n$16\r\n1700000000000000\r\n");
+  renewals.clear();
+  EXPECT_TRUE(renewals.empty());
+  core::Send whole = renewal("key", "t0ken");
+  whole.tag.with_source = true;
+  renewals.add(whole);
+  bytes.clear();
+  renewals.append_to(bytes, 0);
+  EXPECT_TRUE(bytes.starts_with("*12\r\n$4\r\nEVAL\r\n")) << bytes;
+  EXPECT_NE(bytes.find(redis::renew_script.source), bytes.npos);
+}
+
+TEST(Batch, OfAcquisitionsAndReleases) {
+  // The locks' keys are no KEYS: a user who may not touch one of them gets the others.
+  EXPECT_EQ(bytes_of({sending(CommandKind::acquire, "orders:42", "t0ken"),
+                      sending(CommandKind::acquire, "", "an0ther", 8)},
+                     1'700'000'000'000'000),
+            "*15\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::acquire_script.sha1) +
+                "\r\n$1\r\n1\r\n$20\r\nquorumlock:enrolment\r\n$5\r\n12345\r\n"
+                "$16\r\n1700000000000000\r\n$10\r\n2592000000\r\n$9\r\norders:42\r\n$5\r\nt0ken\r\n"
+                "$1\r\n7\r\n$0\r\n\r\n$7\r\nan0ther\r\n$1\r\n8\r\n");
+  EXPECT_EQ(bytes_of({sending(CommandKind::release, "orders:42", "t0ken"),
+                      sending(CommandKind::release, "", "an0ther")}),
+            "*7\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::release_script.sha1) +
+                "\r\n$1\r\n0\r\n$9\r\norders:42\r\n$5\r\nt0ken\r\n$0\r\n\r\n"
+                "$7\r\nan0ther\r\n");
+  // Without fencing counters these have no life; without their names the scripts go whole.
+  core::Send bare = sending(CommandKind::acquire, "a", "t");
+  bare.fenced = false;
+  bare.tag.with_source = true;
+  const std::string bytes = bytes_of({bare, bare});
+  EXPECT_TRUE(
+      bytes.ends_with("\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\na\r\n$1\r\nt\r\n$1\r\n7\r\n"
+                      "$1\r\na\r\n$1\r\nt\r\n$1\r\n7\r\n"))
+      << bytes;
+  EXPECT_NE(bytes.find(redis::acquire_script.source), bytes.npos);
+}
+
+TEST(Batch, TakesWhatDiffersInNothingElse) {
+  // To the same nodes, of one kind, with the same ttl, and not too many.
+  for (const CommandKind kind : {CommandKind::renew, CommandKind::acquire, CommandKind::release}) {
+    const core::Send one = sending(kind, "a", "t");
+    Batch batch;
+    EXPECT_TRUE(batch.takes(one));
+    batch.add(one);
+    EXPECT_TRUE(batch.takes(sending(kind, "b", "u", 8)));
+    std::vector<core::Send> others(6, one);
+    others[0].to.remove(2);
+    others[1].ttl += 1ms;
+    others[2].replant = true;
+    others[3].tag.with_source = true;
+    others[4].fenced = false;
+    others[5].tag.kind = kind == CommandKind::renew ? CommandKind::release : CommandKind::renew;
+    for (const core::Send& other : others) EXPECT_FALSE(batch.takes(other));
+    const std::size_t most = kind == CommandKind::renew ? Batch::most_renewals : Batch::most;
+    while (batch.tags().size() < most) {
+      ASSERT_TRUE(batch.takes(one));
+      batch.add(one);
+    }
+    EXPECT_FALSE(batch.takes(one));
+  }
+}
+
+TEST(Batch, IsOfPlainLocksOutsideOfLines) {
+  const std::vector<std::string> more = {"c"};
+  for (const CommandKind kind : {CommandKind::renew, CommandKind::acquire, CommandKind::release}) {
+    const core::Send one = sending(kind, "a", "t");
+    EXPECT_TRUE(Batch::can_be(one));
+    std::vector<core::Send> never(4, one);
+    never[0].others = more;
+    never[1].capacity = 3;
+    never[2].shared = true;
+    never[3].by_token = true;
+    for (const core::Send& other : never) EXPECT_FALSE(Batch::can_be(other));
+  }
+  // A probe is in no line.
+  core::Send ordered = sending(CommandKind::acquire, "a", "t");
+  ordered.ordered = true;
+  EXPECT_TRUE(Batch::can_be(ordered));
+  ordered.waiter = 7;
+  EXPECT_FALSE(Batch::can_be(ordered));
+  core::Send leaves = sending(CommandKind::release, "a", "t");
+  leaves.waiter = 7;
+  EXPECT_FALSE(Batch::can_be(leaves));
+  leaves.waiter = 0;
+  leaves.not_woken = 8;
+  EXPECT_FALSE(Batch::can_be(leaves));
+  for (const CommandKind kind : {CommandKind::set, CommandKind::raise}) {
+    EXPECT_FALSE(Batch::can_be(sending(kind, "a", "t")));
+  }
+}
+
+redis::Reply number(std::int64_t value) {
+  redis::Reply reply;
+  reply.type = redis::Reply::Type::integer;
+  reply.integer = value;
+  return reply;
+}
+redis::Reply error(std::string_view text) {
+  redis::Reply reply;
+  reply.type = redis::Reply::Type::error;
+  reply.text = text;
+  return reply;
+}
+
+/// What such a reply to a batch says of so many locks.
+std::vector<core::Answer> read(CommandKind kind, const std::vector<redis::Reply>& words,
+                               std::size_t locks) {
+  redis::Reply reply;
+  reply.type = redis::Reply::Type::array;
+  reply.elements = words;
+  redis::BatchVotes votes;
+  core::Answer said = redis::answer_of(kind, reply);
+  said.asked = at(5ms);
+  votes.read(kind, said, &reply, locks);
+  std::vector<core::Answer> answers;
+  for (std::size_t i = 0; i < locks; ++i) answers.push_back(votes.of(i));
+  for (const core::Answer& answer : answers) EXPECT_EQ(answer.asked, at(5ms));
+  return answers;
+}
+
+TEST(BatchVotes, OfAcquisitions) {
+  // The node's time once, then four words for each: what a single one would have had, or an error.
+  const std::vector<core::Answer> each =
+      read(CommandKind::acquisitions,
+           {number(1700), number(1), number(41), number(0), number(0), number(0), number(42),
+            number(300), number(17), error("OOM command not allowed"), number(0), number(0),
+            number(0), number(2), number(1), number(0), number(0)},
+           4);
+  EXPECT_EQ(each[0].vote, Vote::granted);
+  EXPECT_EQ(each[0].fence, 41U);
+  EXPECT_EQ(each[0].node_time, 1700);
+  EXPECT_EQ(each[1].vote, Vote::held);
+  EXPECT_EQ(each[1].fence, 42U);
+  EXPECT_EQ(each[1].due, 300ms);
+  EXPECT_EQ(each[1].greatest_ticket, 17U);
+  EXPECT_EQ(each[1].node_time, 0);
+  EXPECT_EQ(each[2].vote, Vote::out_of_memory);
+  EXPECT_EQ(each[3].vote, Vote::failed);
+  // The time alone: not enrolled. Too much or too little is no vote for anybody.
+  for (const core::Answer& answer : read(CommandKind::acquisitions, {number(1700)}, 2)) {
+    EXPECT_EQ(answer.vote, Vote::not_enrolled);
+  }
+  const std::vector<redis::Reply> one = {number(1700), number(1), number(41), number(0), number(0)};
+  for (const core::Answer& answer : read(CommandKind::acquisitions, one, 2)) {
+    EXPECT_EQ(answer.vote, Vote::failed);
+  }
+  for (const core::Answer& answer : read(CommandKind::acquisitions, {number(1), number(2)}, 1)) {
+    EXPECT_EQ(answer.vote, Vote::failed);
+  }
+}
+
+TEST(BatchVotes, OfReleases) {
+  const std::vector<core::Answer> each =
+      read(CommandKind::releases,
+           {number(1), number(0), number(20), error("NOPERM this user"), number(-1)}, 5);
+  EXPECT_EQ(each[0].vote, Vote::granted);
+  EXPECT_EQ(each[1].vote, Vote::absent);
+  EXPECT_EQ(each[2].vote, Vote::granted);
+  EXPECT_EQ(each[2].greatest_ticket, 17U);
+  EXPECT_EQ(each[3].vote, Vote::unauthorized);
+  EXPECT_EQ(each[4].vote, Vote::failed);
+  for (const core::Answer& answer : read(CommandKind::releases, {number(1)}, 2)) {
+    EXPECT_EQ(answer.vote, Vote::failed);
+  }
+}
+
+TEST(BatchVotes, OfRenewalsAreDigits) {
+  // One for each lock, whose clock is read once; what is not understood is no vote for anybody.
+  redis::Reply words[2];
+  words[0].type = redis::Reply::Type::integer;
+  words[0].integer = 1700;
+  words[1].type = redis::Reply::Type::string;
+  redis::Reply reply;
+  reply.type = redis::Reply::Type::array;
+  reply.elements = words;
+  const auto votes = [&](std::string_view digits, std::size_t renewals) {
+    words[1].text = digits;
+    redis::BatchVotes read;
+    read.read(CommandKind::renewals, redis::answer_of(CommandKind::renewals, reply), &reply,
+              renewals);
+    std::vector<core::Answer> answers;
+    for (std::size_t i = 0; i < renewals; ++i) answers.push_back(read.of(i));
+    return answers;
+  };
+  const std::vector<core::Answer> each = votes("102345", 6);
+  EXPECT_EQ(each[0].vote, Vote::granted);
+  EXPECT_EQ(each[0].node_time, 1700);
+  EXPECT_EQ(each[1].vote, Vote::held);
+  EXPECT_EQ(each[1].node_time, 0);
+  EXPECT_EQ(each[2].vote, Vote::absent);
+  EXPECT_TRUE(each[2].replanted);
+  EXPECT_EQ(each[3].vote, Vote::absent);
+  EXPECT_FALSE(each[3].replanted);
+  EXPECT_EQ(each[4].vote, Vote::out_of_memory);
+  EXPECT_EQ(each[5].vote, Vote::failed);
+  for (const core::Answer& answer : votes("", 2)) EXPECT_EQ(answer.vote, Vote::not_enrolled);
+  for (const std::string_view wrong : {"1", "111"}) {
+    for (const core::Answer& answer : votes(wrong, 2)) EXPECT_EQ(answer.vote, Vote::failed);
+  }
+  words[1].type = redis::Reply::Type::integer;
+  for (const core::Answer& answer : votes("11", 2)) EXPECT_EQ(answer.vote, Vote::failed);
+}
+
+TEST(Renewals, AreSpread) {
+  // A thousand leases of one moment are renewed between a quarter and a third of their validity, in
+  // about as many commands as there are 8 ms in that time: each moment has its few.
+  EngineDriver driver(1);
+  constexpr core::UserId leases = 1000;
+  for (core::UserId user = 1; user <= leases; ++user) {
+    driver.acquire(user, ten_seconds, 0s, "key" + std::to_string(user));
+    driver.answer_all();
+  }
+  std::map<core::Time, int> renewals;
+  driver.forget_seen();
+  while (driver.engine().deadline() <= at(third)) {
+    driver.pass_until(driver.engine().deadline());
+    for (const Sent& sent : driver.all<Sent>()) renewals[driver.now] += sent.to.size();
+    driver.forget_seen();
+    driver.answer_all();
+  }
+  int all = 0;
+  for (const auto& [when, how_many] : renewals) {
+    EXPECT_GE(when, at(validity / 4 - 8ms));
+    EXPECT_EQ(when.time_since_epoch() % 8ms, 0ms);
+    EXPECT_LE(how_many, 20);
+    all += how_many;
+  }
+  EXPECT_EQ(all, static_cast<int>(leases));
+  EXPECT_LE(renewals.size(), 104U);
+  EXPECT_GE(renewals.size(), 90U);
+}
+
+/// Three leases that are extended in one go.
+class RenewedTogether : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    driver.start();
+    for (const std::string_view key : {"a", "b", "c"}) {
+      driver.acquire(key);
+      for (const int node : {0, 1, 2}) {
+        driver.reply(node, "EVALSHA", "*3\r\n:1\r\n:41\r\n:1700000000000000\r\n");
+      }
+    }
+    driver.pass(100ms);
+    driver.extend_all();
+    for (const int node : {0, 1, 2}) {
+      ASSERT_EQ(driver.asked(node).size(), 1U);
+      EXPECT_NE(driver.asked(node).front().find(" 4 quorumlock:enrolment a b c 900 1 "),
+                std::string::npos)
+          << driver.asked(node).front();
+    }
+  }
+  static std::string reply(std::string_view votes) {
+    return "*2\r\n:1700000000100000\r\n" + LinkDriver::bulk(votes);
+  }
+  /// Whom an extend was refused, of users 1 to 3; all must have been answered.
+  std::vector<core::UserId> refused() {
+    EXPECT_EQ(driver.extended.size(), 3U);
+    std::vector<core::UserId> users;
+    for (const core::Extended& each : driver.extended) {
+      if (each.why) users.push_back(each.user);
+    }
+    return users;
+  }
+  using Users = std::vector<core::UserId>;
+  SessionDriver driver{3};
+};
+
+TEST_F(RenewedTogether, EachHasVotesOfItsOwn) {
+  // The second has been lost on two nodes.
+  driver.reply(0, "EVALSHA", reply("101"));
+  EXPECT_TRUE(driver.extended.empty());
+  driver.reply(2, "EVALSHA", reply("101"));
+  EXPECT_EQ(refused(), Users({2}));
+  driver.reply(1, "EVALSHA", reply("111"));
+  EXPECT_EQ(driver.extended.size(), 3U);
+}
+
+TEST_F(RenewedTogether, ANodeThatForgotVotesForNone) {
+  driver.reply(0, "EVALSHA", reply(""));
+  driver.reply(1, "EVALSHA", reply("111"));
+  EXPECT_TRUE(driver.extended.empty());
+  driver.reply(2, "EVALSHA", reply("111"));
+  EXPECT_EQ(refused(), Users());
+  EXPECT_EQ(driver.session.link(0).state(), LinkState::quarantined);
+}
+
+TEST_F(RenewedTogether, AScriptThatIsMissingIsSentOnceForAll) {
+  driver.reply(0, "EVALSHA", "-NOSCRIPT No matching script.\r\n");
+  ASSERT_EQ(driver.asked(0).size(), 1U);
+  driver.reply(1, "EVALSHA", reply("111"));
+  driver.reply(0, "EVAL ", reply("111"));
+  EXPECT_EQ(refused(), Users());
+}
+
+TEST_F(RenewedTogether, ALostConnectionAnswersForAll) {
+  driver.close(0);
+  driver.reply(1, "EVALSHA", reply("111"));
+  EXPECT_TRUE(driver.extended.empty());
+  driver.close(2);
+  EXPECT_EQ(refused(), Users({1, 2, 3}));
+}
+
+TEST_F(RenewedTogether, ALateNodeIsLateForAll) {
+  // Two are late: no quorum for any of them. What they answer afterwards is understood still.
+  driver.reply(1, "EVALSHA", reply("111"));
+  driver.pass(SessionDriver::node_timeout);
+  EXPECT_EQ(refused(), Users({1, 2, 3}));
+  driver.reply(0, "EVALSHA", reply("111"));
+  EXPECT_EQ(driver.extended.size(), 3U);
+}
+
+}  // namespace
+}  // namespace quorumlock::test
