@@ -10,14 +10,14 @@
 -- for each: as above, without the time, or an error, 0, 0, 0. Their keys are not among KEYS, since
 -- one that this user may not touch would have the server refuse them all.
 
--- `found` is what is under the counter and the lock. It uses no variable from outside: each would be
--- made anew for each call of the script.
-local function acquire(time, ttl, wall, life, floor, lock, counter_key, token, seen, found)
+-- `found` is what is under the counter and the lock; `alone` where it is known that nobody is in the
+-- line. It uses no variable from outside: each would be made anew for each call of the script.
+local function acquire(time, ttl, wall, life, floor, lock, counter_key, token, seen, found, alone)
   found = found or redis.call('MGET', counter_key, lock)
   local counter = tonumber(found[1])
   local line, ends = 'quorumlock:queue:' .. lock, nil
   -- As a rule nobody waits, and EXISTS says that for less than a range that is empty.
-  while redis.call('EXISTS', line) == 1 do
+  while not alone and redis.call('EXISTS', line) == 1 do
     local lives = 'quorumlock:waiting:' .. lock
     local first = redis.call('ZRANGE', line, 0, 0)[1]
     ends = redis.call('ZSCORE', lives, first)
@@ -61,10 +61,22 @@ if KEYS[3] then
   return acquire(time, ARGV[2], ARGV[4], ARGV[5], ARGV[7], KEYS[1], KEYS[2], ARGV[1], ARGV[3], found)
 end
 if redis.call('GET', KEYS[1]) ~= ARGV[#ARGV - 1] then return {time} end
-local said = {time}
+local keys, lines, asked, said = {}, {}, {}, {time}
 for i = 4, #ARGV - 2, 3 do
+  keys[#keys + 1] = 'quorumlock:fence:' .. ARGV[i]
+  keys[#keys + 1] = ARGV[i]
+  lines[#lines + 1] = 'quorumlock:queue:' .. ARGV[i]
+end
+-- Nothing, where there is one among them that this user may not touch.
+local found = redis.pcall('MGET', unpack(keys))
+local alone = redis.pcall('EXISTS', unpack(lines)) == 0
+for i = 4, #ARGV - 2, 3 do
+  local place = 2 * (i - 1) / 3
+  -- Where this is not the first for its lock that has changed since.
+  local pair = not found.err and not asked[ARGV[i]] and {found[place - 1], found[place]} or nil
+  asked[ARGV[i]] = true
   local done, what = pcall(acquire, time, ARGV[1], ARGV[2], ARGV[3], ARGV[#ARGV], ARGV[i],
-    'quorumlock:fence:' .. ARGV[i], ARGV[i + 1], ARGV[i + 2])
+    keys[place - 1], ARGV[i + 1], ARGV[i + 2], pair, alone)
   if not done then what = redis.error_reply(what) end
   local word = #said
   if what.err then
