@@ -64,30 +64,27 @@ bool is_remaining(const Words& words, std::size_t element) {
   return words[0].starts_with("EVAL") && element == 3;
 }
 
-/// A reply that is an integer, or an array of them.
-std::vector<long long> integers_of(const std::string& bytes) {
-  std::vector<long long> found;
-  for (std::size_t at = bytes.find(':'); at != bytes.npos; at = bytes.find(':', at + 1)) {
-    found.push_back(std::stoll(bytes.substr(at + 1)));
-  }
-  return found;
-}
-
 /// Equal byte for byte, but for a remaining time, which may be less by the time that has passed.
-bool same(const Words& words, const Reply& real, const std::string& simulated,
+bool same(const Words& words, const Reply& real, std::string_view simulated,
           std::int64_t passed_ms) {
-  const std::string bytes = to_resp(real);
-  if (bytes == simulated) return true;
-  if (bytes.find_first_of("$+-") != bytes.npos && bytes.find(":-") == bytes.npos) return false;
-  const std::vector<long long> here = integers_of(bytes);
-  const std::vector<long long> there = integers_of(simulated);
-  if (here.empty() || here.size() != there.size() || bytes[0] != simulated[0]) return false;
-  for (std::size_t i = 0; i < here.size(); ++i) {
-    const bool later = is_remaining(words, i) && here[i] >= 0 && there[i] >= here[i] &&
-                       there[i] <= here[i] + passed_ms + 1;
-    if (here[i] != there[i] && !later) return false;
+  const bool array = real.type == Reply::Type::array;
+  const std::string head = array ? "*" + std::to_string(real.elements.size()) + "\r\n" : "";
+  if (!simulated.starts_with(head)) return false;
+  simulated.remove_prefix(head.size());
+  const std::vector<Reply> elements = array ? real.elements : std::vector{real};
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const std::string here = to_resp(elements[i]);
+    const std::string_view there = simulated.substr(0, simulated.find("\r\n") + 2);
+    if (simulated.starts_with(here)) {
+      simulated.remove_prefix(here.size());
+      continue;
+    }
+    if (!is_remaining(words, i) || !here.starts_with(':') || !there.starts_with(':')) return false;
+    const long long more = std::stoll(std::string(there.substr(1))) - elements[i].integer;
+    if (elements[i].integer < 0 || more < 0 || more > passed_ms + 1) return false;
+    simulated.remove_prefix(there.size());
   }
-  return true;
+  return simulated.empty();
 }
 
 /// A line, or a lock, which readers may have.
