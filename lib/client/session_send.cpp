@@ -28,9 +28,10 @@ bool Session::all_run_scripts(const core::Send& send) const {
 }
 
 void Session::put(Time now, const core::Send& send) {
-  const bool fenced = send.tag.kind == core::CommandKind::acquire && send.fenced;
+  const bool tells_time =
+      send.tag.kind == core::CommandKind::acquire && send.fenced && !send.tag.native;
   const bool only_deletes = redis::only_deletes(send);
-  redis::Surroundings around{fenced ? wall_.now_us() : 0, max_ttl_};
+  redis::Surroundings around{tells_time ? wall_.now_us() : 0, max_ttl_};
   bytes_.clear();
   for (const int node : send.to) {
     const redis::Deletion deletion = only_deletes ? link(node).deletion() : redis::Deletion::script;
@@ -52,7 +53,15 @@ void Session::put(Time now, int node, const core::Tag& tag) {
 void Session::send_batch(Time now) {
   const core::CommandKind kind = batch_.kind();
   if (batch_.tags().size() == 1 && kind != core::CommandKind::renewals) {
-    put(now, batch_.first());
+    const core::Send& alone = batch_.first();
+    // With the source a script is told anew.
+    if (alone.may_be_native && !alone.tag.with_source) {
+      core::Send native = alone;
+      native.tag.native = true;
+      put(now, native);
+    } else {
+      put(now, alone);
+    }
     return batch_.clear();
   }
   bytes_.clear();

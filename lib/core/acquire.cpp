@@ -93,6 +93,7 @@ void Engine::attempt(Time now, WaiterId id) {
     claim.fence = fence_seen(waiter);
     claim.ballot = ballots_.take();
     ballots_[claim.ballot].begin(claim.fence);
+    claim.may_be_native = may_be_native(now, waiter, claim.fence);
   }
   const NodeSet asked = voters(now);
   if (waiter.place != 0) waiter.entered = waiter.entered | asked;
@@ -102,6 +103,24 @@ void Engine::attempt(Time now, WaiterId id) {
   claim_timers_.set(claim_id.index, claim.deadline);
   judge_acquire(now, claim_id, claim);
   forget_if_done(now, claim_id);
+}
+
+/// Whether the nodes' own commands are likely to do for what else takes a script: nobody is known
+/// to wait, and the lock's last lease was ours, so that the counters are there and equal. Where one
+/// of them is not it begins at one, and must not be taken for theirs: they are to be far above, and
+/// young enough to be there.
+bool Engine::may_be_native(Time now, const Waiter& waiter, std::uint64_t seen) {
+  if (!natives_ || waiter.others != nullptr || waiter.capacity != 0 || waiter.terms.shared ||
+      waiter.place != 0 || !fences_seen_.settled(waiter.key)) {
+    return false;
+  }
+  return seen + counter_life_us / 4 * 3 > ticket_clock(now) && !waited_for(now, waiter.key);
+}
+
+/// Somebody was seen in its line, or is there for us.
+bool Engine::waited_for(Time now, std::string_view key) {
+  const bool here = !lines_.empty() && lines_.contains(key);
+  return here || waited_for_.was(now, key, config_.entry_life / 3);
 }
 
 void Engine::judge_acquire(Time now, ClaimId id, Claim& claim) {
@@ -134,7 +153,9 @@ bool Engine::fence_decided(ClaimId id) {
     claim.fence = ballot.greatest();
     return true;
   }
-  if (ballot.standing_for(wanted, granted).size() >= quorum_of(claim.tally.nodes())) {
+  // Zero is what nodes stand for whose number was no vote.
+  if (wanted != 0 &&
+      ballot.standing_for(wanted, granted).size() >= quorum_of(claim.tally.nodes())) {
     claim.fence = wanted;
     return true;
   }
@@ -155,6 +176,7 @@ void Engine::win(Time now, ClaimId id) {
   drop_ballot(claim);
   claim.standing = claim.tally.granted_by();
   Waiter& waiter = waiters_[claim.waiter];
+  if (config_.fencing) fences_seen_.settle(claim.key(), claim.fence);
   note_win(claim, waiter);
   claim.phase = Phase::held;
   claim.won = true;
@@ -183,6 +205,7 @@ void Engine::settle(Time now, ClaimId id) {
   Claim& claim = claims_[id];
   Waiter* waiter = waiters_.find(claim.waiter);
   if (waiter == nullptr) return;
+  if (claim.native_refused && now < claim.deadline) return attempt_by_script(now, claim);
   const Verdict reached = claim.tally.reached();
   if (waiter->capacity != 0 && try_another_slot(now, claim)) return;
   if (waiter->ordered) {
@@ -210,6 +233,21 @@ void Engine::settle(Time now, ClaimId id) {
   }
   waiter_timers_.set(waiter_id.index, std::min(waiter->retry_at, waiter->wait_until));
   watch(waiter_id);
+}
+
+/// The same attempt once more: what the script does for ended readers and waiters the nodes' own
+/// commands have not done, nor has the user who may run the one to be allowed the others.
+void Engine::attempt_by_script(Time now, Claim& claim) {
+  const WaiterId id = claim.waiter;
+  Waiter& waiter = waiters_[id];
+  claim.waiter = WaiterId();
+  fences_seen_.unsettle(claim.key());
+  // Should the wait end in the middle of the second round.
+  if (claim.tally.reached() == Verdict::won) waiter.last_why = Errc::contended;
+  waiter.last = claim.tally;
+  --waiter.attempts;
+  --stats_.attempts;
+  attempt(now, id);
 }
 
 void Engine::on_waiter_due(Time now, WaiterId id) {

@@ -36,6 +36,9 @@ struct Answer {
   /// how many the semaphore has, where that is another number.
   int free_slot = 0;
   int capacity = 0;
+  // Of an acquisition that was native.
+  bool behind = false;   ///< granted, but no vote: `fence` is what the counter should have reached
+  bool key_set = false;  ///< our key was set, although this is no grant
 };
 
 }  // namespace quorumlock::core

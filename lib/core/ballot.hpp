@@ -21,8 +21,10 @@ class Ballot {
     raising_ = raised_ = NodeSet();
     met_ = 0;
     target_ = 0;
-    greatest_ = seen;
+    seen_ = greatest_ = seen;
   }
+  /// What a number must exceed to be a vote.
+  [[nodiscard]] std::uint64_t seen() const { return seen_; }
 
   /// The node's counter is at `fence`, and our own vote put it there.
   void vote(int node, std::uint64_t fence) {
@@ -79,6 +81,7 @@ class Ballot {
   NodeSet raised_;   ///< only for a planted mistake
   NodeSet raising_;  ///< asked to raise, and not answered yet
   int met_ = 0;
+  std::uint64_t seen_ = 0;
   std::uint64_t target_ = 0;
   std::uint64_t greatest_ = 0;
 };

@@ -55,6 +55,8 @@ struct Tag {
   std::uint16_t round = 0;  ///< an answer counts only for the round that asked
   CommandKind kind = CommandKind::query;
   bool with_source = false;  ///< the script went out whole: NOSCRIPT is then an error
+  /// An acquire that went out as commands of the server's own: see redis/native_acquire.hpp.
+  bool native = false;
 };
 
 /// How a lock is to be held: the checked LockOptions.
@@ -92,6 +94,8 @@ struct Claim {
   bool ordered = false;  ///< looks at the line
   bool leaves = false;   ///< its release takes the entry out of the line
   bool not_woken_reads = false;
+  bool may_be_native = false;   ///< the counters are likely to be there, and equal
+  bool native_refused = false;  ///< where the script may say otherwise
   std::uint16_t round = 0;
   int unanswered = 0;             ///< commands sent whose final answer is not in
   Tally tally;                    ///< of the current round

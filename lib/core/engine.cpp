@@ -91,6 +91,7 @@ void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
   if (tag.kind == CommandKind::acquire) {
     sending.ordered = claim.ordered;
     sending.fenced = config_.fencing;
+    sending.may_be_native = claim.may_be_native;
   }
   if (claim.place != 0 || claim.not_woken != 0) {
     sending.process = process_;
@@ -134,11 +135,17 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
                             (tag.round == claim->round && claim->phase != Phase::releasing);
   if (answer.vote == Vote::no_script && !tag.with_source && still_wanted &&
       takes_releases_.contains(node)) {
+    tag.native = false;
     tag.with_source = true;  // it did not run; the same round, now with the source
     return send(tag.claim, tag, NodeSet::only(node));
   }
 
-  note_answer(now, *claim, node, tag, answer.vote, answer.replanted);
+  note_answer(now, *claim, node, tag, answer);
+  if (tag.native) {
+    claim->native_refused = claim->native_refused || answer.vote == Vote::held ||
+                            answer.vote == Vote::failed || answer.vote == Vote::unauthorized;
+    if (answer.vote == Vote::unauthorized) natives_ = false;
+  }
   if (answer.fence > claim->fence_noted) {  // most nodes say the same
     each_key(claim->key(), claim->others,
              [&](std::string_view key) { fences_seen_.note(key, answer.fence); });
@@ -151,11 +158,12 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   if (claim->capacity != 0) hear_slot(now, node, *claim, answer);
   if (answer.waited_for) waited_for_.note(now, claim->key(), answer.greatest_ticket);
   if (tag.round == claim->round || planted(Mutant::answers_of_an_older_round)) {
-    count(*claim, node, tag.kind, counts, answer.fence);
+    count(*claim, node, tag.kind, counts, answer);
   }
   // After a win a late grant was the lease's: the release that ended it is behind it already.
   const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->detached;
-  if (sets_key(tag.kind) && answer.vote == Vote::granted && !claim->won && !forgotten &&
+  const bool key_set = answer.vote == Vote::granted || answer.key_set;
+  if (sets_key(tag.kind) && key_set && !claim->won && !forgotten &&
       claim->phase == Phase::releasing && takes_releases_.contains(node)) {
     clean_up(tag.claim, NodeSet::only(node));
   }
@@ -178,13 +186,13 @@ std::uint64_t Engine::apart(Ballot& ballot) {
 }
 
 /// Counts an answer to the current round.
-void Engine::count(Claim& claim, int node, CommandKind kind, Vote vote, std::uint64_t fence) {
+void Engine::count(Claim& claim, int node, CommandKind kind, Vote vote, const Answer& answer) {
   Ballot* ballot = ballots_.find(claim.ballot);
   const bool granted = vote == Vote::granted;
   note_vote(vote);
   if (ballot != nullptr) {
-    if (granted) ballot->vote(node, fence);
-    ballot->saw(fence);
+    ballot->saw(answer.fence);
+    if (granted) count_fence(*ballot, node, answer);
     if (kind == CommandKind::raise) ballot->answered(node);
     if (planted(Mutant::older_acknowledgements_counted) && granted && kind == CommandKind::raise) {
       ballot->acknowledged(node);
@@ -196,12 +204,22 @@ void Engine::count(Claim& claim, int node, CommandKind kind, Vote vote, std::uin
     if (vote != Vote::held) {
       claim.tally.record(node, vote);
     } else if (ballot != nullptr) {
-      ballot->saw(fence + 1 + (claim.terms.shared ? apart(*ballot) : 0));
+      ballot->saw(answer.fence + 1 + (claim.terms.shared ? apart(*ballot) : 0));
     }
   } else if (claim.tally.vote(node) != Vote::granted) {
     claim.tally.record(node, vote);
     if (granted && claim.phase == Phase::held) claim.standing.add(node);
   }
+}
+
+/// A number that does not exceed what was seen before is of a counter that is behind, or that was
+/// gone and begins anew: no vote, but the node is asked to raise it, to its own clock at least, as
+/// a script would have: tokens grow even where others' were lost that we have not seen.
+void Engine::count_fence(Ballot& ballot, int node, const Answer& answer) {
+  if (answer.fence > ballot.seen() && !answer.behind) return ballot.vote(node, answer.fence);
+  if (planted(Mutant::counters_behind_counted)) return ballot.vote(node, answer.fence);
+  ballot.saw(ballot.seen() + 1);
+  ballot.saw(static_cast<std::uint64_t>(answer.node_time));
 }
 
 /// The vote as it counts: void where the node's clock is not to be trusted.

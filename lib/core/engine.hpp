@@ -214,6 +214,9 @@ class Engine {
 
   // acquire.cpp: waiting and attempts
   void attempt(Time now, WaiterId id);
+  void attempt_by_script(Time now, Claim& claim);
+  bool may_be_native(Time now, const Waiter& waiter, std::uint64_t seen);
+  bool waited_for(Time now, std::string_view key);
   void judge_acquire(Time now, ClaimId id, Claim& claim);
   bool fence_decided(ClaimId id);
   void win(Time now, ClaimId id);
@@ -273,7 +276,7 @@ class Engine {
   void judge_release(Claim& claim);
   void on_releasing_due(Time now, ClaimId id);
   void forget_if_done(Time now, ClaimId id);
-  void note_answer(Time now, Claim& claim, int node, const Tag& tag, Vote vote, bool replanted);
+  void note_answer(Time now, Claim& claim, int node, const Tag& tag, const Answer& answer);
 
   // stats.cpp
   void note_win(const Claim& claim, const Waiter& waiter);
@@ -287,7 +290,8 @@ class Engine {
   void send_round(ClaimId id, CommandKind kind, NodeSet to);
   void judge(Time now, ClaimId id, Claim& claim);
   std::uint64_t apart(Ballot& ballot);
-  void count(Claim& claim, int node, CommandKind kind, Vote vote, std::uint64_t fence);
+  void count(Claim& claim, int node, CommandKind kind, Vote vote, const Answer& answer);
+  void count_fence(Ballot& ballot, int node, const Answer& answer);
   Vote watch_clock(Time now, int node, const Answer& answer);
   /// The nodes that are asked for votes.
   NodeSet voters(Time now);
@@ -312,6 +316,7 @@ class Engine {
   NodeSet mistrusted_;  ///< for their clocks, until then
   std::array<Time, max_nodes> mistrusted_until_{};
   FenceMemory fences_seen_;
+  bool natives_ = true;  ///< acquisitions may be native: no node has forbidden it
   Slots<Ballot> ballots_;
   Claims claims_;
   Slots<Waiter> waiters_;

@@ -63,6 +63,12 @@ enum class Mutant {
   replant_past_another_capacity,
   nobody_woken_by_the_winner,
   batch_answers_mixed_up,
+  // Acquisitions without a script.
+  counters_behind_counted,
+  enrolment_not_compared,
+  counted_before_it_is_set,
+  line_not_looked_at,
+  key_left_where_others_wait,
   // Planted in the simulated network.
   release_overtakes,
   // Planted in the scripts for several locks.

@@ -55,6 +55,8 @@ struct Send {
   bool shared = false;      ///< acquire, renew: to read; `waiter` is named as one who reads
   bool ordered = false;     ///< acquire: only where nobody else is before `waiter` in the line
   bool fenced = true;       ///< acquire: with a fencing counter
+  /// acquire: need not be a script. Where the nodes' own commands refuse, a script is asked.
+  bool may_be_native = false;
   std::string_view process = {};  ///< names our waiters, with their numbers
   /// acquire: who has the entry, zero for none; release: whose entry goes, zero for none.
   std::uint64_t waiter = 0;

@@ -55,10 +55,8 @@ std::uint64_t Engine::ticket_clock(Time now) const {
 bool Engine::wait_in_line(Time now, WaiterId id) {
   const Waiter& waiter = waiters_[id];
   bool others_wait = false;
-  each_key(waiter.key, waiter.others, [&](std::string_view key) {
-    const bool here = !lines_.empty() && lines_.contains(key);
-    others_wait = others_wait || here || waited_for_.was(now, key, config_.entry_life / 3);
-  });
+  each_key(waiter.key, waiter.others,
+           [&](std::string_view key) { others_wait = others_wait || waited_for(now, key); });
   if (!others_wait) return false;
   ++waiters_[id].attempts;
   enter(now, id);

@@ -134,9 +134,10 @@ void Engine::judge_release(Claim& claim) {
 
 /// Keeps track of where a key of ours may be, and until when: one that was set or renewed late
 /// lives for a whole ttl from then, not from the question.
-void Engine::note_answer(Time now, Claim& claim, int node, const Tag& tag, Vote vote,
-                         bool replanted) {
+void Engine::note_answer(Time now, Claim& claim, int node, const Tag& tag, const Answer& answer) {
   const CommandKind kind = tag.kind;
+  const bool replanted = answer.replanted;
+  const Vote vote = answer.key_set ? Vote::granted : answer.vote;
   if (kind != CommandKind::release &&
       (vote == Vote::granted || replanted || maybe_executed(vote))) {
     claim.keys_die = std::max(claim.keys_die, now + claim.longest_ttl);

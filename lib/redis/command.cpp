@@ -8,6 +8,7 @@
 
 #include "core/mutants.hpp"
 #include "redis/keys.hpp"
+#include "redis/native_acquire.hpp"
 #include "redis/scripts.hpp"
 #include "redis/words.hpp"
 
@@ -80,6 +81,15 @@ void append_word(std::string& out, std::string_view word) {
   out.append("\r\n");
 }
 
+void append_word(std::string& out, std::string_view prefix, std::string_view rest) {
+  std::array<char, number_room> head;
+  const char* end = put_number(head.data(), '$', prefix.size() + rest.size());
+  out.append(head.data(), static_cast<std::size_t>(end - head.data()));
+  out.append(prefix);
+  out.append(rest);
+  out.append("\r\n");
+}
+
 void append_number(std::string& out, std::int64_t number) {
   append_word(out, Number(number));
 }
@@ -113,6 +123,7 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
     case CommandKind::set:
       return append_command(out, {"SET", send.key, send.token, "NX", "PX", ttl()});
     case CommandKind::acquire:
+      if (send.tag.native) return append_native_acquire(out, send);
       if (send.shared || (send.ordered && send.waiter != 0)) {
         const WaiterName waiter(send.shared, send.process, send.waiter);
         const Number entry_life(std::chrono::duration_cast<milliseconds>(send.entry_life).count());

@@ -42,9 +42,7 @@ inline bool only_deletes(const core::Send& send) {
          send.others.empty() && send.capacity == 0 && send.waiter == 0 && send.not_woken == 0;
 }
 
-/// How long a fencing counter lives after its last write. A node whose counter has run out has let
-/// that much time pass on its own clock, so that TIME - counter_life / 2 exceeds it.
-inline constexpr core::Duration counter_life = std::chrono::hours(30 * 24);
+using core::counter_life;
 
 /// Appends how a command of the engine's is said to Redis: SET key token NX PX ttl, or one of the
 /// scripts, by name or (Tag::with_source) whole. Renewals of plain locks are for Batch. Where
@@ -65,6 +63,8 @@ void append_command(std::string& out, const core::SendEntries& sending);
 /// The beginning of a command of so many words, and one more word of it.
 void append_count(std::string& out, std::size_t words);
 void append_word(std::string& out, std::string_view word);
+/// One word made of two.
+void append_word(std::string& out, std::string_view prefix, std::string_view rest);
 void append_number(std::string& out, std::int64_t number);
 
 /// What a reply to a command of this kind means; of a Batch, what it means for all of them.

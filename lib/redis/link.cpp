@@ -49,6 +49,7 @@ void Link::on_open() {
   if (state_ != State::opening) return;
   state_ = State::greeting;
   reader_.reset();
+  native_ = NativeAcquireReplies();
   output_.clear();
   written_ = 0;
   greet();
@@ -115,7 +116,7 @@ void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
     return;
   } else {
     output_ += bytes;
-    if (says_enrolment(tag.kind)) output_ += own_words_;
+    if (says_enrolment(tag.kind) && !tag.native) output_ += own_words_;
   }
   pending_.emplace(tag, now);
 }
@@ -192,9 +193,15 @@ Link::Event* Link::next(Time now) {
       fail(now, Vote::failed, "sent a reply that nobody asked for");
       continue;
     }
+    if (late_ > 0) stalled_since_ = now;  // it moves
+    // Why it is barred is not to be forgotten over that.
+    if (reply->type == Reply::Type::error && !pending_[0].own && barred_ == Vote::pending) {
+      trouble_ = words_of(*reply);
+    }
+    const bool native = pending_[0].tag.native;
+    if (native && !native_.add(*reply, enrolment_.record(), enrolment_.floor())) continue;
     const Pending answered = pending_.pop();
     if (late_ > 0) {
-      stalled_since_ = now;  // it moves
       if (--late_ == 0) {
         note("answers again");
         announce();
@@ -205,10 +212,10 @@ Link::Event* Link::next(Time now) {
       follow_enrolment(now);
       continue;
     }
-    // Why it is barred is not to be forgotten over that.
-    if (reply->type == Reply::Type::error && barred_ == Vote::pending) trouble_ = words_of(*reply);
     const core::CommandKind kind = answered.tag.kind;
-    core::Answer& answer = event_.emplace<Answer>(answered.tag, *reply).answer;
+    core::Answer& answer = native
+                               ? event_.emplace<Answer>(answered.tag, native_.take(), *reply).answer
+                               : event_.emplace<Answer>(answered.tag, *reply).answer;
     answer.asked = answered.sent;
     if (answer.vote == Vote::failed && reply->type != Reply::Type::error) {
       trouble_ = "gave an answer that does not belong to the question";

@@ -10,6 +10,7 @@
 #include "redis/command.hpp"
 #include "redis/endpoint.hpp"
 #include "redis/enrolment.hpp"
+#include "redis/native_acquire.hpp"
 #include "redis/reply.hpp"
 #include "redis/ring.hpp"
 #include "redis/wire.hpp"
@@ -57,6 +58,9 @@ class Link final : public Wire {
         : tag(to), answer(what), reply(from) {}
     /// As the command's kind has it, in its place: a copy would wait for what was just written.
     Answer(const core::Tag& to, const Reply& from) noexcept;
+    /// Likewise, where there was more than this reply.
+    Answer(const core::Tag& to, const core::Answer& what, const Reply& from)
+        : tag(to), answer(what), reply(&from) {}
     core::Tag tag;
     core::Answer answer;
     const Reply* reply;
@@ -191,6 +195,7 @@ class Link final : public Wire {
   bool stopping_ = false;           ///< stop() was called: its end is no news
 
   ReplyReader reader_;
+  NativeAcquireReplies native_;  ///< those that have come of the oldest command's
   std::string output_;
   std::size_t written_ = 0;
   std::vector<std::string> waiting_;  ///< commands that wait for the first connection: pending_'s

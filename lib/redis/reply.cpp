@@ -84,6 +84,18 @@ bool take_number(std::string_view& bytes, char mark, std::int64_t& number) {
   return true;
 }
 
+/// A short string, likewise.
+bool take_string(std::string_view& bytes, Reply& word) {
+  constexpr std::int64_t longest = 256;
+  std::int64_t size = 0;
+  if (!take_number(bytes, '$', size) || size < 0 || size > longest) return false;
+  const auto length = static_cast<std::size_t>(size);
+  if (bytes.size() < length + 2 || bytes.substr(length, 2) != "\r\n") return false;
+  word = {Reply::Type::string, 0, bytes.substr(0, length), {}};
+  bytes.remove_prefix(length + 2);
+  return true;
+}
+
 }  // namespace
 
 void ReplyReader::Free::operator()(redisReader* reader) const {
@@ -143,18 +155,21 @@ bool ReplyReader::read_short() {
       reply = {Reply::Type::status, 0, "OK", {}};
       break;
     case '$':
-      if (!take("$-1\r\n")) return false;
-      reply = Reply();
-      break;
+      if (take("$-1\r\n")) {
+        reply = Reply();
+        break;
+      }
+      [[fallthrough]];
     case ':':
-      if (!take_number(bytes, ':', count)) return false;
-      reply = {Reply::Type::integer, count, {}, {}};
+      reply = {Reply::Type::integer, 0, {}, {}};
+      if (!take_number(bytes, ':', reply.integer) && !take_string(bytes, reply)) return false;
       break;
     case '*':
       if (!take_number(bytes, '*', count) || count < 1 || count > most) return false;
       replies_.assign(static_cast<std::size_t>(count) + 1, {Reply::Type::integer, 0, {}, {}});
       for (std::size_t i = 1; i < replies_.size(); ++i) {
-        if (!take_number(bytes, ':', replies_[i].integer)) return false;
+        Reply& word = replies_[i];
+        if (!take_number(bytes, ':', word.integer) && !take_string(bytes, word)) return false;
       }
       replies_.front() = {Reply::Type::array, 0, {}, std::span(replies_).subspan(1)};
       break;

@@ -25,8 +25,8 @@ struct Reply {
 std::string words_of(const Reply& reply);
 
 /// Bytes in, replies out: hiredis's reader, building into memory that is kept from reply to reply.
-/// The few that nearly all replies are (OK, nil, a number, some numbers) are read without it, where
-/// they are there as a whole.
+/// The few that nearly all replies are (OK, nil, a number, a short string, some of these) are read
+/// without it, where they are there as a whole.
 ///
 /// A server that sends what is not RESP, or more than the limits, breaks the reader for good: the
 /// connection must be dropped.

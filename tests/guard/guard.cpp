@@ -1,8 +1,9 @@
 // What a lock costs the library itself: `guard KIND IN_FLIGHT CYCLES`. A session takes and gives
 // back locks on five nodes that are nothing but prepared replies: no socket, no server and no
 // clock, so that the instructions of a cycle are the same on every run. The kinds are plain,
-// fenced, permit (of a semaphore with 64) and search: a permit that is got in the second round, as
-// all nodes say that the slot of the first is taken, and which one behind it is free.
+// fenced (one alone without a script but for the first), permit (of a semaphore with 64) and
+// search: a permit that is got in the second round, as all nodes say that the slot of the first is
+// taken, and which one behind it is free.
 
 #include <algorithm>
 #include <charconv>
@@ -17,6 +18,7 @@
 #include "bench/allocations.hpp"
 #include "client/session.hpp"
 #include "redis/batch.hpp"
+#include "redis/words.hpp"
 #include "support/link_driver.hpp"
 
 namespace quorumlock::test {
@@ -98,6 +100,8 @@ class Guard {
           acquisitions(batch_of(left));
         }
         tell();
+      } else if (capacity_ == 0 && fence_ - 1 > first_fence) {
+        tell_natively();
       } else {
         // What was refused is given back before the next attempt.
         vote(searches_ ? ":0\r\n*3\r\n:1\r\n:" : "*3\r\n:1\r\n:");
@@ -152,14 +156,38 @@ class Guard {
     tell();
   }
   void tell() {
+    wrote();
+    for (int node = 0; node < nodes; ++node) tell(node, replies_);
+  }
+  /// Each node grants a lock that was asked for without a script, in the words of its own.
+  void tell_natively() {
+    wrote();
+    const std::int64_t time = wall_.now_us() + core::microseconds_of(now_);
+    for (int node = 0; node < nodes; ++node) {
+      reply_.assign("+OK\r\n");
+      put_text(session_.link(node).enrolment().record());
+      reply_.append(":0\r\n");
+      put(fence_, ":");
+      reply_.append(":1\r\n*2\r\n");
+      put_text(redis::Number(time / 1'000'000));
+      put_text(redis::Number(time % 1'000'000));
+      tell(node, reply_);
+    }
+  }
+  void put_text(std::string_view text) {
+    put(static_cast<std::int64_t>(text.size()), "$");
+    reply_.append(text);
+    reply_.append("\r\n");
+  }
+  void wrote() {
     pull();
     for (int node = 0; node < nodes; ++node)
       session_.link(node).wrote(session_.link(node).output().size());
-    for (int node = 0; node < nodes; ++node) {
-      session_.link(node).on_bytes(replies_);
-      session_.touched(node);
-      pull();
-    }
+  }
+  void tell(int node, std::string_view bytes) {
+    session_.link(node).on_bytes(bytes);
+    session_.touched(node);
+    pull();
   }
 
   void pull() {
@@ -201,7 +229,8 @@ class Guard {
   std::vector<core::ClaimId> claims_;
   std::string reply_;
   std::string replies_;
-  std::int64_t fence_ = 1'700'000'000'000'000;
+  static constexpr std::int64_t first_fence = 1'700'000'000'000'000;
+  std::int64_t fence_ = first_fence;
   std::uint64_t acquired_ = 0;
 };
 

@@ -92,6 +92,23 @@ TEST_F(ByToken, ExtendOnAMinorityOnly) {
   for (const int node : {0, 1, 2}) EXPECT_EQ(cluster().value(node, key), std::nullopt);
 }
 
+TEST_F(ByToken, ExtendOfWhatAnotherHasHadInBetween) {
+  // On two nodes the key ran out, and another had them and gave them back; on the others he was
+  // refused, and counted up all the same. A renewal sets the two anew: with them nobody can show
+  // that the lock was not his, by the keys nor by the counters.
+  const std::string counter = "quorumlock:fence:" + key;
+  Lease lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false}).value();
+  const OwnerToken token(lease.owner_token());
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key, token.text()) == 5; }));
+  for (const int node : {0, 1}) cluster().raw(node, {"DEL", key});
+  cluster().raw_everywhere({"INCR", counter});
+  ASSERT_TRUE(ok(lease.extend(20s)));
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key, token.text()) == 5; }));
+  lease.detach();
+  for (const int node : {3, 4}) cluster().raw(node, {"DEL", key});
+  EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 20s), Errc::not_held));
+}
+
 TEST_F(ByToken, BeyondTheMaximum) {
   // A ttl that no lock of this cluster may have is refused, as for a lease.
   Lease lease = coordinator.acquire(key).value();

@@ -26,6 +26,7 @@ constexpr std::array known_commands{
     Command{"flushall", -1, writes, nullptr},
     Command{"get", 2, 0, data::get},
     Command{"hset", -4, writes | grows, data::hset},
+    Command{"incr", 2, writes | grows, data::incr},
     Command{"info", -1, while_loading, nullptr},
     Command{"mget", -2, 0, data::mget},
     Command{"pexpire", -3, writes, data::pexpire},

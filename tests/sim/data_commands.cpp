@@ -114,6 +114,20 @@ std::string hset(const Moment& moment, const Words& words) {
   return resp::integer(added);
 }
 
+std::string incr(const Moment& moment, const Words& words) {
+  const Value* const found = moment.keys->find(words[1], moment.now_ms());
+  Value value = found != nullptr ? *found : Value{"0", {}};
+  if (value.text() == nullptr) return resp::error(wrong_type);
+  const auto number = whole_number(*value.text());
+  if (!number) return resp::error(not_an_integer);
+  if (*number == std::numeric_limits<std::int64_t>::max()) {
+    return resp::error("ERR increment or decrement would overflow");
+  }
+  value.data = std::to_string(*number + 1);
+  moment.keys->put(words[1], std::move(value));
+  return resp::integer(*number + 1);
+}
+
 std::string mget(const Moment& moment, const Words& words) {
   std::vector<std::string> values;
   for (std::size_t i = 1; i < words.size(); ++i) {

@@ -17,6 +17,7 @@ std::string delifeq(const Moment& moment, const Words& words);
 std::string exists(const Moment& moment, const Words& words);
 std::string get(const Moment& moment, const Words& words);
 std::string hset(const Moment& moment, const Words& words);
+std::string incr(const Moment& moment, const Words& words);
 std::string mget(const Moment& moment, const Words& words);
 std::string pexpire(const Moment& moment, const Words& words);
 std::string pexpireat(const Moment& moment, const Words& words);

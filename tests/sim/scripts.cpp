@@ -218,14 +218,22 @@ std::string set_if_room(ScriptRun& run, const Words& words) {
 }
 
 /// The digit of one lock that is gone.
-char replant(ScriptRun& run, const std::string& lock, const std::string& token, std::size_t fence) {
+char replant(ScriptRun& run, const std::string& lock, const std::string& token, std::size_t place,
+             double time) {
   const auto exists = [&run](const std::string& key) {
     return run.call({"EXISTS", key}, "redis.call('EXISTS'") == ":1\r\n";
   };
   if (run.arg(2) != "1" || exists("quorumlock:released:" + token)) return exists(lock) ? '0' : '3';
   const std::string counter = "quorumlock:fence:" + lock;
-  if (to_number(run.get(counter, "redis.call('GET', counter")).value_or(0) < run.number(fence)) {
-    if (set_if_room(run, {"SET", counter, run.arg(fence), "PX", run.arg(3)}).empty()) return '4';
+  const double counted = to_number(run.get(counter, "redis.call('GET', counter")).value_or(0);
+  double least = run.number(place);
+  std::string fence = run.arg(place);
+  if (counted > least && least > 0) {
+    least = counted + 1 + std::fmod(time, 1'000'000);
+    fence = digits(least);
+  }
+  if (counted < least) {
+    if (set_if_room(run, {"SET", counter, fence, "PX", run.arg(3)}).empty()) return '4';
   }
   const std::string done = set_if_room(run, {"SET", lock, token, "NX", "PX", run.arg(1)});
   return done.empty() ? '4' : done == resp::nil ? '0' : '2';
@@ -256,7 +264,7 @@ std::string renew(ScriptRun& run) {
       }
       votes += '1';
     } else {
-      votes += found[i - 1] ? '0' : replant(run, run.key(i), token, 2 * i + 1);
+      votes += found[i - 1] ? '0' : replant(run, run.key(i), token, 2 * i + 1, time);
     }
   }
   return resp::array({integer_reply(time), resp::bulk(votes)});

@@ -31,7 +31,7 @@ list(TRANSFORM sim_server_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(simulated client/duration_text client/error client/outcome client/repair client/session client/session_send
   core/acquire core/claims core/engine core/hold core/permit core/queue core/release core/stats
   core/timer_queue core/types core/watch redis/command redis/command_all redis/command_permit redis/endpoint
-  redis/batch redis/enrolment redis/link redis/link_greeting redis/reply redis/subscriber)
+  redis/batch redis/enrolment redis/link redis/link_greeting redis/native_acquire redis/reply redis/subscriber)
 list(TRANSFORM simulated PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 list(TRANSFORM simulated APPEND .cpp)
 file(GLOB world_sources CONFIGURE_DEPENDS sim/world/*.cpp)

@@ -193,7 +193,8 @@ Words WordsMaker::about_lines(std::int64_t now_us) {
 Words WordsMaker::about_keys(std::int64_t now_us) {
   const std::string key = any_key();
   const std::string& lock = locks()[random_.index(locks().size())];
-  switch (random_.index(17)) {
+  switch (random_.index(18)) {
+    case 17: return {"INCR", random_.one_in(3) ? key : counter(lock)};
     case 14: return {"TYPE", key};
     case 15: return {"ZRANGE", lock, "0", "-1", "WITHSCORES"};
     case 16: return {"ZREMRANGEBYSCORE", lock, "-inf", "(" + std::to_string(now_us / 1000)};

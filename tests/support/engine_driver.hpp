@@ -103,6 +103,7 @@ class EngineDriver {
         unanswered_(static_cast<std::size_t>(config.nodes)) {}
 
   core::Time now{};
+  bool alone = false;  ///< each acquisition is in its turn: it is native where it may be
 
   // What the user does. `wait` zero is one attempt.
 
@@ -355,6 +356,7 @@ class EngineDriver {
                     send.not_woken,
                     send.shared,
                     send.not_woken_reads};
+    command.tag.native = alone && send.may_be_native && !send.tag.with_source;
     command.keys.assign(send.others.begin(), send.others.end());
     command.keys.emplace(command.keys.begin(), send.key);
     command.slot = send.slot;

@@ -68,5 +68,28 @@ TEST(FenceMemory, RemembersAFew) {
   }
 }
 
+TEST(FenceMemory, IsSettledUntilAnybodyIsSeenToHaveGoneOn) {
+  // By the token of a lease; another number of the same counter, or another resource in its place,
+  // unsettles it.
+  FenceMemory memory;
+  EXPECT_FALSE(memory.settled("key"));
+  memory.note("key", 41);
+  EXPECT_FALSE(memory.settled("key"));
+  memory.settle("key", 41);
+  EXPECT_TRUE(memory.settled("key"));
+  EXPECT_FALSE(memory.settled("another"));
+  memory.note("key", 41);
+  memory.note("key", 40);
+  EXPECT_TRUE(memory.settled("key"));
+  memory.note("key", 42);
+  EXPECT_FALSE(memory.settled("key"));
+  memory.settle("key", 41);
+  EXPECT_FALSE(memory.settled("key")) << "42 has been seen";
+  memory.settle("key", 42);
+  memory.unsettle("key");
+  EXPECT_FALSE(memory.settled("key"));
+  EXPECT_EQ(memory.of("key"), 42U);
+}
+
 }  // namespace
 }  // namespace quorumlock::core

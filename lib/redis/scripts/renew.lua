@@ -23,7 +23,14 @@ local function replant(lock, token, fence)
     return exists(lock) and '0' or '3'
   end
   local counter = 'quorumlock:fence:' .. lock
-  if (tonumber(redis.call('GET', counter)) or 0) < tonumber(fence) then
+  local counted, least = tonumber(redis.call('GET', counter)) or 0, tonumber(fence)
+  if counted > least and least > 0 then
+    -- Another may have had the lock here since. Who extends it by token goes by equal counters: this
+    -- one is to be like no other's.
+    least = counted + 1 + now[2]
+    fence = string.format('%.0f', least)
+  end
+  if counted < least then
     if set(counter, fence, 'PX', ARGV[3]) == 'no room' then return '4' end
   end
   local done = set(lock, token, 'NX', 'PX', ARGV[1])

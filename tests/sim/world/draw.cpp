@@ -263,6 +263,31 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.every = draw.hold / random.between(2, 8);
       draw.until = draw.hold * 4;
       break;
+    case Focus::pieces:
+      draw.nodes = 3;
+      draw.sane_wall_clocks = random.one_in(2);
+      draw.low_counters = false;
+      draw.ttl = draw.max_ttl = random.between(1, 5) * 200ms;
+      draw.delay = random.one_in(2) ? 200us : random.between(1, 5) * 1ms;
+      draw.hold = random.one_in(2) ? draw.ttl * random.between(2, 12) / 10
+                                   : draw.delay * random.between(2, 20);
+      draw.every = draw.hold * random.between(2, 6);
+      draw.pause = draw.ttl / 10;
+      draw.entry_life = std::max<core::Duration>(draw.delay * 50, 300ms);
+      draw.in_order = random.one_in(4) ? random.between(1, 100) : 0;
+      draw.node_timeout = draw.ttl;
+      draw.until = draw.every * 12;
+      draw.between_faults = draw.ttl / random.between(1, 4);
+      add_some(draw, random, {Fault::flush, Fault::crash, Fault::pause_node, Fault::delay});
+      if (random.one_in(2)) break;
+      // Others see a node forget.
+      draw.hold = draw.ttl * random.between(5, 20) / 10;
+      draw.every = draw.hold * random.between(1, 3);
+      draw.until = draw.every * 12;
+      draw.between_faults = draw.until;
+      draw.faults_follow_votes = draw.blind_spots = true;
+      draw.faults = {Fault::flush, Fault::partition};
+      break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
       draw.until = draw.delay * 50;
@@ -340,6 +365,9 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     draw.at_once = random.between(2, 4);
     draw.keys = std::max(draw.keys, 2);
   }
+  draw.in_pieces = focus == Focus::pieces || random.one_in(3);
+  // What goes out in pieces is an acquisition without a script: counters of a few rule that out.
+  if (draw.in_pieces) draw.low_counters = false;
   return draw;
 }
 
@@ -356,17 +384,6 @@ Draw Draw::of(std::uint64_t seed, std::optional<Focus> focus) {
   draw.focus = focus.value_or(own);
   draw.round();
   return draw;
-}
-
-bool Draw::has(Fault fault) const {
-  return std::ranges::find(faults, fault) != faults.end();
-}
-
-bool Draw::timing_holds() const {
-  // Without fencing a plain SET does not look at the enrolment: FLUSHALL is then noticed late.
-  if (!fencing && has(Fault::flush)) return false;
-  return !has(Fault::clock_step) && !has(Fault::clock_rate) && !has(Fault::evict) &&
-         !has(Fault::drop_lock);
 }
 
 bool Draw::counters_hold() const {

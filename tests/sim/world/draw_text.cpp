@@ -45,6 +45,7 @@ std::string_view to_string(Focus focus) {
     case Focus::sets: return "sets";
     case Focus::readers: return "readers";
     case Focus::permits: return "permits";
+    case Focus::pieces: return "pieces";
   }
   return "?";
 }
@@ -82,6 +83,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("to_read", draw.to_read);
   visit("wakes", draw.wakes);
   visit("at_once", draw.at_once);
+  visit("in_pieces", draw.in_pieces);
   visit("ttl", draw.ttl);
   visit("max_ttl", draw.max_ttl);
   visit("delay", draw.delay);

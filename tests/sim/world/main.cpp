@@ -122,6 +122,7 @@ Sums run_seeds(const Asked& asked, int job, std::uint64_t end) {
     sums.figures.faults += more.faults;
     sums.figures.commands += more.commands;
     sums.figures.in_order += more.in_order;
+    sums.figures.native += more.native;
     if (!wrong.empty()) {
       sums.failed = seed;
       std::uint64_t least = shared().failed.load();
@@ -177,6 +178,7 @@ Sums run_jobs(const Asked& asked) {
     all.figures.faults += sums.figures.faults;
     all.figures.commands += sums.figures.commands;
     all.figures.in_order += sums.figures.in_order;
+    all.figures.native += sums.figures.native;
   }
   return all;
 }
@@ -225,7 +227,8 @@ int run_many(const Asked& asked) {
   std::cout << sums.seeds << " seeds from " << asked.from << " in " << seconds_since(begun)
             << " s: " << all.acquired << " locks acquired, " << all.refused << " refused, "
             << all.renewed << " renewals, " << all.ended << " leases lost, " << all.faults
-            << " faults, " << all.commands << " commands executed; " << all.in_order
+            << " faults, " << all.commands << " commands executed, " << all.native
+            << " votes asked for without a script; " << all.in_order
             << " locks won before others that waited, each in its turn\n";
   if (sums.failed == 0) {
     std::cout << "no promise was broken\n";

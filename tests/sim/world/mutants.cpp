@@ -115,6 +115,16 @@ const std::vector<KnownMutant>& known_mutants() {
       {Mutant::batch_answers_mixed_up, "batch-answers-mixed-up",
        "what a node says of one lock of a batch is taken for the next one's", 500,
        Focus::everything},
+      {Mutant::counters_behind_counted, "counters-behind-counted",
+       "without a script a counter counts wherever it stands", 1000, Focus::pieces},
+      {Mutant::enrolment_not_compared, "enrolment-not-compared",
+       "without a script a node that forgot votes", 15000, Focus::pieces},
+      {Mutant::counted_before_it_is_set, "counted-before-it-is-set",
+       "without a script the counter grows before the key is set", 2000, Focus::pieces},
+      {Mutant::line_not_looked_at, "line-not-looked-at",
+       "without a script nobody looks whether somebody waits", 5000, Focus::line},
+      {Mutant::key_left_where_others_wait, "key-left-where-others-wait",
+       "without a script a refusal is believed to have set no key", 5000, Focus::everything},
   };
   return all;
 }

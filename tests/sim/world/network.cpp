@@ -96,7 +96,8 @@ void World::turn(Client& client) {
     carry_out(client, *output);
   }
   name_waiters(client);
-  for (int wire = 0; wire < client.session->wires(); ++wire) write(client, wire);
+  const bool rest_is_late = draw_.in_pieces && draw_.focus == Focus::pieces && random_.one_in(4);
+  for (int wire = 0; wire < client.session->wires(); ++wire) write(client, wire, rest_is_late);
   plan_turn(client);
 }
 
@@ -112,7 +113,7 @@ void World::plan_turn(Client& client) {
   });
 }
 
-void World::write(Client& client, int number) {
+void World::write(Client& client, int number, bool rest_is_late) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
   redis::Wire& said = client.session->wire(number);
   const int node = number % draw_.nodes;
@@ -131,7 +132,21 @@ void World::write(Client& client, int number) {
   if (draw_.faults_follow_raises && bytes.find(redis::raise_script.sha1) != bytes.npos) {
     wire.last_to = when = hinder(client, node, when);
   }
-  at(when, [this, node, connection = wire.connection, bytes = std::move(bytes)]() mutable {
+  if (draw_.in_pieces && !healing_ && random_.one_in(2)) {
+    std::string rest = bytes.substr(random_.index(bytes.size()));
+    bytes.resize(bytes.size() - rest.size());
+    deliver_at(when, node, wire.connection, std::move(bytes));
+    bytes = std::move(rest);
+    when = arrival(client.number, node, true, wire.last_to);
+    if (rest_is_late) {
+      wire.last_to = when = std::max(when, now_ + draw_span(draw_.ttl / 4));
+    }
+  }
+  deliver_at(when, node, wire.connection, std::move(bytes));
+}
+
+void World::deliver_at(TrueTime when, int node, int connection, std::string bytes) {
+  at(when, [this, node, connection, bytes = std::move(bytes)]() mutable {
     deliver(node, connection, std::move(bytes));
   });
 }
@@ -246,6 +261,7 @@ void World::serve(int node) {
         trace("  node ", node + 1, " connection ", connection, " runs", words.substr(0, 200));
       }
       const std::vector<Owner> owners = owners_of(*next);
+      if ((*next)[0] == "INCR") ++figures_.native;
       server.execute_next(connection, now_);
       ++figures_.commands;
       look_at(node);

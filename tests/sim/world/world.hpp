@@ -31,7 +31,7 @@ class World {
 
   struct Figures {
     std::size_t acquired = 0, refused = 0, renewed = 0, ended = 0, faults = 0, commands = 0,
-                raised = 0, in_order = 0;
+                raised = 0, in_order = 0, native = 0;
   };
   [[nodiscard]] const Figures& figures() const { return figures_; }
 
@@ -69,8 +69,9 @@ class World {
   void for_client(std::size_t number, std::size_t life, Action action);
   void open(Client& client, int number);
   void shut(Client& client, int number);
-  void write(Client& client, int number);
+  void write(Client& client, int number, bool rest_is_late);
   void deliver(int node, int connection, std::string bytes);
+  void deliver_at(TrueTime when, int node, int connection, std::string bytes);
   void serve(int node);
   /// Of a vote or a release: the locks' keys, and the owner that it is for.
   struct Owner {
