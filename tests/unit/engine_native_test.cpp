@@ -225,6 +225,18 @@ TEST_F(EngineNative, AKeyThatWasSetWithARefusalIsReleased) {
   EXPECT_EQ(driver.told(CommandKind::release, native), core::NodeSet::only(2));
 }
 
+TEST_F(EngineNative, OfAWaiterLeavesNoKeyWhereOthersWait) {
+  // One who waits in the line gives up what it was granted, and asks nowhere else.
+  driver.forget_seen();
+  driver.acquire_in_order(2, ten_seconds, 5s);
+  const std::string native = driver.tokens().back();
+  core::Answer waited_for = held(first + 1);
+  waited_for.key_set = true;
+  driver.reply(0, waited_for);
+  driver.reply(1, waited_for);
+  EXPECT_EQ(driver.told(CommandKind::release, native), all_of(3));
+}
+
 TEST_F(EngineNative, IsNotAskedForWhereSomebodyWaits) {
   // A release has told of one who waits.
   driver.pass(1ms);
