@@ -260,6 +260,17 @@ const std::vector<Form>& script_forms() {
        compares,
        {},
        "a node that forgot votes"},
+      {"no script, as it is for one alone",
+       "SET $lock $token NX PX 10000\nGET $enrolment\nEXISTS quorumlock:queue:nobody\nINCR "
+       "$counter\n"
+       "PEXPIRE $counter 2592000000\nTIME",
+       {},
+       release,
+       compares,
+       {},
+       "others come in between; counts for a refusal too, and is then asked again with "
+       "acquire.lua; "
+       "the client compares the enrolment"},
       {"MULTI: SET NX, INCR",
        "MULTI\nSET $lock $token NX PX 10000\nINCR $counter\nEXEC",
        {},

@@ -150,6 +150,7 @@ std::optional<Session::Output> Session::next(Time now) {
           if (mine) return mine;
           break;
         }
+        if (answer->answer.began) take_back_counter(now, node, answer->tag.claim);
         engine_.on_answer(now, node, answer->tag, answer->answer);
         if (!from.may_have_more()) {
           talkative_.remove(node);

@@ -124,6 +124,7 @@ class Session {
   void send_batch(core::Time now);
   void put(core::Time now, const core::Send& send);
   void put(core::Time now, int node, const core::Tag& tag);
+  void take_back_counter(core::Time now, int node, core::ClaimId claim);
   [[nodiscard]] bool all_run_scripts(const core::Send& send) const;
   void begin_told(int node, const core::Tag& tag, bool late, const core::Answer& said,
                   const redis::Reply* reply);

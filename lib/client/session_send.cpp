@@ -1,5 +1,9 @@
 #include "client/session.hpp"
+
+#include <limits>
+
 #include "redis/keys.hpp"
+#include "redis/native_acquire.hpp"
 
 // What a session sends to its nodes.
 namespace quorumlock::client {
@@ -48,6 +52,17 @@ void Session::put(Time now, const core::Send& send) {
 void Session::put(Time now, int node, const core::Tag& tag) {
   link(node).send(now, tag, bytes_);
   if (link(node).has_events()) touched(node);
+}
+
+/// Of a node that was asked to count before it was known to have forgotten.
+void Session::take_back_counter(Time now, int node, core::ClaimId id) {
+  const core::Claim* const claim = engine_.claim(id);
+  if (claim == nullptr) return;
+  bytes_.clear();
+  redis::append_counter_taken_back(bytes_, claim->key());
+  // Nobody waits for the answer: no repair has this tag.
+  constexpr core::SlotId nobodys{0, std::numeric_limits<std::uint32_t>::max()};
+  put(now, node, core::Tag{nobodys, core::uncounted, core::CommandKind::repair});
 }
 
 void Session::send_batch(Time now) {

@@ -39,6 +39,7 @@ struct Answer {
   // Of an acquisition that was native.
   bool behind = false;   ///< granted, but no vote: `fence` is what the counter should have reached
   bool key_set = false;  ///< our key was set, although this is no grant
+  bool began = false;    ///< a counter began with it on a node that is not enrolled
 };
 
 }  // namespace quorumlock::core

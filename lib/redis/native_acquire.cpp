@@ -10,6 +10,7 @@
 #include "core/mutants.hpp"
 #include "redis/command.hpp"
 #include "redis/keys.hpp"
+#include "redis/scripts.hpp"
 #include "redis/words.hpp"
 
 namespace quorumlock::redis {
@@ -72,6 +73,15 @@ void append_native_acquire(std::string& out, const core::Send& send) {
   }
 }
 
+void append_counter_taken_back(std::string& out, std::string_view key) {
+  append_count(out, 5);
+  append_word(out, "EVALSHA");
+  append_word(out, release_script.sha1);
+  append_word(out, "1");
+  append_word(out, counter_prefix, key);
+  append_word(out, "1");
+}
+
 bool NativeAcquireReplies::add(const Reply& reply, std::string_view record, std::uint64_t floor) {
   const Steps all = steps();
   const bool is_error = reply.type == Reply::Type::error;
@@ -122,7 +132,7 @@ core::Answer NativeAcquireReplies::take() {
     answer.vote = all.is_set_ && !waited_for ? Vote::granted : Vote::held;
   }
   if (answer.vote == Vote::granted) return answer;
-  if (answer.vote == Vote::not_enrolled) answer.fence = 0;
+  if (answer.vote == Vote::not_enrolled) answer.began = std::exchange(answer.fence, 0) == 1;
   answer.key_set = all.is_set_ && !planted(Mutant::key_left_where_others_wait);
   answer.behind = false;
   return answer;

@@ -18,6 +18,10 @@ namespace quorumlock::redis {
 /// Appends the commands of an acquire that Tag::native says.
 void append_native_acquire(std::string& out, const core::Send& send);
 
+/// Appends what deletes the counter of this lock where it stands at one, as it does where it began
+/// on a node that is not enrolled: nobody's token stands there. release.lua compares and deletes.
+void append_counter_taken_back(std::string& out, std::string_view key);
+
 /// The replies to them, one after the other.
 class NativeAcquireReplies {
  public:

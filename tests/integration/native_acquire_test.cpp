@@ -133,14 +133,17 @@ TEST_F(NativeAcquire, CountersThatAreNoNumbersAreMadeAnew) {
 }
 
 TEST_F(NativeAcquire, NodesThatForgotCastNoVote) {
-  // Also where their counters are as they were.
-  for (const int node : {0, 2, 4}) cluster().raw(node, {"DEL", "quorumlock:enrolment"});
+  // Also where their counters are as they were. Where they are not, none is left behind.
+  for (const int node : {0, 2}) cluster().raw(node, {"DEL", "quorumlock:enrolment"});
+  cluster().raw(4, {"FLUSHALL"});
   const Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(fails_with(lease, Errc::no_quorum));
   EXPECT_GE(lease.error().outcome().count(Vote::not_enrolled) +
                 lease.error().outcome().count(Vote::quarantined),
             3);
   EXPECT_TRUE(eventually([] { return cluster().keys().empty(); }));
+  EXPECT_TRUE(eventually([&] { return !cluster().value(4, counter); }));
+  EXPECT_TRUE(cluster().value(0, counter));
 }
 
 TEST_F(NativeAcquire, WhoWaitsInTheLineIsNotOvertaken) {

@@ -229,7 +229,7 @@ char replant(ScriptRun& run, const std::string& lock, const std::string& token, 
   double least = run.number(place);
   std::string fence = run.arg(place);
   if (counted > least && least > 0) {
-    least = counted + 1 + std::fmod(time, 1'000'000);
+    least = counted + 1 + std::fmod(std::fmod(time, 1'000'000), 4096);
     fence = digits(least);
   }
   if (counted < least) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "redis/scripts.hpp"
 #include "support/link_driver.hpp"
 
 // An acquisition with commands of the server's own: what is said, and what the replies mean.
@@ -98,6 +99,18 @@ TEST(NativeAcquire, OfANodeThatForgotIsNoVote) {
     EXPECT_TRUE(answer.key_set);
     EXPECT_EQ(answer.fence, 0U);
   }
+}
+
+TEST(NativeAcquire, ACounterThatBeganOnANodeThatForgotIsToBeTakenBack) {
+  // Only where it did: another is its node's, whoever reads it.
+  EXPECT_TRUE((Replies{.enrolment = nil, .fence = number(1)}.answer().began));
+  EXPECT_FALSE((Replies{.enrolment = nil, .fence = number(2)}.answer().began));
+  EXPECT_FALSE((Replies{.fence = number(1)}.answer().began));
+  std::string bytes;
+  redis::append_counter_taken_back(bytes, "orders:42");
+  EXPECT_EQ(LinkDriver::commands_in(bytes),
+            Strings{"EVALSHA " + std::string(redis::release_script.sha1) +
+                    " 1 quorumlock:fence:orders:42 1"});
 }
 
 TEST(NativeAcquire, ACounterThatIsNotAboveTheFloorIsBehind) {

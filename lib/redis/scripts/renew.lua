@@ -26,8 +26,8 @@ local function replant(lock, token, fence)
   local counted, least = tonumber(redis.call('GET', counter)) or 0, tonumber(fence)
   if counted > least and least > 0 then
     -- Another may have had the lock here since. Who extends it by token goes by equal counters: this
-    -- one is to be like no other's.
-    least = counted + 1 + now[2]
+    -- one is to be like no other's. By so little that none gets ahead of the clock (see client/repair.cpp).
+    least = counted + 1 + now[2] % 4096
     fence = string.format('%.0f', least)
   end
   if counted < least then

@@ -14,6 +14,8 @@ namespace quorumlock::sim {
 using namespace std::chrono_literals;
 
 std::vector<World::Owner> World::owners_of(const Words& words) {
+  // A counter that is taken back is no lock.
+  if (words.size() > 3 && words[3].starts_with(redis::counter_prefix)) return {};
   if (words[0] == "SET" && words.size() == 6) return {{{words[1]}, words[2], false}};
   if (words[0] == "DELEX") return {{{words[1]}, words[3], true}};
   if (words[0] == "DELIFEQ") return {{{words[1]}, words[2], true}};
