@@ -120,7 +120,7 @@ const std::vector<KnownMutant>& known_mutants() {
       {Mutant::enrolment_not_compared, "enrolment-not-compared",
        "without a script a node that forgot votes", 15000, Focus::pieces},
       {Mutant::counted_before_it_is_set, "counted-before-it-is-set",
-       "without a script the counter grows before the key is set", 2000, Focus::pieces},
+       "without a script the counter grows before the key is set", 10000, Focus::pieces},
       {Mutant::line_not_looked_at, "line-not-looked-at",
        "without a script nobody looks whether somebody waits", 5000, Focus::line},
       {Mutant::key_left_where_others_wait, "key-left-where-others-wait",
