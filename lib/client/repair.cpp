@@ -109,12 +109,9 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
       sources_.pop_back();
       return next_source(now);
     case Step::time: {
-      if (reply->type != Reply::Type::array || reply->elements.size() != 2) {
-        return finish(now, false);
-      }
-      const std::uint64_t time =
-          number_of(reply->elements[0].text) * 1'000'000 + number_of(reply->elements[1].text);
-      greatest_ = std::max(greatest_, time + ahead_us);
+      const std::optional<std::int64_t> time = redis::time_of(*reply);
+      if (!time) return finish(now, false);
+      greatest_ = std::max(greatest_, static_cast<std::uint64_t>(*time) + ahead_us);
       clocks_.pop_back();
       return ask_times(now);
     }

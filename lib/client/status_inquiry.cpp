@@ -219,20 +219,17 @@ void StatusInquiry::note_setting(int node, std::string_view name, std::string_vi
 }
 
 void StatusInquiry::note_time(Driver& driver, int node, const Reply& reply) {
-  if (reply.type != Reply::Type::array || reply.elements.size() != 2) return;
-  const auto seconds = number_of<std::int64_t>(reply.elements[0].text);
-  const auto micros = number_of<std::int64_t>(reply.elements[1].text);
-  if (!seconds || !micros) return;
+  const std::optional<std::int64_t> its = redis::time_of(reply);
+  if (!its) return;
   const Node& of = nodes_[static_cast<std::size_t>(node)];
   const core::Time now = Clock::now();
-  const std::int64_t its = *seconds * 1'000'000 + *micros;
-  driver.saw_clock(node, of.asked, now, its);
+  driver.saw_clock(node, of.asked, now, *its);
   NodeStatus& status = status_.nodes[static_cast<std::size_t>(node)];
   const core::Duration round_trip = now - of.asked;
   if (status.round_trip && *status.round_trip <= round_trip) return;
   status.round_trip = round_trip;
   status.clock.uncertainty = round_trip / 2;
-  status.clock.offset = std::chrono::microseconds(its - of.wall_asked) - round_trip / 2;
+  status.clock.offset = std::chrono::microseconds(*its - of.wall_asked) - round_trip / 2;
 }
 
 /// What our own side knows of this node, and what follows from all of it.

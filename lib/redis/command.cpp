@@ -73,19 +73,11 @@ void append_command(std::string& out, std::span<const std::string_view> words) {
   out.resize(static_cast<std::size_t>(at - out.data()));
 }
 
-void append_word(std::string& out, std::string_view word) {
+void append_word(std::string& out, std::string_view word, std::string_view rest) {
   std::array<char, number_room> head;
-  const char* end = put_number(head.data(), '$', word.size());
+  const char* end = put_number(head.data(), '$', word.size() + rest.size());
   out.append(head.data(), static_cast<std::size_t>(end - head.data()));
   out.append(word);
-  out.append("\r\n");
-}
-
-void append_word(std::string& out, std::string_view prefix, std::string_view rest) {
-  std::array<char, number_room> head;
-  const char* end = put_number(head.data(), '$', prefix.size() + rest.size());
-  out.append(head.data(), static_cast<std::size_t>(end - head.data()));
-  out.append(prefix);
   out.append(rest);
   out.append("\r\n");
 }

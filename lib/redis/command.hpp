@@ -60,11 +60,9 @@ constexpr bool says_enrolment(core::CommandKind kind) {
          kind == CommandKind::renewals || kind == CommandKind::acquisitions;
 }
 void append_command(std::string& out, const core::SendEntries& sending);
-/// The beginning of a command of so many words, and one more word of it.
+/// The beginning of a command of so many words, and one more word of it, with `rest` behind.
 void append_count(std::string& out, std::size_t words);
-void append_word(std::string& out, std::string_view word);
-/// One word made of two.
-void append_word(std::string& out, std::string_view prefix, std::string_view rest);
+void append_word(std::string& out, std::string_view word, std::string_view rest = {});
 void append_number(std::string& out, std::int64_t number);
 
 /// What a reply to a command of this kind means; of a Batch, what it means for all of them.

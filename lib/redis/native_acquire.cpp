@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -41,19 +40,6 @@ void append_about(std::string& out, std::string_view command, std::string_view p
   append_word(out, command);
   append_word(out, prefix, key);
   if (argument) append_word(out, *argument);
-}
-
-/// TIME, in us; zero where it is none.
-std::int64_t time_of(const Reply& reply) {
-  if (reply.type != Reply::Type::array || reply.elements.size() != 2) return 0;
-  std::int64_t parts[2] = {};
-  for (int i = 0; i < 2; ++i) {
-    const std::string_view text = reply.elements[static_cast<std::size_t>(i)].text;
-    const char* const end = text.data() + text.size();
-    if (std::from_chars(text.data(), end, parts[i]).ptr != end || parts[i] < 0) return 0;
-  }
-  constexpr std::int64_t most = fences_end / 2 / 1'000'000;
-  return parts[0] > most || parts[1] > 999'999 ? 0 : parts[0] * 1'000'000 + parts[1];
 }
 
 }  // namespace
@@ -106,12 +92,13 @@ bool NativeAcquireReplies::add(const Reply& reply, std::string_view record, std:
       understood = understood || (is_number && reply.integer < fences_end);
       if (!is_number || reply.integer >= fences_end) break;
       answer_.fence = static_cast<std::uint64_t>(reply.integer);
+      answer_.began = answer_.fence == 1;
       answer_.behind = answer_.fence <= floor;
       answer_.fence = std::max(answer_.fence, answer_.behind ? floor + 1 : 0);
       break;
     case Step::life: understood = understood || is_number; break;
     case Step::time:
-      answer_.node_time = time_of(reply);
+      answer_.node_time = time_of(reply).value_or(0);
       understood = understood || answer_.node_time != 0;
       break;
   }
@@ -131,8 +118,12 @@ core::Answer NativeAcquireReplies::take() {
   } else {
     answer.vote = all.is_set_ && !waited_for ? Vote::granted : Vote::held;
   }
+  if (answer.vote == Vote::not_enrolled) {
+    answer.fence = 0;
+  } else {
+    answer.began = false;
+  }
   if (answer.vote == Vote::granted) return answer;
-  if (answer.vote == Vote::not_enrolled) answer.began = std::exchange(answer.fence, 0) == 1;
   answer.key_set = all.is_set_ && !planted(Mutant::key_left_where_others_wait);
   answer.behind = false;
   return answer;

@@ -228,6 +228,20 @@ bool ReplyReader::is_long_line() const {
   return unread.size() > longest && unread.substr(0, longest).find("\r\n") == unread.npos;
 }
 
+std::optional<std::int64_t> time_of(const Reply& reply) {
+  if (reply.type != Reply::Type::array || reply.elements.size() != 2) return {};
+  std::int64_t parts[2] = {};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string_view text = reply.elements[i].text;
+    const char* const end = text.data() + text.size();
+    const auto [last, error] = std::from_chars(text.data(), end, parts[i]);
+    if (error != std::errc() || last != end || parts[i] < 0) return {};
+  }
+  constexpr std::int64_t most = (std::int64_t{1} << 52U) / 1'000'000;
+  if (parts[0] >= most || parts[1] > 999'999) return {};
+  return parts[0] * 1'000'000 + parts[1];
+}
+
 std::string words_of(const Reply& reply) {
   constexpr std::size_t longest = 200;
   std::string words(reply.text.substr(0, longest));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ struct Reply {
   std::string_view text;            ///< of a string, status or error
   std::span<const Reply> elements;  ///< of an array
 };
+
+/// What TIME has answered, in us since 1970: below 2^52. Nothing where this is no such answer.
+std::optional<std::int64_t> time_of(const Reply& reply);
 
 /// A node's own words for a sentence of ours: on one line, in printable ASCII, cut where they are
 /// long.

@@ -104,6 +104,7 @@ TEST(NativeAcquire, OfANodeThatForgotIsNoVote) {
 TEST(NativeAcquire, ACounterThatBeganOnANodeThatForgotIsToBeTakenBack) {
   // Only where it did: another is its node's, whoever reads it.
   EXPECT_TRUE((Replies{.enrolment = nil, .fence = number(1)}.answer().began));
+  EXPECT_TRUE((Replies{.enrolment = nil, .fence = number(1)}.answer(counter).began)) << "a floor";
   EXPECT_FALSE((Replies{.enrolment = nil, .fence = number(2)}.answer().began));
   EXPECT_FALSE((Replies{.fence = number(1)}.answer().began));
   std::string bytes;
