@@ -5,7 +5,7 @@ WORKDIR /quorumlock
 COPY tools/setup.sh tools/
 RUN source tools/setup.sh && install_missing "${build_packages[@]}" && rm -rf /var/lib/apt/lists/*
 COPY . .
-RUN cmake --preset demo -DBUILD_SHARED_LIBS=OFF && cmake --build --preset demo
+RUN cmake --preset demo -DQUORUMLOCK_SHARED=OFF && cmake --build --preset demo
 
 FROM debian:bookworm-20240722-slim
 RUN apt-get update \

@@ -27,7 +27,7 @@ bool allocations_counted() {
 
 #if QUORUMLOCK_BENCH_COUNTS_ALLOCATIONS
 
-// glibc lets a program bring its own malloc; this one counts and goes on to glibc's.
+// glibc lets a program define malloc; this one counts and calls glibc's.
 extern "C" {
 
 void* __libc_malloc(std::size_t size);

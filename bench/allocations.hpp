@@ -4,8 +4,9 @@
 
 namespace quorumlock::bench {
 
-/// How many blocks this program has asked malloc for, operator new, libuv and hiredis included.
-/// Zero for ever where allocations_counted() is false (not glibc, or under a sanitizer).
+/// Returns how many blocks this program has requested from malloc, including those of operator new,
+/// libuv and hiredis. Always zero if allocations_counted() is false (not glibc, or under a
+/// sanitizer).
 std::uint64_t allocations();
 bool allocations_counted();
 

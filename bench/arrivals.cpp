@@ -1,8 +1,8 @@
+#include <quorumlock/quorumlock.hpp>
+
 #include "arrivals.hpp"
 
 #include <sys/resource.h>
-
-#include <quorumlock/quorumlock.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -25,7 +25,7 @@ double milliseconds_since(SteadyClock::time_point begin) {
   return std::chrono::duration<double, std::milli>(SteadyClock::now() - begin).count();
 }
 
-/// Each has five connections here, and its clients' ends are in the same process.
+/// Raises the descriptor limit: each client has five connections, whose other ends are also here.
 void allow_descriptors(int clients) {
   const auto wanted = static_cast<rlim_t>(clients) * 12 + 200;
   rlimit limit{};
@@ -39,7 +39,7 @@ void allow_descriptors(int clients) {
   }
 }
 
-/// Coordinators on one loop, of which each says how many of its nodes are connected.
+/// Coordinators on one loop, and the number of them that count every node as connected.
 class Crowd {
  public:
   Crowd(const Nodes& nodes, int clients) {
@@ -49,7 +49,7 @@ class Crowd {
     for (int i = 0; i < clients; ++i) {
       Options options = nodes.options();
       options.log = [this](std::string_view sentence) {
-        if (sentence.ends_with(" connected")) ++connected_;
+        if (sentence.find(" connected") != sentence.npos) ++connected_;
       };
       Result<Coordinator> made = Coordinator::attach(loop_.get(), std::move(options));
       if (!made) throw std::runtime_error(made.error().what());
@@ -73,7 +73,7 @@ class Crowd {
 
  private:
   Loop loop_;
-  uv_timer_t alive_{};  // who has no work to do keeps no loop going
+  uv_timer_t alive_{};  // an idle coordinator does not keep the loop alive
   std::size_t connected_ = 0;
   std::vector<Coordinator> all_;
 };
@@ -110,7 +110,7 @@ void print_storm(int clients, int rounds) {
       }
     };
     const Measurement calm = some(300);
-    idle(*other, 10);  // or it would find answers overdue that it was not there to read
+    idle(*other, 10);  // else it would find overdue answers that it had not read
     nodes.last().kill();
     const SteadyClock::time_point killed = SteadyClock::now();
     while (milliseconds_since(killed) < 1500) crowd.turn();  // all have noticed, and try again

@@ -4,13 +4,13 @@
 
 namespace quorumlock::bench {
 
-// Each prints one JSON object a line.
+// Each function prints one JSON object a line.
 
-/// From nothing to the first lock, on nodes that are there: the bare floor and coordinators with
-/// fencing off and on, each made anew `rounds` times.
+/// Measures the time to the first lock on running nodes: the bare floor and coordinators with
+/// fencing off and on, each created `rounds` times.
 void print_start_up(const Nodes& nodes, int rounds);
-/// So many coordinators are connected when a (durable) node is killed, and all come back when it
-/// does: how long until each counts it again, and what one more client's locks take meanwhile.
+/// Connects `clients` coordinators, kills a durable node and restarts it: measures how long until
+/// each counts it again, and the latency of one more client's locks meanwhile.
 void print_storm(int clients, int rounds);
 
 }  // namespace quorumlock::bench

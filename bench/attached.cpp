@@ -1,6 +1,6 @@
-#include "attached.hpp"
-
 #include <quorumlock/quorumlock.hpp>
+
+#include "attached.hpp"
 
 #include <cstdio>
 #include <stdexcept>

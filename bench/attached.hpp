@@ -4,12 +4,12 @@
 
 namespace quorumlock::bench {
 
-/// What is taken: a lock without fencing, with it, in order (a wait, though nobody is before it),
-/// to read, two at once, one of 64 permits.
+/// The kind of lock: without fencing, with it, ordered (with a wait, though nobody waits), shared,
+/// two at once, one of 64 permits.
 enum class Kind { plain, fenced, ordered, shared, pair, permit };
 
-/// quorumlock itself: a Coordinator attached to a loop like the others', one attempt each,
-/// everything else as it comes.
+/// Makes quorumlock itself a contender: a Coordinator attached to a loop like the others', with one
+/// attempt each and default options.
 std::unique_ptr<Contender> make_attached(const Nodes& nodes, Kind kind, std::string_view name);
 
 }  // namespace quorumlock::bench

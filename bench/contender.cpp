@@ -4,13 +4,11 @@
 
 #include "attached.hpp"
 #include "floor.hpp"
-#include "hiredis_async.hpp"
 
 namespace quorumlock::bench {
 
 const std::vector<std::string>& contender_names() {
   static const std::vector<std::string> names{"floor",
-                                              "hiredis_async",
                                               "quorumlock",
                                               "quorumlock_fenced",
                                               "quorumlock_ordered",
@@ -22,13 +20,12 @@ const std::vector<std::string>& contender_names() {
 
 const std::vector<std::string>& usual_contenders() {
   static const std::vector<std::string> names(contender_names().begin(),
-                                              contender_names().begin() + 4);
+                                              contender_names().begin() + 3);
   return names;
 }
 
 std::unique_ptr<Contender> make_contender(std::string_view name, const Nodes& nodes) {
   if (name == "floor") return make_floor(nodes);
-  if (name == "hiredis_async") return make_hiredis_async(nodes);
   if (name == "quorumlock") return make_attached(nodes, Kind::plain, name);
   if (name == "quorumlock_fenced") return make_attached(nodes, Kind::fenced, name);
   if (name == "quorumlock_ordered") return make_attached(nodes, Kind::ordered, name);

@@ -12,12 +12,11 @@
 
 namespace quorumlock::bench {
 
-/// The names that make_contender() knows, the floor first, and those that are run unless others are
-/// asked for.
+/// The names that make_contender() knows, the floor first; and those that run by default.
 const std::vector<std::string>& contender_names();
 const std::vector<std::string>& usual_contenders();
 
-/// Told, on the loop, of what a contender has done.
+/// Called on the loop with the results of a contender's operations.
 class Client {
  public:
   virtual ~Client() = default;
@@ -25,24 +24,26 @@ class Client {
   virtual void released(int slot, bool done) = 0;
 };
 
-/// One way to take and give back locks over the nodes, on a loop of its own, in this thread.
+/// One way to acquire and release locks on the nodes, on its own loop in this thread.
 ///
-/// A slot is one lock in flight, with a resource of its own; acquire and release of a slot take
-/// turns. All contenders ask the same of the nodes: SET key token NX PX 10000 with a new token each
-/// time, then EVALSHA of the release script, each decided by the third of five replies; the fenced
-/// one asks with EVALSHA of the acquire script instead of SET, those of other kinds with theirs.
+/// A slot is one lock in flight, with its own resource; a slot's acquires and releases alternate.
+/// All contenders send the same to the nodes: SET key token NX PX 10000 with a new token each time,
+/// then EVALSHA of the release script, each decided by the third of five replies. The fenced
+/// contender sends EVALSHA of the acquire script instead of SET, those of other kinds their own
+/// scripts.
 class Contender {
  public:
   virtual ~Contender() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
   virtual uv_loop_t* loop() = 0;
-  /// There will be slots 0 to slots - 1.
+  /// Prepares slots 0 to slots - 1.
   virtual void prepare(int slots) = 0;
   virtual void acquire(int slot) = 0;
   virtual void release(int slot) = 0;
 
   void serve(Client& client) { client_ = &client; }
-  /// Each contender's own, of the same length, and short enough to be copied without an allocation.
+  /// Returns the contender's own name for the slot: all of one length, and short enough to be
+  /// copied without an allocation.
   [[nodiscard]] std::string resource(int slot) const {
     const auto& names = contender_names();
     const auto place = std::ranges::find(names, name()) - names.begin();
@@ -50,18 +51,19 @@ class Contender {
            std::to_string(slot);
   }
 
-  /// A glob that only this slot's key fits while nothing else is locked.
+  /// Returns a glob that matches only this slot's key while nothing else is locked.
   [[nodiscard]] virtual std::string key_pattern(int slot) const { return resource(slot); }
 
  protected:
   Client* client_ = nullptr;
 };
 
-/// Connected to the nodes; throws std::runtime_error where that fails or there is no such name.
+/// Returns a connected contender. Throws std::runtime_error if there is none of this name, or no
+/// connection.
 std::unique_ptr<Contender> make_contender(std::string_view name, const Nodes& nodes);
 
-/// Owner tokens as the bare contenders make them: 40 hexadecimal digits, of which the last 16 count
-/// on, written over those of the request before.
+/// Owner tokens of the bare contenders: 40 hexadecimal digits whose last 16 count up, written over
+/// those of the previous request.
 class TokenSequence {
  public:
   void write_next(char* at) {
@@ -75,7 +77,7 @@ class TokenSequence {
   unsigned long long last_ = 0;
 };
 
-/// A loop that runs on until its handles are closed before it goes.
+/// A loop whose destructor runs it until its handles are closed.
 class Loop {
  public:
   Loop() { uv_loop_init(&loop_); }

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 
-/// What befalls the last node.
+/// A fault of the last node.
 class Fault {
  public:
   Fault(std::string_view name, Nodes& nodes) : name_(name), nodes_(nodes) {
@@ -32,7 +32,7 @@ class Fault {
       nodes_.set_weather({.refused = true});
     }
   }
-  /// From time to time while it lasts.
+  /// Called repeatedly during the fault.
   void go_on() {
     if (name_ != "flapping") return;
     const bool refused = (SteadyClock::now() - began_) / 300ms % 2 == 0;
@@ -51,7 +51,7 @@ class Fault {
   bool refused_ = true;
 };
 
-/// Runs at 1 in flight until so many seconds are over.
+/// Runs cycles at 1 in flight for this many seconds.
 template <class F>
 Measurement run_for(Contender& contender, double seconds, F&& meanwhile) {
   Measurement all;
@@ -71,13 +71,13 @@ void print(const char* when, const Measurement& of) {
 }  // namespace
 
 void print_faults(Field& field, std::string_view name, int pairs) {
-  // Longer than node_timeout (500 ms), so that the timeout, and what follows, is in it.
+  // The run is longer than node_timeout (500 ms), so it includes the timeout and its aftermath.
   constexpr double seconds = 1.2;
   for (int pair = 0; pair < pairs; ++pair) {
     for (const Member& member : field.members) {
       Contender& contender = *member.contender;
       Fault fault(name, *member.nodes);
-      run_for(contender, seconds, [] {});  // it catches up on what befell it in others' turns
+      run_for(contender, seconds, [] {});  // catches up on the faults during others' turns
       const Measurement healthy = run_for(contender, seconds, [] {});
       fault.begin();
       const Measurement hit = run_for(contender, seconds, [&fault] { fault.go_on(); });

@@ -6,9 +6,9 @@
 
 namespace quorumlock::bench {
 
-/// Pairs of runs at 1 in flight: all nodes there, then the last one, which is behind a proxy in
-/// both, `slow` by 100 ms, `stopped` by SIGSTOP, `dead` (connections are reset, and each new one)
-/// or `flapping` (dead every other 300 ms). Prints one JSON object a line.
+/// Prints pairs of runs at 1 in flight, one JSON object a line: first all nodes are well, then the
+/// last one, behind a proxy in both runs, is `slow` by 100 ms, `stopped` by SIGSTOP, `dead` (its
+/// old and new connections are reset) or `flapping` (dead every other 300 ms).
 void print_faults(Field& field, std::string_view fault, int pairs);
 
 }  // namespace quorumlock::bench

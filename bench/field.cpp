@@ -7,7 +7,7 @@
 namespace quorumlock::bench {
 namespace {
 
-/// What a name says of the nodes; takes it off the name.
+/// Removes the suffixes that describe nodes from a name, and returns their settings.
 NodesSettings take_settings(std::string& name, NodesSettings settings) {
   for (std::size_t plus = name.rfind('+'); plus != name.npos; plus = name.rfind('+')) {
     const std::string word = name.substr(plus + 1);
@@ -41,7 +41,7 @@ Field::Field(NodesSettings usual, const std::vector<std::string>& names) {
     members.push_back({name, &mine, make_contender(kind, mine)});
     Contender& contender = *members.back().contender;
     run_cycles(contender, 1, 200);
-    idle(contender, 10);  // what it still has to write
+    idle(contender, 10);  // pending writes
   }
 }
 

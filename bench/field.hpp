@@ -10,17 +10,17 @@
 
 namespace quorumlock::bench {
 
-/// A contender and the nodes that it is on.
+/// A contender and its nodes.
 struct Member {
-  std::string name;  ///< as it was asked for
+  std::string name;  ///< as on the command line
   Nodes* nodes;
   std::unique_ptr<Contender> contender;
 };
 
-/// Contenders that take turns, all connected and warm, and their nodes. A name may say other nodes
-/// than the usual: "quorumlock@3" is on three, "@3x2" on two groups of three, "+durable" on nodes
-/// that sync every write, "+unix" on unix sockets: "quorumlock_fenced@1+durable". Those that say
-/// the same share their nodes.
+/// Connected and warm contenders that take turns, and their nodes. A name may choose other nodes:
+/// "quorumlock@3" uses three, "@3x2" two groups of three, "+durable" nodes that sync every write,
+/// "+unix" unix sockets, as in "quorumlock_fenced@1+durable". Contenders with the same suffixes
+/// share their nodes.
 struct Field {
   Field(NodesSettings usual, const std::vector<std::string>& names);
   std::map<NodesSettings, Nodes> nodes;

@@ -18,7 +18,7 @@ namespace {
   std::abort();
 }
 
-// A reply is worth one bit: OK and 1 are yes, everything else is no.
+// A reply is reduced to one bit: OK and 1 are yes, everything else is no.
 void* const yes = reinterpret_cast<void*>(1);
 void* const no = reinterpret_cast<void*>(2);
 
@@ -101,7 +101,7 @@ class Floor final : public Contender {
   struct Slot {
     std::string set, release;
     std::size_t token_in_set = 0, token_in_release = 0;
-    std::uint32_t round = 0;  // replies to earlier ones come late and count for nothing
+    std::uint32_t round = 0;  // late replies to earlier rounds do not count
     int granted = 0, refused = 0;
     bool open = false, holding = false;
   };

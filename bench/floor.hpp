@@ -4,10 +4,10 @@
 
 namespace quorumlock::bench {
 
-/// The bare floor: the smallest libuv program that sends the same bytes. Requests prepared once,
-/// one uv_try_write per node per turn of the loop, hiredis's reader with reply functions of its
-/// own. No timers, no timeouts, no reconnecting, no release after a loss: it dies of the first
-/// error.
+/// Makes the bare floor: the smallest libuv program that sends the same bytes. It prepares requests
+/// once, makes one uv_try_write per node and turn of the loop, and uses hiredis's reader with its
+/// own reply functions. It has no timers, timeouts, reconnects or releases after a refusal; the
+/// first error ends it.
 std::unique_ptr<Contender> make_floor(const Nodes& nodes);
 
 }  // namespace quorumlock::bench

@@ -1,6 +1,6 @@
-#include "hand_over.hpp"
-
 #include <quorumlock/quorumlock.hpp>
+
+#include "hand_over.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -18,8 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 
-/// So many waiters of one lock, dealt to so many coordinators, which stand for processes: each has
-/// connections of its own, and all of them this thread.
+/// `waiters` waiters of one lock, dealt to `processes` coordinators, which stand for processes:
+/// each has its own connections, and all of them share this thread.
 class Crowd {
  public:
   Crowd(const Nodes& nodes, int processes, int waiters, WaitOrder order) : order_(order) {
@@ -39,7 +39,7 @@ class Crowd {
   Crowd(const Crowd&) = delete;
   Crowd& operator=(const Crowd&) = delete;
 
-  /// Lets them take turns for this long; gives the seconds that it was.
+  /// Lets the waiters take turns for this long; returns the actual seconds.
   double run(std::chrono::milliseconds span) {
     for (Waiter& waiter : waiters_) waiter.turns = 0;
     longest_ = {};
@@ -52,13 +52,13 @@ class Crowd {
     while (SteadyClock::now() - begun < span) uv_run(loop_.get(), UV_RUN_ONCE);
     return std::chrono::duration<double>(SteadyClock::now() - begun).count();
   }
-  /// Until nobody holds it or waits for it any more.
+  /// Waits until there is no holder or waiter.
   void finish() {
     going_ = false;
     while (active_ > 0) uv_run(loop_.get(), UV_RUN_ONCE);
   }
 
-  /// Between two turns of whomever.
+  /// Returns the longest time between two turns of any waiters.
   [[nodiscard]] double longest_ms() const {
     return std::chrono::duration<double, std::milli>(longest_).count();
   }
@@ -67,7 +67,7 @@ class Crowd {
     for (const Waiter& waiter : waiters_) all += waiter.turns;
     return all;
   }
-  /// 1 where all had equally many turns, 1 / n where one had all of them.
+  /// Returns Jain's index: 1 if all had equally many turns, 1 / n if one of n had all.
   [[nodiscard]] double jain() const {
     double sum = 0;
     double squares = 0;

@@ -4,8 +4,8 @@
 
 namespace quorumlock::bench {
 
-/// One lock that many want: hand-overs per second, how evenly they are shared out and how many
-/// commands each costs the nodes, beside acquire and release of one client alone in the same round.
+/// Measures one lock with many waiters: hand-overs per second, how evenly they are shared and how
+/// many commands each costs the nodes, compared with cycles of one client alone in the same round.
 /// Prints one JSON object a line.
 void print_hand_overs(const Nodes& nodes, int rounds);
 

@@ -1,14 +1,14 @@
-// What many leases cost that are held and renewed, and nothing else:
+// Measures the cost of holding and renewing many leases:
 //   quorumlock_leases [--leases=N] [--seconds=S] [--ttl=S] [--unix] [--real-time]
 //   quorumlock_leases --machine=S
-// Five servers of its own; one Coordinator with the usual options, attached to a loop in this
-// thread. One JSON object on stdout. With --real-time no server leaves its processor within a call
-// (SCHED_FIFO, a matter for root), so that what is measured is how long a call takes, and not how
-// long a server waits for its turn on a machine with fewer cores than servers.
+// It runs five servers of its own and one Coordinator with default options, attached to a loop in
+// this thread, and prints one JSON object on stdout. With --real-time (SCHED_FIFO, only as root) no
+// server leaves its processor during a call, so that the time of a call does not include waiting
+// for a processor on a machine with fewer cores than servers.
 //
-// How much of that is the machine's own: with --machine there are no servers. On each processor a
-// loop of that priority does nothing for so long but read the clock, and it is counted how often it
-// was stopped for longer than a call is to take.
+// --machine measures the machine's own share, without servers. On each processor a loop of that
+// priority only reads the clock for S seconds, and the stops that are longer than a call should
+// take are counted.
 
 #include <quorumlock/quorumlock.hpp>
 
@@ -51,16 +51,16 @@ struct Arguments {
   bool real_time = false;
 };
 
-/// Beyond that a call is one that "blocked" its server; in microseconds.
+/// A longer call counts as one that "blocked" its server; in microseconds.
 constexpr int long_call = 2000;
 
-/// The number behind `name` in a text such as INFO's; zero where it is not there.
+/// Returns the number after `name` in a text such as INFO's; zero if `name` is not in it.
 double number_in(const std::string& text, std::string_view name) {
   const std::size_t at = text.find(name);
   return at == text.npos ? 0 : std::strtod(text.c_str() + at + name.size(), nullptr);
 }
 
-/// What the servers say of themselves.
+/// The servers and their own statistics.
 class Servers {
  public:
   explicit Servers(const Arguments& arguments)
@@ -87,7 +87,7 @@ class Servers {
       nodes_.ask(node, {"CONFIG", "RESETSTAT"});
     }
   }
-  /// User and system, of all of them, in seconds.
+  /// Returns the user and system time of all servers, in seconds.
   [[nodiscard]] double cpu() const {
     return sum({"INFO", "cpu"}, "used_cpu_sys:") + sum({"INFO", "cpu"}, "used_cpu_user:");
   }
@@ -95,7 +95,7 @@ class Servers {
   [[nodiscard]] double calls() const {
     return sum({"INFO", "commandstats"}, "cmdstat_evalsha:calls=");
   }
-  /// The slowest server's, in microseconds: `which` is p50, p99 or p99.9.
+  /// Returns the slowest server's time in microseconds: `which` is p50, p99 or p99.9.
   [[nodiscard]] double call_us(const std::string& which) const {
     double most = 0;
     for (int node = 0; node < count(); ++node) {
@@ -138,7 +138,7 @@ double seconds_since(SteadyClock::time_point begun) {
   return std::chrono::duration<double>(SteadyClock::now() - begun).count();
 }
 
-/// Takes so many locks, a few hundred at a time, and keeps them.
+/// Takes `leases` locks, a few hundred at a time, and keeps them.
 class Holder {
  public:
   Holder(uv_loop_t* loop, const Options& options, long leases)
@@ -206,14 +206,14 @@ void run(const Arguments& arguments) {
   uv_loop_t loop;
   uv_loop_init(&loop);
   {
-    // Two runs of the same: what the first few leases need is there before the others are counted.
+    // The first of two holders lets one-off allocations happen before the second is measured.
     Holder(&loop, servers.options(), 1000).acquire_all();
     const double resident = resident_bytes();
     Holder holder(&loop, servers.options(), arguments.leases);
     auto begun = SteadyClock::now();
     holder.acquire_all();
     const double acquiring = seconds_since(begun);
-    // The first renewals are over before anything is counted.
+    // Waits until the first renewals are over before anything is counted.
     holder.hold_for(std::chrono::seconds(arguments.ttl / 3 + 1));
 
     servers.forget_calls();
@@ -249,15 +249,15 @@ void run(const Arguments& arguments) {
   uv_loop_close(&loop);
 }
 
-/// How this thread was stopped while it did nothing.
+/// The interruptions of this thread while it only read the clock.
 struct Stops {
-  double seconds = 0;  ///< that it ran
-  long many = 0;       ///< longer than long_call
+  double seconds = 0;  ///< that the thread ran
+  long many = 0;       ///< stops longer than long_call
   double longest_us = 0;
 };
 
-/// On this processor. Nine tenths of each second: who has such a priority and takes all of it is
-/// stopped by the kernel.
+/// Runs on this processor for nine tenths of each second: the kernel stops a thread of such a
+/// priority that takes all of the time.
 Stops watch_processor(int processor, std::chrono::seconds span) {
   cpu_set_t only;
   CPU_ZERO(&only);

@@ -1,4 +1,5 @@
-// quorumlock_bench: what a lock costs, beside the least that it could cost. See bench/README.md.
+// quorumlock_bench measures the cost of a lock next to its least possible cost; see
+// bench/README.md.
 
 #include <benchmark/benchmark.h>
 
@@ -14,7 +15,6 @@
 #include "faults.hpp"
 #include "hand_over.hpp"
 #include "modes.hpp"
-#include "scripts.hpp"
 #include "turns.hpp"
 #include "workload.hpp"
 
@@ -27,7 +27,6 @@ struct Arguments {
   int rounds = 0;
   std::string fault;
   int pairs = 15;
-  int scripts = 0;
   int hand_over = 0;
   int start_up = 0;
   int storm = 0;
@@ -48,7 +47,6 @@ constexpr const char* usage =
     "flapping,\n"
     "                         --pairs=N times\n"
     "       --memory=CYCLES   resident memory before, on the way and after\n"
-    "       --scripts=N       what forms of the fenced acquire cost one server\n"
     "       --hand-over=N     one lock that 2, 8, 64 and 512 wait for, N rounds\n"
     "       --start-up=N      from nothing to the first lock, N rounds\n"
     "       --storm=N         a node returns, and --clients=N with it, N rounds\n"
@@ -71,7 +69,7 @@ Load load_of(const std::string& text) {
   return load;
 }
 
-/// Unset where one of them is not known.
+/// Returns nothing if a flag is unknown.
 std::optional<Arguments> parse(int argc, char** argv) {
   Arguments arguments;
   std::string in_flight = "1,16,64,256";
@@ -104,8 +102,6 @@ std::optional<Arguments> parse(int argc, char** argv) {
       arguments.storm = std::stoi(value);
     } else if (name == "--clients") {
       arguments.clients = std::stoi(value);
-    } else if (name == "--scripts") {
-      arguments.scripts = std::stoi(value);
     } else if (name == "--hand-over") {
       arguments.hand_over = std::stoi(value);
     } else if (name == "--memory") {
@@ -122,7 +118,7 @@ std::optional<Arguments> parse(int argc, char** argv) {
   return arguments;
 }
 
-/// One iteration is one cycle; they run in batches so that the loads stay what they are.
+/// One iteration is one cycle; cycles run in batches so that the loads stay constant.
 void measure(benchmark::State& state, Contender& contender, int in_flight) {
   const std::int64_t batch = usual_cycles(in_flight) / 10;
   Measurement all;
@@ -162,10 +158,6 @@ int run(const Arguments& arguments) {
     play_turns(arguments.turns_on, !plain);
     return EXIT_SUCCESS;
   }
-  if (arguments.scripts > 0) {
-    print_scripts(arguments.scripts);
-    return EXIT_SUCCESS;
-  }
   if (arguments.hand_over > 0) {
     print_hand_overs(Nodes(arguments.nodes), arguments.hand_over);
     return EXIT_SUCCESS;
@@ -179,7 +171,7 @@ int run(const Arguments& arguments) {
     return EXIT_SUCCESS;
   }
   Field field(arguments.nodes, arguments.contenders);
-  if (arguments.smoke) return smoke(field) && check_scripts() ? EXIT_SUCCESS : EXIT_FAILURE;
+  if (arguments.smoke) return smoke(field) ? EXIT_SUCCESS : EXIT_FAILURE;
   if (arguments.rounds > 0) {
     print_rounds(field, arguments.loads, arguments.rounds);
   } else if (!arguments.fault.empty()) {
@@ -196,7 +188,7 @@ int run(const Arguments& arguments) {
 }  // namespace quorumlock::bench
 
 int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);  // takes its own flags out
+  benchmark::Initialize(&argc, argv);  // removes its own flags
   try {
     const auto arguments = quorumlock::bench::parse(argc, argv);
     if (arguments) return quorumlock::bench::run(*arguments);

@@ -14,7 +14,7 @@ double per_cycle(std::uint64_t count, const Measurement& of) {
   return static_cast<double>(count) / static_cast<double>(of.cycles);
 }
 
-/// Of this process, in KiB, as /proc says.
+/// Returns the resident memory of this process in KiB, from /proc.
 long resident_kib() {
   long kib = -1;
   if (std::FILE* status = std::fopen("/proc/self/status", "r")) {
@@ -27,8 +27,8 @@ long resident_kib() {
   return kib;
 }
 
-/// Each contender's cycles at this load, in turns of a twentieth of a second or so, there and back:
-/// what else the machine is doing then moves all of them.
+/// Measures each contender's cycles at this load, in turns of about a twentieth of a second in both
+/// orders, so that other load on the machine affects all contenders.
 std::vector<Measurement> take_turns(Field& field, const Load& load) {
   constexpr int turns = 6;
   const std::size_t size = field.members.size();
@@ -64,7 +64,7 @@ void say(bool good, std::string_view contender, const char* what) {
               contender.data(), what);
 }
 
-/// Turns the contender's loop until this is so, which it should be at once: a decision does not
+/// Turns the contender's loop until `is_so`, which should be almost at once: a decision does not
 /// wait for the last two nodes.
 template <class F>
 bool soon(Contender& contender, F&& is_so) {
@@ -75,7 +75,7 @@ bool soon(Contender& contender, F&& is_so) {
   return false;
 }
 
-/// Holds and gives back one lock, step by step.
+/// Acquires and releases one lock, step by step.
 class OneLock final : public Client {
  public:
   explicit OneLock(Member& member) : contender_(*member.contender), nodes_(*member.nodes) {}

@@ -1,10 +1,7 @@
 #include "nodes.hpp"
 
-#include <hiredis/hiredis.h>
-
 #include <algorithm>
 #include <memory>
-#include <stdexcept>
 #include <utility>
 
 #include "local/enroll.hpp"
@@ -13,32 +10,6 @@
 
 namespace quorumlock::bench {
 namespace {
-
-struct Free {
-  void operator()(redisContext* context) const { redisFree(context); }
-  void operator()(void* reply) const { freeReplyObject(reply); }
-};
-
-/// One command on a connection of its own.
-std::unique_ptr<redisReply, Free> ask_for(const Nodes& nodes, int node,
-                                          const std::vector<std::string>& words) {
-  const std::unique_ptr<redisContext, Free> context(
-      nodes.port(node) != 0 ? redisConnect("127.0.0.1", nodes.port(node))
-                            : redisConnectUnix(nodes.path(node).c_str()));
-  std::vector<const char*> texts;
-  std::vector<std::size_t> sizes;
-  for (const std::string& word : words) {
-    texts.push_back(word.data());
-    sizes.push_back(word.size());
-  }
-  std::unique_ptr<redisReply, Free> reply;
-  if (context != nullptr && context->err == 0) {
-    reply.reset(static_cast<redisReply*>(redisCommandArgv(
-        context.get(), static_cast<int>(words.size()), texts.data(), sizes.data())));
-  }
-  if (reply == nullptr) throw std::runtime_error("a node does not answer " + words.front());
-  return reply;
-}
 
 std::vector<int> free_ports(int count) {
   std::vector<int> ports;
@@ -63,13 +34,16 @@ Nodes::Nodes(NodesSettings settings) : settings_(settings) {
   }
   servers_ = local::Server::start_all(std::move(servers));
   if (settings.proxied) {
-    proxy_ = std::make_unique<chaos::Proxy>(
+    proxy_ = std::make_unique<test::Proxy>(
         std::vector{dir_.path() / std::to_string(count()) / "redis.sock"});
   }
   for (int node = 0; node < count(); ++node) {
-    ask_for(*this, node, {"SCRIPT", "LOAD", std::string(redis::release_script.source)});
+    reply_to(node, {"SCRIPT", "LOAD", std::string(redis::release_script.source)});
   }
-  local::enroll_new(options());
+  Options founding = options();
+  // The directories are ours: a restarted durable node has its data, and may vote at once.
+  if (settings.durable) founding.quarantine = Quarantine::trust_disk;
+  local::enroll_new(std::move(founding));
 }
 
 Options Nodes::options() const {
@@ -101,18 +75,21 @@ std::string Nodes::path(int node) const {
   return (servers_[static_cast<std::size_t>(node)].settings().dir / "redis.sock").string();
 }
 
+test::Reply Nodes::reply_to(int node, const std::vector<std::string>& words) const {
+  return test::Redis(urls().at(static_cast<std::size_t>(node)))(words);
+}
+
 std::string Nodes::ask(int node, const std::vector<std::string>& words) const {
-  const auto reply = ask_for(*this, node, words);
-  if (reply->type == REDIS_REPLY_INTEGER) return std::to_string(reply->integer);
-  return reply->str != nullptr ? std::string(reply->str, reply->len) : std::string();
+  const test::Reply reply = reply_to(node, words);
+  return reply.type == test::Reply::Type::integer ? std::to_string(reply.integer) : reply.text;
 }
 
 std::int64_t Nodes::keys() const {
   std::int64_t keys = 0;
   for (int node = 0; node < count(); ++node) {
     const std::string own = std::string(redis::own_prefix) + "*";
-    keys += ask_for(*this, node, {"DBSIZE"})->integer;
-    keys -= static_cast<std::int64_t>(ask_for(*this, node, {"KEYS", own})->elements);
+    keys += reply_to(node, {"DBSIZE"}).integer;
+    keys -= static_cast<std::int64_t>(reply_to(node, {"KEYS", own}).elements.size());
   }
   return keys;
 }
@@ -120,11 +97,10 @@ std::int64_t Nodes::keys() const {
 std::vector<std::int64_t> Nodes::slow_calls() const {
   std::vector<std::int64_t> calls;
   for (int node = 0; node < count(); ++node) {
-    const auto log = ask_for(*this, node, {"SLOWLOG", "GET", "100000"});
-    for (std::size_t i = 0; i < log->elements; ++i) {
-      const redisReply& entry = *log->element[i];  // number, time, microseconds, words, ...
-      const std::string_view command(entry.element[3]->element[0]->str);
-      if (command.starts_with("EVAL")) calls.push_back(entry.element[2]->integer);
+    // Each entry has its number, its time, the microseconds that it took, and its words.
+    for (const test::Reply& entry : reply_to(node, {"SLOWLOG", "GET", "100000"}).elements) {
+      const std::string& command = entry.elements.at(3).elements.at(0).text;
+      if (command.starts_with("EVAL")) calls.push_back(entry.elements.at(2).integer);
     }
   }
   return calls;
@@ -133,8 +109,7 @@ std::vector<std::int64_t> Nodes::slow_calls() const {
 std::int64_t Nodes::commands() const {
   std::int64_t commands = 0;
   for (int node = 0; node < count(); ++node) {
-    const auto reply = ask_for(*this, node, {"INFO", "commandstats"});
-    const std::string text(reply->str, reply->len);
+    const std::string text = reply_to(node, {"INFO", "commandstats"}).text;
     for (const char* name : {"evalsha", "eval", "subscribe"}) {
       const std::string mark = "cmdstat_" + std::string(name) + ":calls=";
       const std::size_t at = text.find(mark);
@@ -147,16 +122,15 @@ std::int64_t Nodes::commands() const {
 int Nodes::holding(const std::string& pattern) const {
   int holding = 0;
   for (int node = 0; node < count(); ++node) {
-    const auto found = ask_for(*this, node, {"KEYS", pattern});
-    if (found->elements != 1) continue;
-    const std::string key(found->element[0]->str, found->element[0]->len);
-    const auto type = ask_for(*this, node, {"TYPE", key});
-    if (std::string_view(type->str) == "zset") {
-      const auto readers = ask_for(*this, node, {"ZRANGE", key, "0", "-1"});
-      if (readers->elements == 1 && readers->element[0]->len == 40) ++holding;
+    const std::vector<test::Reply> found = reply_to(node, {"KEYS", pattern}).elements;
+    if (found.size() != 1) continue;
+    const std::string& key = found.front().text;
+    if (ask(node, {"TYPE", key}) == "zset") {
+      const std::vector<test::Reply> readers = reply_to(node, {"ZRANGE", key, "0", "-1"}).elements;
+      if (readers.size() == 1 && readers.front().text.size() == 40) ++holding;
     } else {
-      const auto reply = ask_for(*this, node, {"GET", key});
-      if (reply->type == REDIS_REPLY_STRING && reply->len == 40) ++holding;
+      const test::Reply value = reply_to(node, {"GET", key});
+      if (value.type == test::Reply::Type::string && value.text.size() == 40) ++holding;
     }
   }
   return holding;

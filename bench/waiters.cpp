@@ -47,12 +47,12 @@ Played Waiters::run(const Turn& turn) {
   turn_until(turn.end);
   stop_.request_stop();
   while (busy_ > 0) uv_run(loop_.get(), UV_RUN_ONCE);
-  turn_until(Steady::now() + std::chrono::milliseconds(20));  // what is still to be given back
+  turn_until(Steady::now() + std::chrono::milliseconds(20));  // the remaining releases
   return std::exchange(played_, {});
 }
 
 void Waiters::begin(std::size_t waiter) {
-  constexpr int too_often = 1000;  // rather than turn on the spot
+  constexpr int too_often = 1000;  // gives up instead of retrying for ever
   if (stop_.stop_requested() || played_.failed >= too_often) {
     --busy_;
     return;

@@ -13,7 +13,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-/// One slot in so many: reading the clock for each would be a part of what is measured.
+/// One slot in `timed` is timed, as reading the clock for each would distort the measurement.
 constexpr int timed = 16;
 
 class Workload final : public Client {
@@ -73,7 +73,7 @@ class Workload final : public Client {
   int in_flight_;
   int busy_ = 0;
   int refused_ = 0;
-  std::vector<Steady::time_point> began_;  // of the slots that are timed
+  std::vector<Steady::time_point> began_;  // of the timed slots
 };
 
 double microseconds(timeval time) {

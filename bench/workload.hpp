@@ -8,14 +8,14 @@
 
 namespace quorumlock::bench {
 
-/// What a number of cycles (acquire, then release) took.
+/// The cost of a number of cycles (acquire, then release).
 struct Measurement {
   std::int64_t cycles = 0;
   double seconds = 0;
   double user_us = 0;  ///< CPU of this thread, which runs the contender's loop
   double system_us = 0;
   std::uint64_t allocations = 0;
-  // In nanoseconds, of slot 0 and every 16th: at 1 in flight every cycle's.
+  // In nanoseconds, of slot 0 and every 16th: at 1 in flight of every cycle.
   std::vector<std::uint32_t> acquire_ns;
   std::vector<std::uint32_t> release_ns;
 
@@ -26,8 +26,8 @@ struct Measurement {
   }
 };
 
-/// Keeps `in_flight` slots of the contender busy until `cycles` are done. Throws
-/// std::runtime_error where a lock or a release was refused.
+/// Keeps `in_flight` slots of the contender busy until `cycles` are done. Throws std::runtime_error
+/// if an acquire or release is refused.
 Measurement run_cycles(Contender& contender, int in_flight, std::int64_t cycles);
 
 using local::percentile_us;

@@ -1,4 +1,4 @@
-// A cache that is filled once: of all who miss, one computes the value, the others wait for it.
+// A cache that is filled once: one of the processes that miss computes the value, the others wait.
 //
 //     fill_cache CACHE_FILE KEY
 #include <unistd.h>
@@ -21,7 +21,7 @@ std::optional<std::string> cached(const std::filesystem::path& cache) {
   return std::nullopt;
 }
 
-/// What takes long, and is why there is a cache.
+/// Computes the value, which takes long: hence the cache.
 std::string compute(const std::string& key) {
   return "value of " + key + ", computed by process " + std::to_string(getpid());
 }
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     return 64;
   }
   const auto value = coordinator->with_lock("cache:" + key, {.wait = 10s}, [&](quorumlock::Lease&) {
-    // Somebody may have filled it while we waited.
+    // Another process may have filled the cache while we waited.
     if (auto found = cached(cache)) return *found;
     std::string made = compute(key);
     const std::filesystem::path draft = cache.string() + "." + std::to_string(getpid());
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     std::filesystem::rename(draft, cache);
     return made;
   });
-  // Without the lock, because it took too long or no quorum is there, computing it twice does no
+  // Without the lock, after a long wait or without a quorum, computing the value twice does no
   // harm.
   std::cout << (value ? *value : compute(key)) << '\n';
   return 0;

@@ -1,5 +1,5 @@
-// A leader among servers: one leads, the others wait in order, and the next one leads when it ends,
-// is ended, or dies.
+// A leader among servers: one leads, the others wait in order, and the next one leads when it
+// resigns, is ended, or dies.
 //
 //     lead SERVICE
 #include <signal.h>
@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     std::cerr << "usage: lead SERVICE\n";
     return 64;
   }
-  // SIGTERM and SIGINT come to the thread below, as a request to stop.
+  // SIGTERM and SIGINT go to the thread below, which turns them into a request to stop.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
     return 64;
   }
 
-  // What others see of this one: its address, in a server.
+  // The value that others see; in a server, its address.
   const std::string me = "process " + std::to_string(getpid());
   quorumlock::Election election(*coordinator, "leader:" + std::string(argv[1]), {.ttl = 2s});
   const auto observed = election.observe(
@@ -68,12 +68,15 @@ int main(int argc, char** argv) {
       std::this_thread::sleep_for(1s);  // no quorum of nodes: they may come back
       continue;
     }
-    // Whoever this leader gives orders to keeps the greatest token seen and refuses a smaller one.
+    // A recipient of this leader's orders keeps the greatest token seen and refuses smaller ones.
     std::cout << "leading under fencing token " << leadership->fencing_token() << std::endl;
-    // The work goes here, in steps, for as long as it is to lead.
+    // The work goes here, in steps, while this process leads.
     const std::stop_token lost = leadership->stop_token();
     while (!lost.stop_requested() && !ending.stop_requested()) std::this_thread::sleep_for(10ms);
-    leadership->resign();
+    // If too few nodes answer, the others wait until the lease has run out.
+    if (const auto resigned = leadership->resign(); !resigned) {
+      std::cerr << resigned.error().what() << std::endl;
+    }
     std::cout << "not leading any more" << std::endl;
   }
   return 0;

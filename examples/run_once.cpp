@@ -2,8 +2,8 @@
 //
 //     run_once report-2026-11-21.done
 //
-// The file says that it has run. Who comes second waits for the first and then finds the file; if
-// the first dies on the way, its lock ends with its ttl and the next one runs the job.
+// The file shows that the job has run. A second process waits for the first and then finds the
+// file; if the first dies, its lock ends with its ttl and the next one runs the job.
 #include <unistd.h>
 
 #include <chrono>
@@ -35,11 +35,11 @@ int main(int argc, char** argv) {
   const auto ran = coordinator->with_lock(
       "job:" + done.filename().string(), {.wait = 30s}, [&](quorumlock::Lease& lease) {
         if (std::filesystem::exists(done)) return false;
-        // The work goes here. A long one looks at lease.stop_token() between its steps.
+        // The work goes here. A long job checks lease.stop_token() between its steps.
         const std::filesystem::path draft = done.string() + "." + std::to_string(getpid());
         std::ofstream(draft) << "run by process " << getpid() << " under fencing token "
                              << lease.fencing_token() << '\n';
-        // Last of all, and in one step: it has run.
+        // The last step marks the job as done, atomically.
         if (!lease.is_valid()) throw std::runtime_error("the lock was lost on the way");
         std::filesystem::rename(draft, done);
         return true;

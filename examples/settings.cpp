@@ -1,8 +1,8 @@
-// A configuration that many read and few change: readers together, a writer alone. What is read is
-// of one version, also where it is in several files.
+// A configuration with many readers and few writers: readers together, a writer alone. A reader
+// sees one version, even if that is in several files.
 //
-//     settings DIRECTORY                     shows it
-//     settings DIRECTORY HOST PORT           changes it, and shows it
+//     settings DIRECTORY                     prints it
+//     settings DIRECTORY HOST PORT           changes it, and prints it
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
     std::unique_lock writing(mutex);
     std::ofstream(directory / "host") << argv[2] << '\n';
     std::ofstream(directory / "port") << argv[3] << '\n';
-    // What is shown is what was written: others may read by now, and nobody has changed it since.
+    // The new values can be shown as they were written: others may read now, but nobody has written
+    // since.
     mutex.downgrade();
     writing.release();
     const std::shared_lock reading(mutex, std::adopt_lock);

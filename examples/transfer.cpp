@@ -1,5 +1,5 @@
-// Money from one account to another: both are locked, or neither, whatever others move the other
-// way.
+// Moves money from one account to another: both are locked, or neither, even if others transfer in
+// the opposite direction.
 //
 //     transfer DIRECTORY FROM TO AMOUNT
 #include <chrono>
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     std::cerr << coordinator.error().what() << '\n';
     return 64;
   }
-  // In whatever order: nobody who holds one of them waits for the other.
+  // The order does not matter: the holder of one account never waits for the other.
   auto lease = coordinator->acquire_all({"account:" + from, "account:" + to}, {.wait = 30s});
   if (!lease) {
     std::cerr << lease.error().what() << '\n';
@@ -56,8 +56,8 @@ int main(int argc, char** argv) {
     std::cout << "not enough\n";
     return 1;
   }
-  // A ledger that can compare numbers is given the fencing token too (docs/fencing.md): it is
-  // greater than that of everybody who had either account before.
+  // A ledger that can compare numbers gets the fencing token too (docs/fencing.md): it is greater
+  // than that of every earlier holder of either account.
   if (!lease->is_valid()) return 76;
   set_balance(directory / from, left);
   set_balance(directory / to, balance(directory / to) + amount);

@@ -1,5 +1,5 @@
-// Workers on any number of machines, of whom only a few at a time may use something: calls to an
-// API that allows three at once, conversions that a database can bear.
+// Workers on any number of machines, only a few of which may use something at a time: an API that
+// allows three calls at once, or a database that can bear few conversions.
 //
 //     worker_pool NAME LIMIT JOB...
 #include <chrono>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What must not be done too often at once.
+/// The work that must not be done too often at the same time.
 void work(const std::string& job, const quorumlock::Lease& permit) {
   std::cout << job << " under fencing token " << permit.fencing_token() << std::endl;
 }

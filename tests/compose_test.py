@@ -104,7 +104,7 @@ class Compose(unittest.TestCase):
     def test_the_first_start_enrolls_all_nodes(self):
         self.assertEqual(CONFIG["services"]["enroll"]["depends_on"], HEALTHY)
         self.assertEqual(self.enrolled(""), [
-            f"node{i} set quorumlock:enrolment {i:040d}:30000:durable nx" for i in range(1, 6)])
+            f"node{i} set quorumlock:enrolment {i:040d}:30000,a,86400:durable nx" for i in range(1, 6)])
 
     def test_a_node_that_came_back_empty_is_left_to_its_quarantine(self):
         self.assertEqual(self.enrolled("node1 node2 node4 node5"), [])

@@ -104,12 +104,20 @@ forbid_services() {
 }
 policy=/usr/sbin/policy-rc.d
 
-# Installs those of the packages that are not there. A redis-server from elsewhere will do.
+# Whether a package is there, or the program in it from elsewhere.
+is_there() {
+  case $1 in
+    redis-server | npm) command -v "$1" >/dev/null && return 0 ;;
+    nodejs) command -v node >/dev/null && return 0 ;;
+  esac
+  is_installed "$1"
+}
+
+# Installs those of the packages that are not there.
 install_missing() {
   local missing=() services=() package service log=build/setup.log code=0
   for package in "$@"; do
-    [[ $package == redis-server ]] && command -v redis-server >/dev/null && continue
-    is_installed "$package" && continue
+    is_there "$package" && continue
     missing+=("$package")
     case $package in
       redis-server) services+=(redis-server) ;;

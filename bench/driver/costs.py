@@ -3,12 +3,11 @@
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import tempfile
 
 from driver.run import FENCED, FLOOR, OURS, Rows, Run
-from driver.text import spread, table
+from driver.text import table
 
 
 def calls_in(run: Run, name: str, load: int, count: int) -> dict[str, int]:
@@ -28,10 +27,10 @@ def calls(run: Run) -> Rows:
     rows = Rows()
     part = 5 if run.short else 1
     for load, few, many in ((1, 500, 2500), (64, 5000, 25000), (256, 5000, 25000)):
-        for name in (FLOOR, "hiredis_async", OURS, FENCED):
+        for name in (FLOOR, OURS, FENCED):
             short, long = few // part, many // part
             before, after = calls_in(run, name, load, short), calls_in(run, name, load, long)
-            # Each of six turns warms up with a hundredth of the cycles.
+            # Each of six turns first runs a hundredth of the cycles to warm up.
             per = {call: (after[call] - before.get(call, 0)) / ((long - short) * 1.06)
                    for call in after}
             rows.append({"contender": name, "in_flight": load,
@@ -123,25 +122,4 @@ def leases(run: Run) -> Rows:
     run.judge(f"{name}: client bytes each", [most["bytes_per_lease"]], 400)
     run.judge(f"{name}: client cores", [most["client_cores"]], 0.5)
     run.judge(f"{name}: calls over 2 ms", [most["calls_over_2_ms"]], 0)
-    return rows
-
-
-def scripts(run: Run) -> Rows:
-    print(f"## Forms of the fenced acquire on one server ({run.given.rounds} rounds, 64 cycles in "
-          "a burst)\n")
-    rows = run.bench(f"--scripts={run.given.rounds}")
-    names = rows.names("form")
-
-    def ratios(what: str, name: str, other: str) -> str:
-        return spread([a / b for a, b in zip(rows.of(what, form=name), rows.of(what, form=other))])
-
-    table(["form", "server CPU us/cycle", f"/ {names[0]}", f"/ {names[1]}",
-           f"cycles/s / {names[0]}", "requests/s", f"acquire alone, p50 / {names[0]}",
-           "does not do the same"],
-          [[name, f"{statistics.median(rows.of('server_us', form=name)):.2f}",
-            *(ratios("server_us", name, other) for other in names[:2]),
-            ratios("cycles_per_s", name, names[0]),
-            f"{statistics.median(rows.of('requests_per_s', form=name)):.0f}",
-            ratios("alone_us", name, names[0]), rows.of("differs", form=name)[0]]
-           for name in names])
     return rows

@@ -8,10 +8,10 @@ import subprocess
 from driver.place import RECIPES, ROOT
 from recipes import servers
 
-# What npm calls "latest", the one that its README is about, and the fork that goes on with that.
+# npm's "latest", the version of its README, and the fork that continues it.
 NPM = ["redlock4@npm:redlock@4.2.0", "redlock5@npm:redlock@5.0.0-beta.2",
        "redlockfork@npm:@sesamecare-oss/redlock@1.4.0", "ioredis@6"]
-# Of commandstats: what the clients themselves send, as against what their scripts call.
+# The commands that clients themselves send, as opposed to those that scripts call.
 SENT = {"evalsha", "eval", "fcall", "script|load", "subscribe", "unsubscribe"}
 
 

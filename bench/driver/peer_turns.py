@@ -113,11 +113,11 @@ def run(given: argparse.Namespace, present: list[Contender], running: dict,
     loads = [("shared", 1, given.seconds / 2), ("own", IN_FLIGHT, given.seconds / 2),
              *(("shared", waiters, given.seconds) for waiters in given.waiters)]
     rows: list[dict] = []
-    for round_ in range(-1, given.rounds):  # the first warms up, connections and compilers
+    for round_ in range(-1, given.rounds):  # the first round warms up connections and compilers
         for kind, waiters, seconds in loads:
             for contender in random.sample(present, len(present)):
                 redis = running["redis"] if contender.servers_of == "redis" else None
-                # A new one each time: what a turn leaves behind is no other's trouble.
+                # A new resource for each turn, which the keys of earlier turns cannot disturb.
                 resource = f"{contender.name}-{kind}-{waiters}-{round_ + 1}"
                 try:
                     row = play(contender, kind, waiters, seconds if round_ >= 0 else 0.2, resource,

@@ -32,7 +32,7 @@ def main() -> None:
         assert len(plots) == 4, plots
         for plot in plots:
             titles = xml.etree.ElementTree.parse(plot).iter("{http://www.w3.org/2000/svg}title")
-            assert sum(1 for _ in titles) == 16, plot  # four contenders at four loads
+            assert sum(1 for _ in titles) == 12, plot  # three contenders at four loads
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ def faults(run: Run) -> Rows:
           "other 300 ms.\n")
     rows = Rows()
     for fault in FAULTS:
-        # The floor has no second connection to try.
+        # The floor does not reconnect.
         names = [OURS, FENCED] if fault in ("dead", "flapping") else [FLOOR, OURS, FENCED]
         rows += run.bench(f"--fault={fault}", f"--pairs={run.given.pairs}",
                           f"--contenders={','.join(names)}")

@@ -38,7 +38,7 @@ class Part:
                 self.lock.acquire()
                 acquired = time.monotonic_ns()
                 self.lock.release()
-            except Exception as trouble:  # whatever the recipe throws: counted, and told
+            except Exception as trouble:  # any error of the recipe is counted and printed
                 self.failed += 1
                 print(f"{type(trouble).__name__}: {trouble}", file=sys.stderr)
                 continue

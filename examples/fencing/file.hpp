@@ -1,4 +1,4 @@
-// Fencing of a file: its first line is the fencing token of its last writer. To be copied.
+// Fencing of a file, to be copied: its first line is the fencing token of its last writer.
 #pragma once
 
 #include <fcntl.h>
@@ -17,19 +17,19 @@
 
 namespace fencing {
 
-/// A file that a lock protects, on a file system of this machine. Any number of objects, threads
-/// and processes may have the same path. Errors are std::system_error.
+/// A file that a lock protects, on a local file system. Any number of objects, threads and
+/// processes may use the same path. Errors are std::system_error.
 class File {
  public:
   struct Content {
     std::string body;
-    std::uint64_t fence = 0;  ///< 0: nobody has written it yet
+    std::uint64_t fence = 0;  ///< 0: not written yet
   };
 
   explicit File(std::filesystem::path path) : path_(std::move(path)) {}
 
-  /// To begin with, before anything is read: from here on all former holders are refused. False
-  /// where a later one has been here: the lock is no longer yours.
+  /// Call this before reading anything: from here on all former holders are refused. Returns false
+  /// if a later holder was here: the lock is no longer yours.
   bool check(std::uint64_t fence) {
     const Turn turn(path_);
     const Content now = read();
@@ -38,7 +38,7 @@ class File {
     return true;
   }
 
-  /// False: refused, the file is as it was.
+  /// Returns false if refused; the file is then unchanged.
   bool write(std::string_view body, std::uint64_t fence) {
     const Turn turn(path_);
     if (!may(fence, read().fence)) return false;
@@ -46,7 +46,7 @@ class File {
     return true;
   }
 
-  /// Never half of it: the file is replaced as a whole.
+  /// Never returns half a version: a write replaces the whole file.
   [[nodiscard]] Content read() const {
     std::ifstream file(path_, std::ios::binary);
     Content content;
@@ -84,8 +84,8 @@ class File {
     int number_;
   };
 
-  /// Makes one step of the comparison and the write. It takes a file of its own, which stays: the
-  /// other is a new one after each write. The kernel gives it back when its holder dies.
+  /// Makes the comparison and the write one step, by a lock on a second file, which stays: the
+  /// first is a new file after each write. The kernel releases the lock when its holder dies.
   class Turn {
    public:
     explicit Turn(const std::filesystem::path& path)
@@ -103,7 +103,7 @@ class File {
     return fence != 0 && fence >= stored;  // 0: fencing is off
   }
 
-  /// On the disk before it has its name, and its name on the disk before we say so.
+  /// Syncs the content before the rename, and the rename before returning.
   void replace(const Content& content) {
     const std::filesystem::path next = path_.string() + ".new";
     const std::string bytes = std::to_string(content.fence) + '\n' + content.body;

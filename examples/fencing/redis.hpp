@@ -1,5 +1,5 @@
-// Fencing of a Redis key: a hash with the value and the fencing token of its last writer, which a
-// script compares. To be copied.
+// Fencing of a Redis key, to be copied: a hash with the value and the fencing token of its last
+// writer, which a script compares.
 #pragma once
 
 #include <hiredis/hiredis.h>
@@ -14,24 +14,24 @@
 
 namespace fencing {
 
-/// A key that a lock protects. One object and one connection for each thread. Errors are
+/// A key that a lock protects. Use one object and one connection for each thread. Errors are
 /// std::runtime_error.
 class RedisKey {
  public:
   struct Content {
     std::string value;
-    std::uint64_t fence = 0;  ///< 0: nobody has written it yet
+    std::uint64_t fence = 0;  ///< 0: not written yet
   };
 
   RedisKey(redisContext* context, std::string key) : context_(context), key_(std::move(key)) {}
 
-  /// To begin with, before anything is read: from here on all former holders are refused. False
-  /// where a later one has been here: the lock is no longer yours.
+  /// Call this before reading anything: from here on all former holders are refused. Returns false
+  /// if a later holder was here: the lock is no longer yours.
   bool check(std::uint64_t fence) {
     return said_yes(call({"EVAL", script, "1", key_, std::to_string(fence)}));
   }
 
-  /// False: refused, nothing is changed.
+  /// Returns false if refused; nothing is then changed.
   bool write(std::string_view value, std::uint64_t fence) {
     return said_yes(call({"EVAL", script, "1", key_, std::to_string(fence), value}));
   }

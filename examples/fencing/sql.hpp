@@ -1,4 +1,4 @@
-// Fencing in an SQL database, here SQLite: a row refuses whoever had the lock before. To be copied.
+// Fencing in an SQL database, here SQLite, to be copied: a row refuses former holders of the lock.
 #pragma once
 
 #include <sqlite3.h>
@@ -13,8 +13,8 @@
 
 namespace fencing {
 
-/// Documents that a lock each protects. One object and one connection for each thread. Where
-/// another connection writes, SQLite waits: set sqlite3_busy_timeout. Errors are
+/// Documents that are each protected by a lock. Use one object and one connection for each thread.
+/// If another connection writes SQLite waits: set sqlite3_busy_timeout. Errors are
 /// std::runtime_error.
 class Documents {
  public:
@@ -33,8 +33,8 @@ class Documents {
     )sql");
   }
 
-  /// To begin with, before anything is read: from here on all former holders are refused. False
-  /// where a later one has been here: the lock is no longer yours.
+  /// Call this before reading anything: from here on all former holders are refused. Returns false
+  /// if a later holder was here: the lock is no longer yours.
   bool check(const std::string& id, std::uint64_t fence) {
     return run(R"sql(
       INSERT INTO document (id, fence) VALUES (?1, ?2)
@@ -44,7 +44,7 @@ class Documents {
                id, fence);
   }
 
-  /// A row that is there. False: refused, nothing is changed.
+  /// Changes an existing row. Returns false if refused; nothing is then changed.
   bool update(const std::string& id, const std::string& body, std::uint64_t fence) {
     return run(R"sql(
       UPDATE document SET body = ?3, fence = ?2 WHERE id = ?1 AND fence <= ?2
@@ -52,7 +52,7 @@ class Documents {
                id, fence, body);
   }
 
-  /// A row that is there or not.
+  /// Changes or inserts a row. Returns false if refused; nothing is then changed.
   bool put(const std::string& id, const std::string& body, std::uint64_t fence) {
     return run(R"sql(
       INSERT INTO document (id, body, fence) VALUES (?1, ?3, ?2)
@@ -62,8 +62,8 @@ class Documents {
                id, fence, body);
   }
 
-  /// Whatever else `change()` does on this connection, all of it or nothing: many rows that one
-  /// lock protects. It is called behind the check, whose row stays locked until the end.
+  /// Makes everything that `change()` does on this connection one transaction, for many rows under
+  /// one lock. It is called after the check, whose row stays locked until the end.
   template <class Change>
   bool transact(const std::string& id, std::uint64_t fence, Change&& change) {
     run("BEGIN IMMEDIATE");  // in other databases BEGIN: the check itself locks its row
@@ -93,7 +93,7 @@ class Documents {
 
   void run(const char* sql) { step(prepare(sql)); }
 
-  /// Whether it has changed a row.
+  /// Returns whether it has changed a row.
   bool run(const char* sql, const std::string& id, std::uint64_t fence,
            const std::optional<std::string>& body = std::nullopt) {
     // 0: fencing is off. Beyond an sqlite3_int64 it would be negative, and pass every comparison.
@@ -119,7 +119,7 @@ class Documents {
                                 SQLITE_TRANSIENT));
   }
 
-  /// Whether there is a row to be read.
+  /// Returns whether there is a row to read.
   bool step(const Statement& statement) {
     const int result = sqlite3_step(statement.get());
     if (result != SQLITE_DONE && result != SQLITE_ROW) expect_ok(result);

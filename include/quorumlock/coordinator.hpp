@@ -1,9 +1,8 @@
 #pragma once
 
-#include <coroutine>
-#include <cstddef>
+#include <functional>
+#include <initializer_list>
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -11,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include <quorumlock/awaitable.hpp>
 #include <quorumlock/detail/handler.hpp>
+#include <quorumlock/export.hpp>
 #include <quorumlock/inspection.hpp>
 #include <quorumlock/lease.hpp>
 #include <quorumlock/options.hpp>
@@ -24,15 +25,60 @@ struct uv_loop_s;
 namespace quorumlock {
 
 class Coordinator;
-namespace client {
+namespace detail {
 class Router;
-Result<Coordinator> create_enrolling(Options options);
-void vouch_for_groups(const Coordinator& coordinator);
-void forget_counters(Coordinator& coordinator, std::vector<std::string> resources);
-}  // namespace client
-class AcquireAwaitable;
+}  // namespace detail
 
-/// An owner token as text, of its own type so that it cannot be mistaken for a resource.
+/// The awaitable that co_acquire() and co_acquire_all() return.
+using AcquireAwaitable = Awaitable<Result<Lease>>;
+
+namespace detail {
+
+/// The argument of co_acquire_all(): a vector, an initializer_list, or {"a", "b"}. The last of
+/// these converts by the variadic constructor and not as an initializer_list, because GCC 12 cannot
+/// keep an initializer_list for a coroutine that waits.
+struct Resources {
+  Resources() = default;
+  Resources(std::vector<std::string> all) : names(std::move(all)) {}
+  template <class... Names>
+  requires(sizeof...(Names) > 0 && (std::is_convertible_v<Names, std::string_view> && ...))
+      Resources(Names&&... each) {
+    (names.emplace_back(std::string_view(each)), ...);
+  }
+  template <class List>
+  requires std::is_same_v<List, std::initializer_list<typename List::value_type>> Resources(
+      List list)
+      : names(list.begin(), list.end()) {}
+
+  std::vector<std::string> names;
+};
+
+/// Maps the return type of with_lock's function to the Result that with_lock returns.
+template <class T>
+struct ResultMaker {
+  using type = Result<std::remove_cv_t<T>>;
+};
+template <class T>
+struct ResultMaker<T&> {
+  using type = Result<std::reference_wrapper<T>>;
+};
+template <class T>
+struct ResultMaker<T&&> : ResultMaker<T> {};
+template <class T>
+struct ResultMaker<Result<T>> {
+  using type = Result<T>;
+};
+template <class T>
+struct ResultMaker<const Result<T>> : ResultMaker<Result<T>> {};
+template <class T>
+using ResultOf = typename ResultMaker<T>::type;
+
+/// Releases the lease of with_lock. Returns Errc::lost if the lease ended by itself before that.
+QUORUMLOCK_EXPORT Result<void> end_of_with_lock(Lease& held);
+
+}  // namespace detail
+
+/// An owner token as text. It has a type of its own so that it cannot be mistaken for a resource.
 class OwnerToken {
  public:
   explicit OwnerToken(std::string text) : text_(std::move(text)) {}
@@ -43,149 +89,152 @@ class OwnerToken {
   std::string text_;
 };
 
-/// Locks on a quorum of independent Redis nodes, or on several such groups.
+/// Locks resources on a quorum of independent Redis nodes, or on several such groups of nodes.
 ///
-/// Holds one event loop, its own or the caller's, or Options::loops of its own, and on each a
-/// connection per node. Thread-safe but for moving and destroying. Of several loops, "the loop" is
-/// the one that the resource is always on, and "the loop's own thread" that of any of them.
-/// Handlers run on the loop, exactly once, never inside the call that took them; they must not
-/// block or throw. In a forked child every call gives Errc::closed.
-class Coordinator {
+/// A coordinator uses one event loop (its own or the caller's) or Options::loops loops of its own,
+/// and each loop has one connection per node. With several loops, "the loop" is the one that the
+/// resource is always on, and "the loop's own thread" is the thread of any of them.
+///
+/// All calls are thread-safe except moving and destroying. A handler runs on the loop, exactly
+/// once, never inside the call that took it; it must not block or throw. In a forked child,
+/// blocking calls and coroutines fail with Errc::closed, and calls that take a handler throw that
+/// error.
+class QUORUMLOCK_EXPORT Coordinator {
  public:
-  /// With a loop thread of its own. Starts to connect and returns; nodes that cannot be reached are
-  /// the acquisitions' matter. Errc::invalid_argument where the options are wrong.
+  /// Creates a coordinator with a loop thread of its own. It starts to connect and returns; a node
+  /// that cannot be reached fails acquisitions later, not this call. Errc::invalid_argument if the
+  /// options are wrong.
   static Result<Coordinator> create(Options options);
-  /// On the caller's loop: call it on the thread that runs the loop. Starts no thread (a host name
-  /// is resolved on libuv's pool). Its handles keep the loop alive only while there is work: an
-  /// operation under way, a lease to be watched, a release to be answered.
+  /// Creates a coordinator on the caller's loop; call it on the thread that runs the loop. It
+  /// starts no thread (a host name is resolved on libuv's pool). Its handles keep the loop alive
+  /// only while there is work: an operation under way, a lease to be watched, a release to be
+  /// answered, or a call from another thread that arrives while the loop runs. A call from another
+  /// thread that arrives while the loop does not run waits for the loop's next turn, or for the
+  /// next call on the loop's own thread. If other threads use a loop that may be idle, keep the
+  /// loop alive with a handle of your own (docs/architecture.md, "Threads").
   static Result<Coordinator> attach(uv_loop_s* loop, Options options);
 
   Coordinator(Coordinator&&) noexcept = default;
   Coordinator& operator=(Coordinator&& other) noexcept;
-  /// close()s one with a loop thread of its own; for an attached one starts to close, which the
-  /// loop's next turns finish.
+  /// Closes a coordinator that has loop threads of its own, as close() does. For an attached
+  /// coordinator it starts to close, and the loop's next turns finish that.
   ~Coordinator();
 
-  /// Blocking, from any thread but the loop's own (there: Errc::would_deadlock). Waits as
-  /// LockOptions::wait says, or until `stop` is requested (Errc::cancelled; what was granted by
-  /// then is released in the background).
+  /// Acquires one resource. Blocking; call it from any thread but the loop's own (there it returns
+  /// Errc::would_deadlock). Waits as long as LockOptions::wait says, or until `stop` is requested:
+  /// then it returns Errc::cancelled, and locks that nodes granted by then are released in the
+  /// background.
   Result<Lease> acquire(std::string_view resource, LockOptions options = {},
                         std::stop_token stop = {});
-  /// All of them or none, as one lease with one fencing token that exceeds every earlier one of
-  /// each; each excludes, and is excluded by, whoever locks it alone or in another set. At most 64,
-  /// none twice, in any order: sets that overlap never wait for each other in a circle. One
-  /// resource is acquire(). With LockMode::shared all are read, together with whoever else reads
-  /// any of them.
+  /// Acquires all of the resources or none. They become one lease with one fencing token, which
+  /// exceeds every earlier token of each resource. Each resource excludes, and is excluded by,
+  /// every other holder of it, alone or in another set. At most 64 resources, none twice, in any
+  /// order: sets that overlap never deadlock. If Options has groups, all resources must be in one
+  /// group (docs/scaling.md). With one resource this is acquire(). With LockMode::shared all are
+  /// locked for reading, and other readers of any of them are admitted.
   Result<Lease> acquire_all(std::vector<std::string> resources, LockOptions options = {},
                             std::stop_token stop = {});
+  Result<Lease> acquire_all(std::initializer_list<std::string_view> resources,
+                            LockOptions options = {}, std::stop_token stop = {});
 
-  /// From any thread. Without a heap allocation of the library's once warm, where the resource is
-  /// short and the handler small (see Handler).
+  /// Acquires asynchronously, from any thread. On the loop's own thread the call allocates nothing
+  /// once it is warm, if the resource name is short and the handler small (see Handler). An empty
+  /// handler throws std::invalid_argument, a call in a forked child throws Error(Errc::closed).
   void async_acquire(std::string resource, LockOptions options, std::stop_token stop,
                      detail::Handler<Result<Lease>> handler);
+  void async_acquire(std::string resource, LockOptions options,
+                     detail::Handler<Result<Lease>> handler);
+  void async_acquire(std::string resource, detail::Handler<Result<Lease>> handler);
   void async_acquire_all(std::vector<std::string> resources, LockOptions options,
+                         std::stop_token stop, detail::Handler<Result<Lease>> handler);
+  void async_acquire_all(std::initializer_list<std::string_view> resources, LockOptions options,
                          std::stop_token stop, detail::Handler<Result<Lease>> handler);
 
   /// `Result<Lease> lease = co_await coordinator.co_acquire("orders:42", {.ttl = 10s});` in a
-  /// coroutine of any task type, which goes on on the loop.
+  /// coroutine of any task type, which resumes on the loop. See Awaitable.
   AcquireAwaitable co_acquire(std::string resource, LockOptions options = {},
                               std::stop_token stop = {});
-  AcquireAwaitable co_acquire_all(std::vector<std::string> resources, LockOptions options = {},
+  AcquireAwaitable co_acquire_all(detail::Resources resources, LockOptions options = {},
                                   std::stop_token stop = {});
 
-  /// Runs fn(Lease&) under the lock and gives what it returns. Releases on every way out, also by
-  /// an exception, which goes on to the caller. Where the lock is refused fn does not run. A lease
-  /// lost while fn ran is told by its stop_token(), not by this result. Blocking.
+  /// Runs fn(Lease&) under the lock and returns its result: a T as Result<T>, a Result<T>
+  /// unchanged, a T& as Result<std::reference_wrapper<T>>. The lock is released on every way out,
+  /// also if fn throws; the exception then propagates to the caller. If the lock is refused, fn
+  /// does not run. If the lease ends before fn returns (its stop_token() announces that in time),
+  /// the result is Errc::lost, and fn's own result is dropped. Blocking.
   template <class F>
   auto with_lock(std::string_view resource, LockOptions options, F&& fn, std::stop_token stop = {})
-      -> Result<std::invoke_result_t<F, Lease&>>;
+      -> detail::ResultOf<std::invoke_result_t<F, Lease&>>;
 
-  /// By owner token, from any process: what a Lease does without being one. `extend` counts only
-  /// nodes that still hold the token, with one and the same fencing counter on a quorum; with
-  /// fencing off it cannot promise that nobody else held the lock in between. Errc::not_held where
-  /// the token is on no quorum (extend) or nowhere (release), ::no_quorum where fewer than a quorum
-  /// answered. Blocking.
+  /// extend() and release() act on the lock that an owner token holds, from any process, without a
+  /// Lease. extend() counts only the nodes that still hold the token and requires one and the same
+  /// fencing counter on a quorum; with fencing off it cannot promise that nobody else held the lock
+  /// in between. Errc::not_held if the token is on no quorum (extend) or on no node (release),
+  /// Errc::no_quorum if fewer than a quorum answered. Blocking.
   Result<Clock::time_point> extend(std::string_view resource, const OwnerToken& token,
                                    std::chrono::nanoseconds ttl);
   Result<void> release(std::string_view resource, const OwnerToken& token);
-  /// Who holds the resource, or permits of the semaphore of its name, and who waits, node by node.
-  /// Costs each node a look at every permit and waiter: docs/watching.md. Blocking.
+  /// Reports the holders and the waiters of the resource, and those of the semaphore of the same
+  /// name, node by node. Each node looks at every permit and every waiter, see docs/watching.md for
+  /// the cost. Blocking.
   Result<Inspection> inspect(std::string_view resource);
 
-  /// How each node fares as a voter: what it says of itself, and what we know of it. A command that
-  /// a node does not allow us leaves what it would have told unknown. Blocking.
+  /// Reports how each node fares as a voter: what the node says of itself, and what this process
+  /// knows of it. If a node does not allow this user a command, the facts from that command stay
+  /// unknown. Blocking.
   Result<ClusterStatus> status();
   void async_status(detail::Handler<Result<ClusterStatus>> handler);
 
-  /// What this coordinator has done so far: contention, waits, near misses, votes. From any thread,
-  /// also the loop's own; another's waits until the loop has turned. The last of a closed one,
-  /// nothing of one that was moved from, or in a forked child.
+  /// Returns what this coordinator has counted so far: contention, waits, near misses, votes. May
+  /// be called from any thread. A call on another thread than the loop's own waits for one turn of
+  /// each loop; a call on a loop's own thread gets the other loops' numbers as of their last turn.
+  /// A closed coordinator returns its last numbers; a moved-from one, or one in a forked child,
+  /// returns zeros.
   [[nodiscard]] Stats stats() const;
 
-  /// Enrolls all nodes at once: your word that no client can hold a lock on them yet. Else a node
-  /// without an enrolment casts no vote until max_ttl has passed. Refused with Errc::misconfigured,
-  /// and nothing changed, unless every node answers and none has an enrolment or a key of the
-  /// library's; with `force` those that answer are enrolled whatever they have. Blocking.
+  /// Enrolls all nodes at once, on your word that no client can hold a lock on them yet. Without
+  /// this, a node without an enrolment casts no vote until max_ttl has passed. Returns
+  /// Errc::misconfigured, and changes nothing, unless every node answers and none has an enrolment
+  /// or a key of the library. With `force` the nodes that answer are enrolled whatever they have.
+  /// Blocking.
   Result<void> enroll_new(bool force = false);
 
   /// Finishes or cancels everything, then closes: acquisitions under way end with Errc::closed,
-  /// leases are released, answers are awaited for node_timeout at most. On the loop's own thread
-  /// it starts that and returns, and the loop's next turns finish it. Idempotent.
+  /// leases are released, and answers are awaited for node_timeout at most. On the loop's own
+  /// thread it only starts to close, and the loop's next turns finish that. Idempotent.
   void close();
-  /// The handler runs on the loop once all is closed, as the last one of all.
+  /// Closes as close() does, without blocking. The handler is the last one of all to run on the
+  /// loop.
   void async_close(detail::Handler<> handler);
+  /// `co_await coordinator.co_close();`
+  Awaitable<detail::Done> co_close();
 
  private:
-  friend class AcquireAwaitable;
   friend class Election;
   friend class RecursiveMutex;
   friend class Semaphore;
-  friend Result<Coordinator> client::create_enrolling(Options options);
-  friend void client::vouch_for_groups(const Coordinator& coordinator);
-  friend void client::forget_counters(Coordinator& coordinator, std::vector<std::string> resources);
-  explicit Coordinator(std::shared_ptr<client::Router> router) noexcept
+  friend Result<Coordinator> create_enrolling(Options options);
+  friend void vouch_for_groups(const Coordinator& coordinator);
+  friend void forget_counters(Coordinator& coordinator, std::vector<std::string> resources);
+  explicit Coordinator(std::shared_ptr<detail::Router> router) noexcept
       : router_(std::move(router)) {}
-  std::shared_ptr<client::Router> router_;
-};
-
-/// What co_acquire gives; awaited once, at once.
-class AcquireAwaitable {
- public:
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> caller);
-  Result<Lease> await_resume() { return std::move(*result_); }
-
- private:
-  friend class Coordinator;
-  friend class Semaphore;
-  AcquireAwaitable(std::shared_ptr<client::Router> router, std::vector<std::string> resources,
-                   LockOptions options, std::stop_token stop)
-      : router_(std::move(router)),
-        resources_(std::move(resources)),
-        options_(options),
-        stop_(std::move(stop)) {}
-
-  std::shared_ptr<client::Router> router_;
-  std::vector<std::string> resources_;
-  LockOptions options_;
-  std::optional<std::ptrdiff_t> capacity_;  ///< of the semaphore whose permit it is for
-  std::stop_token stop_;
-  std::optional<Result<Lease>> result_;
+  std::shared_ptr<detail::Router> router_;
 };
 
 template <class F>
 auto Coordinator::with_lock(std::string_view resource, LockOptions options, F&& fn,
-                            std::stop_token stop) -> Result<std::invoke_result_t<F, Lease&>> {
+                            std::stop_token stop)
+    -> detail::ResultOf<std::invoke_result_t<F, Lease&>> {
+  using Given = detail::ResultOf<std::invoke_result_t<F, Lease&>>;
   Result<Lease> lease = acquire(resource, options, std::move(stop));
   if (!lease) return lease.error();
-  Lease held = std::move(*lease);  // released by its destructor, on every way out
+  Lease held = std::move(*lease);  // released by its destructor if fn throws
   if constexpr (std::is_void_v<std::invoke_result_t<F, Lease&>>) {
     std::forward<F>(fn)(held);
-    (void)held.release();
-    return {};
+    return detail::end_of_with_lock(held);
   } else {
-    Result<std::invoke_result_t<F, Lease&>> value(std::forward<F>(fn)(held));
-    (void)held.release();
+    Given value(std::forward<F>(fn)(held));
+    if (Result<void> stood = detail::end_of_with_lock(held); !stood) return stood.error();
     return value;
   }
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <coroutine>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,111 +8,102 @@
 #include <utility>
 
 #include <quorumlock/coordinator.hpp>
+#include <quorumlock/export.hpp>
 
 namespace quorumlock {
 
-namespace client {
+namespace detail {
 class Announcement;
 class Runtime;
-}  // namespace client
-class CampaignAwaitable;
+}  // namespace detail
 
-/// Who leads, as a quorum of nodes knows it.
+/// The leader of an election, as a quorum of nodes knows it.
 struct Leader {
-  /// What it said of itself last; empty where it holds the lock and says nothing.
+  /// The value that the leader proclaimed last; empty if it holds the lock and has proclaimed
+  /// nothing.
   std::string value;
-  std::uint64_t fencing_token = 0;  ///< grows from leader to leader; 0 where fencing is off
+  std::uint64_t fencing_token = 0;  ///< grows from leader to leader; 0 if fencing is off
   std::string owner_token;
   bool operator==(const Leader&) const = default;
 };
 
-/// That one leads, for as long as the lease lasts. Move-only; the destructor resigns, in the
-/// background. One that is default-made or moved from leads nothing.
-class Leadership {
+/// Proof of leadership while its lease lasts. Move-only; the destructor resigns in the background.
+/// A default-constructed or moved-from Leadership leads nothing.
+class QUORUMLOCK_EXPORT Leadership {
  public:
   Leadership() noexcept = default;
   Leadership(Leadership&& other) noexcept = default;
   Leadership& operator=(Leadership&& other) noexcept;
   ~Leadership();
 
-  /// The lease that stands behind it; of a Leadership that leads nothing, one that holds nothing.
+  /// The lease of the election's lock. A Leadership that leads nothing returns a Lease that holds
+  /// nothing.
   [[nodiscard]] const Lease& lease() const noexcept;
-  /// Requested to stop before others may lead: stop giving orders then.
+  /// A token that is requested to stop before another candidate may lead: stop giving orders then.
   [[nodiscard]] std::stop_token stop_token() const { return lease().stop_token(); }
-  /// For those who take its orders: they refuse a smaller one than they have seen.
+  /// Send this number with every order: the receivers refuse an order with a smaller number than
+  /// they have seen.
   [[nodiscard]] std::uint64_t fencing_token() const noexcept { return lease().fencing_token(); }
   [[nodiscard]] Clock::time_point valid_until() const noexcept { return lease().valid_until(); }
   [[nodiscard]] bool is_valid() const noexcept { return lease().is_valid(); }
 
-  /// Says something else of itself: at most 65,536 bytes. Done once a quorum of nodes has it.
-  /// Errc::not_held where it does not lead any more, ::no_quorum where too few nodes answered,
-  /// which are then told in the background, for as long as it leads.
+  /// Replaces the value that others see, at most 65,536 bytes. Succeeds once a quorum of nodes has
+  /// the value. Errc::not_held if this does not lead any more, Errc::no_quorum if too few nodes
+  /// answered; these nodes then receive the value in the background, for as long as this leads.
+  /// Errc::invalid_argument if the value is too long or another proclaim() is under way.
   Result<void> proclaim(std::string value);
   void async_proclaim(std::string value, detail::Handler<Result<void>> handler);
-  /// Lets the next one lead. As Lease::release.
+  /// Lets the next candidate lead. Releases the lease as Lease::release() does.
   Result<void> resign();
   void async_resign(detail::Handler<Result<void>> handler);
 
  private:
-  friend class client::Announcement;
-  explicit Leadership(std::shared_ptr<client::Announcement> announcement) noexcept
+  friend class detail::Announcement;
+  explicit Leadership(std::shared_ptr<detail::Announcement> announcement) noexcept
       : announcement_(std::move(announcement)) {}
-  std::shared_ptr<client::Announcement> announcement_;
+  std::shared_ptr<detail::Announcement> announcement_;
 };
 
-/// One of several candidates leads, and everybody can know which. In the words of etcd.
+/// The awaitable that co_campaign() returns.
+using CampaignAwaitable = Awaitable<Result<Leadership>>;
+
+/// Elects one of several candidates as the leader, and lets everybody know which one. The functions
+/// are named as in etcd.
 ///
-/// Leading is holding the lock of that name: candidates wait for it in their order, and who dies is
-/// replaced once its ttl has passed and at most a second more. Who takes the lock otherwise
-/// (`quorumlock run`) leads too, without a value. Any number of these may have one name;
-/// thread-safe.
-class Election {
+/// The leader is the holder of the lock with the election's name. Candidates wait for the lock in
+/// order; a leader that dies is replaced once its ttl has passed, and at most one second later. A
+/// process that takes the lock by other means (`quorumlock run`) leads too, without a value.
+/// Several Election objects may have the same name. Thread-safe.
+class QUORUMLOCK_EXPORT Election {
  public:
-  /// `options` are those of the lock. Where `wait` is not set a campaign waits without limit.
+  /// `options` apply to the lock. If `wait` is not set, a campaign waits without limit.
   Election(Coordinator& coordinator, std::string name, LockOptions options = {});
 
-  /// Waits until it leads, and says so: `value` is what others see of it, such as its address, at
-  /// most 65,536 bytes. Blocking, from any thread but the loop's own. Errors as of
-  /// Coordinator::acquire.
+  /// Waits until this candidate leads, then publishes `value`: what others see of the leader, such
+  /// as its address, at most 65,536 bytes. Blocking; call it from any thread but the loop's own.
+  /// Fails with the errors of Coordinator::acquire().
   Result<Leadership> campaign(std::string value, std::stop_token stop = {});
   void async_campaign(std::string value, std::stop_token stop,
                       detail::Handler<Result<Leadership>> handler);
   CampaignAwaitable co_campaign(std::string value, std::stop_token stop = {});
 
-  /// Who leads, or none. Errc::no_quorum where too few nodes answered. Blocking, from any thread
-  /// but the loop's own.
+  /// Returns the leader, or std::nullopt if nobody leads. Errc::no_quorum if too few nodes
+  /// answered. Blocking; call it from any thread but the loop's own.
   Result<std::optional<Leader>> leader();
   void async_leader(detail::Handler<Result<std::optional<Leader>>> handler);
 
-  /// Tells who leads now, and then of every change that lasts: another leader or value at once,
-  /// that nobody leads (or somebody who says nothing) once it has been so for a tenth of a second.
-  /// Woken by messages; where one is lost, or the leader dies, the nodes are asked once a second.
-  /// On the loop, until `stop` is requested or the coordinator closes.
-  /// An error where it cannot begin; the handler is then never called.
+  /// Reports the leader now, and then every change that lasts: a leader with a value at once, a
+  /// leader without a value, or no leader, once that has lasted for a tenth of a second. Messages
+  /// from the nodes announce changes. In addition the nodes are asked at least once a second, in
+  /// case a message is lost or the leader dies. The handler runs on the loop, until `stop` is
+  /// requested or the coordinator closes. Returns an error if it cannot begin; the handler is then
+  /// never called.
   Result<void> observe(detail::Handler<std::optional<Leader>> handler, std::stop_token stop);
 
  private:
-  std::shared_ptr<client::Runtime> runtime_;
+  std::shared_ptr<detail::Runtime> runtime_;
   std::string name_;
   LockOptions options_;
-};
-
-/// What co_campaign gives; awaited once, at once.
-class CampaignAwaitable {
- public:
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> caller);
-  Result<Leadership> await_resume() { return std::move(*result_); }
-
- private:
-  friend class Election;
-  CampaignAwaitable(Election election, std::string value, std::stop_token stop)
-      : election_(std::move(election)), value_(std::move(value)), stop_(std::move(stop)) {}
-
-  Election election_;
-  std::string value_;
-  std::stop_token stop_;
-  std::optional<Result<Leadership>> result_;
 };
 
 }  // namespace quorumlock

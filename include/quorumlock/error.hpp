@@ -6,6 +6,7 @@
 #include <system_error>
 #include <type_traits>
 
+#include <quorumlock/export.hpp>
 #include <quorumlock/outcome.hpp>
 
 namespace quorumlock {
@@ -17,7 +18,8 @@ enum class Errc {
   expired,           ///< the lease ran to its end: not renewed, or its limits were reached
   lost,              ///< the lease could not be renewed, or a quorum of nodes no longer holds it
   not_held,          ///< there is nothing to extend or release under this token
-  timed_out,         ///< the wait ran out while the lock was held by another
+  timed_out,         ///< the wait ran out while the lock was held by another, or before this
+                     ///< process could send the request: more were asked for at once than it can
   cancelled,         ///< the caller's stop_token was requested to stop
   closed,            ///< the coordinator is closed, or this is a forked child of its process
   invalid_argument,  ///< refused before anything was sent
@@ -25,19 +27,19 @@ enum class Errc {
   misconfigured,     ///< the nodes contradict the options
 };
 
-const std::error_category& category() noexcept;
-std::error_code make_error_code(Errc code) noexcept;
+QUORUMLOCK_EXPORT const std::error_category& category() noexcept;
+QUORUMLOCK_EXPORT std::error_code make_error_code(Errc code) noexcept;
 
-/// One sentence on what went wrong, with its code and, where nodes were asked, their votes.
-/// Cheap to copy: copies share one immutable state.
-class Error : public std::exception {
+/// One sentence on what went wrong, with an error code and, if nodes were asked, their votes. Cheap
+/// to copy: copies share one immutable state.
+class QUORUMLOCK_EXPORT Error : public std::exception {
  public:
   Error(Errc code, std::string sentence);
   Error(Errc code, std::string sentence, Outcome outcome);
 
   [[nodiscard]] std::error_code code() const noexcept;
   [[nodiscard]] const char* what() const noexcept override;
-  /// Who voted what; no votes where no node was asked.
+  /// Each node's vote; no votes if no node was asked.
   [[nodiscard]] const Outcome& outcome() const noexcept;
 
  private:

@@ -6,24 +6,26 @@
 #include <string>
 #include <vector>
 
+#include <quorumlock/export.hpp>
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
 
 namespace quorumlock {
 
-/// One who waits in the line of a resource (docs/waiting.md).
+/// One waiter in the line of a resource (docs/waiting.md).
 struct LineEntry {
-  std::string name;     ///< of its own in the line: its mode, its process and a number there
-  std::string process;  ///< that of its coordinator: those with the same one wait together
+  std::string name;     ///< unique in the line: its mode, its process and a number there
+  std::string process;  ///< its coordinator's id: waiters of one coordinator share it
   LockMode mode = LockMode::exclusive;
-  std::uint64_t ticket = 0;  ///< the smallest is next; ties by name
-  /// Since when, about: tickets are microseconds of the node whose clock is ahead of the others'.
+  std::uint64_t ticket = 0;  ///< the smallest is next; equal tickets are ordered by name
+  /// How long it has waited, approximately: tickets are microseconds of the node whose clock is
+  /// ahead of the others'.
   std::chrono::milliseconds waiting_for{};
-  /// How long the entry still lives where its process does not refresh it.
+  /// How long the entry still lives if its process does not refresh it.
   std::chrono::milliseconds expires_in{};
 };
 
-/// One of those who share a resource.
+/// One reader of a resource that is held in LockMode::shared.
 struct SharedHolding {
   std::string token;
   std::chrono::milliseconds expires_in{};
@@ -31,55 +33,56 @@ struct SharedHolding {
 
 /// A permit of a semaphore that is held.
 struct PermitHolding {
-  int slot = 0;                                         ///< which of the permits, from 1 on
+  int slot = 0;                                         ///< the number of the permit, from 1 on
   std::string token;                                    ///< the owner token
   std::optional<std::chrono::milliseconds> expires_in;  ///< unset: without an expiry
 };
 
-/// The semaphore of a resource's name, which is another thing than its lock.
+/// The semaphore of the resource's name, which is independent of the lock of that name.
 struct SemaphoreHolding {
-  int capacity = 0;                    ///< how many permits it has; zero: nothing is known of it
-  std::vector<PermitHolding> permits;  ///< those that are held, by slot
+  int capacity = 0;                    ///< how many permits it has; 0: unknown
+  std::vector<PermitHolding> permits;  ///< the held permits, by slot
   std::vector<LineEntry> waiters;      ///< in their order, the first 1,000 of them
 
-  /// Somebody has had a permit of it in the last 30 days, or waits for one.
+  /// Whether a permit of it was held within Options::fencing_memory, or a waiter wants one.
   [[nodiscard]] bool known() const noexcept {
     return capacity != 0 || !permits.empty() || !waiters.empty();
   }
 };
 
-/// What one node holds under a resource's key, and who waits there.
+/// What one node holds under a resource's key, and the waiters there.
 struct NodeHolding {
   std::string node;
   Vote vote = Vote::pending;  ///< held, absent, or why the node did not answer
-  std::string token;          ///< the owner token, where it is held by one alone
+  std::string token;          ///< the owner token, if held exclusively
   std::optional<std::chrono::milliseconds> expires_in;  ///< unset: without an expiry, or not held
-  std::vector<SharedHolding> readers;                   ///< where it is shared
+  std::vector<SharedHolding> readers;                   ///< the holders, if shared
   std::vector<LineEntry> waiters;                       ///< in their order, the first 1,000 of them
   SemaphoreHolding semaphore;
-  std::string detail;  ///< another kind of value, where held; the node's trouble
+  std::string detail;  ///< the kind of a foreign value, if held; or the node's trouble
 };
 
-/// A look at a resource, node by node. Each node's part is of one moment; the nodes are asked side
-/// by side.
-struct Inspection {
+/// A look at a resource, node by node. The part of each node is of one moment; the nodes are asked
+/// in parallel.
+struct QUORUMLOCK_EXPORT Inspection {
   std::string resource;
-  std::string group;  ///< that it belongs to; empty where there are none
+  std::string group;  ///< the resource's group; empty if there are no groups
   std::vector<NodeHolding> nodes;
   int quorum = 0;
-  /// The token that a quorum of nodes holds, of one who holds it alone; empty where none does.
+  /// The token of the exclusive holder on a quorum of nodes; empty if there is none.
   std::string holder;
-  /// The tokens that a quorum of nodes has, of those who share it.
+  /// The tokens of the readers, each on a quorum of nodes.
   std::vector<std::string> readers;
-  /// Who is in line on a quorum of nodes, in their order: with the greatest ticket and age that a
-  /// node tells, and the life that a quorum of them gives the entry.
+  /// The waiters that are in line on a quorum of nodes, in their order. Each has the greatest
+  /// ticket and waiting time that a node reports, and the longest life that a quorum of nodes
+  /// reports.
   std::vector<LineEntry> waiters;
-  /// Of the semaphore likewise: the capacity that a quorum of nodes has recorded, the permits that
-  /// a quorum holds for one token, with the life that a quorum gives them, and its line.
+  /// The same for the semaphore: the capacity that a quorum of nodes has recorded, the permits that
+  /// a quorum holds for one token, with the longest life that a quorum reports, and its line.
   SemaphoreHolding semaphore;
 
   [[nodiscard]] int count(Vote vote) const noexcept;
-  /// How the lock is held by a quorum; unset where it is not.
+  /// The mode in which a quorum of nodes holds the lock; unset if no quorum holds it.
   [[nodiscard]] std::optional<LockMode> mode() const noexcept;
 };
 

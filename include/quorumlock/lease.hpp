@@ -7,85 +7,104 @@
 #include <string>
 #include <vector>
 
+#include <quorumlock/awaitable.hpp>
 #include <quorumlock/clock.hpp>
 #include <quorumlock/detail/handler.hpp>
+#include <quorumlock/export.hpp>
 #include <quorumlock/result.hpp>
 
 namespace quorumlock {
 
-namespace client {
+class Lease;
+namespace detail {
 class LeaseState;
-}
+void release_with_thread(Lease lease);
+}  // namespace detail
 
-/// A lock that is held, until valid_until().
+/// A lock that is held until valid_until().
 ///
 /// Move-only. resource(), is_valid(), remaining(), valid_until(), owner_token() and stop_token()
-/// may be called from any thread at any time; extend, release, detach, moving and destroying are
-/// for one thread at a time. A default-made or moved-from Lease holds nothing: it is not valid, and
-/// to extend or release it is Errc::not_held.
-class Lease {
+/// may be called from any thread at any time; extending, releasing, detaching, moving and
+/// destroying must not overlap in two threads. A default-constructed or moved-from Lease holds
+/// nothing: it is not valid, and extending or releasing it is Errc::not_held.
+class QUORUMLOCK_EXPORT Lease {
  public:
   Lease() noexcept = default;
   Lease(Lease&& other) noexcept;
   Lease& operator=(Lease&& other) noexcept;
-  /// Releases in the background, where release() or detach() did not before. Never blocks.
+  /// Releases the lock in the background unless release() or detach() was called before. Never
+  /// blocks.
   ~Lease();
 
-  /// The resource that was asked for, without the key prefix; of several the first.
+  /// The resource as it was asked for, without the key prefix; the first one if there are several.
   [[nodiscard]] std::string resource() const;
-  /// All of them, for a lease from acquire_all; else the one.
+  /// All resources of a lease from acquire_all(); otherwise the only one.
   [[nodiscard]] std::vector<std::string> resources() const;
-  /// The value under the key on the nodes that granted it: 40 hexadecimal digits.
+  /// The value under the key on the nodes that granted the lock: 40 hexadecimal digits.
   [[nodiscard]] std::string owner_token() const;
-  /// Grows with every successive holder of the resource, and no two have the same: for the resource
-  /// to refuse who comes late (docs/fencing.md). Below 2^53; 0 while fencing is off.
+  /// A number that grows with every successive holder of the resource; no two holders have the
+  /// same. The resource can refuse requests of a former holder by it (docs/fencing.md). Below 2^53;
+  /// 0 if fencing is off.
   [[nodiscard]] std::uint64_t fencing_token() const noexcept;
 
-  /// The end that the nodes have agreed to by now: start + ttl - (ttl x drift_factor + 2 ms), with
-  /// start read before the first byte of the acquisition or of the last renewal was written
-  /// (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
+  /// The end of the lease that the nodes have agreed to so far: start + ttl - (ttl x drift_factor +
+  /// 2 ms). `start` was read before the first byte of the acquisition, or of the last renewal, was
+  /// written (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
   [[nodiscard]] Clock::time_point valid_until() const noexcept;
-  /// Read from Clock at the call; zero once the lease has ended.
+  /// The time until valid_until(), read from Clock at the call; zero once the lease has ended.
   [[nodiscard]] Clock::duration remaining() const noexcept;
-  /// Read from Clock at the call. Once false it stays false.
+  /// Whether the lease still holds, read from Clock at the call. Once false it stays false.
   [[nodiscard]] bool is_valid() const noexcept;
-  /// Requested to stop stop_margin before valid_until(), or as soon as it is lost, released or
-  /// dropped. A renewal that is won after that still moves valid_until(), but is the last one: to
-  /// go on needs extend(). Made at the first call. Its callbacks run on the loop's thread and must
-  /// not block.
+  /// A token that is requested to stop `stop_margin` before valid_until(), or as soon as the lease
+  /// is lost, released or destroyed. A renewal that succeeds after that still moves valid_until(),
+  /// but it is the last one: only extend() renews further. The token is made at the first call. Its
+  /// callbacks run on the loop's thread and must not block. In a forked child this returns a token
+  /// that is requested to stop already; a copy that was taken before the fork is not.
   [[nodiscard]] std::stop_token stop_token() const;
-  /// Who voted what when it was acquired.
+  /// Each node's vote on the acquisition.
   [[nodiscard]] Outcome outcome() const;
 
   /// Makes the lease last `ttl` from now (never less than it already does) and renews it by that
-  /// ttl from then on. Needs the votes of a quorum before the old end. Errc::invalid_argument where
-  /// ttl is above max_ttl or another extend is under way; Errc::no_quorum or ::lost otherwise, the
-  /// old end then stands unless the lease is lost. Blocking, from any thread but the loop's own.
+  /// ttl from then on. Needs the votes of a quorum before the old end. Errc::invalid_argument if
+  /// ttl is above max_ttl or another extend() is under way. If it fails with Errc::no_quorum or
+  /// Errc::lost, the old end stands unless the lease is lost. Blocking; call it from any thread but
+  /// the loop's own.
   [[nodiscard]] Result<void> extend(std::chrono::nanoseconds ttl);
   /// Deletes the key on every node that still holds our token. is_valid() is false as soon as this
-  /// is called. Success once a quorum has deleted it, or all nodes that can be reached have;
-  /// Errc::lost where a quorum turned out not to hold it any more, ::expired where it had run out,
-  /// ::not_held the second time, ::no_quorum where fewer than a quorum answered (a node that comes
-  /// back within the ttl is told then). Blocking, from any thread but the loop's own.
+  /// is called. Succeeds once a quorum of nodes has deleted the key, or has answered without
+  /// showing that the lock was lost before. Errc::lost if a quorum turned out not to hold it any
+  /// more, Errc::expired if the lease had run out, Errc::not_held if it was released before,
+  /// Errc::no_quorum if fewer than a quorum answered (a node that comes back within the ttl
+  /// receives the release then). Blocking; call it from any thread but the loop's own.
   Result<void> release();
-  /// A lock to write becomes one to read: readers who wait come in, and nobody else writes in
-  /// between. It is renewed by that, too, and fails as extend does; it is a lock to read then all
-  /// the same, as far as nodes can be told. There is no way back: a reader who wants to write
-  /// releases first and looks again at what it has read. Of a lock to read: renews it. Blocking,
-  /// from any thread but the loop's own.
+  /// Turns a write lock into a read lock: waiting readers are admitted, and nobody else writes in
+  /// between. This also renews the lease, and fails as extend() does; after a failure the lease is
+  /// a read lock too, on every node that the request reached. There is no way back: a reader that
+  /// wants to write releases first and then looks again at what it has read. A read lock is only
+  /// renewed. Blocking; call it from any thread but the loop's own.
   [[nodiscard]] Result<void> downgrade();
-  /// Stops renewing and lets the keys run out; the destructor then releases nothing.
+  /// Stops renewing and lets the keys run out. The destructor then releases nothing.
   void detach() noexcept;
 
-  /// As extend, downgrade and release, from any thread; the handler runs on the loop, once.
+  /// The same as extend(), downgrade() and release(), from any thread; the handler runs on the
+  /// loop, once. An empty handler throws std::invalid_argument, a call in a forked child throws
+  /// Error(Errc::closed).
   void async_extend(std::chrono::nanoseconds ttl, detail::Handler<Result<void>> handler);
   void async_downgrade(detail::Handler<Result<void>> handler);
   void async_release(detail::Handler<Result<void>> handler);
 
+  /// The same for coroutines, also on the loop's own thread: `co_await lease.co_release();`. The
+  /// Lease must not be moved or destroyed before the co_await is over. The operation goes on
+  /// without the coroutine if the coroutine is destroyed.
+  Awaitable<Result<void>> co_extend(std::chrono::nanoseconds ttl);
+  Awaitable<Result<void>> co_downgrade();
+  Awaitable<Result<void>> co_release();
+
  private:
-  friend class client::LeaseState;
-  explicit Lease(client::LeaseState* state) noexcept : state_(state) {}
-  client::LeaseState* state_ = nullptr;
+  friend class detail::LeaseState;
+  friend void detail::release_with_thread(Lease lease);
+  explicit Lease(detail::LeaseState* state) noexcept : state_(state) {}
+  detail::LeaseState* state_ = nullptr;
 };
 
 }  // namespace quorumlock

@@ -2,35 +2,39 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>  // std::scoped_lock, std::unique_lock and the like are what it is for
+#include <mutex>  // for std::scoped_lock, std::unique_lock and the like
 #include <string>
 
 #include <quorumlock/coordinator.hpp>
 #include <quorumlock/detail/patience.hpp>
+#include <quorumlock/export.hpp>
 
 namespace quorumlock {
 
-/// A lock on a quorum with the face of std::timed_mutex: Lockable and TimedLockable.
+/// A lock on a quorum of nodes with the interface of std::timed_mutex: Lockable and TimedLockable.
 ///
-/// One object may be shared by many threads. Each lock() takes a lease of its own and the thread
-/// that took it unlocks it: a thread whose lease was lost meanwhile never releases its
-/// successor's. Locking it twice on one thread is Errc::would_deadlock. The coordinator must
-/// outlive it.
-class Mutex {
+/// One object may be shared by many threads. Each lock() acquires a lease of its own, and the
+/// thread that acquired it unlocks it: a thread whose lease was lost never releases its
+/// successor's. Locking the mutex twice on one thread is Errc::would_deadlock. A lock that a thread
+/// still has when it ends is released then, in the background, and the log reports it. The
+/// coordinator must outlive the mutex. In a forked child the mutex throws Error(Errc::closed).
+class QUORUMLOCK_EXPORT Mutex {
  public:
   Mutex(Coordinator& coordinator, std::string resource, LockOptions options = {});
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
-  /// Releases what is still held, in the background.
+  /// Releases in the background every lock that a thread still has.
   ~Mutex();
 
-  /// Waits without limit, or for LockOptions::wait where that is set. Throws Error where it cannot
-  /// lock.
+  /// Waits without limit, or for LockOptions::wait if that is set. Throws Error if it cannot lock.
   void lock();
-  /// One attempt. Throws Error only where no attempt could be made (closed, bad arguments).
+  /// Makes one attempt. One case waits, in the line, for up to 1 s, so that std::lock makes
+  /// progress whatever others do: the thread has locked other mutexes of this library, and the
+  /// names of all of them sort before this one's. Throws Error only if no attempt could be made
+  /// (closed, bad arguments).
   bool try_lock();
-  /// Releases the calling thread's lease and waits for a quorum to have done so. No error is
-  /// thrown: a lease that was lost is told by lease().stop_token() while it is held.
+  /// Releases the calling thread's lease and waits until a quorum has done so. Throws no error:
+  /// lease().stop_token() reports the loss of a lease while it is held.
   void unlock();
 
   template <class Rep, class Period>
@@ -39,17 +43,22 @@ class Mutex {
   }
   template <class C, class D>
   bool try_lock_until(const std::chrono::time_point<C, D>& deadline) {
-    return try_lock_within(detail::saturated(deadline - C::now()));
+    return try_lock_within(detail::saturated_until(deadline));
   }
 
-  /// The calling thread's lease; throws Error(not_held) where it has none.
+  /// The calling thread's lease. Throws Error(not_held) if the thread has none.
   Lease& lease();
+
+  /// `Result<Lease> held = co_await mutex.co_lock();` waits as lock() does, on the loop's own
+  /// thread too. The lock belongs to the Lease and to no thread: `co_await held->co_release()` or
+  /// the Lease's destructor releases it.
+  AcquireAwaitable co_lock(std::stop_token stop = {});
 
  private:
   bool try_lock_within(std::chrono::nanoseconds patience);
 
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace quorumlock

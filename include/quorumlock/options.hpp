@@ -10,110 +10,125 @@
 #include <vector>
 
 #include <quorumlock/clock.hpp>
+#include <quorumlock/export.hpp>
 #include <quorumlock/result.hpp>
 
 namespace quorumlock {
 
-/// exclusive: one holder, who may write. shared: many readers, and no writer beside them.
+/// exclusive: one holder, which may write. shared: many readers at once, and no writer.
 enum class LockMode { exclusive, shared };
 
-/// fifo: waiters are served in the order they came. unordered: whoever tries at the right moment.
+/// fifo: waiters are served in the order of their arrival. unordered: the first one to try after
+/// the lock is free gets it.
 enum class WaitOrder { fifo, unordered };
 
-/// What a node that may have forgotten its locks has to do before its votes count again. automatic:
-/// wait for max_ttl, unless it was durable and is; always: wait after every restart; unsafe_never:
-/// nothing, so that a restarted node can give a lock away that is held.
-enum class Quarantine { automatic, always, unsafe_never };
+/// What a node that may have forgotten its locks has to do before its votes count again. The policy
+/// is the whole cluster's; it is recorded on the nodes when they are first enrolled. always: wait
+/// for max_ttl after every restart. trust_disk: wait, unless every write was, and still is, on the
+/// node's own disk before it is answered (docs/nodes.md). unsafe_never: nothing, so that a
+/// restarted node can give away a lock that is held; it applies to this client only.
+enum class Quarantine { always, trust_disk, unsafe_never };
+QUORUMLOCK_EXPORT std::string_view to_string(Quarantine quarantine) noexcept;
 
-/// Pauses between the attempts of an unordered wait: at least `delay`, less than `delay + jitter`.
+/// The pause between two attempts of an unordered wait: at least `delay`, less than `delay +
+/// jitter`. After an attempt that too few nodes could take part in, it is at least 2 ms.
 struct RetryOptions {
   std::chrono::nanoseconds delay = std::chrono::milliseconds(50);
   std::chrono::nanoseconds jitter = std::chrono::milliseconds(50);
   bool operator==(const RetryOptions&) const = default;
 };
 
-/// What holds for the whole cluster and for every request that does not say otherwise.
+/// The options of a coordinator: the cluster's, and the defaults of every request.
 ///
-/// A plain value. Coordinator::create and ::attach check it as a whole (validate()) before anything
-/// is sent. The names, defaults and meanings are those of the JSON keys.
-class Options {
+/// A plain value. Coordinator::create and Coordinator::attach check it as a whole (validate())
+/// before anything is sent. The names, defaults and meanings are those of the JSON keys.
+class QUORUMLOCK_EXPORT Options {
  public:
-  /// From a JSON object, see docs/configuration.md. An unknown key, a wrong type or a bad value is
-  /// an Errc::invalid_argument that names the key, the value and what would be right.
+  /// Reads options from a JSON object, see docs/configuration.md. An unknown key, a wrong type or a
+  /// bad value is an Errc::invalid_argument that names the key, the value and what would be right.
   static Result<Options> from_json(std::string_view text);
-  /// From a file that holds such an object.
+  /// Reads options from a file that holds such an object.
   static Result<Options> from_file(const std::filesystem::path& path);
-  /// From the file that QUORUMLOCK_CONFIG names, its nodes replaced by the comma-separated URLs in
-  /// QUORUMLOCK_NODES where that is set. An error if neither is.
+  /// Reads options from the file that QUORUMLOCK_CONFIG names, with its nodes replaced by the
+  /// comma-separated URLs in QUORUMLOCK_NODES if that is set. An error if neither variable is set.
   static Result<Options> from_env();
 
-  /// The sentence that says what is wrong, where something is. Sends and resolves nothing.
+  /// Checks all options together. The error says in one sentence what is wrong. Sends nothing and
+  /// resolves no host name.
   [[nodiscard]] Result<void> validate() const;
 
   /// `redis://[user[:password]@]host[:port][/db]` or `unix:///path[?db=N]`; 1 to 32 of them. The
   /// quorum is counted over all of these, reachable or not. Use an odd number: an even one
   /// tolerates no more failures than the odd one below it.
   std::vector<std::string> nodes;
-  /// In place of `nodes`: 1 to 64 groups of them, each a quorum of its own, by name (letters,
-  /// digits, '.', '_', '-'). A resource belongs to one of them, by the names alone, so that nodes
-  /// may be replaced and a name never changed. The same for all clients; docs/scaling.md says how a
-  /// group is added.
+  /// In place of `nodes`: 1 to 64 groups of nodes, each a quorum of its own, by name (letters,
+  /// digits, '.', '_', '-'). The group of a resource depends on the names of the groups alone, so
+  /// nodes may be replaced, but a name must never change. All clients need the same groups;
+  /// docs/scaling.md says how to add one.
   std::map<std::string, std::vector<std::string>> groups;
 
-  /// Loop threads of a coordinator that makes its own, 1 to 64, each with connections of its own to
-  /// all nodes. A resource is always on the same one. More than one where one core is not enough.
+  /// How many loop threads Coordinator::create starts, 1 to 64, each with connections of its own to
+  /// all nodes. A resource is always on the same loop. Use more than one if one core is not enough.
   int loops = 1;
 
-  /// How long a lock outlives its holder. Whole milliseconds, at most max_ttl. A short one frees
-  /// a crashed holder's lock sooner, a long one survives longer outages of the quorum.
+  /// How long a lock outlives its holder. Whole milliseconds, at most max_ttl. A short ttl frees a
+  /// crashed holder's lock sooner, a long one survives longer outages of the quorum.
   std::chrono::nanoseconds ttl = std::chrono::seconds(10);
-  /// The greatest ttl that any client of this cluster may ask for. The same for all of them.
+  /// The greatest ttl that any client of this cluster may ask for. All clients need the same value.
   std::chrono::nanoseconds max_ttl = std::chrono::seconds(30);
   /// How long to wait for a lock that is taken; zero is one attempt, `forever` has no limit.
   std::chrono::nanoseconds wait = std::chrono::nanoseconds::zero();
-  /// Unset: fifo, or unordered where fencing is off.
+  /// Unset: fifo, or unordered if fencing is off.
   std::optional<WaitOrder> order;
 
-  /// Renew the lease between a quarter and a third into its validity, for as long as it is held.
+  /// Renew a lease between a quarter and a third into its validity, for as long as it is held.
   bool auto_extend = true;
   /// valid_until() never lies beyond the acquisition plus this. Unset: no limit.
   std::optional<std::chrono::nanoseconds> max_hold;
-  /// How many times a lease is renewed by itself. Unset: no limit.
+  /// How many times a lease is renewed automatically. Unset: no limit.
   std::optional<int> max_renewals;
   /// How long before valid_until() the lease's stop_token is requested to stop. Unset: the greater
   /// of 100 ms and a tenth of the ttl.
   std::optional<std::chrono::nanoseconds> stop_margin;
 
-  /// For each command: no answer within this is no vote. Leave it alone: a decision never waits
-  /// for it once a quorum has answered.
+  /// For each command: a node that has not answered within this time casts no vote. Leave it alone:
+  /// a decision never waits for it once a quorum has answered.
   std::chrono::nanoseconds node_timeout = std::chrono::milliseconds(500);
-  /// For each connection: resolving, connecting and greeting together.
+  /// For each connection: the time for resolving, connecting and greeting together.
   std::chrono::nanoseconds connect_timeout = std::chrono::seconds(2);
-  /// The greatest relative rate between any node's clock and any client's. Leave it alone: 0.01
-  /// tolerates clocks that are each about half a per cent off.
+  /// The greatest relative difference in rate between any node's clock and any client's. Leave it
+  /// alone: 0.01 tolerates clocks that are each about half a per cent off.
   double drift_factor = 0.01;
   RetryOptions retry;
 
-  /// Fencing tokens (docs/promises.md). Off: Lease::fencing_token() is 0, an acquisition is exactly
-  /// SET key token NX PX ttl, and a node that forgot while it stayed connected is noticed at the
-  /// next renewal only.
+  /// Whether locks get fencing tokens (docs/promises.md). If off, Lease::fencing_token() is 0, an
+  /// acquisition is exactly SET key token NX PX ttl, and a node that forgot its locks while it
+  /// stayed connected is noticed only at the next renewal.
   bool fencing = true;
-  /// A release wakes who waits for the lock. Off, for clusters in which nobody ever waits: it then
-  /// wakes nobody, and is the server's own compare-and-delete (DELEX, DELIFEQ) on nodes that offer
-  /// it. Who waits all the same, in whatever process, finds out by looking: within 1 s, or a pause
-  /// of `retry`.
+  /// Whether a release wakes the waiters. Turn it off in clusters in which nobody ever waits: a
+  /// release is then the server's own compare-and-delete (DELEX, DELIFEQ) on nodes that offer it. A
+  /// waiter, in whatever process, then finds the lock free only by looking: within 1 s, or after a
+  /// pause of `retry`.
   bool wake = true;
-  Quarantine quarantine = Quarantine::automatic;
-  /// Put in front of every resource to make the key.
+  /// Unset: the policy in the nodes' record, or `always` for a new cluster. A client whose policy
+  /// differs from the record is refused (Errc::misconfigured).
+  std::optional<Quarantine> quarantine;
+  /// The prefix that makes a resource's name into its key.
   std::string key_prefix;
 
-  /// Told, in one sentence, of connections made, lost and refused. Runs on the loop's thread and
-  /// must not block; with several loops on each of theirs, one at a time. Never given a password.
-  /// Unset: silence.
+  /// Receives one sentence for each connection that is made, lost or refused, and for other events
+  /// that an operator should know. It runs on the loop's thread and must not block; with several
+  /// loops it runs on each of their threads, one call at a time. It never receives a password.
+  /// Unset: no log.
   std::function<void(std::string_view)> log;
+
+  /// How long a resource's fencing counter outlives its last use. Across a longer pause the order
+  /// of tokens rests on the nodes' clocks being right within half of this time. All clients need
+  /// the same value: whole seconds, at least four times max_ttl.
+  std::chrono::nanoseconds fencing_memory = std::chrono::hours(24);
 };
 
-/// What one request wants otherwise than Options; unset members are as there.
+/// The options of one request. An unset member has the value of the same member of Options.
 struct LockOptions {
   std::optional<std::chrono::nanoseconds> ttl = std::nullopt;
   std::optional<std::chrono::nanoseconds> wait = std::nullopt;

@@ -5,12 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include <quorumlock/export.hpp>
+
 namespace quorumlock {
 
-/// What one node said, or why it said nothing, about one request of ours.
+/// What one node answered to one request of ours, or why it did not answer.
 enum class Vote : std::uint8_t {
   pending,           ///< asked, no answer yet
-  granted,           ///< the key is ours: set, renewed or deleted as asked
+  granted,           ///< answered: our key was set, renewed or deleted as asked
   held,              ///< answered: another token (or another kind of value) is under the key
   absent,            ///< answered: no key is there, or not ours (renew, release)
   timed_out,         ///< no answer within node_timeout; the command may yet run
@@ -30,24 +32,27 @@ enum class Vote : std::uint8_t {
   max_ttl_differs,   ///< the node has been enrolled with another max_ttl
   same_server,       ///< two of the configured addresses are this one server
   clock_jumped,      ///< the node's clock steps or runs beyond drift_factor: its vote is void
-  capacity_differs,  ///< the semaphore's permits are of another number, and some are held
+  capacity_differs,  ///< the semaphore has another capacity on the node, and permits are held
   groups_differ,     ///< the node has been enrolled for other quorum groups than ours
+  terms_differ,      ///< the node has been enrolled with another quarantine or fencing_memory
   failed,            ///< any other error reply; the command may have run
 };
 
-/// A short name for messages and logs, such as "timed out".
-std::string_view to_string(Vote vote) noexcept;
+/// The vote's name in the list above, such as "timed_out": for JSON, metrics and programs.
+QUORUMLOCK_EXPORT std::string_view to_string(Vote vote) noexcept;
+/// The vote in words for a sentence, such as "held by another".
+QUORUMLOCK_EXPORT std::string_view describe(Vote vote) noexcept;
 
 /// One node's part of an Outcome.
 struct NodeVote {
   std::string node;  ///< its address as configured, without user and password
   Vote vote = Vote::pending;
-  std::string detail;  ///< the node's own words, where there are any
+  std::string detail;  ///< the node's own words, if it gave any
   bool operator==(const NodeVote&) const = default;
 };
 
-/// Who voted what: one entry for each configured node, in their order in Options::nodes.
-struct Outcome {
+/// The votes of all nodes: one entry for each configured node, in the order of Options::nodes.
+struct QUORUMLOCK_EXPORT Outcome {
   std::vector<NodeVote> votes;
   int quorum = 0;    ///< votes needed: floor(N / 2) + 1 of the N configured nodes
   int attempts = 0;  ///< rounds tried until this outcome, this one included

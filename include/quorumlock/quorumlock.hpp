@@ -1,6 +1,7 @@
 #pragma once
 
-/// Everything: `#include <quorumlock/quorumlock.hpp>`.
+/// Includes everything that a program needs in order to lock. An operator's program includes
+/// admin.hpp, settings.hpp and duration.hpp in addition.
 
 #include <quorumlock/clock.hpp>
 #include <quorumlock/coordinator.hpp>

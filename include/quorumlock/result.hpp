@@ -4,14 +4,18 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <version>
+#if defined(__cpp_lib_expected)
+#include <expected>
+#endif
 
 #include <quorumlock/error.hpp>
 
 namespace quorumlock {
 
-/// A value or an Error, as std::expected<T, Error> would be.
+/// A value or an Error, like std::expected<T, Error>, to which it converts in C++23.
 ///
-/// Dereferencing a Result without a value, or asking one with a value for its error, is undefined;
+/// Dereferencing a Result without a value, or calling error() on one with a value, is undefined;
 /// value() checks and throws.
 template <class T>
 class [[nodiscard]] Result {
@@ -30,7 +34,7 @@ class [[nodiscard]] Result {
   T* operator->() noexcept { return std::get_if<0>(&state_); }
   const T* operator->() const noexcept { return std::get_if<0>(&state_); }
 
-  /// The value; throws the Error where there is none.
+  /// The value. Throws the Error if there is no value.
   T& value() & { return has_value() ? **this : throw error(); }
   const T& value() const& { return has_value() ? **this : throw error(); }
   T&& value() && { return has_value() ? std::move(**this) : throw error(); }
@@ -42,12 +46,23 @@ class [[nodiscard]] Result {
 
   [[nodiscard]] const Error& error() const noexcept { return *std::get_if<1>(&state_); }
 
+#if defined(__cpp_lib_expected)
+  operator std::expected<T, Error>() const& {
+    if (has_value()) return **this;
+    return std::unexpected(error());
+  }
+  operator std::expected<T, Error>() && {
+    if (has_value()) return std::move(**this);
+    return std::unexpected(error());
+  }
+#endif
+
  private:
   std::variant<T, Error> state_;
 };
 
 template <>
-class Result<void> {
+class [[nodiscard]] Result<void> {
  public:
   using value_type = void;
 
@@ -61,6 +76,13 @@ class Result<void> {
     if (error_) throw *error_;
   }
   [[nodiscard]] const Error& error() const noexcept { return *error_; }
+
+#if defined(__cpp_lib_expected)
+  operator std::expected<void, Error>() const {
+    if (has_value()) return {};
+    return std::unexpected(error());
+  }
+#endif
 
  private:
   std::optional<Error> error_;

@@ -5,46 +5,50 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include <quorumlock/coordinator.hpp>
 #include <quorumlock/detail/patience.hpp>
+#include <quorumlock/export.hpp>
 
 namespace quorumlock {
 
-/// A number of permits on a quorum of nodes, with the face of std::counting_semaphore and of
+/// A number of permits on a quorum of nodes, with the interfaces of std::counting_semaphore and
 /// std::timed_mutex: never more than `capacity` are held at once, by whatever processes.
 ///
-/// A permit is a lease: renewed while it is held, gone with its holder after the ttl, and with a
-/// fencing token that exceeds that of every permit of the resource that was got before it was asked
-/// for. Each thread gives back its own, the last first, and may hold several. Who has no thread, or
-/// wants a permit to change hands, takes it as a Lease (async_acquire, co_acquire), which is the
-/// permit.
+/// A permit is a lease: it is renewed while it is held, and it runs out after the ttl if its holder
+/// dies. Its fencing token exceeds the token of every permit of the resource that was granted
+/// before this one was asked for. A thread may hold several permits and gives back its own, the
+/// last one first. Permits that a thread still has when it ends are released then, in the
+/// background, and the log reports it. Take a permit as a Lease (async_acquire, co_acquire) if it
+/// is to belong to no thread, or to change hands.
 ///
-/// All who use one resource must say the same capacity; who says another while a permit is held is
-/// told so (Errc::misconfigured). To change it, see to it that none is held: then whoever comes
-/// first with the new number sets it. A semaphore and a lock of the same name have nothing to do
-/// with each other. The coordinator must outlive it.
-class Semaphore {
+/// All users of one resource must give the same capacity; a request with another capacity while a
+/// permit is held fails with Errc::misconfigured. To change the capacity, wait until no permit is
+/// held: the first request with the new number then sets it. A semaphore and a lock of the same
+/// name are independent. The coordinator must outlive the semaphore.
+class QUORUMLOCK_EXPORT Semaphore {
  public:
-  /// The greatest capacity. A permit costs each node a key; one that is sought where all are held,
-  /// a look at each of them.
+  /// The greatest capacity. Each permit costs each node a key; a request while all permits are held
+  /// costs each node a look at each of these keys.
   static constexpr std::ptrdiff_t max_capacity = 1024;
   static constexpr std::ptrdiff_t max() noexcept { return max_capacity; }
 
-  /// A capacity out of range is Errc::invalid_argument when a permit is asked for.
+  /// A capacity out of range is reported as Errc::invalid_argument when a permit is asked for.
   Semaphore(Coordinator& coordinator, std::string resource, std::ptrdiff_t capacity,
             LockOptions options = {});
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
-  /// Releases what threads still hold, in the background; permits taken as a Lease are their own.
+  /// Releases in the background every permit that a thread still has. Permits that were taken as a
+  /// Lease stay held.
   ~Semaphore();
 
   [[nodiscard]] std::ptrdiff_t capacity() const noexcept;
 
-  /// Waits without limit, or for LockOptions::wait where that is set. Throws Error where it gets
-  /// no permit.
+  /// Waits without limit, or for LockOptions::wait if that is set. Throws Error if it gets no
+  /// permit.
   void acquire() { lock(); }
-  /// Finds a permit where there is one, and does not wait. Throws Error only where none could be
+  /// Takes a permit if one is free, and does not wait. Throws Error only if no permit could be
   /// asked for (closed, bad arguments, another capacity).
   bool try_acquire() { return try_lock(); }
   template <class Rep, class Period>
@@ -53,13 +57,13 @@ class Semaphore {
   }
   template <class C, class D>
   bool try_acquire_until(const std::chrono::time_point<C, D>& deadline) {
-    return try_lock_within(detail::saturated(deadline - C::now()));
+    return try_lock_within(detail::saturated_until(deadline));
   }
-  /// Gives back the permit that the calling thread has got last, and waits for a quorum to have
-  /// taken it. Nothing where it has none: a permit of another thread's is that one's.
+  /// Gives back the permit that the calling thread got last, and waits until a quorum has released
+  /// it. Does nothing if the thread has none: a thread cannot give back another thread's permit.
   void release() { unlock(); }
 
-  // The same by the names that std::unique_lock and the like use.
+  // The same under the names that std::unique_lock and the like use.
   void lock();
   bool try_lock();
   void unlock();
@@ -72,20 +76,22 @@ class Semaphore {
     return try_acquire_until(deadline);
   }
 
-  /// The permit that the calling thread has got last; throws Error(not_held) where it has none.
+  /// The permit that the calling thread got last. Throws Error(not_held) if the thread has none.
   Lease& lease();
 
-  /// Waits as acquire() does, for a permit that belongs to nobody's thread. The handler runs on the
-  /// loop, once, never inside the call.
+  /// Waits as acquire() does, for a permit that belongs to no thread. The handler runs on the loop,
+  /// once, never inside the call.
   void async_acquire(std::stop_token stop, detail::Handler<Result<Lease>> handler);
+  void async_acquire(detail::Handler<Result<Lease>> handler);
   /// `Result<Lease> permit = co_await semaphore.co_acquire();`
   AcquireAwaitable co_acquire(std::stop_token stop = {});
+  AcquireAwaitable co_lock(std::stop_token stop = {}) { return co_acquire(std::move(stop)); }
 
  private:
   bool try_lock_within(std::chrono::nanoseconds patience);
 
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace quorumlock

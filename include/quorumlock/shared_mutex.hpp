@@ -2,47 +2,52 @@
 
 #include <chrono>
 #include <memory>
-#include <shared_mutex>  // std::shared_lock is what it is for
+#include <shared_mutex>  // for std::shared_lock
 #include <string>
 
 #include <quorumlock/coordinator.hpp>
 #include <quorumlock/detail/patience.hpp>
+#include <quorumlock/export.hpp>
 
 namespace quorumlock {
 
-/// A read-write lock on a quorum with the face of std::shared_timed_mutex: SharedTimedMutex.
+/// A read-write lock on a quorum of nodes with the interface of std::shared_timed_mutex:
+/// SharedTimedMutex.
 ///
-/// Many read together, one writes alone. Nobody starves: readers who come after a writer that
-/// waits in the line wait behind it. Each thread has a lease of its own and unlocks it itself.
-/// Locking it twice on one thread is Errc::would_deadlock; so is lock() where the thread has it to
-/// read: two readers who both wanted to write would wait for each other for ever. The coordinator
-/// must outlive it.
-class SharedMutex {
+/// Many readers hold it together, or one writer alone. Nobody starves: readers that arrive after a
+/// waiting writer wait in the line until that writer has had the lock. Each thread has a lease of
+/// its own and unlocks it itself. Locking the mutex twice on one thread is Errc::would_deadlock,
+/// and so is lock() on a thread that has it for reading: two such readers would wait for each other
+/// for ever. A lock that a thread still has when it ends is released then, in the background, and
+/// the log reports it. The coordinator must outlive the mutex. In a forked child the mutex throws
+/// Error(Errc::closed).
+class QUORUMLOCK_EXPORT SharedMutex {
  public:
-  /// LockOptions::mode is to be left unset: each function says its own.
+  /// Leave LockOptions::mode unset: each function sets its own.
   SharedMutex(Coordinator& coordinator, std::string resource, LockOptions options = {});
   SharedMutex(const SharedMutex&) = delete;
   SharedMutex& operator=(const SharedMutex&) = delete;
-  /// Releases what is still held, in the background.
+  /// Releases in the background every lock that a thread still has.
   ~SharedMutex();
 
-  /// To write. Waits without limit, or for LockOptions::wait where that is set. Throws Error where
-  /// it cannot lock.
+  /// Locks for writing. Waits without limit, or for LockOptions::wait if that is set. Throws Error
+  /// if it cannot lock.
   void lock();
-  /// One attempt. Throws Error only where no attempt could be made (closed, bad arguments).
+  /// Makes one attempt or a short wait, as Mutex::try_lock() does. Throws Error only if no attempt
+  /// could be made (closed, bad arguments).
   bool try_lock();
-  /// Releases the calling thread's lease and waits for a quorum to have done so. No error is
-  /// thrown: a lease that was lost is told by lease().stop_token() while it is held.
+  /// Releases the calling thread's write lock and waits until a quorum has done so. Throws no
+  /// error: lease().stop_token() reports the loss of a lease while it is held.
   void unlock();
 
-  /// The same, to read.
+  /// The same for reading.
   void lock_shared();
   bool try_lock_shared();
   void unlock_shared();
 
-  /// The calling thread's lock to write becomes one to read, and nobody else writes in between
-  /// (Lease::downgrade): from here on it is given back by unlock_shared(). Throws Error where that
-  /// failed; it is a lock to read then too.
+  /// Turns the calling thread's write lock into a read lock, and nobody else writes in between
+  /// (Lease::downgrade). From then on unlock_shared() releases it. Throws Error if that failed; the
+  /// lock is a read lock then too.
   void downgrade();
 
   template <class Rep, class Period>
@@ -51,7 +56,7 @@ class SharedMutex {
   }
   template <class C, class D>
   bool try_lock_until(const std::chrono::time_point<C, D>& deadline) {
-    return try_lock_within(LockMode::exclusive, detail::saturated(deadline - C::now()));
+    return try_lock_within(LockMode::exclusive, detail::saturated_until(deadline));
   }
   template <class Rep, class Period>
   bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& patience) {
@@ -59,17 +64,23 @@ class SharedMutex {
   }
   template <class C, class D>
   bool try_lock_shared_until(const std::chrono::time_point<C, D>& deadline) {
-    return try_lock_within(LockMode::shared, detail::saturated(deadline - C::now()));
+    return try_lock_within(LockMode::shared, detail::saturated_until(deadline));
   }
 
-  /// The calling thread's lease, to read or to write; throws Error(not_held) where it has none.
+  /// The calling thread's lease, for reading or writing. Throws Error(not_held) if the thread has
+  /// none.
   Lease& lease();
+
+  /// `Result<Lease> held = co_await mutex.co_lock_shared();` waits as lock_shared() does, on the
+  /// loop's own thread too. The lock belongs to the Lease and to no thread.
+  AcquireAwaitable co_lock(std::stop_token stop = {});
+  AcquireAwaitable co_lock_shared(std::stop_token stop = {});
 
  private:
   bool try_lock_within(LockMode mode, std::chrono::nanoseconds patience);
 
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace quorumlock

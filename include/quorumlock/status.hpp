@@ -7,80 +7,95 @@
 #include <string_view>
 #include <vector>
 
+#include <quorumlock/export.hpp>
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
 
 namespace quorumlock {
 
-/// The connection to a node. stalled: a command is overdue; quarantined: connected, and its votes
-/// do not count.
+/// The state of the connection to a node. stalled: a command is overdue. quarantined: connected,
+/// but the node's votes do not count.
 enum class NodeState { connecting, up, stalled, quarantined, down };
-std::string_view to_string(NodeState state) noexcept;
+QUORUMLOCK_EXPORT std::string_view to_string(NodeState state) noexcept;
 
-/// How a node keeps what it is told. Unset or empty: it would not say.
+/// How a node persists its data. Unset or empty: the node did not report it.
 struct NodePersistence {
   std::optional<bool> append_only;
   std::string append_fsync;  ///< always, everysec or no
   std::optional<bool> no_fsync_on_rewrite;
   std::optional<bool> last_write_ok;  ///< of the append-only file
-  /// Whether every write is on its disk before it is answered; false where that is not known.
+  /// Whether every write is on the node's disk before it is answered; false if that is not known.
   bool durable = false;
 };
 
-/// How much a node may keep, and what it does at the limit. Unset or empty: it would not say.
+/// How much memory a node may use, and what it does at the limit. Unset or empty: the node did not
+/// report it.
 struct NodeMemory {
-  std::optional<std::uint64_t> limit;  ///< maxmemory in bytes; 0: none
-  std::string eviction_policy;         ///< such as noeviction or allkeys-lru
+  std::optional<std::uint64_t> limit;                   ///< maxmemory in bytes; 0: none
+  std::string eviction_policy;                          ///< such as noeviction or allkeys-lru
+  std::optional<std::uint64_t> machine = std::nullopt;  ///< memory of its machine, in bytes
+  /// The number of fencing counters of locks that were used within Options::fencing_memory, and the
+  /// bytes that these take. Both are estimated from a sample of some hundred keys.
+  std::optional<std::uint64_t> counters = std::nullopt;
+  std::optional<std::uint64_t> counters_bytes = std::nullopt;
 };
 
-/// Who gets in, and what we may do there. Unset: unknown.
+/// Which users the node admits, and what ours may do there. Unset: unknown.
 struct NodeAccess {
   std::optional<bool> scripts;  ///< this user may call EVAL and EVALSHA
-  /// Anybody who reaches it is let in: no password was needed, protected-mode is off and it listens
-  /// beyond the loopback interface.
+  /// Every client that can reach the node is admitted: no password was needed, protected-mode is
+  /// off, and the node listens beyond the loopback interface.
   std::optional<bool> open_to_all;
 };
 
-/// A node's clock, held against ours.
+/// A node's clock, compared with ours.
 struct NodeClock {
-  /// By how much it is ahead of our wall clock, give or take `uncertainty`.
+  /// How far the node's clock is ahead of our wall clock, give or take `uncertainty`.
   std::optional<std::chrono::nanoseconds> offset;
   std::chrono::nanoseconds uncertainty{};
-  /// How much faster than our suspend-proof clock it has run since an earlier look (0.01: one per
-  /// cent), give or take `drift_uncertainty`. Unset until that is known better than drift_factor.
+  /// How much faster than our suspend-proof clock the node's clock has run since an earlier look
+  /// (0.01: one per cent), give or take `drift_uncertainty`. Unset until that is known better than
+  /// drift_factor.
   std::optional<double> drift;
   double drift_uncertainty = 0;
-  /// The last step beyond what drift_factor allows; its votes do not count for `mistrusted_for`.
+  /// The clock's last step beyond what drift_factor allows. The node's votes do not count for
+  /// `mistrusted_for`.
   std::optional<std::chrono::nanoseconds> jump;
   std::chrono::nanoseconds mistrusted_for{};
 };
 
-/// Whether what a node remembers may be counted on.
+/// Whether a node can be relied on to remember its locks.
 struct NodeEnrolment {
   enum class Standing { unknown, enrolled, quarantined, refused };
   Standing standing = Standing::unknown;
-  std::string why;                             ///< a clause, where it is not enrolled
+  std::string why;                             ///< a clause, if it is not enrolled
   std::chrono::nanoseconds quarantined_for{};  ///< at least, from now on
-  // The record that the node carries; unset where there is none or it cannot be read.
+  // The record on the node; unset if there is none or it cannot be read.
   std::optional<std::chrono::milliseconds> max_ttl;
   std::optional<bool> durable;
   /// Since when the order of fencing tokens rests on the nodes' clocks, because the counters could
-  /// not be repaired from a quorum. Unset: on the counters alone.
+  /// not be repaired from a quorum. Unset: the order rests on the counters alone.
   std::optional<std::chrono::system_clock::time_point> clocks_order_fences_since;
+  // More of the record on the node.
+  std::optional<Quarantine> quarantine = std::nullopt;  ///< always or trust_disk
+  std::optional<std::chrono::seconds> fencing_memory = std::nullopt;
+  /// Whether a client has seen nodes of this cluster enrolled. Then locks may be held, and the
+  /// cluster is not new.
+  bool was_enrolled = false;
 };
-std::string_view to_string(NodeEnrolment::Standing standing) noexcept;
+QUORUMLOCK_EXPORT std::string_view to_string(NodeEnrolment::Standing standing) noexcept;
 
 /// One node as a voter.
 struct NodeStatus {
   std::string node;   ///< its address, without secrets
-  std::string group;  ///< that it votes in; empty where there are none
+  std::string group;  ///< the group that it votes in; empty if there are no groups
   NodeState state = NodeState::connecting;
-  bool votes = false;           ///< its votes count
-  Vote reason = Vote::pending;  ///< the vote that it is counted with, where they do not
+  bool votes = false;           ///< whether its votes count
+  Vote reason = Vote::pending;  ///< the vote it is counted as, if they do not
   std::string trouble;          ///< why, in a clause
   std::optional<std::chrono::nanoseconds> round_trip;
-  std::string role;  ///< master or replica; empty: unknown
-  std::string version;
+  std::string role;     ///< master or replica; empty: unknown
+  std::string version;  ///< "7.0.15" of Redis, or "valkey 8.0.1"; empty: unknown
   std::string run_id;
   std::optional<std::chrono::seconds> uptime;
   std::optional<bool> cluster_mode;
@@ -101,18 +116,18 @@ struct GroupStatus {
   [[nodiscard]] bool has_quorum() const noexcept { return voters >= quorum; }
 };
 
-/// All nodes as voters. Not a snapshot: the nodes are asked side by side.
-struct ClusterStatus {
-  std::vector<NodeStatus> nodes;       ///< those of a group side by side
-  std::vector<GroupStatus> groups;     ///< by name; none where Options names none
-  int quorum = 0;                      ///< of all nodes; 0 where several groups have one each
+/// All nodes as voters. This is not a snapshot: the nodes are asked in parallel.
+struct QUORUMLOCK_EXPORT ClusterStatus {
+  std::vector<NodeStatus> nodes;       ///< the nodes of a group are adjacent
+  std::vector<GroupStatus> groups;     ///< by name; empty if Options has no groups
+  int quorum = 0;                      ///< of all nodes; 0 with several groups
   std::chrono::nanoseconds max_ttl{};  ///< ours
   double drift_factor = 0;
-  Quarantine quarantine = Quarantine::automatic;
+  std::optional<Quarantine> quarantine;  ///< ours; unset: as the nodes' records say
 
   /// How many nodes may vote.
   [[nodiscard]] int voters() const noexcept;
-  /// Each group has one, where there are groups.
+  /// Whether a quorum of nodes may vote; with groups, a quorum of every group.
   [[nodiscard]] bool has_quorum() const noexcept;
 };
 

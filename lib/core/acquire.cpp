@@ -3,24 +3,25 @@
 #include "core/engine.hpp"
 #include "core/validity.hpp"
 
-// Waiting for a lock: one attempt after the other, each a claim of its own.
+// Waiting for a lock: consecutive attempts, each of which has a claim of its own.
 namespace quorumlock::core {
 namespace {
 
-/// Where nodes contradict the options, waiting changes nothing: that is then the reason to tell.
+/// Why no quorum was reached. If a node contradicts the options, the reason to report is that one,
+/// since waiting would change nothing.
 Errc why_unreached(const Tally& tally) {
   for (int node = 0; node < tally.nodes(); ++node) {
     const Vote vote = tally.vote(node);
-    if (vote == Vote::max_ttl_differs || vote == Vote::groups_differ || vote == Vote::same_server ||
-        vote == Vote::capacity_differs) {
+    if (vote == Vote::max_ttl_differs || vote == Vote::groups_differ ||
+        vote == Vote::terms_differ || vote == Vote::same_server || vote == Vote::capacity_differs) {
       return Errc::misconfigured;
     }
   }
   return Errc::no_quorum;
 }
 
-/// Empty, so that the token is drawn; all the same for all attempts of a waiter where that mistake
-/// is planted.
+/// Returns an empty token, so that one is drawn; if one of these mistakes is planted, the waiter's
+/// attempts share a token.
 std::string mutant_token(WaiterId id) {
   if (!planted(Mutant::token_reused) && !planted(Mutant::resend_without_refresh)) return {};
   return "reused-" + std::to_string(id.index) + "-" + std::to_string(id.generation);
@@ -53,20 +54,24 @@ void Engine::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) 
   waiter.entered = waiter.heard = waiter.ready = waiter.next = NodeSet();
   waiter.look_at = never;
   waiter.not_before = now;
+  waiter.holder = 0;
+  waiter.polls = false;
   waiter.watches = waiter.woken = false;
   waiter.capacity = request.capacity;
   waiter.slot = waiter.other_capacity = 0;
-  if (waiter.capacity != 0) begin_permit(waiter);
+  waiter.pausing = false;
+  waiter.claim = ClaimId();
   if (id_out != nullptr) *id_out = id;
   if (waiter.waits) waiter_timers_.set(id.index, waiter.wait_until);
-  if (waiter.ordered && wait_in_line(now, id)) return;
-  attempt(now, id);
+  if (admission_.must_queue()) return admit(now, id);
+  begin(now, id);
 }
 
 void Engine::attempt(Time now, WaiterId id) {
   Waiter& waiter = waiters_[id];
   ++waiter.attempts;
   ++stats_.attempts;
+  admission_.attempt_begins();
   waiter.cause = cause_;
   waiter.pausing = false;
   waiter.ready = NodeSet();
@@ -93,7 +98,6 @@ void Engine::attempt(Time now, WaiterId id) {
     claim.fence = fence_seen(waiter);
     claim.ballot = ballots_.take();
     ballots_[claim.ballot].begin(claim.fence);
-    claim.may_be_native = may_be_native(now, waiter, claim.fence);
   }
   const NodeSet asked = voters(now);
   if (waiter.place != 0) waiter.entered = waiter.entered | asked;
@@ -105,19 +109,7 @@ void Engine::attempt(Time now, WaiterId id) {
   forget_if_done(now, claim_id);
 }
 
-/// Whether the nodes' own commands are likely to do for what else takes a script: nobody is known
-/// to wait, and the lock's last lease was ours, so that the counters are there and equal. Where one
-/// of them is not it begins at one, and must not be taken for theirs: they are to be far above, and
-/// young enough to be there.
-bool Engine::may_be_native(Time now, const Waiter& waiter, std::uint64_t seen) {
-  if (!natives_ || waiter.others != nullptr || waiter.capacity != 0 || waiter.terms.shared ||
-      waiter.place != 0 || !fences_seen_.settled(waiter.key)) {
-    return false;
-  }
-  return seen + counter_life_us / 4 * 3 > ticket_clock(now) && !waited_for(now, waiter.key);
-}
-
-/// Somebody was seen in its line, or is there for us.
+/// Whether a waiter was seen in the key's line lately, or one of ours is in it.
 bool Engine::waited_for(Time now, std::string_view key) {
   const bool here = !lines_.empty() && lines_.contains(key);
   return here || waited_for_.was(now, key, config_.entry_life / 3);
@@ -139,10 +131,12 @@ void Engine::judge_acquire(Time now, ClaimId id, Claim& claim) {
   settle(now, id);
 }
 
-/// Whether a quorum stands for one and the same number, which is then the fencing token. Where the
-/// nodes that granted have different ones, as soon as a quorum has granted, all are asked to raise
-/// theirs to the greatest that was seen: one more round, and another wherever a counter turns out
-/// to be as high already. Raised only where the key is ours, so the deadline is that of the locks.
+/// Whether a quorum voted for one and the same number, which is then the fencing token. If a quorum
+/// has granted, but with different numbers, all of its nodes are asked to raise theirs to the
+/// greatest number seen, and so is each node that grants later. The number grows as soon as a
+/// quorum of nodes has answered every command and does not agree: a silent node is never waited for
+/// while a quorum of the others can decide. A counter is raised only if the node's key is ours, so
+/// the deadline is that of the locks.
 bool Engine::fence_decided(ClaimId id) {
   Claim& claim = claims_[id];
   if (!config_.fencing) return true;
@@ -153,19 +147,19 @@ bool Engine::fence_decided(ClaimId id) {
     claim.fence = ballot.greatest();
     return true;
   }
-  // Zero is what nodes stand for whose number was no vote.
-  if (wanted != 0 &&
-      ballot.standing_for(wanted, granted).size() >= quorum_of(claim.tally.nodes())) {
+  if (ballot.standing_for(wanted, granted).size() >= quorum_of(claim.tally.nodes())) {
     claim.fence = wanted;
     return true;
   }
-  if (!(ballot.raising() & granted).empty()) return false;
-  claim.fence = ballot.raise_target();
-  // Asked of all it would do no harm, with the scripts as they are.
+  const NodeSet idle = granted - ballot.raising();
+  if (planted(Mutant::silent_node_waited_for) && idle != granted) return false;
+  if (ballot.target() == 0 || idle.size() >= quorum_of(claim.tally.nodes())) {
+    claim.fence = ballot.raise_target();
+  }
+  // Planted mistakes ask all nodes; the scripts as they are would make that harmless.
   const bool of_all =
       planted(Mutant::raise_without_owner) || planted(Mutant::raise_acknowledged_when_greater);
-  const NodeSet others =
-      (of_all ? takes_requests_ : granted) - ballot.standing_for(claim.fence, granted);
+  const NodeSet others = ballot.to_ask(of_all ? takes_requests_ : granted);
   ballot.ask(others);
   send(id, Tag{id, claim.round, CommandKind::raise}, others);
   return false;
@@ -173,10 +167,10 @@ bool Engine::fence_decided(ClaimId id) {
 
 void Engine::win(Time now, ClaimId id) {
   Claim& claim = claims_[id];
+  admission_.attempt_ends();
   drop_ballot(claim);
   claim.standing = claim.tally.granted_by();
   Waiter& waiter = waiters_[claim.waiter];
-  if (config_.fencing) fences_seen_.settle(claim.key(), claim.fence);
   note_win(claim, waiter);
   claim.phase = Phase::held;
   claim.won = true;
@@ -189,7 +183,7 @@ void Engine::win(Time now, ClaimId id) {
     claim.leaves = waiter.place != 0;
     claim.entered = waiter.entered;
   } else {
-    leave(now, waiter);  // there may be another permit, and it is the next one's turn
+    leave(now, waiter);  // another permit may be free for the next waiter
   }
   drop_place(waiter);
   judge_wake(claim.waiter, true);
@@ -199,13 +193,12 @@ void Engine::win(Time now, ClaimId id) {
   claim.waiter = WaiterId();
 }
 
-/// Tells the waiter of an attempt that was given up, once it is clear why: whether a quorum of
-/// nodes could be reached at all may be known only after the attempt is lost.
+/// Gives the waiter the verdict of an attempt that was given up, once the reason is clear: whether
+/// a quorum of nodes was reached at all may be known only after the attempt is lost.
 void Engine::settle(Time now, ClaimId id) {
   Claim& claim = claims_[id];
   Waiter* waiter = waiters_.find(claim.waiter);
   if (waiter == nullptr) return;
-  if (claim.native_refused && now < claim.deadline) return attempt_by_script(now, claim);
   const Verdict reached = claim.tally.reached();
   if (waiter->capacity != 0 && try_another_slot(now, claim)) return;
   if (waiter->ordered) {
@@ -224,9 +217,12 @@ void Engine::settle(Time now, ClaimId id) {
     return refuse(waiter_id, waiter->last_why, waiter->last);
   waiter->pausing = true;
   judge_wake(waiter_id, false);
-  waiter->retry_at = later(now, config_.retry_delay + random_.below(config_.retry_jitter));
+  Duration pause = config_.retry_delay + random_.below(config_.retry_jitter);
+  // An attempt that could not ask a quorum is lost at once; the next must not follow at once.
+  if (waiter->last_why == Errc::no_quorum) pause = std::max(pause, shortest_pause);
+  waiter->retry_at = later(now, pause);
   if (claim.frees_at != never) {
-    // Somewhere it runs out before that; not all who wait for it at the same moment.
+    // A holder's key may expire before that; the jitter keeps waiters from all trying then.
     waiter->retry_at =
         std::min(waiter->retry_at, std::max(claim.frees_at, now) + std::chrono::milliseconds(1) +
                                        random_.below(config_.retry_jitter / 4));
@@ -235,25 +231,12 @@ void Engine::settle(Time now, ClaimId id) {
   watch(waiter_id);
 }
 
-/// The same attempt once more: what the script does for ended readers and waiters the nodes' own
-/// commands have not done, nor has the user who may run the one to be allowed the others.
-void Engine::attempt_by_script(Time now, Claim& claim) {
-  const WaiterId id = claim.waiter;
-  Waiter& waiter = waiters_[id];
-  claim.waiter = WaiterId();
-  fences_seen_.unsettle(claim.key());
-  // Should the wait end in the middle of the second round.
-  if (claim.tally.reached() == Verdict::won) waiter.last_why = Errc::contended;
-  waiter.last = claim.tally;
-  --waiter.attempts;
-  --stats_.attempts;
-  attempt(now, id);
-}
-
 void Engine::on_waiter_due(Time now, WaiterId id) {
   Waiter& waiter = waiters_[id];
+  if (admission_.is_queued(id)) return refuse_unsent(id);
   if (now >= waiter.wait_until) {
-    // An attempt cut short says why only where it has heard from a quorum; else the last one does.
+    // An attempt cut short gives the reason only if a quorum has answered it; otherwise the
+    // reason of the attempt before stands.
     const Claim* claim = waiter.pausing ? nullptr : claims_.find(waiter.claim);
     if (claim != nullptr && claim->tally.reached() == Verdict::won) {
       waiter.last_why = Errc::contended;
@@ -266,6 +249,7 @@ void Engine::on_waiter_due(Time now, WaiterId id) {
     return cancel(now, id, contended ? Errc::timed_out : Errc::no_quorum);
   }
   if (waiter.ordered) return on_line_due(now, id);
+  if (enters_late(now, id)) return;
   if (waiter.waits) waiter_timers_.set(id.index, waiter.wait_until);
   attempt(now, id);
 }
@@ -290,14 +274,19 @@ void Engine::cancel(Time now, WaiterId id, Errc why) {
     claim->may_hold = NodeSet();
     claim->detached = true;
   }
-  if (claim->phase == Phase::acquiring) give_up(now, claim_id);
+  if (claim->phase == Phase::acquiring) {
+    if (planted(Mutant::turn_kept)) admission_.attempt_begins();
+    give_up(now, claim_id);
+  }
   forget_if_done(now, claim_id);
 }
 
-void Engine::refuse(WaiterId id, Errc why, const Tally& tally) {
+void Engine::refuse(WaiterId id, Errc why, const Tally& tally,
+                    std::optional<std::uint64_t> unsent_before) {
   Waiter& waiter = waiters_[id];
   note_refusal(waiter, why);
-  output(Refused{waiter.user, why, waiter.attempts, tally, waiter.other_capacity});
+  output(Refused{waiter.user, why, waiter.attempts, tally, waiter.other_capacity, unsent_before});
+  admission_.leave(id);
   drop_place(waiter);
   drop_watch(id);
   waiter_timers_.clear(id.index);

@@ -9,7 +9,7 @@
 
 namespace quorumlock::core {
 
-/// The fencing side of a round: for which number each node stands.
+/// The fencing side of a round: the number that each node has voted for.
 ///
 /// A node's fence vote for T is "my acquisition got exactly T there" or "my raise to T was done
 /// there". Each raises that node's counter strictly, so a node votes for a number once, and two
@@ -18,23 +18,21 @@ class Ballot {
  public:
   void begin(std::uint64_t seen) {
     fences_.fill(0);
-    raising_ = raised_ = NodeSet();
+    raising_ = raised_ = beyond_ = NodeSet();
     met_ = 0;
     target_ = 0;
-    seen_ = greatest_ = seen;
+    greatest_ = seen;
   }
-  /// What a number must exceed to be a vote.
-  [[nodiscard]] std::uint64_t seen() const { return seen_; }
 
-  /// The node's counter is at `fence`, and our own vote put it there.
+  /// Records that the node's counter is at `fence`, and that our own command put it there.
   void vote(int node, std::uint64_t fence) {
     fences_[static_cast<std::size_t>(node)] = fence;
     saw(fence);
   }
-  /// A counter that is not ours to count, but to exceed.
+  /// Records a counter that is no vote for us, but that our number has to exceed.
   void saw(std::uint64_t fence) { greatest_ = std::max(greatest_, fence); }
 
-  /// Those of `among` that stand for exactly this number.
+  /// The nodes of `among` that voted for exactly this number.
   [[nodiscard]] NodeSet standing_for(std::uint64_t fence, NodeSet among) const {
     NodeSet found;
     for (const int node : among) {
@@ -44,7 +42,7 @@ class Ballot {
     }
     return found;
   }
-  /// The number that most of `among` stand for.
+  /// The number that most nodes of `among` voted for.
   [[nodiscard]] std::uint64_t most_common(NodeSet among) const {
     std::uint64_t best = 0;
     int votes = 0;
@@ -58,18 +56,32 @@ class Ballot {
     return best;
   }
 
-  /// A new number to agree on: acknowledgements of an older one count for nothing any more.
+  /// Sets a new number to agree on: acknowledgements of an older number no longer count. Nodes that
+  /// are still raising to the older one are asked again once they have answered.
   std::uint64_t raise_target() {
-    raising_ = NodeSet();
+    if (target_ != greatest_) beyond_ = NodeSet();
     return target_ = greatest_;
   }
   [[nodiscard]] std::uint64_t target() const { return target_; }
   [[nodiscard]] std::uint64_t greatest() const { return greatest_; }
 
-  /// How often a raise has found the counter as high already, before this.
+  /// The nodes of `among` that can still vote for the target and have not been asked to.
+  [[nodiscard]] NodeSet to_ask(NodeSet among) const {
+    NodeSet found;
+    for (const int node : among - raising_ - beyond_) {
+      if (fences_[static_cast<std::size_t>(node)] < target_) found.add(node);
+    }
+    return found;
+  }
+  /// Records that this node's counter was at `fence` already, so that its answer is no vote.
+  void refused(int node, std::uint64_t fence) {
+    if (fence >= target_) beyond_.add(node);
+  }
+
+  /// Returns how many raises before this one found the counter as high already.
   int met() { return met_++; }
 
-  /// For a planted mistake.
+  /// Only for a planted mistake.
   void acknowledged(int node) { raised_.add(node); }
 
   void ask(NodeSet nodes) { raising_ = raising_ | nodes; }
@@ -79,9 +91,9 @@ class Ballot {
  private:
   std::array<std::uint64_t, max_nodes> fences_{};
   NodeSet raised_;   ///< only for a planted mistake
-  NodeSet raising_;  ///< asked to raise, and not answered yet
+  NodeSet raising_;  ///< nodes asked to raise that have not answered yet
+  NodeSet beyond_;   ///< nodes whose counters are as high as the target: they cannot vote for it
   int met_ = 0;
-  std::uint64_t seen_ = 0;
   std::uint64_t target_ = 0;
   std::uint64_t greatest_ = 0;
 };

@@ -10,15 +10,15 @@
 
 namespace quorumlock::core {
 
-/// The claims of an engine, in O(1) each. One that is merely held, with nothing under way, can be
-/// folded to a quarter of its size; whoever looks for it has it back as it was.
+/// The claims of an engine, in O(1) each. A claim that is merely held, with nothing under way, can
+/// be folded to a quarter of its size; any access unfolds it again.
 class Claims {
  public:
   explicit Claims(int nodes) : nodes_(nodes) {}
 
   ClaimId take(std::string_view key, std::string_view token);
   void give_back(ClaimId id);
-  /// Null once it has been given back. Holds until it is folded.
+  /// Null once the claim has been given back. The pointer is valid until the claim is folded.
   Claim* find(ClaimId id) {
     Place* const place = places_.find(id);
     return place == nullptr ? nullptr : &open(*place, id);
@@ -26,28 +26,28 @@ class Claims {
   Claim& operator[](ClaimId id) { return open(places_[id], id); }
   ClaimId at(std::uint32_t index) { return places_.at(index); }
 
-  /// Folds it if it can be: a lease that has its user, on one lock, with no place in the line, and
-  /// with no round and no answer out. Of its last round's votes nothing remains.
+  /// Folds the claim if it is a lease that has its user, on one lock, with no place in the line and
+  /// no round or answer out. The votes of its last round are dropped.
   void fold(ClaimId id);
-  /// How many are not folded.
+  /// The number of claims that are not folded.
   [[nodiscard]] std::size_t open() const { return opened_.used(); }
-  /// What a lease has shared with a claim, for the next one.
+  /// Keeps the names that a lease has shared with its claim, for the next claim.
   void reuse(Names names);
 
-  /// Calls fn(ClaimId) for each that is not folded; fn may give it back. O(the most ever open).
+  /// Calls fn(ClaimId) for each unfolded claim; fn may give it back. O(the most ever open).
   template <class F>
   void for_each_open(F&& fn) {
     opened_.for_each([&](SlotId slot) { fn(opened_[slot].id); });
   }
-  /// Calls fn(ClaimId, NodeSet& standing) for each that is folded; fn may look for it. O(the most
-  /// ever there).
+  /// Calls fn(ClaimId, NodeSet& standing) for each folded claim; fn may unfold it. O(the most
+  /// claims ever).
   template <class F>
   void for_each_folded(F&& fn) {
     places_.for_each([&](ClaimId id) {
       if (places_[id].is_folded()) fn(id, places_[id].kept.standing);
     });
   }
-  /// Calls fn(ClaimId) for each; fn may give it back. O(the most ever there).
+  /// Calls fn(ClaimId) for each claim; fn may give it back. O(the most claims ever).
   template <class F>
   void for_each(F&& fn) {
     places_.for_each(fn);
@@ -57,9 +57,9 @@ class Claims {
   struct Opened {
     Claim claim;
     ClaimId id;
-    SlotId slot;  ///< its own in opened_
+    SlotId slot;  ///< its own id in opened_
   };
-  /// What cannot be told from the rest.
+  /// The fields of a folded claim that unfold() cannot reconstruct.
   struct Folded {
     Time deadline, next_try, keys_die, hold_limit;
     std::uint64_t fence;
@@ -67,13 +67,13 @@ class Claims {
     NodeSet may_hold, standing;
     int renewals;
     std::uint16_t round;
-    std::uint8_t terms;  ///< in terms_
+    std::uint8_t terms;  ///< index into terms_
     bool told : 1, goes_on : 1, detached : 1, ordered : 1;
   };
   struct Place {
     Place() : opened(nullptr) {}
     [[nodiscard]] bool is_folded() const { return !names.empty(); }
-    Names names;  ///< of a folded one; an open claim has them itself
+    Names names;  ///< names of a folded claim; an open claim holds its own
     union {
       Opened* opened;
       Folded kept;
@@ -93,7 +93,7 @@ class Claims {
   int nodes_;
   Slots<Place> places_;
   Slots<Opened> opened_;
-  std::vector<Terms> terms_;  // all that folded claims ever had, up to as many as a byte counts
+  std::vector<Terms> terms_;  // all terms that folded claims ever had, at most 256
   std::vector<Names> spare_names_;
 };
 

@@ -4,12 +4,11 @@
 #include <array>
 #include <cstring>
 
-#include "core/validity.hpp"
-
 namespace quorumlock::core {
 namespace {
 
-/// 20 random bytes as 40 hexadecimal digits, eight at a time: a half of a byte in each of eight.
+/// 20 random bytes as 40 hexadecimal digits. Makes eight digits at a time, with half a byte in each
+/// of the eight bytes of a word.
 std::array<char, 40> draw_token(Random& random) {
   std::array<std::uint32_t, 5> words;
   random.fill(std::as_writable_bytes(std::span(words)));
@@ -26,7 +25,7 @@ std::array<char, 40> draw_token(Random& random) {
   return token;
 }
 
-/// Whether this asks for a key that was not there.
+/// Whether this command creates the key.
 bool sets_key(CommandKind kind) {
   return kind == CommandKind::set || kind == CommandKind::acquire;
 }
@@ -40,7 +39,8 @@ Engine::Engine(const Config& config, Random& random)
       takes_releases_(takes_requests_),
       unavailable_because_(static_cast<std::size_t>(config.nodes), Vote::unreachable),
       clocks_(config.drift_factor, config.max_ttl),
-      claims_(config.nodes) {}
+      claims_(config.nodes),
+      admission_(config.acquisitions_out) {}
 
 ClaimId Engine::new_claim(std::string_view key, std::string_view token) {
   if (!token.empty()) return claims_.take(key, token);
@@ -48,7 +48,7 @@ ClaimId Engine::new_claim(std::string_view key, std::string_view token) {
   return claims_.take(key, {drawn.data(), drawn.size()});
 }
 
-/// Begins a round: from here on only answers to its own commands count.
+/// Begins a round: from now on only answers to its own commands count.
 void Engine::open_round(Time now, Claim& claim, Duration ttl) {
   if (++claim.round == uncounted) ++claim.round;
   claim.round_open = true;
@@ -59,7 +59,7 @@ void Engine::open_round(Time now, Claim& claim, Duration ttl) {
   claim.tally.begin(config_.nodes);
 }
 
-/// Asks all these nodes at once; the others have voted by not being there.
+/// Asks all these nodes at once, and records for each other node why it was not asked.
 void Engine::send_round(ClaimId id, CommandKind kind, NodeSet to) {
   Claim& claim = claims_[id];
   for (int node = 0; node < config_.nodes; ++node) {
@@ -88,10 +88,10 @@ void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
   Send sending{to,          tag,     claim.key(),    claim.token(),     claim.round_ttl,
                claim.fence, replant, claim.by_token, claim.terms.shared};
   if (claim.others != nullptr) sending.others = *claim.others;
+  if (tag.kind == CommandKind::renew) sending.left = clocks_.least(claim.deadline - now_);
   if (tag.kind == CommandKind::acquire) {
     sending.ordered = claim.ordered;
     sending.fenced = config_.fencing;
-    sending.may_be_native = claim.may_be_native;
   }
   if (claim.place != 0 || claim.not_woken != 0) {
     sending.process = process_;
@@ -113,7 +113,7 @@ void Engine::judge(Time now, ClaimId id, Claim& claim) {
     case Phase::extending: return judge_token_extend(now, claim);
     case Phase::releasing:
       if (claim.waiter != WaiterId()) settle(now, id);
-      return judge_release(claim);
+      return judge_release(now, id);
   }
 }
 
@@ -124,7 +124,7 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
     const std::int64_t ahead = answer.node_time - microseconds_of(now);
     clock_ahead_ = std::max(clock_ahead_.value_or(ahead), ahead);
   }
-  // Neither of them for plain locks, unless something is wrong.
+  // A plain lock's answer brings no time, so it skips this unless a clock was found wrong.
   const bool watched = answer.node_time != 0 || mistrusted_.contains(node);
   const Vote counts = watched ? watch_clock(now, node, answer) : answer.vote;
   Claim* claim = claims_.find(tag.claim);
@@ -135,17 +135,15 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
                             (tag.round == claim->round && claim->phase != Phase::releasing);
   if (answer.vote == Vote::no_script && !tag.with_source && still_wanted &&
       takes_releases_.contains(node)) {
-    tag.native = false;
-    tag.with_source = true;  // it did not run; the same round, now with the source
+    tag.with_source = true;  // the command did not run: repeat it in the same round
+    return send(tag.claim, tag, NodeSet::only(node));
+  }
+  if (!tag.again && wants_again(now, node, *claim, tag, answer)) {
+    tag.again = true;  // the renewal did nothing: repeat it by the node's time just reported
     return send(tag.claim, tag, NodeSet::only(node));
   }
 
   note_answer(now, *claim, node, tag, answer);
-  if (tag.native) {
-    claim->native_refused = claim->native_refused || answer.vote == Vote::held ||
-                            answer.vote == Vote::failed || answer.vote == Vote::unauthorized;
-    if (answer.vote == Vote::unauthorized) natives_ = false;
-  }
   if (answer.fence > claim->fence_noted) {  // most nodes say the same
     each_key(claim->key(), claim->others,
              [&](std::string_view key) { fences_seen_.note(key, answer.fence); });
@@ -158,118 +156,58 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   if (claim->capacity != 0) hear_slot(now, node, *claim, answer);
   if (answer.waited_for) waited_for_.note(now, claim->key(), answer.greatest_ticket);
   if (tag.round == claim->round || planted(Mutant::answers_of_an_older_round)) {
-    count(*claim, node, tag.kind, counts, answer);
+    count(*claim, node, tag.kind, counts, answer.fence);
   }
-  // After a win a late grant was the lease's: the release that ended it is behind it already.
+  // After a win, a late grant belonged to the lease, whose own release has gone out after it.
   const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->detached;
-  const bool key_set = answer.vote == Vote::granted || answer.key_set;
-  if (sets_key(tag.kind) && key_set && !claim->won && !forgotten &&
+  if (sets_key(tag.kind) && answer.vote == Vote::granted && !claim->won && !forgotten &&
       claim->phase == Phase::releasing && takes_releases_.contains(node)) {
     clean_up(tag.claim, NodeSet::only(node));
   }
   judge(now, tag.claim, *claim);
-  if (claim->unanswered != 0) return;  // neither of these, as long as there are
+  if (claim->unanswered != 0) return;  // forgetting and folding wait for the last answer
   forget_if_done(now, tag.claim);
   rest(tag.claim);
 }
 
-/// A lease that is left alone from now on takes little room, where there are many.
+/// Folds a lease with nothing under way, to save memory, if many claims are open.
 void Engine::rest(ClaimId id) {
   if (claims_.open() > static_cast<std::size_t>(config_.unfolded)) claims_.fold(id);
 }
 
-/// Readers who come together would go on asking for the same numbers: the farther apart, the more
-/// often they have met.
+/// A random distance from the number that others may ask for. Readers that come together would keep
+/// choosing the same numbers, so the range doubles each time they collide.
 std::uint64_t Engine::apart(Ballot& ballot) {
   const int most = 8 << std::min(ballot.met(), 12);
   return static_cast<std::uint64_t>(random_.below(Duration(most)).count());
 }
 
 /// Counts an answer to the current round.
-void Engine::count(Claim& claim, int node, CommandKind kind, Vote vote, const Answer& answer) {
+void Engine::count(Claim& claim, int node, CommandKind kind, Vote vote, std::uint64_t fence) {
   Ballot* ballot = ballots_.find(claim.ballot);
   const bool granted = vote == Vote::granted;
   note_vote(vote);
   if (ballot != nullptr) {
-    ballot->saw(answer.fence);
-    if (granted) count_fence(*ballot, node, answer);
+    ballot->saw(fence);
+    if (granted) ballot->vote(node, fence);
     if (kind == CommandKind::raise) ballot->answered(node);
     if (planted(Mutant::older_acknowledgements_counted) && granted && kind == CommandKind::raise) {
       ballot->acknowledged(node);
     }
   }
   if (kind == CommandKind::raise) {
-    // A counter that is as high already is no vote for this number, and none against the lock: a
-    // greater one will do.
+    // A counter that is as high already is no vote for this number, but none against the lock
+    // either: a greater number will do.
     if (vote != Vote::held) {
       claim.tally.record(node, vote);
     } else if (ballot != nullptr) {
-      ballot->saw(answer.fence + 1 + (claim.terms.shared ? apart(*ballot) : 0));
+      ballot->refused(node, fence);
+      ballot->saw(fence + 1 + (claim.terms.shared ? apart(*ballot) : 0));
     }
   } else if (claim.tally.vote(node) != Vote::granted) {
     claim.tally.record(node, vote);
     if (granted && claim.phase == Phase::held) claim.standing.add(node);
   }
-}
-
-/// A number that does not exceed what was seen before is of a counter that is behind, or that was
-/// gone and begins anew: no vote, but the node is asked to raise it, to its own clock at least, as
-/// a script would have: tokens grow even where others' were lost that we have not seen.
-void Engine::count_fence(Ballot& ballot, int node, const Answer& answer) {
-  if (answer.fence > ballot.seen() && !answer.behind) return ballot.vote(node, answer.fence);
-  if (planted(Mutant::counters_behind_counted)) return ballot.vote(node, answer.fence);
-  ballot.saw(ballot.seen() + 1);
-  ballot.saw(static_cast<std::uint64_t>(answer.node_time));
-}
-
-/// The vote as it counts: void where the node's clock is not to be trusted.
-Vote Engine::watch_clock(Time now, int node, const Answer& answer) {
-  if (answer.node_time != 0) {
-    if (const std::optional<Duration> beyond =
-            clocks_.sample(node, answer.asked, now, answer.node_time)) {
-      const Time until = now + config_.max_ttl + margin(config_.max_ttl, config_.drift_factor);
-      mistrusted_.add(node);
-      mistrusted_until_[static_cast<std::size_t>(node)] = until;
-      output(ClockJumped{node, *beyond, until});
-      // What stood on it may be gone: a vote from before is void, and a lease that no quorum of the
-      // others bears out is lost.
-      const int quorum = quorum_of(config_.nodes);
-      claims_.for_each_folded([&](ClaimId id, NodeSet& standing) {
-        standing.remove(node);
-        if (standing.size() < quorum) end(now, id, Errc::lost);
-      });
-      claims_.for_each_open([&](ClaimId id) {
-        Claim& claim = claims_[id];
-        if (claim.phase == Phase::releasing) return;
-        claim.standing.remove(node);
-        if (claim.phase == Phase::held && claim.standing.size() < quorum) {
-          return end(now, id, Errc::lost);
-        }
-        if (!claim.round_open || claim.tally.vote(node) != Vote::granted) return;
-        claim.tally.record(node, Vote::clock_jumped);
-        judge(now, id, claim);
-        forget_if_done(now, id);
-      });
-    }
-  }
-  if (!mistrusted_.contains(node) || answer.vote != Vote::granted) return answer.vote;
-  voters(now);  // trusts those again whose time is over
-  return mistrusted_.contains(node) ? Vote::clock_jumped : answer.vote;
-}
-
-void Engine::on_clock(Time now, int node, Time asked, std::int64_t node_time) {
-  advance(now);
-  Answer answer;
-  answer.node_time = node_time;
-  answer.asked = asked;
-  watch_clock(now, node, answer);
-}
-
-NodeSet Engine::voters(Time now) {
-  for (const int node : mistrusted_) {
-    if (now >= mistrusted_until_[static_cast<std::size_t>(node)]) mistrusted_.remove(node);
-  }
-  return takes_requests_ - mistrusted_;
 }
 
 std::uint64_t Engine::fence_seen(const Waiter& waiter) const {
@@ -286,7 +224,7 @@ void Engine::drop_ballot(Claim& claim) {
 
 void Engine::on_timeout(Time now, int node, Tag tag) {
   advance(now);
-  if (tag.kind == CommandKind::queue) return;  // the refresh after it will do
+  if (tag.kind == CommandKind::queue) return;  // the next refresh repeats it
   Claim* claim = claims_.find(tag.claim);
   if (claim == nullptr || tag.round != claim->round) return;
   Ballot* ballot = tag.kind == CommandKind::raise ? ballots_.find(claim->ballot) : nullptr;
@@ -304,15 +242,28 @@ void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
   advance(now);
   unavailable_because_[static_cast<std::size_t>(node)] = reason;
   const bool was_away = !takes_releases_.contains(node);
+  const bool could_decide = voters(now).size() >= quorum_of(config_.nodes);
   const bool takes_requests = state == LinkState::connecting || state == LinkState::up;
   takes_requests_.remove(node);
   takes_releases_.remove(node);
   if (takes_requests) takes_requests_.add(node);
   if (state != LinkState::down) takes_releases_.add(node);
   if (takes_requests && !lines_.empty()) refresh_at_ = now;
+  if (!could_decide && voters(now).size() >= quorum_of(config_.nodes)) {
+    // An unordered waiter that found no quorum need not pause any longer. As there may be many,
+    // they are spread at 50,000 a second.
+    Time turn = now;
+    waiters_.for_each([&](WaiterId id) {
+      Waiter& waiter = waiters_[id];
+      if (!waiter.pausing || waiter.ordered || waiter.last_why != Errc::no_quorum) return;
+      waiter.retry_at = std::min(waiter.retry_at, turn);
+      waiter_timers_.set(id.index, std::min(waiter.retry_at, waiter.wait_until));
+      turn += std::chrono::microseconds(20);
+    });
+  }
   if (!was_away || state == LinkState::connecting || state == LinkState::down) return;
 
-  // What was given up while the node was away is still owed to it.
+  // The node still has to get the releases of claims that were given up while it was away.
   claims_.for_each_open([&](ClaimId id) {
     const Claim& claim = claims_[id];
     if (claim.phase == Phase::releasing && claim.may_hold.contains(node)) {

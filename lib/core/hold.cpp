@@ -4,7 +4,7 @@
 #include "core/engine.hpp"
 #include "core/validity.hpp"
 
-// A lease from its acquisition to its end: renewals, extends, the warning, the end.
+// A lease from its acquisition to its end: renewals, extends, the warning and the end.
 namespace quorumlock::core {
 
 using namespace std::chrono_literals;
@@ -28,8 +28,8 @@ bool Engine::downgrade(Time now, ClaimId id) {
   Claim* claim = claims_.find(id);
   if (claim == nullptr || claim->phase != Phase::held || claim->asked_for) return false;
   if (claim->detached) return false;
-  // The writer's entry first: the nodes wake those who were behind it when they make a reader of
-  // it.
+  // The writer's entry leaves the line first: the nodes then wake the readers after it when they
+  // turn the writer into a reader.
   if (!claim->terms.shared && std::exchange(claim->leaves, false)) {
     const ClaimId entry = new_claim(claim->key(), {});
     claims_[entry].others = claim->others;
@@ -43,7 +43,7 @@ bool Engine::downgrade(Time now, ClaimId id) {
   return true;
 }
 
-/// Opens a renew round. One that is still out is superseded: its answers no longer count.
+/// Opens a renew round. It replaces a round that is still out, whose answers no longer count.
 void Engine::renew(Time now, ClaimId id, Duration ttl) {
   Claim& claim = claims_[id];
   close_renewal(claim);
@@ -60,17 +60,23 @@ void Engine::close_renewal(Claim& claim) {
 }
 
 void Engine::judge_renew(Time now, ClaimId id, Claim& claim) {
-  // Gone is gone, also by an answer that comes after the round has failed: with no quorum left to
-  // have held it all along, somebody else may have it already, or have had it.
+  // The lease is lost even if the answer that shows it comes after the round has failed: if no
+  // quorum can have held the key all along, another client may have the lock, or have had it.
   if (claim.tally.certainly_gone()) return end(now, id, Errc::lost);
   if (!claim.round_open) return;
   const Verdict granted = claim.tally.granted();
-  if (granted == Verdict::pending) return;
+  if (granted == Verdict::pending) {
+    if (claim.next_try == never && confirms_in_another_round(claim)) {
+      claim.next_try = patient_until_of(now, claim);
+      schedule_held(id);
+    }
+    return;
+  }
   close_renewal(claim);
   const bool reported = std::exchange(claim.asked_for, false);
   note_renewal(claim, granted == Verdict::won);
 
-  // advance() came first, so the old end has not passed: the votes are counted within it.
+  // Each input calls advance() first, so the votes are counted before the old end has passed.
   if (granted == Verdict::won) {
     const Time from = planted(Mutant::renewal_counted_from_its_end) ? now : claim.round_start;
     const Time renewed = valid_until(from, claim.round_ttl, config_.drift_factor);
@@ -78,15 +84,15 @@ void Engine::judge_renew(Time now, ClaimId id, Claim& claim) {
     if (!reported) ++claim.renewals;
     claim.standing = claim.tally.granted_by();
     claim.terms.ttl = claim.round_ttl;
-    // A holder that was told to stop gets the time of this renewal, and no more; one that extends
-    // has decided to go on.
+    // A holder that AtRisk has asked to stop gets the time of this renewal and no more, unless it
+    // has extended the lease, and so decided to go on.
     if (reported && claim.told) claim.goes_on = true;
     claim.next_try = claim.told && !claim.goes_on ? never : next_renewal(id);
     output(Renewed{claim.user, id, claim.deadline});
     if (reported)
       output(Extended{claim.user, claim.by_token, std::nullopt, claim.deadline, claim.tally});
   } else {
-    // Not renewed now; the old end stands, and until then there is time to try again.
+    // The renewal failed; the old end stands, and until then there is time to try again.
     const bool again = next_renewal(id) != never;
     claim.next_try = again ? renewal_pause_ends(now, claim) : never;
     if (reported)
@@ -95,9 +101,26 @@ void Engine::judge_renew(Time now, ClaimId id, Claim& claim) {
   schedule_held(id);
 }
 
-/// Between a quarter and a third into the validity, or never where the lease is at one of its
-/// limits. Leases that began together are spread over that time; those that are due at about the
-/// same moment are due at the very same, and renewed by one command.
+/// Until when to wait for the remaining nodes although a quorum has answered, because their answers
+/// may decide better. Three times as long as the quorum took, at least 5 ms.
+Time Engine::patient_until_of(Time now, const Claim& claim) {
+  return later(now, std::max<Duration>(5ms, 3 * (now - claim.round_start)));
+}
+
+/// Whether the nodes that have answered could renew the lease without the silent ones in another
+/// round: a key that was set anew counts from the next round on.
+bool Engine::confirms_in_another_round(const Claim& claim) {
+  if (claim.detached) return false;  // a detached lease sets no key anew
+  int able = claim.tally.granted_by().size();
+  for (const int node : claim.may_hold - claim.tally.pending()) {
+    if (claim.tally.vote(node) == Vote::absent) ++able;
+  }
+  return able >= quorum_of(claim.tally.nodes());
+}
+
+/// The next renewal, between a quarter and a third into the validity, or `never` if the lease is at
+/// one of its limits. Leases that began together are spread over that time. Due times are rounded
+/// to a grid, so that leases due at about the same moment are renewed by one command.
 Time Engine::next_renewal(ClaimId id) {
   const Claim& claim = claims_[id];
   const Terms& terms = claim.terms;
@@ -105,7 +128,7 @@ Time Engine::next_renewal(ClaimId id) {
                         (terms.max_renewals >= 0 && claim.renewals >= terms.max_renewals);
   if (!terms.auto_extend || claim.detached || at_limit) return never;
   const Duration span = claim.deadline - claim.round_start;
-  // Its multiples are spread evenly (Knuth, vol. 3, 6.4).
+  // Multiples of this number are spread evenly (Knuth, vol. 3, 6.4).
   constexpr std::uint32_t golden = 0x9e3779b9;
   const auto place = static_cast<Clock::rep>(id.index * golden >> 20U);  // of 4096
   const Time wanted = claim.round_start + span / 3 - span / 12 / 4096 * place;
@@ -113,16 +136,16 @@ Time Engine::next_renewal(ClaimId id) {
   return wanted - Duration(wanted.time_since_epoch().count() % grid);
 }
 
-/// The usual pause between attempts, drawn from a longer time where there are many leases, since
-/// what holds one renewal up mostly holds them all up; but shorter where little time is left, so
-/// that there are always several more tries before the end.
+/// The end of the pause before a renewal is tried again: the usual pause between attempts, but with
+/// more jitter if there are many leases, since one cause mostly delays all of their renewals, and
+/// shorter if little time is left, so that several more tries fit before the end.
 Time Engine::renewal_pause_ends(Time now, const Claim& claim) {
-  // On average half of it: 50,000 tries a second at the most.
+  // The average pause is at least half of this for each lease: at most 50,000 tries a second.
   constexpr Duration for_each_lease = 40us;
   const Duration jitter = std::max<Duration>(config_.retry_jitter, held_ * for_each_lease);
   const Duration left = (claim.deadline - now) / 4;
   const Duration pause = std::min(config_.retry_delay + random_.below(jitter), left);
-  return now + std::max<Duration>(pause, std::chrono::milliseconds(2));
+  return now + std::max(pause, shortest_pause);
 }
 
 void Engine::schedule_held(ClaimId id) {
@@ -149,21 +172,23 @@ void Engine::on_held_due(Time now, ClaimId id) {
     output(AtRisk{claim.user});
   }
   if (now >= claim.next_try) {
-    // While others go first, but nobody waits into the last quarter.
+    // If too many rounds are out, this one waits, but not into the last quarter of the ttl.
     const bool in_time = claim.deadline - now > claim.terms.ttl / 4;
-    if (renewals_out_ < config_.renewals_out || !in_time) return renew(now, id, claim.terms.ttl);
+    if (renewals_out_ < config_.renewals_out || !in_time) {
+      return renew(now, id, claim.asked_for ? claim.round_ttl : claim.terms.ttl);
+    }
     claim.next_try = renewal_pause_ends(now, claim);
   }
   schedule_held(id);
 }
 
-/// The lease is over, and not by the holder's release.
+/// Ends a lease other than by the holder's release.
 void Engine::end(Time now, ClaimId id, Errc why) {
   Claim& claim = claims_[id];
   const bool asked_for = std::exchange(claim.asked_for, false);
   if (why == Errc::expired) ++stats_.expired;
   if (why == Errc::lost) ++stats_.lost;
-  // The end first: who is told that an extend has failed by it finds the lease ended.
+  // Ended comes first, so that a user whose extend fails because of it finds the lease ended.
   output(Ended{claim.user, why, claim.tally});
   if (asked_for) {
     output(Extended{claim.user, claim.by_token, why, claim.deadline, claim.tally});
@@ -179,6 +204,7 @@ void Engine::detach(Time now, ClaimId id) {
   if (claim == nullptr || claim->phase != Phase::held) return;
   claim->detached = true;
   claim->next_try = never;
+  leave_where_refused(now, *claim);
   schedule_held(id);
 }
 
@@ -208,8 +234,8 @@ void Engine::extend_token(Time now, std::string_view key, std::string_view token
 void Engine::judge_token_extend(Time now, Claim& claim) {
   if (!claim.asked_for) return;
   std::optional<Errc> why;
-  // The old end is not known here: only nodes that hold the token still, and with one and the same
-  // counter, show that nobody else had the lock in between.
+  // The old end is not known here: only a quorum that still holds the token, with one and the same
+  // counter on all of its nodes, shows that no other client had the lock in between.
   const Ballot& ballot = ballots_[claim.ballot];
   const NodeSet granted = claim.tally.granted_by();
   const NodeSet agreeing = ballot.standing_for(ballot.most_common(granted), granted);

@@ -2,8 +2,8 @@
 
 namespace quorumlock::core {
 
-/// Mistakes that the simulator plants, one at a time, to show that it would notice. In the library
-/// there are none: planted() is false at compile time.
+/// Mistakes that the simulator plants, one at a time, to show that it would notice them. The
+/// library itself has none: planted() is false at compile time.
 enum class Mutant {
   none,
   // The lock.
@@ -31,20 +31,33 @@ enum class Mutant {
   no_repair,
   replant_without_enrolment,
   confirm_without_enrolment,
+  // Disks that are trusted.
+  promotion_not_looked_at,
+  anothers_record_adopted,
+  made_a_replica_by_mistake,
+  replicas_not_looked_at,
+  notes_not_looked_at,
   // Fencing.
   greatest_without_a_raise,
   older_acknowledgements_counted,
+  silent_node_waited_for,
   // Ordered waiting.
   minority_grants_kept,
   re_entry_with_a_smaller_ticket,
   hand_over_past_others,
   // Several locks at once.
   ticket_for_each_line,
-  // Planted in the simulated server's scripts.
+  // Waiting in no order.
+  no_turn,
+  // How many acquisitions are sent at once.
+  turn_kept,
+  // Planted in the text of the scripts (tests/sim/script_mutants.cpp).
   no_queue,
   barging,
   removed_at_grant,
   nobody_woken,
+  spent_entries_stay,
+  mark_stays,
   delete_without_compare,
   expiry_shortened,
   candidate_overwritten,
@@ -60,18 +73,26 @@ enum class Mutant {
   raise_not_strict,
   naive_counting,
   capacity_not_compared,
-  replant_past_another_capacity,
   nobody_woken_by_the_winner,
   batch_answers_mixed_up,
-  // Acquisitions without a script.
-  counters_behind_counted,
-  enrolment_not_compared,
-  counted_before_it_is_set,
-  line_not_looked_at,
-  key_left_where_others_wait,
+  // Renewals that come late, and extends by token after another's hold.
+  renewal_without_an_end,
+  too_late_believed,
+  mark_not_left,
+  mark_not_left_of_sets,
+  mark_not_looked_at,
+  mark_lost_by_downgrade,
+  // A client whose own clock stood still.
+  nodes_blamed,
+  judged_once,
+  leases_kept,
+  // Connections that something on the path has forgotten.
+  idle_connection_trusted,
+  // Repair.
+  floor_below_the_clocks,
   // Planted in the simulated network.
   release_overtakes,
-  // Planted in the scripts for several locks.
+  // Planted in the text of the scripts for several locks.
   sets_in_part,
   fence_of_the_first_lock_only,
   first_lock_renewed_only,
@@ -80,11 +101,12 @@ enum class Mutant {
 
 #ifdef QUORUMLOCK_MUTANTS
 inline Mutant planted_mutant = Mutant::none;
-/// Not constexpr: a `const bool` of it would be settled when it is compiled.
+/// Not constexpr: a `const bool` made from it would be evaluated at compile time.
 inline bool planted(Mutant mutant) {
   return planted_mutant == mutant;
 }
 #else
+inline constexpr Mutant planted_mutant = Mutant::none;
 constexpr bool planted(Mutant) {
   return false;
 }

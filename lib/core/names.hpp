@@ -30,7 +30,7 @@ class Names {
     ::operator delete(block_);
   }
 
-  /// Not while it is shared. Allocates where these do not fit in what it has.
+  /// Replaces the text, which must not be shared. Allocates if the new text does not fit.
   void assign(std::string_view key, std::string_view token) {
     const std::size_t size = key.size() + token.size();
     if (block_ == nullptr || block_->room < size) {
@@ -58,7 +58,7 @@ class Names {
  private:
   struct Block {
     std::atomic<std::uint32_t> sharers{1};
-    std::uint32_t room = 0, size = 0, key_size = 0;  // of the text, which follows
+    std::uint32_t room = 0, size = 0, key_size = 0;  // in bytes, of the text that follows
   };
   [[nodiscard]] char* text() const { return reinterpret_cast<char*>(block_ + 1); }
 

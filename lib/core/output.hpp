@@ -12,15 +12,15 @@
 
 #include "core/claim.hpp"
 
-// What goes into the engine with a call, and what comes out of it.
+// The engine's inputs and outputs.
 namespace quorumlock::core {
 
-/// What the engine knows of the connection to a node.
+/// The state of the connection to a node, as far as the engine needs it.
 enum class LinkState {
-  connecting,   ///< the first connection is being made: commands wait in it, within its timeout
+  connecting,   ///< the first connection is being made: commands wait for it, within its timeout
   up,           ///< takes commands
-  stalled,      ///< an answer is overdue: asked nothing new, but told of releases, in order
-  quarantined,  ///< its votes don't count: asked nothing, but told of releases
+  stalled,      ///< an answer is overdue: gets no new requests, only releases, in order
+  quarantined,  ///< its votes do not count: gets no requests, only releases
   down,         ///< not connected, or connected and refused: takes nothing
 };
 
@@ -28,21 +28,21 @@ enum class LinkState {
 struct AcquireRequest {
   std::string_view key;
   Terms terms;
-  /// When to give up; the time of the request for a single attempt.
+  /// When to give up; for a single attempt the time of the request.
   Time wait_until{};
   bool waits = false;
   UserId user = 0;
-  /// Waits in the line, behind those who came before; else attempts follow each other.
+  /// Waits in the line, after those that came before; else waits unordered and keeps retrying.
   bool ordered = false;
-  /// More keys: all of them are to be had, or none. Not the same one twice.
+  /// More keys, to be acquired all or none. No key twice.
   std::span<const std::string> others = {};
-  /// How many permits the semaphore with this key has, one of which is asked for; 0: a lock.
+  /// Permits of the semaphore with this key, one of which is requested; 0: a lock.
   int capacity = 0;
 };
 
-// What the driver must do. String views and Tally references hold until the next input.
+// Outputs: what the driver must do. String views are valid until the next input.
 
-/// Send this command, prepared once, to each of these nodes, behind all that went to it before.
+/// Send this command, encoded once, to each of these nodes, after everything sent to it before.
 struct Send {
   NodeSet to;
   Tag tag;
@@ -50,33 +50,34 @@ struct Send {
   std::string_view token;
   Duration ttl{};
   std::uint64_t fence = 0;  ///< see CommandKind; for a renewal the fencing token
-  bool replant = false;     ///< renew: set the key again where the node has lost it
-  bool by_token = false;    ///< the holder is another; release: it must not re-plant it
-  bool shared = false;      ///< acquire, renew: to read; `waiter` is named as one who reads
-  bool ordered = false;     ///< acquire: only where nobody else is before `waiter` in the line
+  bool replant = false;     ///< renew: set the key again if the node has lost it
+  bool by_token = false;    ///< the holder may be another client; release: keep it from re-planting
+  bool shared = false;      ///< acquire, renew: to read; `waiter` is named as a reader
+  bool ordered = false;     ///< acquire: only if no other waiter is before `waiter` in the line
   bool fenced = true;       ///< acquire: with a fencing counter
-  /// acquire: need not be a script. Where the nodes' own commands refuse, a script is asked.
-  bool may_be_native = false;
-  std::string_view process = {};  ///< names our waiters, with their numbers
-  /// acquire: who has the entry, zero for none; release: whose entry goes, zero for none.
+  std::string_view process = {};  ///< prefix of our waiters' names, before their numbers
+  /// acquire: the waiter with the entry; release: the waiter whose entry goes. Zero for none.
   std::uint64_t waiter = 0;
-  std::uint64_t ticket = 0;     ///< acquire: the entry's
-  std::uint64_t not_woken = 0;  ///< release: who need not be woken, zero for none
+  std::uint64_t ticket = 0;     ///< acquire: the entry's ticket
+  std::uint64_t not_woken = 0;  ///< release: the waiter that need not be woken, zero for none
   bool not_woken_reads = false;
   Duration entry_life{};
-  std::span<const std::string> others = {};  ///< of several locks at once: the keys beside `key`
-  int capacity = 0;  ///< how many permits the semaphore has, whose `key` this is; 0: a lock
-  int slot = 0;      ///< of those this one, from 1 on
+  std::span<const std::string> others = {};  ///< several locks at once: the keys after `key`
+  int capacity = 0;                          ///< permits of the semaphore with this key; 0: a lock
+  int slot = 0;                              ///< the number of the permit, from 1 on
+  /// renew: how long the validity to prolong still lasts on the node's clock, however slow that is
+  /// within the bound. The node ignores a renewal that comes later (see Engine::clock_of).
+  Duration left{};
 };
-/// One entry in the line of a lock. A waiter for several has one for each, one behind the other.
+/// One entry in the line of a lock. A waiter for several locks has consecutive entries, one each.
 struct Entry {
   std::string_view key;
   std::uint64_t waiter;
   std::uint64_t ticket;
   bool shared = false;
 };
-/// CommandKind::queue: put all of these entries there, or keep them, in one command a node.
-/// on_places() has the answers.
+/// CommandKind::queue: put all of these entries in their lines, or keep them there, with one
+/// command for each node. on_places() takes the answers.
 struct SendEntries {
   NodeSet to;
   Tag tag;
@@ -84,10 +85,10 @@ struct SendEntries {
   std::vector<Entry> entries;
   Duration life;
 };
-/// Nodes will publish messages: listen to those to this process (on_wake), for as long as the
-/// engine lives, or about this lock's release (on_freed), until told otherwise.
+/// Nodes will publish messages: listen to those for this process (on_wake), for as long as the
+/// engine lives, or to those about this lock's release (on_freed), until `on` is false.
 struct Listen {
-  std::string process;  ///< empty: about a lock
+  std::string process;  ///< empty: messages about a lock
   std::string key = {};
   bool on = true;
 };
@@ -103,16 +104,18 @@ struct Refused {
   Errc why;
   int attempts;
   Tally tally;
-  /// Of which the semaphore is, where a vote says so: see Vote::capacity_differs.
+  /// The semaphore's capacity, if a node reported another than ours: see Vote::capacity_differs.
   int capacity = 0;
+  /// Set if the acquisition was never sent to any node: see Admission::before().
+  std::optional<std::uint64_t> unsent_before = {};
 };
-/// The lease's end has moved. If the user has seen the old end pass: abandon().
+/// The lease's end has moved. If the user has already seen the old end pass, call abandon().
 struct Renewed {
   UserId user;
   ClaimId claim;
   Time valid_until;
 };
-/// The lease will end within its stop margin: tell the holder to stop.
+/// The lease will end within its stop margin: ask the holder to stop.
 struct AtRisk {
   UserId user;
 };
@@ -122,7 +125,7 @@ struct Ended {
   Errc why;
   Tally tally;
 };
-/// An extend that the user asked for is decided; `why` is unset where it was won.
+/// An extend that the user asked for is decided; `why` is unset if it succeeded.
 struct Extended {
   UserId user;
   bool by_token;
@@ -130,7 +133,7 @@ struct Extended {
   Time valid_until;
   Tally tally;
 };
-/// A release that the user asked for is decided; `why` is unset where it is done.
+/// A release that the user asked for is decided; `why` is unset if it succeeded.
 struct Released {
   UserId user;
   bool by_token;
@@ -138,25 +141,37 @@ struct Released {
   Tally tally;
 };
 
-/// A node's clock has stepped, or runs at a rate beyond the bound: by `size` since an earlier look.
-/// Its votes are void until then. For the log and the status.
+/// A node's clock has stepped, or runs at a rate beyond the bound, by `size` since an earlier
+/// sample. Its votes are void until `until`. For the log and the status.
 struct ClockJumped {
   int node;
   Duration size;
   Time until;
 };
 
-/// An entry as one node has it.
+/// Our own clock has stood still, or lost time: the nodes `ahead` are ahead of it, the last one
+/// sampled by `size` or more. Every lease ends, and the nodes `trusted`, mistrusted only for being
+/// ahead, are trusted again. For the log and the status.
+struct ClockStood {
+  NodeSet ahead;
+  NodeSet trusted;
+  Duration size;
+};
+
+/// The place of an entry in its line, as one node reports it.
 struct Place {
-  /// 0: it is first; 1: behind one of this process; 2: behind another's; 3: farther behind.
+  /// The waiters before it. 0: none; 1: one of this process; 2: one of another process; 3: several.
   int before = 0;
-  bool free = false;  ///< the lock is
-  Duration due{};     ///< in which one of these may change by itself; not positive: unknown
-  std::uint64_t greatest_ticket = 0;  ///< of the others in the line
-  int slot = 0;                       ///< of a semaphore: which is free
+  bool free = false;  ///< the lock is free
+  Duration due{};     ///< time until `before` or `free` may change by itself; not positive: unknown
+  std::uint64_t greatest_ticket = 0;  ///< the greatest ticket of other entries in the line
+  int slot = 0;                       ///< semaphore: the number of a free slot
+  /// For the first in the line, the holder of the lock. 0: unknown; 1: a client of another library,
+  /// judging by its token; else a number derived from the token.
+  std::int64_t holder = 0;
 };
 
 using Output = std::variant<Send, SendEntries, Listen, Acquired, Refused, Renewed, AtRisk, Ended,
-                            Extended, Released, ClockJumped>;
+                            Extended, Released, ClockJumped, ClockStood>;
 
 }  // namespace quorumlock::core

@@ -4,11 +4,13 @@
 
 #include "core/engine.hpp"
 
-// Which slot of a semaphore to try: each is a key of its own, and one permit (docs/waiting.md).
+// Choosing the slot of a semaphore to try: each slot is one permit and has a key of its own
+// (docs/waiting.md).
 namespace quorumlock::core {
 namespace {
 
-/// Of one attempt: a slot that is free on a quorum of nodes is found in two where no votes split.
+/// The most rounds of one attempt. Two rounds find a slot that is free on a quorum of nodes, unless
+/// votes split.
 constexpr int most_rounds = 8;
 
 }  // namespace
@@ -17,8 +19,8 @@ OwnSlots& Engine::own_slots(std::string_view key) {
   return own_slots_[std::hash<std::string_view>{}(key) % own_slots_.size()];
 }
 
-/// Begins where this process has left off; else anywhere, so that many do not all try the same, but
-/// not where this process is itself.
+/// Begins with a slot that this process has left; otherwise with a random one, so that clients do
+/// not all try the same, but not with one that this process uses.
 void Engine::begin_permit(Waiter& waiter) {
   waiter.rounds = waiter.other_capacity = 0;
   waiter.seen.begin(config_.nodes, waiter.capacity);
@@ -38,12 +40,12 @@ int Engine::likely_slot(Time now, Waiter& waiter) {
 
 void Engine::choose_slot(Time now, Waiter& waiter) {
   if (const int likely = likely_slot(now, waiter)) waiter.slot = likely;
-  waiter.seen.forget(waiter.slot);  // its answers will tell
+  waiter.seen.forget(waiter.slot);  // the answers to this try replace what was known
   own_slots(waiter.key).use(waiter.slot);
 }
 
-/// Whether one who is first in the line is to try: a slot that a quorum has said is free, or one
-/// that may be; that more and more rarely, in the end once between two looks.
+/// Whether the queue head should try: always if a quorum has reported a slot free; if a slot may be
+/// free, more and more rarely, in the end once between two refreshes.
 bool Engine::may_try_slot(Time now, Waiter& waiter) {
   const int likely = likely_slot(now, waiter);
   if (likely == 0) return false;
@@ -53,7 +55,7 @@ bool Engine::may_try_slot(Time now, Waiter& waiter) {
   return true;
 }
 
-/// What a refused acquisition, or what is left of it, tells of the other slots.
+/// Notes what the answer to a refused acquisition, or to its clean-up, reports of other slots.
 void Engine::hear_slot(Time now, int node, const Claim& claim, const Answer& answer) {
   Waiter* const waiter = waiters_.find(claim.waiter);
   if (waiter != nullptr && answer.capacity != 0) waiter->other_capacity = answer.capacity;
@@ -68,8 +70,8 @@ void Engine::hear_slot(Time now, int node, const Claim& claim, const Answer& ans
   }
 }
 
-/// After a round that was lost by one who is not in the line: at once another slot, as long as one
-/// of those that nodes say are free may be so on a quorum.
+/// After a waiter that is not in the line has lost a round: tries another slot at once, as long as
+/// one that a node reports free may be free on a quorum.
 bool Engine::try_another_slot(Time now, Claim& claim) {
   const WaiterId id = claim.waiter;
   Waiter& waiter = waiters_[id];

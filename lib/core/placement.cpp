@@ -36,7 +36,7 @@ Placement::Place Placement::of(std::string_view resource) const {
     greatest = its;
     place.group = group.number;
   }
-  // The key once more, stirred in another way: groups and loops have nothing to do with each other.
+  // The key's hash is mixed in another way, so that group and loop are independent of each other.
   place.loop = static_cast<std::size_t>(((mixed(~key) >> 32U) * loops_) >> 32U);
   return place;
 }

@@ -4,17 +4,17 @@
 
 #include "core/engine.hpp"
 
-// Waiting in the line: an entry on each node, of which the first one may try (docs/waiting.md).
+// Waiting in the line: each waiter has an entry on each node; the queue head may try
+// (docs/waiting.md).
 namespace quorumlock::core {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t most_entries = 64;  ///< in one command: a node is busy with it for 0.2 ms
+constexpr std::size_t most_entries = 64;  ///< in one command, which keeps a node busy for 0.2 ms
 constexpr int tries_at_once =
-    4;  ///< the protocol needs no more; whatever else it is, it may take time
-/// Tickets are numbers that Lua knows exactly, and nodes whose clocks say otherwise are not
-/// believed.
+    4;  ///< the protocol needs no more; if they all fail, the cause may take time
+/// Tickets must be numbers that Lua represents exactly; a node's clock that is beyond is ignored.
 constexpr std::uint64_t last_ticket = (std::uint64_t{1} << 53U) - (std::uint64_t{1} << 40U);
 
 std::string draw_process(Random& random) {
@@ -29,14 +29,17 @@ std::string draw_process(Random& random) {
   return name;
 }
 
-/// Where one stands who waits for all of these locks: first only where it is first in each line.
+/// The place of a waiter for all of these locks: it is first only if it is first in each line.
 Place worst_of(std::span<const Place> places) {
   Place worst{.before = 0, .free = true};
   for (const Place& place : places) {
     worst.before = std::max(worst.before, place.before);
     worst.free = worst.free && place.free;
-    worst.slot = place.slot;  // of a semaphore, which is alone
+    worst.slot = place.slot;  // a semaphore is never one of several locks
     worst.greatest_ticket = std::max(worst.greatest_ticket, place.greatest_ticket);
+    if (worst.holder != 1) {
+      worst.holder = place.holder == 1 ? 1 : std::max(worst.holder, place.holder);
+    }
     if (place.before != 0 || !place.free) worst.due = std::max(worst.due, place.due);
   }
   return worst;
@@ -44,14 +47,15 @@ Place worst_of(std::span<const Place> places) {
 
 }  // namespace
 
-/// The nodes' time as far as it was seen, the same for all clients: a ticket of now.
+/// A ticket for now: the nodes' time as far as it was seen, which all clients share.
 std::uint64_t Engine::ticket_clock(Time now) const {
   if (!clock_ahead_) return 1;
   const std::int64_t us = microseconds_of(now) + *clock_ahead_;
   return us < 1 ? 1 : std::min(static_cast<std::uint64_t>(us), last_ticket);
 }
 
-/// Where others wait for the lock, a probe would be refused. False where it is to be tried first.
+/// Enters the line at once if others wait for the lock, since a probe would be refused. Returns
+/// false if the lock is to be tried first.
 bool Engine::wait_in_line(Time now, WaiterId id) {
   const Waiter& waiter = waiters_[id];
   bool others_wait = false;
@@ -63,8 +67,9 @@ bool Engine::wait_in_line(Time now, WaiterId id) {
   return true;
 }
 
-/// Gets a ticket and an entry on every node. After a probe the ticket exceeds all that the nodes
-/// knew; else their answers may show it to be too small, and it grows once, before the first try.
+/// Gets a ticket and an entry on every node. After a probe the ticket exceeds all tickets on the
+/// nodes; otherwise their answers may show that it is too small: it grows once, before the first
+/// try.
 void Engine::enter(Time now, WaiterId id) {
   if (process_.empty()) {
     process_ = draw_process(random_);
@@ -103,7 +108,7 @@ void Engine::send_entries(const std::vector<WaiterId>& waiters, NodeSet to) {
     Batch& batch = batches_[id];
     batch.waiters.clear();
     batch.unanswered = 0;
-    // All entries of a waiter in one command: it has a place in all its lines, or in none.
+    // One command takes all entries of a waiter, which then has a place in all its lines or none.
     for (; i < waiters.size(); ++i) {
       const std::size_t keys = waiters_[waiters[i]].keys();
       if (!batch.waiters.empty() && batch.waiters.size() + keys > most_entries) break;
@@ -117,7 +122,7 @@ void Engine::send_batch(SlotId id, NodeSet to, bool with_source) {
   Batch& batch = batches_[id];
   SendEntries sending{
       to, Tag{id, uncounted, CommandKind::queue, with_source}, process_, {}, config_.entry_life};
-  // Those who have left, or won, must not come back.
+  // Waiters that have left or won must not enter again.
   std::erase_if(batch.waiters, [&](WaiterId waiter) { return waiters_.find(waiter) == nullptr; });
   for (std::size_t i = 0; i < batch.waiters.size(); i += waiters_[batch.waiters[i]].keys()) {
     Waiter& waiter = waiters_[batch.waiters[i]];
@@ -149,21 +154,24 @@ void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const P
   }
   const std::vector<WaiterId> waiters = batch->waiters;
   if (batch->unanswered == 0) batches_.give_back(tag.claim);
-  // Another number of them than were asked for: some had left when it was sent again.
+  // If the numbers differ, some waiters had left when the command was sent again.
   const bool told = vote == Vote::granted && places.size() == waiters.size();
   for (std::size_t i = 0, end = 0; i < waiters.size(); i = end) {
     while (end < waiters.size() && waiters[end] == waiters[i]) ++end;
     Waiter* waiter = waiters_.find(waiters[i]);
     if (waiter == nullptr || waiter->place == 0) continue;
-    if (waiter->pausing) waiter->last.record(node, vote == Vote::granted ? Vote::held : vote);
-    if (told) hear(now, waiters[i], node, worst_of(places.subspan(i, end - i)));
+    const Place place = told ? worst_of(places.subspan(i, end - i)) : Place();
+    if (waiter->pausing) {
+      const Vote seen = place.free && place.before == 0 ? Vote::absent : Vote::held;
+      waiter->last.record(node, vote == Vote::granted ? seen : vote);
+    }
+    if (told) hear(now, waiters[i], node, place);
   }
 }
 
 void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
   Waiter& waiter = waiters_[id];
-  // What a node says once it has the entry: later answers, to a refresh, tell of those who came
-  // since.
+  // Only a node's first answer counts here: later ones, to a refresh, include newcomers.
   if (!waiter.heard.contains(node)) {
     waiter.greatest = std::max(waiter.greatest, place.greatest_ticket);
   }
@@ -177,19 +185,20 @@ void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
   if (place.before == 0 && place.free) {
     waiter.ready.add(node);
   } else if (place.before <= 2 && place.due > Duration::zero()) {
-    // The holder, or who is before it, may have died: it is looked at when that is known there.
+    // The holder or the waiter before may have died: look again when the node will know.
     waiter.look_at = std::min(waiter.look_at, later(now, place.due + milliseconds(1)));
   }
+  if (place.before == 0) look_sooner(now, waiter, place);
   if (!waiter.settled && waiter.heard.size() >= quorum_of(config_.nodes)) {
     waiter.settled = true;
-    // Those of this process who came before it may have got greater ones in the meantime.
+    // Earlier waiters of this process may have got greater tickets in the meantime.
     std::uint64_t others = waiter.greatest;
     each_key(waiter.key, waiter.others,
              [&](std::string_view key) { others = std::max(others, line_of(key).grown); });
     const bool too_small = others >= waiter.ticket && others < last_ticket &&
                            !planted(Mutant::re_entry_with_a_smaller_ticket);
     if (too_small) {
-      // By no more than it has to: those who came since are to stay behind.
+      // The ticket grows no more than it has to, so that newcomers stay after it.
       const std::uint64_t before = std::exchange(waiter.ticket, others + 1);
       each_key(waiter.key, waiter.others, [&](std::string_view key) {
         Line& line = line_of(key);
@@ -206,10 +215,28 @@ void Engine::hear(Time now, WaiterId id, int node, const Place& place) {
   maybe_try(now, id);
 }
 
+/// Clients of other libraries publish no message when they release, nor do clients of ours that may
+/// not publish. A queue head that finds such a holder, or one holder after another without a
+/// message, looks as often as those clients try; else it would nearly always find the lock taken.
+void Engine::look_sooner(Time now, Waiter& waiter, const Place& place) {
+  if (place.free || place.holder == 0) return;
+  const bool unnoticed = waiter.holder > 1 && place.holder != waiter.holder;
+  waiter.polls = waiter.polls || place.holder == 1 || unnoticed;
+  waiter.holder = place.holder;
+  if (!waiter.polls) return;
+  const Duration pause = config_.retry_delay + random_.below(config_.retry_jitter);
+  waiter.look_at = std::min(waiter.look_at, later(now, pause));
+}
+
 void Engine::on_wake(Time now, int node, std::uint64_t place, int slot) {
   advance(now);
   const auto told = places_.find(place);
-  if (told != places_.end()) waiters_[told->second].seen.doubt(node);
+  if (told != places_.end()) {
+    Waiter& waiter = waiters_[told->second];
+    waiter.seen.doubt(node);
+    waiter.holder = 0;
+    waiter.polls = false;
+  }
   cause_ = Cause::message;
   wake(now, node, place, slot);
   cause_ = Cause::look;
@@ -229,7 +256,7 @@ void Engine::on_listening(Time now) {
   if (!lines_.empty()) refresh_at_ = now;
 }
 
-/// What the answer to an acquisition, or to its release, tells of the line.
+/// Notes what the answer to an acquisition, or to its release, reports of the line.
 void Engine::heard_in_line(Time now, int node, const Claim& claim, const Answer& answer) {
   if (answer.next_waiter != 0) {
     const auto next = places_.find(answer.next_waiter);
@@ -243,8 +270,8 @@ void Engine::heard_in_line(Time now, int node, const Claim& claim, const Answer&
   if (answer.first_in_line) wake(now, node, claim.not_woken, claim.slot);
 }
 
-/// Tries once a quorum of nodes has said that it is first and the lock is free: the first of them
-/// alone would find others that have not run the release yet.
+/// Tries once a quorum of nodes has reported that it is first and the lock is free: after the first
+/// report alone, the try would reach nodes that have not run the release yet.
 void Engine::maybe_try(Time now, WaiterId id) {
   Waiter& waiter = waiters_[id];
   if (!waiter.pausing || !waiter.settled || waiter.place == 0) return;
@@ -258,7 +285,7 @@ void Engine::maybe_try(Time now, WaiterId id) {
   attempt(now, id);
 }
 
-/// After an attempt that was lost, whose keys are given back already: into the line, or back in it.
+/// Enters the line, or waits on in it, after a lost attempt whose keys are being released already.
 void Engine::lost_in_line(Time now, ClaimId claim_id) {
   Claim& claim = claims_[claim_id];
   const WaiterId id = claim.waiter;
@@ -270,7 +297,7 @@ void Engine::lost_in_line(Time now, ClaimId claim_id) {
     waiter.settled = true;
     return enter(now, id);
   }
-  // Of several locks the release of one is a reason to try, and no node may have granted anything.
+  // For several locks each release leads to a try; a try that no node granted is not counted.
   const bool in_vain = waiter.others != nullptr && claim.tally.granted_by().empty();
   if (!in_vain && ++waiter.tries >= tries_at_once) {
     waiter.not_before = later(now, config_.retry_delay + random_.below(config_.retry_jitter));
@@ -302,7 +329,7 @@ void Engine::on_line_due(Time now, WaiterId id) {
   maybe_try(now, id);
 }
 
-/// All entries of this process in a few commands a node, and what has become of them.
+/// Keeps all entries of this process alive and asks for their places, in a few commands per node.
 void Engine::refresh(Time now) {
   std::vector<WaiterId> all;
   for (const auto& [key, line] : lines_) {
@@ -315,7 +342,7 @@ void Engine::refresh(Time now) {
   send_entries(all, voters(now));
 }
 
-/// The entry is taken out of the line on every node where it may be, also one that is away now.
+/// Takes the entry out of the line on every node that may have it, also one that is away now.
 void Engine::leave(Time now, const Waiter& waiter) {
   if (waiter.entered.empty()) return;
   const ClaimId id = new_claim(waiter.key, {});
@@ -329,7 +356,7 @@ void Engine::leave(Time now, const Waiter& waiter) {
   leave(now, id);
 }
 
-/// With a claim of its own, which holds nothing.
+/// The same with this new claim, which holds no key and only removes the entry.
 void Engine::leave(Time now, ClaimId id) {
   Claim& claim = claims_[id];
   claim.phase = Phase::releasing;
@@ -352,9 +379,9 @@ void Engine::drop_place(Waiter& waiter) {
   waiter.place = 0;
 }
 
-/// Who of this process gets the lock from this holder of ours, each of a single lock: its first,
-/// where a quorum of nodes has said that nobody of another process is before it. A reader is hardly
-/// ever the last one who reads.
+/// The waiter of this process that gets the lock from this holder of ours: the first in our line,
+/// if a quorum of nodes has reported no other process's waiter before it. Only for single locks,
+/// and not after a reader, which is hardly ever the last reader.
 WaiterId Engine::heir_of(Time now, const Claim& claim) {
   if (lines_.empty() || claim.others != nullptr || claim.terms.shared) return {};
   const auto line = lines_.find(claim.key());
@@ -362,7 +389,7 @@ WaiterId Engine::heir_of(Time now, const Claim& claim) {
   const WaiterId id = line->second.waiters.begin()->second;
   const Waiter& waiter = waiters_[id];
   if (!waiter.pausing || !waiter.settled || now < waiter.not_before) return {};
-  if (waiter.others != nullptr) return {};  // the nodes know whether its other locks are free
+  if (waiter.others != nullptr) return {};  // only the nodes know whether its other locks are free
   if (planted(Mutant::hand_over_past_others)) return id;
   const bool next = (waiter.next & voters(now)).size() >= quorum_of(config_.nodes);
   return next ? id : WaiterId();

@@ -11,8 +11,8 @@
 
 namespace quorumlock::core {
 
-/// When something was last so of a resource, and a number with it, for as many resources as there
-/// is room. Forgetting is allowed, a hint is all that it is. Constant size, O(1).
+/// When something was last noted about a resource, and the greatest number noted with it. A
+/// fixed-size lossy cache: an entry may be overwritten at any time, so its answers are hints. O(1).
 class Recently {
  public:
   void note(Time now, std::string_view key, std::uint64_t number) {
@@ -20,7 +20,7 @@ class Recently {
     Entry& entry = entries_[hash % room];
     entry = {hash, now, entry.hash == hash ? std::max(entry.number, number) : number};
   }
-  /// The greatest that was noted with it; zero for none.
+  /// The greatest number noted with the key; zero for none.
   [[nodiscard]] std::uint64_t number_of(std::string_view key) const {
     const std::size_t hash = hash_of(key);
     const Entry& entry = entries_[hash % room];
@@ -44,11 +44,11 @@ class Recently {
   std::array<Entry, room> entries_{};
 };
 
-/// How crowded it is around a resource, as far as those can tell who were woken by its release and
-/// found it taken again. A hint, too; resources may share it.
+/// How many clients compete for a resource, estimated from how often waiters woken by its release
+/// found it taken again. A hint as well: resources may share an entry.
 class Crowds {
  public:
-  /// One of this many messages is to be heeded: 1, 2, 4, ... 1024.
+  /// A waiter should heed one message of this many: 1, 2, 4, ... 1024.
   [[nodiscard]] int one_in(std::string_view key) const { return 1 << misses_[index_of(key)]; }
   void missed(std::string_view key) {
     std::uint8_t& misses = misses_[index_of(key)];

@@ -2,8 +2,8 @@
 
 #include "core/engine.hpp"
 
-// Giving up: deleting our keys wherever they may be, and forgetting the claim once none can be
-// left.
+// Giving up a claim: deleting our keys wherever they may be, and forgetting the claim once no key
+// can be left.
 namespace quorumlock::core {
 
 bool Engine::release(Time now, ClaimId id, bool report) {
@@ -17,10 +17,11 @@ bool Engine::release(Time now, ClaimId id, bool report) {
   close_renewal(*claim);
   ++stats_.released;
   claim->phase = Phase::releasing;
+  claim->next_try = never;
   open_round(now, *claim, Duration::zero());
   owe_leave(now, *claim);
-  // Hand-over within this process: the release and what its next waiter asks for go out together,
-  // and each node runs them in this order. It grants only where nobody else has come before.
+  // Hand-over within this process: the release and the next waiter's attempt go out together, and
+  // each node runs them in this order. A node grants only if no other waiter is before that one.
   const WaiterId heir = heir_of(now, *claim);
   if (Waiter* next = waiters_.find(heir)) {
     claim->not_woken = next->place;
@@ -33,7 +34,7 @@ bool Engine::release(Time now, ClaimId id, bool report) {
   }
   send_round(id, CommandKind::release, takes_requests_ | (takes_releases_ & claim->may_hold));
   claim_timers_.clear(id.index);
-  judge_release(*claim);
+  judge_release(now, id);
   forget_if_done(now, id);
   cause_ = Cause::hand_over;
   if (waiters_.find(heir) != nullptr) attempt(now, heir);
@@ -61,15 +62,16 @@ void Engine::release_token(Time now, std::string_view key, std::string_view toke
   claim.user = user;
   open_round(now, claim, Duration::zero());
   send_round(id, CommandKind::release, takes_releases_);
-  judge_release(claim);
+  judge_release(now, id);
   forget_if_done(now, id);
 }
 
-/// After a lost attempt or a lost lease. The round's tally stays: its late answers still say
-/// whether a quorum could be reached.
+/// Gives up a claim after a lost attempt or a lost lease. The round's tally stays: its late answers
+/// still show whether a quorum was reached.
 void Engine::give_up(Time now, ClaimId id) {
   Claim& claim = claims_[id];
   if (claim.phase == Phase::held) --held_;
+  if (claim.phase == Phase::acquiring) admission_.attempt_ends();
   close_renewal(claim);
   if (claim.capacity != 0) own_slots(claim.key()).drop(claim.slot);
   drop_ballot(claim);
@@ -78,7 +80,7 @@ void Engine::give_up(Time now, ClaimId id) {
   claim.next_try = never;
   claim_timers_.clear(id.index);
   if (!claim.detached) owe_leave(now, claim);
-  // The one who goes on waiting, and needs no message about its own keys.
+  // The waiter goes on waiting, and needs no message about its own keys.
   if (waiters_.find(claim.waiter) != nullptr) {
     claim.not_woken = claim.place;
     claim.not_woken_reads = claim.terms.shared;
@@ -88,61 +90,85 @@ void Engine::give_up(Time now, ClaimId id) {
     claim.may_hold = NodeSet();
     return;
   }
-  // A claim that no node was asked for has nothing to delete.
+  // If no node was asked, there is nothing to delete.
   if (claim.may_hold.empty() && claim.unanswered == 0) return;
   if (claim.detached) return;
   if (planted(Mutant::resend_without_refresh) && waiters_.find(claim.waiter) != nullptr) return;
-  // Who waits in the line asks often, and mostly no node has granted anything. Those outside of
-  // may_hold were not asked, or have said themselves that they set nothing; the claim asks each
-  // once, so no key can come there any more. Other claims tell all the same, for the sake of a node
-  // that says what is not so.
+  // A waiter in the line retries often, usually without any grant. Nodes outside may_hold were
+  // never asked, or answered that they set nothing, and each node is asked only once per claim, so
+  // no key of ours can appear there: skip them. Every other claim is released everywhere, in case a
+  // node answered wrongly.
   const NodeSet all = claim.ordered && !claim.won ? NodeSet() : takes_requests_;
   clean_up(id, all | (takes_releases_ & claim.may_hold));
 }
 
-/// The entry is to go wherever it may be, not only where the key is.
+/// Extends the clean-up to every node that may have the waiter's entry, not only the key.
 void Engine::owe_leave(Time now, Claim& claim) {
   if (!claim.leaves) return;
   claim.may_hold = claim.may_hold | claim.entered;
   claim.keys_die = std::max(claim.keys_die, now + config_.entry_life);
 }
 
-/// A release whose answers nobody counts.
+/// Takes the entry of a lease that will never be released out of the line on the nodes that did not
+/// grant. A node that granted has marked the entry, which goes with the key; on the others it would
+/// block the line for the rest of its life.
+void Engine::leave_where_refused(Time now, const Claim& claim) {
+  const NodeSet unmarked = claim.entered - claim.standing;
+  if (!claim.leaves || unmarked.empty()) return;
+  const ClaimId id = new_claim(claim.key(), {});
+  Claim& entry = claims_[id];
+  entry.others = claim.others;
+  entry.place = claim.place;
+  entry.terms.shared = claim.terms.shared;
+  entry.may_hold = unmarked;
+  leave(now, id);
+}
+
+/// Sends a release whose answers are not counted.
 void Engine::clean_up(ClaimId id, NodeSet nodes) {
   send(id, Tag{id, uncounted, CommandKind::release}, nodes);
 }
 
-void Engine::judge_release(Claim& claim) {
+/// Decides a release as soon as a quorum has deleted the key. If some nodes did not have it, the
+/// others may show whether the lock had been lost; but once a quorum has answered, the lock is free
+/// whatever they answer, so the others are given only a moment.
+void Engine::judge_release(Time now, ClaimId id) {
+  Claim& claim = claims_[id];
   if (!claim.asked_for) return;
   const Tally& tally = claim.tally;
   std::optional<Errc> why;
   if (tally.granted() == Verdict::won) {
-    why = std::nullopt;  // a quorum has deleted it: free for the next
-  } else if (!tally.pending().empty()) {
+    why = std::nullopt;  // a quorum has deleted the key: the lock is free
+  } else if (!tally.pending().empty() && now < claim.next_try) {
+    if (claim.next_try == never && tally.reached() == Verdict::won) {
+      claim.next_try = patient_until_of(now, claim);
+      claim_timers_.set(id.index, claim.next_try);
+    }
     return;
   } else if (tally.reached() != Verdict::won) {
     why = Errc::no_quorum;
   } else if (tally.granted_by().empty()) {
     why = Errc::not_held;
   } else if (tally.certainly_gone()) {
-    why = Errc::lost;  // it was on some nodes still, but no quorum can have held it
+    why = Errc::lost;  // some nodes still had the key, but no quorum can have held it
   }
+  if (claim.next_try != never) claim_timers_.clear(id.index);
   claim.asked_for = false;
   claim.round_open = false;
   output(Released{claim.user, claim.by_token, why, tally});
 }
 
-/// Keeps track of where a key of ours may be, and until when: one that was set or renewed late
-/// lives for a whole ttl from then, not from the question.
+/// Keeps track of the nodes that may have a key of ours, and until when: a key that was set or
+/// renewed late lives for a whole ttl from then, not from when the command was sent.
 void Engine::note_answer(Time now, Claim& claim, int node, const Tag& tag, const Answer& answer) {
   const CommandKind kind = tag.kind;
   const bool replanted = answer.replanted;
-  const Vote vote = answer.key_set ? Vote::granted : answer.vote;
+  const Vote vote = answer.vote;
   if (kind != CommandKind::release &&
       (vote == Vote::granted || replanted || maybe_executed(vote))) {
     claim.keys_die = std::max(claim.keys_die, now + claim.longest_ttl);
   }
-  // A later renewal may be on its way, and set the key anew.
+  // A later renewal may be on its way and set the key anew.
   if (kind != CommandKind::release && (tag.round != claim.round || replanted)) return;
   switch (kind) {
     case CommandKind::set:
@@ -153,7 +179,7 @@ void Engine::note_answer(Time now, Claim& claim, int node, const Tag& tag, const
     case CommandKind::renew:
     case CommandKind::release:
       if (kind == CommandKind::raise && vote == Vote::held) break;  // the counter, not the lock
-      // Where one key of several is not ours any more the others may be.
+      // If one key of several is no longer ours, the others may still be.
       if (kind != CommandKind::release && claim.others != nullptr) break;
       if (vote == Vote::held || vote == Vote::absent) claim.may_hold.remove(node);
       if (kind == CommandKind::release && vote == Vote::granted) claim.may_hold.remove(node);
@@ -163,13 +189,14 @@ void Engine::note_answer(Time now, Claim& claim, int node, const Tag& tag, const
     case CommandKind::renewals:
     case CommandKind::acquisitions:
     case CommandKind::releases:
-    case CommandKind::repair: break;
+    case CommandKind::repair:
+    case CommandKind::clock: break;
   }
 }
 
-/// The claim goes once every answer is in and no node can have a key of ours. Where one may, the
-/// claim waits: for the node's return (on_link), for another try where the node is there and
-/// refused, and at the longest until the key has run out by itself.
+/// Forgets the claim once every answer has arrived and no node can have a key of ours. If a node
+/// may have one, the claim waits for the node's return (on_link), or for another try if the node is
+/// there and refused, and at the longest until the key has run out by itself.
 void Engine::forget_if_done(Time now, ClaimId id) {
   Claim* claim = claims_.find(id);
   if (claim == nullptr || claim->unanswered > 0 || claim->asked_for) return;
@@ -189,6 +216,10 @@ void Engine::forget_if_done(Time now, ClaimId id) {
 
 void Engine::on_releasing_due(Time now, ClaimId id) {
   Claim& claim = claims_[id];
+  if (claim.asked_for) {
+    judge_release(now, id);
+    return forget_if_done(now, id);
+  }
   if (now < claim.keys_die) clean_up(id, claim.may_hold & takes_releases_);
   forget_if_done(now, id);
 }

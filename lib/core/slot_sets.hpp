@@ -9,11 +9,11 @@
 
 #include "core/types.hpp"
 
-// Which of a semaphore's slots: sets of numbers from 1 on, as bits, so that what concerns all of
-// them costs a step for every 64.
+// Sets of a semaphore's slots, numbered from 1 on, as bits: an operation on all slots costs one
+// step for every 64 of them.
 namespace quorumlock::core {
 
-/// A set whose words are somebody else's.
+/// A view of a set whose words belong to the caller.
 class SlotSet {
  public:
   static constexpr std::size_t words_for(int slots) {
@@ -25,7 +25,7 @@ class SlotSet {
   void add(int slot) { words_[word(slot)] |= bit(slot); }
   void remove(int slot) { words_[word(slot)] &= ~bit(slot); }
   void clear() { std::ranges::fill(words_, 0); }
-  /// So many of `slots` from this one on, all round.
+  /// Adds `count` slots starting at `from`, wrapping after slot `slots`.
   void add(int from, int count, int slots) {
     const int to_the_end = std::min(count, slots - from + 1);
     add_row(from, to_the_end);
@@ -35,8 +35,8 @@ class SlotSet {
     for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= ~other.words_[i];
   }
   [[nodiscard]] std::uint64_t operator[](std::size_t word) const { return words_[word]; }
-  /// The first of `slots` from this one on, all round, that is in the set, or that is not; zero for
-  /// none. What is beyond the words is not in it.
+  /// The first slot from `from` on, wrapping after slot `slots`, whose membership equals `in`; zero
+  /// if there is none. Slots past the last word count as absent.
   [[nodiscard]] int next(int from, int slots, bool in = true) const {
     const int found = next_in_row(from, slots, in);
     return found != 0 ? found : next_in_row(1, from - 1, in);
@@ -45,7 +45,7 @@ class SlotSet {
  private:
   static constexpr std::size_t word(int slot) { return static_cast<std::size_t>(slot - 1) / 64; }
   static constexpr std::uint64_t bit(int slot) { return std::uint64_t{1} << (slot - 1) % 64; }
-  /// Of its word, this slot and those above.
+  /// The bits of this slot and of those after it in its word.
   static constexpr std::uint64_t from_on(int slot) { return ~std::uint64_t{0} << (slot - 1) % 64; }
 
   void add_row(int from, int count) {
@@ -74,7 +74,7 @@ class SlotSet {
   std::span<std::uint64_t> words_;
 };
 
-/// What nodes have said of the slots of one semaphore: that one is free, or taken, or nothing.
+/// What nodes have reported of each slot of one semaphore: free, taken, or nothing.
 class SlotViews {
  public:
   void begin(int nodes, int slots) {
@@ -84,8 +84,9 @@ class SlotViews {
     nodes_ = nodes;
   }
 
-  /// Those from this one on, all round, up to `free` are taken; zero: all are. That one was free
-  /// stays known until it is tried: a message may overtake an answer from before.
+  /// Records that the slots from `from` on, wrapping, are taken up to `free`, which is free; if it
+  /// is zero, all are taken. A slot known as free stays so until it is tried, since a message may
+  /// overtake an older answer.
   void learn(int node, int from, int free) {
     if (from < 1 || from > slots_ || free < 0 || free > slots_) return;
     SlotSet taken = taken_on(node);
@@ -99,9 +100,9 @@ class SlotViews {
     free_on(node).add(slot);
     taken_on(node).remove(slot);
   }
-  /// What this node has said is taken may not be by now.
+  /// Forgets which slots this node has reported taken, since they may be free by now.
   void doubt(int node) { taken_on(node).clear(); }
-  /// Nothing is known of this one.
+  /// Forgets what is known of this slot.
   void forget(int slot) {
     for (int node = 0; node < nodes_; ++node) {
       free_on(node).remove(slot);
@@ -109,8 +110,8 @@ class SlotViews {
     }
   }
 
-  /// The slot that most of these nodes say is free, of those that may be so on a quorum; zero where
-  /// there is none. O(nodes * slots / 64), and O(nodes) for each that is said to be free.
+  /// Of the slots that may be free on a quorum, the one that most of these nodes report free; zero
+  /// if there is none. O(nodes * slots / 64), and O(nodes) for each slot reported free.
   [[nodiscard]] int likely(NodeSet asked, int quorum) {
     const int most_taken = asked.size() - quorum;
     int likely = 0;
@@ -133,7 +134,7 @@ class SlotViews {
     }
     return likely;
   }
-  /// How many of these nodes say that this one is free.
+  /// How many of these nodes report this slot free.
   [[nodiscard]] int free_votes(NodeSet asked, int slot) {
     int votes = 0;
     for (const int node : asked) votes += free_on(node).contains(slot);
@@ -150,14 +151,14 @@ class SlotViews {
   int nodes_ = 0;
   int slots_ = 0;
   std::size_t words_ = 0;
-  std::vector<std::uint64_t> bits_;  // of each node the row of the free ones, then of those taken
+  std::vector<std::uint64_t> bits_;  // for each node a row of free slots, then one of taken slots
 };
 
-/// What this process does with the slots of a semaphore: where to try first. Only a hint, which
-/// semaphores may share.
+/// This process's own use of a semaphore's slots, which shows the slot to try first. Only a hint:
+/// semaphores may share the object.
 class OwnSlots {
  public:
-  /// It is tried, and perhaps held from then on.
+  /// Notes that this process tries the slot, and perhaps holds it from then on.
   void use(int slot) {
     const std::size_t words = SlotSet::words_for(slot);
     if (words > used_.size()) {
@@ -167,11 +168,11 @@ class OwnSlots {
     SlotSet(used_).add(slot);
     SlotSet(left_).remove(slot);
   }
-  /// It is no longer, as it was another's.
+  /// Notes that this process no longer uses the slot, which another client may have.
   void drop(int slot) {
     if (SlotSet::words_for(slot) <= used_.size()) SlotSet(used_).remove(slot);
   }
-  /// It is no longer, and free.
+  /// Notes that this process no longer uses the slot and has left it free.
   void leave(int slot) {
     drop(slot);
     if (SlotSet::words_for(slot) > left_.size()) return;
@@ -179,11 +180,11 @@ class OwnSlots {
     last_ = slot;
   }
 
-  /// One that was left, the last one first; zero for none.
+  /// A slot that was left free, beginning with the last one; zero for none.
   [[nodiscard]] int left(int slots) {
     return last_ == 0 ? 0 : SlotSet(left_).next(std::min(last_, slots), slots);
   }
-  /// From this one on the first that this process does not use; this one where it uses all.
+  /// The first slot from `from` on that this process does not use; `from` if it uses all.
   [[nodiscard]] int unused(int from, int slots) {
     const int found = SlotSet(used_).next(from, slots, false);
     return found != 0 ? found : from;

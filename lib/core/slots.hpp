@@ -8,15 +8,15 @@
 
 namespace quorumlock::core {
 
-/// Names an object in Slots for as long as it lives; afterwards it names nothing.
+/// Names an object in Slots while the object is in use; later it names nothing.
 struct SlotId {
   std::uint32_t index = ~0U;
   std::uint32_t generation = 0;
   bool operator==(const SlotId&) const = default;
 };
 
-/// Objects that are taken and given back all the time, without an allocation once there are
-/// enough of them. What a freed object holds (a string's capacity) is kept for its next user.
+/// A pool of objects that are taken and given back, without an allocation once there are enough of
+/// them. A freed object keeps what it holds (a string's capacity) for its next user.
 template <class T>
 class Slots {
  public:
@@ -42,7 +42,7 @@ class Slots {
     free_.push_back(id.index);
   }
 
-  /// Null where the object has been given back.
+  /// Null if the object has been given back.
   T* find(SlotId id) {
     if (id.index >= size_) return nullptr;
     Slot& slot = place(id.index);
@@ -51,7 +51,7 @@ class Slots {
   T& operator[](SlotId id) { return place(id.index).value; }
   SlotId at(std::uint32_t index) { return {index, place(index).generation}; }
 
-  /// Calls fn(SlotId) for each object in use; fn may give that one back. O(the most ever in use).
+  /// Calls fn(SlotId) for each object in use; fn may give that object back. O(the most ever used).
   template <class F>
   void for_each(F&& fn) {
     for (std::uint32_t index = 0; index < size_; ++index) {
@@ -63,11 +63,11 @@ class Slots {
 
  private:
   struct Slot {
-    std::uint32_t generation = 0;  // first, as is what one usually reads of the value
+    std::uint32_t generation = 0;  // first, next to the fields of T that are read most
     bool used = false;
     T value;
   };
-  // Chunks, so that objects stay where they are; powers of two, so that finding one is cheap.
+  // Objects are in chunks, so that they never move; a power of two makes finding an object cheap.
   static constexpr std::uint32_t chunk = 64;
   using Chunk = std::array<Slot, chunk>;
 

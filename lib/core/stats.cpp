@@ -3,7 +3,7 @@
 
 #include "core/engine.hpp"
 
-// Counting what happens. Plain integers, added to where it happens anyway.
+// Counts events in plain integers.
 namespace quorumlock::core {
 namespace {
 
@@ -45,11 +45,11 @@ void Engine::note_refusal(const Waiter& waiter, Errc why) {
     case Errc::misconfigured: ++stats_.refused.misconfigured; break;
     default: break;
   }
-  const bool waited = waiter.attempts > 1 || waiter.place != 0 || waiter.watches;
+  const bool waited = waiter.attempts != 1 || waiter.place != 0 || waiter.watches;
   if (waiter.waits && waited) add_to(stats_.waits, now_ - waiter.began);
 }
 
-/// Before the claim's end is moved.
+/// Counts a renewal; to be called before the claim's deadline is moved.
 void Engine::note_renewal(const Claim& claim, bool won) {
   if (!won) {
     ++stats_.failed_renewals;

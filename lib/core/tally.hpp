@@ -10,20 +10,20 @@
 
 namespace quorumlock::core {
 
-/// True where the node said what it holds, so that it counts as reached.
+/// True if the node reported what it holds, so that it counts as reached.
 constexpr bool is_answer(Vote vote) {
   return vote == Vote::granted || vote == Vote::held || vote == Vote::absent;
 }
 
-/// True where the command may have run, or may yet run, although no answer says so.
+/// True if the command may have run, or may yet run, although no answer confirms it.
 constexpr bool maybe_executed(Vote vote) {
   return vote == Vote::timed_out || vote == Vote::disconnected || vote == Vote::failed;
 }
 
-/// The votes of one round: who was asked, and what came back.
+/// The votes of one round: the nodes asked and their answers.
 class Tally {
  public:
-  /// A new round over `nodes` nodes of which none has been asked.
+  /// Begins a round over `nodes` nodes, none of which has been asked yet.
   void begin(int nodes) {
     nodes_ = nodes;
     granted_ = answered_ = pending_ = NodeSet();
@@ -33,7 +33,7 @@ class Tally {
     votes_[static_cast<std::size_t>(node)] = Vote::pending;
     pending_.add(node);
   }
-  /// The vote of a node that was not asked, or its answer; the last one counts, so that an answer
+  /// Records a node's answer, or why it was not asked. The last record counts, so that an answer
   /// after the timeout still does.
   void record(int node, Vote vote) {
     votes_[static_cast<std::size_t>(node)] = vote;
@@ -44,11 +44,12 @@ class Tally {
     if (is_answer(vote)) answered_.add(node);
   }
 
-  /// Was it granted by a quorum?
+  /// Did a quorum grant?
   [[nodiscard]] Verdict granted() const { return judge(granted_); }
-  /// Was a quorum reached at all? Won: the nodes are there; lost: too few of them.
+  /// Was a quorum reached at all? Won: it was; lost: too few nodes can still answer.
   [[nodiscard]] Verdict reached() const { return judge(answered_); }
-  /// Did so many nodes answer otherwise that no quorum can hold it, whatever the rest would say?
+  /// Have too many nodes answered that they do not hold the key for a quorum to hold it, whatever
+  /// the rest would answer?
   [[nodiscard]] bool certainly_gone() const {
     return nodes_ - (answered_ - granted_).size() < quorum_of(nodes_);
   }
@@ -81,12 +82,12 @@ class Tally {
   std::array<Vote, max_nodes> votes_{};
 };
 
-/// The votes of a round that is over, in 20 bytes: bit i of the n-th word is bit n of node i's.
+/// The votes of a finished round in 20 bytes: bit i of word n is bit n of node i's vote.
 class PackedVotes {
  public:
   PackedVotes() = default;
   explicit PackedVotes(const Tally& tally) {
-    // Whose bits are those of `granted` is known; the others are looked at.
+    // The set of nodes that granted gives word 0 their bits; only the other votes are looked at.
     static_assert(static_cast<unsigned>(Vote::granted) == 1);
     bits_[0] = tally.granted_by().bits();
     for (const int node : NodeSet::first(tally.nodes()) - tally.granted_by()) {

@@ -5,7 +5,7 @@
 
 namespace quorumlock::core {
 
-/// Of the lowest level of which this is one of the next 256 slots.
+/// The slot for this deadline on the lowest level that has it among its next 256 slots.
 std::uint16_t TimerQueue::slot_for(Time when) const {
   const std::uint64_t tick = std::max(ticks(when), base_);
   const auto width = static_cast<std::uint32_t>(std::bit_width(tick - base_));
@@ -18,7 +18,7 @@ std::uint16_t TimerQueue::slot_for(Time when) const {
   return static_cast<std::uint16_t>(level * slots + (tick >> shift) % slots);
 }
 
-/// The first of the level's slots that are in use, of which there is one.
+/// The level's first slot that is in use; there must be one.
 std::uint32_t TimerQueue::first_slot(std::uint32_t level) const {
   const auto begin = static_cast<std::uint32_t>(base_ >> level * step_bits) % slots;
   const std::uint64_t from_there = ~std::uint64_t{0} << begin % 64;
@@ -81,7 +81,7 @@ void TimerQueue::unlink(std::uint32_t id) {
   }
 }
 
-/// It is not in use any more.
+/// Marks the slot as not in use.
 void TimerQueue::take_down(std::uint32_t slot) {
   used_[slot / 64] &= ~(std::uint64_t{1} << slot % 64);
   const std::uint32_t level = slot / slots;
@@ -113,7 +113,7 @@ std::optional<std::uint32_t> TimerQueue::look(Time now) {
       continue;
     }
     std::uint32_t due = first_[next_slot_];
-    // All of one time, but for those that were past when set.
+    // All timers of a slot of level 0 have one deadline, except those that were past when set.
     for (std::uint32_t id = due; past_ > 0 && id != none; id = timers_[id].after) {
       if (timers_[id].when < timers_[due].when) due = id;
     }
@@ -124,13 +124,13 @@ std::optional<std::uint32_t> TimerQueue::look(Time now) {
     earliest_[next_slot_] = timers_[due].when;
     find_next();
   }
-  // The nearer base_ is to the deadlines to come, the less often they move.
+  // The nearer base_ is to the coming deadlines, the less often their timers move.
   if (past_ == 0) base_ = std::max(base_, ticks(now));
   look_at_ = std::min(next_, later(now, std::chrono::milliseconds(16)));
   return std::nullopt;
 }
 
-/// Time has come to this slot, of which the earliest of all deadlines is: its timers move down.
+/// Moves the timers of this slot down to lower levels: it has the earliest of all deadlines.
 void TimerQueue::enter(std::uint32_t slot) {
   std::uint32_t id = first_[slot];
   base_ = std::max(base_, ticks(earliest_[slot]));

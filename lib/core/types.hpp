@@ -16,7 +16,7 @@ using Time = Clock::time_point;  // only the type: nothing in core reads the clo
 using Duration = Clock::duration;
 inline constexpr Time never = Time::max();
 
-/// `base + span`, or `never` where that is out of range (a wait without limit).
+/// `base + span`, or `never` if that is out of range (a wait without limit).
 constexpr Time later(Time base, Duration span) {
   return span >= never - base ? never : base + span;
 }
@@ -41,14 +41,14 @@ class NodeSet {
   constexpr void add(int node) { bits_ |= 1U << node; }
   constexpr void remove(int node) { bits_ &= ~(1U << node); }
   [[nodiscard]] constexpr bool contains(int node) const { return (bits_ >> node & 1U) != 0; }
-  /// Not std::popcount, which is a call where the processor is any x86-64.
+  /// Not std::popcount, which is a function call in code for the x86-64 baseline.
   [[nodiscard]] constexpr int size() const {
     std::uint32_t sums = bits_ - (bits_ >> 1U & 0x55555555U);
     sums = (sums & 0x33333333U) + (sums >> 2U & 0x33333333U);
     return static_cast<int>(((sums + (sums >> 4U)) & 0x0f0f0f0fU) * 0x01010101U >> 24U);
   }
   [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
-  /// Bit i is node i's.
+  /// The set as a word: bit i stands for node i.
   [[nodiscard]] constexpr std::uint32_t bits() const { return bits_; }
 
   constexpr NodeSet operator|(NodeSet other) const { return NodeSet(bits_ | other.bits_); }
@@ -83,7 +83,7 @@ constexpr std::int64_t microseconds_of(Time time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
 }
 
-/// Where randomness comes from: the kernel in a program, the seed in a simulation.
+/// The source of random bits: the kernel in a program, a seed in a simulation.
 class Random {
  public:
   virtual ~Random() = default;
@@ -92,7 +92,7 @@ class Random {
   Duration below(Duration bound);
 };
 
-/// Where the wall clock is read: only hints come from it, never an expiry.
+/// The wall clock, which is used only for hints, never for an expiry.
 class WallClock {
  public:
   virtual ~WallClock() = default;

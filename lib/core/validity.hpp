@@ -7,9 +7,9 @@
 
 namespace quorumlock::core {
 
-/// What is taken off a ttl before it is trusted: ttl x drift_factor for clocks that run at other
-/// rates, and 2 ms for what Redis rounds when it expires keys (the distributed-locks page's
-/// CLOCK_DRIFT). Rounded up: validity is never overstated.
+/// The safety margin that is subtracted from a ttl: ttl x drift_factor for clocks that run at
+/// different rates, and 2 ms because Redis rounds expiry times (the distributed-locks page's
+/// CLOCK_DRIFT). Rounded up, so that validity is never overstated.
 inline Duration margin(Duration ttl, double drift_factor) {
   if (planted(Mutant::no_margin)) return {};
   if (planted(Mutant::half_margin)) return ttl / 200 + std::chrono::milliseconds(1);

@@ -3,10 +3,26 @@
 
 #include "core/engine.hpp"
 
-// Waiting in no order: attempts follow each other, and a release brings the next one forward.
+// Unordered waiting: attempts follow each other, and a release brings the next one forward.
 namespace quorumlock::core {
 
-/// One that waits in no order wants to know of releases.
+/// Lets an unordered waiter enter the line after a while: waiters in the line hand the lock to each
+/// other, so it would get the lock only when the line is empty. Not if it acquires with a plain
+/// SET, which does not look at the line.
+bool Engine::enters_late(Time now, WaiterId id) {
+  Waiter& waiter = waiters_[id];
+  if (!waiter.waits || waiter.last_why != Errc::contended) return false;
+  const bool plain =
+      !config_.fencing && !waiter.terms.shared && waiter.others == nullptr && waiter.capacity == 0;
+  if (plain || now - waiter.began < config_.turn_after || planted(Mutant::no_turn)) return false;
+  judge_wake(id, false);
+  drop_watch(id);
+  waiter.ordered = true;
+  enter(now, id);
+  return true;
+}
+
+/// Subscribes an unordered waiter to releases.
 void Engine::watch(WaiterId id) {
   Waiter& waiter = waiters_[id];
   if (waiter.watches) return;
@@ -31,7 +47,7 @@ void Engine::drop_watch(WaiterId id) {
   });
 }
 
-/// What came of a try that a release has brought about.
+/// Notes whether a try that a release has brought about was won.
 void Engine::judge_wake(WaiterId id, bool won) {
   Waiter& waiter = waiters_[id];
   if (!std::exchange(waiter.woken, false)) return;
@@ -42,8 +58,8 @@ void Engine::judge_wake(WaiterId id, bool won) {
   }
 }
 
-/// A release wakes those who wait in no order: of each process one, not all at the same moment, and
-/// of a crowd a few.
+/// Wakes an unordered waiter after a release: at most one in each process, not all processes at the
+/// same moment, and only a few out of a crowd.
 void Engine::on_freed(Time now, int node, std::string_view key) {
   advance(now);
   const auto found = watches_.find(key);

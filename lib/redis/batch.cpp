@@ -1,5 +1,6 @@
 #include "redis/batch.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -23,7 +24,7 @@ const Script& script_of(CommandKind kind) {
                                         : release_script;
 }
 
-/// What a digit of a reply to renewals says.
+/// Decodes one lock's digit in a reply to renewals.
 void read_digit(char digit, core::Answer& answer) {
   switch (digit) {
     case '0': answer.vote = Vote::held; break;
@@ -37,6 +38,7 @@ void read_digit(char digit, core::Answer& answer) {
       break;
     case '3': answer.vote = Vote::absent; break;
     case '4': answer.vote = Vote::out_of_memory; break;
+    case '5': answer.vote = Vote::timed_out; break;
     default: answer.vote = Vote::failed;
   }
 }
@@ -67,8 +69,9 @@ void Batch::add(const core::Send& send) {
     first_.key = first_key_ = send.key;
     first_.token = first_token_ = send.token;
   }
-  // One alone is not said in this way, unless it is a renewal.
+  // A single command goes out as it is, not as a batch, unless it is a renewal.
   const bool renews = send.tag.kind == CommandKind::renew;
+  least_left_ = empty() ? send.left : std::min(least_left_, send.left);
   if (tags_.size() == 1 && !renews) append_words_of(first_);
   if (!empty() || renews) append_words_of(send);
   tags_.push_back(send.tag);
@@ -79,6 +82,7 @@ void Batch::append_words_of(const core::Send& send) {
   append_word(kind == CommandKind::renew ? keys_ : args_, send.key);
   append_word(args_, send.token);
   if (kind != CommandKind::release) append_number(args_, static_cast<std::int64_t>(send.fence));
+  if (kind == CommandKind::renew) append_number(args_, send.left / std::chrono::microseconds(1));
 }
 
 CommandKind Batch::kind() const {
@@ -89,7 +93,7 @@ CommandKind Batch::kind() const {
   }
 }
 
-void Batch::append_to(std::string& out, std::int64_t wall_us) const {
+void Batch::append_to(std::string& out, std::int64_t wall_us, std::string_view counter_life) const {
   using std::chrono::milliseconds;
   const auto append_ms = [&out](core::Duration span) {
     append_number(out, std::chrono::duration_cast<milliseconds>(span).count());
@@ -98,9 +102,9 @@ void Batch::append_to(std::string& out, std::int64_t wall_us) const {
   const bool renews = kind == CommandKind::renew;
   const bool releases = kind == CommandKind::release;
   const std::size_t locks = tags_.size();
-  // Beside the words of each lock.
-  const std::size_t around = releases ? 3 : 9;
-  append_count(out, around + (releases ? 2 : 3) * locks);
+  // The number of words in addition to those of each lock.
+  const std::size_t around = (releases ? 3 : 7) + own_words(this->kind());
+  append_count(out, around + (releases ? 2 : renews ? 4 : 3) * locks);
   append_word(out, first_.tag.with_source ? "EVAL" : "EVALSHA");
   append_word(out, first_.tag.with_source ? script_of(kind).source : script_of(kind).sha1);
   append_number(out, static_cast<std::int64_t>(renews ? locks + 1 : releases ? 0 : 1));
@@ -113,7 +117,7 @@ void Batch::append_to(std::string& out, std::int64_t wall_us) const {
     } else {
       append_number(out, wall_us);
     }
-    append_ms(renews || first_.fenced ? counter_life : core::Duration::zero());
+    append_word(out, renews || first_.fenced ? counter_life : "0");
   }
   out += args_;
 }
@@ -132,7 +136,7 @@ const core::Answer& BatchVotes::of(std::size_t number) const {
 void BatchVotes::read(CommandKind kind, const core::Answer& said, const Reply* reply,
                       std::size_t locks) {
   answers_.assign(locks, said);
-  // The node's clock once for all of them is enough.
+  // One reading of the node's clock per batch is enough.
   for (std::size_t i = 1; i < locks; ++i) answers_[i].node_time = 0;
   if (said.vote != Vote::granted || reply == nullptr) return;
   const std::span<const Reply> words = reply->elements;

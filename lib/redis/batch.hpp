@@ -12,45 +12,49 @@
 
 namespace quorumlock::redis {
 
-/// What the engine sends one behind the other to the same nodes, of plain locks and of one kind:
-/// renewals, acquisitions or releases. They go out as one call of a script, which does for each
-/// lock in turn what it would have done alone.
+/// Consecutive commands of one kind (renewals, acquisitions or releases) for plain locks on the
+/// same nodes. They go out as one script call, which handles each lock in turn as it would alone.
 class Batch {
  public:
-  /// Beyond that a call gains nothing, and makes others at the node wait: so many renewals take it
-  /// about 0.2 ms, so many of the others about as long.
+  /// A longer batch gains nothing and makes other clients wait: this many renewals, or this many of
+  /// the other kinds, take a node about 0.2 ms.
   static constexpr std::size_t most_renewals = 100;
   static constexpr std::size_t most = 32;
 
-  /// Whether it is of such a kind.
+  /// Whether this command can be part of a batch.
   static bool can_be(const core::Send& send);
-  /// Whether this one, which can be, can go with those that are in it.
+  /// Whether this command, for which can_be() holds, fits into this batch.
   [[nodiscard]] bool takes(const core::Send& send) const;
   void add(const core::Send& send);
   [[nodiscard]] bool empty() const { return tags_.empty(); }
-  /// What was added first, for as long as it is in it.
+  /// The command that was added first; valid until clear().
   [[nodiscard]] const core::Send& first() const { return first_; }
   [[nodiscard]] const std::vector<core::Tag>& tags() const { return tags_; }
-  /// The kind of all of them as one command.
+  /// The kind of the batch as one command.
   [[nodiscard]] core::CommandKind kind() const;
-  /// Appends that command; where it says_enrolment(), but for its last two words. The client's wall
-  /// clock, in us since 1970, is for acquisitions.
-  void append_to(std::string& out, std::int64_t wall_us) const;
+  /// For renewals: the least Send::left of the batch.
+  [[nodiscard]] core::Duration least_left() const { return least_left_; }
+  /// Appends the batch as one command without the node's own words (see append_command): for
+  /// renewals the first of these is a lower bound of the node's time in us when they are sent, 0 if
+  /// unknown. Acquisitions need the client's wall clock, in us since 1970; a counter's life is in
+  /// ms.
+  void append_to(std::string& out, std::int64_t wall_us, std::string_view counter_life) const;
   void clear();
 
  private:
   void append_words_of(const core::Send& send);
 
   core::Send first_{};
+  core::Duration least_left_{};
   std::string first_key_, first_token_;
   std::vector<core::Tag> tags_;
   std::string keys_, args_;  // as RESP
 };
 
-/// What a reply to such a command says, lock by lock.
+/// The answers in the reply to a batch, lock by lock.
 class BatchVotes {
  public:
-  /// Of a reply to a command for so many locks, whose kind makes this of it as a whole (answer_of).
+  /// Reads the reply to a batch of `locks` locks; `said` is what answer_of() made of it as a whole.
   void read(core::CommandKind kind, const core::Answer& said, const Reply* reply,
             std::size_t locks);
   [[nodiscard]] const core::Answer& of(std::size_t number) const;

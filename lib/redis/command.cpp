@@ -8,7 +8,6 @@
 
 #include "core/mutants.hpp"
 #include "redis/keys.hpp"
-#include "redis/native_acquire.hpp"
 #include "redis/scripts.hpp"
 #include "redis/words.hpp"
 
@@ -17,30 +16,26 @@ namespace {
 
 using core::CommandKind;
 
-/// What a node says of a time to come; not positive where it does not know.
+/// A node's report of a time to come; not positive if the node does not know.
 core::Duration milliseconds_of(std::int64_t number) {
   constexpr std::int64_t most = 1'000'000'000'000;  // 30 years
   return std::chrono::milliseconds(std::clamp<std::int64_t>(number, -1, most));
 }
 
-/// The number of a slot, or of all; zero where it is none.
+/// The number of a slot, or of all slots; zero if `number` is out of range.
 int slot_of(std::int64_t number) {
   return number < 0 || number > 1'000'000 ? 0 : static_cast<int>(number);
 }
 
-/// counter_life in ms, as it is sent.
-constexpr std::string_view life = "2592000000";
-static_assert(counter_life == std::chrono::milliseconds(2592000000));
-
-/// The words of a vote script's call, but for the last two, which are the node's own. The empty
-/// word stands for the key of the counter: ours, with the lock's key behind.
+/// Appends a vote script's call without the last `own` words, which are the node's. A word without
+/// data stands for the counter's key: counter_prefix followed by the lock's key.
 void append_vote(std::string& out, std::string_view key,
-                 std::initializer_list<std::string_view> words) {
+                 std::initializer_list<std::string_view> words, std::size_t own = 2) {
   std::size_t room = number_room + counter_prefix.size() + key.size();
   for (const std::string_view word : words) room += number_room + word.size() + 2;
   const std::size_t before = out.size();
   out.resize(before + room);
-  char* at = put_number(out.data() + before, '*', words.size() + 2);
+  char* at = put_number(out.data() + before, '*', words.size() + own);
   for (const std::string_view word : words) {
     if (word.data() == nullptr) {
       at = put_number(at, '$', counter_prefix.size() + key.size());
@@ -109,13 +104,13 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
   };
   const auto fence = [&send] { return Number(static_cast<std::int64_t>(send.fence)); };
   const bool whole = send.tag.with_source;
+  const std::string_view life = around.counter_life;
   const std::string_view eval = whole ? "EVAL" : "EVALSHA";
   const auto text = [whole](const Script& script) { return whole ? script.source : script.sha1; };
   switch (send.tag.kind) {
     case CommandKind::set:
       return append_command(out, {"SET", send.key, send.token, "NX", "PX", ttl()});
     case CommandKind::acquire:
-      if (send.tag.native) return append_native_acquire(out, send);
       if (send.shared || (send.ordered && send.waiter != 0)) {
         const WaiterName waiter(send.shared, send.process, send.waiter);
         const Number entry_life(std::chrono::duration_cast<milliseconds>(send.entry_life).count());
@@ -163,7 +158,8 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
                           ttl(),
                           fence(),
                           send.replant ? "1" : "0",
-                          life});
+                          life},
+                         own_words(CommandKind::renew));
     case CommandKind::release:
       if (send.by_token) {
         const Number max_ttl(std::chrono::duration_cast<milliseconds>(around.max_ttl).count());
@@ -187,7 +183,8 @@ void append_command(std::string& out, const core::Send& send, const Surroundings
     case CommandKind::renewals:
     case CommandKind::acquisitions:
     case CommandKind::releases:
-    case CommandKind::repair: return;  // never the engine's
+    case CommandKind::repair:
+    case CommandKind::clock: return;  // the engine never sends these
   }
 }
 
@@ -220,6 +217,7 @@ void places_of(const Reply& reply, std::vector<core::Place>& places) {
     place.before = static_cast<int>(std::clamp<std::int64_t>(words[0].integer, 0, 3));
     place.free = words[1].integer > 0;
     place.slot = slot_of(words[1].integer);
+    place.holder = -std::clamp<std::int64_t>(words[1].integer, -(1 << 30), 0);
     place.due = milliseconds_of(words[2].integer);
     place.greatest_ticket = static_cast<std::uint64_t>(std::max<std::int64_t>(words[3].integer, 0));
   }
@@ -239,7 +237,7 @@ Vote vote_of_error(std::string_view text) {
   for (const auto& [name, vote] : table) {
     if (code == name) return vote;
   }
-  // Inside a script an error of redis.call is passed on behind the script's own words.
+  // An error of redis.call inside a script is passed on after words of the script's own.
   if (text.find("WRONGTYPE") != text.npos) return Vote::held;
   if (text.find("READONLY") != text.npos) return Vote::read_only;
   if (text.find("OOM ") != text.npos) return Vote::out_of_memory;
@@ -252,7 +250,7 @@ Vote vote_of_error(std::string_view text) {
 
 namespace {
 
-/// Of a vote script: {what, counter, time, ...}.
+/// Decodes a vote script's reply: {what, counter, time, ...}.
 core::Answer answer_of_vote(CommandKind kind, const Reply& reply) {
   core::Answer answer{Vote::failed};
   const std::span<const Reply> words = reply.elements;
@@ -278,6 +276,7 @@ core::Answer answer_of_vote(CommandKind kind, const Reply& reply) {
       answer.replanted = kind == CommandKind::renew;
       break;
     case 3: answer.vote = kind == CommandKind::acquire ? Vote::failed : Vote::absent; break;
+    case 4: answer.vote = kind == CommandKind::renew ? Vote::timed_out : Vote::failed; break;
     default: break;
   }
   answer.fence = static_cast<std::uint64_t>(words[1].integer);
@@ -301,7 +300,7 @@ core::Answer answer_of_vote(CommandKind kind, const Reply& reply) {
 core::Answer answer_of(CommandKind kind, const Reply& reply) {
   if (reply.type == Reply::Type::error) {
     const Vote vote = vote_of_error(reply.text);
-    // Some other kind of value under our key: at a release it is simply not ours.
+    // A value of another type under the key is not ours, so a release has nothing to delete.
     return {kind == CommandKind::release && vote == Vote::held ? Vote::absent : vote};
   }
   switch (kind) {
@@ -327,6 +326,7 @@ core::Answer answer_of(CommandKind kind, const Reply& reply) {
       }
       break;
     case CommandKind::queue:
+    case CommandKind::clock:
       if (reply.type == Reply::Type::array) return {Vote::granted};
       break;
     case CommandKind::renewals: {

@@ -6,7 +6,7 @@
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
 
-// How the commands for several locks at once are said to Redis: one script, all keys in it.
+// The commands for several locks at once in Redis's words: one script call with all the keys.
 namespace quorumlock::redis {
 namespace {
 
@@ -42,7 +42,7 @@ void append_command_for_all(std::string& out, const core::Send& send, const Surr
     words.emplace_back(enrolment_key);
   }
   words.emplace_back(send.token);
-  const std::string life = ms(counter_life);
+  const std::string_view life = around.counter_life;
   const std::string_view mode = send.shared ? "r" : "w";
   const auto add = [&words](std::initializer_list<std::string_view> more) {
     for (const std::string_view word : more) words.emplace_back(word);
@@ -60,9 +60,7 @@ void append_command_for_all(std::string& out, const core::Send& send, const Surr
     default:
       if (!waiter.empty() || !not_woken.empty()) add({waiter, not_woken});
   }
-  // The node's own two words come behind.
-  const std::size_t own = says_enrolment(kind) ? 2 : 0;
-  out.append("*").append(std::to_string(words.size() + own)).append("\r\n");
+  out.append("*").append(std::to_string(words.size() + own_words(kind))).append("\r\n");
   for (const std::string& word : words) append_word(out, word);
 }
 

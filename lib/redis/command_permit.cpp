@@ -6,11 +6,11 @@
 #include "redis/scripts.hpp"
 #include "redis/words.hpp"
 
-// How the commands for a semaphore's permits are said to Redis.
+// The commands for a semaphore's permits in Redis's words.
 namespace quorumlock::redis {
 namespace {
 
-/// One word, in parts.
+/// One word of a command, in parts.
 struct Word {
   template <std::convertible_to<std::string_view> Text>
   Word(const Text& text) : parts{text} {}
@@ -25,7 +25,7 @@ struct Word {
   std::array<std::string_view, 4> parts;
 };
 
-/// The words of a command, to which the node adds so many of its own.
+/// Appends the words of a command, to which the node adds `of_the_node` words of its own.
 void append_words(std::string& out, std::size_t of_the_node, std::initializer_list<Word> words) {
   std::size_t room = number_room;
   for (const Word& word : words) room += number_room + word.size() + 2;
@@ -43,8 +43,8 @@ void append_words(std::string& out, std::size_t of_the_node, std::initializer_li
 
 }  // namespace
 
-/// A permit is a lock with a key of its own; counter and line are the semaphore's, whose key the
-/// Send has.
+/// A permit is a lock with a key of its own; the counter and the line belong to the semaphore,
+/// whose key the Send has.
 void append_command_for_permit(std::string& out, const core::Send& send, const Surroundings& around,
                                std::string_view waiter, std::string_view not_woken) {
   using core::CommandKind;
@@ -57,7 +57,7 @@ void append_command_for_permit(std::string& out, const core::Send& send, const S
   const Number slot(send.slot);
   const Number capacity(send.capacity);
   const Number fence(static_cast<std::int64_t>(send.fence));
-  const Number life = ms(counter_life);
+  const std::string_view life = around.counter_life;
   const Word permit(permit_prefix, slot, ":", send.key.substr(semaphore_prefix.size()));
   const Word counter(counter_prefix, send.key);
   switch (send.tag.kind) {
@@ -73,7 +73,7 @@ void append_command_for_permit(std::string& out, const core::Send& send, const S
           {eval, text(raise_script), "3", permit, counter, enrolment_key, send.token, fence, life});
     case CommandKind::renew:
       return append_words(
-          out, 2,
+          out, own_words(CommandKind::renew),
           {eval, text(renew_permit_script), "4", permit, counter, enrolment_key, send.key,
            send.token, ms(send.ttl), fence, send.replant ? "1" : "0", life, capacity});
     default:

@@ -35,7 +35,7 @@ std::string_view take(std::string_view& text, std::string_view characters) {
   return front;
 }
 
-/// Takes a host name, or an IPv6 address with its brackets; empty where neither is there.
+/// Takes a host name, or an IPv6 address with its brackets; empty if `text` begins with neither.
 std::string_view take_host(std::string_view& text) {
   if (!text.starts_with('[')) return take(text, host_characters);
   const std::size_t end = text.find_first_not_of(address_characters, 1);
@@ -65,8 +65,8 @@ bool is_path_and_db(std::string_view text) {
   return text.starts_with("?db=") && text.substr(4).find_first_not_of(decimal_digits) == text.npos;
 }
 
-/// The URL without what is, or could be, a password. In `redis://user:secret` (the host forgotten)
-/// the password stands where the port would, so only what reads as its place demands is shown.
+/// The URL without anything that is, or could be, a password. In `redis://user:secret` (the host
+/// forgotten) the password is in the port's place, so each part is shown only if it is well-formed.
 std::string redacted(std::string_view url) {
   std::string shown;
   const std::size_t colon = url.find("://");
@@ -124,7 +124,7 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   return decoded;
 }
 
-/// The one spelling of an address, or of a name, of which names have only their case to differ in.
+/// The normal form of an address or a name; spellings of one name differ only in case.
 std::optional<std::string> normal_host(std::string_view host) {
   if (!host.starts_with('[')) {
     std::string name(host);
@@ -206,6 +206,9 @@ Result<Endpoint> parse_tcp(std::string_view url) {
   const std::string_view host = take_host(rest);
   if (host.empty() && rest.starts_with('[')) {
     return refusal(url, "has a bad IPv6 address: write it as in redis://[::1]:6379");
+  }
+  if (host.empty() && std::ranges::count(rest.substr(0, rest.find_first_of("/?#")), ':') > 1) {
+    return refusal(url, "has an IPv6 address without brackets: write it as in redis://[::1]:6379");
   }
   if (host.empty()) return refusal(url, "names no host: write redis://host:port");
   const std::optional<std::string> normal = normal_host(host);

@@ -7,7 +7,7 @@
 
 namespace quorumlock::redis {
 
-/// Where a node is and how to be let in.
+/// The address of a node and the credentials for it.
 struct Endpoint {
   std::string host = {};  ///< empty for a unix socket
   int port = 6379;

@@ -1,7 +1,6 @@
 #include "redis/enrolment.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <span>
 #include <utility>
@@ -20,26 +19,8 @@ using core::Mutant;
 using core::planted;
 using core::Time;
 
-/// How often a node that does not vote is looked at: somebody else may have enrolled it.
+/// The time between two looks at a node that does not vote: another client may have enrolled it.
 constexpr core::Duration between_looks = std::chrono::seconds(1);
-/// For how long one client repairs before another may begin.
-constexpr std::string_view repairer_ms = "10000";
-
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (std::size_t at = 0;;) {
-    const std::size_t colon = text.find(':', at);
-    words.push_back(text.substr(at, colon - at));
-    if (colon == text.npos) return words;
-    at = colon + 1;
-  }
-}
-
-template <class T>
-bool read(std::string_view text, T& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 std::string nonce(core::Random& random) {
   std::uint64_t number = 0;
@@ -53,15 +34,10 @@ std::string nonce(core::Random& random) {
 constexpr std::string_view nobody_vouches =
     "is not enrolled for these groups, nor is another node of its group that we reach: run "
     "quorumlock enroll with them";
-constexpr auto all_the_same = ": all clients must name the same groups, and each node in its own";
-
-std::string groups_in_words(const EnrolmentTerms& terms) {
-  return terms.groups.empty() ? "one group alone" : "groups with the mark " + terms.groups;
-}
 
 void call(std::string& out, const Script& script, std::initializer_list<std::string_view> keys,
           std::initializer_list<std::string_view> arguments) {
-  // Whole: it is rare, and the server may have forgotten its scripts with all else.
+  // The script is sent in full: calls are rare, and the server may have forgotten its scripts, too.
   const std::string count = std::to_string(keys.size());
   std::vector<std::string_view> words{"EVAL", script.source, count};
   words.insert(words.end(), keys);
@@ -71,55 +47,44 @@ void call(std::string& out, const Script& script, std::initializer_list<std::str
 
 }  // namespace
 
-std::optional<EnrolmentTerms> EnrolmentTerms::parse(std::string_view text) {
-  EnrolmentTerms terms;
-  const std::size_t at = text.find('@');
-  if (!read(text.substr(0, at), terms.max_ttl_ms) || terms.max_ttl_ms <= 0) return std::nullopt;
-  if (at == text.npos) return terms;
-  terms.groups = text.substr(at + 1);
-  return terms.groups.empty() ? std::nullopt : std::optional(terms);
-}
-
-std::string EnrolmentTerms::to_string() const {
-  return std::to_string(max_ttl_ms) + (groups.empty() ? "" : "@" + groups);
-}
-
-std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
-  const std::vector<std::string_view> words = split(text);
-  EnrolmentRecord record;
-  if (words.size() != 3 && words.size() != 5) return std::nullopt;
-  record.run_id = words[0];
-  record.durable = words[2] == "durable";
-  if (record.run_id.empty() || (!record.durable && words[2] != "volatile")) return std::nullopt;
-  const std::optional<EnrolmentTerms> terms = EnrolmentTerms::parse(words[1]);
-  if (!terms) return std::nullopt;
-  record.terms = *terms;
-  if (words.size() == 5 && !(read(words[3], record.floor) && read(words[4], record.since))) {
-    return std::nullopt;
-  }
-  return record;
-}
-
-std::string EnrolmentRecord::to_string() const {
-  std::string text = run_id + ':' + terms.to_string() + (durable ? ":durable" : ":volatile");
-  if (floor != 0) text += ':' + std::to_string(floor) + ':' + std::to_string(since);
-  return text;
-}
-
 EnrolmentRecord Enrolment::wanted() const {
   EnrolmentRecord record;
   record.run_id = facts_.run_id;
   record.terms.max_ttl_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(config_.max_ttl).count();
+  record.terms.fencing_memory_s =
+      std::chrono::duration_cast<std::chrono::seconds>(config_.fencing_memory).count();
   record.terms.groups = config_.groups;
+  record.terms.policy = names_policy()
+                            ? *config_.policy
+                            : followed_.value_or(candidates_policy_.value_or(Quarantine::always));
+  if (record.terms.policy == Quarantine::trust_disk) record.node = config_.node;
   record.durable = facts_.durable.value_or(false);
   return record;
+}
+
+/// Whether our policy is part of the terms. unsafe_never is a client's own affair: such a client
+/// follows the record like one that names no policy.
+bool Enrolment::names_policy() const {
+  return config_.policy && *config_.policy != Quarantine::unsafe_never;
+}
+
+/// The node is enrolled with this record, which has our terms.
+void Enrolment::enrol_as(Time now, std::string record) {
+  const std::optional<EnrolmentRecord> is = EnrolmentRecord::parse(record);
+  record_ = std::move(record);
+  policy_ = is->terms.policy;
+  floor_ = is->floor;
+  since_ = is->since;
+  go(Step::enrolled);
+  if (policy_ == Quarantine::trust_disk) next_look_ = now + config_.between_checks;
 }
 
 void Enrolment::go(Step step) {
   step_ = step;
   to_send_ = step != Step::repairing && step != Step::enrolled && step != Step::waiting &&
-             step != Step::refused && step != Step::idle;
+             step != Step::refused && step != Step::idle && step != Step::asking &&
+             step != Step::noting;
   next_look_ = core::never;
 }
 
@@ -141,67 +106,64 @@ void Enrolment::greeted(Time now, ServerFacts facts, const std::optional<std::st
 
 void Enrolment::disconnected() {
   go(Step::idle);
-  to_repair_ = ripe_ = false;
+  to_repair_ = to_check_ = ripe_ = false;
+  errand_ = Errand::none;
 }
 
 void Enrolment::doubt() {
   if (step_ != Step::enrolled) return;
   why_ = "does not have the enrolment that it had";
+  to_check_ = policy_ == Quarantine::trust_disk;
   go(Step::reading);
 }
 
-/// What is to be done about a node with this record.
+/// Decides what to do about a node with this record.
 void Enrolment::judge(Time now, const std::optional<std::string>& text) {
+  hopes_ = false;
   const std::optional<EnrolmentRecord> record = text ? EnrolmentRecord::parse(*text) : std::nullopt;
   if (facts_.run_id.empty()) {
     return refuse(now, Vote::unauthorized,
                   "does not tell its run id: let this user call INFO server");
   }
-  const EnrolmentRecord ours = wanted();
+  EnrolmentRecord ours = wanted();
+  if (record && !names_policy()) ours.terms.policy = record->terms.policy;
   expected_ = text.value_or("");
   own_word_ = record && record->terms == ours.terms;
   if (record && record->terms != ours.terms) {
-    const std::int64_t its_max_ttl = record->terms.max_ttl_ms;
     if (config_.changes_terms) {
-      return change_terms(enrolment_key, *text, std::chrono::milliseconds(its_max_ttl));
+      candidates_policy_ = ours.terms.policy;
+      return change_terms(enrolment_key, *text,
+                          std::chrono::milliseconds(record->terms.max_ttl_ms));
     }
-    if (its_max_ttl == ours.terms.max_ttl_ms) {
-      return refuse(now, Vote::groups_differ,
-                    "is enrolled for " + groups_in_words(record->terms) + ", and ours are " +
-                        groups_in_words(ours.terms) + all_the_same);
-    }
-    return refuse(now, Vote::max_ttl_differs,
-                  "is enrolled with max_ttl " + std::to_string(its_max_ttl) + " ms, and ours is " +
-                      std::to_string(ours.terms.max_ttl_ms) +
-                      " ms: it must be the same for all clients");
+    const TermsDifference what(record->terms, ours.terms);
+    return refuse(now, what.vote, what.of_a_record());
   }
   if (record && record->run_id == facts_.run_id) {
     const bool no_longer = record->durable && facts_.durable == false;
-    if (!no_longer) {
-      record_ = *text;
-      floor_ = record->floor;
-      since_ = record->since;
-      return go(Step::enrolled);
-    }
+    if (!no_longer) return enrol_as(now, *text);
   }
   EnrolmentRecord next = record.value_or(ours);
   next.run_id = facts_.run_id;
   next.durable = ours.durable && (!record || record->durable);
   const bool this_run = record && record->run_id == facts_.run_id;
-  const bool remembers = config_.policy == Quarantine::automatic && record && record->durable &&
-                         facts_.durable == true;
+  const bool trusts = record && record->terms.policy == Quarantine::trust_disk;
+  const std::string doubts = trusts ? why_not_trusted(*record) : "";
   const bool no_text = planted(Mutant::absent_taken_as_new) && !text;
-  if (planted(Mutant::no_quarantine) || no_text || this_run || remembers ||
-      config_.policy == Quarantine::unsafe_never) {
-    wanted_ = next.to_string();
+  wanted_ = next.to_string();
+  if (planted(Mutant::no_quarantine) || no_text || config_.policy == Quarantine::unsafe_never) {
     return go(Step::adopting);
   }
+  if (this_run) return write(Step::adopting);
+  if (trusts && doubts.empty()) {
+    return planted(Mutant::notes_not_looked_at) ? go(Step::adopting)
+                                                : run(Errand::look_up, Step::asking);
+  }
+  if (trusts && record->durable && facts_.durable == true) errand_ = Errand::suspect;
   why_ = !text              ? "has no enrolment: it is new, or has forgotten everything"
          : !record          ? "has an enrolment that cannot be read"
          : !record->durable ? "has been restarted, and does not write every change to its disk"
-         : facts_.durable != true
-             ? "has been restarted, and is not known to write every change to its disk any more"
-             : "has been restarted";
+         : !doubts.empty()  ? doubts
+                            : "has been restarted";
   go(Step::applying);
 }
 
@@ -209,7 +171,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
   using Type = Reply::Type;
   if (reply.type == Type::error && step_ != Step::idle) {
     Vote vote = vote_of_error(reply.text);
-    if (vote == Vote::held || vote == Vote::no_script) vote = Vote::failed;  // no word of a lock
+    if (vote == Vote::held || vote == Vote::no_script) vote = Vote::failed;  // not about a lock
     return refuse(now, vote, "cannot be enrolled: " + words_of(reply));
   }
   const bool done = reply.type == Type::integer && reply.integer == 1;
@@ -219,13 +181,10 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
           now, reply.type == Type::string ? std::optional<std::string>(reply.text) : std::nullopt);
     case Step::adopting:
       if (!done) return go(Step::reading);
-      record_ = wanted_;
-      floor_ = EnrolmentRecord::parse(record_)->floor;
-      since_ = EnrolmentRecord::parse(record_)->since;
-      return go(Step::enrolled);
+      return enrol_as(now, wanted_);
     case Step::replacing:
       if (!done) return go(Step::reading);
-      why_ = "is being enrolled anew, with another max_ttl or for other groups";
+      why_ = "is being enrolled anew, with other terms";
       return go(Step::applying);
     case Step::applying: return on_candidate(now, reply);
     case Step::claiming:
@@ -237,19 +196,23 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
     case Step::yielding: return rest(now, Step::waiting, why_);
     case Step::enrolling:
       if (!done) return go(Step::applying);
-      record_ = wanted_;
       candidate_.clear();
+      candidates_policy_.reset();
       other_max_ttl_ = {};
-      return go(Step::enrolled);
+      enrol_as(now, wanted_);
+      if (policy_ == Quarantine::trust_disk && facts_.durable == true) errand_ = Errand::erase;
+      return;
     case Step::idle:
     case Step::waiting:
+    case Step::asking:
+    case Step::noting:
     case Step::repairing:
     case Step::enrolled:
     case Step::refused: return;
   }
 }
 
-/// What stands under this key has other terms, and its locks may last for `wait`.
+/// Replaces `from` under this key, which has other terms; locks held on those may last for `wait`.
 void Enrolment::change_terms(std::string_view key, std::string_view from, core::Duration wait) {
   replaced_key_ = key;
   expected_ = from;
@@ -257,15 +220,24 @@ void Enrolment::change_terms(std::string_view key, std::string_view from, core::
   go(Step::replacing);
 }
 
-/// With how long it has to wait behind, where that is longer than its max_ttl, for who adopts it.
+/// Builds our candidate. If its wait is longer than its max_ttl, it contains the wait, so that a
+/// client that adopts the candidate waits as long.
 std::string Enrolment::new_candidate() {
-  std::string text = wanted().to_string() + ':' + nonce(random_);
-  if (other_max_ttl_ <= config_.max_ttl) return text;
-  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(other_max_ttl_);
-  return text + ':' + std::to_string(wait.count());
+  EnrolmentCandidate candidate{wanted(), nonce(random_), 0, known_};
+  if (other_max_ttl_ > config_.max_ttl) {
+    candidate.wait_ms = std::chrono::ceil<std::chrono::milliseconds>(other_max_ttl_).count();
+  }
+  return candidate.to_string();
 }
 
-/// {1, the record of this run} or {2, the candidate that stands}.
+/// The time to live of a candidate, in ms, after the last look at it. A waiting client looks at it
+/// every second, so it lives for as long as any client waits.
+std::string Enrolment::candidate_life() const {
+  const core::Duration wait = std::max(config_.max_ttl, other_max_ttl_);
+  return std::to_string((2 * wait + std::chrono::minutes(1)) / std::chrono::milliseconds(1));
+}
+
+/// Reads the candidate script's reply: {1, the record of this run} or {2, the current candidate}.
 void Enrolment::on_candidate(Time now, const Reply& reply) {
   if (reply.type != Reply::Type::array || reply.elements.size() != 2 ||
       reply.elements[1].type != Reply::Type::string) {
@@ -273,30 +245,28 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   }
   const std::string text(reply.elements[1].text);
   if (reply.elements[0].integer == 1) return judge(now, text);
-  const std::vector<std::string_view> words = split(text);
-  std::int64_t wait_ms = 0;
-  const bool readable = words.size() == 4 || (words.size() == 5 && read(words[4], wait_ms));
+  const auto candidate = EnrolmentCandidate::parse(text).value_or(EnrolmentCandidate());
+  EnrolmentTerms its = candidate.record.terms;
+  const core::Duration wait =
+      std::chrono::milliseconds(std::max(its.max_ttl_ms, candidate.wait_ms));
+  candidates_policy_ = its.policy;
   const EnrolmentTerms ours = wanted().terms;
-  const EnrolmentTerms its =
-      readable ? EnrolmentTerms::parse(words[1]).value_or(EnrolmentTerms()) : EnrolmentTerms();
-  const core::Duration wait = std::chrono::milliseconds(std::max(its.max_ttl_ms, wait_ms));
+  its.policy = ours.policy;  // the record's policy is decided when it is written
   if (its != ours) {
     ripe_ = false;
     if (config_.changes_terms) return change_terms(candidate_key, text, wait);
-    const std::string being = "is being enrolled as " + words_of(reply.elements[1]);
-    if (its.max_ttl_ms == ours.max_ttl_ms) {
-      return refuse(
-          now, Vote::groups_differ,
-          being + " by a client with other groups than " + groups_in_words(ours) + all_the_same);
-    }
-    return refuse(now, Vote::max_ttl_differs,
-                  being + " by a client with another max_ttl than our " +
-                      std::to_string(ours.max_ttl_ms) + " ms: it must be the same for all clients");
+    const TermsDifference what(its, ours);
+    return refuse(now, what.vote,
+                  "is being enrolled as " + words_of(reply.elements[1]) + what.of_a_candidate());
   }
-  // The wait goes on where the candidate is still the one that it began with: had the node
-  // forgotten anything since, it would be another.
-  if (text != candidate_) {
-    candidate_ = text;
+  // The wait goes on if the candidate is still the one that it began with: if the node had
+  // forgotten anything since, the candidate would be another.
+  const auto without_mark = [](std::string_view one) {
+    return one.ends_with(known_mark) ? one.substr(0, one.size() - known_mark.size()) : one;
+  };
+  const bool same = without_mark(text) == without_mark(candidate_);
+  candidate_ = text;
+  if (!same) {
     const core::Duration longest = std::max(wait, other_max_ttl_);
     until_ = now + longest + core::margin(longest, config_.drift_factor);
     if (planted(Mutant::quarantine_too_short)) until_ = now + longest / 2;
@@ -322,25 +292,32 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
 
 void Enrolment::advance(Time now) {
   if (now < next_look_) return;
-  go(step_ == Step::waiting ? Step::applying : Step::reading);
+  if (step_ == Step::enrolled) {
+    to_check_ = true;
+    next_look_ = now + config_.between_checks;
+    return;
+  }
+  // Other nodes that could not vouch for the node's durability before may do so by now.
+  to_check_ = hopes_;
+  go(step_ == Step::waiting && !hopes_ ? Step::applying : Step::reading);
 }
 
 void Enrolment::look_again(Time now) {
-  if (next_look_ != core::never) advance(std::max(now, next_look_));
+  if (next_look_ != core::never && step_ != Step::enrolled) advance(std::max(now, next_look_));
 }
 
 void Enrolment::repaired(std::uint64_t floor, std::int64_t since) {
   if (step_ != Step::repairing) return;
   EnrolmentRecord record = wanted();
-  record.floor = floor_ = floor;
-  record.since = since_ = since;
+  record.floor = floor;
+  record.since = since;
   wanted_ = record.to_string();
   if (planted(Mutant::repair_before_quarantine)) {
     go(Step::waiting);
     next_look_ = until_;
     return;
   }
-  go(Step::enrolling);
+  write(Step::enrolling);
 }
 
 void Enrolment::repair_failed() {
@@ -355,12 +332,16 @@ bool Enrolment::take_command(std::string& out) {
   if (!std::exchange(to_send_, false)) return false;
   switch (step_) {
     case Step::reading: append_command(out, {"GET", enrolment_key}); break;
-    case Step::adopting: call(out, adopt_script, {enrolment_key}, {expected_, wanted_}); break;
+    case Step::adopting:
+      call(out, adopt_script, {enrolment_key, candidate_key}, {expected_, wanted_});
+      break;
     case Step::replacing:
-      call(out, replace_script, {replaced_key_, candidate_key}, {expected_, new_candidate()});
+      call(out, replace_script, {replaced_key_, candidate_key},
+           {expected_, new_candidate(), candidate_life()});
       break;
     case Step::applying:
-      call(out, candidate_script, {enrolment_key, candidate_key}, {facts_.run_id, new_candidate()});
+      call(out, candidate_script, {enrolment_key, candidate_key},
+           {facts_.run_id, new_candidate(), candidate_life()});
       break;
     case Step::claiming:
       mark_ = nonce(random_);
@@ -372,6 +353,8 @@ bool Enrolment::take_command(std::string& out) {
       break;
     case Step::idle:
     case Step::waiting:
+    case Step::asking:
+    case Step::noting:
     case Step::repairing:
     case Step::enrolled:
     case Step::refused: break;
@@ -385,6 +368,8 @@ Enrolment::Standing Enrolment::standing() const {
     case Step::refused: return Standing::refused;
     case Step::waiting:
     case Step::claiming:
+    case Step::asking:
+    case Step::noting:
     case Step::repairing:
     case Step::yielding:
     case Step::enrolling: return Standing::waiting;

@@ -4,72 +4,63 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
 
 #include "core/types.hpp"
+#include "redis/enrolment_record.hpp"
 #include "redis/reply.hpp"
 
 namespace quorumlock::redis {
 
-/// What a node says of itself when it is greeted.
+/// What a node reports about itself when it is greeted.
 struct ServerFacts {
-  std::string run_id;  ///< of this run of the server; empty where it would not say
-  /// Whether each write is on its disk before it is answered: appendonly yes, appendfsync always,
-  /// no-appendfsync-on-rewrite no. Unset where it would not say.
+  std::string run_id;  ///< of this run of the server; empty if it was not reported
+  /// Whether each write is on the node's disk, and nowhere else, before it is answered: appendonly
+  /// yes, appendfsync always, no-appendfsync-on-rewrite no, and no attached replica. Unset if the
+  /// node did not report it.
   std::optional<bool> durable;
-};
-
-/// What all clients of a node must agree on: "max_ttl in ms", and "@mark" behind where there are
-/// several groups (see core::Placement::mark()).
-struct EnrolmentTerms {
-  std::int64_t max_ttl_ms = 0;
-  std::string groups;
-
-  static std::optional<EnrolmentTerms> parse(std::string_view text);
-  [[nodiscard]] std::string to_string() const;
-  bool operator==(const EnrolmentTerms&) const = default;
-};
-
-/// The record under enrolment_key: "run id:terms:durable or volatile", and, where the fencing
-/// counters could not be repaired from a quorum, ":floor:since" (in us since 1970) behind.
-struct EnrolmentRecord {
-  std::string run_id;
-  EnrolmentTerms terms;
-  bool durable = false;
-  std::uint64_t floor = 0;  ///< every fencing token from here on is greater
-  std::int64_t since = 0;   ///< when the floor was set; 0: the order of tokens rests on counters
-
-  static std::optional<EnrolmentRecord> parse(std::string_view text);
-  [[nodiscard]] std::string to_string() const;
+  /// The node's data was once another server's in this run (master_replid2, second_repl_offset);
+  /// also true if the node did not report these.
+  bool promoted = false;
 };
 
 /// Whether the votes of one node count, as a state machine.
 ///
-/// A node that may have forgotten locks must not vote until all that it may have forgotten has run
-/// out. The node carries a record of the run of the server whose votes count. Where that is another
-/// run than this, or none, the node waits: a candidate with a nonce is put there, and if that very
-/// candidate still stands after max_ttl on this client's clock, nothing was forgotten meanwhile.
-/// Then the fencing counters are repaired, which is the user's part, and the node is enrolled. A
-/// node that is durable, and was, remembers: it is enrolled at once.
+/// A node that may have forgotten locks must not vote until every lock that it may have forgotten
+/// has expired. The node carries a record of the run of the server whose votes count. If the record
+/// is missing or names another run, the node waits: a client puts a candidate with a nonce on it,
+/// and if that very candidate still stands after max_ttl on this client's clock, the node forgot
+/// nothing meanwhile. Then the user of this class repairs the fencing counters, and the node is
+/// enrolled.
 ///
-/// Where there are several groups, locks of clients that name others may be on nodes that this
-/// client does not know: a node without a record of these groups is then enrolled only where
-/// somebody vouches for them, another node of the group by being enrolled for them or the
-/// operator's enroll.
+/// Under trust_disk a node that was durable, and still is, remembers: it is enrolled at once. Its
+/// memory must be its own, so the record must name it, no server may have been its master, and the
+/// other nodes are asked whether it was seen not to be durable: before a record says "volatile",
+/// that is noted on q - 1 of them, since the node may start from a file without that record.
+///
+/// If there are several groups, clients that name other groups may hold locks on nodes that this
+/// client does not know. So a node without a record of our groups is enrolled only if they are
+/// vouched for: by another node of its group that is enrolled for them, or by the operator's
+/// enroll.
 class Enrolment {
  public:
   struct Config {
     core::Duration max_ttl = std::chrono::seconds(30);
     double drift_factor = 0.01;
-    Quarantine policy = Quarantine::automatic;
-    std::string groups = {};  ///< see EnrolmentTerms
+    std::optional<Quarantine> policy = {};                   ///< unset: as the record says
+    core::Duration fencing_memory = std::chrono::hours(24);  ///< whole seconds
+    std::string groups = {};                                 ///< see EnrolmentTerms
     /// A node enrolled with other terms is enrolled anew, after the greater max_ttl of the two.
     bool changes_terms = false;
+    std::string node = {};  ///< the node's name: see name_in_record()
+    /// The time between two checks whether an enrolled node is still durable, under trust_disk.
+    core::Duration between_checks = std::chrono::seconds(5);
   };
   enum class Standing {
-    unknown,   ///< being found out, in a round trip or two
+    unknown,   ///< not known yet; it takes a round trip or two
     enrolled,  ///< its votes count
     waiting,   ///< quarantined
     refused,   ///< its record contradicts our options: see why()
@@ -77,44 +68,81 @@ class Enrolment {
 
   Enrolment(Config config, core::Random& random) : config_(config), random_(random) {}
 
+  /// A task for the user that concerns the other nodes. The user reports the end of a look_up or a
+  /// note by errand_done(); nothing waits for the others.
+  enum class Errand {
+    none,
+    look_up,  ///< ask N - q + 1 other nodes whether this node was seen not to be durable
+    note,     ///< note on q - 1 other nodes that this node is not durable
+    remind,   ///< renew that note
+    suspect,  ///< note that this node's data is a copy: after its next restart it may not know
+    erase,    ///< erase the notes: the node has been quarantined since, and is durable
+  };
+
   // Inputs.
 
-  /// A new connection, and the record as it was read on it.
+  /// There is a new connection; `record` is what was read on it.
   void greeted(core::Time now, ServerFacts facts, const std::optional<std::string>& record);
   void disconnected();
-  /// A vote script has found another record than ours.
+  /// A vote script has found a record other than ours.
   void doubt();
-  /// To the command that was taken last.
+  /// The reply to the command that was taken last.
   void on_reply(core::Time now, const Reply& reply);
   void advance(core::Time now);
-  /// The counters are repaired; `floor` 0 where from a quorum of other nodes.
+  /// The counters are repaired. `floor` is 0 unless the order of tokens rests on clocks, here or on
+  /// a node that they came from, since `since`.
   void repaired(std::uint64_t floor, std::int64_t since);
   void repair_failed();
-  /// Does anybody else vouch for our groups?
+  /// A look_up is `good` if enough nodes have no note, a note if it stands on enough nodes.
+  void errand_done(core::Time now, bool good);
+  /// Takes the facts that a connected node reports now.
+  void look_at(core::Time now, ServerFacts facts);
+  /// Sets whether another node of the group, or the operator, vouches for our groups.
   void vouch(bool yes) { vouched_ = yes; }
-  /// As advance(), where a look is awaited.
+  /// Sets the policy of the enrolled nodes, for a client that names none (unset: not known), and
+  /// whether any node was ever enrolled: then locks may be held.
+  void follow(std::optional<Quarantine> policy, bool ever) {
+    followed_ = policy;
+    known_ = known_ || ever;
+  }
+  /// Like advance(), but does not wait for the next look of a node that does not vote.
   void look_again(core::Time now);
 
   // Outputs.
 
-  /// Appends the next command, where there is one.
+  /// Appends the next command; false if there is none.
   bool take_command(std::string& out);
   /// True once each time the counters are to be repaired.
   bool take_repair();
+  Errand take_errand() { return std::exchange(errand_, Errand::none); }
+  /// True once each time the server must be asked for its facts, for look_at(), before the command
+  /// that is taken next.
+  bool take_check() { return std::exchange(to_check_, false); }
   [[nodiscard]] core::Time deadline() const { return next_look_; }
   [[nodiscard]] Standing standing() const;
-  /// Until when a waiting node waits at least.
+  /// The earliest end of a waiting node's wait.
   [[nodiscard]] core::Time until() const { return until_; }
   /// The vote of a node that is not enrolled.
   [[nodiscard]] Vote vote() const { return step_ == Step::refused ? vote_ : Vote::quarantined; }
   /// One clause on a node that is not enrolled, such as "has no enrolment".
   [[nodiscard]] const std::string& why() const { return why_; }
-  /// It votes on our terms, or all that it granted on others has run out.
+  /// The node votes on our terms, or every lock that it granted on other terms has expired.
   [[nodiscard]] bool ripe() const { return step_ == Step::enrolled || ripe_; }
-  /// What voters have to say; of an enrolled node.
+  /// The record of an enrolled node, as vote commands carry it.
   [[nodiscard]] const std::string& record() const { return record_; }
+  [[nodiscard]] Quarantine policy() const { return policy_; }
+  /// Whether the node's notes on others count: it is enrolled, or being enrolled without a wait.
+  [[nodiscard]] bool remembers() const {
+    return step_ == Step::enrolled || step_ == Step::asking || step_ == Step::adopting;
+  }
+  /// Some client has seen nodes of this cluster enrolled, so clients may hold locks.
+  [[nodiscard]] bool was_enrolled() const { return known_ || candidate_.ends_with(known_mark); }
+  [[nodiscard]] const std::string& run_id() const { return facts_.run_id; }
+  [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] std::uint64_t floor() const { return floor_; }
   [[nodiscard]] std::int64_t since() const { return since_; }
+  /// Our mark under the repairer's key while we repair.
+  [[nodiscard]] const std::string& mark() const { return mark_; }
   /// The record as we would have it.
   [[nodiscard]] EnrolmentRecord wanted() const;
 
@@ -122,22 +150,30 @@ class Enrolment {
   enum class Step {
     idle,       ///< not connected
     reading,    ///< the record was asked for
-    adopting,   ///< the record is being changed from what it was, without a wait
-    replacing,  ///< a candidate of ours takes the place of what has other terms
-    applying,   ///< the candidate is being put there, or looked at
-    waiting,    ///< for max_ttl to pass, looking at the candidate now and then
-    claiming,   ///< max_ttl has passed: becoming the one who repairs
-    repairing,  ///< the user is at it
-    yielding,   ///< it did not work: somebody else may try
+    asking,     ///< other nodes are asked whether this node was seen not to be durable
+    noting,     ///< other nodes note that it is not durable, before its record says so
+    adopting,   ///< the record is being changed without a wait
+    replacing,  ///< our candidate replaces a record or a candidate with other terms
+    applying,   ///< the candidate is being put on the node, or looked at
+    waiting,    ///< for max_ttl to pass, with a look at the candidate now and then
+    claiming,   ///< max_ttl has passed: trying to become the repairer
+    repairing,  ///< the user repairs the counters
+    yielding,   ///< the repair failed: giving up the mark, so that another client may try
     enrolling,  ///< the record is being written
     enrolled,
-    refused,  ///< looked at again now and then
+    refused,  ///< with a new look now and then
   };
 
   void judge(core::Time now, const std::optional<std::string>& record);
   void on_candidate(core::Time now, const Reply& reply);
   void change_terms(std::string_view key, std::string_view from, core::Duration wait);
   [[nodiscard]] std::string new_candidate();
+  [[nodiscard]] std::string candidate_life() const;
+  [[nodiscard]] bool names_policy() const;
+  void enrol_as(core::Time now, std::string record);
+  void write(Step step);
+  void run(Errand errand, Step step);
+  [[nodiscard]] std::string why_not_trusted(const EnrolmentRecord& record) const;
   void go(Step step);
   void rest(core::Time now, Step step, std::string why);
   void refuse(core::Time now, Vote vote, std::string why);
@@ -148,17 +184,24 @@ class Enrolment {
   Step step_ = Step::idle;
   bool to_send_ = false;
   bool to_repair_ = false;
+  bool to_check_ = false;
+  Errand errand_ = Errand::none;
+  Step after_noting_ = Step::adopting;  // the step that writes wanted_ after that
+  bool hopes_ = false;                  // other nodes may still vouch for its durability
+  bool known_ = false;                  // some node was enrolled
   bool vouched_ = false;
   bool own_word_ = false;          ///< the node has a record of our groups
-  bool ripe_ = false;              ///< has waited long enough
+  bool ripe_ = false;              ///< the node has waited long enough
   std::string expected_, wanted_;  // of the change under way
   std::string record_;
+  Quarantine policy_ = Quarantine::always;                  // of record_
+  std::optional<Quarantine> followed_, candidates_policy_;  // see follow(); of candidate_
   std::uint64_t floor_ = 0;
   std::int64_t since_ = 0;
   std::string candidate_;
-  std::string mark_;                // ours, as the one who repairs
-  std::string_view replaced_key_;   // that held expected_
-  core::Duration other_max_ttl_{};  // recorded before, where it is being changed
+  std::string mark_;                // ours, as the repairer
+  std::string_view replaced_key_;   // the key that held expected_
+  core::Duration other_max_ttl_{};  // of the terms that are being changed
   core::Time until_{};
   core::Time next_look_ = core::never;
   std::string why_;

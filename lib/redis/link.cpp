@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/mutants.hpp"
 #include "redis/back_off.hpp"
 
 namespace quorumlock::redis {
@@ -13,13 +14,15 @@ using core::Time;
 
 namespace {
 
-/// Of a node that is overdue already, the commands behind the first are reported in batches: a
-/// node that stops with thousands of them must not take a timer for each.
+/// After a node's first overdue command, further ones are reported in batches at this interval: a
+/// node that stops with thousands of commands must not take a timer for each.
 constexpr Duration batch_of_late = std::chrono::milliseconds(10);
-/// A node that answers without reading what it is asked would otherwise have us keep all of it.
+/// The time between two log lines about the same failure to connect.
+constexpr Duration between_failure_notes = std::chrono::minutes(1);
+/// Bounds the memory for output to a node that sends replies but does not read its commands.
 constexpr std::size_t most_unwritten = std::size_t{64} << 20;
 
-/// Whether this asks the node for a vote, or for anything but to give up a key.
+/// Whether a command of this kind asks for a vote, so that only a node that votes may get it.
 bool asks_vote(core::CommandKind kind) {
   return kind == core::CommandKind::set || says_enrolment(kind);
 }
@@ -49,7 +52,6 @@ void Link::on_open() {
   if (state_ != State::opening) return;
   state_ = State::greeting;
   reader_.reset();
-  native_ = NativeAcquireReplies();
   output_.clear();
   written_ = 0;
   greet();
@@ -57,11 +59,14 @@ void Link::on_open() {
 
 void Link::come_up(Time now) {
   state_ = State::up;
+  heard_ = now;
   ever_up_or_failed_ = true;
   give_up_opening_ = core::never;
   back_off_ = Duration::zero();
   if (barred_ == Vote::pending) trouble_.clear();
-  note("connected");
+  note(failures_ == 0 ? "connected"
+                      : "connected after " + std::to_string(failures_) + " failed attempts");
+  failures_ = 0;
   announce();
   for (const std::string& bytes : std::exchange(waiting_, {})) send(now, pending_.pop().tag, bytes);
 }
@@ -70,14 +75,15 @@ void Link::on_closed(Time now, std::string_view why) {
   if (state_ == State::opening || connected()) fail(now, Vote::unreachable, std::string(why));
 }
 
-/// The connection, or the attempt at one, is over.
+/// Ends the connection, or the attempt at one.
 void Link::fail(Time now, Vote reason, std::string why) {
   const bool was_up = state_ == State::up;
   if (was_up && !pending_.empty()) orphan_id_ = client_id_;
-  // Not greeted to its end: what was known of the run before still holds.
+  // The greeting was not completed: keep the run id of the connection before.
   if (state_ == State::greeting) facts_.run_id = std::move(run_before_);
   enrolment_.disconnected();
-  if (!stopping_) note((was_up ? "lost: " : "no connection: ") + why);
+  if (was_up && !stopping_) note("lost: " + why);
+  if (!was_up && !stopping_) note_failure(now, why);
   trouble_ = std::move(why);
   events_.push(Disconnect{});
   state_ = State::resting;
@@ -91,7 +97,7 @@ void Link::fail(Time now, Vote reason, std::string why) {
 
   late_ = 0;
   down_reason_ = reason;
-  // Said before the answers, so that nothing new is asked of it on their account.
+  // The state change comes before the answers, so that they cause no new commands to this node.
   announce();
   while (!pending_.empty()) {
     const Pending lost = pending_.pop();
@@ -116,13 +122,19 @@ void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
     return;
   } else {
     output_ += bytes;
-    if (says_enrolment(tag.kind) && !tag.native) output_ += own_words_;
+    if (says_enrolment(tag.kind)) output_ += own_words_;
   }
   pending_.emplace(tag, now);
 }
 
 bool Link::votes() const {
   return barred_ == Vote::pending && enrolment_.standing() == Enrolment::Standing::enrolled;
+}
+
+/// Whether the oldest command was the first after an idle time, and nothing has come in since.
+bool Link::may_be_forgotten() const {
+  return pending_[0].sent >= heard_ + idle_may_be_forgotten && !reader_.has_unread() &&
+         !core::planted(core::Mutant::idle_connection_trusted);
 }
 
 void Link::advance(Time now) {
@@ -136,6 +148,14 @@ void Link::advance(Time now) {
     follow_enrolment(now);
   }
   while (late_ < pending_.size() && now >= pending_[late_].sent + config_.node_timeout) {
+    if (late_ == 0 && may_be_forgotten()) {
+      fail(
+          now, Vote::unreachable,
+          "no answer within node_timeout on a connection that had been idle, and that something on "
+          "the path may have forgotten");
+      back_off_ = Duration::zero();
+      return open(now);
+    }
     if (late_ == 0) {
       stalled_since_ = now;
       trouble_ = "no answer within node_timeout";
@@ -146,7 +166,7 @@ void Link::advance(Time now) {
     if (!overdue.own) events_.push(Late{overdue.tag});
     next_batch_ = now + batch_of_late;
   }
-  // Nothing for so long: the path may be dead without either end knowing. A new one will tell.
+  // After such a silence the path may be dead without either end knowing: try a new connection.
   if (late_ > 0 && now >= stalled_since_ + config_.connect_timeout) {
     fail(now, Vote::unreachable, "no answer for node_timeout and connect_timeout together");
   }
@@ -193,13 +213,12 @@ Link::Event* Link::next(Time now) {
       fail(now, Vote::failed, "sent a reply that nobody asked for");
       continue;
     }
-    if (late_ > 0) stalled_since_ = now;  // it moves
-    // Why it is barred is not to be forgotten over that.
+    heard_ = now;
+    if (late_ > 0) stalled_since_ = now;  // the node makes progress
+    // The reason for a bar must not be overwritten by an error reply.
     if (reply->type == Reply::Type::error && !pending_[0].own && barred_ == Vote::pending) {
       trouble_ = words_of(*reply);
     }
-    const bool native = pending_[0].tag.native;
-    if (native && !native_.add(*reply, enrolment_.record(), enrolment_.floor())) continue;
     const Pending answered = pending_.pop();
     if (late_ > 0) {
       if (--late_ == 0) {
@@ -208,14 +227,16 @@ Link::Event* Link::next(Time now) {
       }
     }
     if (answered.own) {
-      enrolment_.on_reply(now, *reply);
+      if (answered.tag.round != 0) {
+        on_fact(now, answered.tag, *reply);
+      } else {
+        enrolment_.on_reply(now, *reply);
+      }
       follow_enrolment(now);
       continue;
     }
     const core::CommandKind kind = answered.tag.kind;
-    core::Answer& answer = native
-                               ? event_.emplace<Answer>(answered.tag, native_.take(), *reply).answer
-                               : event_.emplace<Answer>(answered.tag, *reply).answer;
+    core::Answer& answer = event_.emplace<Answer>(answered.tag, *reply).answer;
     answer.asked = answered.sent;
     if (answer.vote == Vote::failed && reply->type != Reply::Type::error) {
       trouble_ = "gave an answer that does not belong to the question";
@@ -223,7 +244,7 @@ Link::Event* Link::next(Time now) {
     if (answer.vote == Vote::not_enrolled) {
       doubt(now);
     }
-    // This user may have been forbidden the command since; a release is tried again.
+    // The user may have lost the right to DELEX or DELIFEQ; the release is retried as a script.
     if (kind == core::CommandKind::release &&
         (answer.vote == Vote::unauthorized || answer.vote == Vote::failed)) {
       deletion_ = Deletion::script;
@@ -234,12 +255,12 @@ Link::Event* Link::next(Time now) {
 
 void Link::wrote(std::size_t bytes) {
   written_ += bytes;
-  if (written_ <= output_.size() / 2) return;  // less is moved than was written
+  if (written_ <= output_.size() / 2) return;  // so less is moved than was written
   output_.erase(0, written_);
   written_ = 0;
 }
 
-/// Tells the engine how things stand, where they have changed.
+/// Reports the link's state to the engine if it has changed.
 void Link::announce() {
   LinkState state = LinkState::up;
   Vote reason = Vote::pending;
@@ -270,6 +291,17 @@ std::string Link::trouble(Time now) const {
     text += "; " + std::to_string(left.count()) + " s left";
   }
   return text;
+}
+
+/// Attempts at a node that is down fail about 1.5 times a second, mostly for the same reason: the
+/// reason is logged at once, and then once per between_failure_notes.
+void Link::note_failure(Time now, const std::string& why) {
+  ++failures_;
+  if (failures_ > 1 && why == failure_noted_ && now < next_failure_note_) return;
+  failure_noted_ = why;
+  next_failure_note_ = now + between_failure_notes;
+  note("no connection: " + why +
+       (failures_ == 1 ? "" : " (" + std::to_string(failures_) + " attempts so far)"));
 }
 
 void Link::note(std::string sentence) {

@@ -10,7 +10,6 @@
 #include "redis/command.hpp"
 #include "redis/endpoint.hpp"
 #include "redis/enrolment.hpp"
-#include "redis/native_acquire.hpp"
 #include "redis/reply.hpp"
 #include "redis/ring.hpp"
 #include "redis/wire.hpp"
@@ -24,6 +23,9 @@ namespace quorumlock::redis {
 /// connection is given up. While the first connection is being made, commands wait in it; later a
 /// node that is not connected is said to be down and takes nothing.
 ///
+/// If the first command after an idle time is overdue, the connection is taken for forgotten by
+/// something on the path and made anew at once; if that one is silent, too, the node is stalled.
+///
 /// No command is ever sent twice by the link: a connection that breaks answers all that was on it
 /// with Vote::disconnected. Bytes already written may still be executed by the node after that
 /// (closing cancels nothing), so on the next connection to the same run of the server the old
@@ -35,37 +37,42 @@ class Link final : public Wire {
     core::Duration node_timeout{};
     core::Duration connect_timeout{};
     Enrolment::Config enrolment = {};
-    bool wakes = true;  ///< a release wakes those who wait: see Options::wake
+    bool wakes = true;  ///< a release wakes waiters: see Options::wake
   };
 
   /// Open a socket to the endpoint; on_open or on_closed follows.
   struct Connect {};
-  /// Drop the socket and what is still to be written. No on_closed is to follow.
+  /// Drop the socket and all unwritten bytes; on_closed must not follow.
   struct Disconnect {};
-  /// The server has said who it is (run_id()): admit() it, or bar() it.
+  /// The server has identified itself (run_id()): admit() it, or bar() it.
   struct Greeted {};
-  /// Its fencing counters are to be repaired: repaired() or repair_failed() follows.
+  /// Repair the node's fencing counters; repaired() or repair_failed() follows.
   struct Repair {};
+  /// Do this with the other nodes; errand_done() follows a look_up or a note.
+  struct Errand {
+    Enrolment::Errand what;
+  };
   /// The engine's view of this link has changed.
   struct Changed {
     core::LinkState state;
     Vote reason;  ///< the vote of this node while it takes nothing
   };
-  /// The final answer to the oldest command. `reply` is null where there is none; it holds until
-  /// the next call.
+  /// The final answer to the oldest command. `reply` is null if there is none, and otherwise valid
+  /// until the next call.
   struct Answer {
     Answer(const core::Tag& to, const core::Answer& what, const Reply* from)
         : tag(to), answer(what), reply(from) {}
-    /// As the command's kind has it, in its place: a copy would wait for what was just written.
+    /// Decodes `from` according to the command's kind, in place: a copy would stall on store
+    /// forwarding.
     Answer(const core::Tag& to, const Reply& from) noexcept;
-    /// Likewise, where there was more than this reply.
+    /// Takes an answer that is decoded already, with its reply.
     Answer(const core::Tag& to, const core::Answer& what, const Reply& from)
         : tag(to), answer(what), reply(&from) {}
     core::Tag tag;
     core::Answer answer;
     const Reply* reply;
   };
-  /// This command is overdue: no vote. Its Answer still follows.
+  /// This command is overdue and counts as no vote. Its Answer still follows.
   struct Late {
     core::Tag tag;
   };
@@ -73,7 +80,8 @@ class Link final : public Wire {
   struct Note {
     std::string sentence;
   };
-  using Event = std::variant<Connect, Disconnect, Greeted, Repair, Changed, Answer, Late, Note>;
+  using Event =
+      std::variant<Connect, Disconnect, Greeted, Repair, Errand, Changed, Answer, Late, Note>;
 
   Link(Config config, core::Random& random);
 
@@ -83,30 +91,31 @@ class Link final : public Wire {
   void on_closed(core::Time now, std::string_view why) override;
   void on_bytes(std::string_view bytes) override;
   void admit(core::Time now);
-  /// Its votes are not to be counted while this connection lasts.
+  /// The node's votes must not be counted while this connection lasts.
   void bar(core::Time now, Vote reason, std::string why);
   void repaired(core::Time now, std::uint64_t floor, std::int64_t since);
   void repair_failed(core::Time now);
-  /// Its enrolment has turned out to be another than it was.
+  void errand_done(core::Time now, bool good);
+  /// The node's enrolment turned out to be different from what the link knows.
   void doubt(core::Time now);
-  /// A node that does not vote is looked at now, and not in a while.
+  /// If the node does not vote, looks at it now instead of later.
   void look_again(core::Time now);
-  /// Appends a command; the words of an enrolled node's own are put behind where it says them.
-  /// Where the link takes none such the answer is the reason why.
+  /// Appends a command, followed by an enrolled node's own words if says_enrolment(). If the link
+  /// does not take such a command now, the answer is the reason.
   void send(core::Time now, const core::Tag& tag, std::string_view bytes);
   void advance(core::Time now);
   /// Gives up the connection for good.
   void stop(core::Time now);
 
   // Outputs.
-  /// Null where there is nothing; it holds until the next call.
+  /// The next event, valid until the next call; null if there is none.
   Event* next(core::Time now);
-  /// Whether next() has something to give that is no reply.
+  /// Whether next() has an event that needs no reply to be read.
   [[nodiscard]] bool has_events() const { return !events_.empty(); }
-  /// Likewise, and of the bytes that have come in some are unread.
+  /// Whether next() has such an event, or received bytes to read.
   [[nodiscard]] bool may_have_more() const { return has_events() || reader_.has_unread(); }
   [[nodiscard]] core::Time deadline() const;
-  /// What is to be written; the driver writes it from the front and calls wrote().
+  /// The bytes to be written; the driver writes them from the front and calls wrote().
   [[nodiscard]] std::string_view output() const override {
     return std::string_view(output_).substr(written_);
   }
@@ -119,16 +128,18 @@ class Link final : public Wire {
   [[nodiscard]] bool greeted() const { return state_ != State::greeting && connected(); }
   [[nodiscard]] const ServerFacts& facts() const { return facts_; }
   [[nodiscard]] const Enrolment& enrolment() const { return enrolment_; }
-  /// The enrolment of the server at the other end, as we would have it.
-  /// Does anybody else vouch for our groups?
+  /// Sets whether another node of the group, or the operator, vouches for our groups.
   void vouch(bool yes) { enrolment_.vouch(yes); }
+  /// Sets the policy of the enrolled nodes, and whether any node was ever enrolled.
+  void follow(std::optional<Quarantine> policy, bool ever) { enrolment_.follow(policy, ever); }
+  /// The enrolment record as we would have it for this run of the server.
   [[nodiscard]] std::string record_wanted() const { return enrolment_.wanted().to_string(); }
   [[nodiscard]] core::LinkState state() const { return announced_; }
   /// The vote of this node while it takes nothing.
   [[nodiscard]] Vote reason() const { return reason_; }
-  /// How it is to be told a release that only_deletes().
+  /// The command for a release that only_deletes().
   [[nodiscard]] Deletion deletion() const { return deletion_; }
-  /// As INFO told it last; empty where it did not.
+  /// From the last reply to INFO; empty if that did not contain it.
   [[nodiscard]] const std::string& role() const { return role_; }
   [[nodiscard]] const std::string& mode() const { return mode_; }
 
@@ -136,12 +147,12 @@ class Link final : public Wire {
   enum class State {
     stopped,
     opening,    ///< the socket is being opened
-    greeting,   ///< who are you: logging in, asking for run id and role, loading the scripts
-    greeted,    ///< waiting to be admitted
+    greeting,   ///< logging in, asking for run id and role, loading the scripts
+    greeted,    ///< waiting for admit() or bar()
     killing,    ///< the old connection to the same server is being killed
-    enrolling,  ///< finding out whether its votes count
+    enrolling,  ///< finding out whether the node's votes count
     up,
-    resting,  ///< not connected, until the next try
+    resting,  ///< not connected; waiting for the next try
   };
   /// The greeting's commands, in the order of their replies.
   enum class Greeting {
@@ -165,21 +176,27 @@ class Link final : public Wire {
         : tag(asked), sent(when), own(ours) {}
     core::Tag tag;
     core::Time sent{};
-    bool own = false;  ///< the enrolment's: nobody else's to know
+    bool own = false;  ///< sent by the link itself; its answer is not reported
   };
 
   void open(core::Time now);
   void greet();
   void on_greeting(core::Time now, const Reply& reply);
   void on_durability(const Reply& reply);
+  void on_replication(const Reply& reply);
+  void ask_facts(core::Time now);
+  void on_fact(core::Time now, const core::Tag& tag, const Reply& reply);
+  void conclude_facts();
   void enrol(core::Time now);
   void follow_enrolment(core::Time now);
   void come_up(core::Time now);
   void write(const core::Tag& tag, std::string_view bytes);
   [[nodiscard]] bool votes() const;
   void announce();
+  [[nodiscard]] bool may_be_forgotten() const;
   void fail(core::Time now, Vote reason, std::string why);
   void note(std::string sentence);
+  void note_failure(core::Time now, const std::string& why);
   [[nodiscard]] bool connected() const {
     return state_ != State::stopped && state_ != State::opening && state_ != State::resting;
   }
@@ -190,35 +207,39 @@ class Link final : public Wire {
   core::LinkState announced_ = core::LinkState::connecting;
   Vote reason_ = Vote::unreachable;  ///< of the last announcement
   Vote down_reason_ = Vote::unreachable;
-  Vote barred_ = Vote::pending;     ///< why its votes are not to be counted; pending: they are
-  bool ever_up_or_failed_ = false;  ///< the first connection is decided
-  bool stopping_ = false;           ///< stop() was called: its end is no news
+  Vote barred_ = Vote::pending;     ///< why the node's votes are not counted; pending: they are
+  bool ever_up_or_failed_ = false;  ///< the first connection has come up or failed
+  bool stopping_ = false;           ///< stop() was called: the end of the connection is not logged
 
   ReplyReader reader_;
-  NativeAcquireReplies native_;  ///< those that have come of the oldest command's
   std::string output_;
   std::size_t written_ = 0;
-  std::vector<std::string> waiting_;  ///< commands that wait for the first connection: pending_'s
-  Ring<Pending> pending_;             ///< unanswered, the oldest first
-  std::size_t late_ = 0;              ///< how many of them, from the front, were reported late
+  std::vector<std::string> waiting_;  ///< bytes of pending_ that wait for the first connection
+  Ring<Pending> pending_;             ///< unanswered commands, the oldest first
+  std::size_t late_ = 0;              ///< how many of pending_, from the front, were reported late
   core::Time stalled_since_{};
-  core::Time next_batch_{};  ///< of late ones, while there are some
+  core::Time heard_{};       ///< when the last answer came in, or the connection came up
+  core::Time next_batch_{};  ///< when more commands are reported late, while late_ > 0
   Ring<Event> events_;
-  Event event_;  ///< what next() has given
+  Event event_;  ///< the last result of next()
 
   Ring<Greeting> greetings_;
   core::Time give_up_opening_ = core::never;
   core::Time next_try_ = core::never;
   core::Duration back_off_{};
+  int failures_ = 0;  ///< failed attempts to connect since the link was up
+  std::string failure_noted_;
+  core::Time next_failure_note_{};
 
   Enrolment enrolment_;
   std::string own_words_;  ///< of an enrolled node: its record and floor, as RESP
   ServerFacts facts_;      ///< of the server greeted last
   std::optional<std::string> record_;
   bool append_only_ = false, always_ = false, known_durability_ = false;
+  bool alone_ = false;  ///< INFO reports that no replica is attached
   std::string role_, mode_;
   Deletion deletion_ = Deletion::script;
-  std::string run_before_;       ///< which run of the server the connection before was to
+  std::string run_before_;       ///< the run id of the server on the previous connection
   std::int64_t client_id_ = -1;  ///< of our connection
   std::int64_t orphan_id_ = -1;  ///< of a connection lost with unanswered commands
   std::string trouble_;

@@ -1,11 +1,12 @@
 #include <utility>
 
+#include "core/mutants.hpp"
 #include "redis/info.hpp"
 #include "redis/keys.hpp"
 #include "redis/link.hpp"
 #include "redis/scripts.hpp"
 
-// Who is at the other end of a new connection, and whether its votes count.
+// Identifies the server on a new connection and finds out whether its votes count.
 namespace quorumlock::redis {
 
 using core::Time;
@@ -21,7 +22,7 @@ void Link::greet() {
   facts_ = {};
   record_.reset();
   barred_ = Vote::pending;
-  append_only_ = always_ = known_durability_ = false;
+  append_only_ = always_ = known_durability_ = alone_ = false;
   deletion_ = Deletion::script;
   if (!to.user.empty()) {  // an ACL user may have no password
     ask(Greeting::auth, {"AUTH", to.user, to.password});
@@ -33,16 +34,17 @@ void Link::greet() {
   ask(Greeting::role, {"INFO", "replication"});
   ask(Greeting::durability, {"CONFIG", "GET", "append*"});
   ask(Greeting::durability, {"CONFIG", "GET", "no-appendfsync-on-rewrite"});
-  // The others, of readers, of several locks and of permits, cost nothing until one is used: the
-  // first such command to a run of a server, whosesoever, is answered NOSCRIPT and goes out again
-  // whole.
+  // The scripts for readers, several locks and permits cost nothing until one is used: the first
+  // such command of any client to a run of a server is answered NOSCRIPT and sent again in full.
   for (const Script* script : {&acquire_script, &acquire_ordered_script, &queue_script,
                                &raise_script, &renew_script, &release_script}) {
     ask(Greeting::script, {"SCRIPT", "LOAD", script->source});
   }
-  if (!config_.wakes) {  // whether it has these, and lets this user call them, is seen by trying
-    ask(Greeting::delifeq, {"DELIFEQ", nobodys_key, ""});
-    ask(Greeting::delex, {"DELEX", nobodys_key, "IFEQ", ""});
+  if (!config_.wakes) {
+    // Tries whether the server has these commands and lets this user call them. They delete
+    // nothing, since no repairer's mark is empty.
+    ask(Greeting::delifeq, {"DELIFEQ", repairer_key, ""});
+    ask(Greeting::delex, {"DELEX", repairer_key, "IFEQ", ""});
   }
   ask(Greeting::record, {"GET", enrolment_key});
   ask(Greeting::server, {"INFO", "server"});
@@ -51,13 +53,13 @@ void Link::greet() {
 void Link::on_greeting(Time now, const Reply& reply) {
   const Greeting greeting = greetings_.pop();
   const bool error = reply.type == Reply::Type::error;
-  // A command that this user may not call is no reason to refuse the node: what it would have
-  // told stays unknown. That the node lets nobody in is.
+  // If this user may not call one of these commands, we only lose its answer. NOAUTH is different:
+  // nothing will work without a password, so give the node up.
   if (error && greeting != Greeting::auth && reply.text.starts_with("NOAUTH")) {
     return fail(now, Vote::unauthorized, "wants a password: " + words_of(reply));
   }
-  // One that cannot tell now may be able to soon. Taking its silence for "I have no enrolment"
-  // would be wrong.
+  // A busy or loading node may be able to answer soon. Its error must not be taken for "I have no
+  // enrolment".
   const Vote vote = error ? vote_of_error(reply.text) : Vote::granted;
   if (vote == Vote::busy || vote == Vote::loading) {
     return fail(now, vote, "is not ready: " + words_of(reply));
@@ -73,7 +75,7 @@ void Link::on_greeting(Time now, const Reply& reply) {
       if (reply.type == Reply::Type::integer) client_id_ = reply.integer;
       break;
     case Greeting::role:
-      role_ = reply.type == Reply::Type::string ? info_field(reply.text, "role") : "";
+      on_replication(reply);
       if (role_ == "slave") {
         return fail(now, Vote::not_standalone, "is a replica: name standalone servers only");
       }
@@ -87,7 +89,7 @@ void Link::on_greeting(Time now, const Reply& reply) {
         }
         facts_.run_id = info_field(reply.text, "run_id");
       }
-      if (known_durability_) facts_.durable = append_only_ && always_;
+      conclude_facts();
       state_ = State::greeted;
       events_.push(Greeted{});
       return;
@@ -108,7 +110,7 @@ void Link::on_greeting(Time now, const Reply& reply) {
   }
 }
 
-/// What CONFIG GET tells of how writes reach the disk: pairs of name and value.
+/// Reads a reply to CONFIG GET, pairs of name and value, about how writes reach the disk.
 void Link::on_durability(const Reply& reply) {
   if (reply.type != Reply::Type::array) return;
   for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) {
@@ -123,9 +125,51 @@ void Link::on_durability(const Reply& reply) {
   }
 }
 
-/// Who it is is known. Commands that a lost connection left unanswered must not run after what is
-/// sent now; if this is still the same run of the server, killing that connection sees to it. In
-/// another run they are gone, and the id may be somebody else's by now.
+/// Reads the role, whether the data was once another server's, and whether a replica has a copy. A
+/// server that does not report its history counts as a former replica.
+void Link::on_replication(const Reply& reply) {
+  const bool told = reply.type == Reply::Type::string;
+  const auto field = [&](std::string_view name) {
+    return told ? info_field(reply.text, name) : std::string_view();
+  };
+  role_ = field("role");
+  const std::string_view other = field("master_replid2");
+  const bool own_data = !other.empty() && other.find_first_not_of('0') == other.npos &&
+                        field("second_repl_offset") == "-1";
+  facts_.promoted = !own_data;
+  alone_ = field("connected_slaves") == "0" || core::planted(core::Mutant::replicas_not_looked_at);
+}
+
+void Link::conclude_facts() {
+  facts_.durable.reset();
+  if (known_durability_) facts_.durable = append_only_ && always_ && alone_;
+}
+
+/// Asks the greeting's questions again, since the answers may have changed.
+void Link::ask_facts(Time now) {
+  append_only_ = always_ = known_durability_ = alone_ = false;
+  core::Tag tag;
+  const auto ask = [&](std::initializer_list<std::string_view> words) {
+    ++tag.round;
+    pending_.emplace(tag, now, true);
+    append_command(output_, words);
+  };
+  ask({"INFO", "replication"});
+  ask({"CONFIG", "GET", "append*"});
+  ask({"CONFIG", "GET", "no-appendfsync-on-rewrite"});
+}
+
+void Link::on_fact(Time now, const core::Tag& tag, const Reply& reply) {
+  if (tag.round == 1) return on_replication(reply);
+  on_durability(reply);
+  if (tag.round < 3) return;
+  conclude_facts();
+  enrolment_.look_at(now, facts_);
+}
+
+/// The server is identified. Commands that our lost connection left unanswered must not run after
+/// anything we send now, so if this is the same run of the server, that connection is killed first.
+/// In another run they are gone, and the client id may belong to someone else.
 void Link::admit(Time now) {
   if (state_ != State::greeted) return;
   const bool same_run = !facts_.run_id.empty() && facts_.run_id == run_before_;
@@ -149,8 +193,10 @@ void Link::enrol(Time now) {
   follow_enrolment(now);
 }
 
-/// Does what the enrolment wants, and tells what became of it.
+/// Carries out what the enrolment asks for, and takes over its result.
 void Link::follow_enrolment(Time now) {
+  // During the greeting the server has just reported its facts.
+  if (enrolment_.take_check() && state_ == State::up) ask_facts(now);
   if (enrolment_.take_command(output_)) {
     if (state_ == State::up) {
       pending_.emplace(core::Tag(), now, true);
@@ -159,13 +205,15 @@ void Link::follow_enrolment(Time now) {
     }
   }
   if (enrolment_.take_repair()) events_.push(Repair{});
+  const Enrolment::Errand errand = enrolment_.take_errand();
+  if (errand != Enrolment::Errand::none) events_.push(Errand{errand});
   if (enrolment_.standing() == Enrolment::Standing::enrolled) {
     own_words_.clear();
     append_word(own_words_, enrolment_.record());
     append_word(own_words_, std::to_string(enrolment_.floor()));
   }
   if (state_ == State::up) return announce();
-  // Not while an answer of the greeting's is out: once up, nobody would notice that it never comes.
+  // Not while an answer to the greeting is missing: once up, the link would not notice its absence.
   if (greetings_.empty() && enrolment_.standing() != Enrolment::Standing::unknown) come_up(now);
 }
 
@@ -183,6 +231,11 @@ void Link::look_again(Time now) {
 
 void Link::repaired(Time now, std::uint64_t floor, std::int64_t since) {
   enrolment_.repaired(floor, since);
+  follow_enrolment(now);
+}
+
+void Link::errand_done(Time now, bool good) {
+  enrolment_.errand_done(now, good);
   follow_enrolment(now);
 }
 

@@ -8,8 +8,8 @@
 
 namespace quorumlock::redis {
 
-/// What hiredis's reader calls as it meets each object. An object is named by its index in nodes_
-/// plus one, since null means out of memory (which makes the reader give up, as it should).
+/// The functions that hiredis's reader calls for each object. An object is named by its index in
+/// nodes_ plus one, since null means out of memory, which correctly makes the reader give up.
 struct ReplyBuilder {
   static void* place(const redisReadTask* task, ReplyReader::Node node) {
     auto& reader = *static_cast<ReplyReader*>(task->privdata);
@@ -64,13 +64,13 @@ redisReplyObjectFunctions builder_functions{ReplyBuilder::string, ReplyBuilder::
                                             ReplyBuilder::integer, ReplyBuilder::nil,
                                             ReplyBuilder::free};
 
-/// A number and the end of its line behind this mark, taken off the front. False where that is not
-/// what is there, or not all of it; where it has zeros in front, which hiredis refuses.
+/// Takes this mark, a number and the end of its line off the front. False if the bytes are
+/// something else or incomplete, or if the number has leading zeros, which hiredis refuses.
 bool take_number(std::string_view& bytes, char mark, std::int64_t& number) {
   if (bytes.empty() || bytes.front() != mark) return false;
   const bool one_digit = bytes.size() >= 4 && bytes[1] >= '0' && bytes[1] <= '9' &&
                          bytes[2] == '\r' && bytes[3] == '\n';
-  if (one_digit) {  // as mostly
+  if (one_digit) {  // the usual case
     number = bytes[1] - '0';
     bytes.remove_prefix(4);
     return true;
@@ -84,7 +84,7 @@ bool take_number(std::string_view& bytes, char mark, std::int64_t& number) {
   return true;
 }
 
-/// A short string, likewise.
+/// Takes a short string off the front; false if the bytes are something else or incomplete.
 bool take_string(std::string_view& bytes, Reply& word) {
   constexpr std::int64_t longest = 256;
   std::int64_t size = 0;
@@ -132,12 +132,12 @@ void ReplyReader::feed(std::string_view bytes) {
   }
 }
 
-/// Nothing is left in hiredis's reader, nor has it begun a reply.
+/// Whether hiredis's reader has no unread bytes and has begun no reply.
 bool ReplyReader::idle() const {
   return reader_->ridx == -1 && reader_->len == reader_->pos;
 }
 
-/// The next reply, if it is one of the usual ones and all there.
+/// Reads the next reply if it is one of the usual ones and complete.
 bool ReplyReader::read_short() {
   constexpr std::int64_t most = 136;  // a batch of acquisitions has 129
   std::string_view bytes = std::string_view(short_).substr(short_at_);
@@ -147,7 +147,7 @@ bool ReplyReader::read_short() {
     return true;
   };
   if (replies_.empty()) replies_.resize(1);
-  Reply& reply = replies_.front();  // in its place: a copy would wait for what was just written
+  Reply& reply = replies_.front();  // built in place: a copy would stall on store forwarding
   std::int64_t count = 0;
   switch (bytes.front()) {
     case '+':
@@ -203,7 +203,7 @@ const Reply* ReplyReader::next() {
     return nullptr;
   }
   if (root == nullptr) {
-    // Bounds what a server can make us hold by announcing a huge reply and sending it slowly.
+    // Bounds the memory that a server can take by announcing a huge reply and sending it slowly.
     if (unread_ > 2 * max_bytes || is_long_line()) broken_ = "a reply beyond the limits";
     return nullptr;
   }
@@ -215,13 +215,13 @@ const Reply* ReplyReader::next() {
         Reply{node.type, node.integer, std::string_view(text_).substr(node.text_at, node.text_size),
               std::span(replies_).subspan(node.first_child, node.children)};
   }
-  finished_ = true;  // the views point into text_: it is emptied when the next one begins
+  finished_ = true;  // the views point into text_, which is emptied when the next reply begins
   return replies_.data();
 }
 
-/// Whether what is unread begins with a line that has no end within the limit. hiredis looks for
-/// the end from the line's front whenever bytes come in: sent one by one, they would cost more and
-/// more.
+/// Whether the unread bytes begin with a line that has no end within the limit. hiredis searches
+/// for the end from the line's front whenever bytes come in, so bytes sent one by one would cost
+/// quadratic time.
 bool ReplyReader::is_long_line() const {
   const std::string_view unread(reader_->buf + reader_->pos, reader_->len - reader_->pos);
   constexpr std::size_t longest = max_line + 2;  // with its end

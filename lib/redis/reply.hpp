@@ -12,7 +12,7 @@ struct redisReader;
 
 namespace quorumlock::redis {
 
-/// One reply of a Redis server (RESP2). Views hold until the reader's next call.
+/// One reply of a Redis server (RESP2). Its views are valid until the reader's next call.
 struct Reply {
   enum class Type { string, status, error, integer, nil, array };
   Type type = Type::nil;
@@ -21,18 +21,17 @@ struct Reply {
   std::span<const Reply> elements;  ///< of an array
 };
 
-/// What TIME has answered, in us since 1970: below 2^52. Nothing where this is no such answer.
+/// A reply to TIME in us since 1970: below 2^52. Unset if the reply is not one.
 std::optional<std::int64_t> time_of(const Reply& reply);
 
-/// A node's own words for a sentence of ours: on one line, in printable ASCII, cut where they are
-/// long.
+/// A reply's text for use in our messages: one line of printable ASCII, cut if it is long.
 std::string words_of(const Reply& reply);
 
 /// Bytes in, replies out: hiredis's reader, building into memory that is kept from reply to reply.
-/// The few that nearly all replies are (OK, nil, a number, a short string, some of these) are read
-/// without it, where they are there as a whole.
+/// The usual replies (OK, nil, a number, a short string, a short array of these) are read without
+/// hiredis if all their bytes are there.
 ///
-/// A server that sends what is not RESP, or more than the limits, breaks the reader for good: the
+/// Bytes that are not RESP, or a reply beyond the limits, break the reader until reset(): the
 /// connection must be dropped.
 class ReplyReader {
  public:
@@ -46,15 +45,15 @@ class ReplyReader {
   ReplyReader& operator=(const ReplyReader&) = delete;
 
   void feed(std::string_view bytes);
-  /// The next complete reply, or null where more bytes are needed or the reader is broken.
+  /// The next complete reply, or null if more bytes are needed or the reader is broken.
   const Reply* next();
-  /// Whether next() may give something before more bytes are fed.
+  /// Whether next() may return a reply, or break, before more bytes are fed.
   [[nodiscard]] bool has_unread() const {
     return short_at_ < short_.size() || !idle() || !broken_.empty();
   }
-  /// What was wrong, empty unless broken.
+  /// The reason why the reader is broken, empty if it is not.
   [[nodiscard]] const std::string& broken() const { return broken_; }
-  /// As new, for a new connection.
+  /// Makes the reader as new, for a new connection.
   void reset();
 
  private:
@@ -77,12 +76,12 @@ class ReplyReader {
   struct Free {
     void operator()(redisReader* reader) const;
   };
-  std::string short_;         // fed and not read, while hiredis's reader has nothing
-  std::size_t short_at_ = 0;  // what of it was read
+  std::string short_;         // bytes fed while hiredis's reader has nothing
+  std::size_t short_at_ = 0;  // how many of them were read
   std::unique_ptr<redisReader, Free> reader_;
-  std::vector<Node> nodes_;     // of the reply being read; an array's children stand side by side
-  std::string text_;            // theirs
-  std::vector<Reply> replies_;  // the finished reply's, node for node
+  std::vector<Node> nodes_;     // of the reply being read; an array's children are consecutive
+  std::string text_;            // of all nodes
+  std::vector<Reply> replies_;  // the finished reply, node for node
   bool finished_ = false;       // replies_ is what next() last gave
   std::size_t unread_ = 0;      // bytes fed since the last complete reply
   std::string broken_;

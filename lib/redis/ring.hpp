@@ -17,7 +17,7 @@ class Ring {
   const T& operator[](std::size_t i) const { return items_[(first_ + i) & (items_.size() - 1)]; }
 
   void push(T item) { emplace(std::move(item)); }
-  /// A last one, made of these in its place: they must not throw.
+  /// Appends an item that is constructed in place from `parts`; its constructor must not throw.
   template <class... Parts>
   void emplace(Parts&&... parts) {
     if (size_ == items_.size()) grow();

@@ -17,7 +17,16 @@ Subscriber::Subscriber(Config config, core::Random& random)
 void Subscriber::listen(Time now, const std::string& channel) {
   if (state_ == State::stopped || channels_[channel]++ > 0) return;
   if (state_ == State::idle) return open(now);
-  if (greeted_) append_command(output_, {"SUBSCRIBE", channel});
+  if (!greeted_) return;
+  append_command(output_, {"SUBSCRIBE", channel});
+  expect_answer(now);
+}
+
+/// Sets a deadline for the answer to the command just appended, if the connection has been idle for
+/// so long that the path may have forgotten it.
+void Subscriber::expect_answer(Time now) {
+  if (state_ != State::up || answer_due_ != core::never) return;
+  if (now >= heard_ + idle_may_be_forgotten) answer_due_ = now + config_.node_timeout;
 }
 
 void Subscriber::leave(const std::string& channel) {
@@ -48,8 +57,8 @@ void Subscriber::on_open() {
     append_command(output_, {"AUTH", to.password});
   }
   for (const auto& [channel, times] : channels_) append_command(output_, {"SUBSCRIBE", channel});
-  // Channels are the server's, not a database's: no SELECT. Where there is none any more, it is
-  // known to be there by this.
+  // Channels belong to the server, not to a database: no SELECT. If no channel is wanted any more,
+  // a PING finds out whether the server is there.
   if (channels_.empty()) append_command(output_, {"PING"});
 }
 
@@ -59,14 +68,15 @@ void Subscriber::on_closed(Time now, std::string_view why) {
 
 void Subscriber::fail(Time now, std::string_view why) {
   const bool was_up = state_ == State::up;
-  // Tried again without end, but told only once: waiting goes on without it.
+  // Attempts go on without end, but only the first failure is logged: waiting works without this
+  // connection.
   if (was_up || back_off_ == Duration::zero()) {
     events_.push(Note{config_.endpoint.name() + " sends no wake-ups: " + std::string(why)});
   }
   events_.push(Disconnect{});
   state_ = State::resting;
   greeted_ = logging_in_ = pinged_ = false;
-  give_up_opening_ = core::never;
+  give_up_opening_ = answer_due_ = core::never;
   reader_.reset();
   output_.clear();
   written_ = 0;
@@ -87,22 +97,28 @@ void Subscriber::ping(Time now) {
   pinged_ = true;
   pinged_at_ = now;
   append_command(output_, {"PING"});
+  expect_answer(now);
 }
 
 void Subscriber::advance(Time now) {
   if (now >= give_up_opening_) return fail(now, "no answer within connect_timeout");
+  if (now >= answer_due_) {
+    fail(now, "no answer within node_timeout on a connection that had been idle");
+    back_off_ = Duration::zero();
+    return open(now);
+  }
   if (now >= next_try_) open(now);
 }
 
 Time Subscriber::deadline() const {
-  return std::min(give_up_opening_, next_try_);
+  return std::min({give_up_opening_, next_try_, answer_due_});
 }
 
 void Subscriber::stop() {
   if (state_ == State::opening || state_ == State::up) events_.push(Disconnect{});
   state_ = State::stopped;
   greeted_ = false;
-  give_up_opening_ = next_try_ = core::never;
+  give_up_opening_ = next_try_ = answer_due_ = core::never;
   output_.clear();
   written_ = 0;
 }
@@ -122,6 +138,8 @@ std::optional<Subscriber::Event> Subscriber::next(Time now) {
 }
 
 void Subscriber::on_reply(Time now, const Reply& reply) {
+  heard_ = now;
+  answer_due_ = core::never;
   if (reply.type == Reply::Type::error) return fail(now, words_of(reply));
   if (std::exchange(logging_in_, false)) return;
   if (state_ == State::opening) {
@@ -129,7 +147,7 @@ void Subscriber::on_reply(Time now, const Reply& reply) {
     give_up_opening_ = core::never;
     back_off_ = Duration::zero();
   }
-  // +PONG before the first channel, then an array of "pong".
+  // A PING is answered by +PONG before the first SUBSCRIBE, and by an array with "pong" after it.
   if (reply.type != Reply::Type::array) {
     pinged_ = false;
     return;

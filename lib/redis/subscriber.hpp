@@ -14,22 +14,24 @@
 
 namespace quorumlock::redis {
 
-/// The second connection to a node, on which it sends messages: as a state machine. Opened when
-/// something is first to be listened to, and then again whenever it is lost.
+/// The second connection to a node, on which the node sends messages, as a state machine. The
+/// connection is opened at the first listen(), and again whenever it is lost.
 ///
-/// Nothing depends on it: a message that does not come makes a waiter slower by one poll. So its
-/// troubles are no news but for a line in the log, and whether it still lives is asked only with
-/// those polls (ping()).
+/// Nothing depends on it: a lost message delays a waiter by one poll. So a failure only adds a line
+/// to the log, and the connection is checked only along with those polls (ping()). If the first
+/// command after an idle time has no answer within node_timeout, the connection is made anew at
+/// once, like that of a Link.
 class Subscriber final : public Wire {
  public:
   struct Config {
     Endpoint endpoint;
     core::Duration connect_timeout{};
+    core::Duration node_timeout{};
   };
 
   /// Open a socket to the endpoint; on_open or on_closed follows.
   struct Connect {};
-  /// Drop the socket. No on_closed is to follow.
+  /// Drop the socket; on_closed must not follow.
   struct Disconnect {};
   /// From now on messages to this channel come in.
   struct Listening {
@@ -47,10 +49,11 @@ class Subscriber final : public Wire {
 
   Subscriber(Config config, core::Random& random);
 
-  // Inputs. Each call of listen() for a channel wants one of leave().
+  // Inputs. Each call of listen() for a channel must be matched by one of leave().
   void listen(core::Time now, const std::string& channel);
   void leave(const std::string& channel);
-  /// Does it still live? One that has not answered such a question in connect_timeout is given up.
+  /// Checks the connection: it is given up if an earlier ping has had no answer for
+  /// connect_timeout.
   void ping(core::Time now);
   void on_open() override;
   void on_closed(core::Time now, std::string_view why) override;
@@ -74,26 +77,29 @@ class Subscriber final : public Wire {
     idle,     ///< nothing to listen to yet
     opening,  ///< the socket is being opened, and the first channel confirmed
     up,
-    resting,  ///< not connected, until the next try
+    resting,  ///< not connected; waiting for the next try
     stopped,
   };
 
   void open(core::Time now);
   void fail(core::Time now, std::string_view why);
   void on_reply(core::Time now, const Reply& reply);
+  void expect_answer(core::Time now);
   [[nodiscard]] bool connected() const { return greeted_ || state_ == State::up; }
 
   Config config_;
   core::Random& random_;
   State state_ = State::idle;
-  bool greeted_ = false;                 ///< the socket is open, and we have said who we are
-  bool logging_in_ = false;              ///< the answer to AUTH is out
-  bool pinged_ = false;                  ///< that to a ping
-  std::map<std::string, int> channels_;  ///< and how often they were asked for
+  bool greeted_ = false;                 ///< the socket is open, and AUTH, if any, was sent
+  bool logging_in_ = false;              ///< AUTH is unanswered
+  bool pinged_ = false;                  ///< a ping is unanswered
+  std::map<std::string, int> channels_;  ///< each with its number of listen() calls
   ReplyReader reader_;
   std::string output_;
   std::size_t written_ = 0;
   core::Time pinged_at_{};
+  core::Time heard_{};                   ///< when the last reply or message came in
+  core::Time answer_due_ = core::never;  ///< for the first command after an idle time
   Ring<Event> events_;
   core::Time give_up_opening_ = core::never;
   core::Time next_try_ = core::never;

@@ -7,8 +7,8 @@
 
 namespace quorumlock::redis {
 
-/// A connection as whoever moves its bytes sees it. When to open and when to close it is said by
-/// its machine.
+/// A connection as seen by the code that moves its bytes. Its state machine decides when to open
+/// and when to close it.
 class Wire {
  public:
   virtual ~Wire() = default;
@@ -16,7 +16,7 @@ class Wire {
   virtual void on_open() = 0;
   virtual void on_closed(core::Time now, std::string_view why) = 0;
   virtual void on_bytes(std::string_view bytes) = 0;
-  /// What is to be written, from the front; wrote() tells how much of it was.
+  /// The bytes to be written, from the front; wrote() reports how many of them were.
   [[nodiscard]] virtual std::string_view output() const = 0;
   virtual void wrote(std::size_t bytes) = 0;
 };

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string_view>
 
-// What the words of a command are made of, without an allocation.
+// Builds the words of a command without an allocation.
 namespace quorumlock::redis {
 
-/// What a number takes at the most, with its mark and the end of its line.
+/// The most bytes that a number takes, with its mark and the end of its line.
 constexpr std::size_t number_room = 24;
 
 inline char* put_number(char* at, char mark, std::size_t number) {
@@ -42,8 +42,8 @@ class Number {
   std::size_t size_;
 };
 
-/// Of a waiter of ours in a line, as everybody knows it: the mode that it waits for (w: alone, to
-/// write; r: to read), the process (16 digits), its number there. Empty for none.
+/// The name of one of our waiters in a line: the mode that it waits for (w: to write, r: to read),
+/// the process (16 digits), a dot and its number there. Empty for none.
 class WaiterName {
  public:
   WaiterName(bool reads, std::string_view process, std::uint64_t number) {

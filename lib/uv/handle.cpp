@@ -1,10 +1,12 @@
 #include "uv/handle.hpp"
 
+#include <type_traits>
 #include <utility>
 
 namespace quorumlock::uv {
 
-// libuv owns a handle until its close callback: each lives on the heap and outlives its wrapper.
+// libuv owns a handle until its close callback, so each handle lives on the heap and outlives its
+// wrapper.
 
 struct Poll::Handle {
   uv_poll_t poll{};
@@ -34,7 +36,7 @@ void Poll::wait_for(int events) {
 void Poll::close() {
   Handle* handle = std::exchange(handle_, nullptr);
   if (handle == nullptr) return;
-  // Not just uv_close: it must be out of epoll before the descriptor is closed.
+  // uv_close() alone is not enough: the descriptor must be out of epoll before it is closed.
   uv_poll_stop(&handle->poll);
   uv_close(reinterpret_cast<uv_handle_t*>(&handle->poll), [](uv_handle_t* closed) {
     auto* mine = static_cast<Handle*>(closed->data);
@@ -49,31 +51,42 @@ void Poll::keep_alive(bool yes) {
   yes ? uv_ref(handle) : uv_unref(handle);
 }
 
-struct BeforePoll::Handle {
-  uv_prepare_t prepare{};
+template <class Kind>
+struct EachTurn<Kind>::Handle {
+  Kind kind{};
   Open open;
   std::function<void()> call;
 };
 
-BeforePoll::BeforePoll(uv_loop_t* loop, Open& open, std::function<void()> call)
+template <class Kind>
+EachTurn<Kind>::EachTurn(uv_loop_t* loop, Open& open, std::function<void()> call)
     : handle_(new Handle{{}, open, std::move(call)}) {
-  handle_->prepare.data = handle_;
-  uv_prepare_init(loop, &handle_->prepare);
-  uv_prepare_start(&handle_->prepare,
-                   [](uv_prepare_t* prepare) { static_cast<Handle*>(prepare->data)->call(); });
-  uv_unref(reinterpret_cast<uv_handle_t*>(&handle_->prepare));
+  handle_->kind.data = handle_;
+  const auto turn = [](Kind* kind) { static_cast<Handle*>(kind->data)->call(); };
+  if constexpr (std::is_same_v<Kind, uv_prepare_t>) {
+    uv_prepare_init(loop, &handle_->kind);
+    uv_prepare_start(&handle_->kind, turn);
+  } else {
+    uv_check_init(loop, &handle_->kind);
+    uv_check_start(&handle_->kind, turn);
+  }
+  uv_unref(reinterpret_cast<uv_handle_t*>(&handle_->kind));
   open.add();
 }
 
-void BeforePoll::close() {
+template <class Kind>
+void EachTurn<Kind>::close() {
   Handle* handle = std::exchange(handle_, nullptr);
   if (handle == nullptr) return;
-  uv_close(reinterpret_cast<uv_handle_t*>(&handle->prepare), [](uv_handle_t* closed) {
+  uv_close(reinterpret_cast<uv_handle_t*>(&handle->kind), [](uv_handle_t* closed) {
     auto* mine = static_cast<Handle*>(closed->data);
     Open open = mine->open;
     delete mine;
     open.remove();
   });
 }
+
+template class EachTurn<uv_prepare_t>;
+template class EachTurn<uv_check_t>;
 
 }  // namespace quorumlock::uv

@@ -8,8 +8,8 @@
 
 namespace quorumlock::uv {
 
-/// Counts what this library has open on a loop, so that the end of the last one can be awaited.
-/// Copies count together: a handle that libuv is still closing may outlive whoever opened it.
+/// Counts the handles that this library has open on a loop, so that the close of the last one can
+/// be awaited. Copies share one count: a handle that libuv is still closing may outlive its owner.
 class Open {
  public:
   void add() { ++it_->count; }
@@ -33,8 +33,8 @@ inline void check(int status, const char* what) {
   if (status < 0) throw std::system_error(-status, std::generic_category(), what);
 }
 
-/// Waits for a file descriptor on a loop. The descriptor stays the caller's; close() may be
-/// followed at once by closing it. Unreferenced: it does not keep the loop alive.
+/// Watches a file descriptor on a loop. The caller owns the descriptor and may close it right after
+/// close(). The libuv handle is unreferenced: it does not keep the loop alive.
 class Poll {
  public:
   using Ready = std::function<void(int status, int events)>;
@@ -46,7 +46,7 @@ class Poll {
 
   void wait_for(int events);
   void close();
-  /// Whether the loop goes on for its sake.
+  /// Sets whether this handle keeps the loop alive.
   void keep_alive(bool yes);
 
  private:
@@ -54,18 +54,25 @@ class Poll {
   Handle* handle_;
 };
 
-/// Calls back in each turn of the loop, before it looks for input.
-class BeforePoll {
+/// Calls back in each turn of the loop. The libuv handle is unreferenced: it does not keep the loop
+/// alive.
+template <class Kind>
+class EachTurn {
  public:
-  BeforePoll(uv_loop_t* loop, Open& open, std::function<void()> call);
-  ~BeforePoll() { close(); }
-  BeforePoll(const BeforePoll&) = delete;
-  BeforePoll& operator=(const BeforePoll&) = delete;
+  EachTurn(uv_loop_t* loop, Open& open, std::function<void()> call);
+  ~EachTurn() { close(); }
+  EachTurn(const EachTurn&) = delete;
+  EachTurn& operator=(const EachTurn&) = delete;
   void close();
 
  private:
   struct Handle;
   Handle* handle_;
 };
+
+/// BeforePoll calls back before the loop polls for input, AfterPoll after it has handled that
+/// input.
+using BeforePoll = EachTurn<uv_prepare_t>;
+using AfterPoll = EachTurn<uv_check_t>;
 
 }  // namespace quorumlock::uv

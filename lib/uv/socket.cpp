@@ -17,17 +17,38 @@ std::string sentence_of(int error) {
   return std::generic_category().message(error);
 }
 
-/// Why the kernel gave the connection up; libuv only says that it did.
+/// Returns the error with which the kernel gave up the connection; libuv reports only that it did.
 int pending_error(int fd) {
   int error = 0;
   socklen_t size = sizeof error;
   return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
+/// TCP keep-alive starts after 30 s of silence, which also keeps most middleboxes from forgetting
+/// the connection. A peer that is gone is noticed 45 s after its last sign of life, or 45 s after
+/// the oldest byte that it has not acknowledged: without TCP_USER_TIMEOUT the kernel would
+/// retransmit that byte for a quarter of an hour.
+constexpr int keep_alive_after_s = 30;
+constexpr int between_probes_s = 5;
+constexpr int probes = 3;
+constexpr int gone_after_ms = 1000 * (keep_alive_after_s + between_probes_s * probes);
+
+void set_tcp_options(int fd) {
+  const auto set = [fd](int level, int option, int value) {
+    ::setsockopt(fd, level, option, &value, sizeof value);
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, keep_alive_after_s);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, between_probes_s);
+  set(IPPROTO_TCP, TCP_KEEPCNT, probes);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, gone_after_ms);
+}
+
 }  // namespace
 
-/// A name being resolved, or an error to be told on the loop's next turn. libuv owns it until its
-/// callback; `socket` is null once nobody wants to know.
+/// A host name that is being resolved. libuv owns it until its callback; `socket` is null once the
+/// socket does not want the result any more.
 struct Socket::Resolution {
   uv_getaddrinfo_t request{};
   Socket* socket;
@@ -100,7 +121,7 @@ void Socket::connect_unix(const std::string& path) {
   try_next("no address");
 }
 
-/// Begins to connect to the next address; without one the attempt is over.
+/// Begins to connect to the next address. If there is none left, the attempt has failed.
 void Socket::try_next(std::string why_not) {
   while (!addresses_.empty()) {
     const Address address = addresses_.back();
@@ -112,11 +133,7 @@ void Socket::try_next(std::string why_not) {
       why_not = sentence_of(errno);
       continue;
     }
-    if (address.storage.ss_family != AF_UNIX) {
-      const int on = 1;
-      ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      ::setsockopt(fd_.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    }
+    if (address.storage.ss_family != AF_UNIX) set_tcp_options(fd_.get());
     const int done =
         ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size);
     if (done != 0 && errno != EINPROGRESS) {
@@ -172,7 +189,7 @@ std::size_t Socket::write(std::string_view bytes) {
   if (!fd_ || connecting_ || blocked_) return 0;
   const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   const std::size_t taken = sent > 0 ? static_cast<std::size_t>(sent) : 0;
-  // An error of the connection is left to the reading side, which sees it too, on the loop.
+  // An error of the connection is left to read(), which sees it too, on the loop.
   if (taken < bytes.size() && (sent >= 0 || errno == EAGAIN || errno == EINTR)) {
     blocked_ = true;
     poll_->wait_for(UV_READABLE | UV_WRITABLE);

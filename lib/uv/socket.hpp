@@ -19,13 +19,14 @@ namespace quorumlock::uv {
 /// raises SIGPIPE on a closed peer.
 class Socket {
  public:
-  /// Called on the loop; each may close() the socket.
+  /// The callbacks of a socket, called on the loop; on_closed() may be called inside connect_tcp()
+  /// and connect_unix(). Each may close() the socket.
   class Events {
    public:
     virtual ~Events() = default;
     virtual void on_open() = 0;
     virtual void on_bytes(std::string_view bytes) = 0;
-    /// The kernel takes more after write() had to leave something.
+    /// The kernel can take more bytes, after a write() that it took only in part.
     virtual void on_writable() = 0;
     /// The connection, or the attempt, has ended; the socket is closed.
     virtual void on_closed(std::string_view why) = 0;
@@ -36,14 +37,17 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  /// Resolves on libuv's pool where `host` is a name, and tries its addresses one after the other.
+  /// Connects to `host`. A host name is resolved on libuv's pool; its addresses are tried one after
+  /// the other.
   void connect_tcp(const std::string& host, int port);
   void connect_unix(const std::string& path);
-  /// Gives how many bytes the kernel took; on_writable follows where that is not all.
+  /// Returns how many bytes the kernel took. If these are not all, on_open(), on_writable() or
+  /// on_closed() follows.
   std::size_t write(std::string_view bytes);
-  /// Once the loop says that there is something, or before that; false where no bytes have come.
+  /// Reads what has arrived, when the loop reports input or before that. Returns false if no bytes
+  /// have arrived.
   bool read();
-  /// Forgets the connection; nothing is called any more.
+  /// Closes the connection. No callback is called any more.
   void close();
 
  private:

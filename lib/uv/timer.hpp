@@ -9,16 +9,17 @@
 
 namespace quorumlock::uv {
 
-/// One deadline on quorumlock::Clock, kept by a timerfd on CLOCK_BOOTTIME: it counts the time that
-/// the machine is suspended, which libuv's own timers don't, and fires on the first turn after.
+/// One deadline on quorumlock::Clock, kept by a timerfd on CLOCK_BOOTTIME. Unlike libuv's own
+/// timers it counts the time that the machine is suspended, and a deadline that passes meanwhile
+/// fires in the first turn afterwards.
 ///
-/// Armed lazily: moving the deadline later costs no system call, the timer then fires once for
-/// nothing.
+/// It is armed lazily: moving the deadline later costs no system call; the timer then fires once
+/// for nothing.
 class Timer {
  public:
   Timer(uv_loop_t* loop, Open& open, std::function<void()> fired);
 
-  /// Fire at `when` at the latest; Clock::time_point::max() for never.
+  /// Sets the deadline to `when`; Clock::time_point::max() is never.
   void arm(Clock::time_point when);
   void keep_alive(bool yes) { poll_.keep_alive(yes); }
   void close();

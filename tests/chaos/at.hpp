@@ -6,7 +6,7 @@
 
 namespace quorumlock::chaos {
 
-/// Hand-made time: so many milliseconds after a test's begin.
+/// Hand-made time: at(ms) is that many milliseconds after a test's begin.
 constexpr Time at(int ms) {
   return Time(std::chrono::milliseconds(ms));
 }

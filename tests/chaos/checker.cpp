@@ -11,11 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A busy machine lets a thread that may run wait so long.
+/// How long a busy machine may let a runnable thread wait.
 constexpr Clock::duration first_turn = 500ms;
-/// Shorter gaps are no excuse: stop_margin is there for them.
+/// Shorter gaps are no excuse: stop_margin allows for them.
 constexpr Clock::duration worth_naming = 100ms;
-/// After the last lease that a fault may have touched: renewals and news on their way.
+/// Added to the last lease that a fault may have touched: renewals and news on their way.
 constexpr Clock::duration aftermath = 1s;
 
 std::string ms(Clock::duration duration) {
@@ -31,7 +31,7 @@ std::string believed(const Holding& holding) {
   return who(holding.worker, holding.token) + (holding.shared ? ", a reader," : "");
 }
 
-/// The stop of this worker that this lease's end fell into or just behind, if there was one.
+/// The stop of this worker during or just after which the lease ended, if there was one.
 const FaultSpan* stop_across(const History& history, const Holding& holding) {
   const Clock::duration margin = std::max<Clock::duration>(100ms, history.ttl / 10);
   for (const FaultSpan& fault : history.faults) {
@@ -148,7 +148,7 @@ std::vector<Overlap> overlaps(const History& history) {
       std::ranges::copy_if(going, std::back_inserter(beside), [&](std::size_t j) {
         return !each.shared || !history.holdings[j].shared;
       });
-      // Those that last longest have the permits.
+      // The leases that last longest have the permits.
       std::ranges::stable_sort(beside, std::ranges::greater(),
                                [&](std::size_t j) { return history.holdings[j].end(); });
       for (std::size_t rank = static_cast<std::size_t>(each.permits) - 1; rank < beside.size();
@@ -193,7 +193,7 @@ std::vector<Violation> check_told_in_time(const History& history) {
       deadline = each.noticed + first_turn;
       why = "its lease was lost";
     } else if (const FaultSpan* stop = stop_across(history, each)) {
-      // On a busy machine its first turn comes later than that.
+      // On a busy machine the worker's first turn comes later than the end of its stop.
       const Time end = stop->end.value_or(history.end);
       const Time turn = std::max(end, stop->begin + each.longest_gap);
       deadline = std::max(each.until, turn + first_turn);
@@ -201,7 +201,7 @@ std::vector<Violation> check_told_in_time(const History& history) {
     } else if (each.longest_gap >= worth_naming) {
       deadline = each.until + each.longest_gap;  // the machine had no turn for it
     }
-    // Who was granted what had ended by then could not be told before it was there.
+    // A lease that had ended when it was granted could not be reported before that.
     deadline = std::max(deadline, each.begin + worth_naming);
     if (each.told && *each.told <= deadline) continue;
     found.push_back({Promise::told_in_time, each.resource, each.until,

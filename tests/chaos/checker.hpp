@@ -9,11 +9,11 @@ namespace quorumlock::chaos {
 
 /// What a run must keep to.
 enum class Promise {
-  fence_at_store,  ///< accepted writes' tokens never go back, and each has one owner
-  fence_of_locks,  ///< who is granted after another has been has the greater token
-  exclusion,       ///< nobody believes beside a writer, nor one more than there are permits, within
+  fence_at_store,  ///< tokens of accepted writes never go back, and each has one owner
+  fence_of_locks,  ///< a later attempt than a grant has a greater token than the grant
+  exclusion,       ///< nobody else believes while a writer does, nor more than have permits, within
                    ///< the assumptions
-  told_in_time,    ///< a holder is told before its lease ends, or at its first turn after a stop
+  told_in_time,    ///< a holder hears before its lease ends, or at its first turn after a stop
   no_orphans,      ///< no key outlives its ttl
   liveness         ///< after healing every worker holds a lock again in time
 };
@@ -22,15 +22,15 @@ std::string_view name_of(Promise promise);
 
 struct Violation {
   Promise promise = Promise::exclusion;
-  std::string resource;  ///< empty where it is not about one
+  std::string resource;  ///< empty if it is not about a resource
   Time at{};
   std::string sentence;
 };
 
-/// All of them, in the order of time.
+/// All violations, in the order of time.
 std::vector<Violation> check(const History& history);
 
-// Each by itself.
+// One promise each.
 std::vector<Violation> check_fence_at_store(const History& history);
 std::vector<Violation> check_fence_of_locks(const History& history);
 std::vector<Violation> check_exclusion(const History& history);
@@ -42,13 +42,13 @@ struct Span {
   Time begin{};
   Time end{};
 };
-/// When exclusion is not demanded: from a fault beyond the assumptions until the last lease that it
-/// may have touched has ended. Merged, in the order of time.
+/// The times at which exclusion is not demanded: from a fault beyond the assumptions until the last
+/// lease that it may have touched has ended. Merged, in the order of time.
 std::vector<Span> excused(const History& history);
 
 /// Two leases of one resource that were believed in at the same time and must not be, within the
-/// assumptions or not: indices into history.holdings. Of a semaphore: the second is one too many,
-/// the first one of those that it is too many beside.
+/// assumptions or not: indices into history.holdings. Of a semaphore, the second is one too many,
+/// and the first is one of the holders that leave no permit for it.
 struct Overlap {
   std::size_t first = 0;
   std::size_t second = 0;

@@ -1,5 +1,5 @@
-// The checker on histories written by hand: a good one passes, and each with one thing wrong is
-// caught for that and nothing else.
+// The checker on hand-written histories: a good one passes, and each one with a single thing wrong
+// is caught for that and nothing else.
 #include "chaos/checker.hpp"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ Holding held(int worker, std::uint64_t token, int begin, int end) {
   return holding;
 }
 
-/// Until its lease ended by itself.
+/// A lease that was held until it ended by itself.
 Holding ran_out(int worker, std::uint64_t token, int begin, int until, std::optional<int> told) {
   Holding holding = held(worker, token, begin, until);
   holding.until = at(until);
@@ -89,8 +89,8 @@ TEST_F(Checker, FindsNothingInAGoodHistory) {
   EXPECT_THAT(broken(), IsEmpty());
 }
 
-// Frozen behind its last look: what it let go after the end it did not believe in. A look after the
-// end that found it valid would be believed.
+// The holder was frozen after its last look, and did not believe in the lease that it let go after
+// the end. If a look after the end found the lease valid, it would be believed in.
 TEST_F(Checker, BelievesAHolderNoLongerThanItWasPromised) {
   Holding& frozen = history.holdings[0];
   frozen.until = at(250);
@@ -163,7 +163,7 @@ TEST_F(Checker, CatchesOneMoreThanThereArePermits) {
   EXPECT_THAT(broken(), ElementsAre(Promise::exclusion));
 }
 
-// A lease that was promised until then is not free because its holder is dead.
+// A lease that was promised until then is not free when its holder dies.
 TEST_F(Checker, AKilledHolderBelievesUntilItsPromiseEnds) {
   Holding killed = held(0, 12, 500, 600);
   killed.ending = Ending::unfinished;
@@ -187,7 +187,7 @@ TEST_F(Checker, AFaultBeyondThemExcusesAnOverlapUntilItsLeasesHaveEnded) {
   EXPECT_THAT(broken(), IsEmpty());
   history.faults = {fault(Assumption::beyond, 2'000, 3'000)};
   EXPECT_THAT(broken(), ElementsAre(Promise::exclusion));
-  history.faults = {fault(Assumption::beyond, 10'450, 10'500)};  // it began before that
+  history.faults = {fault(Assumption::beyond, 10'450, 10'500)};  // the overlap began before that
   EXPECT_THAT(broken(), ElementsAre(Promise::exclusion));
 }
 
@@ -212,11 +212,11 @@ TEST_F(Checker, AHolderThatWasStoppedIsToldAtItsFirstTurn) {
   EXPECT_THAT(broken(), IsEmpty());
   history.holdings.back() = ran_out(0, 12, 500, 1500, 3600);
   EXPECT_THAT(broken(), ElementsAre(Promise::told_in_time));
-  history.holdings.back().longest_gap = 2800ms;  // it had no turn until 3500
+  history.holdings.back().longest_gap = 2800ms;  // the holder had no turn until 3500
   EXPECT_THAT(broken(), IsEmpty());
   history.holdings.back().told = at(4100);
   EXPECT_THAT(broken(), ElementsAre(Promise::told_in_time));
-  history.holdings.back() = ran_out(1, 12, 500, 1500, 3010);  // it was not this one
+  history.holdings.back() = ran_out(1, 12, 500, 1500, 3010);  // another worker was stopped
   EXPECT_THAT(broken(), ElementsAre(Promise::told_in_time));
 }
 
@@ -226,7 +226,7 @@ TEST_F(Checker, AHolderThatLosesItsLeaseEarlyIsToldThen) {
   lost.believed = at(799);
   history.holdings.push_back(lost);
   EXPECT_THAT(broken(), IsEmpty());
-  history.holdings.push_back(held(1, 13, 900, 950));  // it does not believe any more
+  history.holdings.push_back(held(1, 13, 900, 950));  // the first holder no longer believes
   EXPECT_THAT(broken(), IsEmpty());
   history.holdings[2].told = at(1400);
   EXPECT_THAT(broken(), ElementsAre(Promise::told_in_time));

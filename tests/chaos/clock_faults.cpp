@@ -13,10 +13,10 @@ std::string percent(double rate) {
   return text;
 }
 
-/// Runs at another rate, then at the true one from where it is.
+/// Makes the clock run at another rate, and later at the true rate from wherever it is.
 class Drift final : public Fault {
  public:
-  /// Thousandths of the rate by which it is off at least and at most, to either side.
+  /// `least` and `most`: the deviation of the rate, in thousandths, to either side.
   Drift(FaultTraits traits, int least, int most)
       : Fault(std::move(traits)), least_(least), most_(most) {}
 

@@ -1,8 +1,8 @@
 // Preloaded into a redis-server: its wall clock shows what a mapped file says (clock_setting.hpp).
 //
-// Redis expires keys by gettimeofday, and asks clock_gettime and time too; the monotonic clocks are
-// left alone. The allocator asks for the time before there is one, so that nothing here allocates,
-// looks up a symbol or needs a library of its own: the true time comes straight from the kernel.
+// Redis expires keys by gettimeofday, and also calls clock_gettime and time; the monotonic clocks
+// stay as they are. The allocator asks for the time before it is ready itself, so nothing here
+// allocates, looks up a symbol or needs a library: the true time comes straight from the kernel.
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -33,7 +33,7 @@ TEST_F(ServerClock, ShowsTheTrueTimeUntilToldOtherwise) {
               2);
 }
 
-// At a rate of 1.1 a key of 3300 ms is gone after 3000.
+// At a rate of 1.1 a key of 3300 ms is gone after 3000 ms.
 TEST_F(ServerClock, AFasterClockEndsAKeyEarlier) {
   clock.run_at(1.1);
   const auto begin = steady_clock::now();

@@ -14,12 +14,12 @@ namespace quorumlock::chaos {
 
 using Random = std::mt19937_64;
 
-/// In [least, most].
+/// A number in [least, most].
 inline int between(Random& random, int least, int most) {
   return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
 }
 
-/// What faults are made on.
+/// What faults act on.
 struct World {
   Nodes& nodes;
   Workers& workers;
@@ -28,27 +28,27 @@ struct World {
 
 /// What is known of a fault before it is made.
 struct FaultTraits {
-  std::string name;   ///< as for --faults
-  std::string words;  ///< for one who reads the page
+  std::string name;   ///< its name for --faults
+  std::string words;  ///< its description for readers of the page
   Assumption assumption = Assumption::within;
-  std::chrono::milliseconds least{0};  ///< how long it lasts
-  std::chrono::milliseconds most{0};   ///< zero: it is over as soon as it is made
+  std::chrono::milliseconds least{0};  ///< its shortest duration
+  std::chrono::milliseconds most{0};   ///< its longest duration; zero: it is over at once
   bool of_worker = false;
   bool stops_worker = false;
-  bool forgets = false;  ///< a node's vote is not to count for max_ttl after it
-  bool alone = false;    ///< it breaks more nodes than its target: no other has a fault meanwhile
+  bool forgets = false;  ///< a node's vote must not count for max_ttl after the fault
+  bool alone = false;    ///< breaks more nodes than its target: no other node has a fault meanwhile
 };
 
-/// One way to break something, and to mend it again.
+/// One way to break something, and to repair it again.
 class Fault {
  public:
   explicit Fault(FaultTraits traits) : traits_(std::move(traits)) {}
   virtual ~Fault() = default;
 
   [[nodiscard]] const FaultTraits& traits() const { return traits_; }
-  /// Whether it can be made there now. One target has one fault at a time.
+  /// Whether the fault can be made there now. One target has one fault at a time.
   [[nodiscard]] virtual bool available(World& world, int target) const;
-  /// Makes it, and says how where the name does not.
+  /// Makes the fault, and returns details that its name does not give.
   virtual std::string inject(World& world, int target) = 0;
   virtual void heal(World& world, int target);
 
@@ -58,10 +58,10 @@ class Fault {
 
 using Faults = std::vector<std::unique_ptr<Fault>>;
 
-/// The explicit list.
+/// The explicit list of all faults.
 Faults all_faults();
 
-// Its parts.
+// The parts of that list.
 void add_server_faults(Faults& faults);
 void add_network_faults(Faults& faults);
 void add_clock_faults(Faults& faults);

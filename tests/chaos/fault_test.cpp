@@ -1,4 +1,4 @@
-// That each fault does to a real server, its network or its clock what it says, and takes it back.
+// Checks that each fault really affects a server, its network or its clock, and is taken back.
 #include "chaos/fault.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ struct FaultOfANode : testing::Test {
     }
     throw std::runtime_error("no fault " + name);
   }
-  /// As a worker's connection.
+  /// A connection like a worker's.
   test::Redis through_proxy(int node) {
     return test::Redis(nodes.urls().at(static_cast<std::size_t>(node)));
   }

@@ -14,34 +14,34 @@ using Time = Clock::time_point;
 
 /// How a holder's belief in its lease ended.
 enum class Ending {
-  released,   ///< it let go
-  detached,   ///< it stopped renewing and let the keys run out
-  over,       ///< the lease itself said so: it ran out or was lost
+  released,   ///< the worker let the lease go
+  detached,   ///< the worker stopped renewing and let the keys expire
+  over,       ///< the lease itself reported it: it expired or was lost
   unfinished  ///< the worker was killed, or the history ends here
 };
 
-/// One lease, as the worker that had it saw it; one of several resources is one for each of them.
+/// One lease as its worker saw it; a lease of several resources is one Holding for each of them.
 struct Holding {
   std::string resource;
   std::string owner;
   int worker = 0;
   bool shared = false;  ///< a reader's: others may read at the same time
-  int permits = 1;      ///< of a semaphore: so many may hold one at the same time
+  int permits = 1;      ///< of a semaphore: the number of its permits
   std::uint64_t token = 0;
-  Time asked{};     ///< before the call that acquired it
-  Time begin{};     ///< after it
+  Time asked{};     ///< before the call that acquired the lease
+  Time begin{};     ///< after that call
   Time believed{};  ///< the last look at which is_valid() was true
-  Time until{};     ///< the greatest valid_until() that it was promised
+  Time until{};     ///< the greatest valid_until() that was promised
   Ending ending = Ending::unfinished;
-  Time noticed{};                    ///< the first look at which it was over, or the letting go
-  std::optional<Time> told = {};     ///< stop_token() requested to stop
-  Clock::duration longest_gap = {};  ///< between two looks: how long the machine kept it waiting
+  Time noticed{};                    ///< the first look at which it was over, or when it was let go
+  std::optional<Time> told = {};     ///< when stop_token() requested a stop
+  Clock::duration longest_gap = {};  ///< between two looks: how long the machine stalled the worker
 
-  /// When the belief ended: for one who was killed, when the promise did.
+  /// When the belief ended; for a killed worker, when the promise ended.
   [[nodiscard]] Time end() const;
 };
 
-/// One write, in the order in which the store decided.
+/// One write, in the order of the store's decisions.
 struct Write {
   std::string resource;
   std::string owner;
@@ -52,18 +52,18 @@ struct Write {
   std::uint64_t greatest = 0;  ///< the greatest token that the store had seen before
 };
 
-/// Whether Redlock is to keep exclusion under this fault.
+/// Whether Redlock has to keep exclusion under this fault.
 enum class Assumption { within, beyond };
 
 /// One fault, from the moment before it was made to the moment after it was taken back.
 struct FaultSpan {
   std::string name;
   Assumption assumption = Assumption::within;
-  bool of_worker = false;  ///< else of a node
+  bool of_worker = false;  ///< otherwise of a node
   int target = 0;
   Time begin{};
   std::optional<Time> end = {};
-  bool stops_worker = false;  ///< SIGSTOP: nothing is told until it ends
+  bool stops_worker = false;  ///< SIGSTOP: the worker reports nothing until it ends
   std::string detail = {};
 };
 
@@ -90,11 +90,11 @@ struct History {
   std::vector<FaultSpan> faults;
   std::vector<Orphan> orphans;
 
-  /// Since when no fault is made any more, and how long each worker may take from then on to hold
-  /// a lock again.
+  /// Since when no more faults are made, and how long each worker may take from then on to hold a
+  /// lock again.
   std::optional<Time> healed = {};
   Clock::duration healing_limit = {};
-  std::map<int, Time> again = {};  ///< when each worker held a lock after that
+  std::map<int, Time> again = {};  ///< when each worker held a lock after `healed`
 
   long long refusals = 0;  ///< acquisitions that ended without a lock
   std::vector<std::string> complaints =

@@ -19,7 +19,7 @@
 namespace quorumlock::chaos {
 namespace {
 
-/// Those that are named, or all. Throws where there is none of that name.
+/// The named faults, or all. Throws if there is none of a given name.
 Faults chosen(const std::vector<std::string>& names) {
   Faults all = all_faults();
   if (names.empty()) return all;
@@ -141,6 +141,6 @@ int main(int argc, char** argv) {
       std::cerr << "\nchaos: " << error.what() << '\n';
     }
   }
-  if (ended_by != 0) ::raise(ended_by);  // so that whoever called us sees what ended us
+  if (ended_by != 0) ::raise(ended_by);  // so that our caller sees what ended us
   return code;
 }

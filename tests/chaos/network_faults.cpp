@@ -6,7 +6,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-/// Weather that is drawn for the occasion, until it clears up.
+/// Weather that is drawn when the fault is made, until it clears up.
 class BadWeather final : public Fault {
  public:
   using Draw = std::string (*)(Random& random, Weather& weather);

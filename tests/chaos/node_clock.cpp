@@ -1,3 +1,5 @@
+#include <quorumlock/clock.hpp>
+
 #include "chaos/node_clock.hpp"
 
 #include <fcntl.h>
@@ -8,12 +10,10 @@
 #include <new>
 #include <system_error>
 
-#include <quorumlock/clock.hpp>
-
 namespace quorumlock::chaos {
 namespace {
 
-/// What the server's true time is.
+/// The server's true time.
 std::int64_t boot_time() {
   return Clock::now().time_since_epoch().count();
 }

@@ -9,10 +9,10 @@
 
 namespace quorumlock::chaos {
 
-/// The wall clock that one redis-server sees, and that we set while it runs and while it does not.
+/// The wall clock that one redis-server sees; we set it while the server runs or is down.
 class NodeClock {
  public:
-  /// In a file that is made here.
+  /// Creates `file` for the clock.
   explicit NodeClock(const std::filesystem::path& file);
   NodeClock(const NodeClock&) = delete;
   NodeClock& operator=(const NodeClock&) = delete;
@@ -21,9 +21,9 @@ class NodeClock {
   /// What the server needs in its environment to see this clock.
   [[nodiscard]] std::vector<std::string> environment() const;
 
-  /// From now on so many seconds a second, without a step.
+  /// Lets `rate` seconds pass per second from now on, without a step.
   void run_at(double rate);
-  /// At once so much further, or back.
+  /// Sets the clock forward or back at once.
   void step(std::chrono::nanoseconds by);
 
  private:

@@ -9,7 +9,7 @@
 
 namespace quorumlock::chaos {
 
-/// The run as one HTML page that needs nothing else: the verdict, what it means, and a timeline.
+/// The run as one self-contained HTML page: the verdict, what it means, and a timeline.
 std::string page_of(const History& history, const std::vector<Violation>& violations,
                     const Faults& faults);
 

@@ -6,9 +6,9 @@
 
 namespace quorumlock::chaos {
 
-/// A line in which a worker tells the state of one of its leases; the last one counts. JSON.
+/// A line of JSON in which a worker reports the state of one of its leases; the last one counts.
 std::string to_line(const Holding& holding);
-/// Throws std::runtime_error where the line is none of to_line's.
+/// Throws std::runtime_error if to_line() did not make the line.
 Holding holding_of(const std::string& line);
 
 }  // namespace quorumlock::chaos

@@ -19,9 +19,9 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr milliseconds ttl = 1500ms;
+constexpr milliseconds lock_ttl = 1500ms;
 constexpr milliseconds max_ttl = 3s;
-/// How long a node that forgot casts no vote, and a little to repair it.
+/// How long a node that forgot casts no vote, and a margin for repairing it.
 constexpr Clock::duration quarantine = max_ttl + max_ttl / 100 + 1s;
 /// From the end of all faults until every worker holds a lock again: the longest quarantine, the
 /// time to notice and to connect, and a few turns of the others.
@@ -66,7 +66,7 @@ class Run {
     each.nodes = nodes_.urls();
     each.resources = resources_;
     each.store = directory_.path() / "store";
-    each.ttl = ttl;
+    each.ttl = lock_ttl;
     each.max_ttl = max_ttl;
     each.no_quarantine = settings_.no_quarantine;
     each.alone = settings_.alone;
@@ -74,8 +74,12 @@ class Run {
     return each;
   }
 
-  /// In new directories: no client can hold a lock yet.
-  void enroll_nodes() { local::enroll_new(options_of(settings_of_workers())); }
+  /// The directories are new: no client can hold a lock yet.
+  void enroll_nodes() {
+    Options options = options_of(settings_of_workers());
+    options.quarantine = Quarantine::trust_disk;  // a restart of a durable node costs no vote
+    local::enroll_new(std::move(options));
+  }
 
   [[nodiscard]] std::string clock() const {
     std::ostringstream text;
@@ -89,7 +93,7 @@ class Run {
     if (settings_.verbose) std::cout << clock() << ": " << what << std::endl;
   }
 
-  /// Nothing here depends on the machine's own wall clock, but who reads the run should know.
+  /// Nothing here depends on the machine's own wall clock, but readers of the run should know.
   void watch_machine() {
     const auto apart =
         std::chrono::system_clock::now().time_since_epoch() - Clock::now().time_since_epoch();
@@ -102,7 +106,7 @@ class Run {
     if (!apart_) apart_ = apart;
   }
 
-  /// Listens to the workers until then at most, or until `done`.
+  /// Listens to the workers until `deadline`, or until `done`.
   bool wait_until(
       Time deadline, const std::function<bool()>& done = [] { return false; }) {
     for (;;) {
@@ -113,12 +117,12 @@ class Run {
       const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
       if (left <= 0ms) return false;
       pollfd watched[] = {{workers_.fd(), POLLIN, 0}, {interruption_.fd(), POLLIN, 0}};
-      // Not longer than that: a worker that ends says nothing.
+      // At most 100 ms: a worker that ends sends nothing.
       ::poll(watched, 2, static_cast<int>(std::min(left, milliseconds(100)).count()));
     }
   }
 
-  /// Where the run is one that has to fail: it has, and more faults would show nothing more.
+  /// Whether a run that has to fail has failed: more faults would show nothing more.
   bool has_failed() {
     if (settings_.fencing_check && !settings_.no_quarantine) return false;
     History so_far = history();
@@ -168,9 +172,9 @@ class Run {
     say("the workers have ended");
   }
 
-  /// Those that were killed or detached leave keys, for a ttl.
+  /// Workers that were killed or detached leave keys, for a ttl.
   void await_empty_nodes() {
-    const Time limit = Clock::now() + ttl * 4 / 3 + 1s;
+    const Time limit = Clock::now() + lock_ttl * 4 / 3 + 1s;
     while (!(orphans_ = nodes_.locks()).empty() && Clock::now() < limit) {
       wait_until(std::min(limit, Clock::now() + 100ms));
     }
@@ -184,7 +188,7 @@ class Run {
     history.fencing_checked = settings_.fencing_check;
     history.begin = begin_;
     history.end = Clock::now();
-    history.ttl = ttl;
+    history.ttl = lock_ttl;
     history.max_ttl = max_ttl;
     history.resources = resources_;
     history.resources.push_back(WorkerSettings().semaphore);
@@ -211,7 +215,7 @@ class Run {
   Workers workers_;
   Schedule schedule_;
   Time begin_{};
-  std::optional<Clock::duration> apart_;  ///< wall clock and CLOCK_BOOTTIME
+  std::optional<Clock::duration> apart_;  ///< wall clock less CLOCK_BOOTTIME
   std::optional<Time> healed_;
   std::map<int, Time> again_;
   std::vector<Orphan> orphans_;

@@ -12,8 +12,8 @@
 namespace quorumlock::chaos {
 
 struct RunSettings {
-  /// How long faults are made; healing comes on top. Where the run has to fail, for as long at the
-  /// most: until it has.
+  /// How long faults are made; healing takes additional time. A run that has to fail ends as soon
+  /// as it has failed, and makes faults for this long at most.
   std::chrono::seconds faults_for{30};
   std::uint64_t seed = 1;
   int workers = 6;
@@ -25,8 +25,8 @@ struct RunSettings {
   bool verbose = false;
 };
 
-/// One run: starts everything, breaks and heals, ends everything. Throws flash_sale::Interrupted
-/// where a signal comes; nothing is left behind then either.
+/// One run: starts everything, breaks and heals, ends everything. Throws flash_sale::Interrupted if
+/// a signal comes; nothing is left behind then either.
 History run(const RunSettings& settings, const Faults& faults,
             const flash_sale::Interruption& interruption);
 

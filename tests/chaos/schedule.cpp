@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-/// Exclusion is not demanded for a while after a fault beyond the assumptions: few of them.
+/// Exclusion is not demanded for a while after a fault beyond the assumptions, so they are few.
 constexpr std::size_t within_for_each_beyond = 3;
 /// How soon a fault that found no target is tried again.
 constexpr Clock::duration another_try = 10ms;
@@ -70,7 +70,7 @@ bool Schedule::make_one(Lane& lane) {
     }
     std::ranges::shuffle(lane.bag, world_.random);
   }
-  // One that wants to be alone would wait for ever while others are made.
+  // A fault that wants to be alone would wait for ever while others are made.
   if (lane.bag.front()->traits().alone && !lane.active.empty()) return false;
   for (auto fault = lane.bag.begin(); fault != lane.bag.end(); ++fault) {
     if (!make(lane, **fault)) continue;

@@ -9,20 +9,20 @@
 
 namespace quorumlock::chaos {
 
-/// Which fault is made where and when, drawn from the seed: each that is enabled, in a drawn
-/// order, then each again; those within the assumptions more often. At most a minority of the nodes
-/// has one at a time, counting those whose votes do not count yet, and at most a third of the
-/// workers.
+/// Draws from the seed which fault is made at which target and when: every enabled fault in a drawn
+/// order, then every one again; those within the assumptions more often. At most a minority of the
+/// nodes has a fault at a time, counting nodes whose votes do not count yet, and at most a third of
+/// the workers.
 class Schedule {
  public:
   using Say = std::function<void(const std::string&)>;
   Schedule(World world, const Faults& faults, Clock::duration quarantine, Say say);
 
-  /// Heals what is due and makes what is due. Gives when to be called again at the latest.
+  /// Heals and makes what is due. Returns when it must be called again at the latest.
   Time step();
-  /// Heals everything; none is made any more.
+  /// Heals everything; no more faults are made.
   void heal_all();
-  /// In words, what is broken now.
+  /// A description of what is broken now.
   [[nodiscard]] std::string now_broken() const;
   [[nodiscard]] const std::vector<FaultSpan>& spans() const { return spans_; }
 
@@ -35,10 +35,10 @@ class Schedule {
     Time free_at{};
     bool healed = false;
   };
-  /// The nodes have one, and the workers.
+  /// The nodes have one lane, and the workers another.
   struct Lane {
     std::vector<Fault*> faults;
-    std::vector<Fault*> bag;  ///< what is still to be made in this round
+    std::vector<Fault*> bag;  ///< faults still to be made in this round
     std::vector<Active> active;
     int targets = 0;
     int at_once = 0;

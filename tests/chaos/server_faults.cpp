@@ -5,7 +5,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// kill -9, and started again on what is on its disk.
+/// kill -9, then a start with the data on its disk.
 class KillServer final : public Fault {
  public:
   KillServer(FaultTraits traits, bool durable) : Fault(std::move(traits)), durable_(durable) {}
@@ -33,7 +33,7 @@ class StopServer final : public Fault {
   void heal(World& world, int node) override { world.nodes.server(node).resume(); }
 };
 
-/// A command to the server, and maybe one that takes it back.
+/// A command to the server, and possibly one that takes it back.
 class Command final : public Fault {
  public:
   using Words = std::vector<std::string>;
@@ -53,8 +53,8 @@ class Command final : public Fault {
   Words heal_;
 };
 
-/// Who is granted the lock while two others refuse holds it on the other three. When the two are
-/// mended and one of the three forgets, a second quorum is free, but for the quarantine.
+/// A client granted the lock while two nodes refuse holds it on the other three. When the two are
+/// repaired and one of the three forgets, only the quarantine prevents a second quorum.
 class ForgetInTurn final : public Fault {
  public:
   using Fault::Fault;
@@ -97,7 +97,7 @@ void add_server_faults(Faults& faults) {
                       .most = 3s}));
   add(new Command({.name = "flush", .words = "all its keys deleted (FLUSHALL)", .forgets = true},
                   {"FLUSHALL"}));
-  // An empty server has less than a megabyte in use.
+  // An empty server uses less than a megabyte.
   add(new Command({.name = "maxmemory",
                    .words = "out of memory: it refuses writes",
                    .least = 300ms,

@@ -13,7 +13,7 @@
 namespace quorumlock::chaos {
 namespace {
 
-/// Messages stay whole.
+/// A sequenced-packet socket: messages stay whole.
 Descriptor make_socket(int more = 0) {
   Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | more, 0));
   if (!socket.open()) fail_with_errno("cannot make a socket");

@@ -11,19 +11,22 @@
 #include <thread>
 #include <vector>
 
-#include "chaos/descriptor.hpp"
 #include "chaos/history.hpp"
+#include "support/descriptor.hpp"
 
 namespace quorumlock::chaos {
 
-/// What a resource has to do for its own protection: remember the greatest fencing token of which
-/// it has seen a write, and refuse smaller ones.
+using test::Descriptor;
+using test::fail_with_errno;
+
+/// What a resource has to do for its own protection: remember the greatest fencing token of the
+/// writes that it has seen, and refuse smaller ones.
 class Fence {
  public:
-  /// False: everything is accepted.
+  /// If `checks` is false, everything is accepted.
   explicit Fence(bool checks) : checks_(checks) {}
 
-  /// Decides on the write, in its members `accepted` and `greatest`.
+  /// Decides on the write: sets its members `accepted` and `greatest`.
   void decide(Write& write);
 
  private:
@@ -35,7 +38,7 @@ class Fence {
   std::map<std::string, Greatest> resources_;
 };
 
-/// What the locks protect: takes the workers' writes one after the other, on a unix socket.
+/// What the locks protect: takes the workers' writes one after another, on a unix socket.
 class Store {
  public:
   Store(const std::filesystem::path& socket, bool checks);
@@ -48,7 +51,7 @@ class Store {
 
  private:
   void run();
-  /// False where the client has gone.
+  /// False if the client has gone.
   bool answer(const Descriptor& client);
 
   Fence fence_;
@@ -60,11 +63,11 @@ class Store {
   std::thread thread_;
 };
 
-/// A worker's way to the store.
+/// A worker's connection to the store.
 class StoreClient {
  public:
   explicit StoreClient(const std::filesystem::path& socket);
-  /// Whether it was accepted. Throws std::runtime_error where the store is gone.
+  /// Returns whether the write was accepted. Throws std::runtime_error if the store is gone.
   bool write(const std::string& resource, const std::string& owner, int worker,
              std::uint64_t token);
 

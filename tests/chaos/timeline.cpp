@@ -8,7 +8,7 @@
 namespace quorumlock::chaos {
 namespace {
 
-constexpr double left = 96;  ///< the names of the rows
+constexpr double left = 96;  ///< width of the names of the rows
 constexpr double width = 1100;
 constexpr double axis = 14;
 constexpr double resource_row = 34;
@@ -29,7 +29,7 @@ std::string seconds(const History& history, Time time) {
   return text;
 }
 
-/// The tokens of each resource in their order: 1, 2, 3 ... is what a person can compare.
+/// Ranks of each resource's tokens: 1, 2, 3 ... are easy to compare for a person.
 using Ranks = std::map<std::string, std::map<std::uint64_t, std::size_t>>;
 
 Ranks ranks_of(const History& history) {
@@ -42,7 +42,7 @@ Ranks ranks_of(const History& history) {
   return ranks;
 }
 
-/// Things with a span that reach into one slice.
+/// Draws everything that reaches into one slice of time.
 class Slice {
  public:
   Slice(std::ostream& out, const History& history, const Ranks& ranks, std::size_t index)
@@ -76,7 +76,7 @@ class Slice {
     const auto into = std::chrono::duration<double>(std::clamp(time, begin_, end_) - begin_);
     return left + width * into / std::chrono::duration<double>(slice_length);
   }
-  /// Negative where there is no such resource.
+  /// The y of the resource's row; negative if there is no such resource.
   [[nodiscard]] double row_of(const std::string& resource) const {
     const auto found = std::ranges::find(history_.resources, resource);
     if (found == history_.resources.end()) return -1;
@@ -216,7 +216,7 @@ class Slice {
     out_ << '\n';
   }
 
-  /// Whether no other fault of this target is drawn until there.
+  /// Whether no other fault of this target is drawn before `until`.
   [[nodiscard]] bool has_room_behind(const FaultSpan& fault, double until) const {
     return std::ranges::none_of(history_.faults, [&](const FaultSpan& other) {
       return other.of_worker == fault.of_worker && other.target == fault.target &&

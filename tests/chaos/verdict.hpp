@@ -10,9 +10,9 @@ namespace quorumlock::chaos {
 
 /// The run in one sentence.
 std::string verdict(const History& history, const std::vector<Violation>& violations);
-/// When it was, from the beginning of the run: "12.345 s".
+/// The time since the beginning of the run: "12.345 s".
 std::string seconds_into(const History& history, Time time);
-/// How long exclusion was demanded, of the whole run: in seconds.
+/// For how much of the run exclusion was demanded, in seconds.
 double demanded_seconds(const History& history);
 
 }  // namespace quorumlock::chaos

@@ -1,3 +1,5 @@
+#include <quorumlock/quorumlock.hpp>
+
 #include "chaos/worker.hpp"
 
 #include <signal.h>
@@ -14,8 +16,6 @@
 #include <stop_token>
 #include <thread>
 
-#include <quorumlock/quorumlock.hpp>
-
 #include "chaos/report.hpp"
 #include "chaos/store.hpp"
 
@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-/// One write of less than PIPE_BUF, which the kernel keeps whole among those of all workers.
+/// One write of less than PIPE_BUF, so the kernel does not mix it with those of other workers.
 void say(std::string line) {
   line += '\n';
   (void)!::write(STDOUT_FILENO, line.data(), line.size());
@@ -59,7 +59,7 @@ class Worker {
         }
         say("refused");
       }
-      pause(milliseconds(between(5, 60)));  // and lets others have a go
+      pause(milliseconds(between(5, 60)));  // gives the others a turn
     }
   }
 
@@ -83,7 +83,7 @@ class Worker {
   Result<Lease> acquire(Coordinator& coordinator, Kind kind) {
     const int ttl = static_cast<int>(settings_.ttl.count());
     LockOptions options{.ttl = milliseconds(between(ttl * 2 / 3, ttl * 4 / 3)), .wait = 3s};
-    // A renewal mends what the nodes have lost: without it more depends on the quarantine.
+    // A renewal repairs what the nodes have lost: without it more depends on the quarantine.
     options.auto_extend = between(1, 3) > 1;
     const bool in_order = !settings_.alone && between(1, 3) > 1;
     options.order = in_order ? WaitOrder::fifo : WaitOrder::unordered;
@@ -108,7 +108,7 @@ class Worker {
     return coordinator.acquire(resource, options, end_);
   }
 
-  /// Mostly short, some beyond a few ttls.
+  /// Mostly short, sometimes longer than a few ttls.
   milliseconds draw_hold() {
     switch (between(1, 16)) {
       case 1: return milliseconds(between(1000, 4000));
@@ -118,7 +118,7 @@ class Worker {
     }
   }
 
-  /// At work, for much less than a second.
+  /// Works, for much less than a second.
   void pause(milliseconds time) {
     std::unique_lock lock(mutex_);
     never_.wait_for(lock, time, [] { return false; });
@@ -128,7 +128,7 @@ class Worker {
     return !end_.stop_requested() && (told.when == 0 || stubborn);
   }
 
-  /// Of each of its resources.
+  /// Reports each resource of the lease.
   static void tell(const Lease& lease, Holding& holding) {
     for (const std::string& resource : lease.resources()) {
       holding.resource = resource;
@@ -136,7 +136,7 @@ class Worker {
     }
   }
 
-  /// Looks whether the lease is still ours, and tells of a promise that has grown.
+  /// Looks whether the lease is still ours, and reports a promise that has grown.
   static bool look(const Lease& lease, Holding& holding) {
     const Time now = Clock::now();
     if (holding.believed != Time{}) {
@@ -154,7 +154,7 @@ class Worker {
     return true;
   }
 
-  /// False where one of its resources has refused the write.
+  /// False if one of the lease's resources has refused the write.
   bool write(const Lease& lease, const Holding& holding) {
     for (const std::string& resource : lease.resources()) {
       if (!store_.write(resource, holding.owner, holding.worker, holding.token)) return false;
@@ -179,14 +179,14 @@ class Worker {
     bool refused = false;
     bool valid = look(lease, holding);
     while (valid && !refused && Clock::now() < enough && goes_on(told, stubborn)) {
-      // It has looked, and goes to work: what it writes then may come too late, and it cannot know.
+      // It has looked, and starts to work: its write may come too late, and it cannot know.
       pause(milliseconds(between(4, 40)));
-      // Tokens are in order for those who have it alone.
+      // Tokens are in order for workers that hold the lock exclusively.
       if (kind == Kind::alone || kind == Kind::several) refused = !write(lease, holding);
       pause(milliseconds(between(1, 4)));
       valid = look(lease, holding);
     }
-    // Told, and yet renewed in the end: then it goes on for a while, and not for ever.
+    // A lease at risk that was renewed in the end: the worker goes on for a while, not for ever.
     const Time tired = Clock::now() + settings_.ttl;
     while (valid && told.when != 0 && goes_on(told, stubborn) && Clock::now() < tired) {
       pause(1ms);
@@ -206,7 +206,7 @@ class Worker {
       finish(lease, holding, Ending::detached, told);
       lease.detach();
     } else {
-      // Before it is: we may be killed in the middle.
+      // Reported before the release, since the worker may be killed in the middle.
       finish(lease, holding, Ending::released, told);
       (void)lease.release();
     }
@@ -270,7 +270,7 @@ int run_worker(const WorkerSettings& settings) {
     code = 1;
   }
   coordinator->close();
-  if (code != 0) ::_exit(code);  // the parent has not told us to end
+  if (code != 0) ::_exit(code);  // the parent has not asked us to end
   parent.join();
   return code;
 }

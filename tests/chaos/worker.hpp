@@ -17,21 +17,21 @@ struct WorkerSettings {
   std::uint64_t seed = 1;
   std::vector<std::string> nodes;
   std::vector<std::string> resources;
-  std::string semaphore = "permits";  ///< of semaphore_permits
+  std::string semaphore = "permits";  ///< with semaphore_permits permits
   std::filesystem::path store;
-  std::chrono::milliseconds ttl{1500};  ///< each lease's is drawn around it, up to a third off
+  std::chrono::milliseconds ttl{1500};  ///< leases draw theirs around this, up to a third off
   std::chrono::milliseconds max_ttl{3000};
   bool no_quarantine = false;  ///< Quarantine::unsafe_never
-  bool alone = false;          ///< wants one lock alone each time, and waits in no order
+  bool alone = false;          ///< always wants one lock exclusively, and waits in no order
   bool verbose = false;
 };
 
-/// What the workers' coordinators are made with.
+/// The options of the workers' coordinators.
 Options options_of(const WorkerSettings& settings);
 
-/// A worker's whole life: takes one lock of whatever kind after the other, writes to the store
-/// while it believes to have one alone, and tells of it on standard output (report.hpp). Ends when
-/// its standard input does. Gives the exit code.
+/// A worker's whole life: takes one lock of any kind after another, writes to the store while it
+/// believes to hold one exclusively, and reports on standard output (report.hpp). Ends when its
+/// standard input does. Returns the exit code.
 int run_worker(const WorkerSettings& settings);
 
 }  // namespace quorumlock::chaos

@@ -5,7 +5,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Of one that holds a lock: a long garbage collection, a suspended machine.
+/// Stops a worker that holds a lock, like a long garbage collection or a suspended machine.
 class StopWorker final : public Fault {
  public:
   using Fault::Fault;
@@ -26,7 +26,7 @@ class KillWorker final : public Fault {
     return world.workers.running(worker);
   }
   std::string inject(World& world, int worker) override {
-    world.workers.listen();  // what it has said until now
+    world.workers.listen();  // what it has reported until now
     world.workers.kill(worker);
     return "";
   }

@@ -44,7 +44,7 @@ Workers::Workers(int count, WorkerSettings settings)
   make_pipe(doors_outside_, doors_);
   make_pipe(told_, tell_);
   ::fcntl(told_.get(), F_SETFL, O_NONBLOCK);
-  ::fcntl(told_.get(), F_SETPIPE_SZ, 1 << 20);  // they go on while nobody listens
+  ::fcntl(told_.get(), F_SETPIPE_SZ, 1 << 20);  // workers must go on while nobody listens
 }
 
 Workers::~Workers() {

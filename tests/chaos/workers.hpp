@@ -6,49 +6,52 @@
 #include <string>
 #include <vector>
 
-#include "chaos/descriptor.hpp"
 #include "chaos/history.hpp"
 #include "chaos/worker.hpp"
+#include "support/descriptor.hpp"
 
 namespace quorumlock::chaos {
 
-/// The worker processes: started, stopped, killed, listened to. The destructor ends them all.
+using test::Descriptor;
+using test::fail_with_errno;
+
+/// Starts, stops, kills and listens to the worker processes. The destructor ends them all.
 class Workers {
  public:
-  /// They run this very program, as `PROGRAM worker ...`.
+  /// The workers run this very program, as `PROGRAM worker ...`.
   Workers(int count, WorkerSettings settings);
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
   ~Workers();
 
   void start(int worker);
-  /// SIGSTOP; returns once it has stopped. Then SIGCONT.
+  /// Stops a worker by SIGSTOP, and returns once it has stopped; resume() sends SIGCONT.
   void stop(int worker);
   void resume(int worker);
-  /// SIGKILL, and reaped.
+  /// Kills a worker by SIGKILL, and reaps it.
   void kill(int worker);
-  /// Tells all of them to end, which takes them a moment: until none is running().
+  /// Asks all of them to end, which takes a moment: until none is running().
   void end();
 
   [[nodiscard]] int size() const { return static_cast<int>(processes_.size()); }
   [[nodiscard]] bool running(int worker) const { return process(worker).pid > 0; }
   [[nodiscard]] bool any_running() const;
   [[nodiscard]] bool stopped(int worker) const { return process(worker).stopped; }
-  /// As far as it has told, this worker holds a lock now.
+  /// Whether this worker holds a lock now, as far as it has reported.
   [[nodiscard]] bool holds(int worker) const;
 
-  /// Readable when a worker has said something.
+  /// Readable when a worker has written something.
   [[nodiscard]] int fd() const { return told_.get(); }
-  /// Takes what they have said, and those that have ended.
+  /// Reads what the workers have written, and reaps those that have ended.
   void listen();
 
-  /// All leases that they have told of, in the order in which they were acquired.
+  /// All leases that the workers have reported, in the order in which they were acquired.
   [[nodiscard]] std::vector<Holding> holdings() const;
   [[nodiscard]] std::size_t locks() const { return holdings_.size(); }
   [[nodiscard]] long long refusals() const { return refusals_; }
   /// When this worker first held a lock after that moment.
   [[nodiscard]] const Time* first_lock_after(int worker, Time moment) const;
-  /// Workers that ended by themselves, and lines that nobody can read.
+  /// Workers that ended by themselves, and unreadable lines.
   [[nodiscard]] const std::vector<std::string>& complaints() const { return complaints_; }
 
  private:
@@ -56,7 +59,7 @@ class Workers {
     pid_t pid = -1;
     bool stopped = false;
     int lives = 0;
-    std::pair<std::string, std::string> holding;  ///< its latest one
+    std::pair<std::string, std::string> holding;  ///< its latest lease
   };
   [[nodiscard]] const Process& process(int worker) const {
     return processes_.at(static_cast<std::size_t>(worker));
@@ -68,8 +71,8 @@ class Workers {
 
   WorkerSettings settings_;
   std::vector<Process> processes_;
-  Descriptor doors_outside_, doors_;  ///< their standard input; closed, it tells them to end
-  Descriptor told_, tell_;            ///< their standard output
+  Descriptor doors_outside_, doors_;  ///< the workers' standard input; closing it asks them to end
+  Descriptor told_, tell_;            ///< the workers' standard output
   std::string unread_;
   std::map<std::pair<std::string, std::string>, Holding> holdings_;  ///< by owner token, resource
   long long refusals_ = 0;

@@ -5,7 +5,7 @@ namespace {
 
 class BenchCommand : public CommandLine {
  protected:
-  /// The library's own keys beside the node's enrolment.
+  /// The library's own keys, not counting the nodes' enrolments.
   long long keys_left() {
     long long left = 0;
     for (int node = 0; node < 3; ++node) {
@@ -16,7 +16,7 @@ class BenchCommand : public CommandLine {
 };
 
 TEST_F(BenchCommand, MeasuresAndLeavesNothing) {
-  // Each on keys of its own: nobody waits.
+  // Each request has a key of its own: nobody waits.
   const Ended ended =
       run({"--json", "bench", "--seconds", "0.2", "--in-flight", "4", "--keys", "20"});
   ASSERT_EQ(ended.code, 0) << ended.out << ended.err;
@@ -38,7 +38,7 @@ TEST_F(BenchCommand, MeasuresAndLeavesNothing) {
 }
 
 TEST_F(BenchCommand, OneKeyThatAllWaitFor) {
-  // Handed from one to the next.
+  // The lock is handed from one request to the next.
   const Ended ended = run({"bench", "--seconds", "0.2", "--in-flight", "8", "--shared-key"});
   ASSERT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("8 in flight on 1 key, 3 nodes"));
@@ -59,7 +59,7 @@ TEST_F(BenchCommand, AnInterruptedOneLeavesNothing) {
 }
 
 TEST_F(BenchCommand, WithoutAQuorum) {
-  // As every command.
+  // Fails as every command does.
   for (const int node : {0, 1}) cluster.kill(node);
   const Ended ended = run({"--json", "bench", "--seconds", "0.1"});
   EXPECT_EQ(ended.code, 69);

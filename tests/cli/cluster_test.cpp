@@ -20,7 +20,7 @@ bool all_free(int first) {
   return true;
 }
 
-/// Whether it is a process, and not just one that nobody has waited for.
+/// Whether the process runs, and is not just waiting to be reaped.
 bool runs(pid_t pid) {
   std::string words;
   std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
@@ -28,7 +28,7 @@ bool runs(pid_t pid) {
   return !words.empty();
 }
 
-/// A cluster in a directory of the test's own, gone with the test.
+/// A cluster in a directory of the test's own; both end with the test.
 class ClusterCommand : public testing::Test {
  protected:
   ~ClusterCommand() override { run("stop"); }
@@ -37,7 +37,7 @@ class ClusterCommand : public testing::Test {
     more.insert(more.begin(), {QUORUMLOCK_PROGRAM, "--json", "cluster", what, "--dir", dir()});
     return Program(more).finish();
   }
-  /// Starts it on ports that nobody else turned out to use, and gives the document.
+  /// Starts the cluster on ports that turn out to be free, and returns the document.
   json start() {
     for (int tries = 0; tries < 20; ++tries) {
       port = local::free_port();
@@ -61,7 +61,7 @@ class ClusterCommand : public testing::Test {
 };
 
 TEST_F(ClusterCommand, StartedNodesAnswerAndAreDurable) {
-  // start returns when all answer; they run on without it; what it says of them is so.
+  // start returns when all nodes answer; they go on without it; and its report about them is right.
   const json started = start();
   ASSERT_EQ(started.at("nodes").size(), size);
   for (const json& node : started.at("nodes")) {
@@ -79,7 +79,7 @@ TEST_F(ClusterCommand, StartedNodesAnswerAndAreDurable) {
 }
 
 TEST_F(ClusterCommand, StopLeavesNothingBehind) {
-  // No process, no port, no file, not even the directories that had to be made.
+  // No process, port or file is left, not even the directories that had to be made.
   const json started = start();
   const Ended stopped = run("stop");
   EXPECT_EQ(stopped.code, 0);
@@ -89,13 +89,13 @@ TEST_F(ClusterCommand, StopLeavesNothingBehind) {
     EXPECT_FALSE(runs(pid));
   }
   EXPECT_TRUE(fs::is_empty(directory.path()));
-  // And again: there is nothing to do, and that is what it says.
+  // Once more: there is nothing to do, and the program says so.
   EXPECT_EQ(run("stop").code, 0);
   EXPECT_EQ(run("status").code, 1);
 }
 
 TEST_F(ClusterCommand, StartedTwiceIsTheSameCluster) {
-  // A node that died is brought back with its data; another size or port is refused.
+  // A node that died is started again with its data; another size or port is refused.
   const json started = start();
   const pid_t pid = started.at("nodes")[1].at("pid");
   Redis(started.at("nodes")[1].at("url"))({"SET", "key", "value"});
@@ -113,7 +113,7 @@ TEST_F(ClusterCommand, StartedTwiceIsTheSameCluster) {
 }
 
 TEST_F(ClusterCommand, APortInUseIsRefusedBeforeAnythingIsStarted) {
-  // The sentence names the port and the remedy; nothing is left, also of the other nodes.
+  // The sentence names the port and the remedy; nothing is left of the other nodes either.
   const TemporaryDirectory elsewhere;
   const local::Server other =
       local::Server::start({.dir = elsewhere.path() / "other", .port = local::free_port()});
@@ -126,7 +126,7 @@ TEST_F(ClusterCommand, APortInUseIsRefusedBeforeAnythingIsStarted) {
 }
 
 TEST_F(ClusterCommand, AStartThatFailsHalfWayLeavesNothing) {
-  // There is no redis-server to be found.
+  // There is no redis-server on the PATH.
   port = local::free_port();
   Program program({QUORUMLOCK_PROGRAM, "cluster", "start", "--dir", dir(), "--size", "1", "--port",
                    std::to_string(port)},
@@ -161,7 +161,7 @@ TEST_F(ClusterCommand, AnInterruptedStartLeavesAllOrNothing) {
 }
 
 TEST_F(ClusterCommand, WhatItDidNotMakeIsLeftAlone) {
-  // A directory with something in it is refused; a file that came later stays when all else goes.
+  // A directory that is not empty is refused; a file that came later stays when all else goes.
   fs::create_directories(dir());
   std::ofstream(fs::path(dir()) / "precious") << "data";
   port = local::free_port();
@@ -181,7 +181,7 @@ TEST_F(ClusterCommand, WhatItDidNotMakeIsLeftAlone) {
 }
 
 TEST_F(ClusterCommand, StopEndsNobodyElse) {
-  // A pid file that names a process which is not the node: the number has been given away since.
+  // A pid file names a process that is not the node: the number has been reused since.
   start();
   Program bystander({"sleep", "1000"});
   const json nodes = json::parse(run("status").out).at("nodes");
@@ -196,7 +196,7 @@ TEST_F(ClusterCommand, StopEndsNobodyElse) {
 }
 
 TEST_F(ClusterCommand, StopEndsAStoppedNode) {
-  // One that somebody has sent SIGSTOP to.
+  // Somebody has sent SIGSTOP to one of the nodes.
   const json started = start();
   ::kill(started.at("nodes")[0].at("pid").get<pid_t>(), SIGSTOP);
   const Ended stopped = run("stop");
@@ -206,7 +206,7 @@ TEST_F(ClusterCommand, StopEndsAStoppedNode) {
 }
 
 TEST_F(ClusterCommand, OneAtATimeInADirectory) {
-  // While another such command is at work there, it is refused.
+  // While another such command works on the directory, this one is refused.
   fs::create_directories(dir());
   const int fd = ::open(dir().c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::flock(fd, LOCK_EX), 0);
@@ -217,7 +217,7 @@ TEST_F(ClusterCommand, OneAtATimeInADirectory) {
 }
 
 TEST_F(ClusterCommand, ItsDirectoryIsTheUsersStateByDefault) {
-  // Without --dir: below XDG_STATE_HOME.
+  // Without --dir the directory is below XDG_STATE_HOME.
   const std::string state = "XDG_STATE_HOME=" + directory.path().string();
   Program program({QUORUMLOCK_PROGRAM, "cluster", "status"}, {state});
   const Ended ended = program.finish();

@@ -15,15 +15,15 @@ class Crowd : public CommandLine {
 
   [[nodiscard]] int count() const {
     int number = 0;
-    std::ifstream(file()) >> number;  // 0 in the middle of being written
+    std::ifstream(file()) >> number;  // 0 during a write
     return number;
   }
   [[nodiscard]] std::string file() const { return (directory.path() / "count").string(); }
 };
 
 TEST_F(Crowd, NoUpdateIsLostWhileNodesFreezeAndDie) {
-  // 20 shells at once, each adding 1 to a number in a file under the same lock, again and again.
-  // Meanwhile two of the five nodes are stopped for a while, and then two others are killed.
+  // 20 shells run at once, each adding 1 to a number in a file under the same lock, again and
+  // again. Meanwhile two of the five nodes are stopped for a while, and then two others are killed.
   std::ofstream(file()) << 0 << '\n';
   const std::string increment =
       "'read n < " + file() + "; sleep 0.01; echo $((n + 1)) > " + file() + "'";

@@ -6,7 +6,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// What it found at this node; empty: at the nodes together.
+/// The codes of the findings about this node; if `node` is empty, about the nodes together.
 std::vector<std::string> codes(const json& document, const std::string& node) {
   std::vector<std::string> found;
   for (const json& finding : document.at("findings")) {
@@ -34,7 +34,7 @@ using testing::Contains;
 using testing::ElementsAre;
 
 TEST_F(Doctor, FindsNothingOnDurableNodes) {
-  // Nothing to be done, and a sentence that says so.
+  // There is nothing to do, and a sentence says so.
   const Ended ended = run({"doctor"});
   EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("nothing endangers locks"));
@@ -42,7 +42,7 @@ TEST_F(Doctor, FindsNothingOnDurableNodes) {
 }
 
 TEST_F(Doctor, NamesWhatIsWrongWithANodeAndTheRemedy) {
-  // Each setting on a node of its own.
+  // Each setting is on a node of its own.
   cluster.raw(0, {"CONFIG", "SET", "appendfsync", "everysec"});
   cluster.raw(1, {"CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru"});
   cluster.raw(2, {"CONFIG", "SET", "no-appendfsync-on-rewrite", "yes"});
@@ -56,14 +56,31 @@ TEST_F(Doctor, NamesWhatIsWrongWithANodeAndTheRemedy) {
   EXPECT_THAT(shown.out, HasSubstr("Remedy: set maxmemory-policy noeviction"));
 }
 
+TEST_F(Doctor, HintsAtCountersThatTakeMuchOfTheMemory) {
+  // 6,000 counters among the same number of other keys: near a megabyte, which is a large part of 8
+  // and a small part of 16.
+  const std::string fill =
+      "for i = 1, 6000 do redis.call('SET', 'else:' .. i, i) "
+      "redis.call('SET', string.format('quorumlock:fence:%032d', i), i, 'PX', 86400000) end";
+  cluster.raw(0, {"EVAL", fill, "0"});
+  cluster.raw(0, {"CONFIG", "SET", "maxmemory", "16mb"});
+  EXPECT_THAT(codes(examine({}, 0), url(0)), IsEmpty());
+  cluster.raw(0, {"CONFIG", "SET", "maxmemory", "8mb"});
+  const json document = examine({}, 0);
+  EXPECT_THAT(codes(document, url(0)), ElementsAre("many_counters"));
+  const json node = json::parse(run({"--json", "status"}).out).at("nodes").at(0);
+  EXPECT_NEAR(node.at("memory").at("fencing_counters").get<double>(), 6000, 1500);
+  EXPECT_EQ(node.at("fences_by_clock"), false);
+}
+
 TEST_F(Doctor, NamesAReplica) {
-  // Of another of the nodes.
+  // A node is a replica of another one.
   cluster.raw(2, {"REPLICAOF", "127.0.0.1", "1"});
   EXPECT_THAT(codes(examine(), url(2)), ElementsAre("replica"));
 }
 
 TEST_F(Doctor, NamesAServerThatIsNamedTwice) {
-  // By its path, and by another that leads to the same socket.
+  // The socket is given by its path, and by another path that leads to it.
   const std::string other = directory.path() / "again.sock";
   std::filesystem::create_symlink(url(0).substr(std::string("unix://").size()), other);
   const json document = examine({"--nodes", url(0) + "," + url(1) + ",unix://" + other});
@@ -73,13 +90,13 @@ TEST_F(Doctor, NamesAServerThatIsNamedTwice) {
 }
 
 TEST_F(Doctor, NamesAUserWhoMayNotCallScripts) {
-  // No vote that is fenced can be asked for.
+  // Without these commands no fenced vote can be requested.
   cluster.raw(1, {"ACL", "SETUSER", "default", "-eval", "-evalsha"});
   EXPECT_THAT(codes(examine(), url(1)), Contains("no_scripts"));
 }
 
 TEST_F(Doctor, HintsAtAnEvenNumberAndEndsWith0) {
-  // Two nodes are no danger to a lock, but none of them may fail.
+  // Two nodes are no danger to a lock, but neither of them may fail.
   const json two = examine({"--nodes", url(0) + "," + url(1)}, 0);
   EXPECT_THAT(codes(two, ""), ElementsAre("few_nodes"));
   EXPECT_EQ(two.at("errors"), 0);
@@ -98,14 +115,14 @@ TEST_F(Doctor, NamesNodesThatAreAwayOrForgotWithoutAnError) {
 }
 
 TEST_F(Doctor, NamesAnotherMaxTtl) {
-  // The nodes were enrolled by somebody with 30 s.
+  // The nodes were enrolled with a max_ttl of 30 s.
   const std::string config = directory.path() / "config.json";
   std::ofstream(config) << R"({"ttl": "2s", "max_ttl": "5s"})";
   EXPECT_THAT(codes(examine({"--config", config}), url(0)), ElementsAre("max_ttl_differs"));
 }
 
 TEST(DoctorOnPorts, NamesANodeThatIsProtectedByNothing) {
-  // Without a password and protected-mode, on all interfaces; with a password it is another thing.
+  // On all interfaces without a password and protected-mode; a password changes the finding.
   Cluster cluster({.size = 1, .durable = true, .tcp = true});
   const auto examine = [](const std::string& url) {
     return codes(

@@ -28,7 +28,7 @@ class Enroll : public CommandLine {
 };
 
 TEST_F(Enroll, WaitsTheQuarantineOut) {
-  // Nobody may vote, then all; how far it is goes to standard error.
+  // At first no node may vote, then all may; progress goes to standard error.
   EXPECT_EQ(quorumlock({"acquire", "orders"}).code, 69);
   const auto before = std::chrono::steady_clock::now();
   const Ended ended = quorumlock({"enroll"});
@@ -51,7 +51,7 @@ TEST_F(Enroll, WithJsonSaysNothingButTheEnd) {
 }
 
 TEST_F(Enroll, WaitsForANodeThatIsDown) {
-  // It is started while enroll waits.
+  // The node is started while enroll waits.
   ASSERT_EQ(quorumlock({"enroll"}).code, 0);
   cluster.kill(1);
   Program waiting = start(words({"enroll"}));
@@ -62,7 +62,7 @@ TEST_F(Enroll, WaitsForANodeThatIsDown) {
 }
 
 TEST_F(Enroll, IsEndedBySigint) {
-  // In the middle of a long wait; no node is enrolled by it.
+  // The command ends in the middle of a long wait, and enrols no node.
   use_max_ttl("1h");
   Program waiting = start(words({"enroll"}));
   ASSERT_TRUE(eventually([&] { return cluster.holders("quorumlock:candidate") == 3; }));
@@ -74,7 +74,7 @@ TEST_F(Enroll, IsEndedBySigint) {
 }
 
 TEST_F(Enroll, DoesNotWaitForWhatNeverVotes) {
-  // A replica.
+  // One node is a replica.
   cluster.raw(2, {"REPLICAOF", "127.0.0.1", "1"});
   const Ended ended = quorumlock({"--json", "enroll"});
   EXPECT_EQ(ended.code, 64);
@@ -87,17 +87,18 @@ TEST_F(Enroll, ChangesMaxTtlAfterTheLongerOne) {
   ASSERT_EQ(quorumlock({"enroll", "--new"}).code, 0);
   for (const std::string max_ttl : {"2s", "1s"}) {
     use_max_ttl(max_ttl);
-    EXPECT_EQ(quorumlock({"acquire", "orders"}).code, 64);  // told, and nothing is changed
+    EXPECT_EQ(quorumlock({"acquire", "orders"}).code, 64);  // refused, and nothing is changed
     const auto before = std::chrono::steady_clock::now();
     const Ended ended = quorumlock({"enroll"});
     ASSERT_EQ(ended.code, 0) << ended.err;
     EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::seconds(2));
-    EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(max_ttl == "2s" ? ":2000:" : ":1000:"));
+    EXPECT_THAT(*cluster.value(0, enrolment),
+                HasSubstr(max_ttl == "2s" ? ":2000,a,86400:" : ":1000,a,86400:"));
   }
 }
 
 TEST_F(Enroll, AChangeOfMaxTtlThatWasInterruptedStillWaitsForTheLongerOne) {
-  // The longer one is gone from the record by then, but not from the node.
+  // The longer max_ttl is gone from the record by then, but not from the node.
   use_max_ttl("1h");
   ASSERT_EQ(quorumlock({"enroll", "--new"}).code, 0);
   use_max_ttl("1s");
@@ -111,8 +112,8 @@ TEST_F(Enroll, AChangeOfMaxTtlThatWasInterruptedStillWaitsForTheLongerOne) {
 }
 
 TEST_F(Enroll, ACandidateOfAClientWithAnotherMaxTtlIsReplaced) {
-  // Somebody with a wrong max_ttl looked at the new nodes first: the others are told, and enroll
-  // mends it.
+  // A client with a wrong max_ttl looked at the new nodes first: the others report that, and enroll
+  // repairs it.
   ASSERT_EQ(quorumlock({"status"}).code, 69);
   ASSERT_EQ(cluster.holders("quorumlock:candidate"), 3);
   use_max_ttl("2s");
@@ -120,11 +121,11 @@ TEST_F(Enroll, ACandidateOfAClientWithAnotherMaxTtlIsReplaced) {
   EXPECT_EQ(told.code, 64);
   EXPECT_THAT(told.err, HasSubstr("by a client with another max_ttl"));
   ASSERT_EQ(quorumlock({"enroll"}).code, 0);
-  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":2000:"));
+  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":2000,a,86400:"));
 }
 
 TEST_F(Enroll, NewEnrollsAtOnce) {
-  // Even with an hour to wait.
+  // Even an hour is not waited for.
   use_max_ttl("1h");
   const Ended ended = quorumlock({"enroll", "--new"});
   EXPECT_EQ(ended.code, 0) << ended.err;
@@ -133,7 +134,7 @@ TEST_F(Enroll, NewEnrollsAtOnce) {
 }
 
 TEST_F(Enroll, NewIsRefusedWhereANodeIsNotNew) {
-  // It was enrolled, has a fencing counter, or does not answer: nothing is changed on the others.
+  // A node was enrolled, has a fencing counter, or does not answer: the others are not changed.
   const auto refused = [&](const std::string& why) {
     const Ended ended = quorumlock({"--json", "enroll", "--new"});
     EXPECT_EQ(ended.code, 64) << ended.out;
@@ -141,7 +142,7 @@ TEST_F(Enroll, NewIsRefusedWhereANodeIsNotNew) {
     EXPECT_EQ(error.at("code"), "misconfigured");
     EXPECT_THAT(error.at("message"), HasSubstr(why));
   };
-  cluster.raw(1, {"SET", enrolment, "0123:1000:volatile"});
+  cluster.raw(1, {"SET", enrolment, "0123:1000,a,86400:volatile"});
   refused("enrolled already");
   EXPECT_EQ(enrolled(), 1);
   cluster.raw(1, {"DEL", enrolment});
@@ -154,13 +155,60 @@ TEST_F(Enroll, NewIsRefusedWhereANodeIsNotNew) {
   EXPECT_EQ(enrolled(), 0);
 }
 
+TEST_F(Enroll, NewIsRefusedWhileAClientSaysThatTheyWereEnrolled) {
+  // All nodes restart, and have forgotten everything; a client works on with a lock that no other
+  // client may be given. The operator is not advised to enroll the nodes as new.
+  std::ofstream(config) << R"({"ttl": "30m", "max_ttl": "1h"})";
+  ASSERT_EQ(quorumlock({"enroll", "--new"}).code, 0);
+  EXPECT_EQ(cluster.holders("quorumlock:candidate"), 0);
+  Program holder = start(words({"run", "orders", "--", "sleep", "600"}));
+  ASSERT_TRUE(eventually([&] { return cluster.holders("orders") == 3; }));
+  for (int node = 0; node < 3; ++node) {
+    cluster.kill(node);
+    cluster.restart(node);
+  }
+  ASSERT_TRUE(eventually([&] {
+    for (int node = 0; node < 3; ++node) {
+      if (!cluster.value(node, "quorumlock:candidate").value_or("").ends_with(":known"))
+        return false;
+    }
+    return true;
+  }));
+  const Ended refused = quorumlock({"enroll", "--new"});
+  EXPECT_EQ(refused.code, 64);
+  EXPECT_THAT(refused.err, HasSubstr("may hold locks"));
+  EXPECT_EQ(enrolled(), 0);
+  const Ended lost = quorumlock({"acquire", "orders"});
+  EXPECT_EQ(lost.code, 69);
+  EXPECT_THAT(lost.err, HasSubstr("quarantined"));
+  EXPECT_THAT(lost.err, Not(HasSubstr("--new")));
+  EXPECT_THAT(quorumlock({"doctor"}).out, Not(HasSubstr("--new")));
+  EXPECT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
+  EXPECT_EQ(cluster.holders("quorumlock:candidate"), 0);
+  holder.signal(SIGTERM);
+  holder.finish();
+}
+
+TEST_F(Enroll, TheDiskIsTrustedWhereTheOperatorSaysSo) {
+  // From the beginning, or later, which takes a quarantine.
+  ASSERT_EQ(quorumlock({"enroll", "--new"}).code, 0);
+  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":1000,a,86400:"));
+  ASSERT_EQ(quorumlock({"enroll", "--trust-disk"}).code, 0);
+  EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":1000,d,86400@#unix%3A///"));
+  const json node = json::parse(quorumlock({"--json", "status"}).out).at("nodes")[0];
+  EXPECT_EQ(node.at("enrolment").at("quarantine"), "trust_disk");
+  std::ofstream(config) << R"({"ttl": "900ms", "max_ttl": "1s", "quarantine": "always"})";
+  EXPECT_EQ(quorumlock({"acquire", "orders"}).code, 64);
+  EXPECT_EQ(quorumlock({"enroll", "--trust-disk"}).code, 64);
+}
+
 TEST_F(Enroll, ForceEnrollsThemAllTheSame) {
-  // With what it has, and under another max_ttl.
+  // The node keeps its counter; later max_ttl is another.
   cluster.raw(1, {"SET", "quorumlock:fence:orders", "7"});
   EXPECT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
   use_max_ttl("2s");
   ASSERT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
-  EXPECT_THAT(*cluster.value(1, enrolment), HasSubstr(":2000:"));
+  EXPECT_THAT(*cluster.value(1, enrolment), HasSubstr(":2000,a,86400:"));
   EXPECT_EQ(cluster.value(1, "quorumlock:fence:orders"), "7");
   EXPECT_EQ(quorumlock({"enroll", "--force"}).code, 64);  // only with --new
 }

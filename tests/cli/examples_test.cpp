@@ -7,7 +7,7 @@
 
 #include "cli/fixture.hpp"
 
-// The programs of examples/, several at the same time, as those who copy them will run them.
+// The programs of examples/, several at a time, as their users will run them.
 namespace quorumlock::test {
 namespace {
 
@@ -16,7 +16,7 @@ class Examples : public CommandLine {
   Examples() { std::filesystem::create_directory(directory); }
   ~Examples() override { std::filesystem::remove_all(directory); }
 
-  /// `count` of one example at once; what each of them said, in any order.
+  /// Runs `count` of one example at once; returns what each of them printed, in any order.
   std::multiset<std::string> run_all(int count, const std::string& example,
                                      std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), QUORUMLOCK_EXAMPLES "/" + example);
@@ -40,7 +40,7 @@ class Examples : public CommandLine {
 };
 
 TEST_F(Examples, AJobRunsOnce) {
-  // Eight servers start it at once: one runs it, the others find that it has run.
+  // Eight servers start the job at once: one runs it, the others find that it has run.
   const std::filesystem::path done = directory / "report.done";
   const auto said = run_all(8, "run_once", {done.string()});
   EXPECT_EQ(said.count("ran the job\n"), 1U);
@@ -50,7 +50,7 @@ TEST_F(Examples, AJobRunsOnce) {
 }
 
 TEST_F(Examples, ACacheIsFilledOnce) {
-  // Eight miss at once, and all have the value that one of them has computed.
+  // Eight callers miss at once, and all get the value that one of them has computed.
   const std::filesystem::path cache = directory / "cache";
   const auto said = run_all(8, "fill_cache", {cache.string(), "price:7"});
   EXPECT_EQ(std::set(said.begin(), said.end()).size(), 1U);
@@ -70,7 +70,7 @@ TEST_F(Examples, AFewOfManyWorkersWorkAtOnce) {
     }
   }
   EXPECT_EQ(lines.size(), 18U);
-  // The limit is the same for all.
+  // The limit is the same for all processes.
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
   Semaphore pool(coordinator, "api", 2);
   pool.acquire();
@@ -108,7 +108,7 @@ TEST_F(Examples, OneLeadsAfterTheOther) {
 }
 
 TEST_F(Examples, SettingsAreReadAsAWhole) {
-  // Writers and readers at once: whoever shows them shows a host with its own port.
+  // Writers and readers at once: every reader shows a host with its own port.
   EXPECT_EQ(run_all(1, "settings", {directory.string(), "a", "1"}).count("a:1\n"), 1U);
   std::vector<Program> programs;
   for (int i = 0; i < 12; ++i) {

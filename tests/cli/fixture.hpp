@@ -20,17 +20,17 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// Our own document among what a command and its shell have written to standard error.
+/// Our own document in what a command and its shell have written to standard error.
 inline json document_in(const std::string& text) {
   return json::parse(text.substr(std::min(text.find('{'), text.size())));
 }
 
-/// The program, before three nodes of the test's own.
+/// The program, with three nodes of the test's own.
 class CommandLine : public testing::Test {
  protected:
   explicit CommandLine(ClusterSettings settings = {.size = 3}) : cluster(std::move(settings)) {}
 
-  /// NAME=value of the nodes.
+  /// The variable that names the nodes, as NAME=value.
   [[nodiscard]] std::string nodes() const {
     std::string list;
     for (const std::string& url : cluster.urls()) list += (list.empty() ? "" : ",") + url;
@@ -40,7 +40,7 @@ class CommandLine : public testing::Test {
     arguments.insert(arguments.begin(), QUORUMLOCK_PROGRAM);
     return Program(arguments, {nodes()});
   }
-  /// Holding `resource`, runs a script.
+  /// Starts `run`, which runs a script while it holds `resource`.
   [[nodiscard]] Program start_run(const std::string& resource, const std::string& script,
                                   std::vector<std::string> flags = {}) const {
     flags.insert(flags.begin(), "run");
@@ -50,7 +50,7 @@ class CommandLine : public testing::Test {
   [[nodiscard]] Ended run(const std::vector<std::string>& arguments) const {
     return start(arguments).finish();
   }
-  /// Somebody else's lock on a quorum of nodes, that nobody releases.
+  /// Plants another client's lock on a quorum of nodes; nobody releases it.
   void hold(const std::string& resource) {
     for (int node = 0; node < cluster.quorum(); ++node) cluster.plant(node, resource);
   }

@@ -26,7 +26,7 @@ class QuorumGroups : public testing::Test {
   [[nodiscard]] Ended run(const std::string& config, std::vector<std::string> words) const {
     return start(config, std::move(words)).finish();
   }
-  /// Belongs to the south, where there are two; see docs/scaling.md.
+  /// With two groups this resource belongs to the south; see docs/scaling.md.
   const std::string of_south = "seat/3";
 
   TemporaryDirectory directory;
@@ -35,9 +35,9 @@ class QuorumGroups : public testing::Test {
 };
 
 TEST_F(QuorumGroups, AddingOneGivesNoLockTwice) {
-  // A client of the one group holds what will belong to the new one. Whoever names both gets it
-  // nowhere, not even where the new nodes have waited for max_ttl, until enroll has let all of
-  // before run out; then the client of before is refused.
+  // A client of the one group holds what will belong to the new one. A client that names both
+  // groups gets it nowhere, even after the new nodes have waited for max_ttl, until enroll has let
+  // all earlier leases expire; then the earlier client is refused.
   ASSERT_EQ(run("one", {"enroll", "--new"}).code, 0);
   Program holder = start("one", {"run", of_south, "--", "sh", "-c", "sleep 60"});
   ASSERT_TRUE(eventually([&] { return north.holders(of_south) == 3; }));
@@ -55,7 +55,7 @@ TEST_F(QuorumGroups, AddingOneGivesNoLockTwice) {
   EXPECT_THAT(ended.out,
               HasSubstr("group north: 3 of 3 nodes may vote; a quorum is 2; group south: 3 "
                         "of 3 nodes may vote; a quorum is 2"));
-  EXPECT_EQ(holder.finish().code, 76);  // it was lost in time
+  EXPECT_EQ(holder.finish().code, 76);  // the lease was lost in time
   EXPECT_EQ(waiter.finish().code, 0);
   EXPECT_EQ(north.holders(of_south), 0);
   const Ended refused = run("one", {"--json", "acquire", of_south});
@@ -64,7 +64,7 @@ TEST_F(QuorumGroups, AddingOneGivesNoLockTwice) {
 }
 
 TEST_F(QuorumGroups, NewOnesAreEnrolledAtOnceAllOrNone) {
-  // Where one node of either is not new nothing is changed in the other.
+  // If one node of either group is not new, nothing is changed in the other group.
   south.raw(1, {"SET", "quorumlock:fence:orders", "7"});
   const Ended refused = run("two", {"enroll", "--new"});
   EXPECT_EQ(refused.code, 64);
@@ -72,7 +72,7 @@ TEST_F(QuorumGroups, NewOnesAreEnrolledAtOnceAllOrNone) {
   EXPECT_EQ(north.holders(its_record) + south.holders(its_record), 0);
   south.raw(1, {"DEL", "quorumlock:fence:orders"});
   ASSERT_EQ(run("two", {"enroll", "--new"}).code, 0);
-  EXPECT_THAT(*south.value(0, its_record), HasSubstr(":1000@dfcde0e221b25a22:volatile"));
+  EXPECT_THAT(*south.value(0, its_record), HasSubstr(":1000,a,86400@dfcde0e221b25a22:volatile"));
   EXPECT_EQ(run("two", {"acquire", of_south}).code, 0);
 }
 

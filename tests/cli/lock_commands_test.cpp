@@ -11,8 +11,7 @@ std::string without_end_of_line(std::string text) {
 class LockCommands : public CommandLine {};
 
 TEST_F(LockCommands, AcquirePrintsTheTokenThatIsOnTheNodesAfterwards) {
-  // Nothing but the token goes to standard output, and it stays on every node when the program
-  // ends.
+  // Only the token goes to standard output, and it stays on every node when the program ends.
   const Ended ended = run({"acquire", "--ttl", "20s", "orders"});
   EXPECT_EQ(ended.code, 0) << ended.err;
   const std::string token = without_end_of_line(ended.out);
@@ -38,7 +37,7 @@ TEST_F(LockCommands, AcquireWithJsonTellsTokensValidityAndVotes) {
 }
 
 TEST_F(LockCommands, AResourceIsTakenAsItIsWritten) {
-  // Names that flag parsers like to see lists and flags in are names all the same.
+  // Flag parsers take such names for lists or flags, but they are valid.
   for (const std::string name : {"[a,b]", "{}", "%%", "run", "a,b", "-x", "--json"}) {
     EXPECT_EQ(run({"acquire", "--", name}).code, 0) << name;
     EXPECT_EQ(cluster.holders(name), 3) << name;
@@ -46,7 +45,7 @@ TEST_F(LockCommands, AResourceIsTakenAsItIsWritten) {
 }
 
 TEST_F(LockCommands, AcquireOfAHeldLockEndsWith75) {
-  // One attempt without --wait, several with it; the error says which, and who voted what.
+  // One attempt without --wait, several with it; the error says which, and reports all votes.
   hold("orders");
   const json at_once = json::parse(run({"--json", "acquire", "orders"}).out).at("error");
   EXPECT_EQ(at_once.at("code"), "contended");
@@ -76,7 +75,7 @@ TEST_F(LockCommands, WithoutAQuorumEverythingEndsWith69) {
 }
 
 TEST_F(LockCommands, ExtendAndReleaseByToken) {
-  // A lock that one process took is made longer by another, and released by a third.
+  // One process takes a lock, another extends it, and a third releases it.
   const std::string token = without_end_of_line(run({"acquire", "--ttl", "5s", "orders"}).out);
   const Ended extended = run({"--json", "extend", "--token", token, "--ttl", "25s", "orders"});
   EXPECT_EQ(extended.code, 0) << extended.out;
@@ -87,7 +86,7 @@ TEST_F(LockCommands, ExtendAndReleaseByToken) {
 }
 
 TEST_F(LockCommands, ExtendAndReleaseOfWhatIsNotHeldEndWith75) {
-  // Another's lock is left as it was.
+  // Another client's lock is left as it was.
   hold("orders");
   const Ended extended = run({"extend", "--token", "mine", "orders"});
   EXPECT_EQ(extended.code, 75);
@@ -100,7 +99,7 @@ TEST_F(LockCommands, ExtendAndReleaseOfWhatIsNotHeldEndWith75) {
 }
 
 TEST_F(LockCommands, InspectShowsTheHolderNodeByNode) {
-  // Held on all nodes, then looked at by a person and by a program.
+  // A lock is held on all nodes, then looked at by a person and by a program.
   const std::string token = without_end_of_line(run({"acquire", "orders"}).out);
   const Ended table = run({"inspect", "orders"});
   EXPECT_EQ(table.code, 0);
@@ -115,7 +114,7 @@ TEST_F(LockCommands, InspectShowsTheHolderNodeByNode) {
 }
 
 TEST_F(LockCommands, InspectOfAFreeResourceEndsWith0) {
-  // Nobody holds it; a minority that does is shown, and is no holder.
+  // Nobody holds the lock; a client that has it on a minority is shown, but is not the holder.
   const json free = json::parse(run({"--json", "inspect", "orders"}).out);
   EXPECT_EQ(free.at("state"), "free");
   EXPECT_TRUE(free.at("holder").is_null());
@@ -127,7 +126,7 @@ TEST_F(LockCommands, InspectOfAFreeResourceEndsWith0) {
 }
 
 TEST_F(LockCommands, InspectShowsWhoWaits) {
-  // One program holds it, another waits.
+  // One program holds the lock, another waits.
   const std::string token = without_end_of_line(run({"acquire", "--ttl", "20s", "orders"}).out);
   Program waiting = start({"acquire", "--wait", "forever", "orders"});
   json document;
@@ -151,8 +150,30 @@ TEST_F(LockCommands, InspectShowsWhoWaits) {
   EXPECT_EQ(waiting.finish().code, 128 + SIGINT);
 }
 
+TEST_F(LockCommands, WhatWaitedAndIsReleasedByTokenIsNoLongerInLine) {
+  // As in a loop of a script: the program that had waited has ended, and its token releases the
+  // lock. Its place in the line does not delay the next one.
+  std::string token = without_end_of_line(run({"acquire", "--ttl", "20s", "orders"}).out);
+  for (int turn = 0; turn < 3; ++turn) {
+    Program waiting = start({"acquire", "--ttl", "20s", "--wait", "forever", "orders"});
+    ASSERT_TRUE(eventually([&] {
+      const json document = json::parse(run({"--json", "inspect", "orders"}).out);
+      return document.at("waiters").size() == 1;
+    }));
+    EXPECT_EQ(run({"release", "--token", token, "orders"}).code, 0);
+    token = without_end_of_line(waiting.finish().out);
+    EXPECT_GE(cluster.holders("orders", token), 2);
+  }
+  EXPECT_EQ(run({"release", "--token", token, "orders"}).code, 0);
+  // The program ends once a quorum has released: the third node may not have processed that yet.
+  const std::string text = run({"inspect", "orders"}).out;
+  const std::size_t first = text.find("in line");
+  EXPECT_TRUE(first == text.npos || text.find("in line", first + 1) == text.npos) << text;
+  EXPECT_EQ(run({"acquire", "orders"}).code, 0);
+}
+
 TEST_F(LockCommands, InspectShowsThePermitsOfASemaphore) {
-  // Of three permits one is held, another is left on one node, and somebody waits all the same.
+  // One of three permits is held, another is left on one node, and yet somebody waits.
   Options options = cluster.options();
   Coordinator coordinator = Coordinator::create(options).value();
   Semaphore pool(coordinator, "pool", 3, {.ttl = std::chrono::seconds(20)});
@@ -215,7 +236,7 @@ TEST_F(LockCommands, ATokenThatCannotBePrintedLocksNothing) {
 }
 
 TEST_F(LockCommands, AnInterruptedWaitLeavesNothing) {
-  // Two nodes are held by another, the third grants each attempt for a moment; then comes SIGINT.
+  // Another client holds two nodes, the third grants each attempt for a moment; then comes SIGINT.
   hold("orders");
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"acquire", "--wait", "forever", "orders"},

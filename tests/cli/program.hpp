@@ -8,9 +8,9 @@
 
 namespace quorumlock::test {
 
-/// How a program ended, and what it said.
+/// How a program ended, and what it printed.
 struct Ended {
-  int code = -1;  ///< its exit code, or 128 + N where signal N ended it
+  int code = -1;  ///< its exit code, or 128 + N if signal N ended it
   std::string out;
   std::string err;
 };
@@ -19,7 +19,7 @@ struct Ended {
 /// group to itself. The destructor kills it.
 class Program {
  public:
-  /// Environment as "NAME=value", in place of all variables that begin with QUORUMLOCK_.
+  /// `environment`: "NAME=value", in place of all variables that begin with QUORUMLOCK_.
   explicit Program(const std::vector<std::string>& words,
                    const std::vector<std::string>& environment = {});
   Program(Program&& other) noexcept;
@@ -28,11 +28,11 @@ class Program {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const;
-  /// SIGSTOP; returns once it has stopped.
+  /// Sends SIGSTOP; returns once the program has stopped.
   void stop() const;
-  /// The next line of its standard output. Throws std::runtime_error where none comes.
+  /// The next line of its standard output. Throws std::runtime_error if none comes.
   std::string line();
-  /// Waits until it has ended and nobody has its outputs open any more.
+  /// Waits until the program has ended and no process has its outputs open any more.
   Ended finish();
 
  private:
@@ -41,7 +41,7 @@ class Program {
   pid_t pid_ = -1;
   int out_ = -1;
   int err_ = -1;
-  std::size_t lines_read_ = 0;  ///< bytes of `said_.out` that line() gave
+  std::size_t lines_read_ = 0;  ///< bytes of `said_.out` that line() has returned
   Ended said_;
 };
 
@@ -54,9 +54,9 @@ class Fifo {
   ~Fifo();
 
   [[nodiscard]] std::string path() const { return path_.string(); }
-  /// Waits until somebody has written a line to it.
+  /// Waits until a process has written a line to it.
   bool somebody_came();
-  /// Waits until nobody holds it any more.
+  /// Waits until no process holds it any more.
   bool all_have_gone();
 
  private:

@@ -5,7 +5,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// Says so when it is asked to end, and goes on.
+/// A script that reports a request to end, and goes on.
 constexpr const char* stubborn = "trap 'echo asked' TERM; echo ready; while :; do sleep 0.01; done";
 
 /// The process that is to end the command if quorumlock cannot; 0 if there is none.
@@ -16,7 +16,7 @@ pid_t guard_of(pid_t program) {
     std::getline(file, stat);
     const std::size_t name = stat.find("(qlock-guard) ");
     if (name == stat.npos) continue;
-    // Behind the name: a letter for its state, its parent.
+    // After the name: a letter for the process's state, and its parent.
     const std::string rest = stat.substr(name + std::string("(qlock-guard) S ").size());
     if (rest.starts_with(std::to_string(program) + " ")) return std::stoi(entry.path().filename());
   }
@@ -25,8 +25,8 @@ pid_t guard_of(pid_t program) {
 
 class RunLoss : public CommandLine {
  protected:
-  /// Runs a command that does not end when it is asked to. It has long enough to say that it was
-  /// asked, on a busy machine too.
+  /// Runs a command that does not end when it is asked to, with enough time to report the request,
+  /// even on a busy machine.
   [[nodiscard]] Program start_stubborn(const std::vector<std::string>& flags = {}) const {
     const std::filesystem::path config = directory.path() / "config.json";
     std::ofstream(config) << R"({"ttl": "3s", "stop_margin": "1800ms"})";
@@ -38,7 +38,7 @@ class RunLoss : public CommandLine {
 };
 
 TEST_F(RunLoss, WithoutAQuorumTheCommandIsAskedAndThenKilled) {
-  // Two of three nodes die: the lease is not renewed, its end comes. SIGTERM before, SIGKILL at it.
+  // Two of three nodes die: the lease is not renewed. SIGTERM comes before its end, SIGKILL at it.
   Program program = start_stubborn();
   EXPECT_EQ(program.line(), "ready");
   cluster.kill(0);
@@ -50,7 +50,7 @@ TEST_F(RunLoss, WithoutAQuorumTheCommandIsAskedAndThenKilled) {
 }
 
 TEST_F(RunLoss, NodesThatAreSilentAreNoQuorumEither) {
-  // Stopped, not dead: nothing refuses the renewals, nothing answers them.
+  // The nodes are stopped, not dead: nothing refuses the renewals, nothing answers them.
   Program program = start_stubborn({"--json"});
   EXPECT_EQ(program.line(), "ready");
   cluster.pause(1);
@@ -62,7 +62,7 @@ TEST_F(RunLoss, NodesThatAreSilentAreNoQuorumEither) {
 }
 
 TEST_F(RunLoss, ACommandThatEndsWhenAskedStillLostItsLock) {
-  // It has been cut short, whatever code it gives.
+  // The command has been cut short, whatever its exit code.
   Program program = start_run(
       "orders", "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done", {"--ttl", "2s"});
   EXPECT_EQ(program.line(), "ready");
@@ -72,7 +72,7 @@ TEST_F(RunLoss, ACommandThatEndsWhenAskedStillLostItsLock) {
 }
 
 TEST_F(RunLoss, KillAfterGivesTheCommandMoreTime) {
-  // With what it still has to do it goes on beyond the lease's end, as it was allowed to.
+  // The command may finish its work after the lease's end, as --kill-after allows.
   Program program = start_run("orders",
                               "trap 'sleep 1; echo cleaned; exit' TERM; echo ready;"
                               " while :; do sleep 0.01; done",
@@ -97,7 +97,7 @@ TEST_F(RunLoss, ALockTakenAwayEndsTheCommandBeforeTheTtlDoes) {
 }
 
 TEST_F(RunLoss, ACommandDoesNotOutliveTheLeaseOfAStoppedProgram) {
-  // quorumlock is stopped and cannot end it: the guard does. Continued, it says what happened.
+  // quorumlock is stopped and cannot end the command: the guard does. Continued, it reports that.
   Fifo held = fifo();
   Program program =
       start_run("orders", "exec 3> " + held.path() + "; echo up >&3; sleep 1000", {"--ttl", "1s"});
@@ -109,7 +109,7 @@ TEST_F(RunLoss, ACommandDoesNotOutliveTheLeaseOfAStoppedProgram) {
 }
 
 TEST_F(RunLoss, ALeaseIsRenewedForAsLongAsTheCommandRuns) {
-  // More than two ttls with the same token, then the command ends by itself.
+  // The command runs for more than two ttls with the same token, then ends by itself.
   Program program = start_run("orders", "echo $QUORUMLOCK_TOKEN; sleep 3", {"--ttl", "1s"});
   const std::string token = program.line();
   EXPECT_EQ(program.finish().code, 0);

@@ -12,7 +12,7 @@ constexpr const char* for_ever = "while :; do sleep 1000 & wait $!; done";
 class Run : public CommandLine {};
 
 TEST_F(Run, RunHoldsTheLockWhileTheCommandRuns) {
-  // The command is told what is held; while it runs that is on the nodes, and afterwards nothing.
+  // The command learns what is held; the nodes have the lock exactly while the command runs.
   Program program = start_run("orders",
                               "echo $QUORUMLOCK_RESOURCE; echo $QUORUMLOCK_TOKEN;"
                               "echo $QUORUMLOCK_FENCING_TOKEN;" +
@@ -28,7 +28,7 @@ TEST_F(Run, RunHoldsTheLockWhileTheCommandRuns) {
 }
 
 TEST_F(Run, RunHoldsSeveralLocksAsOne) {
-  // One name a line; all of them are held under one token, and given back together.
+  // One name a line; all of them are held under one token, and released together.
   Program program =
       start({"run", "orders", "stock", "--", "sh", "-c",
              R"(echo "$QUORUMLOCK_RESOURCE"; echo $QUORUMLOCK_TOKEN; )" + std::string(for_ever)});
@@ -47,7 +47,7 @@ TEST_F(Run, RunHoldsSeveralLocksAsOne) {
 }
 
 TEST_F(Run, RunPassesTheCommandsCodeThrough) {
-  // Its exit code, its signal, and its outputs untouched.
+  // The command's exit code, its signal and its outputs come through unchanged.
   const Ended ended = start_run("orders", "echo out; echo err >&2; exit 3").finish();
   EXPECT_EQ(ended.code, 3);
   EXPECT_EQ(ended.out, "out\n");
@@ -58,7 +58,7 @@ TEST_F(Run, RunPassesTheCommandsCodeThrough) {
 }
 
 TEST_F(Run, RunSharedHoldsTheLockTogetherWithOthers) {
-  // Two read at once, and nobody else has the lock alone meanwhile.
+  // Two commands read at once, and nobody else has the lock exclusively meanwhile.
   const std::string script = "echo $QUORUMLOCK_TOKEN; " + std::string(for_ever);
   Program one = start_run("orders", script, {"--shared"});
   Program other = start_run("orders", script, {"--shared"});
@@ -73,7 +73,7 @@ TEST_F(Run, RunSharedHoldsTheLockTogetherWithOthers) {
 }
 
 TEST_F(Run, RunSharedOfSeveralReadsThemAll) {
-  // Two sets that overlap, at once; a writer of one of them is refused, and of another one is not.
+  // Two overlapping sets are read at once; a writer of one lock is refused, that of a free one not.
   const std::string script =
       "echo \"$QUORUMLOCK_RESOURCE\" | tr '\\n' ' '; echo; " + std::string(for_ever);
   Program one = start_run("orders", script, {"--shared", "stock"});
@@ -91,7 +91,7 @@ TEST_F(Run, RunSharedOfSeveralReadsThemAll) {
 }
 
 TEST_F(Run, RunWithJsonReportsOnStandardError) {
-  // One document at the end; standard output is the command's.
+  // One document at the end; standard output belongs to the command.
   const Ended ended = start_run("orders", "echo out; exit 5", {"--json"}).finish();
   EXPECT_EQ(ended.code, 5);
   EXPECT_EQ(ended.out, "out\n");
@@ -105,7 +105,7 @@ TEST_F(Run, RunWithJsonReportsOnStandardError) {
 }
 
 TEST_F(Run, RunLooksForTheCommandAsShellsDo) {
-  // 127 where there is none, 126 where it is no program; a script without #! is the shell's.
+  // 127 if there is no such command, 126 if it is no program; the shell runs a script without #!.
   EXPECT_EQ(run({"run", "orders", "--", "no-such-command"}).code, 127);
   EXPECT_EQ(run({"run", "orders", "--", "/no/such/command"}).code, 127);
   EXPECT_EQ(run({"run", "orders", "--", directory.path().string()}).code, 126);
@@ -117,14 +117,14 @@ TEST_F(Run, RunLooksForTheCommandAsShellsDo) {
   const Ended ended = run({"run", "orders", "--", script.string(), "argument"});
   EXPECT_EQ(ended.code, 6);
   EXPECT_EQ(ended.out, "argument\n");
-  // Found executable, but it cannot be: only the exec notices, and the lock is released.
+  // The script is executable, but cannot run: only exec notices, and the lock is released.
   std::ofstream(script) << "#!/no/such/interpreter\n";
   EXPECT_EQ(run({"run", "orders", "--", script.string()}).code, 127);
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
 TEST_F(Run, FailureExitCodeReplacesOurOwnCodesOnly) {
-  // A caller whose command uses our codes asks for another.
+  // A caller whose command uses our exit codes asks for another one.
   hold("held");
   EXPECT_EQ(run({"run", "--failure-exit-code", "9", "held", "--", "true"}).code, 9);
   EXPECT_EQ(run({"run", "--failure-exit-code", "9", "orders", "--", "no-such-command"}).code, 9);
@@ -148,7 +148,7 @@ TEST_F(Run, TheSecondWaitsForTheFirst) {
 
 TEST_F(Run, AnInterruptedHolderHandsOverWithinASecond) {
   // From SIGINT at the holder to the next one's first word. The best of a few tries counts: a busy
-  // machine may hold one up. The lock itself would last for much longer.
+  // machine may delay one. The lock itself would last for much longer.
   using std::chrono::steady_clock;
   auto best = steady_clock::duration::max();
   for (int tries = 0; tries < 5 && best > std::chrono::seconds(1); ++tries) {
@@ -167,7 +167,7 @@ TEST_F(Run, AnInterruptedHolderHandsOverWithinASecond) {
 }
 
 TEST_F(Run, SignalsArePassedOn) {
-  // The command has ideas of its own about them, and its code is what counts.
+  // The command handles the signals in its own way, and its exit code is what counts.
   Program program = start_run(
       "orders", "trap 'echo usr1' USR1; trap 'exit 7' TERM; echo ready;" + std::string(for_ever));
   EXPECT_EQ(program.line(), "ready");
@@ -191,7 +191,7 @@ TEST_F(Run, AnInterruptAtAnyMomentStartsNothingThatStays) {
 }
 
 TEST_F(Run, AHangupThatWasIgnoredStaysIgnored) {
-  // nohup: neither the program nor the command minds; SIGTERM still ends both.
+  // nohup: neither the program nor the command reacts to SIGHUP; SIGTERM still ends both.
   Program program({"nohup", QUORUMLOCK_PROGRAM, "run", "orders", "--", "sh", "-c",
                    std::string("trap 'echo usr1' USR1; echo ready;") + for_ever},
                   {nodes()});
@@ -204,7 +204,7 @@ TEST_F(Run, AHangupThatWasIgnoredStaysIgnored) {
 }
 
 TEST_F(Run, InTheBackgroundOfAScriptAnInterruptWorks) {
-  // A shell without job control starts it with SIGINT ignored; sent to it, it is meant.
+  // A shell without job control starts the program with SIGINT ignored; a SIGINT sent to it counts.
   const std::string script = QUORUMLOCK_PROGRAM
       " run orders -- sh -c 'echo $PPID; exec sleep 1000' &"
       " wait $!; echo ended $?";
@@ -227,7 +227,7 @@ TEST_F(Run, GrandchildrenDieWithTheProgram) {
 }
 
 TEST_F(Run, WhatTheCommandLeavesRunningIsEnded) {
-  // It would work on without the lock. It is asked first; what does not listen is killed.
+  // Such a process would work on without the lock. It is asked to end, and killed if it does not.
   Fifo held = fifo();
   const Ended ended = start_run("orders", "exec 3> " + held.path() +
                                               "; (trap 'echo asked; exit' TERM; echo up >&3;"
@@ -242,8 +242,28 @@ TEST_F(Run, WhatTheCommandLeavesRunningIsEnded) {
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
+TEST_F(Run, WhatLeavesTheCommandsGroupIsNotEnded) {
+  // A daemon that the command has started is meant to outlive it, and --help says so.
+  Fifo held = fifo();
+  EXPECT_EQ(start_run("orders", "setsid sh -c 'echo $$; exec 3> " + held.path() +
+                                    "; echo up >&3; exec sleep 1000' >" +
+                                    (directory.path() / "daemon").string() + " 2>&1" +
+                                    " & read line < " + held.path() + "; exit 4")
+                .finish()
+                .code,
+            4);
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+  pid_t daemon = 0;
+  std::ifstream(directory.path() / "daemon") >> daemon;
+  ASSERT_GT(daemon, 1);
+  EXPECT_EQ(::kill(daemon, SIGKILL), 0);
+  EXPECT_TRUE(held.all_have_gone());
+  const std::string help = run({"run", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("setsid, is not ended"));
+}
+
 TEST_F(Run, OptionsOfTheFileHold) {
-  // A lease that may not be held for longer than this: the command is ended in time.
+  // The lease may not be held for longer than max_hold: the command is ended in time.
   const std::filesystem::path file = directory.path() / "options.json";
   std::ofstream(file) << json{
       {"nodes", cluster.urls()}, {"max_hold", "1500ms"}, {"auto_extend", false}};

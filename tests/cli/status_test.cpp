@@ -1,3 +1,5 @@
+#include <fstream>
+
 #include "cli/fixture.hpp"
 
 namespace quorumlock::test {
@@ -6,7 +8,7 @@ namespace {
 class Status : public CommandLine {};
 
 TEST_F(Status, ShowsEachNodeAndThatAQuorumMayVote) {
-  // For a person: a line for each node. For a program: what is in it, with its numbers.
+  // Persons get a line for each node; programs get the same with all numbers.
   const Ended shown = run({"status"});
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("3 of 3 nodes may vote; a quorum is 2"));
@@ -32,7 +34,7 @@ TEST_F(Status, ShowsEachNodeAndThatAQuorumMayVote) {
 }
 
 TEST_F(Status, WithoutAQuorumEndsWith69) {
-  // The nodes that are gone are named with the reason; the document has the error too.
+  // Nodes that are gone are named with the reason; the document has the error too.
   cluster.kill(0);
   EXPECT_EQ(run({"status"}).code, 0);
   cluster.kill(2);
@@ -60,6 +62,17 @@ TEST_F(Status, AQuarantinedNodeSaysHowLongAndWhy) {
   EXPECT_THAT(shown.out, HasSubstr("s left"));
 }
 
+TEST_F(Status, SaysWhyANodeDoesNotVoteInWordsAndInJsonByName) {
+  // The node was enrolled with another max_ttl than that of this client.
+  const std::string config = directory.path() / "config.json";
+  std::ofstream(config) << R"({"max_ttl": "20s"})";
+  const Ended shown = run({"--config", config, "status"});
+  EXPECT_THAT(shown.out, HasSubstr("    enrolled with another max_ttl"));
+  EXPECT_THAT(shown.out, Not(HasSubstr("max_ttl_differs")));
+  const Ended told = run({"--config", config, "--json", "status"});
+  EXPECT_EQ(json::parse(told.out).at("nodes")[0].at("reason"), "max_ttl_differs");
+}
+
 TEST_F(Status, WhatANodeForbidsIsUnknown) {
   // A user who may do hardly more than lock.
   cluster.raw_everywhere(
@@ -73,7 +86,7 @@ TEST_F(Status, WhatANodeForbidsIsUnknown) {
 }
 
 TEST_F(Status, WatchGivesOneDocumentALineUntilSigint) {
-  // Two looks, between which a node dies; SIGINT is how it is meant to end.
+  // Two looks, between which a node dies; SIGINT is the normal way to end it.
   Program watch = start({"--json", "status", "--watch"});
   EXPECT_EQ(json::parse(watch.line()).at("voters"), 3);
   cluster.kill(0);

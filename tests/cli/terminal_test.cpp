@@ -14,7 +14,7 @@ namespace {
 constexpr const char* ctrl_c = "\x03";
 constexpr const char* ctrl_z = "\x1a";
 
-/// A program on a terminal of its own, and the hands that type.
+/// A program on a terminal of its own, and the user who types there.
 class Typist {
  public:
   Typist(std::vector<std::string> command, const std::string& nodes)
@@ -35,7 +35,7 @@ class Typist {
     ::ioctl(tty, TIOCSCTTY, 0);
     termios modes{};
     ::tcgetattr(tty, &modes);
-    modes.c_lflag &= ~static_cast<tcflag_t>(ECHO);  // what is typed is not what is said
+    modes.c_lflag &= ~static_cast<tcflag_t>(ECHO);  // what is typed must not be in the output
     ::tcsetattr(tty, TCSANOW, &modes);
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(tty, fd);
     ::execve(words[0], words.data(), const_cast<char* const*>(variables));
@@ -57,7 +57,7 @@ class Typist {
   /// The process group that gets Ctrl-C.
   [[nodiscard]] pid_t foreground() const { return ::tcgetpgrp(terminal_); }
 
-  /// Reads until this has been said; what came before it.
+  /// Reads until `text` has been printed; returns what came before it.
   std::string expect(const std::string& text) {
     for (;;) {
       if (const std::size_t at = said_.find(text); at != said_.npos) {
@@ -92,7 +92,7 @@ class Terminal : public CommandLine {
 };
 
 TEST_F(Terminal, TheCommandReadsFromTheTerminal) {
-  // It gets what is typed, and the end of it; then the shell has the terminal again.
+  // The command gets the input, and its end; then the shell has the terminal again.
   shell.enter(run + "sh -c 'echo ready; read line; echo \"got $line\"'; echo code $?");
   shell.expect("ready");
   shell.enter("hello");
@@ -103,7 +103,7 @@ TEST_F(Terminal, TheCommandReadsFromTheTerminal) {
 }
 
 TEST_F(Terminal, StatusWatchDrawsOverTheLastTable) {
-  // It begins again at the top, each time, and Ctrl-C is how it is meant to end.
+  // The output begins again at the top each time, and Ctrl-C is the normal way to end it.
   const std::string top = "\x1b[H";
   shell.enter(QUORUMLOCK_PROGRAM " status --watch; echo code $?");
   shell.expect(top + "3 of 3 nodes may vote");
@@ -136,7 +136,7 @@ TEST_F(Terminal, CtrlZStopsItAndFgContinuesIt) {
 }
 
 TEST_F(Terminal, InTheBackgroundItStopsForInputLikeAnyJob) {
-  // Started with &, it may not read; fg gives it the terminal.
+  // A command that was started with & may not read; fg gives it the terminal.
   shell.enter(run + "sh -c 'echo ready; read line; echo \"got $line\"' &");
   shell.expect("ready");
   ASSERT_TRUE(eventually([&] {
@@ -161,7 +161,7 @@ TEST_F(Terminal, APagerBehindItKeepsTheTerminal) {
 }
 
 TEST_F(Terminal, InAPipelineItTakesTheTerminalWhenItNeedsIt) {
-  // It reads, and would be stopped for that like a job in the background: it is helped.
+  // The command reads, and would be stopped for that like a background job, but gets the terminal.
   shell.enter(run + "sh -c 'echo first; read line; echo \"got $line\"' | cat");
   shell.expect("first");
   shell.enter("hello");
@@ -170,7 +170,7 @@ TEST_F(Terminal, InAPipelineItTakesTheTerminalWhenItNeedsIt) {
 }
 
 TEST_F(Terminal, CtrlCEndsAWholePipeline) {
-  // The command is not in the foreground's group; it gets the signal all the same.
+  // The command is not in the foreground's group, but still gets the signal.
   shell.enter(run + "sleep 1000 | cat");
   ASSERT_TRUE(eventually([&] { return cluster.holders("orders") >= 2; }));
   shell.type(ctrl_c);
@@ -179,7 +179,7 @@ TEST_F(Terminal, CtrlCEndsAWholePipeline) {
 }
 
 TEST_F(Terminal, CtrlZStopsAWaitToo) {
-  // The lock is another's. Stopped, continued, and given up.
+  // Another client has the lock. The program is stopped, continued, and given up.
   hold("orders");
   shell.enter(QUORUMLOCK_PROGRAM " run --wait forever orders -- true");
   ASSERT_TRUE(somebody_tries());
@@ -195,7 +195,7 @@ TEST_F(Terminal, CtrlZStopsAWaitToo) {
 }
 
 TEST_F(Terminal, WithoutAShellCtrlZIsNotTheEnd) {
-  // As in a container: nobody is there who could continue what is stopped.
+  // As in a container: there is no process that could continue a stopped one.
   Typist alone({QUORUMLOCK_PROGRAM, "run", "orders", "--", "sh", "-c",
                 "echo ready; read line; echo \"got $line\""},
                nodes());
@@ -206,7 +206,7 @@ TEST_F(Terminal, WithoutAShellCtrlZIsNotTheEnd) {
 }
 
 TEST_F(Terminal, StoppedBeyondItsLeaseItIsNotContinued) {
-  // While it is stopped nobody renews; its lock is another's by the time of the fg.
+  // While the program is stopped nobody renews; another client has its lock by the time of the fg.
   Fifo held = fifo();
   shell.enter(QUORUMLOCK_PROGRAM " run --ttl 1s orders -- sh -c 'exec 3> " + held.path() +
               "; echo up >&3; read line; echo \"got $line\"'");
@@ -219,7 +219,7 @@ TEST_F(Terminal, StoppedBeyondItsLeaseItIsNotContinued) {
 }
 
 TEST_F(Terminal, AKilledProgramGivesTheTerminalBack) {
-  // SIGKILL at quorumlock while the command has the terminal: the script that ran it gets it again.
+  // SIGKILL at quorumlock while the command has the terminal: the calling script gets it again.
   shell.enter("sh -c 'echo script $$;" + run +
               "sh -c \"echo program \\$PPID; sleep 1000\"; echo gone; exec sleep 1000'");
   shell.expect("script ");

@@ -11,7 +11,7 @@ Ended quorumlock_with(std::vector<std::string> arguments,
   return Program(arguments, environment).finish();
 }
 
-/// The nodes that a command asked, none of which is there.
+/// The nodes that a command asked, none of which exists.
 std::vector<std::string> nodes_asked(const Ended& ended) {
   std::vector<std::string> nodes;
   const json document = json::parse(ended.out);
@@ -31,7 +31,7 @@ TEST(Usage, HelpEndsWith0) {
 }
 
 TEST(Usage, MistakesEndWith64AndASentence) {
-  // Each says what was wrong, on standard error alone.
+  // Each reports its mistake, on standard error alone.
   const std::pair<std::vector<std::string>, const char*> mistakes[] = {
       {{}, "no command given"},
       {{"aquire", "x"}, "there is no command aquire"},
@@ -70,7 +70,7 @@ TEST(Usage, MistakesEndWith64AndASentence) {
 }
 
 TEST(Usage, MistakesAreJsonWhereThatIsAskedFor) {
-  // On standard output; for `run`, whose command has that, on standard error.
+  // On standard output; for `run`, whose command owns that, on standard error.
   const json error = json::parse(quorumlock_with({"acquire", "--json"}).out).at("error");
   EXPECT_EQ(error.at("code"), "usage");
   EXPECT_EQ(error.at("exit_code"), 64);
@@ -78,12 +78,12 @@ TEST(Usage, MistakesAreJsonWhereThatIsAskedFor) {
   const Ended run = quorumlock_with({"--json", "run", "x"});
   EXPECT_THAT(run.out, IsEmpty());
   EXPECT_EQ(json::parse(run.err).at("error").at("exit_code"), 64);
-  // What stands behind -- is the command's.
+  // The words after -- belong to the command.
   EXPECT_THAT(quorumlock_with({"run", "--", "--json"}).err, Not(HasSubstr("{")));
 }
 
 TEST(Usage, AFlagBeatsTheEnvironmentWhichBeatsTheFile) {
-  // None of the nodes is there; what matters is which of them were asked.
+  // None of the nodes exists; what matters is which of them were asked.
   const TemporaryDirectory directory;
   const std::string file = (directory.path() / "options.json").string();
   std::ofstream(file) << R"({"nodes": ["unix:///nowhere/file"], "connect_timeout": "1s"})";
@@ -104,7 +104,7 @@ TEST(Usage, AFlagBeatsTheEnvironmentWhichBeatsTheFile) {
 }
 
 TEST(Usage, WithoutAnythingTheNodesAreTheLocalClusters) {
-  // Whether somebody runs one here now or not.
+  // Whether or not a cluster runs here now.
   const std::vector<std::string> nodes = nodes_asked(quorumlock_with({"--json", "inspect", "x"}));
   ASSERT_EQ(nodes.size(), 5);
   EXPECT_EQ(nodes.front(), "redis://127.0.0.1:7101");
@@ -112,7 +112,7 @@ TEST(Usage, WithoutAnythingTheNodesAreTheLocalClusters) {
 }
 
 TEST(Usage, SecretsAreNeverShown) {
-  // Neither by an error, nor by a note, nor in a document, nor where a URL stands in a wrong place.
+  // Not by an error, a note or a document, and not if a URL is in a wrong place.
   const std::string url = "redis://user:hush-hush@127.0.0.1:1";
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"--verbose", "--nodes", url, "acquire", "x"},

@@ -10,8 +10,9 @@ The block's info string says how:
                     declared in a comment before it: <!-- given: void serve(Lease); -->
   ```sh             is shell that bash can parse
   ```sh run         is run by bash, in a directory of its own for each file, with the program in
-                    PATH, and with CLUSTER_DIR, CLUSTER_PORT and CLUSTER_NODES set for a cluster of
-                    five nodes on free ports that it may start
+                    PATH. What it does with `quorumlock cluster start` and `stop` it does with five
+                    nodes on free ports, in that directory: as a reader types it these would be
+                    the default ones
   ```json           parses, and the program accepts it as its --config
   ```json output    parses
   ```cpp excerpt PATH   (or sql, lua ...) stands in that file of the repository, line for line, but
@@ -175,13 +176,18 @@ def environment_for(directory, program):
                  if all(is_free(port + node) for node in range(5)))
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("QUORUMLOCK_")}
-    environment |= {
-        "CLUSTER_DIR": os.path.join(directory, "cluster"),
-        "CLUSTER_PORT": str(first),
-        "CLUSTER_NODES": ",".join(f"redis://127.0.0.1:{first + node}" for node in range(5)),
-    }
-    if program:
-        environment["PATH"] = f"{program.parent}:{environment['PATH']}"
+    nodes = ",".join(f"redis://127.0.0.1:{first + node}" for node in range(5))
+    environment |= {"QUORUMLOCK_NODES": nodes,
+                    "XDG_STATE_HOME": os.path.join(directory, "state")}
+    if program and os.path.isdir(directory):
+        instead = pathlib.Path(directory, "bin", "quorumlock")
+        instead.parent.mkdir()
+        instead.write_text(f"""#!/bin/sh
+if [ "$1 $2" = "cluster start" ]; then set -- "$@" --port {first}; fi
+exec "{program}" "$@"
+""")
+        instead.chmod(0o755)
+        environment["PATH"] = f"{instead.parent}:{environment['PATH']}"
     return environment
 
 
@@ -198,9 +204,8 @@ class Place:
             env=self.environment, stdin=subprocess.DEVNULL)
 
     def leave(self):
-        cluster = self.environment["CLUSTER_DIR"]
-        if self.program and os.path.exists(cluster):
-            subprocess.run([self.program, "cluster", "stop", "--dir", cluster], check=False,
+        if self.program and os.path.exists(self.environment["XDG_STATE_HOME"]):
+            subprocess.run([self.program, "cluster", "stop"], check=False, env=self.environment,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
         self.directory.cleanup()
 
@@ -293,7 +298,7 @@ echo kept > file
 ```
 ```sh run
 grep -q kept file
-test ${#CLUSTER_PORT} = 5 && [[ $CLUSTER_NODES == *:$((CLUSTER_PORT + 4)) ]]
+[[ $QUORUMLOCK_NODES == *,redis://127.0.0.1:????? && $XDG_STATE_HOME == */state ]]
 ```
 ```json
 { "nodes": ["unix:///nowhere/1"] }

@@ -6,8 +6,8 @@
 
 namespace quorumlock::fuzz {
 
-/// The commands in these bytes, each with its words separated by spaces. They are ours, so that
-/// they need no checking.
+/// The commands in these bytes, each with its words separated by spaces. The library wrote the
+/// bytes, so they need no checking.
 inline std::vector<std::string> commands_in(std::string_view bytes) {
   std::vector<std::string> commands;
   const auto take_number = [&bytes] {
@@ -28,7 +28,7 @@ inline std::vector<std::string> commands_in(std::string_view bytes) {
   return commands;
 }
 
-/// What a server that lets us in answers to a command of the greeting. The reply target checks at
+/// The answer of a server that accepts us to a command of the greeting. The reply target checks at
 /// its start that this is enough for the link to come up.
 inline std::string good_answer(std::string_view command) {
   const auto bulk = [](std::string_view text) {
@@ -36,7 +36,7 @@ inline std::string good_answer(std::string_view command) {
   };
   if (command == "CLIENT ID" || command.starts_with("CLIENT KILL")) return ":7\r\n";
   if (command.starts_with("CONFIG GET")) return "*0\r\n";
-  if (command == "GET quorumlock:enrolment") return bulk("run1:30000:volatile");
+  if (command == "GET quorumlock:enrolment") return bulk("run1:30000,a,86400:volatile");
   if (command == "INFO replication") return bulk("role:master\r\nconnected_slaves:0\r\n");
   if (command == "INFO server") return bulk("redis_mode:standalone\r\nrun_id:run1\r\n");
   if (command.starts_with("SCRIPT LOAD")) return bulk(std::string(40, 'a'));

@@ -13,7 +13,7 @@
 
 namespace quorumlock::fuzz {
 
-/// A link with a hostile server, and what must hold of it whatever that server does.
+/// A link to a hostile server, and what must hold of the link whatever that server does.
 class LinkHarness {
  public:
   using Link = redis::Link;
@@ -45,7 +45,7 @@ class LinkHarness {
   void send(core::CommandKind kind) {
     std::string bytes;
     redis::append_command(bytes, {"PING", std::to_string(commands_.size())});
-    if (redis::says_enrolment(kind)) bytes[1] = '4';  // the link puts two words behind
+    if (redis::says_enrolment(kind)) bytes[1] = '4';  // the link appends two words
     const auto number = static_cast<std::uint32_t>(commands_.size());
     commands_.push_back({});
     written_ += bytes.size() + longest_own_words;
@@ -63,7 +63,7 @@ class LinkHarness {
     link_.advance(now_);
     pull();
   }
-  /// Answers all that is written as a good server would, for as long as that brings up more.
+  /// Answers all that is written as a good server would, for as long as that leads to more.
   void greet() {
     for (int rounds = 0; rounds < 4 && connected_ && !link_.output().empty(); ++rounds) {
       const std::vector<std::string> commands = commands_in(whole_commands());
@@ -95,8 +95,8 @@ class LinkHarness {
     bool answered = false;
   };
 
-  /// From where a command begins: of one that is written in part the rest is left out. A script has
-  /// stars of its own, but no such lines.
+  /// The output from the beginning of a command; the rest of a partly written command is left out.
+  /// Scripts contain stars, but no lines that look like a command's first.
   [[nodiscard]] std::string_view whole_commands() const {
     const std::string_view output = link_.output();
     const std::size_t digits = output.find_first_not_of("0123456789", 1);
@@ -155,13 +155,14 @@ class LinkHarness {
           Vote::disconnected,    Vote::unreachable,    Vote::unauthorized, Vote::failed,
           Vote::stalled,         Vote::not_standalone, Vote::loading,      Vote::busy,
           Vote::read_only,       Vote::out_of_memory,  Vote::not_writable, Vote::quarantined,
-          Vote::max_ttl_differs, Vote::groups_differ};
+          Vote::max_ttl_differs, Vote::groups_differ,  Vote::terms_differ};
       require(std::ranges::find(without, vote) != without.end(),
               "an answer without a reply has the vote of one with a reply");
     }
   }
   void take(const Link::Greeted&) { link_.admit(now_); }
   void take(const Link::Repair&) { link_.repaired(now_, 0, 0); }
+  void take(const Link::Errand&) { link_.errand_done(now_, true); }
   void take(const Link::Late& late) {
     require(late.tag.claim.index < commands_.size(), "a command is late that nobody sent");
     Command& command = commands_[late.tag.claim.index];
@@ -173,7 +174,7 @@ class LinkHarness {
     require_sentence(note.sentence);
     require(note.sentence.size() <= longest_sentence, "a note is long");
   }
-  /// Touches all of it.
+  /// Reads every part of the reply.
   static void walk(const redis::Reply& reply, std::size_t& bytes, std::size_t& elements) {
     ++elements;
     bytes += reply.text.size();
@@ -191,7 +192,7 @@ class LinkHarness {
   Link link_;
   core::LinkState state_ = core::LinkState::connecting;
   bool connected_ = false;   // or about to be
-  bool connecting_ = false;  // Connect was said, and neither open() nor close() has come yet
+  bool connecting_ = false;  // Connect was asked for, and neither open() nor close() has come yet
   bool stopped_ = false;
   std::vector<Command> commands_;
   std::size_t answered_ = 0;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/duration_text.hpp"
+#include <quorumlock/duration.hpp>
 #include "fuzz/require.hpp"
 #include "redis/endpoint.hpp"
 
@@ -36,10 +36,10 @@ void check_refusal(const Error& error) {
   require_no_secret(error.what());
 }
 
-/// A duration that was read is printed such that it can be read again.
+/// Checks that a duration is printed such that it can be read again.
 void check_duration(nanoseconds duration) {
   require(duration >= nanoseconds::zero(), "a duration is negative");
-  const Result<nanoseconds> again = client::parse_wait("it", client::to_text(duration));
+  const Result<nanoseconds> again = parse_wait("it", to_text(duration));
   require(again && *again == duration, "a duration is not read as it was printed");
 }
 
@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace quorumlock;
   using namespace quorumlock::fuzz;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
-  if (has_secret(input)) return -1;  // only where it is planted is it a password
+  if (has_secret(input)) return -1;  // only a planted one is a password
   const std::string text = with_secrets(input);
   const Result<Options> options = Options::from_json(text);
   if (!options) {

@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
       return 1;
     }
     const std::string bytes(std::istreambuf_iterator<char>(file), {});
-    // The last line that is seen where this input is a finding.
+    // The last line of the output if this input is a finding.
     std::printf("%s (%zu bytes)\n", path.c_str(), bytes.size());
     std::fflush(stdout);
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());

@@ -12,7 +12,7 @@
 #include "support/allocated.hpp"
 
 // The reply path. The input is what a server sends, byte for byte, so that any piece of RESP is an
-// input. A few bytes that RESP has no need of are orders:
+// input. A few bytes that RESP does not need are orders:
 //
 //   FF      the end of what comes in one read
 //   FE n    the bytes since the last read come 2^(n mod 13) times, in a read each
@@ -27,10 +27,10 @@ namespace {
 
 using core::CommandKind;
 
-constexpr int kinds = static_cast<int>(CommandKind::query) + 1;  // it is the last one
+constexpr int kinds = static_cast<int>(CommandKind::query) + 1;  // it is the last kind
 
 constexpr std::size_t most_fed = 3 << 20;       // beyond every limit of the reader
-constexpr std::size_t most_reads = 20'000;      // so that an input takes a moment
+constexpr std::size_t most_reads = 20'000;      // keeps the time for one input short
 constexpr std::size_t most_memory = 16U << 20;  // of a link and a reader that were fed all that
 constexpr std::size_t most_unread = 2 * redis::ReplyReader::max_bytes;
 
@@ -104,7 +104,7 @@ class ReplyPath {
     }
     chunk_.clear();
   }
-  /// However the bytes are cut, the replies are the same.
+  /// Checks that the replies are the same however the bytes are cut.
   void check_splits() {
     redis::ReplyReader reader;
     Read at_once;
@@ -123,7 +123,7 @@ class ReplyPath {
   std::size_t reads_ = 0;
 };
 
-/// The inputs are worth little where the good server's answers no longer bring the link up.
+/// Checks that the good server still brings the link up; without that the inputs are worth little.
 bool check_greeting() {
   LinkHarness link({.host = "n1"});
   link.open();

@@ -7,7 +7,7 @@
 
 namespace quorumlock::fuzz {
 
-/// Ends the program where this does not hold: that is how libFuzzer, and a replay, know a finding.
+/// Ends the program if this does not hold, which libFuzzer and a replay count as a finding.
 inline void require(bool holds, std::string_view sentence) {
   if (holds) return;
   std::fprintf(stderr, "FOUND: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
@@ -18,13 +18,13 @@ inline bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-/// What is said to a user: something, on one line.
+/// Checks a sentence for users: it must not be empty, and must be on one line.
 inline void require_sentence(std::string_view text) {
   require(!text.empty(), "a refusal says nothing");
   for (const char c : text) require(!is_control(c), "a control character is in a sentence");
 }
 
-/// A password that the targets plant: what is said must never have it.
+/// A password that the targets plant: no output may ever contain it.
 inline constexpr std::string_view secret = "s3cr3t-Pa55";
 
 inline bool has_secret(std::string_view text) {

@@ -6,14 +6,14 @@
 #include "fuzz/require.hpp"
 #include "redis/endpoint.hpp"
 
-// A node's URL. The input is one; where there is a line's end in it, what is before that stands
-// before a planted password, and what is behind it behind the password.
+// A node's URL. The input is one; if it contains a line feed, the part before that is put before a
+// planted password, and the part after it after the password.
 namespace quorumlock::fuzz {
 namespace {
 
 using redis::Endpoint;
 
-/// What was accepted has a printed form, which says the same and is printed the same.
+/// An accepted URL has a printed form, which means the same and is printed the same.
 void check_accepted(const Endpoint& endpoint) {
   require(endpoint.host.empty() != endpoint.path.empty(), "it is neither a host nor a socket");
   require(endpoint.port >= 1 && endpoint.port <= 65535, "the port is out of range");
@@ -40,18 +40,18 @@ void check(std::string_view url, bool with_secret) {
   }
 }
 
-/// The password in its place, and where it comes to stand when something was forgotten.
+/// Plants the password in its place, and where it ends up if a part of the URL is missing.
 void check_with_secret(std::string_view before, std::string_view after) {
   const std::string secret_text(secret);
   const std::string front(before);
   const std::string back(after);
   check("redis://" + front + ":" + secret_text + "@" + back, true);
   check("rediss://" + front + ":" + secret_text + "@" + back, true);
-  // Behind a slash it is a piece of a path, where nobody has a password.
+  // After a slash the text is a part of a path, in which nobody has a password.
   if (!front.starts_with('/')) check("unix://" + front + ":" + secret_text + "@" + back, true);
   if (!front.starts_with("unix:///")) check(front + secret_text + "@" + back, true);
   check("redis://" + front + ":" + secret_text + back, true);
-  // Nothing fuzzed before it: this has to be accepted, with exactly this password.
+  // A URL with nothing fuzzed before the password must be accepted, with exactly this password.
   const Result<Endpoint> good = Endpoint::parse("redis://user:" + secret_text + "@host");
   require(good && good->password == secret && good->user == "user", "the password is not kept");
 }
@@ -62,7 +62,7 @@ void check_with_secret(std::string_view before, std::string_view after) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace quorumlock::fuzz;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
-  if (has_secret(input)) return -1;  // only where it is planted is it a password
+  if (has_secret(input)) return -1;  // only a planted one is a password
   const std::size_t end = input.find('\n');
   if (end == input.npos) {
     check(input, false);

@@ -1,9 +1,8 @@
-// What a lock costs the library itself: `guard KIND IN_FLIGHT CYCLES`. A session takes and gives
-// back locks on five nodes that are nothing but prepared replies: no socket, no server and no
-// clock, so that the instructions of a cycle are the same on every run. The kinds are plain,
-// fenced (one alone without a script but for the first), permit (of a semaphore with 64) and
-// search: a permit that is got in the second round, as all nodes say that the slot of the first is
-// taken, and which one behind it is free.
+// Measures the cost of a lock in the library itself: `guard KIND IN_FLIGHT CYCLES`. A session
+// acquires and releases locks on five nodes that are only prepared replies: without sockets,
+// servers and clocks the instructions of a cycle are the same on every run. The kinds are plain,
+// fenced, permit (of a semaphore with 64) and search: a permit that is granted in the second round,
+// since in the first all nodes report that its slot is taken, and which later one is free.
 
 #include <algorithm>
 #include <charconv>
@@ -16,7 +15,7 @@
 #include <vector>
 
 #include "bench/allocations.hpp"
-#include "client/session.hpp"
+#include "loop/session.hpp"
 #include "redis/batch.hpp"
 #include "redis/words.hpp"
 #include "support/link_driver.hpp"
@@ -26,7 +25,7 @@ namespace {
 
 constexpr int nodes = 5;
 
-/// Owner tokens only have to differ.
+/// Counts, since owner tokens only have to differ.
 class CountingRandom final : public core::Random {
  public:
   void fill(std::span<std::byte> bytes) override {
@@ -67,8 +66,8 @@ class Guard {
   [[nodiscard]] std::uint64_t acquired() const { return acquired_; }
 
  private:
-  static client::Session::Config config(bool fencing) {
-    client::Session::Config config{.engine = {.nodes = nodes, .fencing = fencing}, .links = {}};
+  static detail::Session::Config config(bool fencing) {
+    detail::Session::Config config{.engine = {.nodes = nodes, .fencing = fencing}, .links = {}};
     for (int node = 1; node <= nodes; ++node) {
       config.links.push_back(
           {{.host = "n" + std::to_string(node)}, 500ms, 2s, {.max_ttl = std::chrono::seconds(30)}});
@@ -76,7 +75,7 @@ class Guard {
     return config;
   }
 
-  /// All locks at once, and all back.
+  /// Acquires all locks at once, then releases all.
   void turn() {
     now_ += 50us;
     for (std::size_t slot = 0; slot < keys_.size(); ++slot) {
@@ -100,10 +99,8 @@ class Guard {
           acquisitions(batch_of(left));
         }
         tell();
-      } else if (capacity_ == 0 && fence_ - 1 > first_fence) {
-        tell_natively();
       } else {
-        // What was refused is given back before the next attempt.
+        // A refused attempt is released before the next one.
         vote(searches_ ? ":0\r\n*3\r\n:1\r\n:" : "*3\r\n:1\r\n:");
         answer(reply_);
       }
@@ -123,7 +120,7 @@ class Guard {
     tell();
   }
   static std::size_t batch_of(std::size_t left) { return std::min(left, redis::Batch::most); }
-  /// Of a batch, appended to the replies.
+  /// Appends the replies to a batch of acquisitions.
   void acquisitions(std::size_t locks) {
     reply_.clear();
     put(static_cast<std::int64_t>(1 + 4 * locks), "*");
@@ -136,7 +133,7 @@ class Guard {
     }
     replies_ += reply_;
   }
-  /// The beginning of a vote, up to the fencing counter and the node's time.
+  /// Begins a vote, up to the fencing counter and the node's time.
   void vote(std::string_view begins) {
     reply_.assign(begins);
     put(fence_);
@@ -149,54 +146,30 @@ class Guard {
     reply_.append("\r\n");
   }
 
-  /// Each node gives this answer to all that it was asked, as in one read.
+  /// Gives each node's requests this answer, as in one read.
   void answer(std::string_view one) {
     replies_.clear();
     for (std::size_t slot = 0; slot < keys_.size(); ++slot) replies_.append(one);
     tell();
   }
   void tell() {
-    wrote();
-    for (int node = 0; node < nodes; ++node) tell(node, replies_);
-  }
-  /// Each node grants a lock that was asked for without a script, in the words of its own.
-  void tell_natively() {
-    wrote();
-    const std::int64_t time = wall_.now_us() + core::microseconds_of(now_);
-    for (int node = 0; node < nodes; ++node) {
-      reply_.assign("+OK\r\n");
-      put_text(session_.link(node).enrolment().record());
-      reply_.append(":0\r\n");
-      put(fence_, ":");
-      reply_.append(":1\r\n*2\r\n");
-      put_text(redis::Number(time / 1'000'000));
-      put_text(redis::Number(time % 1'000'000));
-      tell(node, reply_);
-    }
-  }
-  void put_text(std::string_view text) {
-    put(static_cast<std::int64_t>(text.size()), "$");
-    reply_.append(text);
-    reply_.append("\r\n");
-  }
-  void wrote() {
     pull();
     for (int node = 0; node < nodes; ++node)
       session_.link(node).wrote(session_.link(node).output().size());
-  }
-  void tell(int node, std::string_view bytes) {
-    session_.link(node).on_bytes(bytes);
-    session_.touched(node);
-    pull();
+    for (int node = 0; node < nodes; ++node) {
+      session_.link(node).on_bytes(replies_);
+      session_.touched(node);
+      pull();
+    }
   }
 
   void pull() {
-    while (std::optional<client::Session::Output> output = session_.next(now_)) {
+    while (std::optional<detail::Session::Output> output = session_.next(now_)) {
       if (const auto* acquired = std::get_if<core::Acquired>(&*output)) {
         ++acquired_;
         claims_[acquired->user] = acquired->claim;
         session_.engine().adopt(acquired->claim, acquired->user);
-      } else if (const auto* connect = std::get_if<client::Session::Connect>(&*output)) {
+      } else if (const auto* connect = std::get_if<detail::Session::Connect>(&*output)) {
         greet(connect->wire);
       } else if (const auto* refused = std::get_if<core::Refused>(&*output)) {
         std::fprintf(stderr, "guard: a lock was refused: %s\n",
@@ -209,7 +182,7 @@ class Guard {
     redis::Link& link = session_.link(wire);
     LinkDriver::Server server;
     server.run_id = "run" + std::to_string(wire);
-    server.enrolment = server.run_id + ":30000:volatile";
+    server.enrolment = server.run_id + ":30000,a,86400:volatile";
     link.on_open();
     const std::vector<std::string> commands = LinkDriver::commands_in(link.output());
     link.wrote(link.output().size());
@@ -223,14 +196,13 @@ class Guard {
   int capacity_;
   CountingRandom random_;
   StoppedWall wall_;
-  client::Session session_;
+  detail::Session session_;
   core::Time now_ = core::Time(1h);
   std::vector<std::string> keys_;
   std::vector<core::ClaimId> claims_;
   std::string reply_;
   std::string replies_;
-  static constexpr std::int64_t first_fence = 1'700'000'000'000'000;
-  std::int64_t fence_ = first_fence;
+  std::int64_t fence_ = 1'700'000'000'000'000;
   std::uint64_t acquired_ = 0;
 };
 

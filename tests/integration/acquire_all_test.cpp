@@ -16,7 +16,7 @@ namespace {
 using AcquireAll = Several;
 
 TEST_F(AcquireAll, OneLeaseHoldsThemAll) {
-  // One token under each key, one end, and one release; then nothing is left.
+  // The locks share one token, one end and one release, which leaves no key.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire_all({a, b, c});
   ASSERT_TRUE(ok(lease));
@@ -36,7 +36,8 @@ TEST_F(AcquireAll, OneLeaseHoldsThemAll) {
 }
 
 TEST_F(AcquireAll, ExcludesEachOfThemAndIsExcludedByEach) {
-  // A lock on the set and one on a member, both ways; and what is refused leaves nothing.
+  // A lock on the set excludes a lock on a member, and the other way round; a refusal leaves no
+  // keys.
   Coordinator coordinator = connect();
   Coordinator other = connect();
   Result<Lease> set = coordinator.acquire_all({a, b});
@@ -56,8 +57,7 @@ TEST_F(AcquireAll, ExcludesEachOfThemAndIsExcludedByEach) {
 }
 
 TEST_F(AcquireAll, ANodeGrantsAllOfThemOrNone) {
-  // Another client's key stands in the way on two nodes: these grant nothing, the others
-  // everything.
+  // Another client's key exists on two nodes: these grant nothing, the other three everything.
   Coordinator coordinator = connect();
   warm(coordinator);
   for (const int node : {1, 3}) cluster().plant(node, b);
@@ -68,18 +68,18 @@ TEST_F(AcquireAll, ANodeGrantsAllOfThemOrNone) {
   for (const std::string& each : {a, c}) EXPECT_EQ(cluster().holders(each), 3);
   ASSERT_TRUE(ok(lease->release()));
   EXPECT_EQ(cluster().holders(b, "foreign"), 2);
-  // On a third one there is no quorum for the set, and one for the rest of it.
+  // With a third foreign key there is no quorum for the set, but there is one for the rest of it.
   cluster().plant(0, b);
   EXPECT_TRUE(fails_with(coordinator.acquire_all({a, b, c}), Errc::contended));
   EXPECT_TRUE(ok(coordinator.acquire_all({a, c}, {.wait = 20s})));
 }
 
 TEST_F(AcquireAll, ItsTokenExceedsEveryEarlierOneOfEach) {
-  // The greatest of the counters counts, whichever lock it is of, and from then on for all of them.
+  // The greatest counter of any of the locks decides the token, and all of them are raised to it.
   Coordinator coordinator = connect();
   std::uint64_t greatest = 0;
   for (const std::string& each : {a, b, c}) {
-    // Another hour ahead of the clocks each time, and on one more node.
+    // Each counter in turn is an hour or two ahead of every earlier token.
     const std::uint64_t first = coordinator.acquire(each)->fencing_token();
     greatest = first + 3'600'000'000 * (greatest == 0 ? 1 : 2);
     cluster().raw_everywhere({"SET", "quorumlock:fence:" + each, std::to_string(greatest)});
@@ -95,8 +95,8 @@ TEST_F(AcquireAll, ItsTokenExceedsEveryEarlierOneOfEach) {
 }
 
 TEST_F(AcquireAll, WhereCountersDifferAllAreRaisedToOneToken) {
-  // Each node has another counter in front: one more round, and the token stands on a quorum of
-  // each.
+  // Each node's counters differ: acquiring takes one more round, after which a quorum of each
+  // resource has the token.
   Coordinator coordinator = connect();
   const std::uint64_t first = coordinator.acquire_all({a, b})->fencing_token();
   for (int node = 0; node < 5; ++node) {
@@ -117,7 +117,8 @@ TEST_F(AcquireAll, WhereCountersDifferAllAreRaisedToOneToken) {
 }
 
 TEST_F(AcquireAll, WaitsForTheReleaseOfEach) {
-  // Two holders: the release of one is not enough, that of the other wakes it.
+  // There are two holders: the release of one lock is not enough, that of the other wakes the
+  // waiter.
   Coordinator holders = connect();
   Coordinator waiter = connect();
   Result<Lease> one = holders.acquire(a);
@@ -138,7 +139,7 @@ TEST_F(AcquireAll, WaitsForTheReleaseOfEach) {
 }
 
 TEST_F(AcquireAll, IsNotOvertakenByThoseWhoWantLess) {
-  // While it waits for one of them, who comes later for the free one waits behind it.
+  // While a waiter waits for one of two locks, a newcomer to the free one waits after it.
   Coordinator holder = connect();
   Coordinator waiter = connect();
   Coordinator late = connect();
@@ -161,7 +162,8 @@ TEST_F(AcquireAll, IsNotOvertakenByThoseWhoWantLess) {
 }
 
 TEST_F(AcquireAll, WhoGivesUpLetsAllTheOthersThrough) {
-  // It is first in both lines and one of the locks is free: when it leaves, the next one has that.
+  // The waiter is first in both lines and one of the locks is free: when the waiter leaves, the
+  // next one gets the free lock.
   Coordinator holder = connect();
   Coordinator waiter = connect();
   Coordinator next = connect();
@@ -181,7 +183,7 @@ TEST_F(AcquireAll, WhoGivesUpLetsAllTheOthersThrough) {
 }
 
 TEST_F(AcquireAll, AnUnorderedWaitIsWokenByTheReleaseOfAny) {
-  // Its own pause would be half a minute.
+  // The waiter's own retry pause would be half a minute.
   Options slow = options();
   slow.retry = {30s, 40ms};
   Coordinator holder = connect();
@@ -204,7 +206,7 @@ TEST_F(AcquireAll, AnUnorderedWaitIsWokenByTheReleaseOfAny) {
 }
 
 TEST_F(AcquireAll, IsLostWithOneOfThem) {
-  // One key of the set is gone from a quorum: the lease ends, and the others are cleared away.
+  // One key of the set is gone from a quorum: the lease ends, and the others are deleted.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire_all({a, b}, {.ttl = 3s});
   ASSERT_TRUE(ok(lease));
@@ -216,7 +218,7 @@ TEST_F(AcquireAll, IsLostWithOneOfThem) {
 }
 
 TEST_F(AcquireAll, HealsWhatAMinorityHasLost) {
-  // The renewals set the missing key anew where the rest of the set still stands.
+  // The renewals set the missing key again while a quorum still has the whole set.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire_all({a, b}, {.ttl = 2s});
   ASSERT_TRUE(ok(lease));
@@ -233,7 +235,7 @@ TEST_F(AcquireAll, HealsWhatAMinorityHasLost) {
 }
 
 TEST_F(AcquireAll, AReleaseByTokenOfOneEndsTheLease) {
-  // By token a resource is a resource: what is taken from the set is missed by its holder.
+  // A release by token takes one resource out of the set, which the holder notices.
   Coordinator coordinator = connect();
   Coordinator stranger = connect();
   Result<Lease> lease = coordinator.acquire_all({a, b}, {.ttl = 2s});
@@ -246,7 +248,7 @@ TEST_F(AcquireAll, AReleaseByTokenOfOneEndsTheLease) {
 }
 
 TEST_F(AcquireAll, WithoutFencingItIsAScriptAllTheSame) {
-  // No counter is written, no token given; the set excludes as ever.
+  // No counter is written and no token is given; the set excludes others as before.
   Options plain = options();
   plain.fencing = false;
   Coordinator coordinator = test::connect(plain);
@@ -259,7 +261,8 @@ TEST_F(AcquireAll, WithoutFencingItIsAScriptAllTheSame) {
 }
 
 TEST_F(AcquireAll, RefusesWhatCannotBeBeforeAnythingIsSent) {
-  // None, the same one twice, too many, one that is ours: each is told in a sentence.
+  // No resources, a duplicate, an empty or reserved name and too many resources are each refused
+  // in a sentence.
   Coordinator coordinator = connect();
   const auto refusal = [&](std::vector<std::string> resources) {
     const Result<Lease> lease = coordinator.acquire_all(std::move(resources));
@@ -275,13 +278,14 @@ TEST_F(AcquireAll, RefusesWhatCannotBeBeforeAnythingIsSent) {
   for (int i = 0; i < 65; ++i) many.push_back(key + "/" + std::to_string(i));
   EXPECT_THAT(refusal(many), HasSubstr("65 resources are given: at most 64"));
   EXPECT_TRUE(cluster().keys().empty());
-  // As many as may be, in one lease.
+  // The greatest permitted number of resources fits in one lease.
   many.pop_back();
   EXPECT_TRUE(ok(coordinator.acquire_all(many, {.wait = 20s})));
 }
 
 TEST_F(AcquireAll, ManyWaitersOfOneProcessForManySets) {
-  // More entries than go into one command: each waiter's stay together, and all are served.
+  // There are more entries than fit into one command: each waiter's stay together, and all are
+  // served.
   Coordinator coordinator = connect();
   Result<Lease> held = coordinator.acquire(key + "/0");
   ASSERT_TRUE(ok(held));
@@ -300,10 +304,10 @@ TEST_F(AcquireAll, ManyWaitersOfOneProcessForManySets) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-/// Five philosophers, each in a process of its own, with a number in a file for each fork that only
-/// the lock on it protects.
+/// Five philosophers, each in a process of its own. A file has a number for each fork, which only
+/// the lock on the fork protects.
 TEST(Philosophers, AllDineAndNoForkIsHeldTwice) {
-  // Each needs both forks, asked for in a circle: no deadlock, no lost update, and all get done.
+  // Each asks for both forks, in a circle: no deadlock, no lost update, and all of them finish.
   constexpr int seats = 5;
   constexpr int times = 20;
   Cluster cluster;

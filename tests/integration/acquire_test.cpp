@@ -11,7 +11,7 @@ namespace {
 class Acquire : public FiveNodes {};
 
 TEST_F(Acquire, PutsOneTokenOnEveryNodeForTheTtl) {
-  // An uncontended lock stands on all five nodes, under the plain key, for its ttl and no longer.
+  // An uncontended lock is on all five nodes, under the plain key, for its ttl and no longer.
   Coordinator coordinator = connect();
   const Clock::time_point before = Clock::now();
   Result<Lease> lease = coordinator.acquire(key, {.ttl = 10s, .auto_extend = false});
@@ -31,7 +31,7 @@ TEST_F(Acquire, PutsOneTokenOnEveryNodeForTheTtl) {
 }
 
 TEST_F(Acquire, TellsWhatItHolds) {
-  // The lease knows its resource, its votes and its time.
+  // The lease has its resource, its votes and its times.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(ok(lease));
@@ -50,7 +50,7 @@ TEST_F(Acquire, TellsWhatItHolds) {
 }
 
 TEST_F(Acquire, ReleaseDeletesTheKeyEverywhere) {
-  // What was put on five nodes is gone from all five.
+  // A release deletes the key on all five nodes.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(ok(lease));
@@ -60,7 +60,7 @@ TEST_F(Acquire, ReleaseDeletesTheKeyEverywhere) {
 }
 
 TEST_F(Acquire, ATakenLockIsRefusedWithTheVotes) {
-  // Another coordinator's attempt is contended, says who voted what, and changes nothing.
+  // Another coordinator's attempt is contended, reports every node's vote, and changes nothing.
   Coordinator holder = connect();
   Coordinator other = connect();
   Result<Lease> lease = holder.acquire(key);
@@ -115,7 +115,7 @@ TEST_F(Acquire, ResourcesAreAnyBytes) {
 }
 
 TEST_F(Acquire, ManyResourcesAtOnce) {
-  // Five hundred locks in flight side by side on one connection per node.
+  // Five hundred locks are in flight at the same time on one connection per node.
   Coordinator coordinator = connect();
   std::vector<Answer<Result<Lease>>> answers(500);
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -147,7 +147,7 @@ TEST_F(Acquire, MoreThanTheKernelTakesAtOnce) {
 }
 
 TEST_F(Acquire, OneAmongManyWinsAnAttempt) {
-  // Of a hundred single attempts from four coordinators at the same time at most one is granted.
+  // At most one of a hundred simultaneous single attempts from four coordinators is granted.
   std::vector<Coordinator> coordinators;
   for (int i = 0; i < 4; ++i) coordinators.push_back(connect());
   for (int round = 0; round < 10; ++round) {
@@ -170,7 +170,7 @@ TEST_F(Acquire, OneAmongManyWinsAnAttempt) {
 }
 
 TEST_F(Acquire, ATtlThatTheMarginEatsUpFailsAndCleansUp) {
-  // With 2 ms of margin a ttl of 2 ms is never valid: refused, and nothing is left behind.
+  // With 2 ms of margin a ttl of 2 ms is never valid: the acquire fails and leaves no key.
   Coordinator coordinator = connect();
   const Result<Lease> refused = coordinator.acquire(key, {.ttl = 2ms});
   ASSERT_FALSE(refused.has_value());
@@ -178,7 +178,7 @@ TEST_F(Acquire, ATtlThatTheMarginEatsUpFailsAndCleansUp) {
 }
 
 TEST_F(Acquire, AnswersAfterTheTtlMakeNoLease) {
-  // Answers that come after the ttl's end do not make a lease, whatever they grant.
+  // Answers that arrive after the end of the ttl make no lease, even if they grant it.
   Coordinator coordinator = connect();
   warm(coordinator);
   for (const int node : {0, 1, 2}) cluster().pause(node);
@@ -192,8 +192,8 @@ TEST_F(Acquire, AnswersAfterTheTtlMakeNoLease) {
 }
 
 TEST_F(Acquire, SlowAnswersShortenTheLease) {
-  // The time that the nodes take to answer, to the acquire as to an extend, is the lease's loss: it
-  // counts from before the first byte, and so at the latest from when a node has got it.
+  // The time that the nodes take to answer an acquire or an extend is taken off the lease: the ttl
+  // counts from before the first byte is sent, so at the latest from a node's receipt of it.
   Coordinator coordinator = connect();
   warm(coordinator);
   const auto slowly = [&](const std::function<void()>& ask, const std::function<bool()>& arrived) {
@@ -221,7 +221,7 @@ TEST_F(Acquire, SlowAnswersShortenTheLease) {
 }
 
 TEST_F(Acquire, AnUnreleasedLockIsFreeAfterItsTtl) {
-  // A holder that neither renews nor releases keeps others out for its ttl, and not for ever.
+  // A holder that neither renews nor releases keeps others out for its ttl, and no longer.
   Coordinator holder = connect();
   Coordinator other = connect();
   Result<Lease> first = holder.acquire(key, {.ttl = 1s, .auto_extend = false});
@@ -234,7 +234,7 @@ TEST_F(Acquire, AnUnreleasedLockIsFreeAfterItsTtl) {
 }
 
 TEST_F(Acquire, AcquireAllOfOneIsAcquire) {
-  // One resource by acquire_all is one lease; none is refused before anything is sent.
+  // acquire_all of one resource makes one lease; an empty set is refused before anything is sent.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire_all({key});
   ASSERT_TRUE(ok(lease));

@@ -13,7 +13,7 @@ namespace {
 class Async : public FiveNodes {};
 
 TEST_F(Async, HandlersRunOnTheLoopAndOnce) {
-  // Every handler of a coordinator is called once, on one and the same thread, which is not ours.
+  // Every handler of a coordinator is called once, and all on one thread, which is not the test's.
   Coordinator coordinator = connect();
   std::vector<Answer<Result<Lease>>> answers(20);
   std::set<std::thread::id> threads;
@@ -31,8 +31,8 @@ TEST_F(Async, HandlersRunOnTheLoopAndOnce) {
 }
 
 TEST_F(Async, NeverInsideTheCall) {
-  // On the loop itself, too, a handler runs only after the call that took it has returned: for a
-  // free lock, bad arguments and a token that was stopped before, for extend and for release.
+  // Even on the loop itself a handler runs only after the call that took it has returned: for a
+  // free lock, bad arguments, a stop token already requested, extend and release.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(ok(lease));
@@ -59,7 +59,7 @@ TEST_F(Async, NeverInsideTheCall) {
 }
 
 TEST_F(Async, HandlersMayBeMoveOnlyAndLarge) {
-  // A handler that owns something, and one that is larger than any small buffer.
+  // One handler owns something, another is larger than any small buffer.
   Coordinator coordinator = connect();
   Answer<int> small;
   Answer<int> large;
@@ -77,7 +77,7 @@ TEST_F(Async, HandlersMayBeMoveOnlyAndLarge) {
 }
 
 TEST_F(Async, AHandlerIsGoneAfterItsCall) {
-  // What a handler holds is given up once it has run, whether the lock was granted or not.
+  // A handler is destroyed after it has run, whether the lock was granted or not.
   Coordinator coordinator = connect();
   const auto watched = std::make_shared<std::atomic<int>>(0);
   for (const auto& options : {LockOptions{}, LockOptions{.ttl = -1s}}) {
@@ -113,7 +113,7 @@ TEST_F(Async, HandlersMayCallAgain) {
 }
 
 TEST_F(Async, FromManyThreads) {
-  // Eight threads use one coordinator at the same time, blocking and not.
+  // Eight threads use one coordinator at the same time, with blocking and asynchronous calls.
   Coordinator coordinator = connect();
   std::atomic<int> locked{0};
   std::vector<std::thread> threads;
@@ -150,7 +150,7 @@ TEST_F(Async, ExtendAndReleaseByHandler) {
 }
 
 TEST_F(Async, BlockingCallsOnTheLoopWouldDeadlock) {
-  // Whatever would have to wait for the very thread it runs on is refused at once.
+  // Every call that would wait for its own thread is refused at once.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(ok(lease));
@@ -172,7 +172,7 @@ TEST_F(Async, BlockingCallsOnTheLoopWouldDeadlock) {
 }
 
 TEST_F(Async, AnotherCoordinatorsLoopMayBlock) {
-  // Only a loop's own coordinator is refused there: with a second one the call blocks and works.
+  // A loop refuses only its own coordinator's blocking calls: with a second one the call works.
   Coordinator coordinator = connect();
   Coordinator second = connect();
   on_loop(coordinator, [&] { EXPECT_TRUE(ok(second.acquire(key))); });

@@ -1,10 +1,11 @@
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "integration/fixture.hpp"
 
-// What is asked for in one turn of the loop goes to each node as one call of a script.
+// The requests of one turn of the loop go to each node as one call of a script.
 namespace quorumlock::test {
 namespace {
 
@@ -12,20 +13,43 @@ class Burst : public FiveNodes {
  protected:
   void TearDown() override { cluster().raw_everywhere({"ACL", "SETUSER", "default", "allkeys"}); }
 
-  /// The results of acquiring all of these in one turn.
-  static std::vector<Result<Lease>> acquire(Coordinator& coordinator,
-                                            const std::vector<std::string>& resources) {
+  /// Acquires all of these in one turn, which begins with `first`, and returns the results.
+  static std::vector<Result<Lease>> acquire(
+      Coordinator& coordinator, const std::vector<std::string>& resources,
+      const LockOptions& how = {}, const std::function<void()>& first = [] {}) {
     std::vector<Answer<Result<Lease>>> answers(resources.size());
     on_loop(coordinator, [&] {
+      first();
       for (std::size_t i = 0; i < resources.size(); ++i) {
-        coordinator.async_acquire(resources[i], {}, {}, answers[i].handler());
+        coordinator.async_acquire(resources[i], how, {}, answers[i].handler());
       }
     });
     std::vector<Result<Lease>> results;
     for (Answer<Result<Lease>>& answer : answers) results.push_back(answer.get());
     return results;
   }
-  /// How many scripts this node has run by name.
+  [[nodiscard]] std::vector<std::string> names(int count) const {
+    std::vector<std::string> resources;
+    for (int i = 0; i < count; ++i) resources.push_back(key + "/" + std::to_string(i));
+    return resources;
+  }
+  /// Counts the requests that were never sent; each of these gives `words` as its reason.
+  static int unsent(const std::vector<Result<Lease>>& results, const std::string& words) {
+    int found = 0;
+    for (const Result<Lease>& result : results) {
+      if (result || result.error().code() != Errc::timed_out) continue;
+      const std::string sentence = result.error().what();
+      if (sentence.find("not sent within") == sentence.npos) continue;
+      ++found;
+      EXPECT_NE(sentence.find(words), sentence.npos) << sentence;
+      EXPECT_NE(sentence.find(" before it; wait longer, or ask for fewer at once"), sentence.npos)
+          << sentence;
+      EXPECT_EQ(sentence.find("held by another"), sentence.npos) << sentence;
+      EXPECT_TRUE(result.error().outcome().votes.empty()) << "no node was asked";
+    }
+    return found;
+  }
+  /// Returns how many scripts this node has run by name.
   static long scripts_run(int node) {
     const std::string stats = cluster().raw(node, {"INFO", "commandstats"}).text;
     const std::string_view name = "cmdstat_evalsha:calls=";
@@ -35,8 +59,8 @@ class Burst : public FiveNodes {
 };
 
 TEST_F(Burst, IsOneCallForManyLocks) {
-  // Forty locks: 32 in one call and 8 in another, beside the two of the lock in whose handler they
-  // are asked for.
+  // Forty locks go out as one call of 32 and one of 8, in addition to the two calls of the lock in
+  // whose handler they are requested.
   Coordinator coordinator = connect();
   warm(coordinator);
   std::vector<std::string> resources;
@@ -64,12 +88,12 @@ TEST_F(Burst, IsOneCallForManyLocks) {
     for (Result<Lease>& lease : leases) lease->async_release([](const Result<void>&) {});
   });
   ASSERT_TRUE(eventually([&] { return cluster().keys().empty(); }));
-  // The lock in whose handler they are released goes with them; it is got without a script.
-  EXPECT_EQ(scripts_run(0) - held, 2);
+  // The lock in whose handler they are released goes out in the same calls.
+  EXPECT_EQ(scripts_run(0) - held, 3);
 }
 
 TEST_F(Burst, WithOneThatAnotherHasGetsTheOthers) {
-  // Also with the same one twice.
+  // The set also names one resource twice.
   Coordinator other = connect();
   const Result<Lease> held = other.acquire(key + "/2");
   ASSERT_TRUE(ok(held));
@@ -84,7 +108,7 @@ TEST_F(Burst, WithOneThatAnotherHasGetsTheOthers) {
 }
 
 TEST_F(Burst, WithOneThatMayNotBeTouchedGetsTheOthers) {
-  // This user has not all keys. A server refuses a call that names one of the others as a key.
+  // This user may not access all keys. A server refuses a call that names any other key.
   cluster().raw_everywhere(
       {"ACL", "SETUSER", "default", "resetkeys", "~" + key + "*", "~quorumlock:*"});
   Coordinator coordinator = connect();
@@ -98,6 +122,43 @@ TEST_F(Burst, WithOneThatMayNotBeTouchedGetsTheOthers) {
     for (Result<Lease>& each : got) each->async_release([](const Result<void>&) {});
   });
   ASSERT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(Burst, OfManyFreeLocksGetsThemAll) {
+  // Ten times as many locks as may be in flight are requested, and each is granted at its first
+  // attempt.
+  Coordinator coordinator = connect();
+  warm(coordinator);
+  std::vector<Result<Lease>> leases = acquire(coordinator, names(10'000), {.wait = forever});
+  for (const Result<Lease>& lease : leases) ASSERT_TRUE(ok(lease));
+  on_loop(coordinator, [&] {
+    for (Result<Lease>& lease : leases) lease->async_release([](const Result<void>&) {});
+  });
+  ASSERT_TRUE(eventually([&] { return cluster().keys().empty(); }));
+}
+
+TEST_F(Burst, WhatIsNotSentInTimeSaysSo) {
+  // The nodes do not answer, so that all requests in flight stay there. Later requests are never
+  // sent: each fails when its wait ends, or at node_timeout if it has no wait.
+  Options hasty = options();
+  hasty.node_timeout = 2s;
+  Coordinator coordinator = test::connect(hasty);
+  warm(coordinator);
+  const auto fill = [&] {
+    for (const int node : {0, 1, 2, 3, 4}) cluster().pause(node);
+    for (int i = 0; i < 1024; ++i) {
+      coordinator.async_acquire(key + "/out/" + std::to_string(i), {.wait = 1h}, {},
+                                [](const Result<Lease>&) {});
+    }
+  };
+  EXPECT_EQ(
+      unsent(acquire(coordinator, names(100), {.wait = 50ms}, fill), "not sent within its wait: "),
+      100);
+  cluster().heal();
+  warm(coordinator);
+  EXPECT_GE(
+      unsent(acquire(coordinator, names(100), {}, fill), "not sent within node_timeout (2s): "), 1);
+  cluster().heal();
 }
 
 }  // namespace

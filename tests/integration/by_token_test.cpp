@@ -6,17 +6,17 @@
 namespace quorumlock::test {
 namespace {
 
-/// What another process may do with an owner token.
+/// Operations of another process with an owner token.
 class ByToken : public FiveNodes {
  protected:
-  // Durable: a node that was killed votes again as soon as it is back.
+  // The nodes are durable: one that was killed votes again as soon as it is back.
   static void SetUpTestSuite() { start({.durable = true}); }
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
 };
 
 TEST_F(ByToken, Release) {
-  // Whoever has the token releases the lock, once.
+  // Any process that has the token may release the lock, once.
   Lease lease = coordinator.acquire(key).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
   lease.detach();
@@ -45,7 +45,7 @@ TEST_F(ByToken, ReleaseNeverTouchesForeignKeys) {
 }
 
 TEST_F(ByToken, ReleasedUnderItsHolder) {
-  // A lease whose keys somebody released by token finds out at its next renewal.
+  // A lease whose keys were released by token finds out at its next renewal.
   Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
   const std::stop_token stop = lease.stop_token();
   EXPECT_TRUE(ok(elsewhere.release(key, OwnerToken(lease.owner_token()))));
@@ -55,7 +55,7 @@ TEST_F(ByToken, ReleasedUnderItsHolder) {
 }
 
 TEST_F(ByToken, Extend) {
-  // Whoever has the token makes the lock last, and is told until when.
+  // Any process that has the token may extend the lock, and learns its new end.
   Lease lease = coordinator.acquire(key, {.ttl = 3s, .auto_extend = false}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
   lease.detach();
@@ -72,7 +72,7 @@ TEST_F(ByToken, Extend) {
 }
 
 TEST_F(ByToken, ExtendOfWhatIsNotHeld) {
-  // No key, or somebody else's: not_held, and nothing is set or prolonged.
+  // If the key is missing or another's, the result is not_held, and nothing is set or extended.
   const OwnerToken token(std::string(40, 'a'));
   EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 10s), Errc::not_held));
   EXPECT_TRUE(cluster().keys().empty());
@@ -83,7 +83,7 @@ TEST_F(ByToken, ExtendOfWhatIsNotHeld) {
 }
 
 TEST_F(ByToken, ExtendOnAMinorityOnly) {
-  // The token is on two nodes: too few, whatever the others hold.
+  // The token is on two nodes only: too few, whatever the others hold.
   Lease lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
   for (const int node : {0, 1, 2}) cluster().raw(node, {"DEL", key});
@@ -93,9 +93,9 @@ TEST_F(ByToken, ExtendOnAMinorityOnly) {
 }
 
 TEST_F(ByToken, ExtendOfWhatAnotherHasHadInBetween) {
-  // On two nodes the key ran out, and another had them and gave them back; on the others he was
-  // refused, and counted up all the same. A renewal sets the two anew: with them nobody can show
-  // that the lock was not his, by the keys nor by the counters.
+  // On two nodes the key ran out, and another client acquired and released it there; the other
+  // nodes refused that client but raised their counters too. A renewal sets the two keys again:
+  // after that neither keys nor counters can show that the lock was not the other's.
   const std::string counter = "quorumlock:fence:" + key;
   Lease lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false}).value();
   const OwnerToken token(lease.owner_token());
@@ -110,7 +110,7 @@ TEST_F(ByToken, ExtendOfWhatAnotherHasHadInBetween) {
 }
 
 TEST_F(ByToken, BeyondTheMaximum) {
-  // A ttl that no lock of this cluster may have is refused, as for a lease.
+  // A ttl above the cluster's max_ttl is refused, as it is for a lease.
   Lease lease = coordinator.acquire(key).value();
   const OwnerToken token(lease.owner_token());
   EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 31s), Errc::invalid_argument));
@@ -118,7 +118,7 @@ TEST_F(ByToken, BeyondTheMaximum) {
 }
 
 TEST_F(ByToken, WithoutAQuorum) {
-  // Too few nodes are there to say anything.
+  // Too few nodes are up for an answer.
   Lease lease = coordinator.acquire(key).value();
   const OwnerToken token(lease.owner_token());
   for (const int node : {0, 1, 2}) cluster().kill(node);
@@ -127,7 +127,7 @@ TEST_F(ByToken, WithoutAQuorum) {
 }
 
 TEST_F(ByToken, ExtendAndReleaseUnderFire) {
-  // Two extends and a release by token at once: each has an outcome, and the key is gone.
+  // After ten extends by token in a row a release still works, and a later extend is not_held.
   Lease lease = coordinator.acquire(key, {.ttl = 20s}).value();
   const OwnerToken token(lease.owner_token());
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(ok(elsewhere.extend(key, token, 20s)));
@@ -139,7 +139,8 @@ TEST_F(ByToken, ExtendAndReleaseUnderFire) {
 class Inspect : public FiveNodes {};
 
 TEST_F(Inspect, SaysWhoHoldsIt) {
-  // Node by node: the holder's token and the time left, another's value, nothing, a dead node.
+  // Inspection reports node by node: the holder's token and time left, another's value, no key, a
+  // dead node.
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
   cluster().plant(0, key);
@@ -159,7 +160,8 @@ TEST_F(Inspect, SaysWhoHoldsIt) {
 }
 
 TEST_F(Inspect, SaysWhatElseIsThere) {
-  // A hash, a value without expiry, an empty key, a dead node: no holder, and each by its name.
+  // A hash, a value without expiry, an empty key and a dead node are no holders; each is reported
+  // by name.
   cluster().raw(0, {"HSET", key, "f", "v"});
   cluster().raw(1, {"SET", key, "for ever"});
   cluster().kill(4);
@@ -176,7 +178,7 @@ TEST_F(Inspect, SaysWhatElseIsThere) {
 }
 
 TEST_F(Inspect, SaysWhoReads) {
-  // Two share it, and a writer of a third process waits.
+  // Two readers share the lock, and a writer of a third process waits.
   Coordinator one = connect();
   Coordinator other = connect();
   Coordinator elsewhere = connect();
@@ -201,7 +203,7 @@ TEST_F(Inspect, SaysWhoReads) {
 }
 
 TEST_F(Inspect, EndsWithASilentNode) {
-  // A node that says nothing is reported as such after node_timeout.
+  // A node that does not answer is reported as silent after node_timeout.
   Options impatient = options();
   impatient.node_timeout = 200ms;
   Coordinator coordinator = test::connect(impatient);

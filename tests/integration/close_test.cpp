@@ -34,7 +34,7 @@ class Close : public FiveNodes {
 };
 
 TEST_F(Close, EverythingAfterItIsClosed) {
-  // Each call on a closed coordinator gives Errc::closed, and closing again does nothing.
+  // Each call on a closed coordinator returns Errc::closed, and closing it again does nothing.
   Coordinator coordinator = connect();
   ASSERT_TRUE(ok(coordinator.acquire(key)));
   coordinator.close();
@@ -46,7 +46,7 @@ TEST_F(Close, EverythingAfterItIsClosed) {
 }
 
 TEST_F(Close, ClosedIsToldOnNewThreadsToo) {
-  // A thread made after the loop's has ended may get its id; it is told closed nevertheless.
+  // A thread made after the loop's has ended may get its id; its calls return closed nevertheless.
   Coordinator coordinator = connect();
   coordinator.close();
   for (int i = 0; i < 4; ++i) {
@@ -55,7 +55,7 @@ TEST_F(Close, ClosedIsToldOnNewThreadsToo) {
 }
 
 TEST_F(Close, AMovedFromCoordinatorIsClosed) {
-  // What was moved from is closed; what it moved to works.
+  // The moved-from coordinator is closed; the one that was moved to works.
   Coordinator first = connect();
   Coordinator second = std::move(first);
   expect_closed(first);
@@ -64,7 +64,7 @@ TEST_F(Close, AMovedFromCoordinatorIsClosed) {
 }
 
 TEST_F(Close, MoveAssignmentClosesTheOldOne) {
-  // The coordinator that is assigned over ends as by its destructor: its lease is released.
+  // The assigned-to coordinator ends as if destroyed: its lease is released.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(ok(lease));
@@ -74,7 +74,8 @@ TEST_F(Close, MoveAssignmentClosesTheOldOne) {
 }
 
 TEST_F(Close, PendingAcquisitionsEndClosed) {
-  // Fifty waiters of a taken lock: each handler is called once, with closed, before close returns.
+  // Each handler of fifty waiters of a taken lock is called once, with closed, before close
+  // returns.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   std::vector<Answer<Result<Lease>>> answers(50);
@@ -89,7 +90,7 @@ TEST_F(Close, PendingAcquisitionsEndClosed) {
 }
 
 TEST_F(Close, BlockedThreadsReturnClosed) {
-  // Threads inside acquire() come back when another one closes.
+  // Threads that block in acquire() return when another thread closes the coordinator.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   const long long before = cluster().commands(0);
@@ -107,7 +108,8 @@ TEST_F(Close, BlockedThreadsReturnClosed) {
 }
 
 TEST_F(Close, LeasesHeldAreReleasedAndTold) {
-  // The holder is told to stop, no longer believes, and the keys are gone when close returns.
+  // The holder's stop token is requested, its lease is invalid, and the keys are gone when close
+  // returns.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(ok(lease));
@@ -121,7 +123,7 @@ TEST_F(Close, LeasesHeldAreReleasedAndTold) {
 }
 
 TEST_F(Close, LeasesOutliveTheirCoordinator) {
-  // A lease may be used and destroyed after its coordinator: it is over, and says so.
+  // A lease may be used and destroyed after its coordinator: it reports that it is over.
   Lease lease;
   {
     Coordinator coordinator = connect();
@@ -138,7 +140,7 @@ TEST_F(Close, LeasesOutliveTheirCoordinator) {
 }
 
 TEST_F(Close, WhatWasReleasedInTheBackgroundIsSeenThrough) {
-  // A lease destroyed just before the coordinator is released all the same, on all nodes.
+  // A lease destroyed just before the coordinator is still released on all nodes.
   for (int i = 0; i < 20; ++i) {
     Coordinator coordinator = connect();
     { const Result<Lease> lease = coordinator.acquire(key, {.wait = 20s}); }
@@ -148,8 +150,8 @@ TEST_F(Close, WhatWasReleasedInTheBackgroundIsSeenThrough) {
 }
 
 TEST_F(Close, AnswersWhatTheNodesDoNot) {
-  // Extend, release, release by token and inspect are under way on silent nodes when the
-  // coordinator is closed: each handler is called once, each blocked thread returns.
+  // Extend, release, release by token and inspect are waiting for silent nodes when the coordinator
+  // is closed: each handler is called once, and each blocked thread returns.
   Options impatient = options();
   impatient.node_timeout = 200ms;
   Coordinator coordinator = test::connect(impatient);
@@ -174,8 +176,8 @@ TEST_F(Close, AnswersWhatTheNodesDoNot) {
 }
 
 TEST_F(Close, InTheMiddleOfTraffic) {
-  // Eight threads lock and unlock while the coordinator is closed: each ends with closed, nobody
-  // hangs, and nothing is left behind.
+  // Eight threads lock and unlock while the coordinator is closed: each ends with closed, none
+  // hangs, and no key is left.
   for (int round = 0; round < 5; ++round) {
     Coordinator coordinator = connect();
     std::atomic<int> running{0};
@@ -199,7 +201,7 @@ TEST_F(Close, InTheMiddleOfTraffic) {
 }
 
 TEST_F(Close, FromSeveralThreadsAtOnce) {
-  // All of those who close at the same time return once it is closed.
+  // All threads that close at the same time return once the coordinator is closed.
   Coordinator coordinator = connect();
   ASSERT_TRUE(ok(coordinator.acquire(key)));
   std::vector<std::thread> threads;
@@ -209,7 +211,8 @@ TEST_F(Close, FromSeveralThreadsAtOnce) {
 }
 
 TEST_F(Close, ItsHandlerIsTheLastOfAll) {
-  // Ten waiters, a lease with an extend under way: all are answered before async_close's handler.
+  // Ten waiters and a lease with an extend in flight all get answers before async_close's handler
+  // runs.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(ok(lease));
@@ -225,7 +228,7 @@ TEST_F(Close, ItsHandlerIsTheLastOfAll) {
 }
 
 TEST_F(Close, OnItsOwnLoop) {
-  // In a handler close() only begins: the handler goes on, later calls are closed, and the
+  // In a handler close() only begins: the handler goes on, later calls return closed, and the
   // destructor waits for the end.
   Answer<bool> inside;
   Coordinator coordinator = connect();
@@ -239,7 +242,7 @@ TEST_F(Close, OnItsOwnLoop) {
 }
 
 TEST_F(Close, DestroyedInAHandlerOfItsOwn) {
-  // The last owner may be a handler on the loop: the loop ends itself.
+  // The last owner may be a handler on the loop: the loop then ends itself.
   auto coordinator = std::make_unique<Coordinator>(connect());
   Coordinator& still = *coordinator;
   Answer<bool> gone;
@@ -254,7 +257,7 @@ TEST_F(Close, DestroyedInAHandlerOfItsOwn) {
 }
 
 TEST_F(Close, DoesNotWaitForTheDeadForLong) {
-  // With nodes dead and silent, close gives up on answers after node_timeout.
+  // With nodes dead and silent, close stops waiting for answers after node_timeout.
   Options impatient = options();
   impatient.node_timeout = 200ms;
   impatient.connect_timeout = 60s;
@@ -270,7 +273,7 @@ TEST_F(Close, DoesNotWaitForTheDeadForLong) {
 }
 
 TEST_F(Close, BeforeAnyConnectionStands) {
-  // Opened and closed at once, with all nodes silent: nothing hangs and nothing is left.
+  // The coordinator is created and closed at once, with all nodes silent: nothing hangs or is left.
   for (int node = 0; node < 5; ++node) cluster().pause(node);
   Options impatient = options();
   impatient.node_timeout = 200ms;
@@ -287,7 +290,7 @@ TEST_F(Close, BeforeAnyConnectionStands) {
 }
 
 TEST_F(Close, LeaksNeitherDescriptorsNorThreads) {
-  // A hundred coordinators later the process has as many descriptors and threads as before.
+  // After a hundred coordinators the process has as many descriptors and threads as before.
   const auto cycle = [&] {
     Coordinator coordinator = connect();
     Result<Lease> lease = coordinator.acquire(key, {.wait = 20s});

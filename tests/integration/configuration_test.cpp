@@ -7,7 +7,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// What a coordinator refuses before it connects to anything.
+/// Options that a coordinator refuses before it connects to a node.
 class Configuration : public ::testing::Test {
  protected:
   static Options good() {
@@ -15,7 +15,7 @@ class Configuration : public ::testing::Test {
     options.nodes = {"unix:///nowhere/1", "unix:///nowhere/2", "unix:///nowhere/3"};
     return options;
   }
-  /// With this change it is refused, in a sentence that has this word in it.
+  /// Expects options with this change to be refused in a sentence that contains this word.
   static void expect_refused(const std::function<void(Options&)>& change, std::string_view word) {
     Options options = good();
     change(options);
@@ -27,7 +27,7 @@ class Configuration : public ::testing::Test {
 };
 
 TEST_F(Configuration, Nodes) {
-  // None, too many, the same one twice under two spellings, and URLs that are none.
+  // No nodes, too many, one node under two spellings, and invalid URLs are refused.
   EXPECT_TRUE(ok(Coordinator::create(good())));
   expect_refused([](Options& o) { o.nodes.clear(); }, "nodes");
   expect_refused([](Options& o) { o.nodes.push_back(o.nodes.front()); }, "nowhere/1");
@@ -45,7 +45,7 @@ TEST_F(Configuration, Nodes) {
 }
 
 TEST_F(Configuration, Durations) {
-  // Zero, negative and absurd times, each named.
+  // Zero, negative and absurd times are refused, each by its name.
   expect_refused([](Options& o) { o.ttl = 0s; }, "ttl");
   expect_refused([](Options& o) { o.ttl = -1s; }, "ttl");
   expect_refused([](Options& o) { o.ttl = 31s; }, "max_ttl");
@@ -61,14 +61,14 @@ TEST_F(Configuration, Durations) {
 }
 
 TEST_F(Configuration, DriftFactor) {
-  // Not a number, negative, or so great that no ttl would be left.
+  // A factor is refused if it is no number, negative, or so great that no ttl would be left.
   for (const double factor : {std::nan(""), -0.01, 1.0, std::numeric_limits<double>::infinity()}) {
     expect_refused([&](Options& o) { o.drift_factor = factor; }, "drift_factor");
   }
 }
 
 TEST_F(Configuration, OfOneRequest) {
-  // The same for what a request may set: refused before anything is sent, each time.
+  // Bad options of one request are refused before anything is sent, each time.
   Coordinator coordinator = Coordinator::create(good()).value();
   for (const LockOptions& options :
        {LockOptions{.ttl = 0s}, LockOptions{.ttl = -1s}, LockOptions{.ttl = 31s},
@@ -79,7 +79,7 @@ TEST_F(Configuration, OfOneRequest) {
 }
 
 TEST_F(Configuration, FromJson) {
-  // A cluster described in JSON is the cluster that is locked.
+  // Options read from JSON lock the cluster that they describe.
   Cluster cluster({.size = 3});
   std::string nodes;
   for (const std::string& url : cluster.urls())

@@ -5,24 +5,14 @@
 #include <utility>
 
 #include "integration/fixture.hpp"
+#include "support/detached.hpp"
 #include "support/uv_loop.hpp"
 
 namespace quorumlock::test {
 namespace {
 
-/// The least a task can be: starts at once, belongs to nobody.
-struct Detached {
-  struct promise_type {
-    Detached get_return_object() { return {}; }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { std::terminate(); }
-  };
-};
-
-/// A task as other libraries have it: lazy, awaited once, resumes its awaiter by symmetric
-/// transfer, and looks at every awaited thing through await_transform.
+/// A task as in other libraries: lazy, awaited once, it resumes its awaiter by symmetric transfer
+/// and passes every awaited object through await_transform.
 template <class T>
 class Lazy {
  public:
@@ -89,7 +79,7 @@ Detached lock_twice(Coordinator& coordinator, std::string key, Tell tell) {
 }
 
 TEST_F(Coroutine, LocksInATaskOfAnyType) {
-  // The contract's line in the smallest task there can be, twice; the lease releases by scope.
+  // The smallest possible task locks twice with the contract's line; the lease releases by scope.
   Coordinator coordinator = connect();
   Answer<int> answer;
   lock_twice(coordinator, key, answer.handler());
@@ -120,7 +110,7 @@ Detached run(Lazy<int> task, Tell tell) {
 }
 
 TEST_F(Coroutine, LocksInAForeignTask) {
-  // Nested lazy tasks with a promise of their own await locks one after the other.
+  // Nested lazy tasks with their own promise type await locks one after the other.
   Coordinator coordinator = connect();
   Answer<int> answer;
   run(shop(coordinator, key), answer.handler());
@@ -128,7 +118,7 @@ TEST_F(Coroutine, LocksInAForeignTask) {
 }
 
 TEST_F(Coroutine, ARefusalIsAResult) {
-  // co_await gives the refusal as a Result; value() turns it into the exception of who wants one.
+  // co_await returns the refusal as a Result; value() turns it into an exception.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   Answer<int> answer;
@@ -149,7 +139,7 @@ Detached wait_for_it(Coordinator& coordinator, std::string key, std::stop_token 
 }
 
 TEST_F(Coroutine, IsCancelled) {
-  // A stop request resumes the coroutine with cancelled, also one that was made before.
+  // A stop request resumes the coroutine with cancelled, even if it was made before the co_await.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   std::stop_source stop;
@@ -163,7 +153,8 @@ TEST_F(Coroutine, IsCancelled) {
 }
 
 TEST_F(Coroutine, IsClosed) {
-  // close() resumes what waits; after it, and on a moved-from coordinator, co_await gives closed.
+  // close() resumes the waiters; after it, and on a moved-from coordinator, co_await returns
+  // closed.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   Answer<int> waiting;
@@ -180,8 +171,8 @@ TEST_F(Coroutine, IsClosed) {
 }
 
 TEST_F(Coroutine, AllOfTwoOrOneAndBadArguments) {
-  // co_acquire_all of two holds both, and of one is co_acquire; a ttl that cannot be is refused by
-  // co_await, not before.
+  // co_acquire_all of two resources holds both, and of one is co_acquire; co_await, and not the
+  // call before it, refuses an impossible ttl.
   Coordinator coordinator = connect();
   Answer<int> answer;
   [](Coordinator& on, std::string name, Tell tell) -> Detached {
@@ -202,8 +193,8 @@ TEST_F(Coroutine, AllOfTwoOrOneAndBadArguments) {
 }
 
 TEST_F(Coroutine, PermitsOfASemaphore) {
-  // As many coroutines as there are permits have one at once; one more waits until one goes out of
-  // scope.
+  // As many coroutines as there are permits hold one at once; one more waits until a permit goes
+  // out of scope.
   Coordinator coordinator = connect();
   Semaphore permits(coordinator, key, 2, {.wait = 20s});
   Answer<int> answer;
@@ -223,7 +214,7 @@ TEST_F(Coroutine, PermitsOfASemaphore) {
 }
 
 TEST_F(Coroutine, OnTheHostsLoop) {
-  // On an attached loop coroutines go on there, on the host's own thread.
+  // On an attached loop coroutines resume on the host's own thread.
   UvLoop loop;
   Coordinator coordinator = Coordinator::attach(loop.get(), options()).value();
   Answer<int> answer;

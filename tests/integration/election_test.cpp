@@ -21,7 +21,7 @@ std::vector<std::string> values(const std::vector<Seen>& seen) {
 
 class Elections : public FiveNodes {
  protected:
-  /// Everything that an observer is told.
+  /// Records everything that an observer sees.
   class Observer {
    public:
     explicit Observer(Election election) {
@@ -37,7 +37,7 @@ class Elections : public FiveNodes {
       const std::lock_guard<std::mutex> lock(guard_);
       return seen_;
     }
-    /// Returns once this is the last that it has been told.
+    /// Returns once this value is the last one that the observer has seen.
     ::testing::AssertionResult hears(const std::string& value) {
       const auto last = [this] {
         const std::vector<std::string> all = values(seen());
@@ -67,8 +67,8 @@ class Elections : public FiveNodes {
 };
 
 TEST_F(Elections, TheNextOneLeadsInOrder) {
-  // Three campaign, one after the other. The first resigns, the second is dropped, the third leads
-  // until it resigns: an observer is told of each, with growing fencing tokens.
+  // Three candidates campaign in turn. The first resigns, the second is dropped, the third leads
+  // until it resigns: an observer sees each of them, with growing fencing tokens.
   std::vector<Coordinator> candidates;
   for (int i = 0; i < 3; ++i) candidates.push_back(connect());
   Coordinator elsewhere = connect();
@@ -79,7 +79,7 @@ TEST_F(Elections, TheNextOneLeadsInOrder) {
   ASSERT_TRUE(observer.hears("a"));
   Answer<Result<Leadership>> second;
   Answer<Result<Leadership>> third;
-  // Held by the first, whose request did not wait.
+  // The first candidate holds the lock; its request did not wait.
   election_of(candidates[1]).async_campaign("b", {}, second.handler());
   see_waiters(1);
   election_of(candidates[2]).async_campaign("c", {}, third.handler());
@@ -100,7 +100,7 @@ TEST_F(Elections, TheNextOneLeadsInOrder) {
   ASSERT_TRUE(observer.hears("c"));
   EXPECT_TRUE(ok(last->resign()));
   ASSERT_TRUE(observer.hears("nobody"));
-  // On a slow machine nobody may lead for a while in between, or one who has said nothing yet.
+  // On a slow machine an observer may see no leader in between, or one without a value yet.
   std::vector<Seen> leaders = observer.seen();
   std::erase_if(leaders, [](const Seen& one) { return !one || one->value.empty(); });
   EXPECT_EQ(values(leaders), (std::vector<std::string>{"a", "b", "c"}));
@@ -111,7 +111,7 @@ TEST_F(Elections, TheNextOneLeadsInOrder) {
 }
 
 TEST_F(Elections, WhoLooksLateSeesTheCurrentLeader) {
-  // By a question, and as an observer's first word.
+  // leader() returns the current leader, and it is the first that a new observer sees.
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
   Result<Seen> nobody = election_of(elsewhere).leader();
@@ -130,7 +130,7 @@ TEST_F(Elections, WhoLooksLateSeesTheCurrentLeader) {
 }
 
 TEST_F(Elections, ALeaderProclaims) {
-  // What it says last is what others see, in order, and without a change of leader.
+  // Others see what the leader last proclaimed, in order and without a change of leader.
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
   Result<Leadership> leads = election_of(coordinator).campaign("warming up");
@@ -148,7 +148,8 @@ TEST_F(Elections, ALeaderProclaims) {
 }
 
 TEST_F(Elections, WhatCannotBeSaid) {
-  // Too long; after it has resigned; by one that leads nothing; a shared leadership.
+  // Refused: too long a value, a shared campaign, an empty name, a value after resigning, and one
+  // by a default-constructed leadership.
   Coordinator coordinator = connect();
   const std::string long_value(65537, 'x');
   EXPECT_TRUE(fails_with(election_of(coordinator).campaign(long_value), Errc::invalid_argument));
@@ -172,7 +173,7 @@ TEST_F(Elections, WhatCannotBeSaid) {
 }
 
 TEST_F(Elections, ACampaignIsCancelledOrRunsOut) {
-  // The lock is another's: a campaign that is cancelled, and one whose wait ends, lead nothing.
+  // Another client holds the lock: a cancelled campaign and one whose wait ends lead nothing.
   Coordinator coordinator = connect();
   const Result<Lease> held = coordinator.acquire(key);
   ASSERT_TRUE(ok(held));
@@ -187,7 +188,7 @@ TEST_F(Elections, ACampaignIsCancelledOrRunsOut) {
 }
 
 TEST_F(Elections, OneThatSaysNothingLeadsToo) {
-  // Who holds the lock of that name, as `quorumlock run` does, is seen without a value.
+  // A plain holder of the lock of that name, as with `quorumlock run`, is seen without a value.
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
   Observer observer(election_of(elsewhere));
@@ -201,8 +202,8 @@ TEST_F(Elections, OneThatSaysNothingLeadsToo) {
 }
 
 TEST_F(Elections, AKilledLeaderIsReplaced) {
-  // Another process leads and is killed. Who waits leads once its ttl is over; the observer, which
-  // no message tells of the death, is told of the successor.
+  // Another process leads and is killed. The waiting candidate leads once the ttl is over; the
+  // observer, which gets no message of the death, sees the successor.
   std::string urls;
   for (const std::string& url : cluster().urls()) urls += (urls.empty() ? "" : ",") + url;
   Process process({QUORUMLOCK_TEST_WORKER, "lead", urls, key, "2000", "there"});
@@ -224,7 +225,7 @@ TEST_F(Elections, AKilledLeaderIsReplaced) {
 }
 
 TEST_F(Elections, ALossIsTold) {
-  // Too few nodes are left: the leader is told to stop, and cannot say anything any more.
+  // Too few nodes are left: the leader's stop token is requested, and it can proclaim no more.
   Coordinator coordinator = connect();
   Result<Leadership> leads = Election(coordinator, key, {.ttl = 2s}).campaign("x");
   ASSERT_TRUE(ok(leads));
@@ -236,7 +237,7 @@ TEST_F(Elections, ALossIsTold) {
 }
 
 TEST_F(Elections, ChangesAreSeenWithoutMessages) {
-  // Nobody may publish or listen: it looks by itself.
+  // No client may publish or subscribe: the observer looks by itself.
   cluster().raw_everywhere({"ACL", "SETUSER", "default", "resetchannels"});
   const std::shared_ptr<void> allowed_again(nullptr, [](void*) {
     cluster().raw_everywhere({"ACL", "SETUSER", "default", "allchannels"});
@@ -251,7 +252,7 @@ TEST_F(Elections, ChangesAreSeenWithoutMessages) {
 }
 
 TEST_F(Elections, ObserversSurviveBrokenConnections) {
-  // All connections break, also those for messages; the change that follows is told.
+  // All connections break, including those for messages; the observer still sees the next change.
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
   Result<Leadership> leads = election_of(coordinator).campaign("x");
@@ -264,7 +265,7 @@ TEST_F(Elections, ObserversSurviveBrokenConnections) {
 }
 
 TEST_F(Elections, AStoppedObserverIsToldNothing) {
-  // It has stopped by the time that others are told of the next leader; so has one that was stopped
+  // An observer that was stopped sees nothing of the next leader; nor does one that was stopped
   // before it began.
   Coordinator coordinator = connect();
   std::stop_source stop;
@@ -286,7 +287,7 @@ TEST_F(Elections, AStoppedObserverIsToldNothing) {
 }
 
 TEST_F(Elections, ClosingEndsThem) {
-  // A campaign under way, an observer, a leadership: none of them keeps a coordinator from closing.
+  // A campaign, an observer and a leadership do not keep a coordinator from closing.
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
   Result<Leadership> leads = election_of(coordinator).campaign("x");
@@ -303,7 +304,7 @@ TEST_F(Elections, ClosingEndsThem) {
   EXPECT_TRUE(ok(election_of(elsewhere).campaign("z")));
 }
 
-/// The least a task can be.
+/// The smallest possible task type.
 struct Started {
   struct promise_type {
     Started get_return_object() { return {}; }
@@ -332,7 +333,7 @@ Started lead(Election election, bool& over) {
 }
 
 TEST_F(Elections, OnTheLoopOfAHost) {
-  // A coroutine campaigns, proclaims and resigns; then nothing keeps the loop alive.
+  // A coroutine campaigns, proclaims and resigns; after that nothing keeps the loop alive.
   UvLoop loop;
   {
     Coordinator coordinator = Coordinator::attach(loop.get(), options()).value();

@@ -13,7 +13,7 @@ std::string port_of(Cluster& cluster, int node) {
   return std::to_string(cluster.server(node).settings().port);
 }
 
-/// Options of a cluster whose nodes are named in another way.
+/// Returns the cluster's options with each node's URL replaced.
 Options named(Cluster& cluster, const std::function<std::string(int node)>& url) {
   Options options = cluster.options();
   for (int node = 0; node < cluster.size(); ++node) {
@@ -44,19 +44,20 @@ class Tcp : public ::testing::Test {
 };
 
 TEST_F(Tcp, ByAddress) {
-  // Nodes named by address and port.
+  // The nodes are named by address and port.
   expect_full_circle(*cluster_, cluster_->options());
 }
 
 TEST_F(Tcp, ByHostName) {
-  // Nodes named by a host name, which may stand for several addresses of which one is ours.
+  // The nodes are named by a host name, which may resolve to several addresses of which one is
+  // theirs.
   expect_full_circle(*cluster_, named(*cluster_, [](int node) {
     return "redis://localhost:" + port_of(*cluster_, node);
   }));
 }
 
 TEST_F(Tcp, ANameThatDoesNotResolveIsOneVoteLess) {
-  // A node whose name nobody knows is unreachable; the others are enough.
+  // A node whose name does not resolve is unreachable; the others are enough.
   Options options = cluster_->options();
   options.nodes[1] = "redis://no-such-host.invalid:6379";
   Coordinator coordinator = connect(options);
@@ -69,7 +70,7 @@ TEST_F(Tcp, ANameThatDoesNotResolveIsOneVoteLess) {
 }
 
 TEST_F(Tcp, InADatabaseOfItsOwn) {
-  // The number behind the slash chooses the database, and locks of other databases do not meet.
+  // The number after the slash chooses the database, and locks of different databases do not meet.
   Coordinator in_three = connect(named(
       *cluster_, [](int node) { return "redis://127.0.0.1:" + port_of(*cluster_, node) + "/3"; }));
   ASSERT_TRUE(ok(in_three.enroll_new()));
@@ -85,7 +86,7 @@ TEST_F(Tcp, InADatabaseOfItsOwn) {
 }
 
 TEST_F(Tcp, ADatabaseThatIsNotThere) {
-  // SELECT is refused: the node does not vote, and the error has the server's words.
+  // SELECT is refused: the node does not vote, and the error quotes the server.
   Coordinator coordinator = connect(named(*cluster_, [](int node) {
     return "redis://127.0.0.1:" + port_of(*cluster_, node) + "/9999";
   }));
@@ -95,7 +96,7 @@ TEST_F(Tcp, ADatabaseThatIsNotThere) {
 }
 
 TEST(UnixSockets, InADatabaseOfItsOwn) {
-  // ?db=N chooses the database behind a unix socket.
+  // ?db=N chooses the database of a unix socket.
   Cluster cluster({.size = 3});
   const Options options =
       named(cluster, [&](int node) { return cluster.server(node).url() + "?db=5"; });
@@ -105,7 +106,7 @@ TEST(UnixSockets, InADatabaseOfItsOwn) {
 }
 
 TEST(UnixSockets, MixedWithTcp) {
-  // Some nodes by socket, some by port, and one that is not there at all.
+  // Some nodes are reached by socket, some by port, and one does not exist.
   Cluster local({.size = 2});
   Cluster remote({.size = 2, .tcp = true});
   Options options = local.options();
@@ -120,7 +121,7 @@ TEST(UnixSockets, MixedWithTcp) {
   }));
 }
 
-/// Nodes that want a password; everything that is said about them is kept.
+/// Nodes that require a password; the test keeps every message about them.
 class Password : public ::testing::Test {
  protected:
   static constexpr const char* secret = "s3cr3t/with:odd@chars%";
@@ -168,31 +169,31 @@ class Password : public ::testing::Test {
 };
 
 TEST_F(Password, OfTheDefaultUser) {
-  // A password alone, with characters that must be percent-encoded in a URL.
+  // The URL has a password alone, with characters that must be percent-encoded.
   expect_full_circle(*cluster_, with(std::string(":") + encoded));
   EXPECT_NE(said_.find("connected"), said_.npos);
 }
 
 TEST_F(Password, OfAnAclUser) {
-  // A user of the server's access control list.
+  // The URL names a user of the server's access control list.
   expect_full_circle(*cluster_, with("locker:pass2word"));
 }
 
 TEST_F(Password, Wrong) {
-  // Refused with who said so, and without the password.
+  // The nodes vote unauthorized, and no message contains the password.
   expect_unauthorized(with("locker:s3cr3t-but-wrong"));
   expect_unauthorized(with(":s3cr3t-but-wrong"));
 }
 
 TEST_F(Password, None) {
-  // Nodes that want one are no quorum for who has none.
+  // Nodes that require a password give no quorum to a client without one.
   Options options = cluster_->options();
   expect_unauthorized(options);
 }
 
 TEST_F(Password, AUserWithoutScripts) {
-  // One of three nodes lets us in but runs no script for us: it may lock, cannot release, and the
-  // other two are enough for both.
+  // One of three nodes accepts the user but does not let it run scripts: the other two are enough
+  // to acquire and to release.
   Options options = with("locker:pass2word");
   options.nodes[0] = "redis://unscripted:pass2word@127.0.0.1:" + port_of(*cluster_, 0);
   Coordinator coordinator = connect(options);
@@ -203,7 +204,7 @@ TEST_F(Password, AUserWithoutScripts) {
 }
 
 TEST_F(Password, UsersWithoutScriptsAreTold) {
-  // Where no quorum runs our scripts that is said at acquire or at release, as unauthorized.
+  // If no quorum runs our scripts, acquire or release fails with unauthorized votes.
   Coordinator coordinator = connect(with("unscripted:pass2word"));
   Result<Lease> lease = coordinator.acquire(thing, {.ttl = 1s});
   const Result<void> released = lease ? lease->release() : Result<void>(lease.error());
@@ -211,7 +212,7 @@ TEST_F(Password, UsersWithoutScriptsAreTold) {
   EXPECT_GE(released.error().outcome().count(Vote::unauthorized), 2);
 }
 
-/// Nodes of a kind that casts no vote.
+/// Nodes that cannot vote because of their kind.
 class WrongKind : public ::testing::Test {
  protected:
   static void expect_refused(Cluster& one, Cluster& another, std::string_view word) {
@@ -235,7 +236,7 @@ class WrongKind : public ::testing::Test {
 };
 
 TEST_F(WrongKind, Replica) {
-  // A replica is named in a sentence, and casts no vote.
+  // A replica casts no vote, and the error says that it is one.
   const ClusterSettings replica{.size = 1, .more = {"--replicaof", "127.0.0.1 1"}};
   Cluster one(replica);
   Cluster another(replica);
@@ -243,7 +244,7 @@ TEST_F(WrongKind, Replica) {
 }
 
 TEST_F(WrongKind, ClusterMode) {
-  // So is a node in cluster mode.
+  // A node in cluster mode casts no vote either.
   const auto clustered = [] {
     return ClusterSettings{
         .size = 1,
@@ -256,7 +257,7 @@ TEST_F(WrongKind, ClusterMode) {
 }
 
 TEST(KeyPrefix, StandsBeforeTheResource) {
-  // The key on the nodes is prefix and resource; the lease knows the resource alone.
+  // The key on the nodes is prefix and resource; the lease has the resource alone.
   Cluster cluster({.size = 3});
   Options options = cluster.options();
   options.key_prefix = "app:";
@@ -274,7 +275,7 @@ TEST(KeyPrefix, StandsBeforeTheResource) {
 }
 
 TEST(KeyPrefix, OurOwnKeysAreOutOfReach) {
-  // No resource may have a key that starts with quorumlock:, with the help of a prefix or without.
+  // No resource may make a key that starts with quorumlock:, with a prefix or without.
   Cluster cluster({.size = 1});
   Options options = cluster.options();
   Coordinator coordinator = connect(options);

@@ -7,12 +7,20 @@ namespace {
 
 constexpr const char* record_key = "quorumlock:enrolment";
 
-/// Three nodes of the test's own that were enrolled once, and whose locks last for `max_ttl` at
-/// most. What they forget stays forgotten.
+/// Three nodes of the test's own, whose locks last for `max_ttl` at most. The cluster enrols them
+/// once and not again after a restart.
 class Forgetful {
  public:
-  explicit Forgetful(std::chrono::milliseconds max_ttl, bool durable = false)
-      : cluster({.size = 3, .durable = durable, .enrolled = false, .max_ttl = max_ttl}) {
+  /// Durable nodes are trusted unless `trusted` is false.
+  explicit Forgetful(std::chrono::milliseconds max_ttl, bool durable = false, bool trusted = true,
+                     bool tcp = false)
+      : cluster({.size = 3,
+                 .durable = durable,
+                 .tcp = tcp,
+                 .more = {"--repl-diskless-sync-delay", "0"},
+                 .enrolled = false,
+                 .max_ttl = max_ttl,
+                 .trust_disk = durable && trusted}) {
     for (int node = 0; node < 3; ++node) cluster.enrol(node);
   }
 
@@ -22,15 +30,21 @@ class Forgetful {
     options.auto_extend = false;
     return options;
   }
-  /// Kills the node and starts it again. Volatile, it comes back empty.
+  /// Kills the node and starts it again. A volatile node comes back empty.
   void restart(int node) {
     cluster.kill(node);
     cluster.restart(node);
   }
+  /// Gives the node, which is down, the files of another server from this directory.
+  void take_files(int node, const std::filesystem::path& from) {
+    const std::filesystem::path to = cluster.server(node).settings().dir / "appendonlydir";
+    std::filesystem::remove_all(to);
+    std::filesystem::copy(from / "appendonlydir", to, std::filesystem::copy_options::recursive);
+  }
   NodeStatus status(Coordinator& coordinator, int node) {
     return coordinator.status().value().nodes.at(static_cast<std::size_t>(node));
   }
-  /// Returns once the coordinator is connected to the node, as it is now, in this state.
+  /// Returns true once the coordinator is connected to the node's present run and sees this state.
   bool is_seen(Coordinator& coordinator, int node, NodeState state) {
     const std::string info = cluster.raw(node, {"INFO", "server"}).text;
     return eventually([&] {
@@ -45,7 +59,7 @@ class Forgetful {
   Cluster cluster;
 };
 
-/// What this node said to a request that was refused.
+/// Returns this node's vote on a request that was refused.
 template <class T>
 Vote vote_of(const Result<T>& refused, std::size_t node) {
   return refused.error().outcome().votes.at(node).vote;
@@ -57,8 +71,8 @@ class EnrolmentOfNodes : public testing::Test {
 };
 
 TEST_F(EnrolmentOfNodes, ARestartedEmptyNodeDoesNotVoteUntilMaxTtlHasPassed) {
-  // Its vote would make the quorum. It is refused, nothing is set there, and a wait gets the lock
-  // once the time is over.
+  // The restarted node's vote would complete the quorum. The node refuses, nothing is set there,
+  // and a wait gets the lock once max_ttl is over.
   Forgetful nodes(1500ms);
   Coordinator coordinator = connect(nodes.options());
   ASSERT_TRUE(ok(coordinator.acquire(key + "/before")));
@@ -80,7 +94,7 @@ TEST_F(EnrolmentOfNodes, ARestartedEmptyNodeDoesNotVoteUntilMaxTtlHasPassed) {
 }
 
 TEST_F(EnrolmentOfNodes, ARestartedEmptyNodeExtendsNothing) {
-  // It is not even given the key again: neither by an extend nor by one from another process.
+  // The node does not get the key again, neither by an extend nor by one from another process.
   Forgetful nodes(20s);
   Coordinator coordinator = connect(nodes.options());
   Lease lease = coordinator.acquire(key).value();
@@ -93,11 +107,11 @@ TEST_F(EnrolmentOfNodes, ARestartedEmptyNodeExtendsNothing) {
   EXPECT_TRUE(
       fails_with(coordinator.extend(key, OwnerToken(lease.owner_token()), 20s), Errc::no_quorum));
   EXPECT_EQ(nodes.cluster.value(2, key), std::nullopt);
-  EXPECT_TRUE(lease.is_valid());  // as long as it was granted for
+  EXPECT_TRUE(lease.is_valid());  // valid for as long as it was granted
 }
 
 TEST_F(EnrolmentOfNodes, AFlushedNodeIsFoundOutByTheNextAcquire) {
-  // Nothing on the connection tells of it. The script does, and touches nothing.
+  // Nothing on the connection shows the flush. The script notices it and touches nothing.
   Forgetful nodes(20s);
   Coordinator coordinator = connect(nodes.options());
   ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
@@ -113,7 +127,7 @@ TEST_F(EnrolmentOfNodes, AFlushedNodeIsFoundOutByTheNextAcquire) {
 }
 
 TEST_F(EnrolmentOfNodes, AFlushedNodeIsNotReplantedFor) {
-  // The holder's own key is gone with the rest: its extend must not count on putting it back.
+  // The holder's own key is gone too: its extend must not count on setting the key again.
   Forgetful nodes(20s);
   Coordinator coordinator = connect(nodes.options());
   Lease lease = coordinator.acquire(key).value();
@@ -127,7 +141,7 @@ TEST_F(EnrolmentOfNodes, AFlushedNodeIsNotReplantedFor) {
 }
 
 TEST_F(EnrolmentOfNodes, APromotedReplicaIsQuarantined) {
-  // Behind an address is now a server with the record of another: it may lack the last locks.
+  // The address now leads to a server with another node's record, which may lack the last locks.
   Forgetful nodes(20s);
   const Reply stale = nodes.cluster.raw(1, {"GET", record_key});
   nodes.cluster.raw(2, {"SET", record_key, stale.text});
@@ -137,7 +151,7 @@ TEST_F(EnrolmentOfNodes, APromotedReplicaIsQuarantined) {
 }
 
 TEST_F(EnrolmentOfNodes, ADurableNodeThatRestartedCountsAtOnce) {
-  // It has all that it said on its disk, the record too: that now names the new run.
+  // The node has everything on its disk, including the record, which now names the new run.
   Forgetful nodes(1h, true);
   Coordinator coordinator = connect(nodes.options());
   const Result<Lease> before = coordinator.acquire(key + "/before", {.ttl = 1min});
@@ -145,6 +159,7 @@ TEST_F(EnrolmentOfNodes, ADurableNodeThatRestartedCountsAtOnce) {
   ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key + "/before") == 3; }));
   const auto old = nodes.cluster.value(2, record_key);
   nodes.restart(2);
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));  // the others vouch for it
   nodes.cluster.kill(1);
   const Result<Lease> lease = coordinator.acquire(key, {.ttl = 10s, .wait = 20s});
   ASSERT_TRUE(ok(lease));
@@ -153,19 +168,42 @@ TEST_F(EnrolmentOfNodes, ADurableNodeThatRestartedCountsAtOnce) {
   EXPECT_NE(nodes.cluster.value(2, record_key), old);
 }
 
-TEST_F(EnrolmentOfNodes, WithAlwaysADurableNodeWaitsToo) {
-  // The policy of those who do not trust the disk.
+TEST_F(EnrolmentOfNodes, ClientsThatNameAnotherPolicyAreTold) {
+  // The error names both policies; clients that name none follow the record.
   Forgetful nodes(1h, true);
-  Options options = nodes.options();
-  options.quarantine = Quarantine::always;
-  Coordinator coordinator = connect(options);
+  Options other = nodes.options();
+  other.quarantine = Quarantine::always;
+  const Result<Lease> refused = connect(other).acquire(key);
+  ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
+  EXPECT_GE(refused.error().outcome().count(Vote::terms_differ), 2);
+  const std::string sentence = refused.error().what();
+  EXPECT_NE(sentence.find("is enrolled with quarantine \"trust_disk\", and ours is \"always\""),
+            sentence.npos)
+      << sentence;
+  EXPECT_TRUE(ok(connect(nodes.options()).acquire(key)));
+}
+
+TEST_F(EnrolmentOfNodes, ClientsThatDisagreeOnTheFencingMemoryAreTold) {
+  Forgetful nodes(30s);
+  Options other = nodes.options();
+  other.fencing_memory = 1h;
+  const Result<Lease> refused = connect(other).acquire(key);
+  ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
+  const std::string sentence = refused.error().what();
+  EXPECT_NE(sentence.find("fencing_memory 86400 s, and ours is 3600 s"), sentence.npos) << sentence;
+}
+
+TEST_F(EnrolmentOfNodes, WithAlwaysADurableNodeWaitsToo) {
+  // `always` is the default, and the policy of clusters that do not trust the disk.
+  Forgetful nodes(1h, true, false);
+  Coordinator coordinator = connect(nodes.options());
   nodes.restart(2);
   EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
   EXPECT_GT(nodes.status(coordinator, 2).enrolment.quarantined_for, 30min);
 }
 
 TEST_F(EnrolmentOfNodes, ANodeThatIsNoLongerDurableWaitsAfterItsNextRestart) {
-  // Its record is changed as soon as a client sees the setting.
+  // The node's record is changed as soon as a client sees the setting.
   Forgetful nodes(1h, true);
   nodes.cluster.raw(2, {"CONFIG", "SET", "appendfsync", "everysec"});
   Coordinator coordinator = connect(nodes.options());
@@ -175,8 +213,81 @@ TEST_F(EnrolmentOfNodes, ANodeThatIsNoLongerDurableWaitsAfterItsNextRestart) {
   EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
 }
 
+TEST_F(EnrolmentOfNodes, AReplicaInThePlaceOfADurableNodeIsQuarantined) {
+  // The replica has the node's record but not its last lock: their link broke before. It is
+  // promoted and listens at the node's address.
+  Forgetful nodes(1h, true, true, true);
+  Cluster replica({.size = 1, .durable = true, .tcp = true, .enrolled = false});
+  const std::string port = std::to_string(nodes.cluster.server(2).settings().port);
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
+  replica.raw(0, {"REPLICAOF", "127.0.0.1", port});
+  ASSERT_TRUE(eventually([&] { return replica.value(0, record_key).has_value(); }));
+  replica.raw(0, {"REPLICAOF", "127.0.0.1", "1"});
+  const Result<Lease> lease = coordinator.acquire(key, {.wait = 20s});
+  ASSERT_TRUE(ok(lease));
+  ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key) == 3; }));
+  nodes.cluster.kill(2);
+  replica.raw(0, {"REPLICAOF", "NO", "ONE"});
+  ASSERT_EQ(replica.raw(0, {"CONFIG", "SET", "port", port}).text, "OK");
+  ASSERT_EQ(replica.value(0, key), std::nullopt);
+  ASSERT_TRUE(eventually([&] {
+    return nodes.status(coordinator, 2).enrolment.standing == NodeEnrolment::Standing::quarantined;
+  }));
+  nodes.cluster.kill(1);
+  const Result<Lease> refused = coordinator.acquire(key + "/other");
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  EXPECT_EQ(vote_of(refused, 2), Vote::quarantined);
+}
+
+TEST_F(EnrolmentOfNodes, ANodeThatHadAReplicaIsNotTrusted) {
+  // Once a client has seen the replica, a restart costs the node its vote, whichever of the two
+  // comes back, even if its file still has a record that calls it durable.
+  Forgetful nodes(1h, true, true, true);
+  Cluster replica({.size = 1, .durable = true, .tcp = true, .enrolled = false});
+  const std::string port = std::to_string(nodes.cluster.server(2).settings().port);
+  replica.raw(0, {"REPLICAOF", "127.0.0.1", port});
+  ASSERT_TRUE(eventually([&] { return replica.value(0, record_key).has_value(); }));
+  replica.raw(0, {"REPLICAOF", "127.0.0.1", "1"});  // its copy of the record is unchanged
+  replica.kill(0);
+  Cluster another({.size = 1, .durable = true, .tcp = true, .enrolled = false});
+  another.raw(0, {"REPLICAOF", "127.0.0.1", port});
+  ASSERT_TRUE(eventually([&] { return another.value(0, record_key).has_value(); }));
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(eventually([&] { return nodes.status(coordinator, 2).enrolment.durable == false; }));
+  nodes.cluster.kill(2);
+  nodes.take_files(2, replica.server(0).settings().dir);
+  nodes.cluster.restart(2);
+  EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
+}
+
+TEST_F(EnrolmentOfNodes, ADirectoryThatWasCopiedFromAnotherNodeIsNotTrusted) {
+  // The directory was copied to replace a lost disk.
+  Forgetful nodes(1h, true);
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
+  nodes.cluster.kill(2);
+  nodes.take_files(2, nodes.cluster.server(1).settings().dir);
+  nodes.cluster.restart(2);
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
+  EXPECT_NE(nodes.status(coordinator, 2).enrolment.why.find("and not its own"), std::string::npos);
+}
+
+TEST_F(EnrolmentOfNodes, AnAppendOnlyFileThatWasSwitchedOffIsNotTrusted) {
+  // A client sees the setting and changes the record; the file lacks that change, but the other
+  // nodes have a note of it.
+  Forgetful nodes(1h, true);
+  const auto record = nodes.cluster.value(2, record_key);
+  nodes.cluster.raw(2, {"CONFIG", "SET", "appendonly", "no"});
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(eventually([&] { return nodes.status(coordinator, 2).enrolment.durable == false; }));
+  nodes.restart(2);
+  ASSERT_EQ(nodes.cluster.value(2, record_key), record);
+  EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
+}
+
 TEST_F(EnrolmentOfNodes, WithUnsafeNeverAnEmptyNodeVotesAtOnce) {
-  // What the name says: the lock is had by two nodes, of which one has forgotten all.
+  // As the name warns, two nodes hold the lock, one of which has forgotten everything.
   Forgetful nodes(1h);
   Options options = nodes.options();
   options.quarantine = Quarantine::unsafe_never;
@@ -189,7 +300,7 @@ TEST_F(EnrolmentOfNodes, WithUnsafeNeverAnEmptyNodeVotesAtOnce) {
 }
 
 TEST_F(EnrolmentOfNodes, CountersAreRepairedBeforeANodeVotes) {
-  // It was away while tokens grew, and came back empty: no token may be given twice.
+  // The node was away while tokens grew, and came back empty: no token may be given twice.
   Forgetful nodes(500ms);
   Coordinator coordinator = connect(nodes.options());
   ASSERT_TRUE(ok(coordinator.acquire(key)));
@@ -212,7 +323,7 @@ TEST_F(EnrolmentOfNodes, CountersAreRepairedBeforeANodeVotes) {
 }
 
 TEST_F(EnrolmentOfNodes, WithTooFewOthersTheOrderOfTokensRestsOnClocksAndIsSaidTo) {
-  // One other node is left to repair from: tokens still grow, beyond every clock.
+  // Only one other node is left to repair from: tokens still grow, beyond every clock.
   Forgetful nodes(500ms);
   Coordinator coordinator = connect(nodes.options());
   std::uint64_t last = 0;
@@ -228,7 +339,7 @@ TEST_F(EnrolmentOfNodes, WithTooFewOthersTheOrderOfTokensRestsOnClocksAndIsSaidT
 }
 
 TEST_F(EnrolmentOfNodes, ClientsThatDisagreeOnMaxTtlAreTold) {
-  // The one that came later, with both values; what is recorded stays.
+  // The client that came later gets an error with both values; the record stays.
   Forgetful nodes(30s);
   const auto recorded = nodes.cluster.value(0, record_key);
   Options other = nodes.options();
@@ -246,7 +357,7 @@ TEST_F(EnrolmentOfNodes, ClientsThatDisagreeOnMaxTtlAreTold) {
 }
 
 TEST_F(EnrolmentOfNodes, TwoAddressesOfOneServerAreOneVote) {
-  // Three names, two of them of one server: with its other vote gone there is no quorum.
+  // Two of three URLs lead to one server: without that server's second vote there is no quorum.
   Forgetful nodes(20s);
   const TemporaryDirectory directory;
   const std::string again = directory.path() / "again.sock";

@@ -22,7 +22,7 @@ TEST_F(Extend, ResetsAndNeverAdds) {
   EXPECT_GE(lease.valid_until(), before + 10s - 102ms);
   EXPECT_LE(lease.valid_until(), Clock::now() + 10s - 102ms);
   EXPECT_TRUE(eventually([&] {
-    // Once the last round has reached the slowest node, too.
+    // The last round must have reached the slowest node, too.
     for (int node = 0; node < 5; ++node) {
       if (cluster().pttl(node, key) + 2ms < 10s - (Clock::now() - before)) return false;
     }
@@ -33,7 +33,7 @@ TEST_F(Extend, ResetsAndNeverAdds) {
 }
 
 TEST_F(Extend, ByMoreThanItHad) {
-  // A longer ttl holds at once, on the nodes as in the lease.
+  // A longer ttl takes effect at once, on the nodes and in the lease.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 2s}).value();
   const Clock::time_point before = Clock::now();
@@ -47,7 +47,7 @@ TEST_F(Extend, ByMoreThanItHad) {
 }
 
 TEST_F(Extend, NeverShortens) {
-  // An extend by less than is left succeeds and takes nothing away.
+  // An extend by less than the remaining time succeeds and shortens nothing.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false}).value();
   const Clock::time_point end = lease.valid_until();
@@ -60,7 +60,7 @@ TEST_F(Extend, NeverShortens) {
 }
 
 TEST_F(Extend, BeyondTheMaximumIsRefused) {
-  // A ttl above max_ttl, zero or negative is refused before anything is sent; the lease stands.
+  // A ttl above max_ttl, zero or negative is refused before anything is sent; the lease stays.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
   const Clock::time_point end = lease.valid_until();
@@ -73,7 +73,7 @@ TEST_F(Extend, BeyondTheMaximumIsRefused) {
 }
 
 TEST_F(Extend, AfterTheEndFails) {
-  // What has run out is not extended, whether the keys are still free or somebody else's.
+  // An expired lease is not extended, whether its keys are free or another's.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 400ms, .auto_extend = false}).value();
   EXPECT_TRUE(eventually([&] { return !lease.is_valid(); }));
@@ -85,7 +85,7 @@ TEST_F(Extend, AfterTheEndFails) {
 }
 
 TEST_F(Extend, AfterReleaseFails) {
-  // There is nothing to extend any more.
+  // A released lease cannot be extended.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
   EXPECT_TRUE(ok(lease.release()));
@@ -94,7 +94,7 @@ TEST_F(Extend, AfterReleaseFails) {
 }
 
 TEST_F(Extend, OfWhatAnotherHasTakenIsLost) {
-  // A quorum of nodes has a foreign value: the lease is lost, and those values stay as they are.
+  // A quorum of nodes has a foreign value: the lease is lost, and those values stay unchanged.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 20s}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -123,7 +123,7 @@ TEST_F(Extend, WithAMinorityGoneWorks) {
 }
 
 TEST_F(Extend, WithoutAQuorumTheOldEndStands) {
-  // Three nodes are dead: the extend fails, and the lease lasts as long as was agreed before.
+  // Three nodes are dead: the extend fails, and the lease keeps its earlier end.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false}).value();
   const Clock::time_point end = lease.valid_until();
@@ -134,8 +134,8 @@ TEST_F(Extend, WithoutAQuorumTheOldEndStands) {
 }
 
 TEST_F(Extend, OneAfterTheOtherIsUnderWay) {
-  // Twenty extends at once: each handler is called once, the first works, and the others either
-  // work or are told that one is under way.
+  // Twenty extends are sent at once: each handler is called once, the first succeeds, and the
+  // others either succeed or report that one is under way.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 5s}).value();
   std::vector<Answer<Result<void>>> answers(20);
@@ -163,7 +163,7 @@ TEST_F(Extend, SetsTheTtlOfTheRenewals) {
 }
 
 TEST_F(Extend, MoveTheLeaseMeanwhile) {
-  // The lease is moved and destroyed while its extend is under way: the handler is called once.
+  // The lease is moved and destroyed while its extend is in flight: the handler is called once.
   Coordinator coordinator = connect();
   Answer<Result<void>> answer;
   {

@@ -13,7 +13,7 @@
 #include "fencing/sql.hpp"
 #include "integration/fixture.hpp"
 
-// examples/fencing: what the resource refuses, under tokens of real leases.
+// The recipes of examples/fencing: the resource refuses stale tokens of real leases.
 namespace quorumlock::test {
 namespace {
 
@@ -38,7 +38,7 @@ Connection open_connection(const std::string& url) {
   return connection;
 }
 
-/// What is protected, by whatever recipe.
+/// A protected record, whatever the recipe.
 class Record {
  public:
   struct Content {
@@ -51,7 +51,7 @@ class Record {
   virtual Content read() = 0;
 };
 
-/// Where the records of a test are: on a server or in a directory.
+/// The place of a test's records: a server or a directory.
 struct Place {
   std::string server;
   std::filesystem::path directory;
@@ -121,7 +121,7 @@ constexpr Recipe recipe(const char* name) {
           [](const Place& place) -> std::unique_ptr<Record> { return std::make_unique<T>(place); }};
 }
 
-/// The server with the record is the first of the lock's own nodes; in earnest it is another one.
+/// The record's server is the first of the lock's own nodes; in production it would be another one.
 class FencingRecipes : public FiveNodes, public ::testing::WithParamInterface<Recipe> {
  protected:
   std::unique_ptr<Record> open() {
@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Of, FencingRecipes,
                          [](const auto& one) { return one.param.name; });
 
 TEST_P(FencingRecipes, TheLateWriteOfAFormerHolderIsRefused) {
-  // The first holder pauses until its lease has run out and another one has written, and goes on.
+  // The first holder pauses until its lease has run out and another has written, then goes on.
   Coordinator coordinator = connect();
   const auto record = open();
   const Lease older = coordinator.acquire(key, {.ttl = 300ms, .auto_extend = false}).value();
@@ -154,7 +154,7 @@ TEST_P(FencingRecipes, TheLateWriteOfAFormerHolderIsRefused) {
 }
 
 TEST_P(FencingRecipes, ACheckShutsOutFormerHoldersBeforeAnythingIsRead) {
-  // What the new holder has read stays as it was until it writes.
+  // After the new holder's check, its reads stay true until it writes.
   Coordinator coordinator = connect();
   const auto record = open();
   std::uint64_t older = 0;
@@ -172,7 +172,7 @@ TEST_P(FencingRecipes, ACheckShutsOutFormerHoldersBeforeAnythingIsRead) {
 }
 
 TEST_P(FencingRecipes, OneHolderWritesAsOftenAsItLikes) {
-  // The same token again is no other holder's.
+  // A repeated token belongs to the same holder, so it is accepted.
   Coordinator coordinator = connect();
   const auto record = open();
   const Lease lease = coordinator.acquire(key).value();
@@ -184,8 +184,8 @@ TEST_P(FencingRecipes, OneHolderWritesAsOftenAsItLikes) {
 }
 
 TEST_P(FencingRecipes, OfManyWritersAtOnceTheGreatestTokenRemains) {
-  // Four threads write under tokens that overlap, and each sees the token that is stored only grow,
-  // with the text that was written under it.
+  // Four threads write under interleaved tokens. Each sees the stored token only grow, along with
+  // the text that was written under it.
   constexpr std::uint64_t first = 1'700'000'000'000'000;
   constexpr int turns = 100;
   constexpr int writers = 4;
@@ -217,7 +217,7 @@ TEST_P(FencingRecipes, OfManyWritersAtOnceTheGreatestTokenRemains) {
 }
 
 TEST_P(FencingRecipes, TokensCloseToTheGreatestAreToldApart) {
-  // A number that is compared as a double, or as text, would fail one of these.
+  // Comparing the numbers as doubles, or as text, would fail one of these.
   const std::uint64_t greatest = (std::uint64_t{1} << 53U) - 1;
   const auto record = open();
   EXPECT_TRUE(record->write("9", 9));
@@ -237,7 +237,7 @@ class FencingOfRows : public ::testing::Test {
 };
 
 TEST_F(FencingOfRows, AnUpdateTakesARowThatIsThere) {
-  // Neither a missing row nor a newer one is changed.
+  // An update changes neither a missing row nor a newer one.
   EXPECT_FALSE(documents.update("id", "nobody's", 7));
   EXPECT_FALSE(documents.read("id"));
   EXPECT_TRUE(documents.put("id", "first", 7));
@@ -248,7 +248,7 @@ TEST_F(FencingOfRows, AnUpdateTakesARowThatIsThere) {
 }
 
 TEST_F(FencingOfRows, AFormerHolderChangesNoneOfManyRows) {
-  // The lock "all" protects every other row: these carry no fence of their own to rely on.
+  // The lock "all" protects these rows, which carry no fence of their own.
   const auto change = [&](const std::string& text, std::uint64_t fence) {
     return documents.transact("all", fence, [&] {
       for (const char* id : {"a", "b"}) documents.put(id, text, 1);
@@ -264,7 +264,7 @@ TEST_F(FencingOfRows, AFormerHolderChangesNoneOfManyRows) {
 }
 
 TEST_F(FencingOfRows, AChangeThatFailsIsUndoneWithItsCheck) {
-  // And the connection is fit for the next.
+  // The connection is still usable afterwards.
   const auto fail = [&] {
     documents.put("a", "half of it", 1);
     throw std::out_of_range("no more");
@@ -275,13 +275,13 @@ TEST_F(FencingOfRows, AChangeThatFailsIsUndoneWithItsCheck) {
 }
 
 TEST_F(FencingOfRows, WhatIsNoTokenIsAnError) {
-  // 0 is what a lease says while fencing is off.
+  // A lease without fencing reports 0 as its token.
   EXPECT_THROW(documents.put("id", "text", 0), std::runtime_error);
   EXPECT_THROW(documents.put("id", "text", ~std::uint64_t{0}), std::runtime_error);
 }
 
 TEST(FencingOfAFile, WhatACrashLeftBesideItIsNoMatter) {
-  // The new file that was never given its name is written over.
+  // The new file, which was never renamed, is overwritten.
   const TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "record";
   std::ofstream(path.string() + ".new") << "99\nhalf";
@@ -293,7 +293,7 @@ TEST(FencingOfAFile, WhatACrashLeftBesideItIsNoMatter) {
 }
 
 TEST(FencingOfAFile, OneThatWasWrittenByOthersIsAnError) {
-  // Not taken for one that nobody has written, whose first writer may be anybody.
+  // The file must not count as a new one, whose first writer may have any token.
   const TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "record";
   std::ofstream(path) << "no token here\n";
@@ -311,7 +311,7 @@ class FencingOfAKey : public FiveNodes {
 };
 
 TEST_F(FencingOfAKey, TokensThatARedisScriptCannotTellApartAreErrors) {
-  // From 2^53 on a script's number is that of its neighbour too.
+  // From 2^53 on, a script cannot tell a number from its neighbour.
   EXPECT_TRUE(record.write("kept", 7));
   EXPECT_THROW(record.write("text", 0), std::runtime_error);
   EXPECT_THROW(record.write("text", std::uint64_t{1} << 53U), std::runtime_error);
@@ -320,7 +320,7 @@ TEST_F(FencingOfAKey, TokensThatARedisScriptCannotTellApartAreErrors) {
 }
 
 TEST_F(FencingOfAKey, OfAnotherKindIsAnErrorAndLeftAlone) {
-  // Somebody else's string under the same name.
+  // Another client's string exists under the same name.
   cluster().plant(0, key);
   EXPECT_THROW(record.write("text", 7), std::runtime_error);
   EXPECT_THROW(record.read(), std::runtime_error);

@@ -15,7 +15,7 @@
 
 namespace quorumlock {
 
-/// Failures tell times in milliseconds since the machine's boot.
+/// Failures print times in milliseconds since the machine's boot.
 inline void PrintTo(const Clock::time_point& time, std::ostream* out) {
   *out << std::chrono::duration<double, std::milli>(time.time_since_epoch()).count() << " ms";
 }
@@ -53,17 +53,19 @@ inline Coordinator connect(Options options) {
 /// Tests that share five nodes: each begins with all of them up and without keys.
 class FiveNodes : public ::testing::Test {
  protected:
+  /// Heals the cluster before the members of a suite are made, which may be coordinators: one that
+  /// finds a node restarted and not yet enrolled would mistrust it for max_ttl.
+  FiveNodes() { cluster().heal(); }
   static void SetUpTestSuite() { start({}); }
   static void start(const ClusterSettings& settings) {
     cluster_ = std::make_unique<Cluster>(settings);
   }
   static void TearDownTestSuite() { cluster_.reset(); }
-  void SetUp() override { cluster().heal(); }
 
   static Cluster& cluster() { return *cluster_; }
   static Options options() { return cluster().options(); }
   static Coordinator connect() { return test::connect(options()); }
-  /// Returns once this coordinator is connected to every node, and nothing of it is left there.
+  /// Returns once this coordinator is connected to every node and has no keys there.
   void warm(Coordinator& coordinator) const {
     const std::string marker = key + "/warm";
     {
@@ -74,7 +76,7 @@ class FiveNodes : public ::testing::Test {
     ASSERT_TRUE(eventually([&] { return cluster().holders(marker) == 0; }));
   }
 
-  /// Runs `work` on the coordinator's loop, in one turn of it, and waits for its end.
+  /// Runs `work` in one turn of the coordinator's loop, and waits until it is done.
   static void on_loop(Coordinator& coordinator, const std::function<void()>& work) {
     Answer<bool> done;
     coordinator.async_acquire(resource_of_this_test("door"), {}, {},

@@ -8,8 +8,8 @@
 namespace quorumlock::test {
 namespace {
 
-/// A client of the same algorithm as other libraries have it: SET NX PX everywhere, a majority
-/// wins, compare-and-delete everywhere.
+/// A client of the same algorithm as in other libraries: SET NX PX everywhere, a majority wins,
+/// compare-and-delete everywhere.
 class ForeignClient {
  public:
   explicit ForeignClient(const std::vector<std::string>& urls) {
@@ -45,7 +45,8 @@ class ForeignClient {
 class Foreign : public FiveNodes {};
 
 TEST_F(Foreign, ClientsExcludeEachOther) {
-  // We keep a foreign client out, it keeps us out, and each lets the other in when it is done.
+  // Our client and a foreign one exclude each other, and each gets the lock after the other's
+  // release.
   ForeignClient foreign(cluster().urls());
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key);
@@ -63,7 +64,8 @@ TEST_F(Foreign, ClientsExcludeEachOther) {
 }
 
 TEST_F(Foreign, ClientsMayReleaseByOurToken) {
-  // Whoever has our token may compare and delete with it: the lease is lost, as release says.
+  // A client that has our token may compare and delete with it: our release then reports a lost
+  // lease.
   ForeignClient foreign(cluster().urls());
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
@@ -73,7 +75,7 @@ TEST_F(Foreign, ClientsMayReleaseByOurToken) {
 }
 
 TEST_F(Foreign, ClientsShareACounterWithUs) {
-  // A foreign client and ours take turns, in two threads, at a number that only the lock protects.
+  // A foreign client and ours, in two threads, take turns at a number that only the lock protects.
   std::atomic<int> number{0};
   const auto add = [&number] {
     const int read = number.load(std::memory_order_relaxed);
@@ -101,7 +103,8 @@ TEST_F(Foreign, ClientsShareACounterWithUs) {
 }
 
 TEST_F(Foreign, AHashUnderTheKeyIsHeld) {
-  // Redisson keeps a hash there: held at acquire, whole afterwards, and free once it is gone.
+  // Redisson keeps a hash there: acquire finds the lock held, leaves the hash, and succeeds once it
+  // is gone.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) cluster().raw(node, {"HSET", key, "thread", "1"});
   const Result<Lease> refused = coordinator.acquire(key);
@@ -116,8 +119,8 @@ TEST_F(Foreign, AHashUnderTheKeyIsHeld) {
 }
 
 TEST_F(Foreign, AHashInPlaceOfOursIsNotOurs) {
-  // Hashes took the place of our keys on two nodes, then on four: release says done, then lost, and
-  // leaves them whole.
+  // Hashes replaced our keys on two nodes, then on four: release succeeds, then reports a lost
+  // lease, and leaves the hashes unchanged.
   Coordinator coordinator = connect();
   for (const int hashes : {2, 4}) {
     Lease lease = coordinator.acquire(key, {.wait = 20s}).value();
@@ -142,7 +145,7 @@ TEST_F(Foreign, AHashInPlaceOfOursIsNotOurs) {
 }
 
 TEST_F(Foreign, WithoutFencingItIsOneSet) {
-  // Exclusive, unordered and without fencing, an acquire is exactly SET key token NX PX ttl.
+  // Without fencing an exclusive, unordered acquire is exactly SET key token NX PX ttl.
   Options plain = options();
   plain.fencing = false;
   Coordinator coordinator = test::connect(plain);

@@ -3,18 +3,18 @@
 
 #include "integration/fixture.hpp"
 
-// What a renewal does about nodes that lost the key: it is planted again, where that is safe.
+// A renewal sets the key again on nodes that lost it, if that is safe.
 namespace quorumlock::test {
 namespace {
 
-/// Five nodes that were enrolled once and are then on their own, and a lock on them.
+/// Five nodes that are enrolled once and then left alone, and a lock on them.
 class RollingRestart : public ::testing::Test {
  protected:
   void enrol(Cluster& cluster) {
     for (int node = 0; node < cluster.size(); ++node) cluster.enrol(node);
   }
-  /// Kills each node, starts it again and waits until it votes, it has the key and its counter
-  /// again and the lease was renewed; then the next.
+  /// Kills each node in turn, starts it again and waits until it votes and has the key and its
+  /// counter again and the lease has been renewed.
   void restart_all(Cluster& cluster, Coordinator& coordinator, const Lease& lease) {
     for (int node = 0; node < cluster.size(); ++node) {
       cluster.kill(node);
@@ -37,7 +37,8 @@ class RollingRestart : public ::testing::Test {
                 lease.fencing_token());
     }
   }
-  /// Holds the lock across a restart of all nodes, while another one tries to get it all the time.
+  /// Holds the lock across a restart of all nodes, while another client tries to get it all the
+  /// time.
   void expect_held_throughout(Cluster& cluster) {
     enrol(cluster);
     Options options = cluster.options();
@@ -70,14 +71,15 @@ class RollingRestart : public ::testing::Test {
 };
 
 TEST_F(RollingRestart, OfDurableNodesLosesNoLock) {
-  // Each has the key on its disk and votes at once; meanwhile the others are a quorum.
-  Cluster cluster({.durable = true, .enrolled = false});
+  // Each node has the key on its disk, which the cluster trusts, and votes at once; meanwhile the
+  // others are a quorum.
+  Cluster cluster({.durable = true, .enrolled = false, .trust_disk = true});
   expect_held_throughout(cluster);
 }
 
 TEST_F(RollingRestart, OfNodesThatForgetLosesNoLock) {
-  // Each comes back empty, waits out its quarantine, has its counters repaired, and is given the
-  // key again by a renewal: in the end none of the keys of the beginning is left.
+  // Each node comes back empty, waits out its quarantine and has its counters repaired; then a
+  // renewal sets the key again. In the end none of the original keys is left.
   Cluster cluster({.enrolled = false, .max_ttl = 2s});
   expect_held_throughout(cluster);
 }
@@ -98,7 +100,7 @@ class Healing : public FiveNodes {
 };
 
 TEST_F(Healing, AKeyThatAMinorityLostIsPlantedAgainByTheNextRenewal) {
-  // With its full ttl and, where that is lost too, the counter.
+  // The key is set with its full ttl and, if the counter is lost too, with the counter.
   Coordinator coordinator = test::connect(by_hand());
   Lease lease = acquire_everywhere(coordinator);
   const std::uint64_t fence = lease.fencing_token();
@@ -114,7 +116,7 @@ TEST_F(Healing, AKeyThatAMinorityLostIsPlantedAgainByTheNextRenewal) {
 }
 
 TEST_F(Healing, TheWatchdogPlantsItToo) {
-  // Nobody calls extend, and one node after the other loses the key: more than a quorum in all.
+  // No extend is called, and one node after the other loses the key: more than a quorum in all.
   Coordinator coordinator = connect();
   const Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
   for (int node = 0; node < 5; ++node) {
@@ -127,7 +129,7 @@ TEST_F(Healing, TheWatchdogPlantsItToo) {
 }
 
 TEST_F(Healing, AKeyThatAMajorityLostEndsTheLease) {
-  // Somebody else may have had it in between. What the renewal planted is cleared away.
+  // Another client may have held the lock meanwhile. The keys that the renewal set are deleted.
   Coordinator coordinator = test::connect(by_hand());
   Lease lease = acquire_everywhere(coordinator);
   const std::stop_token told = lease.stop_token();
@@ -142,7 +144,7 @@ TEST_F(Healing, AKeyThatAMajorityLostEndsTheLease) {
 }
 
 TEST_F(Healing, AnothersKeyIsLeftAlone) {
-  // Two nodes lost the key to somebody else: those are no places to plant it.
+  // Two nodes lost the key to another client: the renewal does not set it there.
   Coordinator coordinator = test::connect(by_hand());
   Lease lease = acquire_everywhere(coordinator);
   cluster().plant(0, key);
@@ -155,7 +157,7 @@ TEST_F(Healing, AnothersKeyIsLeftAlone) {
 }
 
 TEST_F(Healing, ALockThatWasReleasedByTokenIsNotPlantedAgain) {
-  // Somebody who knows the token gives the lock up, and reaches two nodes. The renewal holds on to
+  // Another client releases the lock by its token, but reaches two nodes only. The renewal keeps
   // the other three and does not undo the release.
   Coordinator coordinator = test::connect(by_hand());
   Lease lease = acquire_everywhere(coordinator);
@@ -172,7 +174,7 @@ TEST_F(Healing, ALockThatWasReleasedByTokenIsNotPlantedAgain) {
     }));
     EXPECT_EQ(cluster().value(node, key), std::nullopt);
   }
-  // From the quorum it is final.
+  // A release that reaches a quorum is final.
   Coordinator all = test::connect(by_hand());
   (void)all.release(key, OwnerToken(lease.owner_token()));
   EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 0; }));

@@ -8,10 +8,10 @@
 namespace quorumlock::test {
 namespace {
 
-/// A hostile server, and what becomes of the connection to it.
+/// A hostile server, and the expected end of the connection to it.
 struct Case {
   Hostility server;
-  /// What the log says of the connection; empty where it may stay.
+  /// The log's words about the connection; empty if the connection may stay.
   std::string trouble;
 };
 
@@ -59,14 +59,15 @@ void expect_sentence(const std::string& text, std::size_t longest) {
 class Hostile : public ::testing::TestWithParam<Case> {
  protected:
   static constexpr std::size_t most_memory = std::size_t{64} << 20;
-  /// Twice a reply's limit, where the reader gives up at the latest, and what is on the way to it.
+  /// Twice a reply's limit, at which the reader gives up at the latest, including the data on its
+  /// way.
   static constexpr std::size_t most_read = std::size_t{3} << 20;
 
   static void SetUpTestSuite() { good_ = std::make_unique<Cluster>(ClusterSettings{.size = 4}); }
   static void TearDownTestSuite() { good_.reset(); }
   void SetUp() override { good_->heal(); }
 
-  /// Whether the log has a sentence with these words.
+  /// Returns whether the log has a sentence with these words.
   bool was_said(const std::string& words) {
     const std::lock_guard<std::mutex> lock(guard_);
     return std::ranges::any_of(
@@ -87,8 +88,8 @@ class Hostile : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(Hostile, OneOfFive) {
-  // Whatever one node does: the others are enough, nothing hangs, its connection is dropped where
-  // nothing sensible can come from it any more, and it cannot make us keep what it sends.
+  // Whatever one node does, the others are enough, nothing hangs, its connection is dropped once no
+  // sensible reply can follow, and it cannot make us keep what it sends.
   HostileServer bad(GetParam().server);
   Options options = good_->options();
   options.nodes.insert(options.nodes.begin() + 2, bad.url());
@@ -115,7 +116,8 @@ TEST_P(Hostile, OneOfFive) {
 }
 
 TEST_P(Hostile, AllOfThem) {
-  // There is no quorum, soon, and a sentence of a bearable length says what is wrong with each.
+  // There is soon known to be no quorum, and a sentence of moderate length describes each node's
+  // fault.
   std::vector<std::unique_ptr<HostileServer>> bad;
   Options options;
   for (int node = 0; node < 5; ++node) {
@@ -130,7 +132,7 @@ TEST_P(Hostile, AllOfThem) {
   ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
   expect_sentence(refused.error().what(), 3000);
   for (const NodeVote& vote : refused.error().outcome().votes) {
-    if (vote.vote == Vote::pending) continue;  // it was decided without this one
+    if (vote.vote == Vote::pending) continue;  // the outcome did not depend on this node
     EXPECT_NE(vote.vote, Vote::granted);
     EXPECT_FALSE(vote.detail.empty()) << vote.node;
     expect_sentence(vote.detail, 500);

@@ -3,7 +3,7 @@
 
 #include "integration/fixture.hpp"
 
-// Who has the permits of a semaphore, and who waits for one, as others see it.
+// The holders and the waiters of a semaphore, as other clients see them.
 namespace quorumlock::test {
 namespace {
 
@@ -21,7 +21,7 @@ class SemaphoreInspection : public FiveNodes {
     for (const PermitHolding& permit : semaphore.permits) tokens.insert(permit.token);
     return tokens;
   }
-  /// Once so many wait on every node.
+  /// Returns the inspection once `count` waiters are on every node.
   Inspection with_waiters(std::size_t count) {
     Inspection seen;
     EXPECT_TRUE(eventually([&] {
@@ -35,8 +35,8 @@ class SemaphoreInspection : public FiveNodes {
 };
 
 TEST_F(SemaphoreInspection, HoldersAndWhoWaits) {
-  // Nobody has ever had a permit; two of three are held; then all are, one of this process waits,
-  // and one of another.
+  // At first no permit was ever held; then two of three are; then all three, with one waiter of
+  // this process and one of another.
   warm(coordinator);
   EXPECT_FALSE(coordinator.inspect(key).value().semaphore.known());
   Semaphore semaphore(coordinator, key, 3, {.ttl = 20s});
@@ -46,7 +46,7 @@ TEST_F(SemaphoreInspection, HoldersAndWhoWaits) {
   EXPECT_EQ(seen.semaphore.capacity, 3);
   EXPECT_EQ(tokens_in(seen.semaphore),
             (std::set{permits[0].owner_token(), permits[1].owner_token()}));
-  EXPECT_EQ(seen.count(Vote::absent), 5);  // the lock of that name
+  EXPECT_EQ(seen.count(Vote::absent), 5);  // the lock of the same name
   EXPECT_FALSE(seen.mode().has_value());
 
   permits.push_back(ask(semaphore).value());
@@ -80,7 +80,7 @@ TEST_F(SemaphoreInspection, HoldersAndWhoWaits) {
 }
 
 TEST_F(SemaphoreInspection, OfTheGreatestOne) {
-  // All of its permits are told of, held on every node.
+  // All permits are reported, as held on every node.
   const auto slot = [this](long number) {
     return "quorumlock:permit:" + std::to_string(number) + ":" + key;
   };

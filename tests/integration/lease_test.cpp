@@ -10,7 +10,7 @@ namespace {
 
 class Leases : public FiveNodes {
  protected:
-  /// Returns when all that was sent before has been executed on every node.
+  /// Returns once every node has executed all earlier commands of the coordinator.
   void see_all_executed(Coordinator& coordinator) {
     Result<Lease> marker = coordinator.acquire(key + "/marker", {.wait = 20s});
     ASSERT_TRUE(ok(marker));
@@ -20,7 +20,7 @@ class Leases : public FiveNodes {
 };
 
 TEST_F(Leases, OneThatHoldsNothing) {
-  // A default-made lease is not valid, and there is nothing to extend, release or detach.
+  // A default-constructed lease is not valid and cannot be extended, released or detached.
   Lease lease;
   EXPECT_FALSE(lease.is_valid());
   EXPECT_EQ(lease.remaining(), 0s);
@@ -34,7 +34,7 @@ TEST_F(Leases, OneThatHoldsNothing) {
 }
 
 TEST_F(Leases, MoveWithTheLock) {
-  // The lock goes with the move; what was moved from holds nothing and releases nothing.
+  // The lock goes with the move; the moved-from lease holds nothing and releases nothing.
   Coordinator coordinator = connect();
   Lease first = coordinator.acquire(key).value();
   {
@@ -52,7 +52,7 @@ TEST_F(Leases, MoveWithTheLock) {
 }
 
 TEST_F(Leases, AssignmentReleasesTheOldLock) {
-  // A lease that gets another one assigned gives up its own, in the background.
+  // A lease that another one is assigned to releases its own lock in the background.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key + "/old").value();
   lease = coordinator.acquire(key + "/new").value();
@@ -62,7 +62,7 @@ TEST_F(Leases, AssignmentReleasesTheOldLock) {
 }
 
 TEST_F(Leases, DestructionReleasesInTheBackground) {
-  // A lease that goes out of scope is released on all nodes, and the next one gets the lock.
+  // A lease that goes out of scope is released on all nodes, and the next acquire gets the lock.
   Coordinator coordinator = connect();
   Coordinator other = connect();
   { const Result<Lease> lease = coordinator.acquire(key); }
@@ -71,7 +71,7 @@ TEST_F(Leases, DestructionReleasesInTheBackground) {
 }
 
 TEST_F(Leases, AreDestroyedWithoutBlocking) {
-  // With all nodes silent a lease is destroyed all the same; they release it when they go on.
+  // Destroying a lease does not wait for silent nodes; they run the release when they go on.
   Coordinator coordinator = connect();
   {
     const Result<Lease> lease = coordinator.acquire(key);
@@ -84,7 +84,7 @@ TEST_F(Leases, AreDestroyedWithoutBlocking) {
 }
 
 TEST_F(Leases, ReleasedTwice) {
-  // The second release has nothing to do, says so, and leaves the next holder's keys alone.
+  // The second release has nothing to do, reports that, and leaves the next holder's keys alone.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
   EXPECT_TRUE(ok(lease.release()));
@@ -95,7 +95,7 @@ TEST_F(Leases, ReleasedTwice) {
 }
 
 TEST_F(Leases, ReleasedAfterTheirEnd) {
-  // The ttl has passed and somebody else has the lock: release says expired and touches nothing.
+  // The ttl has passed and another has the lock: release reports expired and touches nothing.
   Coordinator coordinator = connect();
   Coordinator other = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 500ms, .auto_extend = false}).value();
@@ -108,7 +108,8 @@ TEST_F(Leases, ReleasedAfterTheirEnd) {
 }
 
 TEST_F(Leases, ReleasedAfterAThirdPartyTookTheKeys) {
-  // The keys were removed and taken by another while the lease seemed valid: release says lost.
+  // The keys were removed and taken by another while the lease seemed valid: release reports a
+  // loss.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 20s}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -119,8 +120,8 @@ TEST_F(Leases, ReleasedAfterAThirdPartyTookTheKeys) {
 }
 
 TEST_F(Leases, AreOverAtOnceWhenReleased) {
-  // From the moment release is asked for nobody sees a valid lease, answered or not; whoever works
-  // under it is told to stop.
+  // As soon as release is called no thread sees a valid lease, answered or not, and the stop token
+  // is requested.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
   const std::stop_token stop = lease.stop_token();
@@ -137,7 +138,7 @@ TEST_F(Leases, AreOverAtOnceWhenReleased) {
 }
 
 TEST_F(Leases, ReleasedAndDestroyedAtOnce) {
-  // The lease goes out of scope while its release is under way: the handler is called once.
+  // The lease goes out of scope while its release is in flight: the handler is called once.
   Coordinator coordinator = connect();
   Answer<Result<void>> answer;
   {
@@ -151,7 +152,7 @@ TEST_F(Leases, ReleasedAndDestroyedAtOnce) {
 }
 
 TEST_F(Leases, AReleaseBeatsARenewal) {
-  // Extend and release go out back to back, fifty times: in the end the key is gone for good.
+  // An extend and a release are sent back to back, fifty times: the key is always gone in the end.
   Coordinator coordinator = connect();
   for (int i = 0; i < 50; ++i) {
     Lease lease = coordinator.acquire(key, {.wait = 20s}).value();
@@ -169,13 +170,13 @@ TEST_F(Leases, AReleaseBeatsARenewal) {
 }
 
 TEST_F(Leases, AReleaseIsAskedForBeforeARenewalIsHeard) {
-  // The nodes have renewed, but the loop is in a handler and has not heard of it when the holder
-  // releases. That is a release like any other: the lease has not run out.
+  // The nodes have renewed, but when the holder releases, the loop is in a handler and has not read
+  // their answers. The release succeeds: the lease has not expired.
   Coordinator coordinator = connect();
   warm(coordinator);
   Lease lease = coordinator.acquire(key).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
-  // The answers to the next two come together: the handler of the first runs before the second's.
+  // The two replies arrive together: the handler of the first runs before the second is read.
   for (int node = 0; node < 5; ++node) cluster().pause(node);
   std::binary_semaphore busy(0);
   std::binary_semaphore go_on(0);
@@ -185,7 +186,7 @@ TEST_F(Leases, AReleaseIsAskedForBeforeARenewalIsHeard) {
   });
   Answer<Result<void>> extended;
   lease.async_extend(30s, extended.handler());
-  for (int turn = 0; turn < 3; ++turn) {  // by then both have been written
+  for (int turn = 0; turn < 3; ++turn) {  // after these, both have been written
     Answer<Result<Lease>> refused;
     coordinator.async_acquire(key, {.ttl = -1s}, {}, refused.handler());
     EXPECT_TRUE(fails_with(refused.get(), Errc::invalid_argument));
@@ -215,7 +216,8 @@ TEST_F(Leases, DetachedRunOut) {
 }
 
 TEST_F(Leases, DetachedAreStillWatched) {
-  // A detached lease that is kept is valid to its end, is told in time, and may still be released.
+  // A detached lease that is kept stays valid to its end, requests its stop token in time, and may
+  // still be released.
   Options early = options();
   early.stop_margin = 1s;
   Coordinator coordinator = test::connect(early);
@@ -233,7 +235,7 @@ TEST_F(Leases, DetachedAreStillWatched) {
 }
 
 TEST_F(Leases, AreReadFromAnyThread) {
-  // Four threads look at a lease while it is extended and then released; none sees it come back.
+  // Four threads read a lease while it is extended and released; none sees it become valid again.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
   std::atomic<bool> over{false};

@@ -18,7 +18,7 @@ class Line : public FiveNodes {
   static long long waiters(int node, const std::string& line) {
     return cluster().raw(node, {"ZCARD", line}).integer;
   }
-  /// Returns once each node has so many entries in the line.
+  /// Returns once each node has `count` entries in the line.
   void see_waiters(long long count) const {
     ASSERT_TRUE(eventually([&] {
       for (int node = 0; node < 5; ++node) {
@@ -34,7 +34,7 @@ class Line : public FiveNodes {
              cluster().keys().empty();
     }));
   }
-  /// The entry of a waiter that came first and will not be heard of again.
+  /// Plants the entry of a first waiter that never refreshes it.
   void plant_entry(std::chrono::milliseconds life) const {
     for (int node = 0; node < 5; ++node) {
       const Reply now = cluster().raw(node, {"TIME"});
@@ -48,7 +48,7 @@ class Line : public FiveNodes {
     }
   }
 
-  /// Notes who had the lock when, and gives it back.
+  /// Notes the order of the holders, and releases each lease.
   struct Turns {
     std::mutex mutex;
     std::vector<int> order;
@@ -67,14 +67,14 @@ class Line : public FiveNodes {
 };
 
 TEST_F(Line, ServesProcessesInTheOrderInWhichTheyCame) {
-  // Each has its entry on every node before the next one asks.
+  // Each waiter has its entry on every node before the next one asks.
   std::vector<Coordinator> processes;
   for (int i = 0; i < 6; ++i) processes.push_back(connect());
   Turns turns;
   Result<Lease> held = processes[0].acquire(key);
   ASSERT_TRUE(ok(held));
   for (int i = 0; i < 12; ++i) {
-    // Two of each, so that hand-over within a process must mind the others' tickets.
+    // Each process has two waiters, so its own hand-over must respect the others' tickets.
     processes[static_cast<std::size_t>(i % 6)].async_acquire(key, {.wait = forever}, {},
                                                              turns.handler(i));
     see_waiters(i + 1);
@@ -86,7 +86,7 @@ TEST_F(Line, ServesProcessesInTheOrderInWhichTheyCame) {
 }
 
 TEST_F(Line, ServesWaitersOfOneProcessInOrder) {
-  // Forty at once, handed from one to the next.
+  // Forty waiters of one process get the lock by hand-over, one after the other.
   Coordinator coordinator = connect();
   Turns turns;
   Result<Lease> held = coordinator.acquire(key);
@@ -103,8 +103,8 @@ TEST_F(Line, ServesWaitersOfOneProcessInOrder) {
 }
 
 TEST_F(Line, AsksNoMoreForAHandOverTheMoreProcessesWait) {
-  // 15 requests for each as a rule, some more where messages and looks cross; and every process
-  // refreshes its entries once a second.
+  // A hand-over takes 15 requests as a rule, and some more if messages and looks cross; every
+  // process also refreshes its entries once a second.
   constexpr int waits = 48;
   const auto requests = [] {
     long long all = 0;
@@ -136,8 +136,8 @@ TEST_F(Line, AsksNoMoreForAHandOverTheMoreProcessesWait) {
 }
 
 TEST_F(Line, WhoDoesNotWaitInItIsRefusedWhileSomebodyWaits) {
-  // The lock is free, and somebody's entry lives: one attempt is contended, and so is unordered
-  // waiting; both go through when it is gone.
+  // The lock is free, but a live entry exists: a single attempt is contended, and so is an
+  // unordered wait; both succeed once the entry is gone.
   Coordinator coordinator = connect();
   warm(coordinator);
   plant_entry(20s);
@@ -149,7 +149,7 @@ TEST_F(Line, WhoDoesNotWaitInItIsRefusedWhileSomebodyWaits) {
 }
 
 TEST_F(Line, OneThatDiesAsTheFirstDelaysTheNextByItsEntrysLife) {
-  // An entry that nobody refreshes any more: the next one has the lock soon after it ends.
+  // The dead waiter's entry is not refreshed: the next waiter has the lock soon after its end.
   Coordinator coordinator = connect();
   warm(coordinator);
   plant_entry(1500ms);
@@ -157,13 +157,13 @@ TEST_F(Line, OneThatDiesAsTheFirstDelaysTheNextByItsEntrysLife) {
   EXPECT_TRUE(ok(coordinator.acquire(key, {.wait = 20s})));
   const auto waited = Clock::now() - begun;
   EXPECT_GE(waited, 1400ms);
-  // It looks again when that entry ends, or a second after that; a busy machine may take longer.
+  // The waiter looks again when that entry ends, or a second later; a busy machine may take longer.
   EXPECT_LE(waited, 10s);
 }
 
 TEST_F(Line, OneThatIsStoppedAsTheFirstIsPassedAndKeepsItsPlace) {
-  // Another process comes first, and is stopped by SIGSTOP: its entry runs out, and the next one is
-  // served. When it goes on it is first again, before one who came after it.
+  // Another process is first and is stopped by SIGSTOP: its entry expires, and the next waiter is
+  // served. When the process goes on it is first again, before a waiter that came after it.
   Coordinator coordinator = connect();
   Result<Lease> held = coordinator.acquire(key, {.wait = 20s});
   ASSERT_TRUE(ok(held));
@@ -197,7 +197,7 @@ TEST_F(Line, OneThatIsStoppedAsTheFirstIsPassedAndKeepsItsPlace) {
 }
 
 TEST_F(Line, ALostSubscriberConnectionCostsOneLookAtMost) {
-  // No message can come; the waiter's own look finds the lock free.
+  // No message can arrive; the waiter's own look finds the lock free.
   Coordinator holder = connect();
   Coordinator waiter = connect();
   warm(waiter);
@@ -215,8 +215,8 @@ TEST_F(Line, ALostSubscriberConnectionCostsOneLookAtMost) {
   const Clock::time_point begun = Clock::now();
   EXPECT_TRUE(ok(held->release()));
   EXPECT_TRUE(ok(answer.get()));
-  EXPECT_LE(Clock::now() - begun, 8s);  // a second, and not the lock's ttl of ten
-  // It listens again, for the next time.
+  EXPECT_LE(Clock::now() - begun, 8s);  // a second, instead of the lock's ttl of ten
+  // The waiter subscribes again, for the next time.
   for (int node = 0; node < 5; ++node) {
     EXPECT_TRUE(eventually([&] {
       return cluster().raw(node, {"PUBSUB", "CHANNELS", "quorumlock:wake:*"}).elements.size() == 1;
@@ -225,7 +225,7 @@ TEST_F(Line, ALostSubscriberConnectionCostsOneLookAtMost) {
 }
 
 TEST_F(Line, WhoGivesUpLeavesAtOnce) {
-  // Cancelled, timed out, closed: the entries go, and whoever is left is served.
+  // Waiters are cancelled, timed out and closed: their entries go, and the others are served.
   Coordinator holder = connect();
   Coordinator other = connect();
   Result<Lease> held = holder.acquire(key);
@@ -256,7 +256,7 @@ TEST_F(Line, WhoGivesUpLeavesAtOnce) {
 }
 
 TEST_F(Line, AnEntryThatIsTakenAwayByHandIsMissedByNobody) {
-  // Whoever was first is gone without a message: the next one's look finds out.
+  // The first waiter is gone without a message: the next one's look finds that out.
   Coordinator waiter = connect();
   warm(waiter);
   plant_entry(20s);
@@ -270,7 +270,7 @@ TEST_F(Line, AnEntryThatIsTakenAwayByHandIsMissedByNobody) {
 }
 
 TEST_F(Line, AnUnorderedWaitIsWokenByTheRelease) {
-  // Its own pause would be half a minute.
+  // The waiter's own retry pause would be half a minute.
   Options slow = options();
   slow.retry = {30s, 40ms};
   Coordinator holder = connect();
@@ -292,7 +292,7 @@ TEST_F(Line, AnUnorderedWaitIsWokenByTheRelease) {
 }
 
 TEST_F(Line, WithoutFencingWaitsInOrderWhereAskedTo) {
-  // The default is a plain SET then; asked for, the line is there, and no counter is written.
+  // The default is then a plain SET; WaitOrder::fifo uses the line, and no counter is written.
   Options plain = options();
   plain.fencing = false;
   Coordinator coordinator = test::connect(plain);
@@ -308,8 +308,7 @@ TEST_F(Line, WithoutFencingWaitsInOrderWhereAskedTo) {
 }
 
 TEST(LineOfAUser, WhoMayNotListenWaitsAllTheSame) {
-  // PUBLISH and SUBSCRIBE are refused to this user: releases work, and looks do instead of
-  // messages.
+  // PUBLISH and SUBSCRIBE are refused to this user: releases work, and looks replace messages.
   Cluster cluster({.size = 1, .tcp = true});
   cluster.raw(0, {"ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "resetchannels"});
   Options options = cluster.options();
@@ -330,7 +329,7 @@ TEST(LineOfAUser, WhoMayNotListenWaitsAllTheSame) {
 }
 
 TEST_F(Line, IsShownByInspect) {
-  // Who holds it and, in their order, who waits: two of one process, then one of another.
+  // Inspection shows the holder and the waiters in order: two of one process, then one of another.
   Coordinator one = connect();
   Coordinator other = connect();
   Result<Lease> held = one.acquire(key);

@@ -10,7 +10,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// A coordinator that rides on the loop of a host program: this thread's.
+/// A coordinator attached to the loop of a host program, which runs on the test's thread.
 class HostLoop : public FiveNodes {
  protected:
   static Coordinator attach(UvLoop& loop) {
@@ -20,7 +20,7 @@ class HostLoop : public FiveNodes {
     using Entries = std::filesystem::directory_iterator;
     return std::distance(Entries("/proc/self/task"), Entries());
   }
-  /// The clocks of all timer descriptors of this process.
+  /// Returns the clocks of all timer descriptors of this process.
   static std::multiset<int> timer_clocks() {
     std::multiset<int> clocks;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
@@ -43,7 +43,7 @@ class HostLoop : public FiveNodes {
 };
 
 TEST_F(HostLoop, EndsAtOnceWithoutWork) {
-  // An attached coordinator that nobody asks anything is no reason for the loop to go on.
+  // An idle attached coordinator does not keep the loop alive.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
   EXPECT_EQ(uv_loop_alive(loop.get()), 0);
@@ -77,7 +77,7 @@ TEST_F(HostLoop, GoesOnWhileThereIsWork) {
 }
 
 TEST_F(HostLoop, GoesOnWhileALeaseIsHeld) {
-  // A held lease keeps the loop alive, since it is renewed there; dropping it lets the loop end.
+  // A held lease keeps the loop alive for its renewals; dropping the lease lets the loop end.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
   Lease lease;
@@ -97,7 +97,7 @@ TEST_F(HostLoop, GoesOnWhileALeaseIsHeld) {
 }
 
 TEST_F(HostLoop, GoesOnUntilARefusalIsTold) {
-  // Refusals that need no node are work, too: their handlers run before the loop ends.
+  // A refusal that needs no node is work, too: its handler runs before the loop ends.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
   int refused = 0;
@@ -118,7 +118,7 @@ TEST_F(HostLoop, GoesOnUntilARefusalIsTold) {
 }
 
 TEST_F(HostLoop, IsWorkedOffAgainAndAgain) {
-  // The host runs its loop to the end, asks for more and runs it again.
+  // The host runs its loop to the end, makes another request and runs it again.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
   for (int round = 1; round <= 5; ++round) {
@@ -133,7 +133,7 @@ TEST_F(HostLoop, IsWorkedOffAgainAndAgain) {
 }
 
 TEST_F(HostLoop, BlockingCallsWouldDeadlock) {
-  // The host's thread is the loop's: there only the asynchronous calls are taken.
+  // The host's thread is the loop's: only asynchronous calls are allowed there.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
   EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::would_deadlock));
@@ -142,7 +142,7 @@ TEST_F(HostLoop, BlockingCallsWouldDeadlock) {
 }
 
 TEST_F(HostLoop, OtherThreadsMayBlock) {
-  // While the host's thread turns the loop another one acquires and releases, blocking.
+  // While the host's thread runs the loop, another one acquires and releases, blocking.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
   std::atomic<bool> done{false};
@@ -160,7 +160,7 @@ TEST_F(HostLoop, OtherThreadsMayBlock) {
 }
 
 TEST_F(HostLoop, AnotherThreadMayClose) {
-  // close() from elsewhere returns once the loop has seen it through.
+  // close() on another thread returns once the loop has completed it.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
   std::atomic<bool> done{false};
@@ -174,8 +174,8 @@ TEST_F(HostLoop, AnotherThreadMayClose) {
 }
 
 TEST_F(HostLoop, DestructionClosesInTheNextTurns) {
-  // The destructor of an attached coordinator returns at once; the loop's next turns do the rest,
-  // also the release of what is held.
+  // The destructor of an attached coordinator returns at once; the next turns of the loop do the
+  // rest, including the release of leases.
   UvLoop loop;
   Lease lease;
   {
@@ -192,7 +192,7 @@ TEST_F(HostLoop, DestructionClosesInTheNextTurns) {
 }
 
 TEST_F(HostLoop, IsClosedBeforeItEverTurned) {
-  // Attached and gone again before the loop's first turn: nothing is left on it.
+  // The coordinator is destroyed before the loop's first turn: nothing of it is left on the loop.
   UvLoop loop;
   { const Coordinator coordinator = attach(loop); }
   loop.run();
@@ -200,8 +200,8 @@ TEST_F(HostLoop, IsClosedBeforeItEverTurned) {
 }
 
 TEST_F(HostLoop, CloseWithWorkUnderWay) {
-  // Attempts that are on their way and waits end with closed, each once, before the close's own
-  // handler, and nothing is left on loop or nodes.
+  // Attempts in flight and waits end with closed, each once, before the close's own handler, and
+  // nothing is left on the loop or the nodes.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
@@ -224,7 +224,7 @@ TEST_F(HostLoop, CloseWithWorkUnderWay) {
 }
 
 TEST_F(HostLoop, SharesItWithTheHostAndItsLike) {
-  // Two coordinators and the host's own timer turn on one loop.
+  // Two coordinators and the host's own timer share one loop.
   UvLoop loop;
   Coordinator first = attach(loop);
   Coordinator second = attach(loop);
@@ -252,7 +252,7 @@ TEST_F(HostLoop, SharesItWithTheHostAndItsLike) {
 }
 
 TEST_F(HostLoop, StartsNoThread) {
-  // Over addresses that need no resolving the whole of it runs on the host's one thread.
+  // With addresses that need no resolving, everything runs on the host's one thread.
   const auto before = threads();
   UvLoop loop;
   Coordinator coordinator = attach(loop);
@@ -266,8 +266,7 @@ TEST_F(HostLoop, StartsNoThread) {
 }
 
 TEST_F(HostLoop, IsWokenByAClockThatGoesOnInSleep) {
-  // What the kernel says of the timers that an attached coordinator has made: one, on
-  // CLOCK_BOOTTIME.
+  // The kernel reports one timer made by an attached coordinator, on CLOCK_BOOTTIME.
   const auto before = timer_clocks();
   UvLoop loop;
   Coordinator coordinator = attach(loop);
@@ -279,7 +278,7 @@ TEST_F(HostLoop, IsWokenByAClockThatGoesOnInSleep) {
 
 TEST_F(HostLoop, TellsTheHolderInTime) {
   // Without renewal the stop token is requested on the loop before the lease ends, and the loop
-  // ends once the lease has.
+  // ends after the lease.
   UvLoop loop;
   Options early = options();
   early.stop_margin = 1s;
@@ -301,16 +300,15 @@ TEST_F(HostLoop, TellsTheHolderInTime) {
 }
 
 TEST_F(HostLoop, NullIsRefused) {
-  // There is no loop to ride on.
+  // There is no loop to attach to.
   EXPECT_TRUE(fails_with(Coordinator::attach(nullptr, options()), Errc::invalid_argument));
 }
 
-/// Of a loop that stands still for longer than nodes may take for an answer.
+/// A loop that stands still for longer than node_timeout.
 class StandingStill : public HostLoop {
  protected:
-  /// Connected to all nodes, which know the script of a lock with fencing.
+  /// Connects to all nodes and makes them load the script of a lock with fencing.
   void SetUp() override {
-    HostLoop::SetUp();
     Options impatient = options();
     impatient.node_timeout = impatient.connect_timeout = 200ms;
     impatient.log = [this](std::string_view sentence) { (said_ += sentence) += '\n'; };
@@ -358,7 +356,7 @@ class StandingStill : public HostLoop {
 };
 
 TEST_F(StandingStill, MoreAnswersThanOneReadTakesAreNotLate) {
-  // 400 answers of each node, 18 KB, lie unread when the loop goes on: all of them count.
+  // Each node's 400 answers, 18 KB, are unread when the loop goes on: all of them count.
   acquire(400);
   ASSERT_TRUE(eventually([&] { return cluster().holders("l399") == 5; }));
   stand_still_until_overdue();
@@ -368,8 +366,7 @@ TEST_F(StandingStill, MoreAnswersThanOneReadTakesAreNotLate) {
 }
 
 TEST_F(StandingStill, AnswersThatCameBehindTheTimerAreNotLate) {
-  // Three nodes answer when they are overdue already, but before the loop has looked: as much as
-  // takes two reads.
+  // Three nodes answer after their deadline, but before the loop has looked: enough for two reads.
   for (const int node : {0, 1, 2}) cluster().pause(node);
   acquire(400);
   stand_still_until_overdue();

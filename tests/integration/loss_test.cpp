@@ -11,7 +11,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// The holder's side of a lease that ends: when it was told to stop.
+/// Records when the stop token of a lease was requested.
 class Told {
  public:
   explicit Told(const Lease& lease) : on_stop_(lease.stop_token(), [this] { at_ = now(); }) {}
@@ -34,8 +34,8 @@ class Loss : public FiveNodes {
 };
 
 TEST_F(Loss, AThirdPartyDeletesTheKeys) {
-  // Somebody removes the keys on three nodes: the next renewal finds out, the holder is told before
-  // the end it believed in, and the keys of the other two are cleared away.
+  // The keys are removed on three nodes: the next renewal finds out, the stop token is requested
+  // before the lease's known end, and the keys of the other two are deleted.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 4s}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -53,7 +53,7 @@ TEST_F(Loss, AThirdPartyDeletesTheKeys) {
 }
 
 TEST_F(Loss, AThirdPartyTakesTheKeys) {
-  // Another client's values stand on three nodes: lost in the same way, and they are left alone.
+  // Three nodes have another client's values: the lease is lost in the same way, and they stay.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 4s}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -68,7 +68,7 @@ TEST_F(Loss, AThirdPartyTakesTheKeys) {
 }
 
 TEST_F(Loss, AMinorityIsNone) {
-  // Keys removed on two nodes change nothing: the lease is renewed by the other three.
+  // Keys removed on two nodes change nothing: the other three renew the lease.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -81,8 +81,8 @@ TEST_F(Loss, AMinorityIsNone) {
 }
 
 TEST_F(Loss, ThreeNodesDie) {
-  // Without a quorum no renewal succeeds: the holder is told the margin before the end that stands,
-  // and has a second to stop.
+  // Without a quorum no renewal succeeds: the stop token is requested stop_margin before the
+  // lease's end, which leaves the holder a second to stop.
   Coordinator coordinator = test::connect(with_margin(1s));
   Lease lease = coordinator.acquire(key, {.ttl = 2s}).value();
   const Told told(lease);
@@ -99,7 +99,7 @@ TEST_F(Loss, ThreeNodesDie) {
 }
 
 TEST_F(Loss, ThreeNodesFallSilent) {
-  // The same with nodes that are stopped: the deadline is the holder's own, not the network's.
+  // The same holds if nodes are stopped: the deadline is the holder's own, not the network's.
   Coordinator coordinator = test::connect(with_margin(1s));
   Lease lease = coordinator.acquire(key, {.ttl = 2s}).value();
   const Told told(lease);
@@ -114,7 +114,7 @@ TEST_F(Loss, ThreeNodesFallSilent) {
 }
 
 TEST_F(Loss, ThreeNodesRefuseRenewals) {
-  // Nodes that answer every write with an error are no better than dead ones.
+  // Nodes that answer every write with an error are as bad as dead ones.
   Coordinator coordinator = test::connect(with_margin(1s));
   Lease lease = coordinator.acquire(key, {.ttl = 2s}).value();
   const Told told(lease);
@@ -130,8 +130,7 @@ TEST_F(Loss, ThreeNodesRefuseRenewals) {
 }
 
 TEST_F(Loss, TheHolderIsToldWhateverTheCause) {
-  // Released, dropped, ended by max_hold, given up by the coordinator's close: each requests the
-  // stop.
+  // A release, a destruction, max_hold and the coordinator's close each request the stop token.
   Coordinator coordinator = test::connect(with_margin(500ms));
   Lease released = coordinator.acquire(key + "/released").value();
   Lease limited = coordinator.acquire(key + "/limited", {.max_hold = 1s}).value();
@@ -154,7 +153,7 @@ TEST_F(Loss, TheHolderIsToldWhateverTheCause) {
 }
 
 TEST_F(Loss, AStopTokenAskedForLate) {
-  // Who asks for the stop token only after the end gets one that has been requested.
+  // A stop token that is first taken after the end has already been requested.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 300ms, .auto_extend = false}).value();
   EXPECT_TRUE(eventually([&] { return !lease.is_valid(); }));
@@ -177,8 +176,8 @@ class OtherProcess : public FiveNodes {
 };
 
 TEST_F(OtherProcess, StoppedBeyondTheTtlNeverBelievesAfter) {
-  // A holder is stopped by SIGSTOP until somebody else has the lock. When it goes on it does not
-  // believe in its lease for a moment, is told to stop, and leaves the new holder's keys alone.
+  // A holder is stopped by SIGSTOP until another has the lock. When it goes on its lease is never
+  // valid again, its stop token is requested, and it leaves the new holder's keys alone.
   Coordinator coordinator = connect();
   Process holder = hold("700");
   const std::string held = holder.line();
@@ -204,7 +203,7 @@ TEST_F(OtherProcess, StoppedBeyondTheTtlNeverBelievesAfter) {
 }
 
 TEST_F(OtherProcess, KilledItsLockFreesAfterTheTtl) {
-  // A holder that is killed renews no more: the lock is free one ttl later, and not before.
+  // A killed holder renews no more: the lock is free one ttl later, and not before.
   Coordinator coordinator = connect();
   Process holder = hold("1500");
   const std::string token = holder.line().substr(5);

@@ -11,7 +11,7 @@
 namespace quorumlock::test {
 namespace {
 
-// The named requirements, as far as the compiler can tell.
+// The named requirements, as far as the compiler can check them.
 template <class M>
 concept BasicLockable = requires(M mutex) {
   { mutex.lock() } -> std::same_as<void>;
@@ -49,7 +49,7 @@ class Mutexes : public FiveNodes {
 };
 
 TEST_F(Mutexes, LockAndUnlock) {
-  // lock() stands on the nodes, keeps others out, and unlock() takes it away.
+  // lock() sets the key on the nodes and keeps others out, and unlock() deletes it.
   Mutex mutex(coordinator, key);
   mutex.lock();
   EXPECT_TRUE(mutex.lease().is_valid());
@@ -60,7 +60,7 @@ TEST_F(Mutexes, LockAndUnlock) {
 }
 
 TEST_F(Mutexes, GuardsOfTheStandardLibrary) {
-  // lock_guard, unique_lock with its ways in, and scoped_lock over two resources.
+  // lock_guard, unique_lock with its constructors, and scoped_lock over two resources.
   Mutex mutex(coordinator, key + "/a");
   Mutex other(coordinator, key + "/b");
   {
@@ -91,7 +91,7 @@ TEST_F(Mutexes, GuardsOfTheStandardLibrary) {
 }
 
 TEST_F(Mutexes, ScopedLocksInOppositeOrder) {
-  // Two threads take the same two resources in opposite order, and both always get through.
+  // Two threads take the same two resources in opposite order, and both always succeed.
   Mutex first(coordinator, key + "/a");
   Mutex second(coordinator, key + "/b");
   std::thread other([&] {
@@ -103,7 +103,7 @@ TEST_F(Mutexes, ScopedLocksInOppositeOrder) {
 }
 
 TEST_F(Mutexes, TryLockOfATakenLock) {
-  // One attempt, or attempts for as long as was asked: false, and never an exception.
+  // A single attempt, and attempts for a given time, return false and never throw.
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   Mutex mutex(coordinator, key);
   EXPECT_FALSE(mutex.try_lock());
@@ -116,7 +116,7 @@ TEST_F(Mutexes, TryLockOfATakenLock) {
 }
 
 TEST_F(Mutexes, TryLockForHoursIsNotAnOverflow) {
-  // The greatest durations of any clock are just a very long patience.
+  // The greatest durations of any clock count as a very long patience.
   Mutex mutex(coordinator, key);
   EXPECT_TRUE(mutex.try_lock_for(std::chrono::hours::max()));
   mutex.unlock();
@@ -127,7 +127,7 @@ TEST_F(Mutexes, TryLockForHoursIsNotAnOverflow) {
 }
 
 TEST_F(Mutexes, LockWithALimit) {
-  // With `wait` set lock() does not wait longer, and throws what happened, with the votes.
+  // With `wait` set lock() waits no longer, and throws the reason, with the votes.
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   Mutex mutex(coordinator, key, {.wait = 100ms});
   try {
@@ -140,7 +140,7 @@ TEST_F(Mutexes, LockWithALimit) {
 }
 
 TEST_F(Mutexes, LockWaitsWithoutLimit) {
-  // Without it lock() waits until the holder is done.
+  // Without `wait` lock() waits until the holder releases.
   Mutex mutex(coordinator, key);
   Result<Lease> held = coordinator.acquire(key);
   ASSERT_TRUE(ok(held));
@@ -155,7 +155,7 @@ TEST_F(Mutexes, LockWaitsWithoutLimit) {
 }
 
 TEST_F(Mutexes, ThreadsThatShareOneObjectExcludeEachOther) {
-  // Eight threads, one Mutex, a number that only it protects.
+  // Eight threads share one Mutex and a number that only it protects.
   Mutex mutex(coordinator, key);
   std::atomic<int> number{0};
   std::vector<std::thread> threads;
@@ -175,7 +175,7 @@ TEST_F(Mutexes, ThreadsThatShareOneObjectExcludeEachOther) {
 }
 
 TEST_F(Mutexes, LockedTwiceOnOneThread) {
-  // Waiting for oneself would be for ever: told at once; the lock is still held, once.
+  // A thread cannot wait for itself: that is an error at once; the lock is still held, once.
   Mutex mutex(coordinator, key);
   mutex.lock();
   EXPECT_EQ(thrown_by([&] { mutex.lock(); }), Errc::would_deadlock);
@@ -186,8 +186,8 @@ TEST_F(Mutexes, LockedTwiceOnOneThread) {
 }
 
 TEST_F(Mutexes, UnlockOfALostLeaseLeavesTheSuccessorAlone) {
-  // The lease of one thread runs out, another thread has the lock by the same object: the first
-  // one's unlock gives up nothing but its own.
+  // The lease of one thread runs out, and another thread locks the same object: the first thread's
+  // unlock releases nothing but its own lease.
   Mutex mutex(coordinator, key, {.ttl = 500ms, .auto_extend = false});
   mutex.lock();
   EXPECT_TRUE(eventually([&] { return !mutex.lease().is_valid(); }));
@@ -210,7 +210,7 @@ TEST_F(Mutexes, UnlockOfALostLeaseLeavesTheSuccessorAlone) {
 }
 
 TEST_F(Mutexes, SuccessorInTheSameObject) {
-  // The same with one object for both threads: each thread unlocks the lease that it took.
+  // Two threads share one object: each unlocks the lease that it took.
   Mutex mutex(coordinator, key, {.ttl = 2s, .auto_extend = false});
   mutex.lock();
   EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -234,7 +234,7 @@ TEST_F(Mutexes, SuccessorInTheSameObject) {
 }
 
 TEST_F(Mutexes, LockedAgainAfterALoss) {
-  // A thread whose lease has run out may lock again, and then has a new one.
+  // A thread whose lease has run out may lock again, and then has a new lease.
   Mutex mutex(coordinator, key, {.ttl = 400ms, .auto_extend = false});
   mutex.lock();
   const std::string first = mutex.lease().owner_token();
@@ -245,7 +245,7 @@ TEST_F(Mutexes, LockedAgainAfterALoss) {
 }
 
 TEST_F(Mutexes, DestructionReleases) {
-  // A Mutex that goes away locked gives its lease back.
+  // A locked Mutex releases its lease when it is destroyed.
   {
     Mutex mutex(coordinator, key);
     mutex.lock();
@@ -254,7 +254,7 @@ TEST_F(Mutexes, DestructionReleases) {
 }
 
 TEST_F(Mutexes, BadArgumentsAndDeadNodesThrow) {
-  // What cannot be locked at all is an exception, also from try_lock where no attempt was made.
+  // An impossible lock throws, even from try_lock if no attempt was made.
   Mutex wrong(coordinator, key, {.ttl = 1000s});
   EXPECT_EQ(thrown_by([&] { wrong.lock(); }), Errc::invalid_argument);
   EXPECT_EQ(thrown_by([&] { (void)wrong.try_lock(); }), Errc::invalid_argument);
@@ -265,7 +265,7 @@ TEST_F(Mutexes, BadArgumentsAndDeadNodesThrow) {
 }
 
 TEST_F(Mutexes, WithAConditionVariable) {
-  // condition_variable_any asks for no more than a BasicLockable.
+  // condition_variable_any requires no more than a BasicLockable.
   Mutex mutex(coordinator, key);
   std::condition_variable_any changed;
   std::atomic<bool> ready{false};

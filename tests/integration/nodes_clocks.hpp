@@ -11,7 +11,7 @@
 
 namespace quorumlock::test {
 
-/// Nodes whose wall clocks the test sets, each by itself.
+/// Nodes whose wall clocks the test sets one by one.
 class ClockedNodes {
  public:
   explicit ClockedNodes(ClusterSettings settings = {})
@@ -35,7 +35,7 @@ class ClockedNodes {
   Cluster cluster;
 };
 
-/// What a coordinator says to Options::log. To outlive it.
+/// Collects a coordinator's messages to Options::log. Must outlive the coordinator.
 class Log {
  public:
   [[nodiscard]] auto writer() {
@@ -44,7 +44,7 @@ class Log {
       sentences_.emplace_back(sentence);
     };
   }
-  /// The sentences so far that have these words in them.
+  /// Returns the sentences so far that contain these words.
   [[nodiscard]] std::vector<std::string> with(const std::string& words) const {
     const std::lock_guard<std::mutex> lock(guard_);
     std::vector<std::string> found;

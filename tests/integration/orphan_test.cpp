@@ -6,8 +6,8 @@
 namespace quorumlock::test {
 namespace {
 
-/// Keys that nobody would ever delete but for the library's care: here they would outlive any
-/// test, so that none is gone by its expiry.
+/// Keys that nothing but the library would ever delete: here their ttl is longer than any test, so
+/// that none is gone by its expiry.
 class Orphan : public FiveNodes {
  protected:
   static constexpr std::chrono::seconds long_ttl{600};
@@ -19,7 +19,7 @@ class Orphan : public FiveNodes {
     return options;
   }
   static Coordinator connect() { return test::connect(long_lived(options())); }
-  /// Returns when all that was sent before has been executed on every node.
+  /// Returns once every node has executed all earlier commands of the coordinator.
   void see_all_executed(Coordinator& coordinator) {
     EXPECT_TRUE(eventually([&] {
       Result<Lease> marker = coordinator.acquire(key + "/marker", {.wait = 20s});
@@ -30,7 +30,8 @@ class Orphan : public FiveNodes {
 };
 
 TEST_F(Orphan, ReleasedWhileTheSetIsOnItsWay) {
-  // Two nodes are silent while a lock is acquired and released: they run both when they go on.
+  // Two nodes are silent while a lock is acquired and released: both run both commands when they go
+  // on.
   Coordinator coordinator = connect();
   warm(coordinator);
   cluster().pause(0);
@@ -47,7 +48,7 @@ TEST_F(Orphan, ReleasedWhileTheSetIsOnItsWay) {
 }
 
 TEST_F(Orphan, ReleasedBeyondTheTimeout) {
-  // The same where the silence lasts beyond node_timeout, and the node is known to be stalled.
+  // The silence lasts beyond node_timeout, so the nodes are known to be stalled.
   std::atomic<int> stalled{0};
   Options impatient = long_lived(options());
   impatient.node_timeout = 100ms;
@@ -67,7 +68,7 @@ TEST_F(Orphan, ReleasedBeyondTheTimeout) {
 }
 
 TEST_F(Orphan, CancelledWhileTheSetIsOnItsWay) {
-  // A cancelled acquire ends at once, and its clean-up reaches the silent nodes all the same.
+  // A cancelled acquire ends at once, and its clean-up still reaches the silent nodes.
   Coordinator coordinator = connect();
   warm(coordinator);
   for (const int node : {0, 1, 2}) cluster().pause(node);
@@ -84,7 +85,7 @@ TEST_F(Orphan, CancelledWhileTheSetIsOnItsWay) {
 }
 
 TEST_F(Orphan, RefusedWhileTheSetIsOnItsWay) {
-  // An attempt that is lost to three foreign values is taken back on the silent node, too.
+  // An attempt that fails because of three foreign values is undone on the silent node, too.
   Coordinator coordinator = connect();
   warm(coordinator);
   for (const int node : {0, 1, 2}) cluster().plant(node, key);
@@ -97,8 +98,8 @@ TEST_F(Orphan, RefusedWhileTheSetIsOnItsWay) {
 }
 
 TEST_F(Orphan, OwedToANodeThatWasAway) {
-  // A durable node is killed while it has our key. The lock is released without it, and when it
-  // comes back with its data it is told.
+  // A durable node is killed while it has our key. The lock is released without it, and the node
+  // gets the release when it comes back with its data.
   Cluster durable({.size = 3, .durable = true, .max_ttl = long_ttl});
   Coordinator coordinator = test::connect(long_lived(durable.options()));
   Lease lease = coordinator.acquire(key).value();
@@ -111,7 +112,7 @@ TEST_F(Orphan, OwedToANodeThatWasAway) {
 }
 
 TEST_F(Orphan, OwedAfterADestruction) {
-  // The same for a lease that just went out of scope, and for two nodes one after the other.
+  // The lease just goes out of scope, and two nodes are away one after the other.
   Cluster durable({.size = 3, .durable = true, .max_ttl = long_ttl});
   Coordinator coordinator = test::connect(long_lived(durable.options()));
   {
@@ -127,8 +128,8 @@ TEST_F(Orphan, OwedAfterADestruction) {
 }
 
 TEST_F(Orphan, AttemptCutOffWithTheSetUnanswered) {
-  // A node holds our SET back, then drops the connection. Whether the SET ran nobody knows: after
-  // the release nothing of ours is there.
+  // A node delays our SET, then drops the connection, so that its outcome is unknown: after the
+  // release none of our keys is there.
   Coordinator coordinator = connect();
   warm(coordinator);
   cluster().raw(3, {"CLIENT", "PAUSE", "600000", "WRITE"});
@@ -144,7 +145,8 @@ TEST_F(Orphan, AttemptCutOffWithTheSetUnanswered) {
 }
 
 TEST_F(Orphan, ReleaseCutOffUnanswered) {
-  // A node holds our release back and drops the connection with it: it is sent again on the next.
+  // A node delays our release, then drops the connection: the release is sent again on the next
+  // one.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -158,7 +160,8 @@ TEST_F(Orphan, ReleaseCutOffUnanswered) {
 }
 
 TEST_F(Orphan, AllConnectionsCutInTheMiddle) {
-  // Every node drops us again and again while locks come and go; in the end no key is left.
+  // Every node drops us again and again while locks are taken and released; in the end no key is
+  // left.
   Coordinator coordinator = connect();
   for (int i = 0; i < 30; ++i) {
     Answer<Result<Lease>> answer;
@@ -170,8 +173,8 @@ TEST_F(Orphan, AllConnectionsCutInTheMiddle) {
 }
 
 TEST_F(Orphan, SilentNodesAreGivenUpAndFoundAgain) {
-  // Three nodes are silent for so long that their connections are given up as dead. When they go
-  // on, what was still in those connections must not leave a key behind.
+  // Three nodes are silent for so long that their connections are given up as dead. When the nodes
+  // go on, the commands that were still in those connections must not leave a key.
   std::atomic<int> lost{0};
   Options impatient = long_lived(options());
   impatient.node_timeout = 50ms;

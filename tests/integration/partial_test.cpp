@@ -9,8 +9,8 @@ namespace {
 class ForeignHeld : public FiveNodes {};
 
 TEST_F(ForeignHeld, EverySubsetIsDecidedByTheMajority) {
-  // Whatever subset of nodes another client holds: locked iff three are free, and its values and
-  // their expiry stay untouched.
+  // Another client holds each subset of nodes in turn: the lock is granted iff three are free, and
+  // the foreign values and their expiry stay unchanged.
   Coordinator coordinator = connect();
   for (unsigned held = 0; held < 32; ++held) {
     SCOPED_TRACE(held);
@@ -47,7 +47,7 @@ TEST_F(ForeignHeld, EverySubsetIsDecidedByTheMajority) {
 }
 
 TEST_F(ForeignHeld, ExtendAndReleaseLeaveTheMinorityAlone) {
-  // A lease beside two foreign values is extended and released on its own three nodes only.
+  // A lease next to two foreign values is extended and released on its own three nodes only.
   Coordinator coordinator = connect();
   cluster().plant(1, key);
   cluster().plant(3, key);
@@ -64,8 +64,8 @@ TEST_F(ForeignHeld, ExtendAndReleaseLeaveTheMinorityAlone) {
 class NodesDown : public FiveNodes {};
 
 TEST_F(NodesDown, EverySubsetIsDecidedByTheMajority) {
-  // Whatever subset of nodes is dead: locked iff three are up, else no_quorum; the votes say which
-  // were not there, and nothing is left on those that were.
+  // Each subset of nodes is dead in turn: the lock is granted iff three are up, else no_quorum. The
+  // votes show the missing nodes, and nothing is left on the others.
   unsigned down = 0;
   for (unsigned step = 0; step < 32; ++step) {
     const unsigned wanted = step ^ (step >> 1U);  // one node dies or comes back at each step
@@ -102,7 +102,7 @@ TEST_F(NodesDown, EverySubsetIsDecidedByTheMajority) {
 }
 
 TEST_F(NodesDown, AllDownIsNoQuorum) {
-  // With nobody there an attempt and a whole wait end alike: no_quorum, and never contended.
+  // With all nodes down an attempt and a whole wait both end with no_quorum, never contended.
   for (int node = 0; node < 5; ++node) cluster().kill(node);
   Coordinator coordinator = connect();
   EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::no_quorum));
@@ -113,7 +113,7 @@ TEST_F(NodesDown, AllDownIsNoQuorum) {
 }
 
 TEST_F(NodesDown, AServerThatComesBackVotesAgain) {
-  // Two nodes die under a running coordinator, come back, and then two others may die.
+  // Two nodes die under a running coordinator and come back, after which two others may die.
   Coordinator coordinator = connect();
   warm(coordinator);
   cluster().kill(0);
@@ -136,7 +136,7 @@ TEST_F(NodesDown, AServerThatComesBackVotesAgain) {
 }
 
 TEST_F(NodesDown, ReleaseWithoutAQuorumSaysSo) {
-  // The holder is told that its release could not be seen through; where nodes are up it was.
+  // The holder learns that a quorum did not confirm its release; the nodes that are up ran it.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(ok(lease));
@@ -149,7 +149,7 @@ TEST_F(NodesDown, ReleaseWithoutAQuorumSaysSo) {
 
 class OneStopped : public FiveNodes {
  protected:
-  // If anything waited for the stopped node it would be for a minute, twice what a test may take.
+  // A wait for the stopped node would last a minute, twice what a test may take.
   static Options patient() {
     Options options = FiveNodes::options();
     options.node_timeout = 60s;
@@ -160,7 +160,7 @@ class OneStopped : public FiveNodes {
 
 TEST_F(OneStopped, IsNeverWaitedFor) {
   // One node falls silent under a running coordinator: acquire, extend and release go on at the
-  // pace of the others. (It is resumed before the close, which may wait for it.)
+  // speed of the others. (The node is resumed before the close, which may wait for it.)
   Coordinator coordinator = test::connect(patient());
   warm(coordinator);
   cluster().pause(2);
@@ -177,7 +177,7 @@ TEST_F(OneStopped, IsNeverWaitedFor) {
 }
 
 TEST_F(OneStopped, IsNotWaitedForWhileConnecting) {
-  // It was silent before the first connection: four greetings are enough.
+  // The node is silent before the first connection: four greetings are enough.
   cluster().pause(0);
   const Clock::time_point before = Clock::now();
   {
@@ -192,7 +192,7 @@ TEST_F(OneStopped, IsNotWaitedForWhileConnecting) {
 }
 
 TEST_F(OneStopped, IsRefusedLikeAnyOther) {
-  // A taken lock is contended at once, although one node says nothing.
+  // A taken lock is contended at once, although one node does not answer.
   Coordinator holder = test::connect(patient());
   Coordinator other = test::connect(patient());
   Result<Lease> lease = holder.acquire(key);
@@ -206,7 +206,8 @@ TEST_F(OneStopped, IsRefusedLikeAnyOther) {
 }
 
 TEST_F(OneStopped, CatchesUpWhenItGoesOn) {
-  // What was sent to it runs late: its grant joins the lease, and the release takes it away again.
+  // The stopped node runs its commands late: its grant joins the lease, and the release deletes the
+  // key.
   Coordinator coordinator = connect();
   warm(coordinator);
   cluster().pause(1);
@@ -219,7 +220,7 @@ TEST_F(OneStopped, CatchesUpWhenItGoesOn) {
 }
 
 TEST_F(OneStopped, ThreeStoppedAreNoQuorumAfterTheTimeout) {
-  // With a majority silent an attempt ends after node_timeout, and leaves nothing once they go on.
+  // With a majority silent an attempt ends after node_timeout, and leaves no key when they go on.
   Options short_timeout = options();
   short_timeout.node_timeout = 300ms;
   Coordinator coordinator = test::connect(short_timeout);

@@ -2,20 +2,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <coroutine>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "integration/fixture.hpp"
+#include "support/detached.hpp"
 #include "support/process.hpp"
 #include "support/uv_loop.hpp"
 
 namespace quorumlock::test {
 namespace {
 
-/// What the library must not do to the process it lives in.
+/// Side effects that the library must not have on its host process.
 class Host : public FiveNodes {
  protected:
-  /// Runs `checks` in a forked child; the bits of what it returns say which of them failed.
+  /// Runs `checks` in a forked child; the bits of the result show which of them failed.
   template <class Checks>
   static int failed_in_child(Checks&& checks) {
     const pid_t child = ::fork();
@@ -27,6 +31,15 @@ class Host : public FiveNodes {
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
   }
+  template <class Call>
+  static bool throws_closed(Call&& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.code() == Errc::closed;
+    }
+    return false;
+  }
   template <class T>
   static bool closed(const Result<T>& result) {
     return !result && result.error().code() == Errc::closed;
@@ -34,8 +47,8 @@ class Host : public FiveNodes {
 };
 
 TEST_F(Host, HandlesInAForkedChildAreClosed) {
-  // The child's copies of coordinator and lease do nothing, say so, and can be destroyed; the
-  // parent's go on as if there had been no child.
+  // The child's copies of coordinator and lease do nothing, report closed, and can be destroyed;
+  // the parent's are not affected.
   auto coordinator = std::make_unique<Coordinator>(connect());
   auto lease = std::make_unique<Lease>(coordinator->acquire(key).value());
   auto mutex = std::make_unique<Mutex>(*coordinator, key + "/mutex");
@@ -47,14 +60,12 @@ TEST_F(Host, HandlesInAForkedChildAreClosed) {
     if (!closed(lease->release())) bits |= 4;
     if (!closed(coordinator->acquire(key + "/child", {.wait = forever}))) bits |= 8;
     if (!closed(coordinator->inspect(key))) bits |= 16;
-    int calls = 0;
-    coordinator->async_acquire(key, {}, {}, [&](Result<Lease> result) { calls += closed(result); });
-    lease->async_release([&](Result<void> result) { calls += closed(result); });
-    if (calls != 2) bits |= 32;
+    if (!lease->stop_token().stop_requested()) bits |= 32;
     lease->detach();
     coordinator->close();
-    coordinator->async_close([&] { ++calls; });
-    if (calls != 3) bits |= 64;
+    if (!throws_closed([&] { (void)mutex->try_lock(); })) bits |= 64;
+    if (!throws_closed([&] { (void)mutex->lease(); })) bits |= 128;
+    mutex->unlock();
     mutex.reset();
     lease.reset();
     coordinator.reset();
@@ -69,8 +80,96 @@ TEST_F(Host, HandlesInAForkedChildAreClosed) {
   EXPECT_TRUE(ok(coordinator->acquire(key, {.wait = 20s})));
 }
 
+TEST_F(Host, CallsWithAHandlerThrowInAForkedChild) {
+  // No such call ever runs its handler; a coroutine gets closed.
+  auto coordinator = std::make_unique<Coordinator>(connect());
+  Lease lease = coordinator->acquire(key).value();
+  RecursiveMutex recursive(*coordinator, key + "/recursive");
+  Semaphore semaphore(*coordinator, key + "/semaphore", 2);
+  Election election(*coordinator, key + "/election");
+  Leadership leadership = election.campaign("me").value();
+  recursive.lock();
+  const int failed = failed_in_child([&] {
+    int bits = 0;
+    bool called = false;
+    const auto handler = [&](const auto&) { called = true; };
+    const std::vector<std::function<void()>> calls = {
+        [&] { coordinator->async_acquire(key, handler); },
+        [&] {
+          coordinator->async_acquire_all({key, key + "/2"}, {}, {}, handler);
+        },
+        [&] { coordinator->async_status(handler); },
+        [&] { coordinator->async_close([&] { called = true; }); },
+        [&] { lease.async_extend(10s, handler); },
+        [&] { lease.async_downgrade(handler); },
+        [&] { lease.async_release(handler); },
+        [&] { recursive.async_lock(LockOwner(), {}, handler); },
+        [&] { recursive.async_unlock(LockOwner(), handler); },
+        [&] { semaphore.async_acquire(handler); },
+        [&] { election.async_campaign("me", {}, handler); },
+        [&] { election.async_leader(handler); },
+        [&] { leadership.async_proclaim("me", handler); },
+        [&] { leadership.async_resign(handler); },
+    };
+    for (const auto& call : calls) {
+      if (!throws_closed(call)) bits |= 1;
+    }
+    if (called) bits |= 2;
+    if (recursive.depth() != 0 || !throws_closed([&] { recursive.lock(); })) bits |= 4;
+    recursive.unlock();
+    if (!throws_closed([&] { semaphore.acquire(); })) bits |= 8;
+    semaphore.release();
+    bool awaited = false;
+    [](Coordinator& of, bool& told) -> Detached {
+      const Result<Lease> refused = co_await of.co_acquire("orders", {.wait = forever});
+      told = closed(refused);
+      co_await of.co_close();
+    }(*coordinator, awaited);
+    if (!awaited) bits |= 16;
+    coordinator.reset();
+    return bits;
+  });
+  EXPECT_EQ(failed, 0);
+  EXPECT_TRUE(recursive.lease().is_valid());
+  recursive.unlock();
+}
+
+TEST_F(Host, AChildDoesNotWaitForAThreadThatTheForkLost) {
+  // Threads lock and unlock all the time, so that some fork happens while one has a mutex locked.
+  Coordinator coordinator = connect();
+  Mutex mutex(coordinator, key);
+  Semaphore semaphore(coordinator, key + "/semaphore", 2);
+  RecursiveMutex recursive(coordinator, key + "/recursive");
+  std::atomic<bool> done{false};
+  std::vector<std::thread> busy;
+  for (int i = 0; i < 2; ++i) {
+    busy.emplace_back([&] {
+      while (!done) {  // the thread holds none of them
+        mutex.unlock();
+        semaphore.release();
+        (void)recursive.depth();
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    const int failed = failed_in_child([&] {
+      int bits = 0;
+      if (!throws_closed([&] { mutex.lock(); })) bits |= 1;
+      if (!throws_closed([&] { semaphore.acquire(); })) bits |= 2;
+      if (!throws_closed([&] { recursive.lock(); })) bits |= 4;
+      mutex.unlock();
+      semaphore.release();
+      recursive.unlock();
+      return bits;
+    });
+    EXPECT_EQ(failed, 0);
+  }
+  done = true;
+  for (std::thread& thread : busy) thread.join();
+}
+
 TEST_F(Host, AnAttachedCoordinatorInAForkedChildIsClosed) {
-  // The same for one that rides on the host's loop, which the child may close around it.
+  // The coordinator is attached to the host's loop, which the child may close.
   UvLoop loop;
   Coordinator coordinator = Coordinator::attach(loop.get(), options()).value();
   Lease lease;
@@ -95,7 +194,7 @@ TEST_F(Host, AnAttachedCoordinatorInAForkedChildIsClosed) {
   EXPECT_EQ(loop.close(), 0);
 }
 
-#ifndef __SANITIZE_THREAD__  // which knows no threads after a fork
+#ifndef __SANITIZE_THREAD__  // ThreadSanitizer supports no threads after a fork
 TEST_F(Host, AChildMayMakeItsOwn) {
   // A coordinator that was made after the fork works in the child.
   Coordinator coordinator = connect();
@@ -116,8 +215,8 @@ TEST_F(Host, AChildMayMakeItsOwn) {
 #endif
 
 TEST_F(Host, SignalDispositionsStayAsTheyWere) {
-  // Created, attached, used and closed: all signal dispositions and this thread's mask are the
-  // host's own, as before.
+  // After creating, attaching, using and closing a coordinator all signal dispositions and this
+  // thread's mask are as before.
   const auto dispositions = [] {
     std::vector<std::pair<void (*)(int), int>> all;
     for (int signal = 1; signal < NSIG; ++signal) {
@@ -157,7 +256,7 @@ TEST_F(Host, SignalDispositionsStayAsTheyWere) {
 }
 
 TEST_F(Host, SignalsAreDeliveredToTheHostsThreads) {
-  // The loop's thread blocks all signals: one that is sent to the process waits for the host's.
+  // The loop's thread blocks all signals: one sent to the process is left to the host's threads.
   Coordinator coordinator = connect();
   sigset_t one;
   sigemptyset(&one);
@@ -172,7 +271,7 @@ TEST_F(Host, SignalsAreDeliveredToTheHostsThreads) {
 }
 
 TEST_F(Host, DescriptorsDoNotReachItsPrograms) {
-  // What the host runs inherits none of the library's descriptors.
+  // A program that the host runs inherits none of the library's descriptors.
   const auto inherited = [] {
     Process program({"/bin/sh", "-c", "echo /proc/self/fd/*"});
     return program.line();
@@ -184,7 +283,7 @@ TEST_F(Host, DescriptorsDoNotReachItsPrograms) {
   EXPECT_EQ(inherited(), before);
 }
 
-/// Processes with the default disposition of SIGPIPE, which ends them.
+/// Processes with the default disposition of SIGPIPE, which would end them.
 class Sigpipe : public FiveNodes {
  protected:
   Process worker(const std::string& command) const {
@@ -195,7 +294,7 @@ class Sigpipe : public FiveNodes {
 };
 
 TEST_F(Sigpipe, IsNotRaisedByWritingToTheDead) {
-  // All servers die while the loop is busy; the next thing it does is to write to them.
+  // All servers die while the loop is busy; the loop then writes to them before it reads.
   Process host = worker("broken");
   EXPECT_EQ(host.line(), "busy");
   for (int node = 0; node < 5; ++node) cluster().kill(node);
@@ -205,7 +304,7 @@ TEST_F(Sigpipe, IsNotRaisedByWritingToTheDead) {
 }
 
 TEST_F(Sigpipe, IsNotRaisedInTheMiddleOfTraffic) {
-  // A process locks and unlocks without a pause, while servers are killed and connections dropped.
+  // A process locks and unlocks without a pause while servers are killed and connections dropped.
   Process host = worker("cycle");
   EXPECT_EQ(host.line(), "cycling");
   for (int i = 0; i < 10; ++i) {

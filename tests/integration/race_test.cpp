@@ -9,8 +9,8 @@
 namespace quorumlock::test {
 namespace {
 
-/// Processes that race for a lock, each adding to a number in a file that nothing else protects.
-/// Two winners at once would lose an update sooner or later.
+/// Processes that race for a lock, each adding to a number in a file that only the lock protects.
+/// Two holders at once would sooner or later lose an update.
 class Race : public ::testing::Test {
  protected:
   static constexpr int times = 50;
@@ -46,7 +46,7 @@ class Race : public ::testing::Test {
 };
 
 TEST_F(Race, FiveNodes) {
-  // Four processes, three times over: all finish, and no update is lost.
+  // In each of three races four processes finish, and no update is lost.
   Cluster cluster;
   for (int round = 0; round < 3; ++round) {
     std::vector<Process> workers = start(cluster, 4);
@@ -56,7 +56,7 @@ TEST_F(Race, FiveNodes) {
 }
 
 TEST_F(Race, FourNodes) {
-  // An even number of nodes, where votes split in halves: it is slower, but all finish.
+  // With an even number of nodes votes may split in halves: it is slower, but all finish.
   Cluster cluster({.size = 4});
   std::vector<Process> workers = start(cluster, 4);
   expect_no_lost_update(workers);
@@ -64,15 +64,15 @@ TEST_F(Race, FourNodes) {
 }
 
 TEST_F(Race, OneNode) {
-  // The simplest cluster of all.
+  // The smallest cluster has one node.
   Cluster cluster({.size = 1});
   std::vector<Process> workers = start(cluster, 4);
   expect_no_lost_update(workers);
 }
 
 TEST_F(Race, WhileNodesDieAndStop) {
-  // Two of five durable nodes at a time are killed and restarted, or stopped and resumed, for as
-  // long as the race lasts.
+  // Throughout the race two of five durable nodes at a time are killed and restarted, or stopped
+  // and resumed.
   Cluster cluster({.durable = true});
   std::vector<Process> workers = start(cluster, 4);
   for (int turn = 0; number() < 4 * times && turn < 200; ++turn) {
@@ -99,7 +99,7 @@ TEST_F(Race, WhileNodesDieAndStop) {
 }
 
 TEST_F(Race, AmongThreadsOfManyCoordinators) {
-  // Within one process: eight threads with a coordinator each.
+  // Eight threads of one process race, with a coordinator each.
   Cluster cluster;
   std::atomic<int> counter{0};
   std::vector<std::thread> threads;

@@ -3,7 +3,7 @@
 
 #include "integration/fixture.hpp"
 
-// A lock that its owner may lock again.
+// A mutex that its owner may lock again.
 namespace quorumlock::test {
 namespace {
 
@@ -23,7 +23,7 @@ class RecursiveMutexes : public FiveNodes {
     }
     return Errc();
   }
-  /// Whether another thread gets it at its first try.
+  /// Returns whether another thread locks it at the first attempt.
   bool another_gets_it() {
     bool got = false;
     std::thread([&] {
@@ -52,7 +52,7 @@ class RecursiveMutexes : public FiveNodes {
 };
 
 TEST_F(RecursiveMutexes, TheLastUnlockReleases) {
-  // Locked three times with one lease and one token; other threads get it after the third unlock.
+  // Three locks share one lease and one token; other threads can lock after the third unlock.
   mutex.lock();
   const std::string token = mutex.lease().owner_token();
   mutex.lock();
@@ -71,7 +71,7 @@ TEST_F(RecursiveMutexes, TheLastUnlockReleases) {
 }
 
 TEST_F(RecursiveMutexes, GuardsOfTheStandardLibrary) {
-  // One within the other, and timed.
+  // Guards are nested, and one is timed.
   const std::lock_guard outer(mutex);
   {
     const std::scoped_lock inner(mutex);
@@ -83,7 +83,7 @@ TEST_F(RecursiveMutexes, GuardsOfTheStandardLibrary) {
 }
 
 TEST_F(RecursiveMutexes, ItsDepthIsBounded) {
-  // As often as max_depth says, and no more: an error with the way out, and false from try_lock.
+  // max_depth locks succeed; one more is an error that names the remedy, and false from try_lock.
   for (std::size_t i = 0; i < RecursiveMutex::max_depth; ++i) mutex.lock();
   EXPECT_FALSE(mutex.try_lock());
   EXPECT_EQ(thrown_by([&] { mutex.lock(); }), Errc::invalid_argument);
@@ -94,7 +94,7 @@ TEST_F(RecursiveMutexes, ItsDepthIsBounded) {
 }
 
 TEST_F(RecursiveMutexes, ALostLeaseIsNotNested) {
-  // Somebody removed the keys: to lock it again would only seem to be safe.
+  // The keys were removed: another level would only seem to be safe.
   RecursiveMutex brief(coordinator, key, {.ttl = 300ms});
   brief.lock();
   for (int node = 0; node < 5; ++node) cluster().raw(node, {"DEL", key});
@@ -104,11 +104,11 @@ TEST_F(RecursiveMutexes, ALostLeaseIsNotNested) {
   EXPECT_EQ(thrown_by([&] { (void)brief.try_lock(); }), Errc::lost);
   brief.unlock();
   EXPECT_EQ(brief.depth(), 0U);
-  EXPECT_FALSE(brief.try_lock());  // now a matter of the one who has it
+  EXPECT_FALSE(brief.try_lock());  // another holds the key
 }
 
 TEST_F(RecursiveMutexes, AnOwnerInPlaceOfAThread) {
-  // Handlers have no thread of theirs: who they work for says that it is the same again. Another
+  // Handlers have no thread of their own: a LockOwner identifies their caller instead. Another
   // owner, and every thread, waits.
   const LockOwner owner;
   EXPECT_TRUE(ok(locked(owner)));
@@ -128,7 +128,7 @@ TEST_F(RecursiveMutexes, AnOwnerInPlaceOfAThread) {
 }
 
 TEST_F(RecursiveMutexes, LocksUnderWayAreJoined) {
-  // Asked three times before the first has its answer: one acquisition, and three to unlock.
+  // Three calls before the first answer make one acquisition, and need three unlocks.
   const LockOwner owner;
   std::counting_semaphore<3> done(0);
   for (int i = 0; i < 3; ++i) {
@@ -144,7 +144,7 @@ TEST_F(RecursiveMutexes, LocksUnderWayAreJoined) {
 }
 
 TEST_F(RecursiveMutexes, OnTheLoopAHandlerIsNeverCalledInsideTheCall) {
-  // Nested by a handler on the loop: it returns first, then the next one runs.
+  // A handler on the loop locks again: it returns before the next handler runs.
   const LockOwner owner;
   std::binary_semaphore done(0);
   bool returned = false;
@@ -161,7 +161,7 @@ TEST_F(RecursiveMutexes, OnTheLoopAHandlerIsNeverCalledInsideTheCall) {
 }
 
 TEST_F(RecursiveMutexes, WhenItGoesWhatIsHeldIsReleased) {
-  // And a lock under way is told that there is nothing to lock any more.
+  // A lock in flight fails, as its mutex no longer exists.
   const LockOwner holder;
   std::binary_semaphore done(0);
   {

@@ -14,7 +14,7 @@ class Renewal : public FiveNodes {
 };
 
 TEST_F(Renewal, GoesOnForMoreThanTwoTtls) {
-  // A lease that nobody touches is as valid after two and a half ttls, under the same token.
+  // An untouched lease is still valid after two and a half ttls, under the same token.
   Coordinator coordinator = connect();
   const Clock::time_point before = Clock::now();
   Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
@@ -34,7 +34,7 @@ TEST_F(Renewal, GoesOnForMoreThanTwoTtls) {
 }
 
 TEST_F(Renewal, StopsAtRelease) {
-  // After a release nothing prolongs the key any more, even were our own token there again.
+  // After a release nothing extends the key, even if our own token is set there again.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 600ms}).value();
   ASSERT_TRUE(ok(lease.release()));
@@ -49,12 +49,12 @@ TEST_F(Renewal, StopsAtRelease) {
 }
 
 TEST_F(Renewal, NothingRenewsAnInterruptedAcquire) {
-  // A cancelled wait leaves no renewal behind that would keep a key of its last attempt alive.
+  // A cancelled wait leaves no renewal that would keep a key of its last attempt alive.
   Coordinator coordinator = connect();
   for (const int node : {0, 1, 2}) cluster().plant(node, key);
   std::stop_source stop;
   Answer<Result<Lease>> answer;
-  // Unordered, so that there is attempt after attempt.
+  // The wait is unordered, so that it makes attempt after attempt.
   coordinator.async_acquire(key, {.ttl = 900ms, .wait = forever, .order = WaitOrder::unordered},
                             stop.get_token(), answer.handler());
   EXPECT_TRUE(eventually([&] { return cluster().holders(key) > 3; }));
@@ -62,7 +62,7 @@ TEST_F(Renewal, NothingRenewsAnInterruptedAcquire) {
   EXPECT_TRUE(fails_with(answer.get(), Errc::cancelled));
   EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 3; }));
   EXPECT_TRUE(eventually([&] { return cluster().holders("quorumlock:queue:" + key) == 0; }));
-  // What its end still has to say comes to an end; renewals, every 300 ms, would not.
+  // The wait's last commands come to an end; renewals, every 300 ms, would not.
   EXPECT_TRUE(eventually([&] {
     const long long scripts = cluster().calls(4, "evalsha");
     return wait_until(Clock::now() + 700ms) && cluster().calls(4, "evalsha") == scripts;
@@ -71,7 +71,7 @@ TEST_F(Renewal, NothingRenewsAnInterruptedAcquire) {
 }
 
 TEST_F(Renewal, EndsAtMaxHold) {
-  // Renewed beyond its ttl but never beyond acquisition + max_hold, where it ends as expired.
+  // The lease is renewed beyond its ttl but never beyond acquisition + max_hold, when it expires.
   Options early = options();
   early.stop_margin = 500ms;
   Coordinator coordinator = test::connect(early);
@@ -93,7 +93,7 @@ TEST_F(Renewal, EndsAtMaxHold) {
 }
 
 TEST_F(Renewal, AMaxHoldBelowTheTtl) {
-  // The shorter of the two counts from the beginning, also for an extend.
+  // The shorter of the two applies from the beginning, and to an extend.
   Coordinator coordinator = connect();
   const Clock::time_point before = Clock::now();
   Lease lease = coordinator.acquire(key, {.ttl = 10s, .max_hold = 5s}).value();
@@ -105,7 +105,7 @@ TEST_F(Renewal, AMaxHoldBelowTheTtl) {
 }
 
 TEST_F(Renewal, EndsAfterMaxRenewals) {
-  // Two renewals move the end twice, and then it stands.
+  // Two renewals move the end twice; after that the end stays.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 900ms, .max_renewals = 2}).value();
   std::set<Clock::time_point> ends;
@@ -113,7 +113,7 @@ TEST_F(Renewal, EndsAfterMaxRenewals) {
     ends.insert(lease.valid_until());
     return !lease.is_valid();
   }));
-  EXPECT_GE(ends.size(), 2U);  // one more, if we were not kept from looking
+  EXPECT_GE(ends.size(), 2U);  // one more, if the test thread was never delayed
   EXPECT_LE(ends.size(), 3U);
   EXPECT_TRUE(fails_with(lease.release(), Errc::expired));
 }
@@ -131,7 +131,7 @@ TEST_F(Renewal, NoneAtAllWhereItIsOff) {
 }
 
 TEST_F(Renewal, SurvivesTwoDeadNodes) {
-  // Two of five die: the lease goes on, renewed by the other three.
+  // Two of five nodes die: the other three renew the lease.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
   cluster().kill(0);
@@ -143,7 +143,7 @@ TEST_F(Renewal, SurvivesTwoDeadNodes) {
 }
 
 TEST_F(Renewal, IsTriedUntilTheEnd) {
-  // All five fall silent until they are reported as stalled, and go on again before the lease has
+  // All five nodes are silent until they are reported as stalled, and go on before the lease has
   // run out: a later try renews it.
   std::atomic<int> stalled{0};
   Options watched = options();

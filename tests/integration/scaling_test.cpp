@@ -42,7 +42,7 @@ class Groups : public ::testing::Test {
     options.loops = its_loops;
     return options;
   }
-  /// The first of these resources that belongs there.
+  /// Returns the first of these resources that belongs to this group and loop.
   [[nodiscard]] std::string in(std::size_t group, std::size_t loop,
                                const std::string& more = "") const {
     const core::Placement placement(names, loops, "");
@@ -59,7 +59,7 @@ class Groups : public ::testing::Test {
 };
 
 TEST_F(Groups, ALockIsOnTheNodesOfItsGroupAlone) {
-  // On either loop. What nodes say of it is what the nodes of its group say.
+  // This holds on either loop. inspect() reports the nodes of the lock's group.
   Coordinator coordinator = connect(options());
   for (const std::size_t loop : {0U, 1U}) {
     const Result<Lease> one = coordinator.acquire(in(0, loop));
@@ -81,8 +81,8 @@ TEST_F(Groups, ALockIsOnTheNodesOfItsGroupAlone) {
 }
 
 TEST_F(Groups, NoLockHasTwoHoldersWhateverThreadsTakeIt) {
-  // Two coordinators, four threads each, locks of both groups and both loops: who is in is alone,
-  // and has a greater token than all before.
+  // Two coordinators with four threads each take locks of both groups and both loops: every holder
+  // is alone, and has a greater token than all before.
   struct Shared {
     std::string resource;
     std::atomic<bool> taken{false};
@@ -161,7 +161,7 @@ TEST_F(Groups, StatusTellsOfAllNodesAndTheirGroups) {
 }
 
 TEST_F(Groups, AcquireAllTakesLocksOfOneGroupWhateverTheirLoops) {
-  // They exclude whoever has one of them alone, on its own loop.
+  // The set excludes each holder of one of its locks, on that lock's own loop.
   Coordinator coordinator = connect(options());
   const std::vector<std::string> both = {in(1, 1), in(1, 0)};
   Result<Lease> all = coordinator.acquire_all(both);
@@ -181,7 +181,7 @@ TEST_F(Groups, AcquireAllTakesLocksOfOneGroupWhateverTheirLoops) {
 }
 
 TEST_F(Groups, AcquireAllAcrossGroupsIsRefusedAndSaysWhatHelps) {
-  // Nothing is sent. With a tag in common they are in one group.
+  // Nothing is sent. With a common tag the locks are in one group.
   Coordinator coordinator = connect(options());
   const std::string one = in(0, 0);
   const std::string other = in(1, 1);
@@ -197,7 +197,7 @@ TEST_F(Groups, AcquireAllAcrossGroupsIsRefusedAndSaysWhatHelps) {
 }
 
 TEST_F(Groups, ToBlockOnAnyOfTheLoopsWouldDeadlock) {
-  // In a handler on one loop, what is another's.
+  // In a handler on one loop, even calls for another loop's lock are refused.
   Coordinator coordinator = connect(options());
   Result<Lease> held = coordinator.acquire(in(1, 1));
   ASSERT_TRUE(ok(held));
@@ -210,7 +210,7 @@ TEST_F(Groups, ToBlockOnAnyOfTheLoopsWouldDeadlock) {
     EXPECT_TRUE(fails_with(held->release(), Errc::would_deadlock));
     EXPECT_TRUE(fails_with(coordinator.inspect(in(1, 1)), Errc::would_deadlock));
     EXPECT_TRUE(fails_with(coordinator.status(), Errc::would_deadlock));
-    EXPECT_GE(coordinator.stats().attempts, 1U);  // which blocks nobody
+    EXPECT_GE(coordinator.stats().attempts, 1U);  // stats() blocks nobody
     done.set_value();
   });
   done.get_future().wait();
@@ -218,7 +218,8 @@ TEST_F(Groups, ToBlockOnAnyOfTheLoopsWouldDeadlock) {
 }
 
 TEST_F(Groups, CloseEndsAllThatIsUnderWay) {
-  // Leases are given back in both groups, waiters on all loops are told, and closed() is the last.
+  // Leases are released in both groups, waiters on all loops get closed, and the close's handler
+  // runs last.
   Coordinator holder = connect(options());
   Coordinator coordinator = connect(options());
   std::vector<Lease> others;
@@ -249,7 +250,7 @@ TEST_F(Groups, CloseEndsAllThatIsUnderWay) {
 }
 
 TEST_F(Groups, MayBeGivenUpOnALoopsOwnThread) {
-  // The handler has the last of it.
+  // The handler destroys the coordinator.
   auto coordinator = std::make_unique<Coordinator>(connect(options()));
   std::promise<void> done;
   coordinator->async_acquire(in(1, 1), {}, {}, [&](const Result<Lease>& lease) {
@@ -279,7 +280,7 @@ TEST_F(Groups, AForkedChildHasNone) {
 }
 
 TEST_F(Groups, MayRideOneLoopOfTheCallers) {
-  // Several groups, but not several loops.
+  // An attached coordinator may have several groups, but not several loops.
   UvLoop loop;
   const Result<Coordinator> refused = Coordinator::attach(loop.get(), options(2));
   ASSERT_TRUE(fails_with(refused, Errc::invalid_argument));
@@ -320,8 +321,8 @@ TEST_F(Groups, ElectionsAndSemaphoresAreInTheirGroupsToo) {
 }
 
 TEST_F(Groups, WhoNamesOthersIsRefusedByTheNodes) {
-  // One group alone, other names, a node in the wrong one: each would put locks where others do not
-  // look for them.
+  // One group alone, other group names, and a node in the wrong group would each put locks on nodes
+  // that other clients do not ask for them.
   Options alone = options(1);
   alone.groups.erase("south");
   Options renamed = options(1);

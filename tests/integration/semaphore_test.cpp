@@ -25,7 +25,7 @@ class Semaphores : public FiveNodes {
   [[nodiscard]] std::string slot(int number) const {
     return "quorumlock:permit:" + std::to_string(number) + ":" + key;
   }
-  /// How many permits this node has given.
+  /// Returns how many permits this node has granted.
   int given(int node) const {
     return static_cast<int>(
         cluster().raw(node, {"KEYS", "quorumlock:permit:*:" + key}).elements.size());
@@ -63,7 +63,8 @@ class Semaphores : public FiveNodes {
 };
 
 TEST_F(Semaphores, GivesAsManyPermitsAsThereAreAndNoMore) {
-  // Found without waiting, each in a slot of its own with a fencing token of its own; then none.
+  // Permits are found without waiting, each with its own slot and fencing token; then there is
+  // none.
   Coordinator other = connect();
   Semaphore here(coordinator, key, 3);
   Semaphore there(other, key, 3);
@@ -93,7 +94,7 @@ TEST_F(Semaphores, GivesAsManyPermitsAsThereAreAndNoMore) {
 }
 
 TEST_F(Semaphores, WhoDoesNotWaitFindsTheOneThatIsLeft) {
-  // Of twenty, whichever one it is.
+  // One permit of twenty is free, each of them in turn.
   Semaphore semaphore(coordinator, key, 20);
   std::deque<Lease> permits;
   for (int i = 0; i < 20; ++i) {
@@ -108,10 +109,10 @@ TEST_F(Semaphores, WhoDoesNotWaitFindsTheOneThatIsLeft) {
   for (int i = 0; i < 20; ++i) {
     EXPECT_TRUE(ok(permits.front().release()));
     permits.pop_front();
-    // The release is done once a quorum has run it.
+    // A release is complete once a quorum has run it.
     ASSERT_TRUE(there.try_acquire()) << i;
     permits.push_back(std::move(there.lease()));
-    there.release();  // what has been moved out is not given back
+    there.release();  // a moved-out lease is not released
   }
   EXPECT_FALSE(there.try_acquire());
   permits.clear();
@@ -119,7 +120,7 @@ TEST_F(Semaphores, WhoDoesNotWaitFindsTheOneThatIsLeft) {
 }
 
 TEST_F(Semaphores, NeverMoreAtOnceAmongThreadsOfManyCoordinators) {
-  // Twelve threads and three permits; all of them are in use at some time.
+  // Twelve threads share three permits; all three are in use at some time.
   std::atomic<int> inside{0};
   std::atomic<int> most{0};
   std::mutex guard;
@@ -155,7 +156,7 @@ TEST_F(Semaphores, NeverMoreAtOnceAmongThreadsOfManyCoordinators) {
 }
 
 TEST_F(Semaphores, WaitersAreServedInTheOrderInWhichTheyCame) {
-  // Of several processes; each of two permits that are given back goes to the next one.
+  // The waiters are of several processes; each of two released permits goes to the next waiter.
   std::vector<Coordinator> processes;
   for (int i = 0; i < 4; ++i) processes.push_back(connect());
   std::deque<Semaphore> semaphores;
@@ -183,7 +184,7 @@ TEST_F(Semaphores, WaitersAreServedInTheOrderInWhichTheyCame) {
   EXPECT_TRUE(ok(one->release()));
   EXPECT_TRUE(ok(two->release()));
   for (std::size_t i = 2; i <= 8; i += 2) {
-    // Two at a time, and the others wait.
+    // Two waiters are served at a time, while the others wait.
     ASSERT_TRUE(eventually([&] { return served() == i; }));
     see_waiters(8 - static_cast<long long>(i));
     EXPECT_EQ(served(), i);
@@ -194,7 +195,7 @@ TEST_F(Semaphores, WaitersAreServedInTheOrderInWhichTheyCame) {
     }
     for (Lease& permit : done) EXPECT_TRUE(ok(permit.release()));
   }
-  // Those two of each pair were on their way together.
+  // The two of each pair were on their way together.
   for (std::size_t i = 0; i < 8; ++i) {
     EXPECT_EQ(order[i] / 2, static_cast<int>(i) / 2) << i;
   }
@@ -202,7 +203,7 @@ TEST_F(Semaphores, WaitersAreServedInTheOrderInWhichTheyCame) {
 }
 
 TEST_F(Semaphores, APermitIsRenewedAndRunsOutWithItsHolder) {
-  // Far beyond its ttl it is still there; that of a process that is killed goes to the next one.
+  // A permit still exists long after its ttl; that of a killed process goes to the next waiter.
   Semaphore semaphore(coordinator, key, 1, {.ttl = 1s});
   semaphore.acquire();
   const Clock::time_point end = semaphore.lease().valid_until();
@@ -226,7 +227,7 @@ TEST_F(Semaphores, APermitIsRenewedAndRunsOutWithItsHolder) {
 }
 
 TEST_F(Semaphores, NeverMoreAtOnceAmongProcesses) {
-  // Each leaves a file in a directory while it has one of two permits, and counts what is there.
+  // Each process has a file in a directory while it holds one of two permits, and counts the files.
   const TemporaryDirectory directory;
   std::string nodes;
   for (const std::string& url : cluster().urls()) nodes += (nodes.empty() ? "" : ",") + url;
@@ -240,7 +241,8 @@ TEST_F(Semaphores, NeverMoreAtOnceAmongProcesses) {
 }
 
 TEST_F(Semaphores, WhoSaysAnotherCapacityIsTold) {
-  // While one is held: with both numbers, whether it waits or not. When none is, the new one holds.
+  // While a permit is held the error has both numbers, with or without a wait. If none is held, the
+  // new capacity applies.
   Semaphore three(coordinator, key, 3);
   Coordinator other = connect();
   warm(other);
@@ -276,7 +278,7 @@ TEST_F(Semaphores, BadCapacitiesAreRefusedBeforeAnythingIsSent) {
 }
 
 TEST_F(Semaphores, IsNotTheLockOfThatName) {
-  // A mutex, a semaphore, and a semaphore whose name has the first's in it.
+  // A mutex and a semaphore share a name, and another semaphore's name contains it.
   Mutex mutex(coordinator, key);
   Semaphore semaphore(coordinator, key, 1);
   Semaphore other(coordinator, "1:" + key, 1);
@@ -288,7 +290,7 @@ TEST_F(Semaphores, IsNotTheLockOfThatName) {
 }
 
 TEST_F(Semaphores, ForeignKeysAndDeadNodesOnAMinorityDoNotMatter) {
-  // Somebody's keys under all slots of two nodes; then those two are down.
+  // Another client's keys are in all slots of two nodes; then those two nodes are down.
   Semaphore semaphore(coordinator, key, 2);
   for (const int node : {1, 4}) {
     for (const int number : {1, 2}) cluster().plant(node, slot(number));
@@ -318,8 +320,8 @@ TEST_F(Semaphores, GuardsOfTheStandardLibrary) {
 }
 
 TEST_F(Semaphores, APermitChangesHandsAsALease) {
-  // Taken on the loop, given back by another thread; what a semaphore's threads hold when it goes
-  // is released.
+  // A permit is taken on the loop and released by another thread; a semaphore that is destroyed
+  // releases the permits of its threads.
   Lease permit;
   {
     Semaphore semaphore(coordinator, key, 2);
@@ -332,7 +334,7 @@ TEST_F(Semaphores, APermitChangesHandsAsALease) {
 }
 
 TEST_F(Semaphores, WaitsThatEndLeaveTheLine) {
-  // Cancelled, or closed: the one behind has the permit.
+  // A waiter is cancelled, or its coordinator closed: the next one gets the permit.
   Semaphore semaphore(coordinator, key, 1);
   semaphore.acquire();
   std::stop_source stop;

@@ -10,8 +10,8 @@
 namespace quorumlock::test {
 namespace {
 
-/// Servers that are there and refuse. One that does must not matter; three are no quorum, with the
-/// reason in the votes; once they are well again, so are we.
+/// Servers that run but refuse. One of them must not matter; with three there is no quorum, and the
+/// votes have the reason; once they recover, locking works again.
 class ServerErrors : public FiveNodes {
  protected:
   using Act = std::function<void(int node)>;
@@ -27,7 +27,7 @@ class ServerErrors : public FiveNodes {
     inflict(1);
     inflict(2);
     EXPECT_TRUE(eventually([&] {
-      // Where a connection had to break first, the very first attempts may say that.
+      // If a connection had to break first, the first attempts may report that instead.
       Result<Lease> refused = coordinator.acquire(key);
       EXPECT_TRUE(fails_with(refused, Errc::no_quorum));
       if (refused) return true;
@@ -47,7 +47,7 @@ class ServerErrors : public FiveNodes {
 };
 
 TEST_F(ServerErrors, ReadOnly) {
-  // A node became a replica under us: it takes no writes, and its vote does not count.
+  // A node became a replica: it accepts no writes, and its vote does not count.
   expect_votes(
       Vote::read_only,
       [](int node) {
@@ -59,7 +59,7 @@ TEST_F(ServerErrors, ReadOnly) {
 }
 
 TEST_F(ServerErrors, MasterDown) {
-  // A replica that has lost its master and must not answer from stale data.
+  // A replica has lost its master and must not answer from stale data.
   expect_votes(
       Vote::loading,
       [](int node) {
@@ -82,14 +82,14 @@ TEST_F(ServerErrors, OutOfMemory) {
 }
 
 TEST_F(ServerErrors, NoReplicas) {
-  // A node that wants replicas before it takes writes, and has none.
+  // A node requires replicas before it accepts writes, and has none.
   expect_votes(
       Vote::not_writable, [](int node) { configure(node, "min-replicas-to-write", "1"); },
       [](int node) { configure(node, "min-replicas-to-write", "0"); });
 }
 
 TEST_F(ServerErrors, Misconf) {
-  // A node that cannot save its data refuses writes, as stop-writes-on-bgsave-error says.
+  // A node that cannot save its data refuses writes, because of stop-writes-on-bgsave-error.
   const auto obstacle = [](int node) { return cluster().server(node).settings().dir / "dump.rdb"; };
   expect_votes(
       Vote::not_writable,
@@ -109,7 +109,7 @@ TEST_F(ServerErrors, Misconf) {
 }
 
 TEST_F(ServerErrors, NoAuth) {
-  // A node begins to want a password that we don't have, and drops us.
+  // A node begins to require a password that we don't have, and drops us.
   expect_votes(
       Vote::unauthorized,
       [](int node) {
@@ -120,7 +120,7 @@ TEST_F(ServerErrors, NoAuth) {
 }
 
 TEST_F(ServerErrors, Busy) {
-  // Somebody's endless script blocks a node, until it is killed.
+  // Another client's endless script blocks a node until it is killed.
   std::vector<std::unique_ptr<Redis>> hogs;
   expect_votes(
       Vote::busy,
@@ -137,7 +137,7 @@ TEST_F(ServerErrors, Busy) {
 }
 
 TEST_F(ServerErrors, Loading) {
-  // Nodes that load their data answer and do nothing; a waiter gets the lock when they are done.
+  // Nodes that load their data answer but execute nothing; a waiter gets the lock afterwards.
   Cluster slow({.size = 3,
                 .more = {"--enable-debug-command", "yes", "--loading-process-events-interval-bytes",
                          "1024"}});
@@ -168,7 +168,7 @@ TEST_F(ServerErrors, Loading) {
 }
 
 TEST_F(ServerErrors, OutOfMemoryTakesNoLeaseAway) {
-  // Nodes without memory refuse new locks only: what is held is renewed and released.
+  // Nodes without memory refuse new locks only: leases are renewed and released.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
   for (int node = 0; node < 5; ++node) configure(node, "maxmemory", "1");
@@ -182,7 +182,7 @@ TEST_F(ServerErrors, OutOfMemoryTakesNoLeaseAway) {
 }
 
 TEST_F(ServerErrors, AReleaseThatWasRefusedIsTriedAgain) {
-  // Nodes that refuse to delete, for a while, are told again until they have: well within the ttl.
+  // The release is sent again to nodes that refuse to delete, until they do: well within the ttl.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 30s}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -196,7 +196,7 @@ TEST_F(ServerErrors, AReleaseThatWasRefusedIsTriedAgain) {
 }
 
 TEST_F(ServerErrors, FlushedScriptsAreNotNoticed) {
-  // SCRIPT FLUSH between the calls, and all the time: extend and release go on as before.
+  // SCRIPT FLUSH runs between the calls, and then all the time: extend and release still work.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
   cluster().raw_everywhere({"SCRIPT", "FLUSH"});
@@ -223,7 +223,7 @@ TEST_F(ServerErrors, FlushedScriptsAreNotNoticed) {
 }
 
 TEST_F(ServerErrors, ConnectionsAreDroppedAllTheTime) {
-  // A node that throws us out again and again costs its vote now and then, and nothing else.
+  // A node that drops our connection again and again only costs its vote now and then.
   Coordinator coordinator = connect();
   for (int i = 0; i < 50; ++i) {
     cluster().drop_clients(i % 5);

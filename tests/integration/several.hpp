@@ -13,7 +13,7 @@ class Several : public FiveNodes {
   const std::string b = key + "/b";
   const std::string c = key + "/c";
 
-  /// Returns once each node has so many entries in the line of this resource.
+  /// Returns once each node has `count` entries in the line of this resource.
   static void see_waiters(const std::string& resource, long long count) {
     ASSERT_TRUE(eventually([&] {
       for (int node = 0; node < 5; ++node) {

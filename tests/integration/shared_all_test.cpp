@@ -6,7 +6,7 @@
 
 #include "integration/several.hpp"
 
-// Several locks to read, as one, on real servers (docs/waiting.md).
+// Several locks read as one, on real servers (docs/waiting.md).
 namespace quorumlock::test {
 namespace {
 
@@ -16,7 +16,7 @@ class SharedAll : public Several {
     options.mode = LockMode::shared;
     return options;
   }
-  /// On how many nodes this owner reads the resource.
+  /// Returns on how many nodes this owner reads the resource.
   static int readers(const std::string& resource, const std::string& token) {
     int count = 0;
     for (int node = 0; node < 5; ++node) {
@@ -33,7 +33,7 @@ class SharedAll : public Several {
 };
 
 TEST_F(SharedAll, ReadersOfSetsThatOverlapHoldTogether) {
-  // Each with a token of its own under every key, and beside readers of one of them; no writer.
+  // Each set has its own token under every key, next to readers of single locks; no writer gets in.
   Result<Lease> one = coordinator.acquire_all({a, b}, reading());
   Result<Lease> other = elsewhere.acquire_all({c, b}, reading());
   Result<Lease> single = elsewhere.acquire(a, reading());
@@ -56,14 +56,14 @@ TEST_F(SharedAll, ReadersOfSetsThatOverlapHoldTogether) {
   EXPECT_TRUE(ok(other->release()));
   EXPECT_TRUE(ok(single->release()));
   EXPECT_TRUE(nothing_left());
-  // Who writes one of them later has a greater token than all who read.
+  // A later writer of one of them has a greater token than all its readers.
   const Result<Lease> writer = coordinator.acquire(b, {.wait = 20s});
   ASSERT_TRUE(ok(writer));
   EXPECT_GT(writer->fencing_token(), std::max(one->fencing_token(), other->fencing_token()));
 }
 
 TEST_F(SharedAll, AllOfThemOrNone) {
-  // Somebody writes one, or another client's value is under it: none is read.
+  // Another holds one lock as a writer, or a foreign value is under one key: no key is read.
   Result<Lease> writer = elsewhere.acquire(b);
   ASSERT_TRUE(ok(writer));
   EXPECT_TRUE(fails_with(coordinator.acquire_all({a, b, c}, reading()), Errc::contended));
@@ -77,8 +77,8 @@ TEST_F(SharedAll, AllOfThemOrNone) {
 }
 
 TEST_F(SharedAll, NeitherSideStarves) {
-  // Readers of a set hold; a writer of one of them waits; who would read a set with it, later,
-  // waits behind that one, and then comes in.
+  // Readers of a set hold; a writer of one of its locks waits; a later reader of a set with that
+  // lock waits after the writer, and then gets in.
   Result<Lease> first = coordinator.acquire_all({a, b}, reading());
   ASSERT_TRUE(ok(first));
   Answer<Result<Lease>> writing;
@@ -99,7 +99,8 @@ TEST_F(SharedAll, NeitherSideStarves) {
 }
 
 TEST_F(SharedAll, AReaderThatLeavesTheLineIsInNobodysWay) {
-  // It waits for a writer of one of them, and a writer of the other waits behind it.
+  // The reader waits for a writer of one lock, and a writer of the other lock waits after the
+  // reader.
   Result<Lease> writer = elsewhere.acquire(a);
   ASSERT_TRUE(ok(writer));
   std::stop_source stop;
@@ -117,8 +118,8 @@ TEST_F(SharedAll, AReaderThatLeavesTheLineIsInNobodysWay) {
 }
 
 TEST_F(SharedAll, Downgrade) {
-  // A writer of a set reads it from now on: on every node each key is its reader's, a reader of one
-  // of them who waited comes in, and a writer does not.
+  // A writer of a set becomes its reader: every key on every node is a reader's, a waiting reader
+  // of one lock gets in, and a writer does not.
   Result<Lease> lease = coordinator.acquire_all({a, b}, {.wait = 1s});
   ASSERT_TRUE(ok(lease));
   const std::uint64_t fence = lease->fencing_token();
@@ -141,7 +142,8 @@ TEST_F(SharedAll, Downgrade) {
 }
 
 TEST_F(SharedAll, HealsWhatAMinorityHasLost) {
-  // Set anew beside those who read it meanwhile; by token that does not count for an extend.
+  // The reader's token is set again next to other readers; it does not count for an extend by
+  // token.
   Result<Lease> lease = coordinator.acquire_all({a, b}, reading({.ttl = 2s}));
   ASSERT_TRUE(ok(lease));
   const OwnerToken token(lease->owner_token());
@@ -162,7 +164,7 @@ TEST_F(SharedAll, HealsWhatAMinorityHasLost) {
 }
 
 TEST_F(SharedAll, IsLostWithOneOfThem) {
-  // Released by token, which its renewals find; the rest is given back.
+  // One lock is released by token, which the renewals find out; the rest is released.
   Result<Lease> lease = coordinator.acquire_all({a, b}, reading({.ttl = 2s}));
   ASSERT_TRUE(ok(lease));
   EXPECT_TRUE(ok(elsewhere.release(b, OwnerToken(lease->owner_token()))));
@@ -171,7 +173,7 @@ TEST_F(SharedAll, IsLostWithOneOfThem) {
 }
 
 TEST_F(SharedAll, WithoutFencingAndUnordered) {
-  // No counter is written; the release of the writer brings the next attempt.
+  // No counter is written; the writer's release triggers the next attempt.
   Options plain = options();
   plain.fencing = false;
   plain.retry = {30s, 40ms};

@@ -8,7 +8,7 @@
 
 #include "integration/fixture.hpp"
 
-// Readers and writers, by SharedMutex (docs/waiting.md).
+// Readers and writers with SharedMutex (docs/waiting.md).
 namespace quorumlock::test {
 namespace {
 
@@ -40,7 +40,7 @@ class SharedMutexes : public FiveNodes {
     }
     return {Errc(), "nothing was thrown"};
   }
-  /// What the call gives on another thread.
+  /// Returns the result of the call on another thread.
   template <class F>
   static auto elsewhere(F&& call) {
     decltype(call()) result{};
@@ -50,7 +50,7 @@ class SharedMutexes : public FiveNodes {
 };
 
 TEST_F(SharedMutexes, ReadersTogetherAndWritersAlone) {
-  // Two threads read at once, nobody writes meanwhile; and who writes is alone.
+  // Two threads read at once while nobody writes, and a writer is alone.
   {
     const std::shared_lock mine(mutex);
     EXPECT_TRUE(mutex.lease().is_valid());
@@ -66,7 +66,7 @@ TEST_F(SharedMutexes, ReadersTogetherAndWritersAlone) {
 }
 
 TEST_F(SharedMutexes, AnUpgradeIsRefusedWithTheReason) {
-  // Two of them would wait for each other for ever; the lock to read stays as it is.
+  // Two upgrades would wait for each other for ever; the shared lock stays as it is.
   const std::shared_lock mine(mutex);
   const Error error = thrown_by([&] { mutex.lock(); });
   EXPECT_EQ(error.code(), Errc::would_deadlock);
@@ -78,13 +78,13 @@ TEST_F(SharedMutexes, AnUpgradeIsRefusedWithTheReason) {
 }
 
 TEST_F(SharedMutexes, EachFunctionSaysItsOwnMode) {
-  // A mode in the options would contradict one of them.
+  // A mode in the options would contradict one of the functions.
   SharedMutex wrong(coordinator, key, {.mode = LockMode::shared});
   EXPECT_EQ(thrown_by([&] { wrong.lock(); }).code(), Errc::invalid_argument);
 }
 
 TEST_F(SharedMutexes, DowngradeLetsReadersInAndNoWriter) {
-  // A reader that waits comes in, and a writer that waits with it does not until both are done.
+  // A waiting reader gets in, and a writer that waits with it does not until both are done.
   mutex.lock();
   const std::string token = mutex.lease().owner_token();
   std::atomic<bool> read = false;
@@ -113,7 +113,7 @@ TEST_F(SharedMutexes, DowngradeLetsReadersInAndNoWriter) {
 }
 
 TEST_F(SharedMutexes, ManyThreadsOfManyProcessesNeverWriteBesideAReader) {
-  // Counted where it happens: everybody gets his turns, and the counters never meet.
+  // The holders count themselves: every thread gets its turns, and the counters never meet.
   Coordinator other = connect();
   SharedMutex others(other, key);
   std::atomic<int> reading = 0;

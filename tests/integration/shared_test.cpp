@@ -5,20 +5,20 @@
 #include "integration/fixture.hpp"
 #include "support/process.hpp"
 
-// LockMode::shared on real servers, by every way to ask for it (docs/waiting.md).
+// LockMode::shared on real servers, by every call that takes it (docs/waiting.md).
 namespace quorumlock::test {
 namespace {
 
 class Shared : public FiveNodes {
  protected:
-  // Durable: a node that was killed votes again as soon as it is back.
+  // The nodes are durable: one that was killed votes again as soon as it is back.
   static void SetUpTestSuite() { start({.durable = true}); }
   static constexpr LockOptions to_read{.mode = LockMode::shared};
   static LockOptions reading(LockOptions options) {
     options.mode = LockMode::shared;
     return options;
   }
-  /// Returns once so many wait in the line of a quorum.
+  /// Returns once `count` waiters are in the line of a quorum.
   void see_waiters(std::size_t count) {
     ASSERT_TRUE(eventually([&] {
       return coordinator.inspect(key).value().waiters.size() == count;
@@ -33,7 +33,7 @@ class Shared : public FiveNodes {
 };
 
 TEST_F(Shared, ReadersHoldTogetherAndHaveTokensOfTheirOwn) {
-  // Each its owner token and fencing token; a writer who comes after them has a greater one.
+  // Each reader has its own owner token and fencing token; a later writer has a greater one.
   std::set<std::string> owners;
   std::set<std::uint64_t> fences;
   {
@@ -55,7 +55,7 @@ TEST_F(Shared, ReadersHoldTogetherAndHaveTokensOfTheirOwn) {
 }
 
 TEST_F(Shared, ByEveryWayToAsk) {
-  // All at once, while one of them is held; unordered and without fencing, too.
+  // Every call succeeds while one reader holds, also unordered and without fencing.
   const Lease held = coordinator.acquire(key, to_read).value();
   std::atomic<int> won = 0;
   coordinator.async_acquire(key, to_read, {}, [&](Result<Lease> lease) {
@@ -76,7 +76,7 @@ TEST_F(Shared, ByEveryWayToAsk) {
 }
 
 TEST_F(Shared, ForeignClientsSeeReaders) {
-  // SET NX is refused until the last one is gone; its own value keeps readers out.
+  // SET NX is refused until the last reader is gone; its own value then keeps readers out.
   Lease one = coordinator.acquire(key, to_read).value();
   Lease other = elsewhere.acquire(key, to_read).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -98,7 +98,7 @@ TEST_F(Shared, ForeignClientsSeeReaders) {
 }
 
 TEST_F(Shared, AnotherKindOfValueIsNeverTouched) {
-  // A sorted set of somebody's own, with scores that look like lives that are over.
+  // Another client's sorted set has scores that look like readers that have expired.
   cluster().raw_everywhere({"ZADD", key, "1", "one", "2", "two"});
   EXPECT_TRUE(fails_with(coordinator.acquire(key, to_read), Errc::contended));
   EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
@@ -110,7 +110,7 @@ TEST_F(Shared, AnotherKindOfValueIsNeverTouched) {
 }
 
 TEST_F(Shared, AReaderThatDiesDelaysAWriterUntilItsEnd) {
-  // Its tokens run out although another reader, with a longer life, has come and gone.
+  // The dead reader's entry expires although another reader, with a longer life, came and went.
   Lease dead = coordinator.acquire(key, reading({.ttl = 1500ms, .auto_extend = false})).value();
   dead.detach();
   Lease longer = elsewhere.acquire(key, reading({.ttl = 30s})).value();
@@ -124,8 +124,8 @@ TEST_F(Shared, AReaderThatDiesDelaysAWriterUntilItsEnd) {
 }
 
 TEST_F(Shared, AWriterIsNotStarvedByReaders) {
-  // Readers who come all the time, and never all go: the writer has its turn behind those who were
-  // there, and no reader gets in before it.
+  // Readers come all the time and are never all gone: the writer has its turn after the present
+  // readers, and no newer reader gets in before it.
   Lease first = coordinator.acquire(key, to_read).value();
   std::atomic<bool> written = false;
   elsewhere.async_acquire(key, {.wait = forever}, {}, [&](Result<Lease> lease) {
@@ -133,7 +133,7 @@ TEST_F(Shared, AWriterIsNotStarvedByReaders) {
     written = true;
   });
   see_waiters(1);
-  // Neither one that waits nor one that does not.
+  // Newer readers are refused, whether they wait or not.
   EXPECT_TRUE(fails_with(coordinator.acquire(key, to_read), Errc::contended));
   std::atomic<int> readers = 0;
   for (int i = 0; i < 5; ++i) {
@@ -150,7 +150,7 @@ TEST_F(Shared, AWriterIsNotStarvedByReaders) {
 }
 
 TEST_F(Shared, ReadersAreWokenTogether) {
-  // None of them waits for another: each keeps the lock until all have it.
+  // No reader waits for another: each keeps the lock until all have it.
   Lease writer = coordinator.acquire(key, {.wait = 1s}).value();
   std::mutex mutex;
   std::vector<Lease> leases;
@@ -178,7 +178,7 @@ TEST_F(Shared, ReadersAreWokenTogether) {
 }
 
 TEST_F(Shared, Downgrade) {
-  // The same lease goes on as a reader's on every node, and a fresh reader comes in beside it.
+  // The lease becomes a reader's on every node, and a new reader gets in next to it.
   Lease lease = coordinator.acquire(key, {.wait = 1s}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key, lease.owner_token()) == 5; }));
   const std::uint64_t fence = lease.fencing_token();
@@ -196,7 +196,7 @@ TEST_F(Shared, Downgrade) {
   EXPECT_TRUE(fails_with(elsewhere.acquire(key), Errc::contended));
   EXPECT_TRUE(ok(reader.release()));
   EXPECT_TRUE(nothing_left());
-  // On the loop, too, and refused where it runs out by itself.
+  // Downgrading also works on the loop, and is refused if the lease is not renewed.
   std::atomic<bool> done = false;
   Lease another = coordinator.acquire(key).value();
   another.async_downgrade([&](Result<void> result) {
@@ -209,7 +209,7 @@ TEST_F(Shared, Downgrade) {
 }
 
 TEST_F(Shared, AreRenewedAndHealed) {
-  // A node that was away gets the token at a renewal, and does not count for an extend by token.
+  // A node that was away gets the token at a renewal, which does not count for an extend by token.
   cluster().kill(4);
   Lease lease = coordinator.acquire(key, reading({.ttl = 3s, .wait = 20s})).value();
   cluster().restart(4);
@@ -223,7 +223,7 @@ TEST_F(Shared, AreRenewedAndHealed) {
 }
 
 TEST_F(Shared, ByToken) {
-  // Extended while others read, which raises the counters; released for good.
+  // The lease is extended while others read, which raises the counters, and then released.
   Lease lease = coordinator.acquire(key, reading({.ttl = 5s, .auto_extend = false})).value();
   ASSERT_TRUE(
       eventually([&] { return coordinator.inspect(key).value().nodes[4].readers.size() == 1; }));
@@ -243,7 +243,7 @@ TEST_F(Shared, ByToken) {
 }
 
 TEST_F(Shared, WhatWasSetAnewDoesNotCountForAnExtendByToken) {
-  // Nobody knows who had the lock there before: three of five were set anew, and two are no quorum.
+  // The earlier holder there is unknown: three of five keys were set again, and two are no quorum.
   Lease lease = coordinator.acquire(key, reading({.ttl = 3s})).value();
   const auto readers = [&](int node) { return cluster().raw(node, {"ZCARD", key}).integer; };
   ASSERT_TRUE(eventually([&] {
@@ -263,7 +263,7 @@ TEST_F(Shared, WhatWasSetAnewDoesNotCountForAnExtendByToken) {
 }
 
 TEST_F(Shared, AReaderReleasedByTokenWakesAWriter) {
-  // And is told at its next renewal.
+  // The reader finds out at its next renewal.
   Lease lease = coordinator.acquire(key, reading({.ttl = 1500ms})).value();
   const std::stop_token stop = lease.stop_token();
   std::atomic<bool> written = false;
@@ -278,7 +278,7 @@ TEST_F(Shared, AReaderReleasedByTokenWakesAWriter) {
 }
 
 TEST_F(Shared, Inspect) {
-  // Who reads, on a quorum of nodes, and who waits for which.
+  // Inspection shows the readers on a quorum of nodes, and the waiters with their modes.
   const Lease one = coordinator.acquire(key, to_read).value();
   const Lease other = elsewhere.acquire(key, to_read).value();
   elsewhere.async_acquire(key, {.wait = forever}, {}, [](const Result<Lease>&) {});

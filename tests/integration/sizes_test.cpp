@@ -5,7 +5,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// Clusters of every size that people run, and of the even ones that they should not.
+/// Clusters of every common size, and of the even ones that are not advisable.
 class ClusterOf : public ::testing::TestWithParam<int> {
  protected:
   Cluster cluster{{.size = GetParam()}};
@@ -13,7 +13,7 @@ class ClusterOf : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(ClusterOf, LocksAndReleases) {
-  // The token stands on all nodes, a second attempt is contended, and release clears them.
+  // The token is on all nodes, a second attempt is contended, and release deletes the keys.
   Coordinator coordinator = connect(cluster.options());
   Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(ok(lease));
@@ -24,7 +24,7 @@ TEST_P(ClusterOf, LocksAndReleases) {
 }
 
 TEST_P(ClusterOf, SettlesForAnyNumberOfForeignValues) {
-  // Also an even split is decided at once: nobody has it, it is contended, and ours is taken back.
+  // An even split is decided at once, too: the lock is contended, and our keys are deleted.
   Coordinator coordinator = connect(cluster.options());
   for (int foreign = 0; foreign <= GetParam(); ++foreign) {
     SCOPED_TRACE(foreign);
@@ -42,7 +42,7 @@ TEST_P(ClusterOf, SettlesForAnyNumberOfForeignValues) {
 }
 
 TEST_P(ClusterOf, NeedsMoreThanHalfOfTheConfiguredNodes) {
-  // The quorum is counted over the nodes that are configured, and not over those that are there.
+  // The quorum counts the configured nodes, not those that are up.
   for (int up = GetParam(); up >= 0; --up) {
     SCOPED_TRACE(up);
     Coordinator coordinator = connect(cluster.options());
@@ -61,7 +61,7 @@ TEST_P(ClusterOf, NeedsMoreThanHalfOfTheConfiguredNodes) {
 INSTANTIATE_TEST_SUITE_P(Sizes, ClusterOf, ::testing::Values(1, 2, 3, 4, 6, 7));
 
 TEST(Sizes, ThirtyTwoNodes) {
-  // As many as there may be: with the fifteen that may be dead there are just enough; and no more.
+  // 32 nodes are the maximum: with fifteen dead there are just enough; one node more is refused.
   Cluster cluster({.size = 17});
   Options options = cluster.options();
   while (options.nodes.size() < 32) {

@@ -10,7 +10,7 @@ namespace {
 class Counted : public FiveNodes {};
 
 TEST_F(Counted, FromAnyThread) {
-  // Another's, the loop's own, and after the end.
+  // stats() works on another thread, on the loop's own, and after the close.
   Coordinator coordinator = connect();
   warm(coordinator);
   const Stats before = coordinator.stats();
@@ -37,7 +37,7 @@ TEST_F(Counted, FromAnyThread) {
 }
 
 TEST_F(Counted, WaitsOfACrowd) {
-  // Twenty of one process wait for one that holds it, and take turns: by hand-over, most of them.
+  // Twenty waiters of one process wait for its holder and take turns, most of them by hand-over.
   Coordinator coordinator = connect();
   warm(coordinator);
   Result<Lease> held = coordinator.acquire(key);
@@ -67,7 +67,7 @@ TEST_F(Counted, WaitsOfACrowd) {
 }
 
 TEST_F(Counted, OnTheLoopOfAHost) {
-  // On the host's thread, before its loop turns and when it has ended.
+  // stats() works on the host's thread before its loop runs and after it has ended.
   UvLoop loop;
   {
     Coordinator coordinator = Coordinator::attach(loop.get(), options()).value();

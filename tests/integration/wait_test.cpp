@@ -9,7 +9,7 @@ namespace {
 
 class Wait : public FiveNodes {
  protected:
-  /// Returns once a node has seen some more attempts than there were.
+  /// Returns once a node has received more than four further commands.
   static void see_attempts() {
     const long long before = cluster().commands(0);
     ASSERT_TRUE(eventually([&] { return cluster().commands(0) > before + 4; }));
@@ -26,7 +26,7 @@ TEST_F(Wait, ZeroIsOneAttempt) {
 }
 
 TEST_F(Wait, RunsOutAsTimedOut) {
-  // A wait for a lock that stays taken lasts as long as was asked and ends as timed_out.
+  // A wait for a lock that stays taken lasts as long as requested and ends as timed_out.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   const Clock::time_point before = Clock::now();
@@ -42,7 +42,7 @@ TEST_F(Wait, RunsOutAsTimedOut) {
 }
 
 TEST_F(Wait, CountsFromTheCall) {
-  // The loop is busy until the wait is over: all that is left of it is the first attempt.
+  // The loop is busy until the wait is over: only the first attempt is left of it.
   std::atomic<bool> busy{false};
   std::atomic<bool> over{false};
   Coordinator coordinator = connect();
@@ -63,7 +63,7 @@ TEST_F(Wait, CountsFromTheCall) {
 }
 
 TEST_F(Wait, PausesAtLeastTheDelayBetweenAttempts) {
-  // In 300 ms there is room for eleven attempts that are 30 ms apart, and for no more.
+  // There is time for eleven attempts 30 ms apart in 300 ms, and for no more.
   Options paced = options();
   paced.retry = {30ms, 0ms};
   Coordinator coordinator = test::connect(paced);
@@ -75,11 +75,11 @@ TEST_F(Wait, PausesAtLeastTheDelayBetweenAttempts) {
 }
 
 TEST_F(Wait, GetsTheLockWhenItIsReleased) {
-  // The waiter has it soon after the holder gave it up, and with a token of its own.
+  // The waiter has the lock soon after the holder's release, with its own token.
   Coordinator holder = connect();
   Coordinator waiter = connect();
   warm(holder);
-  warm(waiter);  // so that what the nodes see are its attempts, and not its greetings
+  warm(waiter);  // so that the nodes see its attempts, and not its greetings
   Result<Lease> first = holder.acquire(key);
   ASSERT_TRUE(ok(first));
   Answer<Result<Lease>> answer;
@@ -98,7 +98,7 @@ TEST_F(Wait, GetsTheLockWhenItIsReleased) {
 }
 
 TEST_F(Wait, GetsTheLockWhenAForeignOneRunsOut) {
-  // A holder of another library dies without a word: its keys' expiry lets the waiter in.
+  // A holder of another library dies: its keys' expiry lets the waiter in.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) {
     cluster().raw(node, {"SET", key, "foreign", "NX", "PX", "400"});
@@ -107,7 +107,7 @@ TEST_F(Wait, GetsTheLockWhenAForeignOneRunsOut) {
 }
 
 TEST_F(Wait, ManyWaitersAreAllServed) {
-  // Fifty waiters of two coordinators have the lock in turn, never two of them at once.
+  // Fifty waiters of two coordinators hold the lock in turn, never two at once.
   std::vector<Coordinator> coordinators;
   coordinators.push_back(connect());
   coordinators.push_back(connect());
@@ -128,7 +128,7 @@ TEST_F(Wait, ManyWaitersAreAllServed) {
 }
 
 TEST_F(Wait, IsCancelledWithinIt) {
-  // A stop request ends a wait without limit, and what it asked for is not left behind.
+  // A stop request ends a wait without limit, and no key or entry of it is left.
   Coordinator coordinator = connect();
   for (const int node : {0, 1, 2}) cluster().plant(node, key);
   std::stop_source stop;
@@ -142,7 +142,7 @@ TEST_F(Wait, IsCancelledWithinIt) {
 }
 
 TEST_F(Wait, ABlockedThreadIsCancelledFromAnother) {
-  // acquire() returns when somebody else asks it to stop.
+  // acquire() returns when another thread requests its stop.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   std::stop_source stop;
@@ -156,7 +156,7 @@ TEST_F(Wait, ABlockedThreadIsCancelledFromAnother) {
 }
 
 TEST_F(Wait, AStoppedTokenCancelsBeforeItBegins) {
-  // With a stop token that was requested before, nothing is sent at all.
+  // With a stop token requested before the call, nothing is sent.
   Coordinator coordinator = connect();
   warm(coordinator);
   std::stop_source stop;
@@ -168,7 +168,7 @@ TEST_F(Wait, AStoppedTokenCancelsBeforeItBegins) {
 }
 
 TEST_F(Wait, AHundredAreCancelledAtOnce) {
-  // One stop request ends a hundred waits, each handler once; a later one gets the lock.
+  // One stop request ends a hundred waits, each handler once; a later waiter gets the lock.
   Coordinator coordinator = connect();
   Result<Lease> held = coordinator.acquire(key);
   ASSERT_TRUE(ok(held));
@@ -188,7 +188,7 @@ TEST_F(Wait, AHundredAreCancelledAtOnce) {
 }
 
 TEST_F(Wait, OneCancelledLeavesTheOthersWaiting) {
-  // Of two waiters one gives up; the other one gets the lock.
+  // One of two waiters is cancelled; the other gets the lock.
   Coordinator coordinator = connect();
   Result<Lease> held = coordinator.acquire(key);
   ASSERT_TRUE(ok(held));
@@ -204,7 +204,7 @@ TEST_F(Wait, OneCancelledLeavesTheOthersWaiting) {
 }
 
 TEST_F(Wait, ACancellationThatMeetsTheGrant) {
-  // Whichever comes first counts: a lease, or cancelled with nothing left on any node.
+  // The first of the two decides: a lease, or cancelled with no key on any node.
   Coordinator coordinator = connect();
   for (int i = 0; i < 200; ++i) {
     std::stop_source stop;
@@ -223,7 +223,7 @@ TEST_F(Wait, ACancellationThatMeetsTheGrant) {
 }
 
 TEST_F(Wait, TheStopTokenIsOfTheWaitAndNotOfTheLease) {
-  // Stopping after the lock was granted changes nothing for the lease.
+  // A stop request after the grant does not affect the lease.
   Coordinator coordinator = connect();
   std::stop_source stop;
   Result<Lease> lease = coordinator.acquire(key, {}, stop.get_token());
@@ -234,7 +234,7 @@ TEST_F(Wait, TheStopTokenIsOfTheWaitAndNotOfTheLease) {
 }
 
 TEST_F(Wait, AServerIsKilledAndRestartedUnderIt) {
-  // While somebody waits, the nodes die and come back one after the other, and then all at once.
+  // During a wait the nodes die and come back one after the other, and then all at once.
   Cluster durable({.size = 3, .durable = true});
   Coordinator coordinator = test::connect(durable.options());
   for (int node = 0; node < 3; ++node) durable.plant(node, key);
@@ -256,7 +256,7 @@ TEST_F(Wait, AServerIsKilledAndRestartedUnderIt) {
 
 TEST_F(Wait, AnAttemptThatDiedDoesNotWinLater) {
   // A waiter's attempt outlives its ttl on three silent nodes; when they go on, their late grants
-  // are given back and the waiter wins with a fresh token or not at all.
+  // are released, and the waiter wins with a new token or not at all.
   Coordinator coordinator = connect();
   warm(coordinator);
   for (const int node : {0, 1, 2}) cluster().pause(node);

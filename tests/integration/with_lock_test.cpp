@@ -1,3 +1,4 @@
+#include <functional>
 #include <memory>
 #include <stdexcept>
 
@@ -9,7 +10,7 @@ namespace {
 class WithLock : public FiveNodes {};
 
 TEST_F(WithLock, GivesWhatTheBodyReturns) {
-  // A value, a move-only value and nothing at all come through; the lock is free afterwards.
+  // A value, a move-only value and void are returned; the lock is free afterwards.
   Coordinator coordinator = connect();
   const Result<int> number = coordinator.with_lock(key, {}, [&](Lease& lease) {
     EXPECT_TRUE(lease.is_valid());
@@ -31,7 +32,7 @@ TEST_F(WithLock, GivesWhatTheBodyReturns) {
 }
 
 TEST_F(WithLock, ReleasesOnAnException) {
-  // The body's exception goes on to the caller, and the lock is released all the same.
+  // The body's exception goes on to the caller, and the lock is still released.
   Coordinator coordinator = connect();
   const auto throwing = [](Lease&) -> int { throw std::runtime_error("the body's own"); };
   try {
@@ -45,7 +46,8 @@ TEST_F(WithLock, ReleasesOnAnException) {
 }
 
 TEST_F(WithLock, DoesNotRunTheBodyWhenRefused) {
-  // Contended, timed out, cancelled, bad arguments: the body does not run, the result says why.
+  // If contended, timed out, cancelled or given bad arguments, the body does not run, and the
+  // result has the reason.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   int runs = 0;
@@ -60,23 +62,84 @@ TEST_F(WithLock, DoesNotRunTheBodyWhenRefused) {
   EXPECT_EQ(runs, 0);
 }
 
-TEST_F(WithLock, ALossInsideDoesNotThrow) {
-  // The keys go away while the body runs: it can see that, and its result is given nevertheless.
+TEST_F(WithLock, ALossInsideIsTheResult) {
+  // The keys are removed while the body runs: it can see that, and its return value is dropped.
   Coordinator coordinator = connect();
-  const Result<bool> told = coordinator.with_lock(key, {.ttl = 1500ms}, [&](Lease& lease) {
-    EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
-    for (int node = 0; node < 5; ++node) cluster().plant(node, key);
-    const std::stop_token stop = lease.stop_token();
-    EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));
-    return !lease.is_valid();
-  });
-  ASSERT_TRUE(ok(told));
-  EXPECT_TRUE(*told);
+  std::weak_ptr<int> given;
+  bool seen = false;
+  const Result<std::shared_ptr<int>> lost =
+      coordinator.with_lock(key, {.ttl = 1500ms}, [&](Lease& lease) {
+        EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
+        for (int node = 0; node < 5; ++node) cluster().plant(node, key);
+        const std::stop_token stop = lease.stop_token();
+        EXPECT_TRUE(eventually([&] { return stop.stop_requested() && !lease.is_valid(); }));
+        seen = true;
+        auto value = std::make_shared<int>(7);
+        given = value;
+        return value;
+      });
+  EXPECT_TRUE(fails_with(lost, Errc::lost));
+  EXPECT_TRUE(seen);
+  EXPECT_TRUE(given.expired());
   EXPECT_EQ(cluster().holders(key, "foreign"), 5);
 }
 
+TEST_F(WithLock, ALossThatOnlyTheNodesKnowOfIsTheResult) {
+  // An unnoticed loss is the result too, even of a body that returns void or a Result.
+  Coordinator coordinator = connect();
+  const auto lose = [&](Lease& lease) {
+    EXPECT_TRUE(eventually([&] { return cluster().holders(key, lease.owner_token()) == 5; }));
+    for (int node = 0; node < 5; ++node) cluster().plant(node, key);
+    EXPECT_TRUE(lease.is_valid());
+  };
+  EXPECT_TRUE(fails_with(coordinator.with_lock(key, {.ttl = 30s}, lose), Errc::lost));
+  cluster().heal();
+  const Result<int> lost = coordinator.with_lock(key, {.ttl = 30s}, [&](Lease& lease) {
+    lose(lease);
+    return Result<int>(3);
+  });
+  EXPECT_TRUE(fails_with(lost, Errc::lost));
+}
+
+TEST_F(WithLock, ALeaseThatRunsOutInsideIsTheResult) {
+  // The lease is not renewed, and the body takes longer than it lasts.
+  Coordinator coordinator = connect();
+  const Result<void> lost = coordinator.with_lock(
+      key, {.ttl = 300ms, .auto_extend = false},
+      [](Lease& lease) { EXPECT_TRUE(eventually([&] { return !lease.is_valid(); })); });
+  EXPECT_TRUE(fails_with(lost, Errc::lost));
+}
+
+TEST_F(WithLock, AResultAndAReferenceComeThroughAsTheyAre) {
+  // A Result is not wrapped in another one, and a reference refers to the same object.
+  Coordinator coordinator = connect();
+  const Result<std::string> text = coordinator.with_lock(
+      key, {}, [](Lease&) -> Result<std::string> { return std::string("text"); });
+  ASSERT_TRUE(ok(text));
+  EXPECT_EQ(*text, "text");
+  const Result<std::string> error = coordinator.with_lock(
+      key, {.wait = 20s},
+      [](Lease&) -> Result<std::string> { return Error(Errc::not_held, "the body's own"); });
+  EXPECT_TRUE(fails_with(error, Errc::not_held));
+  EXPECT_STREQ(error.error().what(), "the body's own");
+  const Result<void> nothing =
+      coordinator.with_lock(key, {.wait = 20s}, [](Lease&) { return Result<void>(); });
+  EXPECT_TRUE(ok(nothing));
+  int number = 1;
+  Result<std::reference_wrapper<int>> same =
+      coordinator.with_lock(key, {.wait = 20s}, [&](Lease&) -> int& { return number; });
+  ASSERT_TRUE(ok(same));
+  same->get() = 2;
+  EXPECT_EQ(number, 2);
+  const int& constant = number;
+  const Result<std::reference_wrapper<const int>> read =
+      coordinator.with_lock(key, {.wait = 20s}, [&](Lease&) -> const int& { return constant; });
+  ASSERT_TRUE(ok(read));
+  EXPECT_EQ(&read->get(), &number);
+}
+
 TEST_F(WithLock, TheBodyMayReleaseOrKeepTheLease) {
-  // Released early, moved out to be kept, extended: each is the body's right.
+  // The body may release the lease early, move it out to keep it, or extend it.
   Coordinator coordinator = connect();
   const Result<bool> early =
       coordinator.with_lock(key, {}, [](Lease& lease) { return lease.release().has_value(); });
@@ -92,7 +155,7 @@ TEST_F(WithLock, TheBodyMayReleaseOrKeepTheLease) {
 }
 
 TEST_F(WithLock, Nested) {
-  // Two resources, one inside the other.
+  // One lock is taken within another.
   Coordinator coordinator = connect();
   const Result<int> sum = coordinator.with_lock(key + "/outer", {}, [&](Lease&) {
     return 1 + coordinator.with_lock(key + "/inner", {}, [](Lease&) { return 2; }).value();

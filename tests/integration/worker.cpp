@@ -1,5 +1,5 @@
 /// Another process for the tests: `integration_worker COMMAND URL,URL,... RESOURCE [ARGUMENT...]`.
-/// It is told what to do by its arguments and by lines on standard input, and answers by lines.
+/// Its arguments and the lines of its standard input control it, and it answers by lines.
 
 #include <signal.h>
 #include <unistd.h>
@@ -42,8 +42,8 @@ long long since_boot(Clock::time_point time) {
   return time.time_since_epoch().count();
 }
 
-/// Holds the lock and believes in it for as long as the lease says so; then tells when it last
-/// did. ARGUMENTS: the ttl in ms.
+/// Holds the lock for as long as the lease is valid; then prints the last time at which it was.
+/// ARGUMENTS: the ttl in ms.
 int hold(Coordinator& coordinator, const std::string& resource, const std::string& ttl) {
   Lease lease = coordinator.acquire(resource, {.ttl = std::stoi(ttl) * 1ms, .wait = 20s}).value();
   std::atomic<long long> told{0};
@@ -64,8 +64,8 @@ int hold(Coordinator& coordinator, const std::string& resource, const std::strin
   return 0;
 }
 
-/// Adds one to the number in each file, which only the lock protects. ARGUMENTS: resources and
-/// files, each a list, and how often.
+/// Adds one to the number in each file, which only the lock protects. ARGUMENTS: lists of resources
+/// and of files, and the number of times.
 int count(Coordinator& coordinator, const std::string& resources, const std::string& files,
           const std::string& times) {
   for (int i = 0; i < std::stoi(times); ++i) {
@@ -86,8 +86,8 @@ int count(Coordinator& coordinator, const std::string& resources, const std::str
   return 0;
 }
 
-/// Writes the fencing tokens of its leases into a file, a line each while it has the lock, from two
-/// coordinators at once. ARGUMENTS: the nodes, the file, how many for each.
+/// Writes the fencing tokens of its leases into a file, one line each while it has the lock, from
+/// two coordinators at once. ARGUMENTS: the nodes, the file, the number for each.
 int fences(const std::string& urls, const std::string& resource, const std::string& file,
            const std::string& times) {
   std::atomic<int> failures{0};
@@ -110,8 +110,8 @@ int fences(const std::string& urls, const std::string& resource, const std::stri
   return failures == 0 ? 0 : 1;
 }
 
-/// The library's own thread has all signals blocked; on a host's loop they would be delivered. To
-/// be called on the loop.
+/// Unblocks SIGPIPE. The library's own thread blocks all signals, but on a host's loop they would
+/// be delivered. Must be called on the loop.
 void let_sigpipe_through() {
   sigset_t pipe;
   sigemptyset(&pipe);
@@ -119,8 +119,8 @@ void let_sigpipe_through() {
   pthread_sigmask(SIG_UNBLOCK, &pipe, nullptr);
 }
 
-/// Says "busy" on the loop's thread and reads a line there; then the loop, which has not looked at
-/// its sockets since, is asked for a lock.
+/// Prints "busy" on the loop's thread and reads a line there; then asks the loop, which has not
+/// looked at its sockets since, for a lock.
 int broken(Coordinator& coordinator, const std::string& resource) {
   (void)coordinator.acquire(resource);
   std::binary_semaphore done(0);
@@ -138,7 +138,7 @@ int broken(Coordinator& coordinator, const std::string& resource) {
   return 0;
 }
 
-/// Leads until its standard input ends. ARGUMENTS: the ttl in ms, what it says of itself.
+/// Leads until its standard input ends. ARGUMENTS: the ttl in ms, the value to proclaim.
 int lead(Coordinator& coordinator, const std::string& name, const std::string& ttl,
          const std::string& value) {
   const Leadership leads =
@@ -148,7 +148,7 @@ int lead(Coordinator& coordinator, const std::string& name, const std::string& t
   return 0;
 }
 
-/// Locks and unlocks without a pause, whatever comes of it, until its standard input ends.
+/// Locks and unlocks without a pause, whatever the results, until its standard input ends.
 int cycle(Coordinator& coordinator, const std::string& resource) {
   coordinator.async_acquire(resource, {.ttl = -1s}, {},
                             [](const Result<Lease>&) { let_sigpipe_through(); });
@@ -168,7 +168,7 @@ int cycle(Coordinator& coordinator, const std::string& resource) {
   return 0;
 }
 
-/// Holds a permit until it is killed. ARGUMENTS: of how many, the ttl in ms.
+/// Holds a permit until it is killed. ARGUMENTS: the capacity, the ttl in ms.
 int permit(Coordinator& coordinator, const std::string& resource, const std::string& capacity,
            const std::string& ttl) {
   Semaphore semaphore(coordinator, resource, std::stoi(capacity), {.ttl = std::stoi(ttl) * 1ms});
@@ -178,8 +178,8 @@ int permit(Coordinator& coordinator, const std::string& resource, const std::str
   return 0;
 }
 
-/// Leaves a file in a directory while it has a permit; there are never more than permits.
-/// ARGUMENTS: how many permits, the directory, how often.
+/// Has a file in a directory while it holds a permit, and checks that there are never more files
+/// than permits. ARGUMENTS: the capacity, the directory, the number of times.
 int crowd(Coordinator& coordinator, const std::string& resource, const std::string& capacity,
           const std::string& directory, const std::string& times) {
   Semaphore semaphore(coordinator, resource, std::stoi(capacity));
@@ -196,11 +196,21 @@ int crowd(Coordinator& coordinator, const std::string& resource, const std::stri
   return 0;
 }
 
+/// Leaves main() with a locked mutex.
+int leave(const std::string& urls, const std::string& resource) {
+  static Coordinator coordinator = Coordinator::create(options_for(urls)).value();
+  static Mutex mutex(coordinator, resource, {.ttl = 30s});
+  mutex.lock();
+  std::cout << "locked" << std::endl;
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.at(0) == "fences") return fences(words.at(1), words.at(2), words.at(3), words.at(4));
+  if (words.at(0) == "leave") return leave(words.at(1), words.at(2));
   Coordinator coordinator = Coordinator::create(options_for(words.at(1))).value();
   if (words.at(0) == "hold") return hold(coordinator, words.at(2), words.at(3));
   if (words.at(0) == "count") return count(coordinator, words.at(2), words.at(3), words.at(4));

@@ -10,10 +10,10 @@
 
 #include "transcript.hpp"
 
-// Whole operations as text: each file in data/ is played and must come out as it is written.
+// Whole operations as text: each file in data/ is played, and the result must equal the file.
 //
 //   script_tests             plays them
-//   script_tests --rewrite   writes what comes out into the files, for a person to review
+//   script_tests --rewrite   writes the results into the files, for a person to review
 namespace quorumlock::test {
 namespace {
 
@@ -25,8 +25,8 @@ std::string content_of(const std::filesystem::path& path) {
   return content.str();
 }
 
-/// The script as it comes out when it is played. Comments and empty lines stay; a block is lines to
-/// play, a line "----", and what came of them, up to the next empty line.
+/// Returns the script with the results of playing it. Comments and empty lines stay; a block is
+/// lines to play, a line "----", and their results, up to the next empty line.
 std::string played(const std::string& script) {
   std::istringstream in(script);
   std::string out;
@@ -62,7 +62,7 @@ std::vector<std::filesystem::path> scripts() {
 class Script : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(Script, ComesOutAsItIsWritten) {
-  // The file, played from its first line to its last.
+  // The file is played from its first line to its last.
   const std::filesystem::path& path = GetParam();
   const std::string written = content_of(path);
   const std::string result = played(written);

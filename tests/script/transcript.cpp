@@ -17,7 +17,7 @@ core::Duration span_of(const std::string& text) {
   throw std::invalid_argument("not a duration: " + text);
 }
 
-/// "9.898s": milliseconds are enough for a reader; the unit tests see to the rest.
+/// Returns "9.898s": milliseconds are enough for a reader; the unit tests check the rest.
 std::string seconds(core::Duration span) {
   std::array<char, 32> text;
   std::snprintf(text.data(), text.size(), "%.3f", std::chrono::duration<double>(span).count());
@@ -41,13 +41,13 @@ const std::map<std::string, Vote>& votes() {
   return names;
 }
 
-/// "2 granted, 1 held by another".
+/// Returns "2 granted, 1 held by another".
 std::string counted(const core::Tally& tally) {
   std::map<Vote, int> counts;
   for (int node = 0; node < tally.nodes(); ++node) ++counts[tally.vote(node)];
   std::string text;
   for (const auto& [vote, count] : counts) {
-    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(to_string(vote));
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(describe(vote));
   }
   return text;
 }
@@ -163,7 +163,7 @@ void Transcript::tell_nodes(Words& line) {
   const std::string what = line.words.at(0);
   std::vector<std::string> nodes(line.words.begin() + 1, line.words.end());
   if (what == "reply") {
-    // The vote, and behind a colon the node's counter.
+    // The vote; after a colon, the node's counter.
     const std::string& said = nodes.back();
     const std::size_t colon = said.find(':');
     core::Answer answer{votes().at(said.substr(0, colon))};
@@ -219,7 +219,7 @@ Transcript::User& Transcript::user(const std::string& name) {
   return users_.at(name);
 }
 
-/// The outputs since the last line; those that came after time had passed with their time.
+/// Returns the outputs since the last line; those after time had passed have their time.
 std::string Transcript::collect(core::Time begun) {
   std::string text;
   for (const Seen& seen : driver_->seen()) {
@@ -240,6 +240,10 @@ std::string Transcript::user_name(core::UserId id) {
 
 std::string Transcript::shown(const core::ClockJumped& jumped) {
   return "n" + std::to_string(jumped.node + 1) + " has a wrong clock";
+}
+
+std::string Transcript::shown(const core::ClockStood& stood) {
+  return "our clock stood still: " + to_text(stood.ahead) + " are ahead of it";
 }
 
 std::string Transcript::shown(const Sent& sent) {

@@ -9,29 +9,29 @@
 
 namespace quorumlock::test {
 
-/// Plays the lines of a transcript to an engine and puts down what it says.
+/// Plays the lines of a transcript to an engine and records its outputs.
 ///
 ///   nodes N [delay=50ms] [jitter=0s] [fencing=yes]     begins; nodes are n1, n2, ...
 ///   acquire USER [ttl=10s] [wait=0s] [margin=1s] [max_hold=D] [max_renewals=N] [renew=no]
 ///           [order=fifo] [mode=shared] [keys=K,K...] [permits=N]
 ///   reply NODE... VOTE[:COUNTER] [free=SLOT]
-///                                         each of them answers its oldest command
+///                                         each node answers its oldest command
 ///   place NODE... first|next|behind|far [free=yes] [slot=SLOT] [due=D] [greatest=TICKET]
-///                                         likewise, one that was about entries: each is there
-///   wake NODE... NUMBER [slot=SLOT]       a message: this waiter is first, and the lock free
-///   late NODE...                          an answer of each of them is overdue
+///                                         the same for a command about entries: each is there
+///   wake NODE... NUMBER [slot=SLOT]       a message: this waiter is first, the lock free
+///   late NODE...                          an answer of each node is overdue
 ///   lose NODE... | stall NODE... | quarantine NODE... | back NODE...
 ///                                         the connection breaks, stalls, has no vote, is up again
 ///   advance D                             time passes
 ///   extend USER ttl=D | downgrade USER | release USER | detach USER | cancel USER | close
-///   status                                what is left to do
+///   status                                shows what is left to do
 ///
-/// Votes are named as in quorumlock::Vote, and a renewal that had to set the key anew is answered
-/// with `replanted`. Owner tokens are shown as t1, t2, ... in the order in
-/// which they appear, times in seconds since the beginning.
+/// Votes are named as in quorumlock::Vote; `replanted` is the answer to a renewal that had to set
+/// the key again. Owner tokens are shown as t1, t2, ... in order of appearance, times in seconds
+/// since the beginning.
 class Transcript {
  public:
-  /// What came of this line, each output on a line of its own.
+  /// Plays this line and returns its outputs, each on a line of its own.
   std::string play(const std::string& line);
 
  private:
@@ -39,7 +39,7 @@ class Transcript {
     core::WaiterId waiter{};
     core::ClaimId claim{};
   };
-  /// A command line in pieces: words, and settings of the form name=value.
+  /// A command line split into words and settings of the form name=value.
   struct Words {
     explicit Words(const std::string& line);
     std::string setting(const std::string& name, const std::string& otherwise);
@@ -59,6 +59,7 @@ class Transcript {
   std::string user_name(core::UserId id);
   std::string shown(const Sent& sent);
   std::string shown(const core::ClockJumped& jumped);
+  static std::string shown(const core::ClockStood& stood);
   std::string shown(const core::Listen& listen);
   std::string shown(const core::Acquired& acquired);
   std::string shown(const core::Refused& refused);

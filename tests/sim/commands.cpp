@@ -53,8 +53,9 @@ constexpr std::array known_commands{
 };
 
 const Command* find(std::string_view name) {
-  const auto* const found = std::ranges::find(known_commands, name, &Command::name);
-  return found != known_commands.end() ? found : nullptr;
+  static_assert(std::ranges::is_sorted(known_commands, {}, &Command::name));
+  const auto* const found = std::ranges::lower_bound(known_commands, name, {}, &Command::name);
+  return found != known_commands.end() && found->name == name ? found : nullptr;
 }
 
 std::string unknown(const Words& words) {

@@ -10,12 +10,12 @@
 
 namespace quorumlock::sim {
 
-/// One database at one instant of its server's wall clock: a command, and all of a script, sees
-/// one.
+/// One database at one instant of its server's wall clock: a command, or a whole script, runs at a
+/// single instant.
 struct Moment {
   Database* keys = nullptr;
   std::int64_t now_us = 0;
-  /// Hands a message to those who listen to a channel; how many they were.
+  /// Publishes a message on a channel; returns the number of listeners that get it.
   const std::function<int(const std::string& channel, const std::string& message)>* publish =
       nullptr;
   [[nodiscard]] std::int64_t now_ms() const { return now_us / 1000; }
@@ -27,22 +27,22 @@ struct Command {
     writes = 1,
     grows = 2,          ///< refused when out of memory
     while_loading = 4,  ///< runs while the server loads its data
-    without_auth = 8,   ///< runs, also while a script keeps the server busy, before AUTH
-    says_health = 16,   ///< refused with every write where the data cannot be persisted
+    without_auth = 8,   ///< runs before AUTH, also while a script keeps the server busy
+    says_health = 16,   ///< refused with every write if the data cannot be persisted
     subcommands = 32,   ///< the second word belongs to the name
     later = 64,         ///< redis-server 7.0 does not have it
   };
   std::string_view name;  ///< in lower case; "client|id"
-  int arity;              ///< words; negative: at least so many
+  int arity;              ///< words; negative: at least that number of them
   unsigned flags;
-  /// Null for those that are about the server and not about its data.
+  /// Null for commands about the server rather than its data.
   std::string (*run)(const Moment&, const Words&);
 
   [[nodiscard]] bool is(Flag flag) const { return (flags & flag) != 0; }
 };
 
-/// The command of these words, or null. On failure `error` says what Redis would: that it does not
-/// know it, or that the number of words is wrong. `also` is one that later servers have.
+/// The command of these words, or null. On failure `error` is Redis's: the command is unknown, or
+/// the number of words is wrong. `also` names a command of later servers that this one has.
 const Command* find_command(const Words& words, std::string& error, std::string_view also = {});
 
 }  // namespace quorumlock::sim

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <utility>
@@ -29,6 +30,16 @@ std::string lower(std::string_view text) {
   return copy;
 }
 
+std::string number_text(double number) {
+  std::array<char, 40> text;
+  const bool whole = number == std::trunc(number) && std::abs(number) < 9007199254740992.0;
+  if (!whole) {
+    return {text.data(),
+            static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.17g", number))};
+  }
+  return std::to_string(static_cast<std::int64_t>(number));
+}
+
 namespace {
 
 std::string invalid_expire_time(std::string_view command) {
@@ -39,7 +50,7 @@ bool too_far(std::int64_t ms, std::int64_t from) {
   return ms > std::numeric_limits<std::int64_t>::max() - from;
 }
 
-/// From `from` on; a time that has passed deletes.
+/// Sets an expiry counted from `from`; a time that has passed deletes the key.
 std::string expire(const Moment& moment, const Words& words, std::int64_t from,
                    std::string_view name) {
   const bool only_later = words.size() == 4 && lower(words[3]) == "gt";
@@ -175,8 +186,8 @@ std::string scan(const Moment& moment, const Words& words) {
       return resp::error(syntax_error);
     }
   }
-  // In an order of their own, as in Redis: the cursor is a place in it, so that a key that is there
-  // all the time is given, whatever comes and goes meanwhile.
+  // In a fixed order of places, as in Redis: the cursor is a place in that order, so a key that is
+  // present all the time is returned, whatever comes and goes meanwhile.
   std::vector<std::pair<std::int64_t, std::string>> order;
   for (const auto& [key, value] : moment.keys->at(moment.now_ms())) {
     std::uint32_t place = 2166136261U;
@@ -243,20 +254,13 @@ std::string time(const Moment& moment, const Words&) {
 
 namespace {
 
-/// Null where there is none; `error` is set where it is of another kind.
+/// Null if there is no such key; `error` is set if the key is of another kind.
 Value::SortedSet* sorted_set(const Moment& moment, const std::string& key, bool& error) {
   Value* const value = moment.keys->find(key, moment.now_ms());
   if (value == nullptr) return nullptr;
   auto* const set = std::get_if<Value::SortedSet>(&value->data);
   error = set == nullptr;
   return set;
-}
-
-/// As Redis writes a score that is a whole number; others are not ours.
-std::string score(double number) {
-  std::array<char, 40> text;
-  const int size = std::snprintf(text.data(), text.size(), "%.17g", number);
-  return {text.data(), static_cast<std::size_t>(size)};
 }
 
 }  // namespace
@@ -313,7 +317,7 @@ std::string zscore(const Moment& moment, const Words& words) {
   const Value::SortedSet* const set = sorted_set(moment, words[1], error);
   if (error) return resp::error(wrong_type);
   if (set == nullptr || !set->contains(words[2])) return std::string(resp::nil);
-  return resp::bulk(score(set->at(words[2])));
+  return resp::bulk(number_text(set->at(words[2])));
 }
 
 std::string zrange(const Moment& moment, const Words& words) {
@@ -335,7 +339,8 @@ std::string zrange(const Moment& moment, const Words& words) {
   std::vector<std::string> found;
   for (std::int64_t i = from; i <= to; ++i) {
     found.push_back(resp::bulk(order[static_cast<std::size_t>(i)].second));
-    if (with_scores) found.push_back(resp::bulk(score(order[static_cast<std::size_t>(i)].first)));
+    if (with_scores)
+      found.push_back(resp::bulk(number_text(order[static_cast<std::size_t>(i)].first)));
   }
   return resp::array(found);
 }

@@ -7,11 +7,11 @@
 
 #include "sim/commands.hpp"
 
-/// The commands about data. Each gives its reply as RESP.
+/// The commands about data. Each returns its reply as RESP.
 namespace quorumlock::sim::data {
 
 std::string del(const Moment& moment, const Words& words);
-/// Only with IFEQ.
+/// Supports only IFEQ.
 std::string delex(const Moment& moment, const Words& words);
 std::string delifeq(const Moment& moment, const Words& words);
 std::string exists(const Moment& moment, const Words& words);
@@ -30,13 +30,15 @@ std::string type(const Moment& moment, const Words& words);
 std::string zadd(const Moment& moment, const Words& words);
 std::string zrange(const Moment& moment, const Words& words);
 std::string zrem(const Moment& moment, const Words& words);
-/// From the least score on to an exclusive greatest one.
+/// Only from the least score (-inf) up to an exclusive greatest one.
 std::string zremrangebyscore(const Moment& moment, const Words& words);
 std::string zscore(const Moment& moment, const Words& words);
 
-/// Redis's integers: no spaces, no plus, no zeros in front.
+/// Reads an integer as Redis does: no spaces, no plus, no leading zeros.
 std::optional<std::int64_t> whole_number(std::string_view text);
 std::string lower(std::string_view text);
+/// Formats a score, or a script's number, as Redis does.
+std::string number_text(double number);
 
 inline constexpr std::string_view wrong_type =
     "WRONGTYPE Operation against a key holding the wrong kind of value";

@@ -9,7 +9,7 @@
 
 namespace quorumlock::sim {
 
-/// What stands under a key. The hash is there to be of another kind than the library's own values.
+/// The value of a key. Hashes exist only to be of another kind than the library's own values.
 struct Value {
   using Hash = std::map<std::string, std::string>;
   using SortedSet = std::map<std::string, double>;
@@ -21,11 +21,11 @@ struct Value {
   friend bool operator==(const Value&, const Value&) = default;
 };
 
-/// The keys of one database. Every access says what time it is: one that has expired by then is not
-/// there.
+/// The keys of one database. Every access passes the time: a key that has expired by then is
+/// absent.
 class Database {
  public:
-  /// Redis's rule: at the very millisecond it is still there.
+  /// Redis's rule: the key still exists in the very millisecond of its expiry.
   static bool expired(const Value& value, std::int64_t now_ms) {
     return value.expires && now_ms > *value.expires;
   }
@@ -36,12 +36,12 @@ class Database {
   bool erase(const std::string& key, std::int64_t now_ms);
   void drop(const std::string& key) { values_.erase(key); }
   void clear() { values_.clear(); }
-  /// Forgets what has expired for good: until then a clock that steps back brings it to life again.
+  /// Forgets expired keys for good: until then a clock that steps back revives them.
   void reap(std::int64_t now_ms);
-  /// The key that this random number hits is gone; nothing where there is none.
+  /// Removes the key that this random number hits and returns its name; nothing if there is no key.
   std::optional<std::string> evict(std::uint64_t random);
 
-  /// All that is there at this time.
+  /// All keys that exist at this time.
   [[nodiscard]] std::map<std::string, Value> at(std::int64_t now_ms) const;
 
  private:

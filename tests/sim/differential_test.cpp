@@ -11,8 +11,8 @@
 #include "sim/words_maker.hpp"
 #include "support/eventually.hpp"
 
-// The simulated server is held to a real one: the same commands, the same replies, byte for byte,
-// and the same keys with the same expiries after each.
+// The simulated server is held to a real one: the same commands must give the same replies, byte
+// for byte, and after each command the same keys with the same expiries.
 namespace quorumlock::sim {
 namespace {
 
@@ -22,7 +22,7 @@ std::uint64_t drawn_seed() {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device{}();
 }
 
-/// What led to it: the end of the story.
+/// The end of the story, which led to a difference.
 std::string last_lines(const std::string& story) {
   std::size_t begin = story.size();
   for (int lines = 0; begin > 0 && lines < 40; ++lines) {
@@ -75,17 +75,17 @@ void walk(Walk walk) {
   EXPECT_LT(twins.undecided(), walk.steps / 20);
 }
 
-// Any commands, on a server that forgets everything when it is restarted.
+// Random commands, on a server that forgets everything when it is restarted.
 TEST(Differential, Volatile) {
   walk({.settings = {}, .steps = 4000});
 }
 
-// The same on one that logs every write.
+// The same on a server that logs every write.
 TEST(Differential, Durable) {
   walk({.settings = {.durable = true}, .steps = 2000});
 }
 
-// On one whose snapshots have nowhere to go, so that it refuses to write.
+// On a server whose snapshots have nowhere to go, so that it refuses to write.
 TEST(Differential, CannotPersist) {
   const test::TemporaryDirectory directory;
   Twins::Settings settings{.more = {"--dir", directory.path(), "--save", "3600 1"}};

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -8,7 +9,7 @@
 #include "sim/scripts.hpp"
 #include "sim/server.hpp"
 
-// How a Server executes a command: what it refuses first, then who runs it.
+// How a Server executes a command: first what it refuses, then the command itself.
 namespace quorumlock::sim {
 namespace {
 
@@ -27,7 +28,25 @@ constexpr std::string_view busy =
 constexpr std::string_view wants_password = "NOAUTH Authentication required.";
 constexpr std::string_view no_script = "NOSCRIPT No matching script. Please use EVAL.";
 
+constexpr std::string_view no_permission =
+    "NOPERM this user has no permissions to access one of the keys used as arguments";
+
 constexpr std::size_t sha1_digits = 40;
+
+/// Whether the command has a key that is the lock's, or about the lock.
+bool touches(const Words& words, const Command& command, const std::string& lock) {
+  std::span<const std::string> keys;
+  if (command.name == "mget") {
+    keys = std::span(words).subspan(1);
+  } else if (command.name == "eval" || command.name == "evalsha") {
+    const auto count = static_cast<std::size_t>(data::whole_number(words[2]).value_or(0));
+    keys = std::span(words).subspan(3, std::min(count, words.size() - 3));
+  } else if (command.run != nullptr && words.size() > 1) {
+    keys = std::span(words).subspan(1, 1);
+  }
+  return std::ranges::any_of(
+      keys, [&lock](const auto& key) { return key == lock || key.ends_with(":" + lock); });
+}
 
 }  // namespace
 
@@ -37,6 +56,9 @@ std::string Server::execute(Connection& connection, const Words& words, TrueTime
   if (command == nullptr) return resp::error(error);
   const std::string_view refused = refusal(connection, *command);
   if (!refused.empty()) return resp::error(refused);
+  if (!connection.forbidden.empty() && touches(words, *command, connection.forbidden)) {
+    return resp::error(no_permission);
+  }
   const bool listens = !connection.channels.empty();
   if (listens && command->name != "ping" && !command->name.ends_with("subscribe")) {
     return resp::error("ERR Can't execute '" + data::lower(words[0]) +
@@ -65,7 +87,7 @@ std::string_view Server::refusal(const Connection& connection, const Command& co
 }
 
 std::string_view Server::write_refusal(bool in_script) const {
-  // Where both hold, Redis looks at them in another order in a script.
+  // If both hold, Redis looks at them in another order in a script.
   if (conditions.replica && (in_script || !conditions.cannot_persist)) return read_only;
   return conditions.cannot_persist ? cannot_persist : "";
 }
@@ -181,9 +203,9 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
   if (*count < 0) return resp::error("ERR Number of keys can't be negative");
   const std::string sha = data::lower(words[1]);
   if (by_sha && !scripts_.contains(sha)) return resp::error(no_script);
-  const KnownScript* const known = by_sha ? script_by_sha(sha) : script_by_source(words[1]);
+  const redis::Script* const known = by_sha ? script_by_sha(sha) : script_by_source(words[1]);
   if (known == nullptr) throw std::logic_error("the simulated server does not know " + words[1]);
-  scripts_.emplace(known->script->sha1);
+  scripts_.emplace(known->sha1);
 
   const std::span<const std::string> given = std::span(words).subspan(3);
   const auto keys = static_cast<std::size_t>(*count);
@@ -191,21 +213,17 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
       [this](const std::string& channel, const std::string& message) {
         return publish(channel, message);
       };
-  ScriptRun run(*known->script, {&data_[connection.db], wall_us(now), &tell}, given.first(keys),
-                given.subspan(keys), {write_refusal(true), refuses_growth() ? out_of_memory : ""});
-  try {
-    return known->run(run);
-  } catch (const ScriptError& failed) {
-    return resp::error(failed.what());
-  }
+  return run_script(*known, {&data_[connection.db], wall_us(now), &tell}, given.first(keys),
+                    given.subspan(keys),
+                    {write_refusal(true), refuses_growth() ? out_of_memory : ""});
 }
 
 std::string Server::script(std::string_view name, const Words& words) {
   if (name == "script|load") {
-    const KnownScript* const known = script_by_source(words[2]);
+    const redis::Script* const known = script_by_source(words[2]);
     if (known == nullptr) throw std::logic_error("the simulated server does not know " + words[2]);
-    scripts_.emplace(known->script->sha1);
-    return resp::bulk(known->script->sha1);
+    scripts_.emplace(known->sha1);
+    return resp::bulk(known->sha1);
   }
   if (name == "script|exists") {
     std::vector<std::string> there;

@@ -4,8 +4,8 @@
 
 namespace quorumlock::sim {
 
-/// Redis's patterns, as far as the library writes them: *, ?, and \ before a character that is
-/// meant as it is. Sets in brackets are not known.
+/// Matches the Redis patterns that the library writes: *, ?, and \ before a literal character. Sets
+/// in brackets are not supported.
 inline bool glob_match(std::string_view pattern, std::string_view text) {
   while (!pattern.empty()) {
     char wanted = pattern.front();

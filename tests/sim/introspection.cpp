@@ -8,7 +8,7 @@
 #include "sim/resp.hpp"
 #include "sim/server.hpp"
 
-// What a Server tells about itself: INFO, with the fields that somebody may ask for, and CONFIG
+// What a Server reports about itself: INFO, with the fields that clients may ask for, and CONFIG
 // GET.
 namespace quorumlock::sim {
 namespace {
@@ -38,7 +38,9 @@ std::string Server::info(const Words& words, TrueTime now) const {
                                            {"master_link_status", "down"},
                                            {"slave_read_only", "1"}});
   }
-  replication.emplace_back("connected_slaves", "0");
+  replication.emplace_back("connected_slaves", std::to_string(replicas_));
+  replication.emplace_back("master_replid2", std::string(40, promoted_ ? 'a' : '0'));
+  replication.emplace_back("second_repl_offset", promoted_ ? "1" : "-1");
   const std::int64_t uptime = wall_us(now) / 1000000 - run_began_us_ / 1000000;
   const std::vector<std::pair<std::string, Fields>> sections = {
       {"Server",
@@ -53,7 +55,7 @@ std::string Server::info(const Words& words, TrueTime now) const {
       {"Persistence",
        {{"loading", one_zero(conditions.loading)},
         {"rdb_last_bgsave_status", conditions.cannot_persist ? "err" : "ok"},
-        {"aof_enabled", one_zero(settings_.durable)}}},
+        {"aof_enabled", one_zero(writes())}}},
       {"Replication", replication},
       {"Cluster", {{"cluster_enabled", "0"}}},
   };
@@ -71,7 +73,7 @@ std::string Server::info(const Words& words, TrueTime now) const {
 std::string Server::config_get(const Words& words) const {
   const std::array<std::pair<std::string, std::string>, 5> parameters = {{
       {"appendfsync", settings_.append_fsync},
-      {"appendonly", yes_no(settings_.durable)},
+      {"appendonly", yes_no(writes())},
       {"maxmemory", one_zero(conditions.out_of_memory)},
       {"maxmemory-policy", "noeviction"},
       {"no-appendfsync-on-rewrite", yes_no(settings_.no_append_fsync_on_rewrite)},

@@ -12,7 +12,7 @@
 #include "sim/twins.hpp"
 #include "support/eventually.hpp"
 
-// Beside a real server, what the walks of Differential do not reach.
+// Comparisons with a real server that the walks of Differential do not reach.
 namespace quorumlock::sim {
 namespace {
 
@@ -117,7 +117,7 @@ TEST(Replies, WhatItTellsAboutItself) {
       twins.expect_same({"CONFIG", "GET", parameter});
     }
     const auto [real, simulated] = twins.replies({"CONFIG", "GET", "append*", "MAXMEMORY"});
-    EXPECT_GT(real.size(), simulated.size());  // it has more of them
+    EXPECT_GT(real.size(), simulated.size());  // the real server has more of them
   }
 }
 
@@ -168,8 +168,8 @@ TEST(Replies, AReadersTimeThatTheServerRefuses) {
 }
 
 TEST(Replies, ReadersOfSeveralLocks) {
-  // Step by step what a walk seldom comes by: yields while others read, what was set anew, a
-  // downgrade.
+  // Step by step through states that a walk seldom reaches: yields while others read, locks set
+  // anew, a downgrade.
   Twins twins({.watched = {"x", "y", "quorumlock:fence:x", "quorumlock:queue:x",
                            "quorumlock:queue:y", "quorumlock:waiting:x"}});
   const auto call = [&twins](const redis::Script& script, bool votes, Words args) {
@@ -192,7 +192,8 @@ TEST(Replies, ReadersOfSeveralLocks) {
                 {token, "30000", "0", "0", "1000000", waiter, ticket, "600000", mode});
   };
   const auto renew = [&](const char* token, const char* ttl) {
-    return call(redis::renew_all_script, true, {token, ttl, "0", "1", "1000000", "r"});
+    return call(redis::renew_all_script, true,
+                {token, ttl, "0", "1", "1000000", "r", "9000000000000000"});
   };
   const auto raise = [&](const char* token, const char* fence) {
     return call(redis::raise_all_script, true, {token, fence, "1000000"});
@@ -208,16 +209,16 @@ TEST(Replies, ReadersOfSeveralLocks) {
   EXPECT_EQ(raise("b", "9000000000000000"), 1);
   EXPECT_EQ(raise("a", "9000000000000000"), 0);
   EXPECT_EQ(raise("c", "9000000000000001"), 3);
-  // It yields to a writer that came after it, and may have it again at once.
+  // The reader yields to a writer that came after it, and may have the lock again at once.
   EXPECT_EQ(acquire("c", writer, "2", "w"), 0);
   EXPECT_EQ(release("b", "", reader), 2);
   EXPECT_EQ(release("b", "", reader), 0);
-  // One that comes behind the writer may not, nor one who does not wait.
+  // A reader after the writer may not have it, and neither may a reader that does not wait.
   EXPECT_EQ(acquire("d", "r0123456789abcdef.5", "3", "r"), 0);
   EXPECT_EQ(acquire("d", "", "3", "r"), 0);
   EXPECT_EQ(release("d", writer, ""), 0);
   EXPECT_EQ(acquire("d", "r0123456789abcdef.5", "3", "r"), 1);
-  // Of what was set anew the end is a half, and stays one.
+  // The score of a lock that was set anew ends in a half, and stays so.
   twins.ask({"ZREM", "y", "d"});
   EXPECT_EQ(renew("d", "20000"), 2);
   EXPECT_EQ(renew("d", "40000"), 1);
@@ -225,7 +226,7 @@ TEST(Replies, ReadersOfSeveralLocks) {
   EXPECT_EQ(twins.ask({"ZSCORE", "x", "d"}).text.find(".5"), std::string::npos);
   EXPECT_EQ(release("d", "r0123456789abcdef.5", ""), 1);
   EXPECT_EQ(release("a", reader, ""), 1);
-  // A writer becomes a reader; another kind of value, or one that never expires, is nobody's.
+  // A writer becomes a reader; a value of another kind, or without an expiry, belongs to nobody.
   EXPECT_EQ(acquire("e", "", "1", "w"), 1);
   twins.ask({"PEXPIRE", "y", "90000"});
   EXPECT_EQ(renew("e", "50000"), 1);

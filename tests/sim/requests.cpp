@@ -8,7 +8,7 @@
 namespace quorumlock::sim {
 namespace {
 
-/// A line "<mark><number>\r\n" taken off the front; nothing where it has not all arrived.
+/// Takes a line "<mark><number>\r\n" off the front; nothing if it has not all arrived.
 std::optional<std::size_t> take_number(std::string_view& bytes, char mark) {
   const std::size_t end = bytes.find("\r\n");
   if (end == bytes.npos) return std::nullopt;

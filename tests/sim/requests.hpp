@@ -13,7 +13,7 @@ using Words = std::vector<std::string>;
 /// What has arrived on one connection and is not executed yet: bytes in, whole commands out.
 class Requests {
  public:
-  /// Throws std::runtime_error where the bytes are no RESP arrays of bulk strings.
+  /// Throws std::runtime_error if the bytes are not RESP arrays of bulk strings.
   void feed(std::string_view bytes);
   [[nodiscard]] std::size_t size() const { return whole_.size(); }
   [[nodiscard]] const Words& front() const { return whole_.front(); }

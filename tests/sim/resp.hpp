@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-/// Replies as a Redis server writes them, and read back where a script of ours looks at one.
+/// Writes replies as a Redis server does, and reads back those that the simulator has to look into.
 namespace quorumlock::sim::resp {
 
 inline constexpr std::string_view nil = "$-1\r\n";
@@ -35,12 +35,12 @@ inline std::string array(const std::vector<std::string>& elements) {
 inline bool is_error(std::string_view reply) {
   return reply.starts_with('-');
 }
-/// Of an integer, status or error: what stands between the mark and the end of the line.
+/// The text of an integer, status or error: everything between the mark and the end of the line.
 inline std::string_view line_of(std::string_view reply) {
   return reply.substr(1, reply.find("\r\n") - 1);
 }
 
-/// Of a bulk string or nil, which is taken off the front.
+/// Takes a bulk string, or nil, off the front.
 inline std::optional<std::string> take_bulk(std::string_view& reply) {
   const int size = std::stoi(std::string(line_of(reply)));
   reply.remove_prefix(reply.find("\r\n") + 2);

@@ -1,113 +1,315 @@
 #include "sim/script_run.hpp"
 
-#include <algorithm>
-#include <cctype>
-#include <cmath>
-#include <cstdlib>
+#include <charconv>
+#include <cstdint>
 #include <limits>
-#include <utility>
+#include <lua.hpp>
+#include <map>
+#include <new>
+#include <stdexcept>
 
+#include "core/mutants.hpp"
+#include "sim/data_commands.hpp"
 #include "sim/resp.hpp"
+#include "sim/script_mutants.hpp"
 
 namespace quorumlock::sim {
+namespace {
 
-ScriptRun::ScriptRun(const redis::Script& script, const Moment& moment,
-                     std::span<const std::string> keys, std::span<const std::string> args,
-                     Refusals refusals)
-    : script_(script), moment_(moment), keys_(keys), args_(args), refusals_(refusals) {}
+/// One run of a script: what its calls of the server need.
+struct Run {
+  const Moment& moment;
+  Refusals refusals;
+  bool has_written = false;
+  Words words = {};
+  std::string mistake = {};  ///< set if the script calls what does not exist
+};
 
-const std::string& ScriptRun::key(std::size_t number) const {
-  if (number > keys_.size()) throw std::logic_error("a script was not given all its keys");
-  return keys_[number - 1];
-}
-
-const std::string& ScriptRun::arg(std::size_t number) const {
-  if (number > args_.size()) throw std::logic_error("a script was not given all its arguments");
-  return args_[number - 1];
-}
-
-double ScriptRun::number(std::size_t number) const {
-  const auto value = to_number(arg(number));
-  if (!value) throw std::logic_error("a script was given no number but " + arg(number));
-  return *value;
-}
-
-std::string ScriptRun::call(const Words& words, std::string_view where) {
-  const std::string reply = attempt(words);
-  if (!resp::is_error(reply)) return reply;
-  throw ScriptError(std::string(resp::line_of(reply)),
-                    " script: " + std::string(script_.sha1) +
-                        ", on @user_script:" + std::to_string(line_of(where)) + ".");
-}
-
-ScriptRun::Text ScriptRun::get(const std::string& key, std::string_view where) {
-  const std::string reply = call({"GET", key}, where);
-  std::string_view rest = reply;
-  return resp::take_bulk(rest);
-}
-
-std::vector<ScriptRun::Text> ScriptRun::mget(const Words& keys) {
-  Words words = {"MGET"};
-  words.insert(words.end(), keys.begin(), keys.end());
-  const std::string reply = call(words, "redis.call('MGET'");
-  std::string_view rest = reply;
-  rest.remove_prefix(rest.find("\r\n") + 2);
-  std::vector<Text> texts;
-  while (texts.size() < keys.size()) texts.push_back(resp::take_bulk(rest));
-  return texts;
-}
-
-double ScriptRun::pttl(const std::string& key) {
-  return std::stod(std::string(resp::line_of(call({"PTTL", key}, "redis.call('PTTL'"))));
-}
-
-std::vector<std::string> ScriptRun::list(const Words& words, std::string_view where) {
-  const std::string reply = call(words, where);
-  std::string_view rest = reply;
-  const auto size = std::stoul(std::string(resp::line_of(rest)));
-  rest.remove_prefix(rest.find("\r\n") + 2);
-  std::vector<std::string> elements;
-  while (elements.size() < size) elements.push_back(*resp::take_bulk(rest));
-  return elements;
-}
-
-std::string ScriptRun::attempt(const Words& words) {
-  std::string error;
-  const Command& command = *find_command(words, error);
-  if (command.is(Command::writes) && !refusals_.write.empty()) return resp::error(refusals_.write);
-  if (command.is(Command::grows) && !refusals_.growth.empty() && !has_written_) {
-    return resp::error(refusals_.growth);
+/// Puts a reply on Lua's stack, converted as Redis does it, and takes it off the text.
+void push_reply(lua_State* lua, std::string_view& reply) {
+  const char kind = reply.front();
+  const std::size_t end = reply.find("\r\n");
+  const std::string_view line = reply.substr(1, end - 1);
+  reply.remove_prefix(end + 2);
+  if (kind == '+' || kind == '-') {
+    lua_createtable(lua, 0, 1);
+    lua_pushlstring(lua, line.data(), line.size());
+    lua_setfield(lua, -2, kind == '+' ? "ok" : "err");
+    return;
   }
-  has_written_ = has_written_ || command.is(Command::writes);
-  return command.run(moment_, words);
-}
-
-int ScriptRun::line_of(std::string_view where) const {
-  const std::size_t at = script_.source.find(where);
-  if (at == script_.source.npos) {
-    throw std::logic_error("a script has changed: it does not say " + std::string(where));
+  std::int64_t number = 0;
+  std::from_chars(line.data(), line.data() + line.size(), number);
+  if (kind == ':') {
+    lua_pushnumber(lua, static_cast<lua_Number>(number));
+  } else if (number < 0) {
+    lua_pushboolean(lua, 0);
+  } else if (kind == '$') {
+    const auto size = static_cast<std::size_t>(number);
+    lua_pushlstring(lua, reply.data(), size);
+    reply.remove_prefix(size + 2);
+  } else {
+    lua_createtable(lua, static_cast<int>(number), 0);
+    for (int i = 1; i <= number; ++i) {
+      push_reply(lua, reply);
+      lua_rawseti(lua, -2, i);
+    }
   }
-  return 1 + static_cast<int>(std::ranges::count(script_.source.substr(0, at), '\n'));
 }
 
-std::optional<double> to_number(const ScriptRun::Text& text) {
-  if (!text) return std::nullopt;
-  // What Lua 5.1 does: as C reads it, with white space around it.
-  const char* const begin = text->c_str();
-  char* end = nullptr;
-  const double number = std::strtod(begin, &end);
-  if (end == begin) return std::nullopt;
-  while (std::isspace(static_cast<unsigned char>(*end)) != 0) ++end;
-  if (*end != '\0') return std::nullopt;
-  return number;
-}
-
-std::string integer_reply(double number) {
-  // Beyond its range the processor's conversion gives the least integer.
-  constexpr double limit = 9223372036854775808.0;
+std::string integer_reply(lua_Number number) {
+  // Out of range, the processor's conversion gives the least integer.
+  constexpr lua_Number limit = 9223372036854775808.0;
   const bool fits = number >= -limit && number < limit;
   return resp::integer(fits ? static_cast<std::int64_t>(number)
                             : std::numeric_limits<std::int64_t>::min());
+}
+
+std::string_view text_at(lua_State* lua, int place) {
+  std::size_t size = 0;
+  const char* const text = lua_tolstring(lua, place, &size);
+  return {text, size};
+}
+
+/// Takes a value off Lua's stack, converted as Redis does it: numbers are truncated, false is nil,
+/// an array ends at its first nil.
+std::string take_reply(lua_State* lua) {
+  std::string reply(resp::nil);
+  const int type = lua_type(lua, -1);
+  if (type == LUA_TSTRING) {
+    reply = resp::bulk(text_at(lua, -1));
+  } else if (type == LUA_TNUMBER) {
+    reply = integer_reply(lua_tonumber(lua, -1));
+  } else if (type == LUA_TBOOLEAN && lua_toboolean(lua, -1) != 0) {
+    reply = resp::integer(1);
+  } else if (type == LUA_TTABLE) {
+    lua_getfield(lua, -1, "err");
+    lua_getfield(lua, -2, "ok");
+    if (lua_isstring(lua, -2) != 0) {
+      reply = resp::error(text_at(lua, -2));
+    } else if (lua_isstring(lua, -1) != 0) {
+      reply = resp::status(text_at(lua, -1));
+    } else {
+      std::string elements;
+      int size = 0;
+      for (;; ++size) {
+        lua_rawgeti(lua, -3, size + 1);
+        if (lua_isnil(lua, -1)) break;
+        elements += take_reply(lua);
+      }
+      lua_pop(lua, 1);
+      reply = "*" + std::to_string(size) + "\r\n" + elements;
+    }
+    lua_pop(lua, 2);
+  }
+  lua_pop(lua, 1);
+  return reply;
+}
+
+/// Reads the arguments on Lua's stack as a command; false if Redis would refuse them.
+bool read_words(lua_State* lua, Words& words) {
+  words.resize(static_cast<std::size_t>(lua_gettop(lua)));
+  for (int i = 1; i <= lua_gettop(lua); ++i) {
+    std::string& word = words[static_cast<std::size_t>(i) - 1];
+    if (lua_type(lua, i) == LUA_TNUMBER) {
+      word = data::number_text(lua_tonumber(lua, i));
+    } else if (lua_type(lua, i) == LUA_TSTRING) {
+      word.assign(text_at(lua, i));
+    } else {
+      return false;
+    }
+  }
+  return !words.empty();
+}
+
+/// What the server answers to a command of a script.
+std::string answer(Run& run) {
+  std::string error;
+  const Command* const command = find_command(run.words, error);
+  if (command == nullptr || command->run == nullptr) {
+    run.mistake = "a script calls what the simulated server does not have: " + run.words[0];
+    return resp::error(run.mistake);
+  }
+  const bool writes = command->is(Command::writes);
+  if (writes && !run.refusals.write.empty()) return resp::error(run.refusals.write);
+  if (command->is(Command::grows) && !run.refusals.growth.empty() && !run.has_written) {
+    return resp::error(run.refusals.growth);
+  }
+  run.has_written = run.has_written || writes;
+  return command->run(run.moment, run.words);
+}
+
+/// Puts the answer on Lua's stack; true if it is an error.
+bool push_answer(lua_State* lua) {
+  Run& run = **static_cast<Run**>(lua_touserdata(lua, lua_upvalueindex(1)));
+  if (!read_words(lua, run.words)) {
+    run.mistake = "a script calls the server with what is neither a text nor a number";
+    run.words.clear();
+  }
+  const std::string reply = run.words.empty() ? resp::error(run.mistake) : answer(run);
+  std::string_view rest = reply;
+  push_reply(lua, rest);
+  return resp::is_error(reply);
+}
+
+// Lua calls the functions below, and they may leave by lua_error: they must have no C++ objects to
+// destroy then.
+
+int redis_call(lua_State* lua) {
+  return push_answer(lua) ? lua_error(lua) : 1;
+}
+
+int redis_pcall(lua_State* lua) {
+  push_answer(lua);
+  return 1;
+}
+
+int redis_error_reply(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TSTRING);
+  lua_createtable(lua, 0, 1);
+  lua_pushvalue(lua, 1);
+  lua_setfield(lua, -2, "err");
+  return 1;
+}
+
+/// Lua's own pcall, except that it catches only the text of a server's error, as in Redis.
+int caught_call(lua_State* lua) {
+  lua_pushboolean(lua, 1);
+  lua_insert(lua, 1);
+  if (lua_pcall(lua, lua_gettop(lua) - 2, LUA_MULTRET, 0) != 0) {
+    if (lua_istable(lua, -1)) lua_getfield(lua, -1, "err");
+    lua_pushboolean(lua, 0);
+    lua_insert(lua, -2);
+    return 2;
+  }
+  return lua_gettop(lua);
+}
+
+/// Adds the line of the script to a server's error.
+int add_place(lua_State* lua) {
+  if (!lua_istable(lua, 1)) return 1;
+  lua_Debug at;
+  for (int level = 1; lua_getstack(lua, level, &at) != 0; ++level) {
+    if (lua_getinfo(lua, "Sl", &at) == 0 || at.currentline < 0) continue;
+    lua_pushinteger(lua, at.currentline);
+    lua_setfield(lua, 1, "line");
+    break;
+  }
+  lua_settop(lua, 1);
+  return 1;
+}
+
+int refuse_global(lua_State* lua) {
+  return luaL_error(lua, "a script has no global variable %s", lua_tostring(lua, 2));
+}
+
+class Lua {
+ public:
+  Lua() : state_(luaL_newstate()) {
+    if (state_ == nullptr) throw std::bad_alloc();
+    luaJIT_setmode(state_, 0,
+                   LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);  // scripts are too short for it
+    const luaL_Reg libraries[] = {{"", luaopen_base},
+                                  {LUA_TABLIBNAME, luaopen_table},
+                                  {LUA_STRLIBNAME, luaopen_string},
+                                  {LUA_MATHLIBNAME, luaopen_math}};
+    for (const luaL_Reg& library : libraries) {
+      lua_pushcfunction(state_, library.func);
+      lua_pushstring(state_, library.name);
+      lua_call(state_, 1, 0);
+    }
+    lua_pushcfunction(state_, caught_call);
+    lua_setglobal(state_, "pcall");
+    lua_newtable(state_);
+    add("call", redis_call);
+    add("pcall", redis_pcall);
+    add("error_reply", redis_error_reply);
+    lua_setglobal(state_, "redis");
+    for (const char* const name : {"KEYS", "ARGV"}) set_global(name, {});
+    lua_newtable(state_);
+    for (const char* const event : {"__index", "__newindex"}) {
+      lua_pushcfunction(state_, refuse_global);
+      lua_setfield(state_, -2, event);
+    }
+    lua_setmetatable(state_, LUA_GLOBALSINDEX);
+    lua_pushcfunction(state_, add_place);  // stays at the bottom of the stack
+  }
+  ~Lua() { lua_close(state_); }
+  Lua(const Lua&) = delete;
+  Lua& operator=(const Lua&) = delete;
+
+  std::string run(const redis::Script& script, Run& run, std::span<const std::string> keys,
+                  std::span<const std::string> args) {
+    run_ = &run;
+    set_global("KEYS", keys);
+    set_global("ARGV", args);
+    push_compiled(script);
+    const bool failed = lua_pcall(state_, 0, 1, 1) != 0;
+    if (!run.mistake.empty() || (failed && !lua_istable(state_, -1))) {
+      const std::string what =
+          run.mistake.empty() ? std::string(text_at(state_, -1)) : std::move(run.mistake);
+      lua_settop(state_, 1);
+      throw std::logic_error(what);
+    }
+    if (!failed) return take_reply(state_);
+    lua_getfield(state_, -1, "line");
+    const std::string line(text_at(state_, -1));
+    lua_getfield(state_, -2, "err");
+    std::string text(text_at(state_, -1));
+    text += " script: " + std::string(script.sha1) + ", on @user_script:" + line + ".";
+    lua_settop(state_, 1);
+    return resp::error(text);
+  }
+
+ private:
+  /// Adds a function to the table at the top of the stack.
+  void add(const char* name, lua_CFunction function) {
+    lua_pushlightuserdata(state_, &run_);
+    lua_pushcclosure(state_, function, 1);
+    lua_setfield(state_, -2, name);
+  }
+
+  void set_global(const char* name, std::span<const std::string> texts) {
+    lua_pushstring(state_, name);
+    lua_createtable(state_, static_cast<int>(texts.size()), 0);
+    int place = 0;
+    for (const std::string& text : texts) {
+      lua_pushlstring(state_, text.data(), text.size());
+      lua_rawseti(state_, -2, ++place);
+    }
+    lua_rawset(state_, LUA_GLOBALSINDEX);
+  }
+
+  void push_compiled(const redis::Script& script) {
+    if (mutant_ != core::planted_mutant) {
+      for (const auto& [each, place] : compiled_) luaL_unref(state_, LUA_REGISTRYINDEX, place);
+      compiled_.clear();
+      mutant_ = core::planted_mutant;
+    }
+    auto found = compiled_.find(&script);
+    if (found == compiled_.end()) {
+      const std::string source = with_mistake(script, mutant_);
+      if (luaL_loadbuffer(state_, source.data(), source.size(), "@user_script") != 0) {
+        throw std::logic_error("a script is not Lua: " + std::string(text_at(state_, -1)));
+      }
+      found = compiled_.emplace(&script, luaL_ref(state_, LUA_REGISTRYINDEX)).first;
+    }
+    lua_rawgeti(state_, LUA_REGISTRYINDEX, found->second);
+  }
+
+  lua_State* state_;
+  Run* run_ = nullptr;
+  core::Mutant mutant_ = core::Mutant::none;      // the one in the compiled scripts
+  std::map<const redis::Script*, int> compiled_;  // references in Lua's registry
+};
+
+}  // namespace
+
+std::string run_script(const redis::Script& script, const Moment& moment,
+                       std::span<const std::string> keys, std::span<const std::string> args,
+                       Refusals refusals) {
+  thread_local Lua lua;
+  Run run{moment, refusals};
+  return lua.run(script, run, keys, args);
 }
 
 }  // namespace quorumlock::sim

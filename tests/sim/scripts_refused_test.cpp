@@ -6,8 +6,8 @@
 #include "redis/scripts.hpp"
 #include "support/cluster.hpp"
 
-// A real server whose user is refused the last command of a script: what that leaves must not stay
-// for ever, also where nobody comes to release it.
+// A real server refuses its user the last command of a script: what that leaves must expire, even
+// if no client comes to release it.
 namespace quorumlock::sim {
 namespace {
 
@@ -20,7 +20,7 @@ class RefusedHalfWay : public testing::Test {
     ASSERT_FALSE(hasty_({"AUTH", "hasty", "any"}).is_error());
     (void)control_({"SET", "terms", "ours"});
   }
-  /// `rest` is what comes behind the token.
+  /// `rest` is what follows the token.
   void expect_nothing_left(const redis::Script& script, const Words& locks, const Words& rest) {
     Words words = {"EVAL", std::string(script.source)};
     words.push_back(std::to_string(2 * locks.size() + 1));
@@ -32,7 +32,7 @@ class RefusedHalfWay : public testing::Test {
     EXPECT_TRUE(hasty_(words).is_error());
     for (const std::string& lock : locks) EXPECT_EQ(readers(lock), Words{});
 
-    // One who may do everything gets it with the same words, and keeps it.
+    // A user with all rights gets the lock with the same words, and keeps it.
     Words others = words;
     others[words.size() - rest.size() - 1] = "other";
     others[words.size() - rest.size()] = "5000";
@@ -54,7 +54,7 @@ class RefusedHalfWay : public testing::Test {
 
   test::Cluster cluster_{{.size = 1, .enrolled = false}};
   test::Redis control_{cluster_.server(0).url()};
-  test::Redis hasty_{cluster_.server(0).url()};  ///< of a user who may not say when a key ends
+  test::Redis hasty_{cluster_.server(0).url()};  ///< of a user who may not set expiries
 };
 
 TEST_F(RefusedHalfWay, AReaderLeavesNoKeyWithoutExpiry) {

@@ -19,8 +19,9 @@ void Server::begin_run(TrueTime now) {
   last_client_id_ = 0;
   run_began_us_ = wall_us(now);
   running_ = true;
-  paused_ = false;
-  // Forty digits that no other run of any server has: the rest is decoration.
+  paused_ = promoted_ = false;
+  replicas_ = 0;
+  // Forty digits that no other run of any server has: two numbers and a mix of both.
   ++runs_;
   run_id_.clear();
   for (const std::uint64_t part : {settings_.seed, runs_, settings_.seed * 31 + runs_}) {
@@ -78,7 +79,7 @@ std::int64_t Server::wall_us(TrueTime now) const {
 }
 
 void Server::reap(TrueTime now) {
-  // A replica waits for its master's word.
+  // A replica waits for its master's DEL.
   if (conditions.replica) return;
   for (auto& [number, database] : data_) database.reap(wall_us(now) / 1000);
 }
@@ -92,16 +93,30 @@ void Server::restart(TrueTime now) {
   begin_run(now);
   conditions = {};
   if (settings_.durable) {
+    if (file_) data_ = *std::exchange(file_, {});
     reap(now);
   } else {
     data_.clear();
   }
 }
 
-void Server::fail_over(Data older, TrueTime now) {
+void Server::fail_over(Data older, TrueTime now, bool knows) {
   begin_run(now);
   conditions = {};
+  file_.reset();
   data_ = std::move(older);
+  promoted_ = knows;
+}
+
+void Server::stop_writing() {
+  if (settings_.durable && !file_) file_ = data_;
+}
+
+void Server::promote(Data of_the_other) {
+  conditions.replica = false;
+  promoted_ = true;
+  file_.reset();  // a replica writes its file anew
+  data_ = std::move(of_the_other);
 }
 
 const Value* Server::value_of(const std::string& key, TrueTime now) const {

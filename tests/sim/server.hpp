@@ -17,21 +17,21 @@
 namespace quorumlock::sim {
 
 struct ServerSettings {
-  std::uint64_t seed = 1;  ///< its run ids come from this: another number for each server
-  bool durable = false;    ///< appendonly yes: keeps its data over a restart
-  std::string append_fsync = "always";      ///< what it says; it acts as with "always"
-  bool no_append_fsync_on_rewrite = false;  ///< likewise
-  std::string password = {};                ///< of the user "default"; empty: everybody may come in
+  std::uint64_t seed = 1;                   ///< seeds its run ids: another number for each server
+  bool durable = false;                     ///< appendonly yes: keeps its data over a restart
+  std::string append_fsync = "always";      ///< what it reports; it acts as with "always"
+  bool no_append_fsync_on_rewrite = false;  ///< what it reports
+  std::string password = {};                ///< of the user "default"; empty: no AUTH is needed
   int tcp_port = 6379;
-  std::string deletes_by = {};  ///< "delex", "delifeq": this command of later servers it has
+  std::string deletes_by = {};  ///< "delex", "delifeq": the command of later servers that it has
 };
 
-/// One redis-server 7.0 of the simulation, as far as the library uses one. A plain value: no
-/// socket, no clock and no randomness of its own, and a copy goes its own way.
+/// One simulated redis-server 7.0, as far as the library uses one. A plain value: it has no socket,
+/// clock or randomness of its own, and a copy is independent.
 ///
-/// Bytes that are fed to a connection wait there until the simulator has them executed, a command
-/// at a time, at the true time that it says; time must not go back from call to call. What is no
-/// command or script of the library's throws std::logic_error.
+/// Bytes that are fed to a connection wait there until the simulator has them executed, one command
+/// at a time, at the true time that it passes; time must not go back from call to call. Throws
+/// std::logic_error for anything that is no command or script of the library.
 class Server {
  public:
   using Keys = std::map<std::string, Value>;
@@ -39,24 +39,28 @@ class Server {
 
   explicit Server(ServerSettings settings = {}, WallClock clock = WallClock(), TrueTime now = {});
 
-  // Connections. Their numbers are never used again, unlike the ids that CLIENT ID gives.
+  // Connections. Their numbers are never used again, unlike the ids that CLIENT ID returns.
   int connect();
-  /// Ignored where the connection is gone.
+  /// Forbids the connection's user the keys of that lock.
+  void forbid(int connection, std::string lock) {
+    connections_.at(connection).forbidden = std::move(lock);
+  }
+  /// Ignored if the connection is gone.
   void feed(int connection, std::string_view bytes);
-  /// The peer has closed: what has arrived may still be executed, and nobody gets the replies. The
-  /// connection is gone after its last command.
+  /// The peer has closed: what has arrived may still be executed, without replies. The connection
+  /// is gone after its last command.
   void hang_up(int connection);
-  /// Gone, with what was not executed.
+  /// Removes the connection, with everything that was not executed.
   void drop(int connection);
-  /// False where it never was, was dropped, killed by CLIENT KILL or lost in a crash.
+  /// False if the connection never existed, was dropped, killed by CLIENT KILL or lost in a crash.
   [[nodiscard]] bool is_open(int connection) const { return connections_.contains(connection); }
-  /// The command that execute_next would execute; null where there is none.
+  /// The command that execute_next would execute; null if there is none.
   [[nodiscard]] const Words* next(int connection) const;
-  /// Executes one command. False where there is none, or the server executes nothing.
+  /// Executes one command. False if there is none, or if the server executes nothing now.
   bool execute_next(int connection, TrueTime now);
   /// The replies and messages since the last call.
   std::string take_output(int connection);
-  /// Connections that have got a message since the last call.
+  /// The connections that have got a message since the last call.
   std::set<int> take_told() { return std::exchange(told_, {}); }
 
   // Its clock.
@@ -64,14 +68,14 @@ class Server {
   [[nodiscard]] std::int64_t wall_us(TrueTime now) const;
   void set_rate(double rate, TrueTime now) { clock_.set_rate(rate, now); }
   void step_clock(std::chrono::nanoseconds by) { clock_.step(by); }
-  /// What Redis does ten times a second: what has expired is gone for good, even if the clock steps
+  /// What Redis does ten times a second: expired keys are gone for good, even if the clock steps
   /// back.
   void reap(TrueTime now);
 
   // What happens to it.
-  /// All connections are lost, and nothing is executed until it is restarted.
+  /// Loses all connections; nothing is executed until it is restarted.
   void crash();
-  /// Runs again, with another run id; has its data, less what has expired, if it is durable.
+  /// Starts again with another run id; if it is durable with its data, less what has expired.
   void restart(TrueTime now);
   void pause() { paused_ = true; }
   void resume() { paused_ = false; }
@@ -79,41 +83,49 @@ class Server {
   [[nodiscard]] bool paused() const { return paused_; }
   void flush_all() { data_.clear(); }
   void flush_scripts() { scripts_.clear(); }
-  /// The key that was evicted, of database 0; nothing where there is none.
+  /// Evicts a key of database 0 and returns its name; nothing if there is no key.
   std::optional<std::string> evict(std::uint64_t random) { return data_[0].evict(random); }
   void drop_key(const std::string& key) { data_[0].drop(key); }
   [[nodiscard]] const Data& data() const { return data_; }
   /// A resync, or a snapshot put back: other data in the same run.
   void replace_data(Data data) { data_ = std::move(data); }
-  /// Behind its name there is another server now, with an older copy of the data: connections are
-  /// lost.
-  void fail_over(Data older, TrueTime now);
+  /// Puts another server in its place, with an older copy of the data: connections are lost. The
+  /// new one knows that it was a replica if `knows`, that is unless it was restarted since.
+  void fail_over(Data older, TrueTime now, bool knows = false);
+  /// CONFIG SET appendonly no: the file stays as it is, and the next run starts from it.
+  void stop_writing();
+  [[nodiscard]] bool writes() const { return settings_.durable && !file_; }
+  /// Sets the number of attached replicas.
+  void set_replicas(int count) { replicas_ = count; }
+  /// It was made a replica of another server, and is a master again, with the other's data.
+  void promote(Data of_the_other);
+  [[nodiscard]] bool promoted() const { return promoted_; }
 
-  /// Refusals, each as long as it stands here.
+  /// Refusals, each as long as its flag is set.
   struct Conditions {
     bool out_of_memory = false;
     bool replica = false;  ///< of a master that is away
     bool loading = false;
-    bool busy = false;            ///< with somebody's endless script
+    bool busy = false;            ///< with another client's endless script
     bool cannot_persist = false;  ///< the last RDB snapshot failed
   };
   Conditions conditions;
 
-  // What a checker may see and no client.
-  /// The value of a string key; null where there is none.
+  // What checkers may see and clients may not.
+  /// The value of a string key; null if there is none.
   [[nodiscard]] const std::string* text_of(const std::string& key, TrueTime now) const;
-  /// Null where there is none.
+  /// Null if there is none.
   [[nodiscard]] const Value::SortedSet* sorted_set_of(const std::string& key, TrueTime now) const;
   [[nodiscard]] std::optional<std::string> token_of(const std::string& key, TrueTime now) const;
   /// Whether this owner has the lock here, alone or as one of its readers.
   [[nodiscard]] bool has_token(const std::string& key, const std::string& token,
                                TrueTime now) const;
-  /// For how long the key is there still, by its own clock; nothing where it is not, or for ever.
+  /// How long the key still lives by this server's clock; nothing if it is absent or permanent.
   [[nodiscard]] std::optional<TrueTime> time_left(const std::string& key, TrueTime now) const;
   /// The fencing counter of the lock with this key.
   [[nodiscard]] std::optional<std::int64_t> counter_of(const std::string& lock_key,
                                                        TrueTime now) const;
-  /// All that is there, of database 0.
+  /// All keys of database 0.
   [[nodiscard]] Keys keys(TrueTime now) const;
   [[nodiscard]] const std::string& run_id() const { return run_id_; }
 
@@ -123,7 +135,8 @@ class Server {
     int db = 0;
     bool authenticated = false;
     bool hung_up = false;
-    std::set<std::string> channels;  ///< it listens to
+    std::set<std::string> channels;  ///< channels that it listens to
+    std::string forbidden;           ///< the lock whose keys it may not touch; empty: none
     Requests requests;
     std::string output;
   };
@@ -158,7 +171,10 @@ class Server {
   std::int64_t last_client_id_ = 0;
   std::string run_id_;
   std::uint64_t runs_ = 0;
-  std::int64_t run_began_us_ = 0;  // by its own clock, as it reckons its uptime
+  std::optional<Data> file_;  // set once the file is no longer written to
+  int replicas_ = 0;
+  bool promoted_ = false;          // in this run
+  std::int64_t run_began_us_ = 0;  // by its own clock, from which it reckons its uptime
   bool running_ = true;
   bool paused_ = false;
 };

@@ -9,7 +9,7 @@
 #include "redis/command.hpp"
 #include "redis/scripts.hpp"
 
-// What only the simulation can do to a server, and a checker see of it.
+// What only the simulation can do to a server, and what checkers see of it.
 namespace quorumlock::sim {
 namespace {
 
@@ -77,7 +77,7 @@ TEST_F(ServerTest, OfAKilledConnectionNothingMoreIsExecuted) {
 }
 
 TEST_F(ServerTest, HasOneOfTheLaterCommandsWhereItIsSaid) {
-  // A key goes where it holds just this; 7.0 has never heard of it.
+  // Deletes a key that holds exactly this text; 7.0 does not know the command.
   EXPECT_THAT(ask({"DELEX", "key", "IFEQ", "mine"}), HasSubstr("ERR unknown command 'DELEX'"));
   for (const std::string name : {"delex", "delifeq"}) {
     server = Server({.deletes_by = name});
@@ -105,7 +105,7 @@ TEST_F(ServerTest, ItsKeysExpireByItsOwnClock) {
   now = 801ms;
   EXPECT_EQ(ask({"GET", "key"}), "$-1\r\n");
   server.step_clock(-1s);
-  EXPECT_EQ(ask({"GET", "key"}), "$5\r\nvalue\r\n");  // nobody has looked for what has expired
+  EXPECT_EQ(ask({"GET", "key"}), "$5\r\nvalue\r\n");  // the expired key has not been reaped
   now = 3s;
   server.reap(now);
   server.step_clock(-3s);

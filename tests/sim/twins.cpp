@@ -37,14 +37,14 @@ bool is_script(const Words& words, const redis::Script& script) {
          (words[1] == script.sha1 || words[1] == script.source);
 }
 
-/// Of several locks, one after the other.
+/// Whether a script handles several locks, one after another.
 bool is_batch(const Words& words) {
   return (is_script(words, redis::acquire_script) && words[2] == "1") ||
          (is_script(words, redis::release_script) && words[2] == "0") ||
          is_script(words, redis::renew_script);
 }
 
-/// What a script's reply says of the time at which it ran: its third element, of a batch its first.
+/// The time at which a script ran, by its reply: the third element, or the first one of a batch.
 std::optional<std::int64_t> script_time(const Words& words, const Reply& reply) {
   if (!words[0].starts_with("EVAL") || is_script(words, redis::queue_script) ||
       is_script(words, redis::release_script)) {
@@ -64,7 +64,7 @@ bool is_remaining(const Words& words, std::size_t element) {
   return words[0].starts_with("EVAL") && element == 3;
 }
 
-/// Equal byte for byte, but for a remaining time, which may be less by the time that has passed.
+/// Whether replies are equal byte for byte, except that a remaining time may have shrunk meanwhile.
 bool same(const Words& words, const Reply& real, std::string_view simulated,
           std::int64_t passed_ms) {
   const bool array = real.type == Reply::Type::array;
@@ -87,13 +87,13 @@ bool same(const Words& words, const Reply& real, std::string_view simulated,
   return simulated.empty();
 }
 
-/// A line, or a lock, which readers may have.
+/// Whether the key is a line, or a lock, which readers may have.
 bool may_be_sorted(const std::string& key) {
   return key.starts_with(redis::queue_prefix) || key.starts_with(redis::waiting_prefix) ||
          !key.starts_with(redis::own_prefix);
 }
 
-/// Members and scores of a sorted set as ZRANGE gives them.
+/// Members and scores of a sorted set as ZRANGE returns them.
 std::vector<std::pair<std::string, std::string>> members_of(const std::string& reply) {
   std::vector<std::pair<std::string, std::string>> found;
   std::string_view rest = std::string_view(reply).substr(reply.find("\r\n") + 2);
@@ -104,8 +104,8 @@ std::vector<std::pair<std::string, std::string>> members_of(const std::string& r
   return found;
 }
 
-/// Those of the one where they are the other's, with scores that differ by no more than this; else
-/// empty.
+/// The members and scores of `one` if `other` has the same members, with scores that differ by at
+/// most `most`; otherwise empty.
 std::vector<std::pair<std::string, std::string>> close_scores(const std::string& one,
                                                               const std::string& other,
                                                               std::int64_t most) {
@@ -180,7 +180,7 @@ Reply Twins::ask(const Words& words) {
 
   std::string asked = std::to_string(span.from) + " ";
   for (const std::string& word : words) {
-    // A script whole would hide the rest.
+    // A script's source would hide the rest.
     asked += (word.size() > 100 ? "(source)" : "'" + printable(word) + "'") + " ";
   }
   const std::string answered = printable(to_resp(reply));
@@ -218,7 +218,7 @@ std::vector<std::int64_t> Twins::Span::instants(const Words& words, const Reply&
     return {*told};
   }
   if (words[0].starts_with("EVAL") && reply.is_error()) {
-    // It may have failed half-way, with a fence made of its time.
+    // The script may have failed half-way, with a fence made of its time.
     std::vector<std::int64_t> all(static_cast<std::size_t>(to - from) + 1);
     std::iota(all.begin(), all.end(), from);
     return all;
@@ -283,7 +283,7 @@ std::string Twins::compare(Server& simulated, const Look& look, const Span& span
     };
     if (look.expiries[i] == -2 && value != nullptr && value->expires &&
         *value->expires <= look.ends_ms) {
-      take_over("1");  // it has expired since
+      take_over("1");  // the key has expired since
       continue;
     }
     if ((look.expiries[i] != -2) != (value != nullptr)) {
@@ -334,7 +334,7 @@ std::string Twins::compare(Server& simulated, const Look& look, const Span& span
 void Twins::start_over() {
   control({"REPLICAOF", "NO", "ONE"});
   control({"FLUSHALL"});
-  control({"SCRIPT", "FLUSH"});  // what could not be decided has loaded its script on one of them
+  control({"SCRIPT", "FLUSH"});  // an undecided command has loaded its script on only one
   simulated_.conditions.replica = false;
   simulated_.flush_all();
   simulated_.flush_scripts();

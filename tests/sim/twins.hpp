@@ -16,11 +16,11 @@ namespace quorumlock::sim {
 
 /// A reply as the server wrote it.
 std::string to_resp(const test::Reply& reply);
-/// For a message: what is not printable as \xNN.
+/// For messages: replaces what is not printable by \xNN.
 std::string printable(std::string_view bytes);
 
-/// A real redis-server and a simulated one that get the same commands. The simulated one is told
-/// the time by the real one.
+/// A real redis-server and a simulated one that get the same commands. The simulated one gets its
+/// time from the real one.
 class Twins {
  public:
   struct Settings {
@@ -31,36 +31,36 @@ class Twins {
   };
   explicit Twins(Settings settings);
 
-  /// The same command to both. Gives the real server's reply where they agree; throws
-  /// std::runtime_error with a sentence on both where they do not.
+  /// Sends the same command to both and returns the real server's reply. Throws std::runtime_error
+  /// with a sentence on both if they do not agree.
   test::Reply ask(const Words& words);
-  /// The same, where time and keys cannot be asked for: both replies.
+  /// Both replies, in states in which time and keys cannot be asked for.
   std::pair<std::string, std::string> replies(const Words& words);
-  /// A failure of the running test where the two replies are not the same.
+  /// Fails the running test if the two replies are not the same.
   void expect_same(const Words& words);
 
-  // The same happens to both.
+  // Do the same to both.
   void set_out_of_memory(bool on);
   void set_replica(bool on);
   void restart();
 
-  /// A command to the real server only, on another connection.
+  /// Sends a command to the real server only, on another connection.
   test::Reply control(const Words& words) { return (*control_)(words); }
   test::Redis& control() { return *control_; }
   [[nodiscard]] std::string url() { return cluster_.server(0).url(); }
   Server& simulated() { return simulated_; }
   [[nodiscard]] int connection() const { return connection_; }
-  /// The real server's, in microseconds, as it last told it.
+  /// The real server's time, in microseconds, as it last reported it.
   [[nodiscard]] std::int64_t now_us() const { return now_us_; }
   [[nodiscard]] const std::string& story() const { return story_; }
-  /// Commands of which nothing could be said, since a key expired meanwhile.
+  /// The number of commands that could not be compared, since a key expired meanwhile.
   [[nodiscard]] int undecided() const { return undecided_; }
 
  private:
   struct Span {
     std::int64_t from, to;  // microseconds
     [[nodiscard]] std::int64_t ms() const { return to / 1000 - from / 1000; }
-    /// When the command may have run.
+    /// The times at which the command may have run.
     [[nodiscard]] std::vector<std::int64_t> instants(const Words& words,
                                                      const test::Reply& reply) const;
   };
@@ -68,17 +68,17 @@ class Twins {
   /// What is under the watched keys of the real server.
   struct Look {
     test::Reply values;
-    std::vector<std::int64_t> expiries;         ///< as PEXPIRETIME gives them
-    std::map<std::string, std::string> sorted;  ///< of the sorted sets: all that is in them
-    std::int64_t ends_ms = 0;                   ///< what expires until then is in doubt
+    std::vector<std::int64_t> expiries;         ///< as PEXPIRETIME returns them
+    std::map<std::string, std::string> sorted;  ///< everything in the sorted sets
+    std::int64_t ends_ms = 0;                   ///< a key that expires until then is in doubt
   };
 
   void connect();
   Look look();
-  /// Whether an expiry falls into the span, so that it is not known which side of it was seen.
+  /// Whether an expiry falls into the span, so that it is unknown which side of it was seen.
   static bool key_dies_in(const Server& simulated, const Span& span);
-  /// What is different there on the simulated one; empty for nothing. Takes over the real expiries,
-  /// which are by up to the span's length others.
+  /// What differs on the simulated server; empty if nothing does. Takes over the real expiries,
+  /// which may differ by up to the span's length.
   std::string compare(Server& simulated, const Look& look, const Span& span) const;
   void start_over();
 

@@ -5,10 +5,10 @@
 
 namespace quorumlock::sim {
 
-/// What no machine of the simulation can read: nanoseconds since it began.
+/// Nanoseconds since the simulation began; no machine of the simulation can read it.
 using TrueTime = std::chrono::nanoseconds;
 
-/// A machine's idea of the time of day, which may be wrong, drift and jump.
+/// A machine's time of day, which may be wrong, drift and jump.
 class WallClock {
  public:
   /// Shows `offset` (since 1970) at true time zero.
@@ -16,12 +16,12 @@ class WallClock {
       : shown_(offset), rate_(rate) {}
 
   [[nodiscard]] std::chrono::nanoseconds at(TrueTime now) const {
-    // Not all of it through the double, which has no room for nanoseconds since 1970.
+    // Only the gain goes through the double, which has no room for nanoseconds since 1970.
     const TrueTime passed = now - since_;
     const double gained = static_cast<double>(passed.count()) * (rate_ - 1);
     return shown_ + passed + std::chrono::nanoseconds(static_cast<std::int64_t>(gained));
   }
-  /// How fast it runs from now on; 1.01 gains one second in a hundred.
+  /// Sets how fast it runs from now on; 1.01 gains one second in a hundred.
   void set_rate(double rate, TrueTime now) {
     shown_ = at(now);
     since_ = now;

@@ -17,6 +17,9 @@ const std::vector<std::string>& locks() {
 std::string counter(const std::string& lock) {
   return std::string(redis::counter_prefix) + lock;
 }
+std::string mark(const std::string& lock) {
+  return std::string(redis::replanted_prefix) + lock;
+}
 std::string line_of(const std::string& lock) {
   return std::string(redis::queue_prefix) + lock;
 }
@@ -24,7 +27,7 @@ std::string lives_of(const std::string& lock) {
   return std::string(redis::waiting_prefix) + lock;
 }
 const std::string semaphore = std::string(redis::semaphore_prefix) + "{odd} \0 jobs"s;
-/// Its permits: with a few, and with one that nobody asks for.
+/// The keys of its permits: a few that are requested, and one that is not.
 std::string permit(int slot) {
   return std::string(redis::permit_prefix) + std::to_string(slot) + ":{odd} \0 jobs"s;
 }
@@ -52,6 +55,7 @@ std::vector<std::string> WordsMaker::plain_keys() {
   for (const std::string& lock : locks()) {
     all.push_back(lock);
     all.push_back(counter(lock));
+    all.push_back(mark(lock));
   }
   return all;
 }
@@ -93,7 +97,7 @@ std::string WordsMaker::ticket(std::int64_t now_us) {
 }
 
 std::string WordsMaker::usual_enrolment() {
-  return random_.one_in(8) ? enrolment() : "run-1:30000:durable";
+  return random_.one_in(8) ? enrolment() : "run-1:30000,a,86400:durable";
 }
 
 std::string WordsMaker::fence(std::int64_t now_us) {
@@ -102,13 +106,18 @@ std::string WordsMaker::fence(std::int64_t now_us) {
   return one_of({"0", "0", "0", "7", "8", "1000"});
 }
 
+std::string WordsMaker::too_late(std::int64_t now_us) {
+  if (random_.one_in(6)) return "0";
+  return std::to_string(now_us + (random_.one_in(6) ? random_.between(-2000, 2000) : 5'000'000));
+}
+
 Words WordsMaker::next(std::int64_t now_us) {
   if (random_.one_in(4)) return about_permits(now_us);
   switch (random_.index(10)) {
     case 8: return about_lines(now_us);
     case 0: return plain();
     case 1: return about_keys(now_us);
-    case 2: return {"SET", enrolment_key, "run-1:30000:durable"};
+    case 2: return {"SET", enrolment_key, "run-1:30000,a,86400:durable"};
     default: return script(now_us);
   }
 }
@@ -165,7 +174,7 @@ Words WordsMaker::about_permits(std::int64_t now_us) {
     case 6:
       return call("renew_permit", {its_key, counter(semaphore), enrolment_key, semaphore},
                   {token(), ttl(), fence(now_us), one_of({"0", "1", "1"}), life(), capacity,
-                   usual_enrolment(), "0"});
+                   too_late(now_us), usual_enrolment(), fence(now_us)});
     case 7:
     case 8: return call("release_permit", {semaphore}, {token(), slot, nobody, waiter()});
     default:
@@ -248,7 +257,7 @@ Words WordsMaker::call(const std::string& name, const Words& script_keys, const 
   return words;
 }
 
-/// Of one lock, or of both.
+/// Renews one lock, or both.
 Words WordsMaker::renewals(std::int64_t now_us) {
   Words keys = {enrolment_key};
   Words args = {ttl(), one_of({"0", "1"}), life()};
@@ -258,13 +267,14 @@ Words WordsMaker::renewals(std::int64_t now_us) {
     keys.push_back(locks()[i]);
     args.push_back(token());
     args.push_back(fence(now_us));
+    args.push_back(one_of({"9000000", "9000000", "9000000", "0", "-4000000"}));
   }
-  args.insert(args.end(), {usual_enrolment(), "0"});
+  args.insert(args.end(), {too_late(now_us), usual_enrolment(), fence(now_us)});
   return call("renew", keys, args);
 }
 
-/// Of locks one after the other, also of one twice, also with a key of ours, but never with the
-/// counter of another among them: no resource has such a name.
+/// Handles locks one after another, some twice, some with a key of the library; but never a lock
+/// with the counter of another: no resource has such a name.
 Words WordsMaker::batch(std::int64_t now_us) {
   const bool releases = random_.one_in(2);
   Words args;
@@ -280,7 +290,7 @@ Words WordsMaker::batch(std::int64_t now_us) {
   return call("acquire", {enrolment_key}, args);
 }
 
-/// Of both locks.
+/// Handles both locks.
 Words WordsMaker::script_for_all(std::int64_t now_us) {
   const Words keys = {locks()[0], locks()[1], counter(locks()[0]), counter(locks()[1]),
                       enrolment_key};
@@ -293,7 +303,7 @@ Words WordsMaker::script_for_all(std::int64_t now_us) {
     case 2:
       return call("renew_all", keys,
                   {token(), ttl(), fence(now_us), one_of({"0", "1"}), life(), one_of({"r", "w"}),
-                   usual_enrolment(), "0"});
+                   too_late(now_us), usual_enrolment(), fence(now_us)});
     case 3:
       if (random_.one_in(2)) return call("release_all", locks(), {token()});
       return call("release_all", locks(), {token(), random_.one_in(3) ? "" : waiter(), waiter()});
@@ -327,9 +337,9 @@ Words WordsMaker::script(std::int64_t now_us) {
                    usual_enrolment(), fence(now_us)});
     case 26:
     case 27:
-      return call(
-          "renew_shared", vote_keys,
-          {token(), ttl(), fence(now_us), one_of({"0", "1", "1"}), life(), usual_enrolment(), "0"});
+      return call("renew_shared", vote_keys,
+                  {token(), ttl(), fence(now_us), one_of({"0", "1", "1"}), life(), too_late(now_us),
+                   usual_enrolment(), fence(now_us)});
     case 13:
     case 14: {
       const Words one = {lock};
@@ -349,22 +359,26 @@ Words WordsMaker::script(std::int64_t now_us) {
     case 17: return call("release", {lock}, {token(), random_.one_in(3) ? "" : waiter(), waiter()});
     case 12:
       if (random_.one_in(2)) {
-        return call("replace", {candidate_key, candidate_key},
-                    {run + ":30000:volatile:abc", run + ":30000:volatile:def"});
+        return call(
+            "replace", {candidate_key, candidate_key},
+            {run + ":30000,a,86400:volatile:abc", run + ":30000,a,86400:volatile:def", life()});
       }
       return call("replace", {enrolment_key, candidate_key},
-                  {enrolment(), run + ":30000:volatile:abc"});
+                  {enrolment(), run + ":30000,a,86400:volatile:abc", life()});
     case 0:
-      return call("adopt", {enrolment_key},
+      return call("adopt", {enrolment_key, candidate_key},
                   {random_.one_in(4) ? "" : enrolment(), random_.one_in(5) ? "" : enrolment()});
     case 1:
-      return call("candidate", {enrolment_key, candidate_key}, {run, run + ":30000:volatile:abc"});
+      return call(
+          "candidate", {enrolment_key, candidate_key},
+          {run, run + ":30000,a,86400:volatile:abc" + (random_.one_in(3) ? ":known" : ""), life()});
     case 2:
       return call("enrol", {enrolment_key, candidate_key, "quorumlock:repairer"},
-                  {enrolment(), one_of({"run-1", "run-2"}) + ":30000:volatile:abc"});
+                  {enrolment(), one_of({"run-1", "run-2"}) + ":30000,a,86400:volatile:abc"});
     case 3:
-      return call("repair", {counter(locks()[0]), counter(locks()[1])},
-                  {fence(now_us), fence(now_us), life()});
+      return call(
+          "repair", {"quorumlock:repairer", counter(locks()[0]), counter(locks()[1])},
+          {one_of({"me", "me", "me", "another"}), "2000", life(), fence(now_us), fence(now_us)});
     case 4: return call("release_token", {lock}, {token(), ttl()});
     case 5: return call("release", {random_.one_in(20) ? any_key() : lock}, {token()});
     case 6:

@@ -10,15 +10,15 @@
 
 namespace quorumlock::sim {
 
-/// Draws commands of the library's from few keys and few values, so that they meet.
+/// Draws commands of the library from few keys and few values, so that they meet.
 class WordsMaker {
  public:
   explicit WordsMaker(std::uint64_t seed) : random_(seed) {}
 
-  /// All keys that it ever names.
+  /// All keys that it may ever name.
   static std::vector<std::string> keys();
 
-  /// One command, at this time of the server's.
+  /// One command, at this time of the server.
   Words next(std::int64_t now_us);
   test::SeededRandom& random() { return random_; }
 
@@ -38,12 +38,16 @@ class WordsMaker {
   std::string token() { return one_of({"token-1", "token-2", "token-3"}); }
   std::string ttl();
   std::string life();
-  std::string enrolment() { return one_of({"run-1:30000:durable", "run-2:30000:volatile"}); }
+  std::string enrolment() {
+    return one_of({"run-1:30000,a,86400:durable", "run-2:30000,a,86400:volatile"});
+  }
   std::string usual_enrolment();
   std::string waiter();
   std::string entry_life();
   std::string ticket(std::int64_t now_us);
   std::string fence(std::int64_t now_us);
+  /// When a renewal comes too late, by the node's clock.
+  std::string too_late(std::int64_t now_us);
 
   static constexpr int most_permits = 3;
   test::SeededRandom random_;

@@ -150,18 +150,36 @@ RULES = [
                  or is_ours(name, "core")),
      ("lib/core/a.cpp", '#include "redis/reply.hpp"\n'),
      ("lib/core/a.cpp", '#include <span>\n#include "core/types.hpp"\n')),
-    (may_include("lib/redis/", "commands and replies know neither loop nor client",
-                 lambda name: not is_ours(name, "client", "uv", "tls")),
-     ("lib/redis/a.cpp", '#include "client/node.hpp"\n'),
+    (may_include("lib/redis/", "commands and replies know neither loop nor sockets",
+                 lambda name: not is_ours(name, "config", "loop", "admin", "api", "uv", "tls")),
+     ("lib/redis/a.cpp", '#include "loop/node.hpp"\n'),
      ("lib/redis/a.cpp", '#include "core/engine.hpp"\n#include <hiredis/read.h>\n')),
     (may_include("lib/uv/", "streams and timers know nobody above them",
-                 lambda name: not is_ours(name, "client", "core", "redis", "tls")),
+                 lambda name: not is_ours(name, "config", "loop", "admin", "api", "core", "redis",
+                                          "tls")),
      ("lib/uv/a.cpp", '#include "core/types.hpp"\n'),
      ("lib/uv/a.cpp", '#include <uv.h>\n#include "uv/handle.hpp"\n')),
+    (may_include("lib/config/", "options are read and checked without a loop",
+                 lambda name: not is_ours(name, "loop", "admin", "api", "uv", "tls")),
+     ("lib/config/a.cpp", '#include "loop/driver.hpp"\n'),
+     ("lib/config/a.cpp", '#include "redis/endpoint.hpp"\n')),
+    (may_include("lib/loop/", "the loop knows neither the operator's questions nor the public classes",
+                 lambda name: not is_ours(name, "admin", "api")),
+     ("lib/loop/a.cpp", '#include "api/router.hpp"\n'),
+     ("lib/loop/a.cpp", '#include "config/cluster.hpp"\n')),
+    (may_include("lib/admin/", "the operator's questions are asked of the loop alone",
+                 lambda name: not is_ours(name, "api")),
+     ("lib/admin/a.cpp", '#include "api/router.hpp"\n'),
+     ("lib/admin/a.cpp", '#include "loop/inquiry.hpp"\n')),
+    (may_include("tools/", "the programs use the public headers only",
+                 lambda name: not is_ours(name, "core", "redis", "uv", "tls", "config", "loop",
+                                          "admin", "api")),
+     ("tools/cli/a.cpp", '#include "config/cluster.hpp"\n'),
+     ("tools/cli/a.cpp", '#include "output.hpp"\n#include <quorumlock/admin.hpp>\n')),
     (only_in(("lib/redis/",), r"<hiredis/", "hiredis is lib/redis's own"),
-     ("lib/client/a.cpp", "#include <hiredis/hiredis.h>\n"),
+     ("lib/loop/a.cpp", "#include <hiredis/hiredis.h>\n"),
      ("lib/redis/a.cpp", "#include <hiredis/read.h>\n")),
-    (only_in(("lib/uv/", "lib/client/"), r"<uv\.h>", "libuv is lib/uv's and lib/client's own"),
+    (only_in(("lib/uv/",), r"<uv\.h>", "libuv is lib/uv's own"),
      ("lib/redis/a.cpp", "#include <uv.h>\n"),
      ("lib/uv/a.cpp", "#include <uv.h>\n")),
     (only_in(("lib/tls/",), r"<openssl/", "OpenSSL is lib/tls's own"),
@@ -225,6 +243,13 @@ def unreferenced_scripts(scripts, build_file, code):
             yield f"lib/redis/scripts/{name}.lua", 1, f"is sent nowhere: no code says {name}_script"
 
 
+def unused_fragments(fragments, scripts):
+    """Each fragment of scripts must be named by a script."""
+    for name in fragments:
+        if not re.search(rf"^ *--> {name}$", scripts, re.MULTILINE):
+            yield f"lib/redis/scripts/part/{name}.lua", 1, "is part of no script"
+
+
 def does_not_compile(compiler, include, header):
     """The compiler's words where a file that includes only this, twice, does not compile."""
     source = f"#include <{header}>\n" * 2 + "int main() {}\n"
@@ -244,6 +269,8 @@ def self_check(compiler, include):
         yield "the rule on scripts lets a script pass that nobody uses"
     if list(unreferenced_scripts(["a"], "foreach(a)", "f(a_script);")):
         yield "the rule on scripts refuses one that is used"
+    if list(unused_fragments(["a", "b"], "  --> b\n")) != list(unused_fragments(["a"], "")):
+        yield "the rule on fragments does not find the one that is not used"
     if not does_not_compile(compiler, include, "quorumlock/no_such_header.hpp"):
         yield "the rule on public headers lets one pass that does not compile"
 
@@ -283,6 +310,9 @@ def violations(root, compiler):
                 yield path, number, sentence
     scripts = sorted(path.stem for path in (root / "lib/redis/scripts").glob("*.lua"))
     yield from unreferenced_scripts(scripts, (root / "lib/CMakeLists.txt").read_text(), code)
+    folder = root / "lib/redis/scripts"
+    yield from unused_fragments([path.stem for path in sorted(folder.glob("part/*.lua"))],
+                                "".join(path.read_text() for path in folder.glob("*.lua")))
     include = root / "include"
     for path in sorted(include.rglob("*.hpp")):
         header = path.relative_to(include).as_posix()

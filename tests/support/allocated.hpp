@@ -4,12 +4,12 @@
 
 #include <cstddef>
 
-// Defined where AddressSanitizer is linked in.
+// Defined if AddressSanitizer is linked in.
 extern "C" __attribute__((weak)) std::size_t __sanitizer_get_current_allocated_bytes();
 
 namespace quorumlock::test {
 
-/// Bytes that this program has allocated and not freed.
+/// The number of bytes that this program has allocated and not freed.
 inline std::size_t allocated() {
   if (__sanitizer_get_current_allocated_bytes != nullptr) {
     return __sanitizer_get_current_allocated_bytes();

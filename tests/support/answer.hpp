@@ -12,11 +12,11 @@
 
 namespace quorumlock::test {
 
-/// What one handler was given, on which thread, and how often it was called.
+/// The value that a handler was given, on which thread, and how often it was called.
 template <class T>
 class Answer {
  public:
-  /// A copy of this may outlive the Answer.
+  /// The handler may outlive the Answer.
   auto handler() {
     return [state = state_](T value) {
       const std::lock_guard<std::mutex> lock(state->guard);
@@ -27,7 +27,7 @@ class Answer {
     };
   }
 
-  /// What it was given; waits for that.
+  /// Waits for the handler's value and returns it.
   T get() {
     std::unique_lock<std::mutex> lock(state_->guard);
     if (!state_->changed.wait_for(lock, patience, [this] { return state_->calls > 0; })) {

@@ -4,6 +4,15 @@
 #include <stdexcept>
 
 namespace quorumlock::test {
+namespace {
+
+/// A URL as the library writes it in a record, if nothing in it is special but its colons.
+std::string name_in_record(std::string name) {
+  for (std::size_t at = 0; (at = name.find(':', at)) != name.npos;) name.replace(at, 1, "%3A");
+  return name;
+}
+
+}  // namespace
 
 Cluster::Cluster(ClusterSettings settings) : settings_(settings) {
   std::vector<local::ServerSettings> each;
@@ -29,7 +38,9 @@ void Cluster::enrol(int node) {
   const std::string run_id = info.substr(info.find(mark) + mark.size(), 40);
   raw(node, {"SET", "quorumlock:enrolment",
              run_id + ":" + std::to_string(settings_.max_ttl.count()) +
-                 (settings_.mark.empty() ? "" : "@" + settings_.mark) +
+                 (settings_.trust_disk ? ",d,86400" : ",a,86400") +
+                 (settings_.mark.empty() && !settings_.trust_disk ? "" : "@" + settings_.mark) +
+                 (settings_.trust_disk ? "#" + name_in_record(server(node).url()) : "") +
                  (settings_.durable ? ":durable" : ":volatile")});
 }
 

@@ -31,11 +31,11 @@ constexpr core::NodeSet all_of(int nodes) {
   return core::NodeSet::first(nodes);
 }
 
-/// What most tests ask for, how long that is valid, and when it is renewed for the first time.
+/// The terms of most tests, how long such a lease is valid, and when it is renewed first.
 inline const core::Terms ten_seconds{.ttl = 10s, .stop_margin = 1s};
 inline constexpr core::Duration validity = 9898ms;
-/// Of the validity, to the 8 ms at which leases are renewed together: when the first of an engine's
-/// is.
+/// When an engine's first lease is renewed: after a third of its validity, to the 8 ms at which
+/// leases are renewed together.
 inline constexpr core::Duration third = validity / 3 / 8ms * 8ms;
 
 /// A command as it went out to one node.
@@ -45,32 +45,31 @@ struct Command {
   std::string token;
   core::Duration ttl{};
   std::uint64_t fence = 0;
-  bool replant = false;
-  bool ordered = false;
+  bool replant = false, ordered = false;
   std::uint64_t waiter = 0;  ///< as in core::Send
-  std::uint64_t ticket = 0;
-  std::uint64_t not_woken = 0;
+  std::uint64_t ticket = 0, not_woken = 0;
   bool shared = false;
   bool not_woken_reads = false;
   int slot = 0;  ///< of a permit
-  /// Of a SendEntries: waiter and ticket of each.
+  core::Duration left{};
+  /// Waiter and ticket of each entry of a SendEntries.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> entries = {};
-  /// Of a Send the key and the others; of a SendEntries the key of each.
+  /// All keys of a Send; for a SendEntries, the key of each entry.
   std::vector<std::string> keys = {};
   bool late = false;  ///< has been reported to the engine as overdue
 };
 
-/// Send, with its words kept.
+/// A Send, with its words kept.
 struct Sent {
   core::NodeSet to;
   Command command;
 };
 
-/// What the engine said, and when.
+/// An output of the engine, and when it came.
 struct Seen {
   core::Time when;
   std::variant<Sent, core::Acquired, core::Refused, core::Renewed, core::AtRisk, core::Ended,
-               core::Extended, core::Released, core::ClockJumped, core::Listen>
+               core::Extended, core::Released, core::ClockJumped, core::ClockStood, core::Listen>
       what;
 };
 
@@ -81,7 +80,7 @@ class EngineDriver {
  public:
   static constexpr core::Duration delay = 50ms;
   static constexpr core::Duration jitter = 30ms;
-  /// The lease of an acquisition is another object of the user's than the acquisition.
+  /// The user's number of an acquisition's lease, which differs from the acquisition's.
   static constexpr core::UserId lease_of(core::UserId user) { return user + 1000; }
 
   static core::Engine::Config fencing(int nodes) {
@@ -103,7 +102,6 @@ class EngineDriver {
         unanswered_(static_cast<std::size_t>(config.nodes)) {}
 
   core::Time now{};
-  bool alone = false;  ///< each acquisition is in its turn: it is native where it may be
 
   // What the user does. `wait` zero is one attempt.
 
@@ -114,7 +112,7 @@ class EngineDriver {
     pull();
     return waiter;
   }
-  /// Likewise, and waits in the line.
+  /// Acquires, and waits in the line.
   core::WaiterId acquire_in_order(core::UserId user, const core::Terms& terms, core::Duration wait,
                                   std::string_view key = "key") {
     core::WaiterId waiter;
@@ -122,7 +120,7 @@ class EngineDriver {
     pull();
     return waiter;
   }
-  /// Several locks as one.
+  /// Acquires several locks as one.
   core::WaiterId acquire_all(core::UserId user, const core::Terms& terms, core::Duration wait,
                              const std::vector<std::string>& keys, bool ordered = true) {
     core::WaiterId waiter;
@@ -133,7 +131,7 @@ class EngineDriver {
     pull();
     return waiter;
   }
-  /// Asks for one of so many permits.
+  /// Asks for one of the `capacity` permits of a semaphore.
   core::WaiterId acquire_permit(core::UserId user, int capacity, core::Duration wait = 0s,
                                 bool ordered = true) {
     core::WaiterId waiter;
@@ -144,12 +142,12 @@ class EngineDriver {
     pull();
     return waiter;
   }
-  /// The node says that the lock was released, and nobody is in its line.
+  /// The node reports that the lock was released, and that its line is empty.
   void free(int node, std::string_view key = "key") {
     engine_.on_freed(now, node, key);
     pull();
   }
-  /// The node says that this waiter of ours is first in its line, and the lock free.
+  /// The node reports that this waiter of ours is first in its line, and that the lock is free.
   void wake(int node, std::uint64_t waiter, int slot = 0) {
     engine_.on_wake(now, node, waiter, slot);
     pull();
@@ -202,7 +200,7 @@ class EngineDriver {
     }
     pull();
   }
-  /// The node's oldest command is about entries: this is where they are.
+  /// The node answers its oldest command, which is about entries, with their places.
   void reply(int node, const std::vector<core::Place>& places) {
     auto& commands = unanswered_[static_cast<std::size_t>(node)];
     ASSERT_FALSE(commands.empty()) << "n" << node + 1 << " has nothing to answer";
@@ -216,8 +214,8 @@ class EngineDriver {
   void reply(std::initializer_list<int> nodes, Vote vote) {
     for (const int node : nodes) reply(node, vote);
   }
-  /// Every node answers all that it was sent, with what Redis would say of a key that is ours; as
-  /// long as there is something to answer.
+  /// Every node answers all that it was sent, until nothing is left to answer, as Redis does for a
+  /// key that is ours.
   void answer_all(Vote vote = Vote::granted) {
     for (int turns = 0; engine_.unanswered() > 0; ++turns) {
       ASSERT_LT(turns, 1000) << "what is answered is asked for again and again";
@@ -226,7 +224,7 @@ class EngineDriver {
       }
     }
   }
-  /// The node's oldest command that was not yet reported late is overdue.
+  /// Reports the node's oldest command that was not yet reported late as overdue.
   void time_out(int node) {
     for (Command& command : unanswered_[static_cast<std::size_t>(node)]) {
       if (std::exchange(command.late, true)) continue;
@@ -240,7 +238,7 @@ class EngineDriver {
     engine_.on_link(now, node, state, reason);
     pull();
   }
-  /// The connection to the node breaks: what it was sent is answered so.
+  /// Breaks the connection to the node: its commands are answered accordingly.
   void lose(int node) {
     link(node, LinkState::down);
     auto& commands = unanswered_[static_cast<std::size_t>(node)];
@@ -256,7 +254,7 @@ class EngineDriver {
     }
   }
 
-  /// Lets time pass, and the engine do what is due on the way, each at its moment.
+  /// Lets time pass, and the engine do what is due meanwhile, each at its moment.
   void pass(core::Duration span) { pass_until(now + span); }
   void pass_until(core::Time then) {
     for (int turns = 0; engine_.deadline() <= then; ++turns) {
@@ -285,7 +283,7 @@ class EngineDriver {
     }
     return found;
   }
-  /// The only output of its kind; a failed test if there is none or more than one.
+  /// The only output of its kind; fails the test if there is none or more than one.
   template <class T>
   [[nodiscard]] T only() const {
     const std::vector<T> found = all<T>();
@@ -296,7 +294,7 @@ class EngineDriver {
   [[nodiscard]] std::size_t count() const {
     return all<T>().size();
   }
-  /// Which nodes were sent a command of this kind for this token, since the last forget_seen().
+  /// The nodes that were sent a command of this kind for this token since the last forget_seen().
   [[nodiscard]] core::NodeSet told(CommandKind kind, std::string_view token) const {
     core::NodeSet nodes;
     for (const Sent& sent : all<Sent>()) {
@@ -312,9 +310,9 @@ class EngineDriver {
     return commands;
   }
   void forget_seen() { seen_.clear(); }
-  /// Of all that was ever to be set, in order of appearance.
+  /// All tokens that commands ever were to set, in order of appearance.
   [[nodiscard]] const std::vector<std::string>& tokens() const { return tokens_; }
-  /// Of the lease won last.
+  /// The claim of the lease won last.
   [[nodiscard]] core::ClaimId lease() const { return lease_; }
   [[nodiscard]] core::Time lease_end() {
     const core::Claim* claim = engine_.claim(lease_);
@@ -329,7 +327,7 @@ class EngineDriver {
     forget_seen();
     return lease_;
   }
-  /// Nothing may be left of what the test did: no wait, no lease, no answer, no timer.
+  /// Checks that the test has left nothing: no wait, no lease, no answer, no timer.
   void expect_nothing_left() {
     EXPECT_FALSE(engine_.busy());
     EXPECT_EQ(engine_.unanswered(), 0);
@@ -356,10 +354,10 @@ class EngineDriver {
                     send.not_woken,
                     send.shared,
                     send.not_woken_reads};
-    command.tag.native = alone && send.may_be_native && !send.tag.with_source;
     command.keys.assign(send.others.begin(), send.others.end());
     command.keys.emplace(command.keys.begin(), send.key);
     command.slot = send.slot;
+    command.left = send.left;
     for (const int node : send.to) unanswered_[static_cast<std::size_t>(node)].push_back(command);
     const bool sets = send.tag.kind == CommandKind::set || send.tag.kind == CommandKind::acquire;
     if (sets && !send.tag.with_source) tokens_.push_back(command.token);

@@ -9,7 +9,7 @@ namespace quorumlock::test {
 using core::Place;
 
 inline const core::Terms terms{.ttl = 10s, .stop_margin = 1s};
-/// Where a node has an entry of ours.
+/// Places of an entry of ours in a node's line.
 inline const Place first_and_free{.before = 0, .free = true};
 inline const Place first{.before = 0, .free = false};
 inline const Place behind_ours{.before = 1, .free = false};
@@ -27,17 +27,17 @@ class EngineLine : public ::testing::Test {
             .fencing = fencing,
             .unfolded = 0};
   }
-  /// An acquisition is refused: the lock is another's, or somebody waits.
+  /// Refuses an acquisition: another client has the lock, or somebody waits.
   static core::Answer refused(std::uint64_t greatest = 0) {
     core::Answer answer{Vote::held, false, 5, node_time};
     answer.greatest_ticket = greatest;
     return answer;
   }
-  /// Refused at first, and in the line since then: number `place`.
+  /// Acquires in order; the request is refused at first, and then enters the line.
   core::WaiterId enqueue(core::UserId user, core::Duration wait = 1h) {
     const core::WaiterId waiter = driver.acquire_in_order(user, terms, wait);
     for (const int node : {0, 1, 2}) driver.reply(node, refused());
-    // Where the probe may have been granted it is given back; the entry is put everywhere.
+    // The probe is given back on a node that may have granted it; the entry is put on every node.
     driver.reply(2, Vote::absent);
     for (const int node : {0, 1, 2}) driver.reply(node, {far_behind});
     driver.forget_seen();

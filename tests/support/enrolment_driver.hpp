@@ -32,17 +32,25 @@ class EnrolmentDriver {
  public:
   redis::Enrolment it;
   core::Time now = core::Time(1h);
+  std::string life;  ///< of the candidate that was written last, in ms
 
   void greet(const std::optional<std::string>& record, std::optional<bool> durable = false,
              const std::string& run_id = "run2") {
     it.greeted(now, {run_id, durable}, record);
+  }
+  /// The enrolment asks what other nodes have seen of this one: nothing.
+  void others_know_nothing() {
+    EXPECT_EQ(asks(), "nothing");
+    EXPECT_EQ(it.take_errand(), redis::Enrolment::Errand::look_up);
+    EXPECT_EQ(it.standing(), redis::Enrolment::Standing::waiting);
+    it.errand_done(now, true);
   }
   /// Connects anew, to the same run.
   void reconnect() {
     it.disconnected();
     greet(std::nullopt);
   }
-  /// The next command: of a script the name and the arguments. "nothing" where there is none.
+  /// The next command, a script as its name and arguments; "nothing" if there is none.
   std::string asks() {
     std::string bytes;
     if (!it.take_command(bytes)) return "nothing";
@@ -50,6 +58,10 @@ class EnrolmentDriver {
     std::string said = words[0];
     if (said == "EVAL") {
       said = script_name(words[1]);
+      if (said == "replace" || said == "candidate") {
+        life = words.back();
+        words.pop_back();
+      }
       if (said == "replace") said += " " + words[3];
       words.erase(words.begin(), words.begin() + 2 + std::stoi(words[2]));
     }
@@ -58,7 +70,7 @@ class EnrolmentDriver {
     }
     return said;
   }
-  /// The candidate that it would put there.
+  /// The candidate that the enrolment would write.
   std::string proposes() {
     const std::string said = asks();
     EXPECT_TRUE(said.starts_with("candidate run2 ")) << said;
@@ -76,14 +88,14 @@ class EnrolmentDriver {
   void hear_record(std::string_view text) {
     it.on_reply(now, {redis::Reply::Type::string, 0, text, {}});
   }
-  /// 1: the record of this run; 2: the candidate that stands.
+  /// Replies with 1: the record of this run, or 2: the standing candidate.
   void hear(std::int64_t what, std::string_view text) {
     const std::array<redis::Reply, 2> words{redis::Reply{redis::Reply::Type::integer, what, {}, {}},
                                             redis::Reply{redis::Reply::Type::string, 0, text, {}}};
     it.on_reply(now, {redis::Reply::Type::array, 0, {}, words});
   }
 
-  /// Time passes, and what is due is done and looked at: the candidate still stands.
+  /// Lets time pass, and answers what is due meanwhile: the candidate still stands.
   void wait(core::Time until, std::string_view candidate) {
     for (int turns = 0; it.deadline() <= until; ++turns) {
       ASSERT_LT(turns, 1000) << "the deadline does not move on";
@@ -94,7 +106,7 @@ class EnrolmentDriver {
     }
     now = until;
   }
-  /// From a candidate that stands to the moment where the counters are to be repaired.
+  /// Waits from a standing candidate to the moment at which the counters are to be repaired.
   void wait_to_repair(std::string_view candidate) {
     ASSERT_NO_FATAL_FAILURE(wait(it.until() - 1ns, candidate));
     now = it.deadline();

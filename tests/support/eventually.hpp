@@ -5,7 +5,7 @@
 
 namespace quorumlock::test {
 
-/// Nothing on a busy machine takes this long: a wait that reaches it has failed.
+/// Nothing takes this long even on a busy machine: a wait that reaches it has failed.
 inline constexpr std::chrono::seconds patience{30};
 
 /// Waits until `condition()` holds. The only place of the tests that sleeps.

@@ -9,7 +9,7 @@
 
 namespace quorumlock::test {
 
-/// What a node does with the commands of a fenced acquisition, without any time: one key, whose
+/// Answers the commands of a fenced acquisition as a node does, without time: it has one key, whose
 /// owner the test may take away, and its counter.
 class FenceNode {
  public:
@@ -34,9 +34,9 @@ class FenceNode {
       default: return {Vote::failed};
     }
   }
-  /// Its key has run out.
+  /// Lets the key expire.
   void expire() { owner_.clear(); }
-  /// Somebody else has the lock here now.
+  /// Gives the lock on this node to another client.
   void taken() {
     owner_ = "another";
     ++counter_;

@@ -62,7 +62,7 @@ void HostileServer::run() {
     }
     if (::poll(polled.data(), polled.size(), -1) < 0) continue;
     if (polled[0].revents != 0) return;
-    // From the back, so that the places of those still to come stay as they were polled.
+    // From the back, so that the connections still to come keep the places of the poll.
     for (std::size_t i = connections_.size(); i-- > 0;) {
       const short ready = polled[i + 2].revents;
       Connection& connection = connections_[i];
@@ -83,7 +83,7 @@ void HostileServer::accept() {
   if (fd >= 0) connections_.push_back({fd, hostility_.at_once});
 }
 
-/// Counts the commands, which is all that is done with them: each begins a line with a star.
+/// Only counts the commands: each begins a line with a star.
 bool HostileServer::read(Connection& connection) {
   std::array<char, 65536> buffer;
   const ssize_t size = ::recv(connection.fd, buffer.data(), buffer.size(), 0);
@@ -96,7 +96,7 @@ bool HostileServer::read(Connection& connection) {
 }
 
 bool HostileServer::has_more(const Connection& connection) const {
-  // What is endless begins where the rest has been said.
+  // The endless part begins after the rest has been sent.
   return !connection.out.empty() ||
          (!hostility_.endless.empty() && (connection.sent > 0 || hostility_.to_each.empty()));
 }

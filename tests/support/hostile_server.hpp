@@ -14,18 +14,18 @@ namespace quorumlock::test {
 /// What a hostile server does on each connection, in this order.
 struct Hostility {
   std::string name;
-  std::string at_once = {};   ///< said before anything is asked
+  std::string at_once = {};   ///< sent before anything is asked
   std::string to_each = {};   ///< the reply to each command, whatever it is
-  std::string endless = {};   ///< then said again and again, as fast as the client takes it
-  std::size_t piece = 65536;  ///< bytes in one go
-  bool closes = false;        ///< the connection, once something was said
+  std::string endless = {};   ///< then sent again and again, as fast as the client takes it
+  std::size_t piece = 65536;  ///< most bytes of one write
+  bool closes = false;        ///< closes the connection once something was sent
 };
 
 inline void PrintTo(const Hostility& hostility, std::ostream* out) {
   *out << hostility.name;
 }
 
-/// A server behind a unix socket that is not Redis at all.
+/// A server on a unix socket that is not Redis at all.
 class HostileServer {
  public:
   explicit HostileServer(Hostility hostility);
@@ -34,7 +34,7 @@ class HostileServer {
   HostileServer& operator=(const HostileServer&) = delete;
 
   [[nodiscard]] std::string url() const;
-  /// Connections that the client has ended.
+  /// The number of connections that the client has ended.
   [[nodiscard]] int dropped() const { return dropped_; }
   /// The most bytes that went out on one connection.
   [[nodiscard]] std::size_t most_sent() const { return most_sent_; }
@@ -49,7 +49,7 @@ class HostileServer {
 
   void run();
   void accept();
-  /// Each says whether the connection goes on.
+  /// Each returns whether the connection goes on.
   bool read(Connection& connection);
   bool write(Connection& connection);
   [[nodiscard]] bool has_more(const Connection& connection) const;

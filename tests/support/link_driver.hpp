@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using core::CommandKind;
 using core::LinkState;
 
-/// Drives a Link with hand-made time and bytes, and puts down what it says as short sentences.
+/// Drives a Link with hand-made time and bytes, and records what it reports as short sentences.
 class LinkDriver {
  public:
   static constexpr core::Duration node_timeout = 500ms;
@@ -36,7 +36,7 @@ class LinkDriver {
  public:
   redis::Link link;
   core::Time now = core::Time(1h);
-  bool bars = false;  ///< whom it greets, as the same server as another
+  bool bars = false;  ///< refuses each server that it greets, as the same one as another node
 
   // What the socket does.
 
@@ -76,7 +76,7 @@ class LinkDriver {
     link.repair_failed(now);
     pull();
   }
-  /// Lets time pass, and the link do what is due on the way, each at its moment.
+  /// Lets time pass, and the link do what is due meanwhile, each at its moment.
   void pass(core::Duration span) {
     const core::Time then = now + span;
     for (int turns = 0; link.deadline() <= then; ++turns) {
@@ -88,12 +88,12 @@ class LinkDriver {
     now = then;
   }
 
-  // What the user does. Commands are told apart by a number, and ask "PING <number>".
+  // What the user does. Each command has a number, and sends "PING <number>".
 
   void send(int number, CommandKind kind = CommandKind::set) {
     std::string bytes;
     redis::append_command(bytes, {"PING", std::to_string(number)});
-    if (redis::says_enrolment(kind)) bytes[1] = '4';  // the link puts two words behind
+    if (redis::says_enrolment(kind)) bytes[1] = '4';  // the link appends two words
     link.send(now, tag(number, kind), bytes);
     pull();
   }
@@ -121,34 +121,39 @@ class LinkDriver {
     }
     return commands;
   }
-  /// Those written since the last call.
+  /// The commands written since the last call.
   std::vector<std::string> written() {
     std::vector<std::string> commands = commands_in(link.output());
     link.wrote(link.output().size());
     return commands;
   }
-  /// What the link said since the last call, without the notes.
+  /// What the link has reported since the last call, without the notes.
   std::vector<std::string> said() { return std::exchange(said_, {}); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
-  /// A server that lets us in.
+  /// A server that accepts us.
   struct Server {
     std::string run_id = "run1";
     int client_id = 7;
     std::string role = "master";
     std::string mode = "standalone";
     bool durable = false;
-    /// What is under the enrolment's key, "" for no key; nothing: what enrols this very run.
+    /// The value of the enrolment's key, "" for no key; nothing: a record of this very run.
     std::optional<std::string> enrolment = std::nullopt;
-    std::string delex = unknown, delifeq = unknown;  ///< what it says to these
+    std::string delex = unknown, delifeq = unknown;  ///< its answers to these commands
+    int replicas = 0;
+    bool promoted = false;  ///< it was a replica in this run
     static constexpr const char* unknown = "-ERR unknown command\r\n";
   };
-  /// What it answers to a greeting.
+  /// The server's answer to a greeting.
   static std::string answer_to(const std::string& greeting, const Server& server) {
     if (greeting == "CLIENT ID") return ":" + std::to_string(server.client_id) + "\r\n";
     if (greeting.starts_with("CLIENT KILL")) return ":1\r\n";
     if (greeting == "INFO replication") {
-      return bulk("# Replication\r\nrole:" + server.role + "\r\nconnected_slaves:0\r\n");
+      return bulk("# Replication\r\nrole:" + server.role +
+                  "\r\nconnected_slaves:" + std::to_string(server.replicas) +
+                  "\r\nmaster_replid2:" + std::string(40, server.promoted ? 'a' : '0') +
+                  "\r\nsecond_repl_offset:" + (server.promoted ? "1" : "-1") + "\r\n");
     }
     if (greeting == "INFO server") {
       return bulk("# Server\r\nredis_version:7.0.15\r\nredis_mode:" + server.mode +
@@ -163,22 +168,23 @@ class LinkDriver {
       return "*2\r\n$25\r\nno-appendfsync-on-rewrite\r\n$2\r\nno\r\n";
     }
     if (greeting == "GET quorumlock:enrolment") {
-      const std::string own = server.run_id + ":30000:" + (server.durable ? "durable" : "volatile");
+      const std::string own =
+          server.run_id + ":30000,a,86400:" + (server.durable ? "durable" : "volatile");
       return server.enrolment == "" ? "$-1\r\n" : bulk(server.enrolment.value_or(own));
     }
-    if (greeting == "DELEX quorumlock:nobody IFEQ ") return server.delex;
-    if (greeting == "DELIFEQ quorumlock:nobody ") return server.delifeq;
+    if (greeting == "DELEX quorumlock:repairer IFEQ ") return server.delex;
+    if (greeting == "DELIFEQ quorumlock:repairer ") return server.delifeq;
     if (greeting == "SCRIPT LOAD") return bulk("a1a3971130d890ec4bcde1be19c986f55a346300");
     return "+OK\r\n";
   }
-  /// Answers all greetings that are written, as this server would. Returns what they were.
+  /// Answers all written greetings as this server would, and returns them.
   std::vector<std::string> greet(const Server& server) {
     std::vector<std::string> greetings = written();
     for (const std::string& greeting : greetings) feed(answer_to(greeting, server));
     return greetings;
   }
   std::vector<std::string> greet() { return greet(Server()); }
-  /// Connects for the first time, and is up.
+  /// Connects for the first time, and comes up.
   void come_up(const Server& server) {
     start();
     open();
@@ -186,7 +192,7 @@ class LinkDriver {
     said();
   }
   void come_up() { come_up(Server()); }
-  /// Waits for the next try and connects; the greeting is up to the test.
+  /// Waits for the next attempt and connects; the test answers the greeting.
   void reconnect() {
     pass(link.deadline() - now);
     open();
@@ -218,9 +224,9 @@ class LinkDriver {
       case LinkState::up: said_.emplace_back("up"); break;
       case LinkState::stalled: said_.emplace_back("stalled"); break;
       case LinkState::quarantined:
-        said_.push_back("quarantined: " + std::string(to_string(changed.reason)));
+        said_.push_back("quarantined: " + std::string(describe(changed.reason)));
         break;
-      case LinkState::down: said_.push_back("down: " + std::string(to_string(changed.reason)));
+      case LinkState::down: said_.push_back("down: " + std::string(describe(changed.reason)));
     }
   }
   void take(const redis::Link::Greeted&) {
@@ -228,12 +234,13 @@ class LinkDriver {
     link.bar(now, Vote::same_server, "is the same server as n2");
   }
   void take(const redis::Link::Repair&) { said_.emplace_back("repair"); }
+  void take(const redis::Link::Errand&) { said_.emplace_back("errand"); }
   void take(const redis::Link::Answer& answer) {
     said_.push_back(std::to_string(answer.tag.claim.index) + " " +
-                    std::string(to_string(answer.answer.vote)));
+                    std::string(describe(answer.answer.vote)));
     if (answer.answer.vote == Vote::granted) {
       ASSERT_NE(answer.reply, nullptr);
-      EXPECT_EQ(answer.reply->text, answer.tag.native ? "" : "OK");
+      EXPECT_EQ(answer.reply->text, "OK");
     }
   }
   void take(const redis::Link::Late& late) {

@@ -8,9 +8,9 @@
 
 namespace quorumlock::test {
 
-/// A few clients that take the same locks on the same nodes, in a world where anything may happen
-/// but what the protocol rules out: the seed decides what happens next, and after each step it is
-/// checked that no lock has two holders.
+/// A few clients that take the same locks on the same nodes, in a world in which anything may
+/// happen that the protocol does not rule out. The seed decides what happens next, and each step
+/// checks that no lock has two holders.
 class LockWorld {
  public:
   explicit LockWorld(std::uint64_t seed) : random_(seed), mishaps_(random_.between(0, 40)) {
@@ -44,7 +44,7 @@ class LockWorld {
     std::vector<ModelLink> links;
     std::vector<std::pair<int, core::Tag>> not_taken;  ///< sent to a node that was away
   };
-  /// An acquisition, and the lease that came of it.
+  /// An acquisition, and its lease.
   struct Operation {
     std::size_t client;
     std::string key;
@@ -54,7 +54,7 @@ class LockWorld {
     int answers = 0;
     bool held = false;
     bool seen_invalid = false;
-    int extends = 0;  ///< asked for and not answered
+    int extends = 0;  ///< unanswered extends
     int releases = 0;
     int warnings = 0;
   };
@@ -76,7 +76,7 @@ class LockWorld {
     const std::size_t node = random_.index(nodes_.size());
     if (what <= 25) return mishap() ? lose(client, node) : connect(client, node);
     if (what <= 27 && mishap()) return be_late(client, node);
-    // A node mostly does what it was asked, and its answers mostly arrive.
+    // A node mostly executes what it was sent, and its answers mostly arrive.
     for (int i = random_.between(1, 4); i > 0; --i) execute(client.links[node], node);
     for (int i = random_.between(0, 4); i > 0; --i) deliver(client, node);
   }
@@ -125,7 +125,7 @@ class LockWorld {
     }
   }
 
-  /// The engine may be asked for what is due, or may sleep over it.
+  /// The engine may be run when something is due, or may oversleep it.
   void pass_time() {
     core::Time then = now_ + core::Duration(random_.between(1, 100'000) * 1us);
     const std::size_t which = random_.index(clients_.size());
@@ -138,8 +138,8 @@ class LockWorld {
     pull(which);
   }
 
-  /// Keys only run out while time passes, so a lease that is still witnessed at its last moment
-  /// was so before.
+  /// Keys only expire while time passes, so a lease that is still witnessed at its last moment was
+  /// witnessed before.
   void pass_until(core::Time then) {
     for (const Operation& one : operations_) {
       const core::Time end = valid_until(one);
@@ -210,7 +210,7 @@ class LockWorld {
     }
   }
 
-  /// The first thing on a new connection is to kill the old one: what it left behind never runs.
+  /// A new connection first kills the old one, so what was left on that never runs.
   void connect(Client& client, std::size_t node) {
     ModelLink& link = client.links[node];
     if (link.up()) return;
@@ -226,7 +226,7 @@ class LockWorld {
     changing_ = nullptr;
   }
 
-  // What the engines say.
+  // What the engines report.
 
   void pull(std::size_t which) { pull(*clients_[which]); }
   void pull(Client& client) {
@@ -242,7 +242,7 @@ class LockWorld {
   void take(Client& client, const core::Send& send) {
     for (const int node : send.to) {
       ModelLink& link = client.links[static_cast<std::size_t>(node)];
-      // What was due just before the engine heard of the change may still be asked.
+      // The engine may still send what was due just before it learns of the change.
       if (!link.up()) {
         ASSERT_EQ(&link, changing_) << "sent to a node that is away";
         client.not_taken.emplace_back(node, send.tag);
@@ -279,6 +279,7 @@ class LockWorld {
   }
   void take(Client&, const core::AtRisk& risk) { ASSERT_EQ(++operation(risk.user).warnings, 1); }
   void take(Client&, const core::ClockJumped&) { FAIL() << "no node has told its time"; }
+  void take(Client&, const core::ClockStood&) { FAIL() << "no node has told its time"; }
   void take(Client&, const core::Ended& ended) {
     ++ended_;
     ASSERT_TRUE(std::exchange(operation(ended.user).held, false));
@@ -329,8 +330,8 @@ class LockWorld {
     return commands;
   }
 
-  /// Everything works again and all leases are released: every acquisition is answered, no key
-  /// stays and no engine has anything left to do.
+  /// Repairs everything and releases all leases: every acquisition is answered, no key stays and no
+  /// engine has anything left to do.
   void heal() {
     mishaps_ = 0;
     int quiet = 0;
@@ -346,8 +347,8 @@ class LockWorld {
     }
     for (const ModelNode& node : nodes_) {
       for (const char* key : {"key", "another"}) {
-        // What ran only after its connection was lost may outlive the engine's memory of it, and
-        // a slow clock may have made a key outlive its ttl by two per cent of a minute.
+        // A command that ran only after its connection was lost may outlive the engine's memory of
+        // it, and a slow clock may have made a key outlive its ttl by two per cent of a minute.
         const std::string token = node.token(now_ + 1200ms, key);
         ASSERT_TRUE(token.empty() || ran_as_orphan_.contains(token)) << "a key was left";
       }
@@ -388,7 +389,7 @@ class LockWorld {
   std::deque<Operation> operations_;
   std::set<std::string> tokens_;
   std::set<std::string> ran_as_orphan_;
-  const ModelLink* changing_ = nullptr;  ///< which its engine is being told of
+  const ModelLink* changing_ = nullptr;  ///< the link whose change its engine is being notified of
   int acquired_ = 0;
   int renewed_ = 0;
   int ended_ = 0;

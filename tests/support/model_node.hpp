@@ -11,8 +11,8 @@
 
 namespace quorumlock::test {
 
-/// What a Redis server does with the engine's commands: keys, tokens, expiries, and a clock of its
-/// own that runs a little faster or slower and counts whole milliseconds.
+/// Answers the engine's commands as a Redis server does: it has keys, tokens, expiries, and a clock
+/// of its own that runs a little faster or slower and counts whole milliseconds.
 class ModelNode {
  public:
   /// `rate` in parts per million of true time.
@@ -48,7 +48,8 @@ class ModelNode {
       case CommandKind::renewals:
       case CommandKind::acquisitions:
       case CommandKind::releases:
-      case CommandKind::repair: break;
+      case CommandKind::repair:
+      case CommandKind::clock: break;
     }
     return {Vote::failed};
   }
@@ -71,8 +72,8 @@ class ModelNode {
   std::map<std::string, Value> keys_;
 };
 
-/// A client's connection to a node, with what is on its way. Commands run in order; a connection
-/// that breaks leaves behind commands that may still run, until the next one is made.
+/// A client's connection to a node, with what is on its way. Commands run in order; after a
+/// connection breaks, commands left on it may still run until the next one is made.
 struct ModelLink {
   struct Pending {
     Command command;

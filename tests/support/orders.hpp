@@ -8,7 +8,7 @@
 namespace quorumlock::test {
 
 /// Calls fn(fates, order) for every way in which `nodes` nodes can meet one of `kinds` fates each,
-/// and every order in which they do. Stops where fn returns false. Returns how many there were.
+/// and for every order in which they do. Stops if fn returns false. Returns the number of calls.
 template <class F>
 int for_each_order(int nodes, int kinds, F&& fn) {
   int count = 0;
@@ -20,7 +20,7 @@ int for_each_order(int nodes, int kinds, F&& fn) {
       ++count;
       if (!fn(fates, order)) return count;
     } while (std::ranges::next_permutation(order).found);
-    // The next number, with as many digits as there are nodes.
+    // The next number, with one digit for each node.
     auto digit = fates.begin();
     while (digit != fates.end() && ++*digit == kinds) *digit++ = 0;
     if (digit == fates.end()) return count;
@@ -30,13 +30,13 @@ int for_each_order(int nodes, int kinds, F&& fn) {
 /// How a round of votes ends.
 enum class End { undecided, won, contended, no_quorum };
 
-/// How it ends if nothing more comes in. `refused` nodes have answered, but not with a grant.
+/// The end if no more votes come in. `refused` nodes have answered, but not with a grant.
 inline End end_of(int nodes, int granted, int refused) {
   if (2 * granted > nodes) return End::won;
   return 2 * (granted + refused) > nodes ? End::contended : End::no_quorum;
 }
 
-/// Certain is an end that every completion of the open votes has: found by trying them all.
+/// The end that every completion of the open votes has, found by trying them all; else undecided.
 inline End slow_end(int nodes, int granted, int refused, int open) {
   if (open == 0) return end_of(nodes, granted, refused);
   const End one = slow_end(nodes, granted + 1, refused, open - 1);

@@ -12,7 +12,7 @@
 // this header, so that they print in one way everywhere.
 namespace quorumlock::test {
 
-/// A span as short as it can be said exactly: "1h", "500ms", "2500us", "9898000001ns", "forever".
+/// The shortest exact text of a span: "1h", "500ms", "2500us", "9898000001ns", "forever".
 inline std::string to_text(core::Duration span) {
   using namespace std::chrono_literals;
   if (span == core::Duration::max()) return "forever";
@@ -54,6 +54,7 @@ constexpr std::string_view to_text(core::CommandKind kind) {
     case core::CommandKind::acquisitions: return "acquisitions";
     case core::CommandKind::releases: return "releases";
     case core::CommandKind::repair: return "repair";
+    case core::CommandKind::clock: return "clock";
   }
   return "?";
 }

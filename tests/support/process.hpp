@@ -7,10 +7,10 @@
 
 namespace quorumlock::test {
 
-/// A program that the test runs and talks to, a line at a time. The destructor kills it.
+/// A program that the test runs and talks to line by line. The destructor kills it.
 class Process {
  public:
-  /// With default signal dispositions and an empty signal mask. More environment as "NAME=value".
+  /// Default signal dispositions, an empty signal mask, and `environment` ("NAME=value") added.
   explicit Process(const std::vector<std::string>& command,
                    const std::vector<std::string>& environment = {});
   Process(Process&& other) noexcept;
@@ -19,16 +19,16 @@ class Process {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   void say(const std::string& line);
-  /// The end of its standard input.
+  /// Closes its standard input.
   void hush();
-  /// The next line of its standard output. Throws std::runtime_error at the end of it and where
-  /// none comes.
+  /// The next line of its standard output. Throws std::runtime_error at the end of the output, and
+  /// if no line comes.
   std::string line();
   void signal(int number) const;
-  /// SIGSTOP; returns once it has stopped.
+  /// Sends SIGSTOP; returns once the process has stopped.
   void stop() const;
   void resume() const;
-  /// Its exit code, or 128 + N where signal N ended it.
+  /// Waits for its end and returns its exit code, or 128 + N if signal N ended it.
   int wait();
 
  private:

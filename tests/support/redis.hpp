@@ -21,12 +21,12 @@ struct Reply {
 /// A synchronous connection to one node, to look at it and to play the foreign client.
 class Redis {
  public:
-  /// redis://HOST:PORT or unix:///PATH. Throws std::runtime_error, as the calls below do, where the
-  /// node does not answer within seconds.
+  /// `url`: redis://HOST:PORT or unix:///PATH. The constructor and the calls below throw
+  /// std::runtime_error if the node does not answer within seconds.
   explicit Redis(const std::string& url);
 
   Reply operator()(const std::vector<std::string>& words);
-  /// Sends without waiting for the reply, which read() gives.
+  /// Sends without waiting for the reply, which read() returns.
   void send(const std::vector<std::string>& words);
   Reply read();
 

@@ -6,7 +6,7 @@
 
 namespace quorumlock::test {
 
-/// What a person calls the script with this source; the source itself where it is none of ours.
+/// The name of the script with this source; the source itself if it is no script of the library.
 inline std::string_view script_name(std::string_view source) {
   using namespace redis;
   if (source == acquire_script.source) return "acquire";

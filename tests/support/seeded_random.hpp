@@ -18,9 +18,9 @@ class SeededRandom final : public core::Random {
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(generator_() & 0xFFU);
   }
 
-  /// In [0, bound); bound > 0.
+  /// A number in [0, bound); bound > 0.
   std::size_t index(std::size_t bound) { return static_cast<std::size_t>(generator_() % bound); }
-  /// In [least, most].
+  /// A number in [least, most].
   int between(int least, int most) {
     return least + static_cast<int>(index(static_cast<std::size_t>(most - least) + 1));
   }
@@ -31,7 +31,7 @@ class SeededRandom final : public core::Random {
   std::mt19937_64 generator_;
 };
 
-/// Draws the same token again and again: what an engine must never be given.
+/// Always draws the same token, which no engine must ever be given.
 class StuckRandom final : public core::Random {
  public:
   void fill(std::span<std::byte> bytes) override {

@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "client/session.hpp"
+#include "loop/session.hpp"
 #include "support/link_driver.hpp"
 
 namespace quorumlock::test {
 
-/// Drives a Session with hand-made time. Its nodes greet by themselves; whatever else they are
-/// asked waits until the test answers it, in order. Node numbers count from 0.
+/// Drives a Session with hand-made time. Its nodes answer greetings by themselves; every other
+/// command waits until the test answers it, in order. Node numbers count from 0.
 class SessionDriver {
  public:
   using Server = LinkDriver::Server;
@@ -30,13 +30,13 @@ class SessionDriver {
     }
   }
 
-  /// What enrols this node.
+  /// The record that enrols this node.
   static std::string record(int node) {
-    return "run" + std::to_string(node + 1) + ":1000:volatile";
+    return "run" + std::to_string(node + 1) + ":1000,a,86400:volatile";
   }
 
   std::vector<Server> servers;
-  std::vector<bool> away;  ///< no connection to these
+  std::vector<bool> away;  ///< nodes that cannot be connected to
   struct Wall final : core::WallClock {
     std::int64_t us = 1'700'000'000'000'000;
     std::int64_t now_us() override { return us; }
@@ -47,7 +47,7 @@ class SessionDriver {
   std::vector<std::deque<std::string>> asked_;
 
  public:
-  client::Session session;
+  detail::Session session;
   core::Time now = core::Time(1h);
   std::vector<std::string> notes;
   std::vector<std::string> heard_of;  // changes of their leaders
@@ -56,27 +56,27 @@ class SessionDriver {
   std::vector<core::ClaimId> claims;  // of those acquired; their users are 1, 2, ...
   std::vector<core::Extended> extended;
   std::vector<core::Released> released;
-  /// "n1 granted", of queries.
+  /// Answers to queries, as "n1 granted".
   std::vector<std::string> answered;
 
   void start() {
     session.start(now);
     pull();
   }
-  void acquire(std::string_view key = "key") {
-    session.engine().acquire(now, {key, {.ttl = 900ms}, now, false, 1});
+  void acquire(std::string_view key = "key", core::Duration wait = 0s, bool ordered = false) {
+    session.engine().acquire(now, {key, {.ttl = 900ms}, now + wait, wait > 0s, 1, ordered});
     pull();
   }
   void release() {
     session.engine().release(now, claims.back(), true);
     pull();
   }
-  /// Extends all that was acquired.
+  /// Extends everything that was acquired.
   void extend_all() {
     for (const core::ClaimId claim : claims) session.engine().extend(now, claim, 900ms);
     pull();
   }
-  /// What this node was asked and has not answered, the oldest first.
+  /// The commands that this node has not answered, the oldest first.
   [[nodiscard]] const std::deque<std::string>& asked(int node) const {
     return asked_[static_cast<std::size_t>(node)];
   }
@@ -108,7 +108,7 @@ class SessionDriver {
     }
     now = then;
   }
-  /// This node, which has no enrolment, is waited for, up to where its counters are to be repaired.
+  /// Waits for this node, which has no enrolment, until its counters are to be repaired.
   void wait_to_repair(int node) {
     for (int turns = 0; turns < 10; ++turns) {
       ASSERT_FALSE(asked(node).empty()) << "n" << node + 1;
@@ -118,18 +118,24 @@ class SessionDriver {
     }
     FAIL() << "n" << node + 1 << " waits for ever";
   }
-  /// This node says which candidate stands: the first one that was proposed.
+  /// This node answers that the first proposed candidate stands.
   void look(int node) {
     ASSERT_FALSE(asked(node).empty()) << "n" << node + 1 << " is not looked at";
     const std::string& command = asked(node).front();
     std::string& stands = standing_[node];
-    if (stands.empty()) stands = command.substr(command.rfind(' ') + 1);
+    const std::size_t life = command.rfind(' ');
+    const std::size_t before = command.rfind(' ', life - 1) + 1;
+    if (stands.empty()) stands = command.substr(before, life - before);
     reply(node, "EVAL candidate", "*2\r\n:2\r\n" + LinkDriver::bulk(stands));
   }
 
  private:
-  static client::Session::Config config(int nodes, bool wakes) {
-    client::Session::Config config{.engine = {.nodes = nodes, .fencing = true, .max_ttl = max_ttl},
+  static detail::Session::Config config(int nodes, bool wakes) {
+    detail::Session::Config config{.engine = {.nodes = nodes,
+                                              .retry_delay = 50ms,
+                                              .retry_jitter = 50ms,
+                                              .fencing = true,
+                                              .max_ttl = max_ttl},
                                    .links = {}};
     for (int node = 1; node <= nodes; ++node) {
       config.links.push_back({{.host = "n" + std::to_string(node)},
@@ -141,7 +147,7 @@ class SessionDriver {
     return config;
   }
   void pull() {
-    while (std::optional<client::Session::Output> output = session.next(now)) {
+    while (std::optional<detail::Session::Output> output = session.next(now)) {
       std::visit([this](const auto& what) { take(what); }, *output);
     }
     for (int node = 0; node < session.nodes(); ++node) {
@@ -156,7 +162,7 @@ class SessionDriver {
     link.wrote(link.output().size());
     return commands;
   }
-  void take(const client::Session::Connect& connect) {
+  void take(const detail::Session::Connect& connect) {
     if (connect.wire >= session.nodes()) return;  // nobody has to answer there
     const auto node = static_cast<std::size_t>(connect.wire);
     redis::Link& link = session.link(connect.wire);
@@ -167,16 +173,16 @@ class SessionDriver {
       link.on_bytes(LinkDriver::answer_to(greeting, servers[node]));
     }
   }
-  void take(const client::Session::Disconnect& disconnect) {
+  void take(const detail::Session::Disconnect& disconnect) {
     if (disconnect.wire >= session.nodes()) return;
     asked_[static_cast<std::size_t>(disconnect.wire)].clear();
   }
-  void take(const client::Session::Answered& what) {
+  void take(const detail::Session::Answered& what) {
     answered.push_back("n" + std::to_string(what.node + 1) + " " +
-                       std::string(to_string(what.vote)));
+                       std::string(describe(what.vote)));
   }
-  void take(const client::Session::Note& note) { notes.push_back(note.sentence); }
-  void take(const client::Session::Heard& heard) { heard_of.push_back(heard.key); }
+  void take(const detail::Session::Note& note) { notes.push_back(note.sentence); }
+  void take(const detail::Session::Heard& heard) { heard_of.push_back(heard.key); }
   void take(const core::Acquired& what) {
     ++acquired;
     claims.push_back(what.claim);

@@ -21,14 +21,14 @@ class UvLoop {
   }
 
   uv_loop_t* get() { return &loop_; }
-  /// Until nothing keeps it alive.
+  /// Runs the loop until nothing keeps it alive.
   void run() {
     Timer limit(loop_, std::chrono::milliseconds(patience), 0);
     uv_unref(limit.handle());
     uv_run(&loop_, UV_RUN_DEFAULT);
     if (limit.fired()) throw std::runtime_error("the loop does not end");
   }
-  /// Turns until the condition holds, kept alive by a timer of the test's own.
+  /// Turns the loop until the condition holds; a timer of the test's own keeps it alive.
   template <class Condition>
   void run_until(Condition&& condition) {
     const Timer ticks(loop_, std::chrono::milliseconds(1), 1);
@@ -40,7 +40,7 @@ class UvLoop {
       uv_run(&loop_, UV_RUN_ONCE);
     }
   }
-  /// Zero where nothing is left on it.
+  /// Closes the loop; zero if nothing was left on it.
   [[nodiscard]] int close() {
     const int status = uv_loop_close(&loop_);
     closed_ = status == 0;
@@ -48,7 +48,7 @@ class UvLoop {
   }
 
  private:
-  /// Stops the loop where it does not repeat; gone from the loop with this object.
+  /// A timer that stops the loop unless it repeats; the destructor takes it off the loop.
   class Timer {
    public:
     Timer(uv_loop_t& loop, std::chrono::milliseconds first, std::uint64_t repeat) {

@@ -5,7 +5,7 @@
 #include "support/printing.hpp"
 #include "support/seeded_random.hpp"
 
-// For which number each node stands, and which one to agree on.
+// The ballot: which number each node stands for, and which one to agree on.
 namespace quorumlock::core {
 namespace {
 
@@ -16,7 +16,8 @@ NodeSet nodes(std::initializer_list<int> members) {
 }
 
 TEST(Ballot, ANodeStandsForExactlyItsNumber) {
-  // Three votes, two alike: those two stand for theirs, a greater number is no vote for a smaller.
+  // Of three votes two are the same. Those two nodes stand for that number; a greater number is no
+  // vote for a smaller one.
   Ballot ballot;
   ballot.begin(0);
   ballot.vote(0, 41);
@@ -31,7 +32,7 @@ TEST(Ballot, ANodeStandsForExactlyItsNumber) {
 }
 
 TEST(Ballot, OnlyThoseThatGrantedAreCounted) {
-  // A node that stood for it, and then turned out to have lost the key, is left out by the caller.
+  // The caller leaves out a node that stood for the number and then turned out to lack the key.
   Ballot ballot;
   ballot.begin(0);
   for (const int node : {0, 1, 2}) ballot.vote(node, 41);
@@ -42,7 +43,7 @@ TEST(Ballot, OnlyThoseThatGrantedAreCounted) {
 }
 
 TEST(Ballot, TheTargetExceedsAllThatWasSeen) {
-  // Votes, counters that are another's, and what was known before: the greatest of them is next.
+  // The target is the greatest of the votes, others' counters and the number known before.
   Ballot ballot;
   ballot.begin(50);
   EXPECT_EQ(ballot.target(), 0U);
@@ -58,7 +59,7 @@ TEST(Ballot, TheTargetExceedsAllThatWasSeen) {
 }
 
 TEST(Ballot, AcknowledgementsOfAnOlderTargetAreVoid) {
-  // n1 was raised to 60; the number is now 70. Whoever stands for 60 does not stand for 70.
+  // n1 was raised to 60, and the target is 70 now. A node that stands for 60 does not stand for 70.
   Ballot ballot;
   ballot.begin(0);
   ballot.saw(60);
@@ -66,13 +67,17 @@ TEST(Ballot, AcknowledgementsOfAnOlderTargetAreVoid) {
   ballot.vote(0, ballot.raise_target());
   ballot.saw(70);
   const std::uint64_t target = ballot.raise_target();
-  EXPECT_TRUE(ballot.raising().empty()) << "nobody was asked for the new number yet";
+  EXPECT_EQ(ballot.raising(), nodes({0, 1})) << "until they have answered";
+  ballot.answered(0);
+  EXPECT_EQ(ballot.to_ask(NodeSet::first(2)), nodes({0}));
+  ballot.refused(0, 70);
+  EXPECT_EQ(ballot.to_ask(NodeSet::first(2)), NodeSet()) << "a counter at 70 is no vote for 70";
   EXPECT_EQ(ballot.standing_for(target, NodeSet::first(3)), NodeSet());
   EXPECT_EQ(ballot.standing_for(60, NodeSet::first(3)), nodes({0}));
 }
 
 TEST(Ballot, KnowsWhomItWaitsFor) {
-  // Two were asked to raise; one answers, twice: the other is still awaited.
+  // Two nodes were asked to raise, and one answers twice: the other node is still awaited.
   Ballot ballot;
   ballot.begin(0);
   ballot.ask(nodes({0, 2}));
@@ -84,7 +89,7 @@ TEST(Ballot, KnowsWhomItWaitsFor) {
 }
 
 TEST(Ballot, BeginsAnew) {
-  // It is used again for another claim: nothing of the one before is left.
+  // A ballot is used again for another claim: begin() leaves nothing of the claim before.
   Ballot ballot;
   ballot.begin(0);
   ballot.vote(0, 41);
@@ -98,7 +103,7 @@ TEST(Ballot, BeginsAnew) {
 }
 
 TEST(Ballot, TheMostCommonNumberIsThatOfTryingThemAll) {
-  // Random votes from a few numbers, against counting each number by itself.
+  // Random votes from a few numbers, compared with a count of each number by itself.
   test::SeededRandom random(7);
   for (int run = 0; run < 2000; ++run) {
     Ballot ballot;

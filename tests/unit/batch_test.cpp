@@ -9,7 +9,7 @@
 #include "support/engine_driver.hpp"
 #include "support/session_driver.hpp"
 
-// Many locks are acquired, renewed and released by few commands.
+// Batches: few commands acquire, renew and release many locks.
 namespace quorumlock::test {
 namespace {
 
@@ -29,6 +29,7 @@ core::Send sending(CommandKind kind, std::string_view key, std::string_view toke
 core::Send renewal(std::string_view key, std::string_view token, std::uint64_t fence = 7) {
   core::Send send = sending(CommandKind::renew, key, token, fence);
   send.replant = true;
+  send.left = 6500ms;
   return send;
 }
 
@@ -40,47 +41,68 @@ std::string bytes_of(const std::vector<core::Send>& sends, std::int64_t wall_us 
     batch.add(send);
   }
   std::string bytes;
-  batch.append_to(bytes, wall_us);
+  batch.append_to(bytes, wall_us, "86400000");
   return bytes;
 }
 
 TEST(Batch, OfRenewals) {
-  // The enrolment and each lock as keys, what all have in common once; two words are to follow.
+  // The keys are the enrolment and each lock; common arguments come once, and the time that each
+  // lock has left is in us. The link appends three words.
   Batch renewals;
   renewals.add(renewal("orders:42", "t0ken"));
   renewals.add(renewal("", "an0ther", 1'700'000'000'000'000));
   std::string bytes = "before";
-  renewals.append_to(bytes, 0);
-  EXPECT_EQ(bytes, "before*15\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::renew_script.sha1) +
+  renewals.append_to(bytes, 0, "86400000");
+  EXPECT_EQ(bytes, "before*18\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::renew_script.sha1) +
                        "\r\n$1\r\n3\r\n$20\r\nquorumlock:enrolment\r\n$9\r\norders:42\r\n$0\r\n\r\n"
-                       "$5\r\n12345\r\n$1\r\n1\r\n$10\r\n2592000000\r\n$5\r\nt0ken\r\n$1\r\n7\r\n"
-                       "$7\r\nan0ther\r\n$16\r\n1700000000000000\r\n");
+                       "$5\r\n12345\r\n$1\r\n1\r\n$8\r\n86400000\r\n$5\r\nt0ken\r\n$1\r\n7\r\n"
+                       "$7\r\n6500000\r\n$7\r\nan0ther\r\n$16\r\n1700000000000000\r\n"
+                       "$7\r\n6500000\r\n");
   renewals.clear();
   EXPECT_TRUE(renewals.empty());
   core::Send whole = renewal("key", "t0ken");
   whole.tag.with_source = true;
   renewals.add(whole);
   bytes.clear();
-  renewals.append_to(bytes, 0);
-  EXPECT_TRUE(bytes.starts_with("*12\r\n$4\r\nEVAL\r\n")) << bytes;
+  renewals.append_to(bytes, 0, "86400000");
+  EXPECT_TRUE(bytes.starts_with("*14\r\n$4\r\nEVAL\r\n")) << bytes;
   EXPECT_NE(bytes.find(redis::renew_script.source), bytes.npos);
 }
 
+TEST(Batch, KeepsTheWordsOfTheFirst) {
+  // The strings that a Send points to live until the engine's next input; the batch lives longer.
+  for (const CommandKind kind : {CommandKind::acquire, CommandKind::release, CommandKind::renew}) {
+    std::string key = "orders:42";
+    std::string token = "t0ken";
+    Batch batch;
+    batch.add(sending(kind, key, token));
+    key = "overwrit";
+    token = "0verw";
+    EXPECT_EQ(batch.first().key, "orders:42");
+    EXPECT_EQ(batch.first().token, "t0ken");
+    batch.add(sending(kind, "stock:7", "an0ther"));
+    std::string bytes;
+    batch.append_to(bytes, 0, "86400000");
+    EXPECT_EQ(bytes,
+              bytes_of({sending(kind, "orders:42", "t0ken"), sending(kind, "stock:7", "an0ther")}));
+  }
+}
+
 TEST(Batch, OfAcquisitionsAndReleases) {
-  // The locks' keys are no KEYS: a user who may not touch one of them gets the others.
+  // The locks' keys are not KEYS, so that a user who may not touch one of them gets the others.
   EXPECT_EQ(bytes_of({sending(CommandKind::acquire, "orders:42", "t0ken"),
                       sending(CommandKind::acquire, "", "an0ther", 8)},
                      1'700'000'000'000'000),
             "*15\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::acquire_script.sha1) +
                 "\r\n$1\r\n1\r\n$20\r\nquorumlock:enrolment\r\n$5\r\n12345\r\n"
-                "$16\r\n1700000000000000\r\n$10\r\n2592000000\r\n$9\r\norders:42\r\n$5\r\nt0ken\r\n"
+                "$16\r\n1700000000000000\r\n$8\r\n86400000\r\n$9\r\norders:42\r\n$5\r\nt0ken\r\n"
                 "$1\r\n7\r\n$0\r\n\r\n$7\r\nan0ther\r\n$1\r\n8\r\n");
   EXPECT_EQ(bytes_of({sending(CommandKind::release, "orders:42", "t0ken"),
                       sending(CommandKind::release, "", "an0ther")}),
             "*7\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::release_script.sha1) +
                 "\r\n$1\r\n0\r\n$9\r\norders:42\r\n$5\r\nt0ken\r\n$0\r\n\r\n"
                 "$7\r\nan0ther\r\n");
-  // Without fencing counters these have no life; without their names the scripts go whole.
+  // Without fencing a counter's life is 0; a node that does not know a script gets its source.
   core::Send bare = sending(CommandKind::acquire, "a", "t");
   bare.fenced = false;
   bare.tag.with_source = true;
@@ -93,7 +115,7 @@ TEST(Batch, OfAcquisitionsAndReleases) {
 }
 
 TEST(Batch, TakesWhatDiffersInNothingElse) {
-  // To the same nodes, of one kind, with the same ttl, and not too many.
+  // A batch takes commands of one kind to the same nodes, with the same ttl, up to a maximum.
   for (const CommandKind kind : {CommandKind::renew, CommandKind::acquire, CommandKind::release}) {
     const core::Send one = sending(kind, "a", "t");
     Batch batch;
@@ -129,7 +151,7 @@ TEST(Batch, IsOfPlainLocksOutsideOfLines) {
     never[3].by_token = true;
     for (const core::Send& other : never) EXPECT_FALSE(Batch::can_be(other));
   }
-  // A probe is in no line.
+  // A probe stands in no line, so it may be in a batch.
   core::Send ordered = sending(CommandKind::acquire, "a", "t");
   ordered.ordered = true;
   EXPECT_TRUE(Batch::can_be(ordered));
@@ -159,7 +181,7 @@ redis::Reply error(std::string_view text) {
   return reply;
 }
 
-/// What such a reply to a batch says of so many locks.
+/// The answers that a batch's reply of these words gives to `locks` locks.
 std::vector<core::Answer> read(CommandKind kind, const std::vector<redis::Reply>& words,
                                std::size_t locks) {
   redis::Reply reply;
@@ -176,7 +198,7 @@ std::vector<core::Answer> read(CommandKind kind, const std::vector<redis::Reply>
 }
 
 TEST(BatchVotes, OfAcquisitions) {
-  // The node's time once, then four words for each: what a single one would have had, or an error.
+  // The node's time, then for each lock the four words of a single acquisition, or an error.
   const std::vector<core::Answer> each =
       read(CommandKind::acquisitions,
            {number(1700), number(1), number(41), number(0), number(0), number(0), number(42),
@@ -193,7 +215,7 @@ TEST(BatchVotes, OfAcquisitions) {
   EXPECT_EQ(each[1].node_time, 0);
   EXPECT_EQ(each[2].vote, Vote::out_of_memory);
   EXPECT_EQ(each[3].vote, Vote::failed);
-  // The time alone: not enrolled. Too much or too little is no vote for anybody.
+  // The time alone means "not enrolled". A reply of the wrong length is a vote for no lock.
   for (const core::Answer& answer : read(CommandKind::acquisitions, {number(1700)}, 2)) {
     EXPECT_EQ(answer.vote, Vote::not_enrolled);
   }
@@ -204,6 +226,10 @@ TEST(BatchVotes, OfAcquisitions) {
   for (const core::Answer& answer : read(CommandKind::acquisitions, {number(1), number(2)}, 1)) {
     EXPECT_EQ(answer.vote, Vote::failed);
   }
+  // The reply has an answer for every lock, and one word too many.
+  std::vector<redis::Reply> and_a_word = one;
+  and_a_word.push_back(number(0));
+  EXPECT_EQ(read(CommandKind::acquisitions, and_a_word, 1).front().vote, Vote::failed);
 }
 
 TEST(BatchVotes, OfReleases) {
@@ -222,7 +248,7 @@ TEST(BatchVotes, OfReleases) {
 }
 
 TEST(BatchVotes, OfRenewalsAreDigits) {
-  // One for each lock, whose clock is read once; what is not understood is no vote for anybody.
+  // One digit for each lock and one time of the node; an unreadable reply votes for no lock.
   redis::Reply words[2];
   words[0].type = redis::Reply::Type::integer;
   words[0].integer = 1700;
@@ -239,7 +265,7 @@ TEST(BatchVotes, OfRenewalsAreDigits) {
     for (std::size_t i = 0; i < renewals; ++i) answers.push_back(read.of(i));
     return answers;
   };
-  const std::vector<core::Answer> each = votes("102345", 6);
+  const std::vector<core::Answer> each = votes("1023456", 7);
   EXPECT_EQ(each[0].vote, Vote::granted);
   EXPECT_EQ(each[0].node_time, 1700);
   EXPECT_EQ(each[1].vote, Vote::held);
@@ -249,7 +275,8 @@ TEST(BatchVotes, OfRenewalsAreDigits) {
   EXPECT_EQ(each[3].vote, Vote::absent);
   EXPECT_FALSE(each[3].replanted);
   EXPECT_EQ(each[4].vote, Vote::out_of_memory);
-  EXPECT_EQ(each[5].vote, Vote::failed);
+  EXPECT_EQ(each[5].vote, Vote::timed_out);
+  EXPECT_EQ(each[6].vote, Vote::failed);
   for (const core::Answer& answer : votes("", 2)) EXPECT_EQ(answer.vote, Vote::not_enrolled);
   for (const std::string_view wrong : {"1", "111"}) {
     for (const core::Answer& answer : votes(wrong, 2)) EXPECT_EQ(answer.vote, Vote::failed);
@@ -259,8 +286,8 @@ TEST(BatchVotes, OfRenewalsAreDigits) {
 }
 
 TEST(Renewals, AreSpread) {
-  // A thousand leases of one moment are renewed between a quarter and a third of their validity, in
-  // about as many commands as there are 8 ms in that time: each moment has its few.
+  // A thousand leases won at one moment are renewed between a quarter and a third of their
+  // validity, in about as many commands as that time has steps of 8 ms, only a few at each.
   EngineDriver driver(1);
   constexpr core::UserId leases = 1000;
   for (core::UserId user = 1; user <= leases; ++user) {
@@ -287,7 +314,7 @@ TEST(Renewals, AreSpread) {
   EXPECT_GE(renewals.size(), 90U);
 }
 
-/// Three leases that are extended in one go.
+/// Three leases whose extends go out as one batch.
 class RenewedTogether : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -310,7 +337,7 @@ class RenewedTogether : public ::testing::Test {
   static std::string reply(std::string_view votes) {
     return "*2\r\n:1700000000100000\r\n" + LinkDriver::bulk(votes);
   }
-  /// Whom an extend was refused, of users 1 to 3; all must have been answered.
+  /// The users (1 to 3) whose extend was refused; all three must have been answered.
   std::vector<core::UserId> refused() {
     EXPECT_EQ(driver.extended.size(), 3U);
     std::vector<core::UserId> users;
@@ -324,7 +351,7 @@ class RenewedTogether : public ::testing::Test {
 };
 
 TEST_F(RenewedTogether, EachHasVotesOfItsOwn) {
-  // The second has been lost on two nodes.
+  // Two nodes have lost the second lock.
   driver.reply(0, "EVALSHA", reply("101"));
   EXPECT_TRUE(driver.extended.empty());
   driver.reply(2, "EVALSHA", reply("101"));
@@ -359,7 +386,7 @@ TEST_F(RenewedTogether, ALostConnectionAnswersForAll) {
 }
 
 TEST_F(RenewedTogether, ALateNodeIsLateForAll) {
-  // Two are late: no quorum for any of them. What they answer afterwards is understood still.
+  // Two nodes are late: no lock has a quorum. Their late answers are still understood.
   driver.reply(1, "EVALSHA", reply("111"));
   driver.pass(SessionDriver::node_timeout);
   EXPECT_EQ(refused(), Users({1, 2, 3}));

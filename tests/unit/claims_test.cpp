@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 const std::string token(40, 'a');
 
-/// One lease of user 7 with nothing under way.
+/// One lease of user 7, with no command under way.
 class OneClaim : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -66,7 +66,7 @@ TEST_F(OneClaim, IsAsItWasWhenItIsLookedForAgain) {
 }
 
 TEST_F(OneClaim, IsNotFoldedWhileMoreIsKnownOfIt) {
-  // What folding would forget.
+  // Each of these changes is one that folding would forget.
   const std::vector<std::function<void(Claim&)>> changes = {
       [](Claim& claim) { claim.phase = Phase::releasing; },
       [](Claim& claim) { claim.user = 0; },
@@ -100,7 +100,7 @@ TEST_F(OneClaim, IsNotFoldedWhileMoreIsKnownOfIt) {
 }
 
 TEST_F(OneClaim, AnIdNamesNothingOnceItIsGivenBack) {
-  // Folded or not; and an old one does not fold its successor.
+  // An id of a folded or open claim names nothing after give_back(), nor does it fold a successor.
   claims.fold(id);
   claims.give_back(id);
   EXPECT_EQ(claims.find(id), nullptr);
@@ -113,8 +113,33 @@ TEST_F(OneClaim, AnIdNamesNothingOnceItIsGivenBack) {
   EXPECT_EQ(claims.open(), 0U);
 }
 
+TEST(Claims, AreFoldedForAsManyDifferentTermsAsAByteCounts) {
+  // Up to 256 terms are folded. A lease with any others stays open; known terms are still folded.
+  Claims claims(3);
+  const auto hold = [&claims](int ttl_ms) {
+    const ClaimId id = claims.take("key", token);
+    Claim& claim = claims[id];
+    claim.phase = Phase::held;
+    claim.user = 7;
+    claim.terms.ttl = claim.longest_ttl = std::chrono::milliseconds(ttl_ms);
+    claims.fold(id);
+    return id;
+  };
+  std::vector<ClaimId> held;
+  for (int i = 0; i < 256; ++i) held.push_back(hold(1000 + i));
+  EXPECT_EQ(claims.open(), 0U);
+  held.push_back(hold(1256));
+  EXPECT_EQ(claims.open(), 1U);
+  hold(1255);
+  EXPECT_EQ(claims.open(), 1U);
+  for (int i = 0; i < 257; ++i) {
+    EXPECT_EQ(claims[held[static_cast<std::size_t>(i)]].terms.ttl,
+              std::chrono::milliseconds(1000 + i));
+  }
+}
+
 TEST(Claims, EachIsFoundWhereItIs) {
-  // Half of them folded: both halves are gone through, and each once.
+  // With half of the claims folded, both halves are visited, and each claim once.
   Claims claims(5);
   std::vector<ClaimId> ids;
   for (int i = 0; i < 200; ++i) {
@@ -142,7 +167,7 @@ TEST(Claims, EachIsFoundWhereItIs) {
 }
 
 TEST(Claims, NamesThatAreSharedStayAsTheyAre) {
-  // A lease's, whose claim is gone, while other claims come and go; then they are used again.
+  // A lease keeps the names of a claim that is gone while other claims come and go, until reuse().
   Claims claims(3);
   const ClaimId id = claims.take("orders:42", token);
   Names lease = claims[id].names;

@@ -6,7 +6,7 @@
 
 #include "support/engine_driver.hpp"
 
-// The nodes' clocks against ours: what is within the bound is never reported, what is beyond it is.
+// The nodes' clocks against ours: a drift within the bound is never reported, one beyond it is.
 namespace quorumlock::test {
 namespace {
 
@@ -16,7 +16,7 @@ using core::Duration;
 constexpr double bound = 0.01;
 constexpr Duration span = 30s;
 
-/// A node whose clock runs at a rate of ours, and is asked for its time now and then.
+/// A node whose clock runs at a given rate of ours; sample() asks for its time.
 class Node {
  public:
   explicit Node(double rate = 1) : rate_(rate) {}
@@ -28,7 +28,7 @@ class Node {
   }
   void step(Duration by) { clock_ += static_cast<double>(by.count()); }
   void run_at(double rate) { rate_ = rate; }
-  /// Asked now; its clock is read after `there`, and we have it after `back` more.
+  /// The node is asked now, reads its clock after `there`, and its answer arrives `back` later.
   std::optional<Duration> sample(ClockWatch& watch, Duration there, Duration back, int node = 0) {
     const core::Time asked = now;
     pass(there);
@@ -44,15 +44,15 @@ class Node {
 };
 
 TEST(ClockWatch, OneSampleSaysNothing) {
-  // Wherever the node's clock stands: only its advance is looked at.
+  // Only the advance of a node's clock counts, not the time that it shows.
   ClockWatch watch(bound, span);
   Node node;
   EXPECT_FALSE(node.sample(watch, 1ms, 1ms));
 }
 
 TEST(ClockWatch, AStepIsReportedWithItsSizeAndSign) {
-  // A second passes for us, and a minute more or less for the node. The size is right to within the
-  // samples' width and the bound, and never exaggerated.
+  // A second passes for us, and a minute more or less for the node. The reported size is right to
+  // within the samples' width and the bound, and never exaggerated.
   for (const Duration step : {Duration(60s), Duration(-60s), Duration(100ms), Duration(-100ms)}) {
     ClockWatch watch(bound, span);
     Node node;
@@ -69,7 +69,7 @@ TEST(ClockWatch, AStepIsReportedWithItsSizeAndSign) {
 }
 
 TEST(ClockWatch, AStepIsReportedOnce) {
-  // From then on the node is judged by its new time; a step back is another step.
+  // After the report the node is judged by its new time; a step back is another step.
   ClockWatch watch(bound, span);
   Node node;
   node.sample(watch, 1ms, 1ms);
@@ -86,7 +86,7 @@ TEST(ClockWatch, AStepIsReportedOnce) {
 }
 
 TEST(ClockWatch, AStepWithinTheSamplesWidthIsNotSeen) {
-  // The answers take 20 ms, so 15 ms may be noise; it is not proven.
+  // The answers take 20 ms, so a step of 15 ms may be noise and is not proven.
   for (const Duration step : {15ms, -15ms}) {
     ClockWatch watch(0, span);
     Node node;
@@ -98,9 +98,9 @@ TEST(ClockWatch, AStepWithinTheSamplesWidthIsNotSeen) {
 }
 
 TEST(ClockWatch, SamplesSideBySideSayNothing) {
-  // Two commands under way at a time, answered in order: which of the node's readings came when,
-  // within their common span, is not known. A step between them shows in the next one that was
-  // asked after the first was answered.
+  // Two commands are under way at the same time and are answered in order; the order of the node's
+  // readings within their common span is unknown. A step between them shows in the next sample that
+  // was asked for after the first answer.
   ClockWatch watch(bound, span);
   Node node;
   const core::Time asked = node.now;
@@ -124,8 +124,8 @@ TEST(ClockWatch, EachNodeIsJudgedByItself) {
 }
 
 TEST(ClockWatch, TooFastIsCaughtWithinTheSpan) {
-  // Two per cent too fast, or too slow, where one is allowed, asked ten times a second with answers
-  // that take 10 ms: no two neighbours prove it, but over seconds it shows.
+  // The clock is two per cent too fast or too slow, and one per cent is allowed. With ten samples a
+  // second, each 10 ms wide, no two neighbours prove the drift, but a few seconds do.
   for (const double rate : {1.02, 1 / 1.02}) {
     ClockWatch watch(bound, span);
     Node node(rate);
@@ -142,8 +142,8 @@ TEST(ClockWatch, TooFastIsCaughtWithinTheSpan) {
 }
 
 TEST(ClockWatch, ItBecomesTooFastAfterADay) {
-  // Fine for a day, then two per cent too fast: caught within two spans, as the look goes back to
-  // no older sample than that.
+  // The clock is right for a day, then two per cent too fast. The watch catches that within two
+  // spans, since it compares with no older sample than that.
   ClockWatch watch(bound, span);
   Node node;
   for (int i = 0; i < 86'400; ++i) {
@@ -162,8 +162,8 @@ TEST(ClockWatch, ItBecomesTooFastAfterADay) {
 
 TEST(ClockWatch, WithinTheBoundIsNeverReported) {
   // Random walks: the rate changes all the time, anywhere within the bound and often at one of its
-  // ends; answers take from no time to seconds, and hours pass in between. Several commands may be
-  // under way at once. Nothing is ever reported.
+  // ends; answers take from no time to seconds, up to an hour passes in between, and nothing is
+  // ever reported.
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SeededRandom random(seed);
     ClockWatch watch(bound, span);
@@ -187,8 +187,8 @@ TEST(ClockWatch, WithinTheBoundIsNeverReported) {
 }
 
 TEST(ClockWatch, BeyondTheBoundIsProvenWhereTheSamplesAreSharp) {
-  // One tenth of a per cent beyond either end of the bound: over ten seconds that is 10 ms, and the
-  // samples are a millisecond wide.
+  // The rate is one tenth of a per cent beyond either end of the bound: over ten seconds that is 10
+  // ms, and the samples are a millisecond wide.
   for (const double rate : {1.011, 1 / 1.011}) {
     ClockWatch watch(bound, span);
     Node node(rate);
@@ -199,8 +199,8 @@ TEST(ClockWatch, BeyondTheBoundIsProvenWhereTheSamplesAreSharp) {
 }
 
 TEST(ClockWatch, WithoutToleranceTheRoundingIsStillAllowed) {
-  // The node tells whole microseconds. At no drift at all and with no width, its rounding is not
-  // taken for a step.
+  // A node reports whole microseconds. Even with no allowed drift and samples of no width, the
+  // rounding is not taken for a step.
   SeededRandom random(11);
   ClockWatch watch(0, span);
   for (int i = 0; i < 10'000; ++i) {
@@ -211,7 +211,7 @@ TEST(ClockWatch, WithoutToleranceTheRoundingIsStillAllowed) {
 }
 
 TEST(ClockDrift, IsUnknownUntilTwoSamplesStandApart) {
-  // One sample, and two that overlap, say nothing.
+  // Neither one sample nor two that overlap give a rate.
   ClockWatch watch(0.01, 60s);
   const core::Time start = at(1h);
   EXPECT_FALSE(watch.drift(0).has_value());
@@ -222,7 +222,7 @@ TEST(ClockDrift, IsUnknownUntilTwoSamplesStandApart) {
 }
 
 TEST(ClockDrift, IsTheRateWithItsUncertainty) {
-  // Ten seconds of ours, 10.05 of the node's, each look 2 ms wide. Of another node nothing.
+  // Ten seconds pass for us, 10.05 for the node; each sample is 2 ms wide. Another node has none.
   ClockWatch watch(0.01, 60s);
   const core::Time start = at(1h);
   watch.sample(0, start, start + 2ms, 1'000'000);
@@ -235,7 +235,7 @@ TEST(ClockDrift, IsTheRateWithItsUncertainty) {
 }
 
 TEST(ClockDrift, IsJudgedAnewAfterAStep) {
-  // A step is no rate.
+  // A step does not count as a rate.
   ClockWatch watch(0.01, 60s);
   const core::Time start = at(1h);
   watch.sample(0, start, start + 2ms, 1'000'000);

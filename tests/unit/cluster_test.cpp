@@ -1,4 +1,4 @@
-#include "client/cluster.hpp"
+#include "config/cluster.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,22 +19,22 @@ Options usual() {
 }
 
 TEST(Cluster, KnowsItsNodesByNamesWithoutSecrets) {
-  // From options to what the driver works with.
-  const Result<std::vector<client::Cluster>> clusters = client::Cluster::from(usual());
+  // Cluster::from() turns the options into what the driver works with.
+  const Result<std::vector<detail::Cluster>> clusters = detail::Cluster::from(usual());
   ASSERT_TRUE(clusters) << clusters.error().what();
   ASSERT_EQ(clusters->size(), 1U);
-  const client::Cluster* cluster = &clusters->front();
+  const detail::Cluster* cluster = &clusters->front();
   EXPECT_EQ(cluster->names,
             (std::vector<std::string>{"redis://127.0.0.1:7101", "redis://lock2.example:6380/3",
                                       "unix:///run/redis/lock3.sock"}));
   EXPECT_EQ(cluster->size(), 3);
   EXPECT_EQ(cluster->endpoints[1].password, "hunter2");
-  EXPECT_TRUE(starts(error_of(client::Cluster::from(Options())), "nodes is"));
+  EXPECT_TRUE(starts(error_of(detail::Cluster::from(Options())), "nodes is"));
 }
 
 TEST(Cluster, TellsWhoVotedWhat) {
-  // One node granted, one was never asked, one has not answered yet.
-  const client::Cluster cluster = client::Cluster::from(usual()).value().front();
+  // One node granted, one was never asked, and one has not answered yet.
+  const detail::Cluster cluster = detail::Cluster::from(usual()).value().front();
   core::Tally tally;
   tally.begin(3);
   tally.ask(0);
@@ -50,7 +50,7 @@ TEST(Cluster, TellsWhoVotedWhat) {
 
 TEST(Request, IsAsInTheOptionsWhereNothingIsAsked) {
   // The contract's defaults reach the engine.
-  const client::Request request = client::request_of(usual(), {}).value();
+  const detail::Request request = detail::request_of(usual(), {}).value();
   EXPECT_EQ(request.wait, 0s);
   EXPECT_EQ(request.terms.ttl, 10s);
   EXPECT_EQ(request.terms.stop_margin, 1s);
@@ -60,17 +60,17 @@ TEST(Request, IsAsInTheOptionsWhereNothingIsAsked) {
 }
 
 TEST(Request, PutsWhatIsAskedOverTheOptions) {
-  // Every member of LockOptions that has an effect, each against an option that says otherwise.
+  // Every member of LockOptions that has an effect is set, against an option with another value.
   Options options = usual();
   options.max_hold = 1min;
   options.max_renewals = 7;
   options.stop_margin = 2s;
-  const client::Request plain = client::request_of(options, {}).value();
+  const detail::Request plain = detail::request_of(options, {}).value();
   EXPECT_EQ(plain.terms.max_hold, 1min);
   EXPECT_EQ(plain.terms.max_renewals, 7);
   EXPECT_EQ(plain.terms.stop_margin, 2s);
 
-  const client::Request request = client::request_of(options, {.ttl = 20s,
+  const detail::Request request = detail::request_of(options, {.ttl = 20s,
                                                                .wait = forever,
                                                                .auto_extend = false,
                                                                .max_hold = 5min,
@@ -86,15 +86,15 @@ TEST(Request, PutsWhatIsAskedOverTheOptions) {
 }
 
 TEST(Request, HasAStopMarginOfATenthButAtLeast100ms) {
-  // It follows the ttl of the request, not that of the options.
-  EXPECT_EQ(client::request_of(usual(), {.ttl = 20s}).value().terms.stop_margin, 2s);
-  EXPECT_EQ(client::request_of(usual(), {.ttl = 500ms}).value().terms.stop_margin, 100ms);
+  // The stop margin follows the ttl of the request, not that of the options.
+  EXPECT_EQ(detail::request_of(usual(), {.ttl = 20s}).value().terms.stop_margin, 2s);
+  EXPECT_EQ(detail::request_of(usual(), {.ttl = 500ms}).value().terms.stop_margin, 100ms);
 }
 
 TEST(Request, RefusesWhatCannotBe) {
-  // The same sentences as for the options, and one for what this version cannot do.
+  // The errors have the same sentences as those for the options, and valid options give none.
   const auto error = [](const LockOptions& asked, Options options = usual()) {
-    return error_of(client::request_of(options, asked));
+    return error_of(detail::request_of(options, asked));
   };
   EXPECT_TRUE(starts(error({.ttl = 31s}), "ttl is 31s, above max_ttl, which is 30s"));
   EXPECT_TRUE(starts(error({.ttl = 1ns}), "ttl is 1ns: it must be whole milliseconds, whi"));
@@ -110,11 +110,11 @@ TEST(Request, RefusesWhatCannotBe) {
 }
 
 TEST(Resource, RefusesWhatCannotBeLocked) {
-  // An empty name, one too long, and the library's own keys, whoever of prefix and resource makes
-  // them.
+  // The name is empty or too long, or prefix and resource together make one of the library's own
+  // keys.
   Options options = usual();
   const auto error = [&options](std::string_view resource) {
-    return error_of(client::check_resource(options, resource));
+    return error_of(detail::check_resource(options, resource));
   };
   EXPECT_EQ(error("orders:42"), "no error");
   EXPECT_EQ(error(""), "the resource is empty: name what is to be locked");

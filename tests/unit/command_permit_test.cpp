@@ -13,7 +13,7 @@ constexpr std::string_view semaphore = "quorumlock:semaphore:orders:42";
 constexpr std::string_view its_counter = "quorumlock:fence:quorumlock:semaphore:orders:42";
 constexpr std::string_view slot_seven = "quorumlock:permit:7:orders:42";
 
-/// Of the seventh of twelve permits.
+/// The bytes of a command for the seventh of twelve permits.
 std::string said(core::CommandKind kind) {
   core::Send send;
   send.tag.kind = kind;
@@ -28,26 +28,27 @@ std::string said(core::CommandKind kind) {
   return bytes;
 }
 
-/// The same, where the node's own two words are still to come.
-std::string vote_of(std::vector<std::string_view> words) {
-  std::string bytes = "*" + std::to_string(words.size() + 2) + "\r\n";
+/// A command of these words, announced with `own` more words that the node's link will append.
+std::string vote_of(std::vector<std::string_view> words, std::size_t own = 2) {
+  std::string bytes = "*" + std::to_string(words.size() + own) + "\r\n";
   for (const std::string_view word : words) append_word(bytes, word);
   return bytes;
 }
 
 TEST(CommandOfAPermit, HasTheKeyOfItsSlot) {
-  // Counter and line are those of the semaphore.
+  // The counter and the line are those of the semaphore.
   EXPECT_EQ(said(core::CommandKind::acquire),
             vote_of({"EVALSHA", acquire_permit_script.sha1, "3", semaphore, its_counter,
-                     "quorumlock:enrolment", "t0ken", "12345", "77", "1700000", "2592000000", "1",
-                     "", "0", "0", "7", "12"}));
+                     "quorumlock:enrolment", "t0ken", "12345", "77", "1700000", "86400000", "1", "",
+                     "0", "0", "7", "12"}));
   EXPECT_EQ(said(core::CommandKind::raise),
             vote_of({"EVALSHA", raise_script.sha1, "3", slot_seven, its_counter,
-                     "quorumlock:enrolment", "t0ken", "77", "2592000000"}));
-  EXPECT_EQ(said(core::CommandKind::renew),
-            vote_of({"EVALSHA", renew_permit_script.sha1, "4", slot_seven, its_counter,
-                     "quorumlock:enrolment", semaphore, "t0ken", "12345", "77", "0", "2592000000",
-                     "12"}));
+                     "quorumlock:enrolment", "t0ken", "77", "86400000"}));
+  EXPECT_EQ(
+      said(core::CommandKind::renew),
+      vote_of({"EVALSHA", renew_permit_script.sha1, "4", slot_seven, its_counter,
+               "quorumlock:enrolment", semaphore, "t0ken", "12345", "77", "0", "86400000", "12"},
+              3));
   std::string release;
   append_command(release,
                  {"EVALSHA", release_permit_script.sha1, "1", semaphore, "t0ken", "7", "", ""});

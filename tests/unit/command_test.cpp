@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using core::CommandKind;
 
-/// What hiredis makes of these words.
+/// The bytes that hiredis makes of these words.
 std::string formatted(std::span<const std::string_view> words) {
   std::vector<const char*> pointers;
   std::vector<std::size_t> sizes;
@@ -49,8 +49,8 @@ core::Send command(CommandKind kind, bool with_source = false) {
 }
 
 TEST(Command, IsWhatHiredisFormats) {
-  // Random words, empty and binary ones among them, of all lengths that have another number of
-  // digits; what was there before stays in front.
+  // Random words, some of them empty or binary, of lengths with one to four digits; earlier bytes
+  // stay in front.
   test::SeededRandom random(17);
   for (int run = 0; run < 500; ++run) {
     std::array<std::string, 4> words;
@@ -68,26 +68,27 @@ TEST(Command, IsWhatHiredisFormats) {
   }
 }
 
-/// The words of a vote script's call, up to those that the node's link puts behind.
+/// The words of a vote script's call, followed by those that the node's link appends.
 std::string vote_call(std::initializer_list<std::string_view> words) {
   std::vector<std::string_view> all(words);
-  all.insert(all.end(), {"run1:30000:volatile", "5"});
+  all.insert(all.end(), {"run1:30000,a,86400:volatile", "5"});
   return formatted(all);
 }
 std::string encoded_vote(const core::Send& send) {
   EXPECT_TRUE(says_enrolment(send.tag.kind));
   std::string bytes = encoded(send);
-  append_word(bytes, "run1:30000:volatile");
+  if (send.tag.kind == CommandKind::renew) append_word(bytes, "0");
+  append_word(bytes, "run1:30000,a,86400:volatile");
   append_word(bytes, "5");
   return bytes;
 }
 
 constexpr std::string_view counter = "quorumlock:fence:orders:42";
-constexpr std::string_view life = "2592000000";
+constexpr std::string_view life = "86400000";
 
 TEST(Command, OfTheEngine) {
-  // SET as any other client would, the scripts by their names, with the lock's key, its counter's
-  // and the enrolment's where they vote.
+  // SET is what any other client would send. The scripts are called by their names; a script that
+  // votes gets the keys of the lock, its counter and the enrolment.
   EXPECT_EQ(encoded(command(CommandKind::set)),
             formatted({"SET", "orders:42", "t0ken", "NX", "PX", "12345"}));
   EXPECT_EQ(encoded_vote(command(CommandKind::acquire)),
@@ -105,8 +106,8 @@ TEST(Command, OfTheEngine) {
 }
 
 TEST(Command, OfALine) {
-  // Waiters are named by mode, process and number; a probe is in no line, and without fencing there
-  // is no counter, whose life is then zero.
+  // A waiter is named by mode, process and number; a probe stands in no line. Without fencing there
+  // is no counter, and its life is zero.
   core::Send attempt = command(CommandKind::acquire);
   attempt.ordered = true;
   attempt.process = "0123456789abcdef";
@@ -142,8 +143,8 @@ TEST(Command, OfALine) {
 }
 
 TEST(Command, OfReaders) {
-  // Who waits to read is named so; there is one script to read, in the line or not, and one to
-  // renew, which also extends by token, whoever holds it.
+  // A waiter that wants to read has an `r` in its name. One script acquires to read, in the line or
+  // not, and one renews; the latter also extends by token, whoever holds it.
   core::Send attempt = command(CommandKind::acquire);
   attempt.shared = true;
   attempt.process = "0123456789abcdef";
@@ -158,12 +159,12 @@ TEST(Command, OfReaders) {
   renewal.shared = renewal.replant = true;
   EXPECT_EQ(encoded_vote(renewal),
             vote_call({"EVALSHA", renew_shared_script.sha1, "3", "orders:42", counter,
-                       "quorumlock:enrolment", "t0ken", "12345", "77", "1", life}));
+                       "quorumlock:enrolment", "t0ken", "12345", "77", "1", life, "0"}));
   core::Send by_token = command(CommandKind::renew);
   by_token.by_token = true;
   EXPECT_EQ(encoded_vote(by_token),
             vote_call({"EVALSHA", renew_shared_script.sha1, "3", "orders:42", counter,
-                       "quorumlock:enrolment", "t0ken", "12345", "77", "0", life}));
+                       "quorumlock:enrolment", "t0ken", "12345", "77", "0", life, "0"}));
   core::Send release = command(CommandKind::release);
   release.process = "0123456789abcdef";
   release.waiter = 7;
@@ -174,7 +175,7 @@ TEST(Command, OfReaders) {
 }
 
 TEST(Command, OfSeveralLocks) {
-  // All keys in one call: the locks, their counters in the same order, the enrolment.
+  // One call has all the keys: the locks, their counters in the same order, the enrolment.
   const std::vector<std::string> others = {"stock:7", "", "cash"};
   const auto of = [&others](CommandKind kind) {
     core::Send send = command(kind);
@@ -201,12 +202,13 @@ TEST(Command, OfSeveralLocks) {
   const auto call = [](std::vector<std::string_view> words,
                        std::initializer_list<std::string_view> more) {
     words.insert(words.end(), more);
-    words.insert(words.end(), {"run1:30000:volatile", "5"});
+    words.insert(words.end(), {"run1:30000,a,86400:volatile", "5"});
     return formatted(words);
   };
   const auto sent = [](const core::Send& send) {
     std::string bytes = encoded(send);
-    append_word(bytes, "run1:30000:volatile");
+    if (send.tag.kind == CommandKind::renew) append_word(bytes, "0");
+    append_word(bytes, "run1:30000,a,86400:volatile");
     append_word(bytes, "5");
     return bytes;
   };
@@ -214,7 +216,7 @@ TEST(Command, OfSeveralLocks) {
   acquire.waiter = 9;
   acquire.ticket = 1'700'000'000'000'123;
   EXPECT_EQ(sent(acquire), call(keys(acquire_all_script.sha1),
-                                {"12345", "77", "1700000000000000", "2592000000",
+                                {"12345", "77", "1700000000000000", "86400000",
                                  "w0123456789abcdef.9", "1700000000000123", "3000", "w"}));
   acquire.waiter = 0;
   acquire.fenced = false;
@@ -222,14 +224,14 @@ TEST(Command, OfSeveralLocks) {
   EXPECT_EQ(sent(acquire),
             call(keys(acquire_all_script.sha1),
                  {"12345", "77", "1700000000000000", "0", "", "1700000000000123", "3000", "r"}));
-  EXPECT_EQ(sent(of(CommandKind::raise)), call(keys(raise_all_script.sha1), {"77", "2592000000"}));
+  EXPECT_EQ(sent(of(CommandKind::raise)), call(keys(raise_all_script.sha1), {"77", "86400000"}));
   core::Send renew = of(CommandKind::renew);
   renew.replant = true;
   EXPECT_EQ(sent(renew),
-            call(keys(renew_all_script.sha1), {"12345", "77", "1", "2592000000", "w"}));
+            call(keys(renew_all_script.sha1), {"12345", "77", "1", "86400000", "w", "0"}));
   renew.shared = true;
   EXPECT_EQ(sent(renew),
-            call(keys(renew_all_script.sha1), {"12345", "77", "1", "2592000000", "r"}));
+            call(keys(renew_all_script.sha1), {"12345", "77", "1", "86400000", "r", "0"}));
   core::Send release = of(CommandKind::release);
   EXPECT_EQ(encoded(release), formatted({"EVALSHA", release_all_script.sha1, "4", "orders:42",
                                          "stock:7", "", "cash", "t0ken"}));
@@ -242,7 +244,7 @@ TEST(Command, OfSeveralLocks) {
 }
 
 TEST(Command, WithItsSource) {
-  // Where the node does not know the script it is sent whole.
+  // A node that does not know the script is sent its source.
   EXPECT_EQ(encoded_vote(command(CommandKind::raise, true)),
             vote_call({"EVAL", raise_script.source, "3", "orders:42", counter,
                        "quorumlock:enrolment", "t0ken", "77", life}));
@@ -251,7 +253,7 @@ TEST(Command, WithItsSource) {
 }
 
 TEST(Command, NamesTheScriptsByFortyHexDigits) {
-  // Each another.
+  // Every script has a name of its own.
   std::set<std::string_view> names;
   for (const Script* script :
        {&acquire_script, &acquire_ordered_script, &acquire_shared_script, &renew_shared_script,

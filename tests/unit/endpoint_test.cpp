@@ -15,7 +15,7 @@ Endpoint parsed(std::string_view url) {
   return result ? *result : Endpoint();
 }
 
-/// Those fields of what a URL means that are not empty.
+/// The fields of a parsed URL that are not empty.
 std::string fields_of(std::string_view url) {
   const Endpoint endpoint = parsed(url);
   std::string text;
@@ -28,7 +28,7 @@ std::string fields_of(std::string_view url) {
   return text + "db=" + std::to_string(endpoint.db);
 }
 
-/// The error begins with the URL as it may be shown, and goes on to say this.
+/// Expects an error that begins with the URL as it may be shown, and contains `why`.
 void expect_refused(std::string_view url, const std::string& shown, std::string_view why) {
   const std::string error = error_of(Endpoint::parse(url));
   EXPECT_TRUE(starts(error, "\"" + shown + "\" ")) << url;
@@ -56,7 +56,7 @@ TEST(Endpoint, ReadsUserAndPassword) {
 }
 
 TEST(Endpoint, ReadsAUnixSocket) {
-  // A path is taken as it stands; a database comes as a query.
+  // The path is taken literally; a database is given as a query.
   EXPECT_EQ(fields_of("unix:///run/redis/lock3.sock"), "path=/run/redis/lock3.sock db=0");
   EXPECT_EQ(fields_of("unix:///run/a@b%20c.sock?db=4"), "path=/run/a@b%20c.sock db=4");
   const std::string longest = "/" + std::string(106, 'x');
@@ -64,7 +64,7 @@ TEST(Endpoint, ReadsAUnixSocket) {
 }
 
 TEST(Endpoint, HasANameWithoutUserAndPassword) {
-  // The name is what logs and errors call a node.
+  // Logs and errors call a node by this name.
   EXPECT_EQ(parsed("redis://user:secret@lock2.example:6380/3").name(),
             "redis://lock2.example:6380/3");
   EXPECT_EQ(parsed("redis://h").name(), "redis://h:6379");
@@ -74,7 +74,7 @@ TEST(Endpoint, HasANameWithoutUserAndPassword) {
 }
 
 TEST(Endpoint, HasOneNameForAllItsSpellings) {
-  // A node that is named twice is found out although it is spelled in two ways.
+  // A node that is listed twice is detected even if its two spellings differ.
   EXPECT_EQ(parsed("redis://LocalHost:06379/0").name(), parsed("redis://localhost").name());
   EXPECT_EQ(parsed("redis://[0:0:0:0:0:0:0:1]").name(), parsed("redis://[::1]/").name());
   EXPECT_EQ(parsed("redis://[FE80::A]").name(), parsed("redis://[fe80::a]").name());
@@ -83,12 +83,12 @@ TEST(Endpoint, HasOneNameForAllItsSpellings) {
 }
 
 TEST(Endpoint, RefusesTlsInSoManyWords) {
-  // A user of TLS must not believe that it is there.
+  // A user of TLS must not believe that the connection is encrypted.
   expect_refused("rediss://u:hunter2@h:6380", "rediss://***@h:6380", "built without TLS");
 }
 
 TEST(Endpoint, RefusesWhatIsNoUrlOfANode) {
-  // Other schemes, or none: the error shows the two forms that there are.
+  // The URL has another scheme or none, and the error shows the two valid forms.
   expect_refused("", "", "write redis://[user[:password]@]host[:port][/db] or unix:///path[?db=N]");
   expect_refused("127.0.0.1:7101", "127.0.0.1:7101", "is not a node's URL");
   expect_refused("http://h:80/x", "http://h***", "is not a node's URL");
@@ -100,7 +100,7 @@ TEST(Endpoint, RefusesWhatIsNoUrlOfANode) {
 }
 
 TEST(Endpoint, RefusesABadPort) {
-  // Zero, too large, not a number, empty.
+  // The port is zero, too large, not a number, or empty.
   expect_refused("redis://h:0", "redis://h:0", "a number from 1 to 65535");
   expect_refused("redis://h:65536", "redis://h:65536", "a number from 1 to 65535");
   for (const char* port : {"", "x", "-1", "+1", "6379x", "99999999999", "6379?db=1"}) {
@@ -110,7 +110,7 @@ TEST(Endpoint, RefusesABadPort) {
 }
 
 TEST(Endpoint, RefusesABadDatabase) {
-  // Where it stands depends on the kind of URL, and the error says so.
+  // The place of the database depends on the kind of URL, and the error says so.
   expect_refused("redis://h:1/x", "redis://h***", "bad database");
   expect_refused("redis://h:1/-1", "redis://h***", "bad database");
   expect_refused("redis://h:1/3/4", "redis://h***", "bad database");
@@ -121,12 +121,16 @@ TEST(Endpoint, RefusesABadDatabase) {
 }
 
 TEST(Endpoint, RefusesAMissingOrImpossibleHost) {
-  // An IPv6 address without brackets cannot be told from a port.
+  // An IPv6 address without brackets cannot be distinguished from a port.
   for (const char* url : {"redis://", "redis://:6379", "redis:///0", "redis://?x"}) {
     EXPECT_TRUE(contains(error_of(Endpoint::parse(url)), "names no host")) << url;
   }
   expect_refused("redis://u:hunter2@", "redis://***@", "names no host");
-  expect_refused("redis://::1:6379", "redis://***", "names no host");
+  for (const char* url : {"redis://::1:6379", "redis://::1", "redis://u:hunter2@::1:6379/3"}) {
+    EXPECT_TRUE(contains(error_of(Endpoint::parse(url)), "brackets: write it as in redis://[::1]"))
+        << url;
+    EXPECT_FALSE(contains(error_of(Endpoint::parse(url)), "hunter2"));
+  }
   expect_refused("redis://fe80::1", "redis://fe80***", "stands in brackets");
   expect_refused("redis://[::1", "redis://***", "bad IPv6 address");
   expect_refused("redis://[1.2.3.4]", "redis://[1.2.3.4]", "bad IPv6 address");
@@ -138,7 +142,7 @@ TEST(Endpoint, RefusesAMissingOrImpossibleHost) {
 }
 
 TEST(Endpoint, RefusesCredentialsThatCannotBeMeant) {
-  // A letter that should have been encoded, an escape that is none, a password that is empty.
+  // A letter should have been encoded, an escape is invalid, or the password is empty.
   for (const char* bad : {"u:se/cret", "u:se?cret", "u:se#cret", "u:se@cret"}) {
     expect_refused("redis://" + std::string(bad) + "@h:1", "redis://***@h:1",
                    "write it as %2F, %3F, %23 or %40");
@@ -152,7 +156,7 @@ TEST(Endpoint, RefusesCredentialsThatCannotBeMeant) {
 }
 
 TEST(Endpoint, RefusesABadSocketPath) {
-  // Relative, missing, a directory, too long for the system, or with a query that is not known.
+  // The path is relative, missing, a directory or too long for the system, or has an unknown query.
   expect_refused("unix://run/a.sock", "unix://run/a.sock", "absolute path");
   expect_refused("unix://", "unix://", "absolute path");
   expect_refused("unix:///", "unix:///", "absolute path");
@@ -167,7 +171,7 @@ TEST(Endpoint, RefusesABadSocketPath) {
 
 TEST(Endpoint, NeverShowsAPasswordHoweverMalformedTheUrl) {
   // Every URL that is one letter off a good one, as a user might mistype it. Neither the error nor
-  // the name has the password in it.
+  // the name contains the password.
   const std::string good = "redis://user:hunter2@lock2.example:6380/3";
   const auto check = [&](const std::string& url) {
     const Result<Endpoint> result = Endpoint::parse(url);

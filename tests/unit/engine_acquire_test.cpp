@@ -3,12 +3,12 @@
 
 #include "support/engine_driver.hpp"
 
-// One acquisition: its attempts, its wait, its end.
+// One acquisition: its attempts, its wait and its end.
 namespace quorumlock::test {
 namespace {
 
 TEST(EngineAcquire, AsksEveryNodeAtOnce) {
-  // One command to all five, before any of them has answered: SET of a random token with the ttl.
+  // One command goes to all five nodes before any answer: SET of a random token with the ttl.
   EngineDriver driver(5);
   driver.acquire(1, ten_seconds);
   const Sent sent = driver.only<Sent>();
@@ -22,7 +22,7 @@ TEST(EngineAcquire, AsksEveryNodeAtOnce) {
 }
 
 TEST(EngineAcquire, ValidityCountsFromBeforeTheFirstByte) {
-  // The q-th grant comes three seconds after the start: the lease has those three seconds less.
+  // The q-th grant comes three seconds after the start: the lease is shorter by that time.
   EngineDriver driver(3);
   driver.now = at(1s);
   driver.acquire(1, ten_seconds);
@@ -37,7 +37,7 @@ TEST(EngineAcquire, ValidityCountsFromBeforeTheFirstByte) {
 }
 
 TEST(EngineAcquire, TheMarginIsTheConfiguredOne) {
-  // Five per cent of drift instead of one.
+  // The bound for the drift is five per cent instead of one.
   EngineDriver driver(core::Engine::Config{1, 0.05, 50ms, 0ms});
   driver.acquire(1, ten_seconds);
   driver.reply(0, Vote::granted);
@@ -45,8 +45,8 @@ TEST(EngineAcquire, TheMarginIsTheConfiguredOne) {
 }
 
 TEST(EngineAcquire, AGrantAtTheDeadlineIsNoWin) {
-  // The second grant is processed a nanosecond before the validity ends: won. At its end: lost,
-  // and all is given back. Whether the timer or the answer is first makes no difference.
+  // A second grant that is processed a nanosecond before the validity ends wins. At its end the
+  // attempt is lost, and all is given back. The order of timer and answer makes no difference.
   for (const core::Duration early : {1ns, 0ns, -1000000ns}) {
     for (const bool timer_first : {false, true}) {
       EngineDriver driver(3);
@@ -65,8 +65,8 @@ TEST(EngineAcquire, AGrantAtTheDeadlineIsNoWin) {
 }
 
 TEST(EngineAcquire, ALockThatMayNotBeHeldAnyMoreIsNoWin) {
-  // max_hold counts from the acquisition's start as well: a quorum that comes together after it
-  // gives no lease that has ended already.
+  // max_hold also counts from the acquisition's start: a quorum that comes together after max_hold
+  // gives no lease that has already ended.
   for (const core::Duration early : {1ns, 0ns, -1000000ns}) {
     EngineDriver driver(3);
     driver.acquire(1, {.ttl = 10s, .stop_margin = 1s, .max_hold = 2s});
@@ -79,8 +79,8 @@ TEST(EngineAcquire, ALockThatMayNotBeHeldAnyMoreIsNoWin) {
 }
 
 TEST(EngineAcquire, AnAttemptWithoutAnswersEndsWithItsValidity) {
-  // Nobody answers and nobody is reported late: at the deadline the attempt is given up by its own
-  // timer; why it failed is told when the nodes turn out to be silent.
+  // No node answers, and none is reported late. At the deadline the attempt's own timer gives it
+  // up; the reason is reported once the nodes turn out to be silent.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   EXPECT_EQ(driver.engine().deadline(), at(9898ms));
@@ -93,8 +93,8 @@ TEST(EngineAcquire, AnAttemptWithoutAnswersEndsWithItsValidity) {
 }
 
 TEST(EngineAcquire, AnAnswerAfterItsTimeoutStillCounts) {
-  // n1 is late, but not too late: its grant comes while the attempt is open, and is the second one.
-  // A refusal that comes late decides just so.
+  // n1 is late, but not too late: its grant is the second one and comes while the attempt is open.
+  // A late refusal decides in the same way.
   EngineDriver granted(3);
   granted.acquire(1, ten_seconds);
   granted.time_out(0);
@@ -113,7 +113,7 @@ TEST(EngineAcquire, AnAnswerAfterItsTimeoutStillCounts) {
 }
 
 TEST(EngineAcquire, AnEvenSplitOfFourSettles) {
-  // Two granted, two held: nobody has it, and it is known with the fourth answer at the latest.
+  // Two nodes grant and two refuse: nobody has the lock, which is known with the fourth answer.
   EngineDriver driver(4);
   driver.acquire(1, ten_seconds);
   driver.reply({0, 1}, Vote::granted);
@@ -124,7 +124,7 @@ TEST(EngineAcquire, AnEvenSplitOfFourSettles) {
 }
 
 TEST(EngineAcquire, NodesThatAreAwayAreNotAskedButCount) {
-  // Two of five are away: the quorum stays three, and all three that are there must grant.
+  // Two of five nodes are away: the quorum stays three, and all three reachable nodes must grant.
   EngineDriver driver(5);
   driver.link(3, LinkState::down);
   driver.link(4, LinkState::down, Vote::not_standalone);
@@ -142,7 +142,7 @@ TEST(EngineAcquire, NodesThatAreAwayAreNotAskedButCount) {
 }
 
 TEST(EngineAcquire, WithoutEnoughNodesTheAnswerIsImmediate) {
-  // Three of five are away: no answer is waited for. What the other two were asked is taken back.
+  // Three of five nodes are away: the refusal comes at once, and the others get a release.
   EngineDriver driver(5);
   for (const int node : {0, 1, 2}) driver.link(node, LinkState::down);
   driver.acquire(1, ten_seconds);
@@ -153,7 +153,7 @@ TEST(EngineAcquire, WithoutEnoughNodesTheAnswerIsImmediate) {
 }
 
 TEST(EngineAcquire, WithoutAnyNodeNothingIsSent) {
-  // All are away: refused inside the call, and no trace is left.
+  // All nodes are away: the call itself refuses, and no trace is left.
   EngineDriver driver(3);
   for (const int node : {0, 1, 2}) driver.link(node, LinkState::down);
   driver.acquire(1, ten_seconds);
@@ -163,7 +163,7 @@ TEST(EngineAcquire, WithoutAnyNodeNothingIsSent) {
 }
 
 TEST(EngineAcquire, AStalledNodeIsAskedNothingNew) {
-  // A node with an overdue answer votes "stalled", until it answers again.
+  // A node with an overdue answer votes "stalled" until it answers again.
   EngineDriver driver(3);
   driver.link(2, LinkState::stalled, Vote::stalled);
   driver.acquire(1, ten_seconds);
@@ -178,7 +178,7 @@ TEST(EngineAcquire, AStalledNodeIsAskedNothingNew) {
 }
 
 TEST(EngineAcquire, ErrorsAreNoAnswers) {
-  // Whatever error two of three reply with, no quorum has answered; the third's vote won't help.
+  // Two of three nodes reply with any error: no quorum has answered, and the third won't help.
   for (int i = static_cast<int>(Vote::timed_out); i <= static_cast<int>(Vote::failed); ++i) {
     const auto vote = static_cast<Vote>(i);
     if (vote == Vote::timed_out || vote == Vote::no_script) continue;  // not what a SET is answered
@@ -187,7 +187,8 @@ TEST(EngineAcquire, ErrorsAreNoAnswers) {
     driver.reply({0, 1}, vote);
     const core::Refused refused = driver.only<core::Refused>();
     const bool contradicts = vote == Vote::max_ttl_differs || vote == Vote::groups_differ ||
-                             vote == Vote::same_server || vote == Vote::capacity_differs;
+                             vote == Vote::terms_differ || vote == Vote::same_server ||
+                             vote == Vote::capacity_differs;
     EXPECT_EQ(refused.why, contradicts ? Errc::misconfigured : Errc::no_quorum) << to_string(vote);
     EXPECT_EQ(refused.tally.vote(1), vote);
     EXPECT_EQ(driver.told(CommandKind::release, driver.tokens()[0]), all_of(3));
@@ -198,8 +199,8 @@ TEST(EngineAcquire, ErrorsAreNoAnswers) {
 }
 
 TEST(EngineAcquire, RetriesPauseForTheDelayAndSomeJitter) {
-  // From the verdict to the next attempt: at least the delay, less than delay and jitter, and not
-  // always the same.
+  // The pause from the verdict to the next attempt is at least the delay, less than delay and
+  // jitter together, and not always the same.
   std::set<core::Duration> pauses;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     EngineDriver driver(3, seed);
@@ -218,7 +219,7 @@ TEST(EngineAcquire, RetriesPauseForTheDelayAndSomeJitter) {
 
 TEST(EngineAcquire, EveryAttemptHasATokenOfItsOwn) {
   // A thousand attempts of one wait: no token appears twice, and each is released before the next
-  // is set.
+  // one is set.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, forever);
   for (int i = 0; i < 1000; ++i) {
@@ -234,8 +235,8 @@ TEST(EngineAcquire, EveryAttemptHasATokenOfItsOwn) {
 }
 
 TEST(EngineAcquire, ARetryIsWonWithItsOwnVotes) {
-  // The first attempt was granted by n1 and lost; in the second n1 refuses (its release is on the
-  // way) and the others grant.
+  // n1 granted the first attempt, which was lost. In the second one n1 refuses, since its release
+  // is still on the way, and the others grant.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 1min);
   driver.reply(0, Vote::granted);
@@ -243,7 +244,7 @@ TEST(EngineAcquire, ARetryIsWonWithItsOwnVotes) {
   driver.pass(100ms);
   ASSERT_EQ(driver.tokens().size(), 2U);
   const core::Time start = driver.seen().back().when;
-  for (const int node : {0, 1, 2}) driver.reply(node, Vote::granted);  // of the first one's release
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::granted);  // to the first release
   EXPECT_EQ(driver.count<core::Acquired>(), 0U);
   driver.reply(0, Vote::held);
   driver.reply({1, 2}, Vote::granted);
@@ -254,7 +255,7 @@ TEST(EngineAcquire, ARetryIsWonWithItsOwnVotes) {
 }
 
 TEST(EngineAcquire, TwoAcquisitionsDoNotMix) {
-  // Two users at once, on two keys; the answers come in turns, and each gets its own.
+  // Two users acquire two keys; the answers are interleaved, and each user gets its own.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 0s, "one");
   driver.acquire(2, ten_seconds, 0s, "two");
@@ -269,7 +270,7 @@ TEST(EngineAcquire, TwoAcquisitionsDoNotMix) {
 }
 
 TEST(EngineAcquire, ThirtyTwoNodes) {
-  // As many nodes as there can be: seventeen grants win, sixteen don't.
+  // This is the maximum number of nodes: seventeen grants win, sixteen don't.
   EngineDriver driver(32);
   driver.acquire(1, ten_seconds);
   for (int node = 0; node < 16; ++node) driver.reply(node, Vote::granted);

@@ -1,6 +1,6 @@
 #include "support/engine_line.hpp"
 
-// Several locks as one: all or none, one round, one ticket (docs/waiting.md).
+// Several locks acquired as one: all or none, one round, one ticket (docs/waiting.md).
 namespace quorumlock::test {
 namespace {
 
@@ -8,7 +8,7 @@ using Keys = std::vector<std::string>;
 
 class EngineAll : public EngineLine {
  protected:
-  /// Refused at first, and in all lines since then.
+  /// A waiter whose probe was refused and which is now in all its lines.
   core::WaiterId enqueue_all(core::UserId user, const Keys& keys) {
     const core::WaiterId waiter = driver.acquire_all(user, terms, 1h, keys);
     for (const int node : {0, 1, 2}) driver.reply(node, refused());
@@ -20,7 +20,7 @@ class EngineAll : public EngineLine {
 };
 
 TEST_F(EngineAll, AsksForAllInOneCommandANode) {
-  // One round to win it, one to give it back; a script also where there is no fencing and no line.
+  // One round wins the set and one gives it back, by a script even without fencing or a line.
   for (const bool ordered : {true, false}) {
     driver.acquire_all(1, terms, ordered ? 1h : 0s, {"a", "b", "c"}, ordered);
     const Sent asked = driver.only<Sent>();
@@ -40,7 +40,7 @@ TEST_F(EngineAll, AsksForAllInOneCommandANode) {
 }
 
 TEST_F(EngineAll, TheFencesSeenOfEachCount) {
-  // What was seen of one key is exceeded by the set, and what the set got by each of its keys.
+  // The set's number exceeds what was seen of either key; then each key remembers that number.
   EngineDriver fenced(config(true));
   const auto win = [&fenced](std::uint64_t fence) {
     core::Answer granted{Vote::granted, false, fence, node_time};
@@ -62,7 +62,7 @@ TEST_F(EngineAll, TheFencesSeenOfEachCount) {
 }
 
 TEST_F(EngineAll, ANodeWithoutOneOfThemMayHaveTheOthers) {
-  // It does not confirm a renewal, and is told of the release all the same when it is back.
+  // A node that lacks one key does not confirm a renewal, but gets the release when it is back.
   driver.acquire_all(1, terms, 0s, {"a", "b"});
   driver.answer_all();
   driver.pass(third);
@@ -81,8 +81,7 @@ TEST_F(EngineAll, ANodeWithoutOneOfThemMayHaveTheOthers) {
 }
 
 TEST_F(EngineAll, IsLostWhereAQuorumHasNotAllOfThem) {
-  // One key of the set is another's on two nodes: the lease is lost, and all that is left is
-  // deleted.
+  // Two nodes lack one key of the set: the lease is lost, and everything that is left is deleted.
   driver.acquire_all(1, terms, 0s, {"a", "b"});
   driver.answer_all();
   driver.pass(third);
@@ -95,7 +94,7 @@ TEST_F(EngineAll, IsLostWhereAQuorumHasNotAllOfThem) {
 }
 
 TEST_F(EngineAll, HasOneTicketInAllLines) {
-  // The same number and ticket for each key; where it turns out too small in one it grows in all.
+  // Each key has the same number and ticket; a ticket too small in one line grows in all of them.
   enqueue(1);
   driver.acquire_all(2, terms, 1h, {"a", "key"});
   const Command entry = sent(CommandKind::queue).at(0);
@@ -113,7 +112,7 @@ TEST_F(EngineAll, HasOneTicketInAllLines) {
 }
 
 TEST_F(EngineAll, ItsPlaceIsTheWorstOfItsPlaces) {
-  // First in one line and not in the other, or first in both and one is not free: no reason to try.
+  // First in one line but not in the other, or first in both with one lock taken: no reason to try.
   enqueue_all(1, {"a", "b"});
   driver.pass(1s);
   Place second = behind_another;
@@ -131,7 +130,7 @@ TEST_F(EngineAll, ItsPlaceIsTheWorstOfItsPlaces) {
 }
 
 TEST_F(EngineAll, LooksAgainWhenTheLastOfWhatHindersItMayEnd) {
-  // One holder's key runs out in 100 ms, the other's in 300 ms.
+  // One holder's key expires in 100 ms, the other's in 300 ms.
   enqueue_all(1, {"a", "b"});
   driver.pass(1s);
   Place soon = first;
@@ -147,7 +146,7 @@ TEST_F(EngineAll, LooksAgainWhenTheLastOfWhatHindersItMayEnd) {
 }
 
 TEST_F(EngineAll, AMessageMakesItTryAndARefusalIsNoLostRound) {
-  // Each release of one of them does: with many such tries in vain it never pauses.
+  // Each release of one of the locks causes a try; many failed tries never make the waiter pause.
   enqueue_all(1, {"a", "b"});
   for (int turn = 0; turn < 8; ++turn) {
     for (const int node : {0, 1}) driver.wake(node, 1);
@@ -161,7 +160,7 @@ TEST_F(EngineAll, AMessageMakesItTryAndARefusalIsNoLostRound) {
 }
 
 TEST_F(EngineAll, IsNotHandedOverWithinTheProcess) {
-  // Only the nodes know whether the rest of a set is free: the release wakes its waiter by message.
+  // Only the nodes know whether the rest of a set is free: they wake the set's waiter.
   driver.acquire(1, terms, 0s, "a");
   driver.answer_all();
   const core::ClaimId single = driver.lease();
@@ -175,7 +174,7 @@ TEST_F(EngineAll, IsNotHandedOverWithinTheProcess) {
   EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
   answer_rest();
   driver.forget_seen();
-  // Nor from a set to whoever waits for one of it.
+  // A set is not handed over to a waiter for one of its locks either.
   for (const int node : {0, 1}) driver.wake(node, 1);
   driver.answer_all();
   const core::ClaimId set = driver.lease();
@@ -200,7 +199,7 @@ TEST_F(EngineAll, IsNotHandedOverWithinTheProcess) {
 }
 
 TEST_F(EngineAll, LeavesAllItsLines) {
-  // One command a node, for a token that is nobody's; nothing is refreshed any more.
+  // One command for each node releases a token that nobody has; no entry is refreshed afterwards.
   const core::WaiterId waiter = enqueue_all(1, {"a", "b", "c"});
   driver.cancel(waiter);
   const Command leave = sent(CommandKind::release).at(0);
@@ -211,7 +210,7 @@ TEST_F(EngineAll, LeavesAllItsLines) {
 }
 
 TEST_F(EngineAll, IsRefreshedOnceAndItsEntriesStayTogether) {
-  // 64 entries go into one command: of waiters for twelve keys five, and none is cut in two.
+  // A command holds up to 64 entries: of waiters for twelve keys five, and no waiter's are split.
   for (core::UserId user = 1; user <= 7; ++user) {
     Keys keys = {"shared"};
     for (int i = 0; i < 11; ++i) keys.push_back(std::to_string(user * 100 + i));
@@ -232,7 +231,7 @@ TEST_F(EngineAll, IsRefreshedOnceAndItsEntriesStayTogether) {
 }
 
 TEST_F(EngineAll, InNoOrderAnyReleaseBringsTheNextAttempt) {
-  // It listens to each of its keys while it pauses, and to none once it has them.
+  // The waiter listens to each of its keys while it pauses, and to none after it has acquired them.
   driver.acquire_all(1, terms, 1h, {"a", "b"}, false);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
   answer_rest();
@@ -252,7 +251,7 @@ TEST_F(EngineAll, InNoOrderAnyReleaseBringsTheNextAttempt) {
 }
 
 TEST_F(EngineAll, ToReadAsksEveryNodeForReadersOfThemAll) {
-  // In the attempt, in each entry of the line, in the try and in the renewal.
+  // The attempt, each entry of the line, the try and the renewal all ask for a reader's lock.
   const core::Terms to_read{.ttl = 10s, .stop_margin = 1s, .shared = true};
   driver.acquire_all(1, to_read, 1h, {"a", "b"});
   EXPECT_TRUE(driver.only<Sent>().command.shared);
@@ -273,8 +272,8 @@ TEST_F(EngineAll, ToReadAsksEveryNodeForReadersOfThemAll) {
 }
 
 TEST_F(EngineAll, DowngradeGivesUpTheWritersEntriesInAllLines) {
-  // Their release first, for a token that is nobody's; then one renewal makes readers of all the
-  // keys.
+  // First the writer's entries are released, with a token that nobody has; then one renewal makes
+  // readers of all the keys.
   enqueue_all(1, {"a", "b"});
   for (const int node : {0, 1}) driver.wake(node, 1);
   driver.answer_all();

@@ -1,13 +1,13 @@
 #include "support/engine_driver.hpp"
 
-// A holder that has been told to stop: what is under way may still be won, and nothing more
+// A holder after its warning: renewals that are under way may still be won, and nothing more
 // follows.
 namespace quorumlock::test {
 namespace {
 
 constexpr core::Time warning = at(validity) - 1s;
 
-/// Holds, and has every renewal refused until the holder is told to stop.
+/// Acquires, and has every renewal refused until the holder is warned.
 void warn(EngineDriver& driver) {
   driver.hold(ten_seconds);
   while (driver.count<core::AtRisk>() == 0 && !testing::Test::HasFailure()) {
@@ -18,7 +18,7 @@ void warn(EngineDriver& driver) {
   driver.answer_all(Vote::busy);
   driver.forget_seen();
 }
-/// Until the next renewal goes out.
+/// Passes the time until the next renewal goes out.
 core::Time next_try(EngineDriver& driver) {
   while (driver.count(CommandKind::renew) == 0 && driver.count<core::Ended>() == 0 &&
          !testing::Test::HasFailure()) {
@@ -28,8 +28,8 @@ core::Time next_try(EngineDriver& driver) {
 }
 
 TEST(EngineAtRisk, ARenewalThatWasRetriedMayStillBeWon) {
-  // Told to stop a second before the end; the tries go on, and one is won. The holder gets that
-  // time to stop in, and not more: no renewal follows, no second warning, and it expires.
+  // The holder is warned a second before the end; a later try is won. The holder gets that time to
+  // stop in, and no more: no renewal follows, no second warning, and the lease expires.
   EngineDriver driver(3);
   ASSERT_NO_FATAL_FAILURE(warn(driver));
   const core::Time start = next_try(driver);
@@ -47,7 +47,7 @@ TEST(EngineAtRisk, ARenewalThatWasRetriedMayStillBeWon) {
 }
 
 TEST(EngineAtRisk, IsTriedUntilTheEnd) {
-  // None of them is won: the tries go on to the old end, where the lease is lost.
+  // No try is won: they go on until the old end, when the lease is lost.
   EngineDriver driver(3);
   ASSERT_NO_FATAL_FAILURE(warn(driver));
   int tries = 0;
@@ -64,7 +64,7 @@ TEST(EngineAtRisk, IsTriedUntilTheEnd) {
 }
 
 TEST(EngineAtRisk, TheHolderMayStillExtend) {
-  // It knows better: what it asks for itself is asked of the nodes, and counts.
+  // The holder knows better: an extend that it asks for goes to the nodes, and counts.
   EngineDriver driver(3);
   ASSERT_NO_FATAL_FAILURE(warn(driver));
   ASSERT_TRUE(driver.extend(driver.lease(), 20s));
@@ -74,7 +74,7 @@ TEST(EngineAtRisk, TheHolderMayStillExtend) {
 }
 
 TEST(EngineAtRisk, ARenewalThatWasOutAtTheWarningMayBeWon) {
-  // Asked before the warning, answered after it: the same. It was not refused once.
+  // A renewal that is out at the warning and answered after it counts too; none was refused before.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(warning);

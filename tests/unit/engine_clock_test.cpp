@@ -1,40 +1,13 @@
-#include "support/engine_driver.hpp"
+#include "support/engine_clocks.hpp"
 
-// Nodes whose clocks are wrong: their votes are void until all that stood on them has run out.
+// Nodes with wrong clocks: their votes are void until every key that depended on them has expired.
 namespace quorumlock::test {
 namespace {
 
 constexpr core::Duration mistrust = 30s + 302ms;
 
-/// Tells with each answer what the node's clock says, which may be ahead of the true time.
-struct Clocks {
-  explicit Clocks(int nodes) : driver(nodes), ahead(static_cast<std::size_t>(nodes)) {
-    driver.now = at(1h);
-  }
-  EngineDriver driver;
-  std::vector<core::Duration> ahead;
-
-  void reply(int node, Vote vote) {
-    core::Answer answer{vote};
-    answer.asked = driver.now;
-    const core::Duration clock =
-        driver.now.time_since_epoch() + ahead[static_cast<std::size_t>(node)];
-    answer.node_time = clock / 1us;
-    driver.reply(node, answer);
-  }
-  void reply(std::initializer_list<int> nodes, Vote vote) {
-    for (const int node : nodes) reply(node, vote);
-  }
-  void hold() {
-    driver.acquire(1, ten_seconds);
-    for (int node = 0; node < driver.nodes(); ++node) reply(node, Vote::granted);
-    ASSERT_EQ(driver.count<core::Acquired>(), 1U);
-    driver.forget_seen();
-  }
-};
-
 TEST(EngineClock, GoodClocksAreNoNews) {
-  // A minute of renewals, each answer with the time.
+  // A minute of renewals, with the time in each answer.
   Clocks clocks(3);
   clocks.hold();
   for (int i = 0; i < 18; ++i) {
@@ -46,7 +19,7 @@ TEST(EngineClock, GoodClocksAreNoNews) {
 }
 
 TEST(EngineClock, AJumpIsReportedWithItsSize) {
-  // A minute ahead, seen at the first answer after it.
+  // The clock jumps a minute ahead; the first answer after that shows it.
   Clocks clocks(3);
   clocks.hold();
   clocks.ahead[1] = 60s;
@@ -60,8 +33,8 @@ TEST(EngineClock, AJumpIsReportedWithItsSize) {
 }
 
 TEST(EngineClock, ItIsNotAskedForVotesUntilMaxTtlHasPassed) {
-  // For max_ttl and its margin n2 is left out, of renewals and of acquisitions; afterwards it is
-  // asked again.
+  // For max_ttl and its margin n2 is left out of renewals and acquisitions; afterwards it is asked
+  // again.
   Clocks clocks(3);
   clocks.hold();
   clocks.ahead[1] = -60s;
@@ -84,8 +57,8 @@ TEST(EngineClock, ItIsNotAskedForVotesUntilMaxTtlHasPassed) {
 }
 
 TEST(EngineClock, ItsGrantIsVoidAndReleased) {
-  // n1 grants, and says with it that its clock has jumped since the last time: with n3's refusal
-  // that is no quorum, whatever n2 says. What n1 has set is deleted all the same.
+  // n1 grants, and the same answer shows that its clock has jumped since the last one: with n3's
+  // refusal there is no quorum, whatever n2 says. The key that n1 set is still deleted.
   Clocks clocks(3);
   clocks.hold();
   clocks.driver.release(clocks.driver.lease());
@@ -105,8 +78,8 @@ TEST(EngineClock, ItsGrantIsVoidAndReleased) {
 }
 
 TEST(EngineClock, AGrantFromBeforeTheJumpIsVoidToo) {
-  // n1 has granted; then the answer to another command shows that its clock has jumped. The key may
-  // have run out there at once: n2's grant does not make a quorum with it. n3's does, with n2.
+  // n1 has granted; then its answer to another command shows that its clock has jumped. Its key may
+  // have expired at once, so n2's grant makes no quorum with it. Those of n2 and n3 do.
   Clocks clocks(3);
   clocks.hold();
   clocks.driver.release(clocks.driver.lease());
@@ -127,7 +100,7 @@ TEST(EngineClock, AGrantFromBeforeTheJumpIsVoidToo) {
 }
 
 TEST(EngineClock, ARenewalsVoteFromBeforeTheJumpIsVoidToo) {
-  // The same of a renewal: n1 has renewed, then jumps; n2's vote alone renews nothing.
+  // The same for a renewal: n1 has renewed and then jumps, and n2's vote alone renews nothing.
   Clocks clocks(3);
   clocks.hold();
   clocks.driver.pass(third);
@@ -145,7 +118,7 @@ TEST(EngineClock, ARenewalsVoteFromBeforeTheJumpIsVoidToo) {
 }
 
 TEST(EngineClock, ALeaseThatTheOthersBearOutStays) {
-  // n1 jumps; n2 and n3 had the lock as well, and go on with it.
+  // n1 jumps; n2 and n3 had the lock as well, and the lease goes on with them.
   Clocks clocks(3);
   clocks.hold();
   clocks.ahead[0] = 60s;
@@ -159,7 +132,7 @@ TEST(EngineClock, ALeaseThatTheOthersBearOutStays) {
 }
 
 TEST(EngineClock, ALeaseThatNoQuorumOfTheOthersBearsOutIsLost) {
-  // Held on n1 and n2 only. n1 jumps: that it ever was held by a quorum until now, nobody can say.
+  // The lease is held on n1 and n2 only. After n1's jump nobody can say that a quorum held it.
   Clocks clocks(3);
   clocks.driver.acquire(1, ten_seconds);
   clocks.reply({0, 1}, Vote::granted);
@@ -175,8 +148,8 @@ TEST(EngineClock, ALeaseThatNoQuorumOfTheOthersBearsOutIsLost) {
 }
 
 TEST(EngineClock, TheJumpThatAnotherLocksAnswerShowsCounts) {
-  // Two leases: one on all nodes, one on n1 and n2. The answer to the first one's renewal shows
-  // that n1 has jumped: the second one is lost, at once, and the first one stays.
+  // One lease is on all nodes, another on n1 and n2. The answer to the first one's renewal shows
+  // that n1 has jumped: the second lease is lost at that moment, and the first one stays.
   Clocks clocks(3);
   clocks.hold();
   clocks.driver.acquire(2, {.ttl = 10s, .stop_margin = 1s, .auto_extend = false}, 0s, "another");
@@ -190,8 +163,8 @@ TEST(EngineClock, TheJumpThatAnotherLocksAnswerShowsCounts) {
 }
 
 TEST(EngineClock, ALateGrantBearsALeaseOut) {
-  // Won with n1 and n2; n3's grant comes later and is the lease's. When n1 jumps, n2 and n3 are a
-  // quorum.
+  // The lease is won with n1 and n2; n3's grant comes later and belongs to it. When n1 jumps, n2
+  // and n3 are a quorum.
   Clocks clocks(3);
   clocks.driver.acquire(1, ten_seconds);
   clocks.reply({0, 1}, Vote::granted);
@@ -202,22 +175,8 @@ TEST(EngineClock, ALateGrantBearsALeaseOut) {
   EXPECT_EQ(clocks.driver.count<core::Ended>(), 0U);
 }
 
-TEST(EngineClock, AQuorumThatJumpsEndsEveryLease) {
-  // What a machine sees that was suspended with a clock that stopped: all nodes are ahead at once.
-  Clocks clocks(3);
-  clocks.hold();
-  clocks.driver.pass(third);
-  clocks.ahead = {60s, 60s, 60s};
-  clocks.reply(0, Vote::granted);
-  EXPECT_EQ(clocks.driver.count<core::Ended>(), 0U);
-  clocks.reply(1, Vote::granted);
-  EXPECT_EQ(clocks.driver.only<core::Ended>().why, Errc::lost);
-  clocks.reply(2, Vote::granted);
-  EXPECT_EQ(clocks.driver.count<core::ClockJumped>(), 3U);
-}
-
 TEST(EngineClock, ItStillTakesReleases) {
-  // Mistrusted, and told of what is given up like the others.
+  // A node that is mistrusted still gets the releases, like the others.
   Clocks clocks(3);
   clocks.hold();
   clocks.driver.pass(third);
@@ -229,7 +188,7 @@ TEST(EngineClock, ItStillTakesReleases) {
 }
 
 TEST(EngineClock, AnAnswerWithoutATimeSaysNothing) {
-  // SET and releases bring no time: nothing to hold against anything.
+  // The answers to SET and to releases contain no time, so there is nothing to compare.
   Clocks clocks(3);
   clocks.hold();
   clocks.driver.pass(third);
@@ -239,7 +198,7 @@ TEST(EngineClock, AnAnswerWithoutATimeSaysNothing) {
 }
 
 TEST(EngineClock, AStepThatSomebodyElseSeesVoidsTheVotesToo) {
-  // Not a vote but an inquiry tells the time: the node is mistrusted for max_ttl all the same.
+  // The time comes from an inquiry instead of a vote: the node is still mistrusted for max_ttl.
   EngineDriver driver(3);
   const core::Time start = driver.now;
   driver.engine().on_clock(start + 1ms, 1, start, 5'000'000);

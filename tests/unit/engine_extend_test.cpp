@@ -2,15 +2,15 @@
 
 #include "support/engine_driver.hpp"
 
-// What a holder, or another process by token, asks of a lease: extend, detach, abandon.
+// Requests by a holder, or by another process with its token: extend, detach, abandon.
 namespace quorumlock::test {
 namespace {
 
 const core::Terms not_renewed{.ttl = 10s, .stop_margin = 1s, .auto_extend = false};
 
 TEST(EngineExtend, MovesTheEnd) {
-  // One round at once: with the q-th vote the end is a new ttl after the round's start, and the
-  // user is told both that and the new end.
+  // One round goes out at once: with the q-th vote the end is a new ttl after the round's start,
+  // and both the extend and the new end are reported to the user.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
   driver.pass(4s);
@@ -31,8 +31,8 @@ TEST(EngineExtend, MovesTheEnd) {
 }
 
 TEST(EngineExtend, RenewalsGoOnWithItsTtl) {
-  // From then on the lease is renewed by what the user asked for last, and the extend itself is
-  // not one of the max_renewals.
+  // Afterwards renewals ask for the ttl that the user extended by last, and the extend itself is
+  // not counted in max_renewals.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold({.ttl = 10s, .stop_margin = 1s, .max_renewals = 1});
   driver.extend(lease, 30s);
@@ -49,7 +49,7 @@ TEST(EngineExtend, RenewalsGoOnWithItsTtl) {
 }
 
 TEST(EngineExtend, NeverShortens) {
-  // One second is asked for while nine are left: the nine stay.
+  // The extend asks for one second while nine are left: the nine stay.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
   driver.extend(lease, 1s);
@@ -60,7 +60,7 @@ TEST(EngineExtend, NeverShortens) {
 }
 
 TEST(EngineExtend, StopsAtMaxHold) {
-  // A minute is asked for, twelve seconds in all are allowed.
+  // The extend asks for a minute, and max_hold allows twelve seconds in all.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold({.ttl = 10s, .stop_margin = 1s, .max_hold = 12s});
   driver.extend(lease, 1min);
@@ -69,7 +69,7 @@ TEST(EngineExtend, StopsAtMaxHold) {
 }
 
 TEST(EngineExtend, FailsAndTheOldEndStands) {
-  // Two of three do not answer: told so, and the lease goes on until where it went before.
+  // Two of three nodes do not answer: the extend reports that, and the lease keeps its old end.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
   driver.extend(lease, 20s);
@@ -85,8 +85,8 @@ TEST(EngineExtend, FailsAndTheOldEndStands) {
 }
 
 TEST(EngineExtend, TellsThatTheLeaseIsLost) {
-  // A quorum no longer has the key: the extend and the lease both end so, and the lease first, so
-  // that nobody who is told of the one finds the other still valid.
+  // A quorum no longer has the key: the extend and the lease both end as lost. The lease ends
+  // first, so that a user who hears of the extend never finds the lease still valid.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.extend(lease, 20s);
@@ -105,7 +105,7 @@ TEST(EngineExtend, TellsThatTheLeaseIsLost) {
 }
 
 TEST(EngineExtend, IsAnsweredAtTheLeasesEnd) {
-  // The votes do not come before the old end: the extend is answered then, and not after.
+  // The votes do not come before the old end: the extend is answered at that end, and only once.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
   driver.pass(9s);
@@ -119,7 +119,7 @@ TEST(EngineExtend, IsAnsweredAtTheLeasesEnd) {
 }
 
 TEST(EngineExtend, OneAtATime) {
-  // A second one is refused while the first one is out, and is welcome afterwards.
+  // A second extend is refused while the first one is out, and accepted afterwards.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
   EXPECT_TRUE(driver.extend(lease, 20s));
@@ -129,7 +129,7 @@ TEST(EngineExtend, OneAtATime) {
 }
 
 TEST(EngineExtend, SupersedesARenewalThatIsOut) {
-  // The renewal's answers come first and count for nothing; the extend's own decide.
+  // The renewal's answers come first and are ignored; the extend's own answers decide.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.pass(4s);
@@ -142,7 +142,7 @@ TEST(EngineExtend, SupersedesARenewalThatIsOut) {
 }
 
 TEST(EngineExtend, AfterTheEndThereIsNothingToExtend) {
-  // Asked for at the very end: the lease ends first.
+  // The extend comes at the very end of the lease: the lease ends first.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
   driver.now = at(9898ms);
@@ -152,7 +152,7 @@ TEST(EngineExtend, AfterTheEndThereIsNothingToExtend) {
 }
 
 TEST(EngineDetach, LetsTheKeysRunOut) {
-  // No renewal any more, and nothing is deleted at the end.
+  // A detached lease is not renewed any more, and nothing is deleted at its end.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.engine().detach(driver.now, lease);
@@ -164,7 +164,7 @@ TEST(EngineDetach, LetsTheKeysRunOut) {
 }
 
 TEST(EngineDetach, ForgetsALeaseThatNobodyWatches) {
-  // Its object is destroyed: no word, no command, and it is no work any more.
+  // The lease's object is destroyed: no event and no command follow, and the engine is not busy.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.engine().detach(driver.now, lease);
@@ -175,8 +175,8 @@ TEST(EngineDetach, ForgetsALeaseThatNobodyWatches) {
 }
 
 TEST(EngineDetach, DeletesNothingWhereAGrantComesLate) {
-  // Won with two of three, detached and forgotten before the third has answered. Its late grant is
-  // the holder's like the others: left to run out.
+  // The lease is won with two of three nodes, then detached and forgotten. The third node's late
+  // grant belongs to the holder like the others: its key is left to expire.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   driver.reply({0, 1}, Vote::granted);
@@ -189,7 +189,7 @@ TEST(EngineDetach, DeletesNothingWhereAGrantComesLate) {
 }
 
 TEST(EngineAbandon, EndsALeaseThatItsUserHasSeenEnd) {
-  // The user's clock was ahead of the vote: what was renewed is given back as expired.
+  // The user's clock was ahead of the vote: the renewed lease is given back as expired.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.engine().abandon(driver.now, lease);
@@ -202,8 +202,8 @@ TEST(EngineAbandon, EndsALeaseThatItsUserHasSeenEnd) {
 }
 
 TEST(EngineExtendToken, CountsFromItsOwnStart) {
-  // From another process, which knows the token only: every node is asked, nothing is watched or
-  // released afterwards.
+  // The extend comes from another process, which knows only the token: every node is asked, and
+  // nothing is watched or released afterwards.
   EngineDriver driver(3);
   driver.now = at(1s);
   driver.extend_token(7, "theirs", 10s);
@@ -220,7 +220,7 @@ TEST(EngineExtendToken, CountsFromItsOwnStart) {
 }
 
 TEST(EngineExtendToken, IsWorthNothingAfterItsOwnEnd) {
-  // The q-th vote is processed when what it promised is over.
+  // The q-th vote is processed when the validity that it would give is over.
   EngineDriver driver(3);
   driver.extend_token(7, "theirs", 10s);
   driver.reply(0, Vote::granted);
@@ -230,7 +230,7 @@ TEST(EngineExtendToken, IsWorthNothingAfterItsOwnEnd) {
 }
 
 TEST(EngineExtendToken, WithoutAnyNode) {
-  // All are away: answered inside the call.
+  // All nodes are away: the call itself answers.
   EngineDriver driver(3);
   for (const int node : {0, 1, 2}) driver.link(node, LinkState::down);
   driver.extend_token(7, "theirs", 10s);

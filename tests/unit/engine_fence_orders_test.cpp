@@ -5,12 +5,12 @@
 #include "support/engine_driver.hpp"
 #include "support/fence_node.hpp"
 
-// Every order of the grants and raises of one acquisition, and random orders of many: one fencing
-// token is never given twice.
+// Every order of the grants and raises of one acquisition, and random orders of several: no fencing
+// token is ever given twice.
 namespace quorumlock::test {
 namespace {
 
-/// Makes a choice each time it is asked, and in the next run another one: until all were made.
+/// Enumerates choices: each run makes the next combination of them, until all were made.
 class Choices {
  public:
   std::size_t pick(std::size_t options) {
@@ -30,8 +30,8 @@ class Choices {
   std::size_t at_ = 0;
 };
 
-/// One acquisition on three nodes, against a second version of the rules that counts from scratch
-/// after each answer.
+/// One acquisition on three nodes, compared with a second version of the rules that counts from
+/// scratch after each answer.
 class FencePlay {
  public:
   FencePlay(std::array<std::uint64_t, 3> counters, int held_at)
@@ -62,16 +62,17 @@ class FencePlay {
   std::string story;
 
  private:
-  /// What one node last said of its vote.
+  /// A node's latest answers about its vote.
   struct Heard {
-    bool answered = false;  ///< to the acquisition
+    bool answered = false;  ///< the node has answered the acquisition
     bool granted = false;
     std::uint64_t vote = 0;
     int raises_out = 0;
+    std::uint64_t counter = 0;  ///< the counter that the node reported when it refused a raise
   };
 
-  /// One of the nodes that owe an answer gives it, or, up to twice in each play, loses our key
-  /// before.
+  /// One of the nodes that owe an answer gives it. Up to twice in each play, the node loses our key
+  /// before its answer.
   void step(Choices& choices) {
     std::vector<std::size_t> able;
     for (std::size_t node = 0; node < 3; ++node) {
@@ -105,7 +106,10 @@ class FencePlay {
     } else if (command.tag.kind == CommandKind::raise) {
       --heard.raises_out;
       if (answer.vote == Vote::granted) heard.vote = answer.fence;
-      if (answer.vote == Vote::held) greatest_ = std::max(greatest_, answer.fence + 1);
+      if (answer.vote == Vote::held) {
+        greatest_ = std::max(greatest_, answer.fence + 1);
+        heard.counter = answer.fence;
+      }
       if (answer.vote == Vote::absent) heard.granted = false;
     }
     driver_.reply(static_cast<int>(node), answer);
@@ -115,14 +119,14 @@ class FencePlay {
     const std::vector<Sent> sent = driver_.all<Sent>();
     int granted = 0;
     int open = 0;
-    int raising = 0;
+    int idle = 0;
     std::map<std::uint64_t, int> votes;
     for (const Heard& heard : heard_) {
       if (!heard.answered) ++open;
       if (!heard.granted) continue;
       ++granted;
       ++votes[heard.vote];
-      raising += heard.raises_out;
+      if (heard.raises_out == 0) ++idle;
     }
     bool won = false;
     for (const auto& [number, count] : votes) {
@@ -130,13 +134,16 @@ class FencePlay {
     }
     ASSERT_EQ(driver_.count<core::Acquired>(), won ? 1U : 0U);
     ASSERT_EQ(driver_.count<core::Refused>(), granted + open < 2 ? 1U : 0U);
-    // A raise goes out exactly where a quorum has granted, disagrees, and none is under way.
+    // The target grows when a quorum of the granting nodes has answered every command. All nodes
+    // with a smaller number are raised to the target, each after it has answered.
+    if (granted >= 2 && !won && (target_ == 0 || idle >= 2)) target_ = greatest_;
     core::NodeSet differ;
     for (int node = 0; node < 3; ++node) {
       const Heard& heard = heard_[static_cast<std::size_t>(node)];
-      if (heard.granted && heard.vote != greatest_) differ.add(node);
+      const bool able = heard.vote < target_ && heard.counter < target_;
+      if (heard.granted && heard.raises_out == 0 && able) differ.add(node);
     }
-    const bool raises = granted >= 2 && !won && raising == 0;
+    const bool raises = granted >= 2 && !won && !differ.empty();
     std::vector<Sent> raised;
     for (std::size_t i = sent_; i < sent.size(); ++i) {
       if (sent[i].command.tag.kind == CommandKind::raise) raised.push_back(sent[i]);
@@ -144,8 +151,7 @@ class FencePlay {
     sent_ = sent.size();
     ASSERT_EQ(raised.size(), raises ? 1U : 0U);
     if (!raises) return;
-    target_ = greatest_;
-    ASSERT_EQ(raised[0].command.fence, greatest_);
+    ASSERT_EQ(raised[0].command.fence, target_);
     ASSERT_EQ(raised[0].to, differ);
     for (const int node : differ) ++heard_[static_cast<std::size_t>(node)].raises_out;
   }
@@ -161,8 +167,8 @@ class FencePlay {
 };
 
 TEST(EngineFenceOrders, EveryOrderOfGrantsAndRaises) {
-  // Three nodes with every combination of small counters, one of them perhaps held by another, one
-  // or two of them perhaps lost on the way: every order in which they can answer. After each answer
+  // Three nodes have every combination of small counters; another client may hold one of them, and
+  // up to two may lose the key on the way. They answer in every possible order. After each answer
   // the engine has decided, raised or waited as counting from scratch says.
   int plays = 0;
   int won = 0;
@@ -181,8 +187,8 @@ TEST(EngineFenceOrders, EveryOrderOfGrantsAndRaises) {
   EXPECT_GT(won, plays / 4);
 }
 
-/// Clients that all want one lock, on nodes whose keys run out at any moment: whatever fencing
-/// promises, it promises without any clock.
+/// Clients that all want one lock, on nodes whose keys expire at any moment: the promises of
+/// fencing do not depend on any clock.
 class FenceWorld {
  public:
   explicit FenceWorld(std::uint64_t seed) : random_(seed) {
@@ -237,13 +243,13 @@ class FenceWorld {
   SeededRandom random_;
   std::vector<FenceNode> nodes_;
   std::vector<std::unique_ptr<EngineDriver>> clients_;
-  std::vector<std::uint64_t> begun_;  ///< the greatest token when its acquisition began
+  std::vector<std::uint64_t> begun_;  ///< the greatest token when the client's acquisition began
   std::set<std::uint64_t> tokens_;
   std::size_t raises_ = 0;
 };
 
 TEST(EngineFenceOrders, TokensAreUniqueAndGrow) {
-  // A few clients, answers in random orders and some of them late, and keys that run out under
+  // A few clients get their answers in random orders, some of them late, and keys expire under
   // their holders: no token is given twice, and none is smaller than one that was decided before
   // its acquisition began.
   std::size_t tokens = 0;

@@ -1,6 +1,6 @@
 #include "support/engine_driver.hpp"
 
-// An acquisition with a fencing token: agreeing on one number, in one round trip where that is
+// An acquisition with a fencing token: the nodes agree on one number, in one round trip if
 // possible.
 namespace quorumlock::test {
 namespace {
@@ -11,12 +11,12 @@ core::Answer granted(std::uint64_t fence) {
 core::Answer held(std::uint64_t counter) {
   return {Vote::held, false, counter};
 }
-/// Of the lease won last.
+/// The fencing token of the lease won last.
 std::uint64_t token_of(EngineDriver& driver) {
   const core::Claim* claim = driver.engine().claim(driver.lease());
   return claim == nullptr ? 0 : claim->fence;
 }
-/// The only command since the last forget_seen() was this raise.
+/// Expects that the only command since the last forget_seen() was this raise.
 void expect_raise(const EngineDriver& driver, core::NodeSet to, std::uint64_t fence) {
   const Sent sent = driver.only<Sent>();
   EXPECT_EQ(sent.command.tag.kind, CommandKind::raise);
@@ -26,7 +26,7 @@ void expect_raise(const EngineDriver& driver, core::NodeSet to, std::uint64_t fe
 }
 
 TEST(EngineFence, OneRoundTripWhereAQuorumAgrees) {
-  // All are asked at once, knowing of no number yet. The second grant of the same one decides.
+  // All nodes are asked at once; no number is known. The second grant of the same number decides.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   const Sent sent = driver.only<Sent>();
@@ -45,7 +45,7 @@ TEST(EngineFence, OneRoundTripWhereAQuorumAgrees) {
 }
 
 TEST(EngineFence, WithoutFencingNothingIsRaised) {
-  // SET, no number, and numbers that differ are nobody's concern.
+  // The command is SET, without a number, and numbers that differ do not matter.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   EXPECT_EQ(driver.only<Sent>().command.tag.kind, CommandKind::set);
@@ -57,8 +57,8 @@ TEST(EngineFence, WithoutFencingNothingIsRaised) {
 }
 
 TEST(EngineFence, IsRaisedAtOnceWhereTheyDisagree) {
-  // With the second grant it is clear: the smaller one is raised to the greater, there and nowhere
-  // else. Validity still counts from the first command.
+  // The second grant shows the difference: the node with the smaller number is raised to the
+  // greater, and no other node is. Validity still counts from the first command.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.pass(1s);
@@ -77,8 +77,8 @@ TEST(EngineFence, IsRaisedAtOnceWhereTheyDisagree) {
 }
 
 TEST(EngineFence, OfFiveOnlyThoseThatDifferAreRaised) {
-  // The third grant disagrees: the two that stand for less are raised, the one that has the number
-  // and the two that have not answered are left alone.
+  // The third grant disagrees: the two nodes with smaller numbers are raised. The node that has the
+  // number and the two that have not answered are left alone.
   EngineDriver driver(EngineDriver::fencing(5));
   driver.acquire(1, ten_seconds);
   driver.reply(4, granted(41));
@@ -96,7 +96,7 @@ TEST(EngineFence, OfFiveOnlyThoseThatDifferAreRaised) {
 
 TEST(EngineFence, EveryNumberThatWasSeenIsExceeded) {
   // n1 refuses, with a counter above the others': another holder's number may be as great, so the
-  // raise goes to at least that.
+  // raise goes to at least that number.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, held(60));
@@ -109,7 +109,7 @@ TEST(EngineFence, EveryNumberThatWasSeenIsExceeded) {
 }
 
 TEST(EngineFence, ALaterTokenExceedsWhatWasSeenBefore) {
-  // The next acquisition of the same key says which number it has seen; of another key, none.
+  // The next acquisition of the same key sends the number that was seen; another key's sends none.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
@@ -126,8 +126,8 @@ TEST(EngineFence, ALaterTokenExceedsWhatWasSeenBefore) {
 }
 
 TEST(EngineFence, ACounterAsHighAlreadyNeedsAGreaterNumber) {
-  // n1's counter has grown to 44 meanwhile, by whomever: 44 is no vote of ours there. Everybody is
-  // raised to 45, also n2, which stood for 44: its old vote is void.
+  // n1's counter has grown to 44 in the meantime, whoever raised it: 44 is no vote of ours there.
+  // Both nodes are raised to 45, including n2, which stood for 44: its old vote is void.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
@@ -145,8 +145,8 @@ TEST(EngineFence, ACounterAsHighAlreadyNeedsAGreaterNumber) {
 }
 
 TEST(EngineFence, AnAcknowledgementOfAnOlderNumberIsVoid) {
-  // n1 is late with its raise to 44, n3's grant brings 50, n3 and n2 are raised to that. Then n1
-  // acknowledges 44: that is no vote for 50, whoever else has one.
+  // n1 is late with its raise to 44, n3's grant brings 50, and n2 is raised to that. Then n1
+  // acknowledges 44: that is no vote for 50, whichever other nodes have one.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
@@ -163,7 +163,7 @@ TEST(EngineFence, AnAcknowledgementOfAnOlderNumberIsVoid) {
 }
 
 TEST(EngineFence, ALateGrantOfTheNumberCounts) {
-  // While n1 is being raised to 44, n3 grants exactly that: a quorum, no need to wait.
+  // While n1 is being raised to 44, n3 grants exactly 44: a quorum agrees, without n1's answer.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
@@ -177,8 +177,8 @@ TEST(EngineFence, ALateGrantOfTheNumberCounts) {
 }
 
 TEST(EngineFence, ANodeThatLostTheKeyIsOut) {
-  // n1 answers the raise with "the lock is not yours": its grant is gone, and with n3's refusal so
-  // is the attempt. Released everywhere.
+  // n1 answers the raise with "the lock is not yours": its grant is gone, and with n3's refusal the
+  // attempt is lost. Every node gets a release.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
@@ -193,7 +193,7 @@ TEST(EngineFence, ANodeThatLostTheKeyIsOut) {
 }
 
 TEST(EngineFence, AnotherNodeTakesThePlaceOfOneThatIsOut) {
-  // n1 has lost the key. n3 grants 43 then, and is raised: n2 and n3 are the quorum.
+  // n1 has lost the key. Then n3 grants 43 and is raised: n2 and n3 are the quorum.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
@@ -206,9 +206,49 @@ TEST(EngineFence, AnotherNodeTakesThePlaceOfOneThatIsOut) {
   EXPECT_EQ(token_of(driver), 44U);
 }
 
+TEST(EngineFence, ANodeThatGrantsDuringARaiseIsRaisedToo) {
+  // n1 and n2 have the greater number, and n3 is silent after its grant. n4 and n5 grant later,
+  // with a smaller number: each is raised at once, and n5 makes the quorum. Nothing waits for n3.
+  EngineDriver driver(EngineDriver::fencing(5));
+  driver.acquire(1, ten_seconds);
+  driver.reply(0, granted(50));
+  driver.reply(1, granted(50));
+  driver.reply(2, granted(41));
+  for (const int node : {3, 4}) {
+    driver.forget_seen();
+    driver.reply(node, granted(41));
+    expect_raise(driver, core::NodeSet::only(node), 50);
+  }
+  driver.reply(4, granted(50));
+  EXPECT_EQ(token_of(driver), 50U);
+  EXPECT_EQ(driver.unanswered(2).size(), 1U) << "n3 still owes its answer";
+}
+
+TEST(EngineFence, ANodeThatGrantsAGreaterNumberDuringARaiseMovesTheOthers) {
+  // n2 and n3 are raised to 50, and n3 falls silent. n4 grants 60: with n2's answer a quorum of the
+  // nodes has answered everything and does not agree, so n1 and n2 are raised to 60 at once, and n3
+  // after its answer. n3's late vote for 50 is no vote for 60.
+  EngineDriver driver(EngineDriver::fencing(5));
+  driver.acquire(1, ten_seconds);
+  driver.reply(0, granted(50));
+  driver.reply(1, granted(41));
+  driver.reply(2, granted(41));
+  driver.reply(3, granted(60));
+  driver.forget_seen();
+  driver.reply(1, granted(50));
+  expect_raise(driver, all_of(2), 60);
+  driver.forget_seen();
+  driver.reply(2, granted(50));
+  expect_raise(driver, core::NodeSet::only(2), 60);
+  driver.reply(0, granted(60));
+  EXPECT_EQ(driver.count<core::Acquired>(), 0U);
+  driver.reply(1, granted(60));
+  EXPECT_EQ(token_of(driver), 60U);
+}
+
 TEST(EngineFence, ARaiseThatIsLateIsNotWaitedFor) {
-  // n1's raise is overdue: without it and with n3 refusing there is no quorum. That its answer
-  // comes in after all changes nothing; a release is behind it.
+  // n1's raise is overdue: without n1, and with n3 refusing, there is no quorum. n1's late answer
+  // changes nothing; a release follows it.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
@@ -224,7 +264,7 @@ TEST(EngineFence, ARaiseThatIsLateIsNotWaitedFor) {
 }
 
 TEST(EngineFence, ALateRaiseStillCounts) {
-  // Overdue, and then done after all, while n3 has not answered: won.
+  // The raise is overdue and then done after all, before n3 has answered: won.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
@@ -236,7 +276,7 @@ TEST(EngineFence, ALateRaiseStillCounts) {
 }
 
 TEST(EngineFence, ARaiseThatIsLostIsNoVote) {
-  // The connection breaks under the raise: n1 is out, and is told of the release when it is back.
+  // The connection breaks during the raise: n1 is out, and gets the release when it is back.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
@@ -252,8 +292,8 @@ TEST(EngineFence, ARaiseThatIsLostIsNoVote) {
 }
 
 TEST(EngineFence, TheDeadlineCountsAfterTheRaise) {
-  // The locks were there in time, the number is decided a nanosecond before the validity ends: won.
-  // At its end: no win, and everything is released. Whether the timer or the answer is first makes
+  // The locks were there in time, and the number is decided a nanosecond before the validity ends:
+  // won. At its end nothing is won, and everything is released. The order of timer and answer makes
   // no difference.
   for (const core::Duration early : {1ns, 0ns, -1000000ns}) {
     for (const bool timer_first : {false, true}) {
@@ -275,7 +315,7 @@ TEST(EngineFence, TheDeadlineCountsAfterTheRaise) {
 }
 
 TEST(EngineFence, ACounterAtItsEndIsNoVote) {
-  // At 2^53 the servers refuse, the acquisition as well as the raise: whoever says so has not
+  // At 2^53 the servers refuse the acquisition as well as the raise: a node that refuses so has not
   // voted.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
@@ -290,7 +330,7 @@ TEST(EngineFence, ACounterAtItsEndIsNoVote) {
 }
 
 TEST(EngineFence, ARaiseWithoutItsScriptIsSentWhole) {
-  // NOSCRIPT: nothing has run. Once more, with the source, to the same number.
+  // After NOSCRIPT, nothing has run: the raise to the same number is sent again, with the source.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
@@ -304,7 +344,7 @@ TEST(EngineFence, ARaiseWithoutItsScriptIsSentWhole) {
 }
 
 TEST(EngineFence, CancelledDuringTheRaise) {
-  // Nobody wants it any more: released everywhere, behind the raise.
+  // The user does not want the lock any more: every node gets a release, after the raise.
   EngineDriver driver(EngineDriver::fencing(3));
   const core::WaiterId waiter = driver.acquire(1, ten_seconds, 1min);
   driver.reply(0, granted(41));
@@ -319,7 +359,7 @@ TEST(EngineFence, CancelledDuringTheRaise) {
 }
 
 TEST(EngineFence, TheTokenGoesWithEveryRenewal) {
-  // A node that has lost its counter gets it back with the key.
+  // A node that has lost its counter gets the counter back with the key.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   for (const int node : {0, 1, 2}) driver.reply(node, granted(41));
@@ -330,8 +370,8 @@ TEST(EngineFence, TheTokenGoesWithEveryRenewal) {
 }
 
 TEST(EngineFenceToken, AnExtendByTokenNeedsOneCounter) {
-  // Who extends by token does not know the old end. A quorum holds the token and has one and the
-  // same counter: nobody else can have had it in between. Different counters prove nothing.
+  // An extend by token does not know the old end. If a quorum holds the token with the same
+  // counter, nobody else can have had the lock in between. Different counters prove nothing.
   for (const bool alike : {true, false}) {
     EngineDriver driver(EngineDriver::fencing(3));
     driver.extend_token(1, "token", 10s);
@@ -346,7 +386,7 @@ TEST(EngineFenceToken, AnExtendByTokenNeedsOneCounter) {
 }
 
 TEST(EngineFenceToken, TheThirdMayAgreeWithEither) {
-  // Two that differ are not the end of it: n3 has the second one's number.
+  // Two numbers that differ do not decide: n3 has the second one's number.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.extend_token(1, "token", 10s);
   driver.reply(0, granted(41));

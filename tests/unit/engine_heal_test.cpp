@@ -1,13 +1,13 @@
 #include "support/engine_driver.hpp"
 
-// Renewals that give a node its key back where it has lost it.
+// Renewals that give a node its key back if it has lost it.
 namespace quorumlock::test {
 namespace {
 
 const core::Answer replanted{Vote::absent, true};
 
 TEST(EngineHeal, EveryRenewalOfALeaseReplants) {
-  // The renewals it makes by itself, and the extend that its holder asks for.
+  // Both the lease's own renewals and the extend that its holder asks for re-plant.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.pass_until(at(third));
@@ -18,8 +18,8 @@ TEST(EngineHeal, EveryRenewalOfALeaseReplants) {
 }
 
 TEST(EngineHeal, NothingElseReplants) {
-  // Neither the acquisition, nor a release, nor the extend by a token that is somebody else's, nor
-  // the extend of a lease that is to run out by itself.
+  // None of these re-plants: the acquisition, a release, an extend by somebody else's token, and
+  // the extend of a detached lease.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   driver.answer_all();
@@ -37,8 +37,8 @@ TEST(EngineHeal, NothingElseReplants) {
 }
 
 TEST(EngineHeal, AReplantIsNoVoteForItsOwnRound) {
-  // n1 has the key, n2 has it again: nobody knows who had it there in between, so that is one vote.
-  // n3's makes two.
+  // n1 has the key, and n2 has it again: another client may have had the lock on n2 in between, so
+  // there is one vote. n3's makes two.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third));
@@ -50,8 +50,8 @@ TEST(EngineHeal, AReplantIsNoVoteForItsOwnRound) {
 }
 
 TEST(EngineHeal, ItIsAVoteFromTheNextRoundOn) {
-  // n2 was re-planted in a renewal that n1 and n3 won. In the next one n3 is away: n1 and n2 win
-  // it.
+  // n2 was re-planted in a renewal that n1 and n3 won. n3 is away in the next one, and n1 and n2
+  // win it.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third));
@@ -66,8 +66,61 @@ TEST(EngineHeal, ItIsAVoteFromTheNextRoundOn) {
   EXPECT_EQ(driver.lease_end(), start + validity);
 }
 
+TEST(EngineHeal, ANodeThatFoundItTooLateIsAskedAgain) {
+  // n2 has found the renewal too late, by our estimate of its clock. Its answer contains its time,
+  // so the same round asks it once more, and its grant counts.
+  EngineDriver driver(3);
+  driver.hold(ten_seconds);
+  driver.pass_until(at(third));
+  driver.reply(0, Vote::granted);
+  driver.forget_seen();
+  driver.reply(1, Vote::timed_out);
+  EXPECT_EQ(driver.only<Sent>().to, core::NodeSet::only(1));
+  EXPECT_EQ(driver.only<Sent>().command.tag.kind, CommandKind::renew);
+  EXPECT_TRUE(driver.only<Sent>().command.replant);
+  driver.reply(1, Vote::granted);
+  EXPECT_EQ(driver.count<core::Renewed>(), 1U);
+  EXPECT_EQ(driver.lease_end(), at(third + validity));
+}
+
+TEST(EngineHeal, ANodeThatFoundItTooLateIsAskedAgainOnce) {
+  // n2 and n3 find each renewal too late, whatever time is sent: each gets two commands in a round,
+  // and then the round has failed.
+  EngineDriver driver(3);
+  const core::ClaimId lease = driver.hold(ten_seconds);
+  driver.extend(lease, 20s);
+  driver.reply(0, Vote::granted);
+  driver.forget_seen();
+  driver.reply({1, 2}, Vote::timed_out);
+  EXPECT_EQ(driver.count(CommandKind::renew), 2U);
+  EXPECT_EQ(driver.count<core::Extended>(), 0U);
+  driver.reply({1, 2}, Vote::timed_out);
+  EXPECT_EQ(driver.count(CommandKind::renew), 2U);
+  EXPECT_EQ(driver.only<core::Extended>().why, Errc::no_quorum);
+}
+
+TEST(EngineHeal, DoesNotWaitForASilentNode) {
+  // The lease is won on n1, n2 and n3, and n3 falls silent. An extend sets the key anew on n4 and
+  // n5, which is no vote in that round. After a moment for n3 a second round counts them.
+  EngineDriver driver(5);
+  driver.acquire(1, ten_seconds);
+  driver.reply({0, 1, 2}, Vote::granted);
+  driver.reply({3, 4}, Vote::failed);
+  driver.forget_seen();
+  driver.extend(driver.lease(), 20s);
+  driver.reply({0, 1}, Vote::granted);
+  for (const int node : {3, 4}) driver.reply(node, replanted);
+  EXPECT_EQ(driver.count(CommandKind::renew), 5U);
+  driver.pass(5ms);
+  EXPECT_EQ(driver.count(CommandKind::renew), 10U);
+  driver.reply({0, 1, 3}, Vote::granted);
+  EXPECT_EQ(driver.only<core::Extended>().why, std::nullopt);
+  EXPECT_EQ(driver.lease_end(), at(5ms + 19798ms));
+  EXPECT_EQ(driver.unanswered(2).size(), 2U) << "n3 still owes its answers";
+}
+
 TEST(EngineHeal, AFailedRenewalIsWonByTheNextOne) {
-  // n2 is re-planted and n3 is late: this round has one vote and fails. The one after it has two.
+  // n2 is re-planted and n3 is late: this round has one vote and fails. The next round has two.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third));
@@ -82,8 +135,8 @@ TEST(EngineHeal, AFailedRenewalIsWonByTheNextOne) {
 }
 
 TEST(EngineHeal, AMajorityThatLostItEndsTheLease) {
-  // Two of three had to be re-planted: in between somebody else may have had the lock by them.
-  // Lost, and what was re-planted is given back.
+  // Two of three nodes had to be re-planted: somebody else may have had the lock from them in
+  // between. The lease is lost, and the re-planted keys are given back.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third));
@@ -99,7 +152,7 @@ TEST(EngineHeal, AMajorityThatLostItEndsTheLease) {
 }
 
 TEST(EngineHeal, AReplantThatIsNotEnrolledIsNothing) {
-  // The node has forgotten whose votes count: neither a vote nor a proof that the lease is gone.
+  // The node has forgotten whose votes count: this is neither a vote nor a proof of loss.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third));
@@ -109,8 +162,8 @@ TEST(EngineHeal, AReplantThatIsNotEnrolledIsNothing) {
 }
 
 TEST(EngineHeal, WhatMayHaveBeenReplantedIsReleased) {
-  // n3 refused the acquisition, so there was nothing of ours on it. A renewal is on its way there
-  // when the connection breaks: it may have been planted, so the release is owed to it.
+  // n3 refused the acquisition, so it had no key of ours. A renewal is on its way to n3 when the
+  // connection breaks: it may have planted the key, so n3 is owed the release.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   driver.reply({0, 1}, Vote::granted);
@@ -130,15 +183,15 @@ TEST(EngineHeal, WhatMayHaveBeenReplantedIsReleased) {
 }
 
 TEST(EngineHeal, AReplantOfAnOlderRoundIsReleasedToo) {
-  // n3 is late with a renewal and has been given up for the round; a later round hears from it that
-  // the key is another's. Then it re-plants: known to hold it, until it says otherwise.
+  // n3 is late with a renewal, and the round has given it up. Then n3 re-plants: it counts as
+  // holding the key until an answer says otherwise.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third));
   driver.reply(0, Vote::granted);
   driver.time_out(1);
   driver.time_out(2);
-  driver.pass(80ms);  // the next round
+  driver.pass(80ms);  // the next round begins
   driver.reply(2, replanted);
   driver.reply(2, Vote::granted);
   EXPECT_TRUE(driver.engine().claim(driver.lease())->may_hold.contains(2));
@@ -149,8 +202,8 @@ TEST(EngineHeal, AReplantOfAnOlderRoundIsReleasedToo) {
 }
 
 TEST(EngineHeal, AKeyThatWasReplantedLateLivesForItsWholeTtl) {
-  // n3 re-plants when the release is on its way behind it, and breaks before that is answered. The
-  // key may live for a ttl from then: so long the release is owed.
+  // n3 re-plants while the release is on its way, and the connection breaks before that is
+  // answered. The key may live for a ttl from then, and for as long the release is owed.
   EngineDriver driver(3);
   driver.hold({.ttl = 10s, .stop_margin = 1s});
   driver.pass_until(at(third));
@@ -169,7 +222,7 @@ TEST(EngineHeal, AKeyThatWasReplantedLateLivesForItsWholeTtl) {
 }
 
 TEST(EngineHeal, AQuarantinedNodeIsNotAskedToReplant) {
-  // It takes releases and nothing else; the other two go on with the lease.
+  // A quarantined node gets releases and nothing else; the other two go on with the lease.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.link(1, LinkState::quarantined, Vote::quarantined);

@@ -5,7 +5,7 @@ namespace quorumlock::test {
 namespace {
 
 TEST(EngineHold, RenewsAtAThirdOfTheValidity) {
-  // At that moment, and not before, every node is asked to move the expiry of this very token.
+  // At a third of the validity, and not before, every node is asked to move the token's expiry.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third) - 1ns);
@@ -20,8 +20,8 @@ TEST(EngineHold, RenewsAtAThirdOfTheValidity) {
 }
 
 TEST(EngineHold, ARenewalCountsFromItsOwnStart) {
-  // The votes take a second to come in; the new end is a ttl after the question, less the margin,
-  // and the next renewal comes a third into what is then valid.
+  // The votes take a second to come in. The new end is a ttl after the renewal's start, less the
+  // margin, and the next renewal comes after a third of the new validity.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third + 1s));
@@ -34,7 +34,7 @@ TEST(EngineHold, ARenewalCountsFromItsOwnStart) {
 }
 
 TEST(EngineHold, IsKeptForAsLongAsItIsRenewed) {
-  // A day of renewals: the lease never ends and nobody is warned.
+  // After a day of renewals the lease has not ended, and there was no warning.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   while (driver.now < at(24h) && !HasFailure()) {
@@ -48,8 +48,8 @@ TEST(EngineHold, IsKeptForAsLongAsItIsRenewed) {
 }
 
 TEST(EngineHold, AFailedRenewalIsTriedUntilTheEnd) {
-  // Every renewal fails: it is tried again and again, ever sooner; the holder is warned once, a
-  // second before the end; the lease is lost at the old end and not before.
+  // Every renewal fails and is tried again until the end, in ever shorter pauses. The holder is
+  // warned once, a second before the end; the lease is lost at the old end and not before.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   core::Time last = at(0s);
@@ -76,8 +76,8 @@ TEST(EngineHold, AFailedRenewalIsTriedUntilTheEnd) {
 }
 
 TEST(EngineHold, ALateRenewalSavesTheLease) {
-  // The nodes refuse until shortly before the end; then they grant. The holder was warned and is
-  // not warned again.
+  // The nodes refuse until shortly before the end; then they grant. The holder was warned once
+  // before and is not warned again.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   while (driver.now < at(9500ms) && !HasFailure()) {
@@ -96,8 +96,8 @@ TEST(EngineHold, ALateRenewalSavesTheLease) {
 }
 
 TEST(EngineHold, VotesAtTheOldEndDoNotCount) {
-  // The renewal's q-th grant is processed a nanosecond before the old end: renewed. At the old
-  // end: lost. Whether the timer or the answer is first makes no difference.
+  // A renewal whose q-th grant is processed a nanosecond before the old end counts. At the old end
+  // the lease is lost. The order of timer and answer makes no difference.
   for (const core::Duration early : {1ns, 0ns, -1000000ns}) {
     for (const bool timer_first : {false, true}) {
       EngineDriver driver(3);
@@ -119,8 +119,8 @@ TEST(EngineHold, VotesAtTheOldEndDoNotCount) {
 }
 
 TEST(EngineHold, AnswersOfAnOlderRoundAreNotCounted) {
-  // All are late and the renewal has failed; while the second one is out the first one's grants
-  // come in: they renew nothing. The second one's own do, from its own start.
+  // All nodes are late and the renewal has failed. Its grants come in while the second renewal is
+  // out, and renew nothing. The second one's own grants do, counted from its own start.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third));
@@ -139,8 +139,8 @@ TEST(EngineHold, AnswersOfAnOlderRoundAreNotCounted) {
 }
 
 TEST(EngineHold, TimeoutsOfAnOlderRoundAreNotCounted) {
-  // An extend supersedes the renewal that is out. That the renewal's commands are overdue says
-  // nothing of the extend's: those are waited for, and decide it.
+  // An extend supersedes the renewal that is out. That the renewal's commands are overdue does not
+  // concern the extend's commands: those are waited for, and decide it.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.pass_until(at(third));
@@ -153,8 +153,8 @@ TEST(EngineHold, TimeoutsOfAnOlderRoundAreNotCounted) {
 }
 
 TEST(EngineHold, ALateGrantOfTheAcquisitionRenewsNothing) {
-  // Won with two of three. The third's SET is answered while the renewal is out: it is the
-  // holder's and is not released, but it is no vote for the renewal.
+  // The lease is won with two of three nodes. The third node answers the SET while the renewal is
+  // out: its key belongs to the holder and is not released, but it is no vote for the renewal.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   driver.reply({0, 1}, Vote::granted);
@@ -168,8 +168,7 @@ TEST(EngineHold, ALateGrantOfTheAcquisitionRenewsNothing) {
 }
 
 TEST(EngineHold, TheQuorumIsThatOfAllNodes) {
-  // Three of five are away when it is to be renewed: the two that are there do not suffice, for as
-  // long as it lasts.
+  // Three of five nodes are away at the renewal: the two others never suffice.
   EngineDriver driver(5);
   driver.hold(ten_seconds);
   for (const int node : {2, 3, 4}) driver.lose(node);
@@ -184,8 +183,8 @@ TEST(EngineHold, TheQuorumIsThatOfAllNodes) {
 }
 
 TEST(EngineHold, IsLostOnceItIsCertainlyGone) {
-  // Two of three say that the key is another's or gone: nobody can hold it by quorum, so it ends
-  // at once, long before its deadline, and is given back everywhere.
+  // Two of three nodes report that the key is another's or gone: no quorum can hold the lease, so
+  // it ends at once, long before its deadline, and every node gets a release.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third));
@@ -204,8 +203,8 @@ TEST(EngineHold, IsLostOnceItIsCertainlyGone) {
 }
 
 TEST(EngineHold, IsLostAlsoWhereTheRoundHadFailedBefore) {
-  // Of five, three are late, so the renewal has failed; then, before it is tried again, it turns
-  // out that three no longer have the key. It is as certainly gone as in any other order.
+  // Three of five nodes are late, so the renewal has failed. Before the next try three nodes report
+  // that they no longer have the key. The lease is as certainly lost as in any other order.
   EngineDriver driver(5);
   driver.hold(ten_seconds);
   driver.pass_until(at(third));
@@ -215,8 +214,8 @@ TEST(EngineHold, IsLostAlsoWhereTheRoundHadFailedBefore) {
 }
 
 TEST(EngineHold, EndsAtMaxHold) {
-  // No renewal reaches beyond the acquisition's start and max_hold. The lease expires there, and
-  // once it does not get longer it is not renewed any more.
+  // No renewal reaches beyond the acquisition's start plus max_hold. The lease expires there, and
+  // is not renewed any more once it cannot get longer.
   EngineDriver driver(3);
   driver.now = at(1s);
   driver.acquire(1, {.ttl = 10s, .stop_margin = 1s, .max_hold = 25s});
@@ -233,14 +232,14 @@ TEST(EngineHold, EndsAtMaxHold) {
   EXPECT_EQ(driver.now, at(26s));
   EXPECT_EQ(driver.only<core::Ended>().why, Errc::expired);
   EXPECT_EQ(driver.count<core::AtRisk>(), 1U);
-  // At a third of 9.898 s each, until 16.102 s after the start: one that reaches the limit, no
-  // more.
+  // The renewals come after a third of 9.898 s each, until 16.102 s after the start; the last one
+  // reaches the limit.
   EXPECT_EQ(driver.count<core::Renewed>(), 5U);
   EXPECT_EQ(driver.count(CommandKind::renew), 15U);
 }
 
 TEST(EngineHold, EndsAfterMaxRenewals) {
-  // Renewed as often as was asked for, then never again; it expires.
+  // The lease is renewed as often as its terms allow, then never again, and expires.
   for (const int most : {0, 1, 3}) {
     EngineDriver driver(3);
     driver.hold({.ttl = 10s, .stop_margin = 1s, .max_renewals = most});
@@ -257,7 +256,7 @@ TEST(EngineHold, EndsAfterMaxRenewals) {
 }
 
 TEST(EngineHold, AFailedRenewalIsNotOneOfTheMaxRenewals) {
-  // One renewal is allowed. The first try fails, the second succeeds, and that was it.
+  // One renewal is allowed. The first try fails, the second succeeds, and no third one follows.
   EngineDriver driver(3);
   driver.hold({.ttl = 10s, .stop_margin = 1s, .max_renewals = 1});
   driver.pass_until(at(third));
@@ -271,7 +270,7 @@ TEST(EngineHold, AFailedRenewalIsNotOneOfTheMaxRenewals) {
 }
 
 TEST(EngineHold, WithoutAutoExtendItRunsOut) {
-  // Never renewed: warned a second before its end, then expired and given back.
+  // No renewal is sent: a warning comes a second before the end; then the lease is given back.
   EngineDriver driver(3);
   driver.hold({.ttl = 10s, .stop_margin = 1s, .auto_extend = false});
   driver.pass_until(at(validity - 1s) - 1ns);
@@ -290,8 +289,8 @@ TEST(EngineHold, WithoutAutoExtendItRunsOut) {
 }
 
 TEST(EngineHold, IsWarnedInTimeAlsoWithoutTheNetwork) {
-  // All nodes are lost right after the acquisition: the local timer warns and ends the lease at
-  // its moments all the same.
+  // All nodes are lost right after the acquisition: the local timer still warns and ends the lease
+  // in time.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   for (const int node : {0, 1, 2}) driver.lose(node);
@@ -306,7 +305,7 @@ TEST(EngineHold, IsWarnedInTimeAlsoWithoutTheNetwork) {
 }
 
 TEST(EngineHold, AMarginLongerThanTheValidityWarnsAtOnce) {
-  // There is no moment at which it would not be at risk.
+  // The lease is at risk from its first moment on.
   EngineDriver driver(3);
   driver.acquire(1, {.ttl = 10s, .stop_margin = 1min});
   driver.reply({0, 1}, Vote::granted);
@@ -317,7 +316,7 @@ TEST(EngineHold, AMarginLongerThanTheValidityWarnsAtOnce) {
 }
 
 TEST(EngineHold, TimeThatJumpedEndsItAtOnce) {
-  // The machine slept for an hour: warned and ended in one step, before any old answer counts.
+  // The machine slept for an hour: the lease ends with its warning, before any old answer counts.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third));
@@ -330,8 +329,8 @@ TEST(EngineHold, TimeThatJumpedEndsItAtOnce) {
 }
 
 TEST(EngineHold, AScriptThatIsMissingIsSentWithItsSourceOnce) {
-  // n1 has forgotten the scripts: the renewal goes there once more, whole, still in the same
-  // round, whose start stays. If that does not help either it is a node without a vote.
+  // n1 has forgotten the scripts: the renewal is sent to n1 once more, with its source, in the same
+  // round, whose start stays. If that fails as well, n1 has no vote.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass_until(at(third));
@@ -355,8 +354,8 @@ TEST(EngineHold, AScriptThatIsMissingIsSentWithItsSourceOnce) {
 }
 
 TEST(EngineHold, AScriptIsNotSentAgainForARoundThatIsOver) {
-  // The renewal has failed and the next one is out, or the lease is over: what NOSCRIPT kept from
-  // running then stays so.
+  // The renewal has failed and the next one is out, or the lease is over: the command that NOSCRIPT
+  // kept from running is not sent again.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.pass_until(at(third));

@@ -1,13 +1,13 @@
 #include "support/engine_line.hpp"
 
-// How waiting in the line ends, and what becomes of entries (docs/waiting.md).
+// How a wait in the line ends, and what happens to the entries (docs/waiting.md).
 namespace quorumlock::test {
 namespace {
 
 using EngineLineEnd = EngineLine;
 
 TEST_F(EngineLineEnd, ACancelledWaiterLeaves) {
-  // Its entry is taken out everywhere, also on a node that comes back later.
+  // The waiter's entry is removed from every node, including a node that comes back later.
   const core::WaiterId waiter = enqueue(1);
   driver.link(2, LinkState::down);
   driver.cancel(waiter);
@@ -23,7 +23,7 @@ TEST_F(EngineLineEnd, ACancelledWaiterLeaves) {
 }
 
 TEST_F(EngineLineEnd, ALeaveThatIsOwedEndsWithTheEntry) {
-  // A node that stays away has pruned the entry by itself after its life.
+  // A node that stays away prunes the entry by itself after the entry's life.
   const core::WaiterId waiter = enqueue(1);
   driver.link(2, LinkState::down);
   driver.cancel(waiter);
@@ -34,7 +34,7 @@ TEST_F(EngineLineEnd, ALeaveThatIsOwedEndsWithTheEntry) {
 }
 
 TEST_F(EngineLineEnd, AWaitThatRunsOutLeaves) {
-  // Timed out where a quorum was heard of; the entry goes.
+  // A quorum has answered, so the wait ends as timed out, and the entry is removed.
   enqueue(1, 2s);
   driver.pass_until(at(1500ms));
   for (const int node : {0, 1, 2}) driver.reply(node, {far_behind});
@@ -49,7 +49,7 @@ TEST_F(EngineLineEnd, AWaitThatRunsOutLeaves) {
 }
 
 TEST_F(EngineLineEnd, AWaitThatRunsOutWithoutNodesSaysSo) {
-  // It waited behind others, then two of three nodes went away: no quorum to be had.
+  // The waiter was behind others when two of three nodes went away: no quorum is possible.
   enqueue(1, 2s);
   driver.pass_until(at(1s));
   driver.lose(0);
@@ -59,8 +59,21 @@ TEST_F(EngineLineEnd, AWaitThatRunsOutWithoutNodesSaysSo) {
   EXPECT_EQ(driver.only<core::Refused>().why, Errc::no_quorum);
 }
 
+TEST_F(EngineLineEnd, AWaitWithoutAQuorumBlamesNobodyWhoDoesNotHoldIt) {
+  // On the one node that is left the lock is free and this waiter is first in the line.
+  enqueue(1, 2s);
+  driver.pass_until(at(1s));
+  driver.lose(0);
+  driver.lose(1);
+  driver.reply(2, {Place{.before = 0, .free = true}});
+  driver.pass_until(at(2s));
+  const core::Refused refused = driver.only<core::Refused>();
+  EXPECT_EQ(refused.why, Errc::no_quorum);
+  EXPECT_EQ(refused.tally.vote(2), Vote::absent);
+}
+
 TEST_F(EngineLineEnd, ATryThatIsCancelledLeavesWithItsKeys) {
-  // One script deletes the key, takes the entry out and wakes the next.
+  // One script deletes the key, removes the entry and wakes the next waiter.
   const core::WaiterId waiter = enqueue(1);
   driver.wake(0, 1);
   driver.wake(1, 1);
@@ -75,7 +88,7 @@ TEST_F(EngineLineEnd, ATryThatIsCancelledLeavesWithItsKeys) {
 }
 
 TEST_F(EngineLineEnd, ANodeThatReturnsGetsTheEntryAtOnce) {
-  // Not only with the next refresh.
+  // The node gets the entry before the next refresh.
   driver.link(2, LinkState::down);
   driver.acquire_in_order(1, terms, 1h);
   for (const int node : {0, 1}) driver.reply(node, refused());
@@ -88,7 +101,7 @@ TEST_F(EngineLineEnd, ANodeThatReturnsGetsTheEntryAtOnce) {
 }
 
 TEST_F(EngineLineEnd, EntriesThatLeftAreNotPutBackByAMissingScript) {
-  // NOSCRIPT for an entry whose waiter has left meanwhile: nothing is sent again.
+  // NOSCRIPT comes for an entry whose waiter has left in the meantime: nothing is sent again.
   const core::WaiterId waiter = driver.acquire_in_order(1, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
   driver.reply(2, Vote::absent);
@@ -101,7 +114,7 @@ TEST_F(EngineLineEnd, EntriesThatLeftAreNotPutBackByAMissingScript) {
 }
 
 TEST_F(EngineLineEnd, AMissingScriptIsSentWithItsSourceOnce) {
-  // The entry gets there after all.
+  // The entry is sent once more, with the script's source; a second NOSCRIPT is not answered.
   driver.acquire_in_order(1, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
   driver.reply(2, Vote::absent);
@@ -114,7 +127,7 @@ TEST_F(EngineLineEnd, AMissingScriptIsSentWithItsSourceOnce) {
 }
 
 TEST_F(EngineLineEnd, ADetachedLeaseLeavesNothingToDelete) {
-  // Its keys run out by themselves, and so does its entry.
+  // The lease's keys and its entry expire by themselves.
   enqueue(1);
   driver.wake(0, 1);
   driver.wake(1, 1);
@@ -126,8 +139,27 @@ TEST_F(EngineLineEnd, ADetachedLeaseLeavesNothingToDelete) {
   driver.expect_nothing_left();
 }
 
+TEST_F(EngineLineEnd, ADetachedLeaseLeavesTheLineOfANodeThatRefused) {
+  // The first two nodes grant the lock and mark the entry. The third has refused, and would keep
+  // the entry for all its life; its line would refuse the next waiter there as well.
+  enqueue(1);
+  driver.wake(0, 1);
+  driver.wake(1, 1);
+  driver.reply(2, refused());
+  driver.answer_all();
+  driver.forget_seen();
+  driver.engine().detach(driver.now, driver.lease());
+  driver.link(0, LinkState::up);  // no change: any input makes the driver pull
+  ASSERT_EQ(driver.count(CommandKind::release), 1U);
+  EXPECT_TRUE(driver.all<Sent>().at(0).to.contains(2));
+  EXPECT_EQ(sent(CommandKind::release).at(0).waiter, 1U);
+  answer_rest();
+  driver.pass(11s);
+  driver.expect_nothing_left();
+}
+
 TEST_F(EngineLineEnd, CloseTakesEveryEntryOut) {
-  // Two locks, three waiters: nothing is left of them.
+  // Two locks have three waiters, and nothing is left of them.
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h);
   driver.acquire_in_order(3, terms, 1h, "other");
@@ -140,7 +172,7 @@ TEST_F(EngineLineEnd, CloseTakesEveryEntryOut) {
 }
 
 TEST_F(EngineLineEnd, AnUnorderedWaitIsWokenByAQuorum) {
-  // It listens while it pauses, for as long as it waits, and once for all who wait for that lock.
+  // The client listens while a waiter pauses, and once for all waiters of one lock.
   driver.acquire(1, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
   driver.acquire(2, terms, 1h);
@@ -153,7 +185,7 @@ TEST_F(EngineLineEnd, AnUnorderedWaitIsWokenByAQuorum) {
   EXPECT_EQ(driver.count(CommandKind::set), 0U);
   driver.free(2);
   driver.pass(EngineDriver::jitter / 4);
-  EXPECT_EQ(driver.count(CommandKind::set), 3U);  // of one of them
+  EXPECT_EQ(driver.count(CommandKind::set), 3U);  // the attempt of one of the two waiters
   driver.answer_all();
   driver.close();
   answer_rest();
@@ -162,7 +194,7 @@ TEST_F(EngineLineEnd, AnUnorderedWaitIsWokenByAQuorum) {
 }
 
 TEST_F(EngineLineEnd, InACrowdFewHeedARelease) {
-  // Woken, and the lock is another's again: every second message, every fourth, ...
+  // A waiter that was woken in vain heeds every second message only, then every fourth, ...
   driver.acquire(1, terms, 1h);
   answer_rest();
   driver.answer_all(Vote::held);
@@ -180,11 +212,11 @@ TEST_F(EngineLineEnd, InACrowdFewHeedARelease) {
       }
     }
   }
-  EXPECT_LT(tries, 120U);  // its own pauses among them, of at least 50 ms in 7.5 ms steps
+  EXPECT_LT(tries, 120U);  // including the waiter's own pauses, of at least 50 ms in 7.5 ms steps
 }
 
 TEST_F(EngineLineEnd, AnUnorderedWaitTriesWhenTheHoldersKeyRunsOut) {
-  // Sooner than after its pause, where a node says so.
+  // The try comes before the end of the pause if a node reports an earlier end of the holder's key.
   driver.acquire(1, terms, 1h);
   core::Answer held{Vote::held};
   held.due = 5ms;

@@ -1,11 +1,11 @@
 #include "support/engine_line.hpp"
 
-// Waiting in the line: probe, entry, the try of the first, hand-over (docs/waiting.md).
+// Waiting in the line: probe, entry, the first waiter's try, hand-over (docs/waiting.md).
 namespace quorumlock::test {
 namespace {
 
 TEST_F(EngineLine, BeginsWithAProbeThatHasNoEntry) {
-  // Free, and nobody waits: one round trip, and no entry ever.
+  // The lock is free without waiters: the acquisition takes one round trip and never has an entry.
   driver.acquire_in_order(1, terms, 1h);
   const Command probe = sent(CommandKind::acquire).at(0);
   EXPECT_TRUE(probe.ordered);
@@ -19,7 +19,7 @@ TEST_F(EngineLine, BeginsWithAProbeThatHasNoEntry) {
 }
 
 TEST_F(EngineLine, TicketsExceedTheNodesTimeAndAllThatTheySaw) {
-  // The greatest ticket that the probe saw counts, and so does the nodes' clock.
+  // A new ticket exceeds the greatest ticket that the probe saw, and the nodes' clock.
   driver.now = at(1s);
   driver.acquire_in_order(1, terms, 1h, "a");
   driver.reply(0, refused());
@@ -37,7 +37,7 @@ TEST_F(EngineLine, TicketsExceedTheNodesTimeAndAllThatTheySaw) {
 }
 
 TEST_F(EngineLine, ListensOnceItHasAnEntry) {
-  // The first one in any line makes it listen to its messages, and only that.
+  // The first entry in any line makes the client listen to its messages; later entries do not.
   driver.acquire_in_order(1, terms, 1h, "a");
   EXPECT_EQ(driver.count<core::Listen>(), 0U);
   driver.reply(0, refused());
@@ -49,7 +49,7 @@ TEST_F(EngineLine, ListensOnceItHasAnEntry) {
 }
 
 TEST_F(EngineLine, TriesOnceAQuorumIsReady) {
-  // The first node's message alone would find the others with the old holder's key.
+  // After one node's message alone, a try would find the old holder's key on the others.
   enqueue(1);
   driver.wake(0, 1);
   EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
@@ -62,7 +62,7 @@ TEST_F(EngineLine, TriesOnceAQuorumIsReady) {
   EXPECT_EQ(attempt.ticket, static_cast<std::uint64_t>(node_time));
   driver.answer_all();
   EXPECT_EQ(driver.only<core::Acquired>().attempts, 2);
-  // Its entry stays until the release takes it away.
+  // The waiter's entry stays until the release removes it.
   driver.release(driver.lease());
   EXPECT_EQ(sent(CommandKind::release).at(0).waiter, 1U);
   answer_rest();
@@ -70,8 +70,8 @@ TEST_F(EngineLine, TriesOnceAQuorumIsReady) {
 }
 
 TEST_F(EngineLine, YieldsAfterALostRoundAndKeepsItsEntry) {
-  // Its own key is deleted, its entry is not touched, and it needs no message about its own key:
-  // the release's answer says that it is first.
+  // The waiter's own key is deleted and its entry stays. No message about that key is needed: the
+  // release's answer reports that the waiter is first.
   enqueue(1);
   driver.wake(0, 1);
   driver.wake(1, 1);
@@ -92,7 +92,7 @@ TEST_F(EngineLine, YieldsAfterALostRoundAndKeepsItsEntry) {
 }
 
 TEST_F(EngineLine, PausesWhereRoundAfterRoundIsLost) {
-  // More rounds than the protocol needs: something else is wrong, and the pause of retries applies.
+  // More rounds are lost than the protocol allows for, so the pause of retries applies.
   enqueue(1);
   std::size_t rounds = 0;
   for (; rounds < 20; ++rounds) {
@@ -109,7 +109,7 @@ TEST_F(EngineLine, PausesWhereRoundAfterRoundIsLost) {
 }
 
 TEST_F(EngineLine, RefreshesAllEntriesOfAProcessInOneCommand) {
-  // Three times in an entry's life, whatever lock they wait for.
+  // The refresh comes three times in an entry's life, for entries of all locks.
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h, "other");
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
@@ -119,13 +119,13 @@ TEST_F(EngineLine, RefreshesAllEntriesOfAProcessInOneCommand) {
   driver.pass_until(at(1s));
   EXPECT_EQ(driver.count(CommandKind::queue), 3U);
   EXPECT_EQ(sent(CommandKind::queue).at(0).entries.size(), 2U);
-  // The answers find who is first, should the message have been lost.
+  // If the message was lost, the answers to the refresh report which waiter is first.
   for (const int node : {0, 1}) driver.reply(node, {first_and_free, far_behind});
   EXPECT_EQ(sent(CommandKind::acquire).at(0).waiter, 1U);
 }
 
 TEST_F(EngineLine, LooksAgainWhenTheHolderOrTheFirstMayBeGone) {
-  // A key that runs out in 300 ms is no reason to wait for the next refresh.
+  // If the holder's key expires in 300 ms, the waiter does not wait for the next refresh.
   driver.acquire_in_order(1, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
   driver.reply(2, Vote::absent);
@@ -137,9 +137,48 @@ TEST_F(EngineLine, LooksAgainWhenTheHolderOrTheFirstMayBeGone) {
   EXPECT_EQ(driver.count(CommandKind::queue), 3U);
 }
 
+TEST_F(EngineLine, BehindAHolderThatSendsNoMessageTheFirstLooksAtThePaceOfRetry) {
+  // The holder's token is not one of this library: its release sends no message. Between two looks
+  // there is at most a pause of `retry`.
+  enqueue(1);
+  driver.pass_until(at(1s));
+  for (int look = 0; look < 5; ++look) {
+    EXPECT_EQ(driver.count(CommandKind::queue), 3U);
+    driver.forget_seen();
+    for (const int node : {0, 1, 2}) driver.reply(node, {Place{.before = 0, .holder = 1}});
+    EXPECT_EQ(driver.count(CommandKind::queue), 0U);
+    driver.pass(EngineDriver::delay + EngineDriver::jitter);
+  }
+  // A waiter that is not the first does not look so often.
+  driver.forget_seen();
+  for (const int node : {0, 1, 2}) driver.reply(node, {Place{.before = 2, .holder = 1}});
+  driver.pass(EngineDriver::delay + EngineDriver::jitter);
+  EXPECT_EQ(driver.count(CommandKind::queue), 0U);
+}
+
+TEST_F(EngineLine, OneHolderAfterAnotherWithoutAMessageIsLookedAtAtThePaceOfRetry) {
+  // The holders' tokens look like ours. A message proves that they are, and looks are rare again.
+  const auto looks_soon = [this](std::int64_t holder) {
+    driver.forget_seen();
+    for (const int node : {0, 1, 2}) driver.reply(node, {Place{.before = 0, .holder = holder}});
+    driver.pass(EngineDriver::delay + EngineDriver::jitter);
+    return driver.count(CommandKind::queue) > 0;
+  };
+  enqueue(1);
+  driver.pass_until(at(1s));
+  EXPECT_FALSE(looks_soon(7));
+  driver.pass_until(at(2s));
+  EXPECT_FALSE(looks_soon(7));
+  driver.pass_until(at(3s));
+  EXPECT_TRUE(looks_soon(9));
+  EXPECT_TRUE(looks_soon(9));
+  driver.wake(0, 1);
+  EXPECT_FALSE(looks_soon(11));
+}
+
 TEST_F(EngineLine, BehindOthersOfThisProcessDoesNotProbe) {
-  // The probe would be refused. Its ticket may be too small then, and grows once, by no more than
-  // it must, before it tries.
+  // A probe would be refused. Without one the ticket may be too small; it then grows once, by no
+  // more than necessary, before the first try.
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h);
   EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
@@ -158,8 +197,8 @@ TEST_F(EngineLine, BehindOthersOfThisProcessDoesNotProbe) {
 }
 
 TEST_F(EngineLine, ThoseWhoCameSinceAreNoReasonForAGreaterTicket) {
-  // A fast node has answered a refresh, too, before a second one has answered the entry: what it
-  // says by then is the ticket of one who came later.
+  // A fast node has also answered a refresh before a second node has answered the entry: its
+  // greatest ticket by then is that of a later waiter.
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h);
   driver.acquire_in_order(3, terms, 1h);
@@ -181,8 +220,8 @@ TEST_F(EngineLine, ThoseWhoCameSinceAreNoReasonForAGreaterTicket) {
 }
 
 TEST_F(EngineLine, WhoComesBehindOneWhoseTicketGrowsStaysBehindIt) {
-  // Both are too small, by the same ticket of another process: with one more than that each they
-  // would be even.
+  // The tickets of both are too small, because of the same ticket of another process: if each grew
+  // to one more than that ticket, the two would be equal.
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h);
   driver.acquire_in_order(3, terms, 1h);
@@ -196,7 +235,7 @@ TEST_F(EngineLine, WhoComesBehindOneWhoseTicketGrowsStaysBehindIt) {
 }
 
 TEST_F(EngineLine, AfterAReleaseThatWokeAnotherDoesNotProbe) {
-  // The nodes have said that somebody waits, and with which ticket: a probe would be refused.
+  // The nodes have reported a waiter and its ticket, so a probe would be refused.
   driver.now = at(1s);
   const core::ClaimId lease = driver.hold(terms);
   driver.release(lease);
@@ -208,7 +247,7 @@ TEST_F(EngineLine, AfterAReleaseThatWokeAnotherDoesNotProbe) {
   driver.acquire_in_order(2, terms, 1h);
   EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
   EXPECT_EQ(sent(CommandKind::queue).at(0).entries.at(0).second, 5001U);
-  // Only for a while.
+  // The report is used for a limited time only.
   answer_rest();
   driver.pass(1s);
   driver.forget_seen();
@@ -217,7 +256,7 @@ TEST_F(EngineLine, AfterAReleaseThatWokeAnotherDoesNotProbe) {
 }
 
 TEST_F(EngineLine, DoesNotTryBeforeItsTicketIsSettled) {
-  // Messages that come before a quorum has told the greatest ticket wait for that.
+  // A message that comes before a quorum has reported the greatest ticket takes effect after that.
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h);
   for (const int node : {0, 1, 2}) driver.wake(node, 2);
@@ -228,8 +267,8 @@ TEST_F(EngineLine, DoesNotTryBeforeItsTicketIsSettled) {
 }
 
 TEST_F(EngineLine, HandsOverToTheNextOfTheSameProcessInOneWrite) {
-  // The release of the old, then what the next one asks for, without any message between; its
-  // lease counts from this moment, and not from the release's answers.
+  // The release and the next waiter's attempt go out together, without a message in between; the
+  // new lease counts from this moment, and not from the release's answers.
   const core::ClaimId lease = driver.hold(terms);
   driver.acquire_in_order(2, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
@@ -252,7 +291,7 @@ TEST_F(EngineLine, HandsOverToTheNextOfTheSameProcessInOneWrite) {
 }
 
 TEST_F(EngineLine, DoesNotHandOverWhereAnotherProcessIsBefore) {
-  // Two of three nodes have somebody else's entry before ours: that one is woken.
+  // On two of three nodes an entry of another process comes before ours: that waiter is woken.
   const core::ClaimId lease = driver.hold(terms);
   driver.acquire_in_order(2, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
@@ -266,7 +305,7 @@ TEST_F(EngineLine, DoesNotHandOverWhereAnotherProcessIsBefore) {
 }
 
 TEST_F(EngineLine, AGrantTellsWhoIsNext) {
-  // What the nodes say with the grant is enough for the hand-over at its end.
+  // The reports that come with the grant suffice for the hand-over at the lease's end.
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, {far_behind});

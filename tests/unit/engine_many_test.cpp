@@ -3,7 +3,7 @@
 
 #include "support/engine_driver.hpp"
 
-// Many leases of one engine: their renewals do not come as one storm.
+// Many leases of one engine: their renewals are spread over time.
 namespace quorumlock::test {
 namespace {
 
@@ -28,8 +28,8 @@ void hold_many(EngineDriver& driver, int leases) {
 }
 
 TEST(EngineMany, RenewalsAreSpreadOverATwelfthOfTheValidity) {
-  // All begin at one moment; a third of the validity later all are renewed, none before a quarter
-  // of it, and in each quarter of that time about as many as in the others.
+  // All leases begin at one moment. No renewal comes before a quarter of the validity, all come
+  // before a third of it, and each quarter of that interval has about as many as the others.
   EngineDriver driver(3);
   hold_many(driver, 400);
   std::size_t before = 0;
@@ -46,8 +46,8 @@ TEST(EngineMany, RenewalsAreSpreadOverATwelfthOfTheValidity) {
 }
 
 TEST(EngineMany, AreDueAtTheSameMoments) {
-  // Of 400 that are spread over 825 ms many are due together: moments of 8 ms, for one command
-  // each.
+  // 400 renewals are spread over 825 ms in steps of 8 ms, so that several are due at the same
+  // moment and can share a command.
   EngineDriver driver(3);
   hold_many(driver, 400);
   std::set<core::Time> moments;
@@ -60,13 +60,13 @@ TEST(EngineMany, AreDueAtTheSameMoments) {
 }
 
 TEST(EngineMany, OnlySoManyRenewalsAreOutAtOnce) {
-  // The nodes are slow: two of five renewals go out, the others wait until a quorum has answered
-  // those.
+  // The nodes are slow: two of five renewals go out, and the others wait until a quorum has
+  // answered one of those.
   EngineDriver driver(few_out(2));
   hold_many(driver, 5);
   driver.pass_until(at(third + 1s));
   EXPECT_EQ(driver.count<Sent>(), 2U);
-  // One node's answers are no verdict yet.
+  // The answers of one node are no verdict yet.
   driver.reply(0, Vote::granted);
   driver.reply(0, Vote::granted);
   driver.pass(1s);
@@ -78,7 +78,7 @@ TEST(EngineMany, OnlySoManyRenewalsAreOutAtOnce) {
 }
 
 TEST(EngineMany, ARenewalThatFailsMakesRoom) {
-  // Late on all nodes, refused, or of a lease that is released: each gives its place to another.
+  // A renewal that is late on all nodes, or whose lease is released, gives its place to another.
   EngineDriver driver(few_out(1));
   hold_many(driver, 4);
   driver.pass_until(at(third + 100ms));
@@ -96,8 +96,8 @@ TEST(EngineMany, ARenewalThatFailsMakesRoom) {
 }
 
 TEST(EngineMany, ARenewalThatIsSupersededOrLosesTheLeaseMakesRoom) {
-  // The first that is out is extended by its holder, the second found to be gone: after each the
-  // next.
+  // The holder extends the lease of the first renewal, and the lease of the second turns out to be
+  // lost: after each, the next renewal goes out.
   EngineDriver driver(few_out(1));
   hold_many(driver, 3);
   driver.pass_until(at(third + 100ms));
@@ -119,7 +119,7 @@ TEST(EngineMany, ARenewalThatIsSupersededOrLosesTheLeaseMakesRoom) {
 }
 
 TEST(EngineMany, NoneWaitsIntoTheLastQuarter) {
-  // Nobody answers, and one may be out; all the same each is asked for before it ends.
+  // No node answers, and one renewal may be out; each lease is still renewed before its end.
   EngineDriver driver(few_out(1));
   hold_many(driver, 5);
   driver.pass_until(at(validity - 2501ms));
@@ -132,8 +132,8 @@ TEST(EngineMany, NoneWaitsIntoTheLastQuarter) {
 }
 
 TEST(EngineMany, AfterAFailureTheyTryAgainAtABoundedRate) {
-  // 5,000 fail at once, for one reason. With 40 us for each they try again within a fifth of a
-  // second, behind the usual pause, in each quarter of it about as many as in the others.
+  // 5,000 renewals fail at once, for one reason. At 40 us for each they are tried again within a
+  // fifth of a second after the usual pause, about as many in each quarter of it.
   constexpr std::size_t leases = 5000;
   EngineDriver driver(1);
   hold_many(driver, leases);

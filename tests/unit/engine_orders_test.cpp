@@ -5,21 +5,21 @@
 
 #include "support/engine_driver.hpp"
 
-// Every order of the answers to one attempt, enumerated.
+// Enumerates every order of the answers to one attempt.
 namespace quorumlock::test {
 namespace {
 
-/// What becomes of a node that an attempt asks.
+/// What happens to a node that an attempt asks.
 enum Fate { grants, refuses, silent, breaks, away };
 
-/// One attempt, its nodes meeting their fates one after the other.
+/// One attempt whose nodes meet their fates one after the other.
 class Play {
  public:
   Play(const std::vector<int>& fates, const std::vector<int>& order, int number)
       : fates_(fates),
         order_(order),
         nodes_(static_cast<int>(fates.size())),
-        // What the silent ones say in the end, long after the verdict.
+        // What the silent nodes answer in the end, long after the verdict.
         late_(std::array{Vote::granted, Vote::held,
                          Vote::disconnected}[static_cast<std::size_t>(number % 3)]),
         driver_(nodes_, static_cast<std::uint64_t>(number)),
@@ -62,7 +62,7 @@ class Play {
     driver_.acquire(1, {.ttl = 10s, .auto_extend = false});
     open_ = asked_.size();
     if (open_ == 0) return check();
-    // All at once, before any answer.
+    // All commands go out at once, before any answer.
     ASSERT_EQ(driver_.tokens().size(), 1U);
     ASSERT_EQ(driver_.told(CommandKind::set, token()), asked_);
     check();
@@ -107,8 +107,8 @@ class Play {
       ASSERT_EQ(refused[0].attempts, 1);
       if (!std::exchange(told_why_, true)) check_votes(refused[0].tally);
     }
-    // The clean-up starts as soon as the attempt is lost, on all nodes that can be told. Only where
-    // each and every one has refused by then is it certain that there is nothing to delete.
+    // The clean-up starts as soon as the attempt is lost, on all nodes that can be reached. Only if
+    // every node that was asked has refused by then is there nothing to delete.
     if (!lost_ && 2 * (granted_ + open_) <= nodes_) {
       lost_ = true;
       const bool nothing_to_delete = held_ == asked_.size();
@@ -140,7 +140,7 @@ class Play {
       if (fates_[static_cast<std::size_t>(node)] != silent) continue;
       driver_.now += 1ms;
       driver_.reply(node, late_);
-      // After a loss a grant that comes late is given back, after a win it is the holder's.
+      // A late grant is given back after a loss; after a win it belongs to the holder.
       if (lost_ && late_ == Vote::granted) ++releases_due_[static_cast<std::size_t>(node)];
       check_releases();
     }
@@ -152,12 +152,12 @@ class Play {
       ASSERT_EQ(driver_.count(CommandKind::release), 0U);
       ASSERT_TRUE(driver_.release(driver_.lease()));
       for (const int node : core::NodeSet::first(nodes_) - gone_) {
-        // Those that were away may have come and been asked by now; here they did not.
+        // Nodes that were away are not asked here, since they never come back.
         if (asked_.contains(node)) ++releases_due_[static_cast<std::size_t>(node)];
       }
       ASSERT_NO_FATAL_FAILURE(check_releases());
     }
-    // Whoever broke down with our SET on its hands is told when it is back.
+    // A node whose connection broke with our SET under way gets the release when it is back.
     for (const int node : gone_) {
       driver_.link(node, LinkState::up);
       ++releases_due_[static_cast<std::size_t>(node)];
@@ -196,16 +196,16 @@ int play_all(int nodes, int kinds) {
 }
 
 TEST(EngineOrders, GrantedHeldAndSilentInEveryOrder) {
-  // One to five nodes grant, refuse or stay silent, in every order: the verdict comes exactly when
-  // it is certain; after a loss all are released, a late grant once more; after a win none is.
+  // One to five nodes grant, refuse or stay silent, in every order. The verdict comes once it is
+  // certain. After a loss all get a release, another after a late grant; after a win none does.
   int orders = 0;
   for (int nodes = 1; nodes <= 5; ++nodes) orders += play_all(nodes, 3);
   EXPECT_EQ(orders, 3 * 1 + 9 * 2 + 27 * 6 + 81 * 24 + 243 * 120);
 }
 
 TEST(EngineOrders, WithNodesThatBreakOrAreAway) {
-  // The same with nodes whose connection breaks before the answer, and with nodes that were not
-  // there from the start: these are not asked, and those are told when they are back.
+  // The same orders with nodes whose connection breaks before the answer, and nodes that are away
+  // from the start: the latter are not asked, the former get their release when they are back.
   int orders = 0;
   for (int nodes = 1; nodes <= 4; ++nodes) orders += play_all(nodes, 5);
   EXPECT_EQ(orders, 5 * 1 + 25 * 2 + 125 * 6 + 625 * 24);

@@ -2,22 +2,21 @@
 
 #include "support/engine_line.hpp"
 
-// Permits: which slot is tried, and when there is none (core/permit.cpp).
+// Permits: which slot is tried, and what happens if none is free (core/permit.cpp).
 namespace quorumlock::test {
 namespace {
 
 class EnginePermit : public EngineLine {
  protected:
-  /// The slot is taken, and this one behind it is free; 0: none is.
+  /// A refusal: the slot is taken, and slot `free` is the next free one; 0: none is free.
   static core::Answer taken(int free) {
     core::Answer answer{Vote::held, false, 5, node_time};
     answer.free_slot = free;
     return answer;
   }
-  /// The slot that was asked for last.
+  /// The slot that the last acquisition asked for.
   [[nodiscard]] int asked() const { return sent(CommandKind::acquire).back().slot; }
-  /// Refused, and in the line since then, first of it: number 1. All permits are taken, say all
-  /// nodes.
+  /// Waiter 1 is refused, then first in the line. All nodes report that all permits are taken.
   void wait_in_the_line(int capacity) {
     driver.acquire_permit(1, capacity, 1h);
     answer({taken(0), taken(0), taken(0)});
@@ -29,7 +28,7 @@ class EnginePermit : public EngineLine {
     }
     driver.forget_seen();
   }
-  /// Each node answers its acquisition, and the releases before it.
+  /// Each node answers its acquisition, and any releases before it.
   void answer(std::initializer_list<core::Answer> answers) {
     int node = 0;
     for (const core::Answer& each : answers) {
@@ -42,7 +41,7 @@ class EnginePermit : public EngineLine {
 };
 
 TEST_F(EnginePermit, TriesTheSlotThatNodesNameAsFree) {
-  // Without waiting for it: the second round has it, under another token.
+  // The second round follows without a pause and wins that slot, with another token.
   driver.acquire_permit(1, 9);
   const Command first = sent(CommandKind::acquire).at(0);
   const int other = first.slot % 9 + 1;
@@ -77,7 +76,7 @@ TEST_F(EnginePermit, IsContendedWhereNoneIsFreeOnAQuorum) {
 }
 
 TEST_F(EnginePermit, WhatOneNodeAloneHasFreeIsNotTried) {
-  // The others have said that it is taken, one of them in the round before.
+  // The other nodes have reported the slot as taken, one of them in the round before.
   driver.acquire_permit(1, 3);
   const int other = asked() % 3 + 1;
   const int third = other % 3 + 1;
@@ -94,7 +93,7 @@ TEST_F(EnginePermit, WhatOneNodeAloneHasFreeIsNotTried) {
 }
 
 TEST_F(EnginePermit, DoesNotTryForEver) {
-  // Whoever is named is taken by the time it is asked for.
+  // Each slot that the nodes name is taken by the time of the next attempt.
   driver.acquire_permit(1, 100);
   int rounds = 0;
   for (; driver.count<core::Refused>() == 0 && rounds < 50; ++rounds) {
@@ -116,7 +115,7 @@ TEST_F(EnginePermit, BeginsWithTheOneThatItHasReleased) {
 }
 
 TEST_F(EnginePermit, BeginsWithAllThatItHasReleased) {
-  // Three are held and given back; who comes then has them again, without a draw.
+  // Three permits are held and released; the next acquisitions get the same slots, without a draw.
   std::set<int> slots;
   std::vector<core::ClaimId> leases;
   for (int i = 0; i < 3; ++i) {
@@ -136,8 +135,8 @@ TEST_F(EnginePermit, BeginsWithAllThatItHasReleased) {
 }
 
 TEST_F(EnginePermit, AsksForNoneThatThisProcessHasItself) {
-  // As many at once as there are, each for one of its own, before any answer; and where one that is
-  // held is lost, for that.
+  // As many acquisitions as there are permits each ask for a slot of their own, before any answer.
+  // When one lease is lost, the next acquisition asks for its slot.
   constexpr int all = 20;
   std::set<int> slots;
   for (int i = 0; i < all; ++i) {
@@ -154,7 +153,7 @@ TEST_F(EnginePermit, AsksForNoneThatThisProcessHasItself) {
 }
 
 TEST_F(EnginePermit, IsTakenOutOfTheLineOnceItIsWon) {
-  // The next one in the line need not wait for the release: there may be another permit.
+  // The next waiter need not wait for the release, since there may be another permit.
   driver.acquire_permit(1, 3, 1h);
   answer({taken(0), taken(0), taken(0)});
   answer_rest();
@@ -173,7 +172,7 @@ TEST_F(EnginePermit, IsTakenOutOfTheLineOnceItIsWon) {
 }
 
 TEST_F(EnginePermit, TheFirstOfTheLineTriesWhatAQuorumSaysIsFree) {
-  // Two nodes that have another one free each are a guess, which is made once between two looks.
+  // If two nodes name different free slots, a try is a guess, made once between two looks.
   driver.acquire_permit(1, 3, 1h);
   answer({taken(0), taken(0), taken(0)});
   answer_rest();
@@ -195,7 +194,7 @@ TEST_F(EnginePermit, TheFirstOfTheLineTriesWhatAQuorumSaysIsFree) {
 }
 
 TEST_F(EnginePermit, AMessageThatOvertakesAnOlderAnswerCounts) {
-  // The answer of a look from before the release comes last.
+  // The answer to a look from before the release comes after the message.
   driver.acquire_permit(1, 1, 1h);
   answer({taken(0), taken(0), taken(0)});
   for (const int node : {0, 1, 2}) {
@@ -212,8 +211,8 @@ TEST_F(EnginePermit, AMessageThatOvertakesAnOlderAnswerCounts) {
 }
 
 TEST_F(EnginePermit, AMessageCastsDoubtOnWhatItsNodeSaidBefore) {
-  // All have said that both are taken. Then one names the first slot, another one the second: that
-  // the other is taken there was known from before, and it may be free as well.
+  // All nodes have reported both slots as taken. Then one names the first slot as free, another the
+  // second: the reports on the other slots are older, so either may be free on a quorum.
   wait_in_the_line(2);
   driver.wake(0, 1, 1);
   EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
@@ -223,8 +222,8 @@ TEST_F(EnginePermit, AMessageCastsDoubtOnWhatItsNodeSaidBefore) {
 }
 
 TEST_F(EnginePermit, GuessesBecomeRarer) {
-  // Each is in vain: the next one comes after twice as long, from 1/64 of the time between two
-  // looks on.
+  // Each guess fails: the next one comes after twice the time, beginning with 1/64 of the time
+  // between two looks.
   wait_in_the_line(2);
   core::Duration pause = 0ms;
   for (int guess = 0; guess < 7; ++guess) {
@@ -244,7 +243,7 @@ TEST_F(EnginePermit, GuessesBecomeRarer) {
 }
 
 TEST_F(EnginePermit, GivesWhatItReleasesToItsNextWaiter) {
-  // Where a quorum has said that nobody else is before it: release and attempt in one write.
+  // A quorum reports no other process before the waiter: release and attempt go out in one write.
   driver.acquire_permit(1, 3);
   driver.answer_all();
   const int slot = asked();
@@ -263,8 +262,8 @@ TEST_F(EnginePermit, GivesWhatItReleasesToItsNextWaiter) {
 }
 
 TEST_F(EnginePermit, AReleaseThatRunsLateTellsTheNextOfThisProcess) {
-  // Where nodes had forgotten the script, it runs behind the attempt that it was to make room for.
-  // The one who releases has never been in the line.
+  // The nodes had forgotten the script, so the release runs after the attempt that it was to make
+  // room for. The client that releases has never been in the line.
   driver.acquire_permit(1, 1, 0s, false);
   driver.answer_all();
   driver.acquire_permit(2, 1, 1h);
@@ -286,7 +285,7 @@ TEST_F(EnginePermit, AReleaseThatRunsLateTellsTheNextOfThisProcess) {
 }
 
 TEST_F(EnginePermit, AnotherCapacityIsTold) {
-  // A quorum says that it has another one: that is the reason, also for one who would wait.
+  // A quorum reports another capacity: that is the error, even if the client would wait.
   driver.acquire_permit(1, 3, 1h);
   core::Answer differs{Vote::capacity_differs};
   differs.capacity = 5;

@@ -7,7 +7,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// `QUORUMLOCK_TEST_SEED=17 unit_tests --gtest_filter=EngineRandom.*` repeats one walk.
+/// `QUORUMLOCK_TEST_SEED=17 unit_tests --gtest_filter=EngineRandom.*` repeats the walk of seed 17.
 std::pair<std::uint64_t, std::uint64_t> seeds(std::uint64_t count) {
   const char* text = std::getenv("QUORUMLOCK_TEST_SEED");
   if (text == nullptr) return {1, count};
@@ -16,10 +16,10 @@ std::pair<std::uint64_t, std::uint64_t> seeds(std::uint64_t count) {
 }
 
 TEST(EngineRandom, NoLockHasTwoHolders) {
-  // Clients acquire, extend, cancel and release; nodes execute, refuse, stall and answer when they
-  // like, by clocks that run at other rates; connections break over commands that may still run.
-  // At every moment a lock has one valid holder at most, whose token a quorum of nodes bears out.
-  // When all works again every acquisition is answered, no key is left and the engines are at rest.
+  // Clients acquire, extend, cancel and release; nodes execute, refuse, stall and answer at any
+  // time, by clocks that run at other rates; connections break over commands that may still run. At
+  // every moment a lock has at most one valid holder, and a quorum of nodes has its token. When all
+  // works again every acquisition is answered, no key is left and the engines are at rest.
   int acquired = 0, renewed = 0, ended = 0;
   const auto [first, last] = seeds(3000);
   for (std::uint64_t seed = first; seed <= last; ++seed) {
@@ -30,7 +30,7 @@ TEST(EngineRandom, NoLockHasTwoHolders) {
     ended += world.ended();
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
-  // That much must have happened for the walks to mean something.
+  // Fewer events than these would make the walks meaningless.
   if (first == last) return;
   EXPECT_GT(acquired, 6 * static_cast<int>(last));
   EXPECT_GT(renewed, 2 * static_cast<int>(last));

@@ -1,11 +1,11 @@
 #include "support/engine_driver.hpp"
 
-// Giving back: releases, what is owed to nodes that were away, forgetting.
+// Releases: those that a user asks for, and those owed to nodes that were away.
 namespace quorumlock::test {
 namespace {
 
 TEST(EngineRelease, DeletesEverywhereAndIsDoneWithTheQuorum) {
-  // All nodes are told at once; the second deletion of three is the user's answer, inside it.
+  // The release goes to all nodes at once; the second deletion of three completes it.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   EXPECT_TRUE(driver.release(lease));
@@ -24,7 +24,7 @@ TEST(EngineRelease, DeletesEverywhereAndIsDoneWithTheQuorum) {
 }
 
 TEST(EngineRelease, TheSecondTimeThereIsNothing) {
-  // Nor once the lease has ended by itself.
+  // Nor is there anything to release after the lease has ended by itself.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   EXPECT_TRUE(driver.release(lease));
@@ -38,8 +38,37 @@ TEST(EngineRelease, TheSecondTimeThereIsNothing) {
   EXPECT_EQ(driver.count<core::Ended>(), 1U);
 }
 
+TEST(EngineRelease, DoesNotWaitForASilentNode) {
+  // The lease is won on n1, n2 and n3, of which n3 is silent now: n1 and n2 delete the key, n4 and
+  // n5 never had it. The lock is free; n3 gets a moment to report that the lock had been lost.
+  EngineDriver driver(5);
+  driver.acquire(1, ten_seconds);
+  driver.reply({0, 1, 2}, Vote::granted);
+  driver.reply({3, 4}, Vote::held);
+  driver.release(driver.lease());
+  driver.pass(2ms);
+  driver.reply({0, 1}, Vote::granted);
+  driver.reply({3, 4}, Vote::absent);
+  EXPECT_EQ(driver.count<core::Released>(), 0U);
+  driver.pass(6ms);
+  EXPECT_EQ(driver.only<core::Released>().why, std::nullopt);
+  driver.reply(2, Vote::granted);
+  EXPECT_EQ(driver.count<core::Released>(), 1U);
+  driver.expect_nothing_left();
+}
+
+TEST(EngineRelease, OfNothingDoesNotWaitForASilentNodeEither) {
+  EngineDriver driver(5);
+  driver.release_token(1, "nobody's");
+  driver.reply({0, 1, 2, 3}, Vote::absent);
+  driver.pass(5ms);
+  EXPECT_EQ(driver.only<core::Released>().why, Errc::not_held);
+  driver.reply(4, Vote::absent);
+  driver.expect_nothing_left();
+}
+
 TEST(EngineRelease, WithoutAReportIsSilent) {
-  // Nobody wants to know, but all nodes are told.
+  // The user asked for no report, but all nodes get the release.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.release(lease, false);
@@ -50,7 +79,7 @@ TEST(EngineRelease, WithoutAReportIsSilent) {
 }
 
 TEST(EngineRelease, EndsAnExtendThatIsOut) {
-  // Whoever waits for the extend learns that there is nothing to extend any more.
+  // The extend reports that there is nothing to extend any more.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.extend(lease, 20s);
@@ -63,8 +92,8 @@ TEST(EngineRelease, EndsAnExtendThatIsOut) {
 }
 
 TEST(EngineRelease, ReachesANodeWhoseGrantComesLate) {
-  // Won with two of three and released before the third's SET was answered: its release is on its
-  // way behind the SET, so that the late grant needs no other one.
+  // The lease is won with two of three nodes and released before the third has answered the SET.
+  // The release follows the SET to that node, so that the late grant needs no second one.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   driver.reply({0, 1}, Vote::granted);
@@ -81,8 +110,8 @@ TEST(EngineRelease, ReachesANodeWhoseGrantComesLate) {
 }
 
 TEST(EngineRelease, NeverTouchesTheNextLease) {
-  // The release of the first one is still on its way to n3 when the next one is taken: it names
-  // the first one's token.
+  // The first lease's release is still on its way to n3 when the next lease is won: the release
+  // names the first lease's token.
   EngineDriver driver(3);
   const core::ClaimId first = driver.hold(ten_seconds);
   driver.release(first);
@@ -97,7 +126,7 @@ TEST(EngineRelease, NeverTouchesTheNextLease) {
 }
 
 TEST(EngineRelease, ToNobodyIsToldSoAndOwed) {
-  // All nodes are away: no quorum, at once; each is told when it is back.
+  // All nodes are away: the release ends with no_quorum, and each node gets it on its return.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   for (const int node : {0, 1, 2}) driver.lose(node);
@@ -113,7 +142,7 @@ TEST(EngineRelease, ToNobodyIsToldSoAndOwed) {
 }
 
 TEST(EngineRelease, IsRepeatedWhereTheConnectionBrokeOverIt) {
-  // Sent, and then the connection was lost: it may have run or not, so it is said again on return.
+  // The connection breaks after the release was sent: it may not have run, so it is repeated.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.release(lease);
@@ -128,8 +157,8 @@ TEST(EngineRelease, IsRepeatedWhereTheConnectionBrokeOverIt) {
 }
 
 TEST(EngineRelease, IsOwedAsLongAsTheKeysLive) {
-  // The node comes back just before the keys' ttl has passed since the last renewal: it is told.
-  // Just after: the key has died by itself, and nothing is sent or left.
+  // A node that comes back just before the keys' ttl since the last renewal has passed gets the
+  // release. Just after it the key has expired by itself, and nothing is sent or left.
   for (const core::Duration early : {1ns, 0ns}) {
     EngineDriver driver(3);
     const core::ClaimId lease = driver.hold(ten_seconds);
@@ -150,7 +179,7 @@ TEST(EngineRelease, IsOwedAsLongAsTheKeysLive) {
 }
 
 TEST(EngineRelease, IsOwedAfterALostAttemptToo) {
-  // n1 granted and broke down, the others refused: it is told on its return.
+  // n1 granted and lost its connection, and the others refused: n1 gets the release on its return.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   driver.reply(0, Vote::granted);
@@ -166,7 +195,7 @@ TEST(EngineRelease, IsOwedAfterALostAttemptToo) {
 }
 
 TEST(EngineRelease, IsNotOwedToANodeThatRefused) {
-  // n3 refused the attempt and broke down afterwards: nothing of ours can be there.
+  // n3 refused the attempt and lost its connection afterwards: it cannot have a key of ours.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   driver.reply({2, 1}, Vote::held);
@@ -179,7 +208,7 @@ TEST(EngineRelease, IsNotOwedToANodeThatRefused) {
 }
 
 TEST(EngineRelease, ThatIsRefusedIsTriedAgain) {
-  // n1 is BUSY with a script of somebody's: the release is repeated with pauses until it ran.
+  // n1 is BUSY with somebody's script: the release is repeated with pauses until it has run.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.release(lease);
@@ -198,8 +227,8 @@ TEST(EngineRelease, ThatIsRefusedIsTriedAgain) {
 }
 
 TEST(EngineRelease, ThatAStalledNodeRefusesIsTriedAgain) {
-  // n3 was overdue, and what it says at last is BUSY; with that it is up again. Its key is ours
-  // still, so it is told once more.
+  // n3's answer was overdue and is finally BUSY, so n3 is up again. It still has our key, so the
+  // release is sent to it once more.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.release(lease);
@@ -216,9 +245,9 @@ TEST(EngineRelease, ThatAStalledNodeRefusesIsTriedAgain) {
 }
 
 TEST(EngineRelease, OfAKeyThatWasSetLateIsOwedForItsWholeLife) {
-  // n3 was slow: it sets the key six seconds after it was asked, when the attempt is long lost,
-  // and its connection breaks over the release. Its key lives for ten seconds from then, not from
-  // the question, and until then n3 is told when it is back.
+  // n3 was slow: it sets the key six seconds after it was asked, when the attempt is long lost, and
+  // its connection breaks before the release is answered. Its key lives for ten seconds after its
+  // answer, not after the question; if n3 comes back before that, it gets the release.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   driver.reply({0, 1}, Vote::held);
@@ -236,7 +265,7 @@ TEST(EngineRelease, OfAKeyThatWasSetLateIsOwedForItsWholeLife) {
 }
 
 TEST(EngineRelease, ThatIsRefusedForGoodEndsWithTheKeys) {
-  // A node that never lets us delete is left alone once the key has run out.
+  // A node that never lets us delete its key is left alone after the key has expired.
   EngineDriver driver(1);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.release(lease);
@@ -251,8 +280,8 @@ TEST(EngineRelease, ThatIsRefusedForGoodEndsWithTheKeys) {
 }
 
 TEST(EngineRelease, WithoutTheScriptOnANode) {
-  // NOSCRIPT at the release: once more with the source, on that node only. Twice: no vote, but
-  // what is owed is tried again.
+  // NOSCRIPT for the release: it is sent once more with the source, to that node only. A second
+  // NOSCRIPT is no vote, but the release that is owed is tried again.
   EngineDriver driver(1);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.release(lease);
@@ -270,7 +299,7 @@ TEST(EngineRelease, WithoutTheScriptOnANode) {
 }
 
 TEST(EngineRelease, WithoutTheScriptInTheCleanUp) {
-  // The clean-up after a loss meets NOSCRIPT as well, also when its claim is long decided.
+  // The clean-up after a loss handles NOSCRIPT as well, even when its claim is long decided.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   driver.reply(0, Vote::granted);
@@ -285,8 +314,8 @@ TEST(EngineRelease, WithoutTheScriptInTheCleanUp) {
 }
 
 TEST(EngineRelease, IsSentInOrderToAStalledNode) {
-  // n3 owes an answer and is asked nothing new, but it has our key: the release goes behind what
-  // it has to do.
+  // n3 owes an answer and gets no new question, but it has our key: the release is queued after its
+  // earlier commands.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.link(2, LinkState::stalled, Vote::stalled);
@@ -301,8 +330,8 @@ TEST(EngineRelease, IsSentInOrderToAStalledNode) {
 }
 
 TEST(EngineRelease, OfALeaseThatRanOut) {
-  // Expired while two nodes were away: the third is told at once, the others if they are back
-  // before the keys have died; the user hears of it once, as Ended.
+  // The lease expired while two nodes were away: the third gets the release at once, the others if
+  // they are back before the keys have expired. The user hears of it once, as Ended.
   EngineDriver driver(3);
   driver.hold({.ttl = 10s, .stop_margin = 1s, .auto_extend = false});
   driver.lose(1);
@@ -323,7 +352,7 @@ TEST(EngineRelease, OfALeaseThatRanOut) {
 }
 
 TEST(EngineReleaseToken, ReportsWhatTheNodesSay) {
-  // By token, from another process. Deleted by a quorum, nowhere, or too few answers.
+  // Another process releases by token: a quorum deletes the key, no node has it, or too few answer.
   EngineDriver driver(3);
   driver.release_token(1, "theirs");
   EXPECT_EQ(driver.only<Sent>().to, all_of(3));

@@ -3,13 +3,13 @@
 #include "support/engine_driver.hpp"
 #include "support/orders.hpp"
 
-// Every order of the answers to one round of a lease or of a token, enumerated.
+// Enumerates every order of the answers to one round of a lease or of a token.
 namespace quorumlock::test {
 namespace {
 
 enum RoundFate { agrees, declines, says_nothing };
 
-/// One round that is out, its nodes answering one after the other.
+/// One round that is out, whose nodes answer one after the other.
 struct Round {
   EngineDriver driver;
   int nodes;
@@ -31,11 +31,11 @@ struct Round {
       driver.time_out(node);
     }
   }
-  /// So many say it is not ours that no quorum can hold it: try which of the others might.
+  /// True if so many nodes report that the key is not ours that no quorum can hold it.
   [[nodiscard]] bool gone() const { return 2 * (nodes - refused) <= nodes; }
 };
 
-/// Runs `play(round, fates, order)` for one to five nodes in every order.
+/// Runs `play(round, fates, order)` for one to five nodes in every order; returns their number.
 template <class F>
 int play_all(F&& play) {
   int orders = 0;
@@ -60,8 +60,8 @@ int play_all(F&& play) {
 constexpr int all_orders = 3 * 1 + 9 * 2 + 27 * 6 + 81 * 24 + 243 * 120;
 
 TEST(EngineRoundOrders, Renewal) {
-  // A renewal's votes in every order: renewed with the q-th grant; ended as lost with the vote that
-  // leaves no quorum to hold it; else the old end stands and it is tried again.
+  // In every order of its votes a renewal is won with the q-th grant, and the lease is lost with
+  // the vote that leaves no quorum to hold it; otherwise the old end stands and it is tried again.
   const int orders = play_all([](Round& round, const auto& fates, const auto& order) {
     EngineDriver& driver = round.driver;
     const core::ClaimId lease = driver.hold({.ttl = 10s, .stop_margin = 1s});
@@ -82,7 +82,7 @@ TEST(EngineRoundOrders, Renewal) {
       }
       const core::Claim* claim = driver.engine().claim(lease);
       ASSERT_EQ(claim->deadline, renewed ? start + 9898ms : at(9898ms));
-      // Undecided it waits for votes; failed it is tried again soon.
+      // An undecided renewal waits for votes; a failed one is tried again soon.
       const bool failed = 2 * (round.granted + round.open) <= round.nodes;
       ASSERT_EQ(claim->next_try < driver.now + 80ms, failed);
     }
@@ -94,9 +94,9 @@ TEST(EngineRoundOrders, Renewal) {
 }
 
 TEST(EngineRoundOrders, Release) {
-  // A release's votes in every order: done with the q-th deletion, at once; else when all have
-  // spoken or are late: too few answers, nothing of ours anywhere, lost before, or done as far as
-  // the nodes can be reached.
+  // The votes of a release come in every order: it succeeds at once with the q-th deletion.
+  // Otherwise it ends when all nodes have answered or are late: with too few answers, with no key
+  // of ours anywhere, as lost before, or as done on the nodes that could be reached.
   const int orders = play_all([](Round& round, const auto& fates, const auto& order) {
     EngineDriver& driver = round.driver;
     const core::ClaimId lease = driver.hold({.ttl = 10s, .stop_margin = 1s});
@@ -128,7 +128,7 @@ TEST(EngineRoundOrders, Release) {
 }
 
 TEST(EngineRoundOrders, ExtendByToken) {
-  // An extend of somebody's token: decided exactly when it is certain.
+  // An extend of somebody's token is decided exactly when its result is certain.
   const int orders = play_all([](Round& round, const auto& fates, const auto& order) {
     EngineDriver& driver = round.driver;
     driver.extend_token(7, "theirs", 10s);

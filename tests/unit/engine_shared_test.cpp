@@ -1,6 +1,6 @@
 #include "support/engine_line.hpp"
 
-// Readers: what they ask for, hand-over to them, and a writer that becomes one (docs/waiting.md).
+// Readers: their commands, the hand-over to them, and a writer that becomes one (docs/waiting.md).
 namespace quorumlock::test {
 namespace {
 
@@ -8,7 +8,7 @@ inline const core::Terms to_read{.ttl = 10s, .stop_margin = 1s, .shared = true};
 
 class EngineShared : public EngineLine {
  protected:
-  /// A writer of this process has the lock, with an entry in the line: number 1.
+  /// A writer of this process holds the lock and has an entry in the line: waiter 1.
   void write_from_the_line() {
     enqueue(1);
     driver.wake(0, 1);
@@ -16,7 +16,7 @@ class EngineShared : public EngineLine {
     driver.answer_all();
     driver.forget_seen();
   }
-  /// Somebody of this process waits to read, behind that.
+  /// A reader of this process waits in the line after that writer.
   void enqueue_reader(core::UserId user) {
     driver.acquire_in_order(user, to_read, 1h);
     for (const int node : {0, 1, 2}) {
@@ -34,7 +34,7 @@ class EngineShared : public EngineLine {
 };
 
 TEST_F(EngineShared, OneAttemptIsAScriptAlsoWithoutFencing) {
-  // A plain SET would ask for the lock alone.
+  // A plain SET would ask for exclusive ownership.
   driver.acquire(1, to_read);
   const Command attempt = sent(CommandKind::acquire).at(0);
   EXPECT_TRUE(attempt.shared);
@@ -48,7 +48,7 @@ TEST_F(EngineShared, OneAttemptIsAScriptAlsoWithoutFencing) {
 }
 
 TEST_F(EngineShared, RenewalsAreAReaders) {
-  // Each is asked for as a reader's, so that what is set anew is a reader's too.
+  // Each renewal is a reader's, so that a key that is set anew is a reader's too.
   driver.hold(to_read);
   driver.pass(third + 1ms);
   const Command renewal = sent(CommandKind::renew).at(0);
@@ -57,7 +57,7 @@ TEST_F(EngineShared, RenewalsAreAReaders) {
 }
 
 TEST_F(EngineShared, KeepsItsNameInTheLine) {
-  // In the entry, in the try, and in the yield, whose answer says that it may try again.
+  // The entry, the try and the yield are a reader's; the yield's answer may let it try again.
   driver.acquire_in_order(1, to_read, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
   driver.reply(2, Vote::absent);
@@ -78,7 +78,7 @@ TEST_F(EngineShared, KeepsItsNameInTheLine) {
 }
 
 TEST_F(EngineShared, AWriterHandsOverToAReader) {
-  // In one write with its release, which need not wake that one.
+  // The release and the reader's attempt share one write, so the release need not wake the reader.
   write_from_the_line();
   enqueue_reader(2);
   driver.release(driver.lease());
@@ -93,7 +93,7 @@ TEST_F(EngineShared, AWriterHandsOverToAReader) {
 }
 
 TEST_F(EngineShared, AReaderHandsOverToNobody) {
-  // Others may read still, and only the nodes know: the first of the line is woken by them.
+  // Other readers may still hold the lock, and only the nodes know: they wake the head of the line.
   driver.hold(to_read);
   driver.acquire_in_order(2, terms, 1h);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
@@ -106,7 +106,7 @@ TEST_F(EngineShared, AReaderHandsOverToNobody) {
 }
 
 TEST_F(EngineShared, DowngradeGivesUpTheWritersEntryAndRenewsAsAReader) {
-  // The entry goes first: the nodes then wake those who were behind it.
+  // The entry is given up first: the nodes then wake the waiters after it.
   write_from_the_line();
   EXPECT_TRUE(driver.downgrade(driver.lease()));
   const std::vector<Sent> all = driver.all<Sent>();
@@ -119,7 +119,7 @@ TEST_F(EngineShared, DowngradeGivesUpTheWritersEntryAndRenewsAsAReader) {
   EXPECT_TRUE(all[1].command.shared);
   driver.answer_all();
   EXPECT_FALSE(driver.only<core::Extended>().why);
-  // What is left to give back is a reader's token and no entry.
+  // The lease that is left has a reader's token and no entry.
   driver.forget_seen();
   driver.release(driver.lease());
   EXPECT_EQ(sent(CommandKind::release).at(0).waiter, 0U);
@@ -129,7 +129,7 @@ TEST_F(EngineShared, DowngradeGivesUpTheWritersEntryAndRenewsAsAReader) {
 }
 
 TEST_F(EngineShared, ADowngradeThatFailsLeavesAReader) {
-  // Its old end stands, and the next renewal makes readers of the keys that are left.
+  // The old end stands, and the next renewal makes readers of the keys that are left.
   driver.hold(terms);
   const core::Time end = driver.lease_end();
   driver.downgrade(driver.lease());
@@ -154,8 +154,8 @@ TEST_F(EngineShared, NothingIsDowngradedTwiceAtOnceNorWhenItIsOverOrDetached) {
 }
 
 TEST(EngineSharedFences, ReadersWhoMeetRaiseFartherApart) {
-  // A counter that another reader has raised as high already is exceeded, by more from time to
-  // time.
+  // If another reader has already raised a counter as high, the next number exceeds that counter,
+  // by a growing distance.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, to_read);
   driver.reply(0, {Vote::granted, false, 7});

@@ -1,10 +1,10 @@
 #include <array>
 #include <bit>
 
-#include "client/stats.hpp"
+#include "loop/stats.hpp"
 #include "support/engine_line.hpp"
 
-// What is counted, each where it happens.
+// The engine's statistics: each number is counted when its event happens.
 namespace quorumlock::test {
 namespace {
 
@@ -14,7 +14,7 @@ class EngineStats : public EngineLine {
 };
 
 TEST_F(EngineStats, AnAcquisitionAndItsVotes) {
-  // Two grant, the third is pending: nothing was close. It never waited.
+  // Two nodes grant and the third is pending: no near miss, and the acquisition never waited.
   driver.acquire(1, terms, 1h);
   driver.reply(0, Vote::granted);
   EXPECT_EQ(stats().acquired, 0U);
@@ -29,7 +29,7 @@ TEST_F(EngineStats, AnAcquisitionAndItsVotes) {
 }
 
 TEST_F(EngineStats, ABareQuorum) {
-  // One node refuses and another is down: of three, two more could not have been lost.
+  // One node refuses, later one is down: with three nodes, one more loss would have cost the lock.
   driver.acquire(1, terms);
   driver.reply(0, Vote::held);
   driver.reply(1, Vote::granted);
@@ -54,8 +54,7 @@ TEST_F(EngineStats, AcquiredLate) {
 }
 
 TEST_F(EngineStats, RefusalsByReason) {
-  // One attempt that is contended, one without a quorum, a wait that is cancelled and one that
-  // ends, and one that close() ends.
+  // One attempt is contended, one has no quorum, one wait is cancelled, and close() ends another.
   driver.acquire(1, terms);
   for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
   driver.answer_all(Vote::absent);
@@ -78,7 +77,7 @@ TEST_F(EngineStats, RefusalsByReason) {
 }
 
 TEST_F(EngineStats, AWaitThatRunsOut) {
-  // It was in the line all the time: it is a wait, as long as it was asked for.
+  // The acquisition was in the line all the time: the wait counts as long as its limit.
   enqueue(1, 3ms);
   driver.pass_until(at(3ms));
   EXPECT_EQ(stats().refused.timed_out, 1U);
@@ -90,7 +89,7 @@ TEST_F(EngineStats, AWaitThatRunsOut) {
 }
 
 TEST_F(EngineStats, WonAfterAMessage) {
-  // Two nodes say that it is first.
+  // Two nodes report that the waiter is first.
   enqueue(1);
   driver.pass_until(at(700us));
   driver.wake(0, 1);
@@ -104,7 +103,7 @@ TEST_F(EngineStats, WonAfterAMessage) {
 }
 
 TEST_F(EngineStats, WonAfterALook) {
-  // The answers to a refresh say so.
+  // The answers to a refresh report that the waiter is first and the lock is free.
   enqueue(1);
   driver.pass_until(at(1s));
   for (const int node : {0, 1}) driver.reply(node, {first_and_free});
@@ -114,7 +113,7 @@ TEST_F(EngineStats, WonAfterALook) {
 }
 
 TEST_F(EngineStats, WonByHandOver) {
-  // Its own process holds it, and gives it to its next one.
+  // The waiter's own process holds the lock and hands it over.
   driver.acquire_in_order(1, terms, 1h);
   driver.answer_all();
   driver.acquire_in_order(2, terms, 1h);
@@ -129,7 +128,7 @@ TEST_F(EngineStats, WonByHandOver) {
 }
 
 TEST_F(EngineStats, Renewals) {
-  // Renewed in time, then late.
+  // One renewal comes in time, the next one late.
   driver.acquire(1, terms);
   driver.answer_all();
   driver.pass_until(at(third));
@@ -144,7 +143,7 @@ TEST_F(EngineStats, Renewals) {
 }
 
 TEST_F(EngineStats, ALoss) {
-  // No node is there when it is to be renewed.
+  // No node can be reached when the lease is to be renewed.
   driver.acquire(1, terms);
   driver.answer_all();
   for (int node = 0; node < 3; ++node) driver.link(node, LinkState::down);
@@ -156,7 +155,7 @@ TEST_F(EngineStats, ALoss) {
 }
 
 TEST_F(EngineStats, ALeaseThatRunsOut) {
-  // Nobody renews it.
+  // The lease has no automatic renewal.
   core::Terms once = terms;
   once.auto_extend = false;
   driver.acquire(1, once);
@@ -167,13 +166,14 @@ TEST_F(EngineStats, ALeaseThatRunsOut) {
 }
 
 TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
-  // Of whatever numbers there are, now and later: all are words. The longest wait is the longest.
+  // Stats consists of 64-bit words only, so the test covers numbers that are added later. Of the
+  // longest waits the sum is the maximum.
   using Words = std::array<std::uint64_t, sizeof(Stats) / sizeof(std::uint64_t)>;
   Words words;
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = i + 1;
   const Stats one = std::bit_cast<Stats>(words);
   Stats sum = one;
-  client::add(sum, one);
+  detail::add(sum, one);
   EXPECT_EQ(sum.waits.longest, one.waits.longest);
   sum.waits.longest *= 2;
   Words doubled = std::bit_cast<Words>(sum);

@@ -1,11 +1,11 @@
 #include "support/engine_driver.hpp"
 
-// How a wait ends without a lock: its own deadline, a cancellation, close().
+// How a wait ends without a lock: by its own deadline, a cancellation, or close().
 namespace quorumlock::test {
 namespace {
 
 TEST(EngineWait, EndsAtItsDeadlineBetweenAttempts) {
-  // Always refused: the wait ends at its very moment, and no attempt is begun after it.
+  // Every attempt is refused: the wait ends exactly at its deadline, and no attempt follows.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 1s);
   while (driver.count<core::Refused>() == 0 && !HasFailure()) {
@@ -24,8 +24,65 @@ TEST(EngineWait, EndsAtItsDeadlineBetweenAttempts) {
   driver.expect_nothing_left();
 }
 
+TEST(EngineWait, WithoutAQuorumPausesWhateverTheOptionsSay) {
+  // Each attempt is lost as soon as it begins. Without a pause, which {"delay": "0s", "jitter":
+  // "1ns"} asks for, the attempts would go on for ever within one moment.
+  for (const int there : {0, 1}) {
+    EngineDriver driver({.nodes = 3, .retry_jitter = 1ns});
+    for (int node = there; node < 3; ++node) driver.link(node, LinkState::down);
+    driver.acquire(1, ten_seconds, 1s);
+    driver.pass(1s);
+    const core::Refused refused = driver.only<core::Refused>();
+    EXPECT_EQ(refused.why, Errc::no_quorum);
+    EXPECT_GT(refused.attempts, 100);
+    EXPECT_LE(refused.attempts, 501);
+  }
+}
+
+TEST(EngineWait, InNoOrderAsksAtOnceWhenAQuorumIsThere) {
+  // The next attempt comes at once if the one before was lost for want of nodes; after an attempt
+  // that the nodes refused, the pause goes on.
+  EngineDriver driver(3);
+  driver.link(1, LinkState::down);
+  driver.link(2, LinkState::down);
+  driver.acquire(1, ten_seconds, 1s);
+  driver.pass(20ms);
+  driver.answer_all(Vote::absent);
+  driver.forget_seen();
+  driver.link(1, LinkState::up);
+  driver.pass(0s);
+  EXPECT_EQ(driver.count(CommandKind::set), 2U);
+  driver.answer_all(Vote::held);
+  driver.forget_seen();
+  driver.link(1, LinkState::down);
+  driver.link(1, LinkState::up);
+  driver.link(2, LinkState::up);
+  driver.pass(0s);
+  EXPECT_EQ(driver.count(CommandKind::set), 0U);
+  driver.pass(EngineDriver::delay + EngineDriver::jitter);
+  EXPECT_EQ(driver.count(CommandKind::set), 3U);
+}
+
+TEST(EngineWait, InNoOrderTakesItsPlaceInTheLineAfterAWhile) {
+  // The waiters in the line could otherwise hand the lock to each other for ever. A plain SET does
+  // not look at the line, so a wait with SET never enters it.
+  for (const bool fencing : {true, false}) {
+    core::Engine::Config config = EngineDriver::fencing(3);
+    config.fencing = fencing;
+    EngineDriver driver(config);
+    driver.acquire(1, ten_seconds, 1h);
+    while (driver.now < at(5s) && !HasFailure()) {
+      EXPECT_EQ(driver.count(CommandKind::queue), 0U);
+      driver.answer_all(Vote::held);
+      driver.pass_until(driver.engine().deadline());
+    }
+    EXPECT_LE(driver.now, at(5s + EngineDriver::delay + EngineDriver::jitter));
+    EXPECT_EQ(driver.count(CommandKind::queue), fencing ? 3U : 0U);
+  }
+}
+
 TEST(EngineWait, EndsAtItsDeadlineWithinAnAttempt) {
-  // The wait runs out while votes are out: told at once, and what was granted is given back.
+  // The wait ends while votes are out: the refusal comes at once, and the grant is given back.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 1s);
   driver.reply(0, Vote::granted);
@@ -40,7 +97,7 @@ TEST(EngineWait, EndsAtItsDeadlineWithinAnAttempt) {
 }
 
 TEST(EngineWait, AGrantAtItsDeadlineIsTooLate) {
-  // The q-th grant and the wait's end at the same moment: the wait has ended.
+  // The q-th grant comes at the moment of the wait's end: the wait has ended.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 1s);
   driver.reply(0, Vote::granted);
@@ -53,8 +110,9 @@ TEST(EngineWait, AGrantAtItsDeadlineIsTooLate) {
 }
 
 TEST(EngineWait, SaysTimedOutOnlyWhereTheLockWasSeenHeld) {
-  // Held by another in the only attempt that was heard: timed_out. Nodes silent: no_quorum. Held
-  // at first, then cut short without an answer: still timed_out, by what was heard last.
+  // Another client held the lock in the only attempt that was answered: timed_out. The nodes were
+  // silent: no_quorum. The lock was held at first, and the last attempt was cut short without an
+  // answer: still timed_out, by the latest answers.
   EngineDriver held(3);
   held.acquire(1, ten_seconds, 1s);
   held.reply(0, Vote::granted);
@@ -79,7 +137,7 @@ TEST(EngineWait, SaysTimedOutOnlyWhereTheLockWasSeenHeld) {
 }
 
 TEST(EngineWait, WithoutLimitGoesOnForDays) {
-  // `forever` has no end of its own: a million seconds later it still tries.
+  // `forever` has no end: a million seconds later the wait still tries.
   EngineDriver driver(core::Engine::Config{3, 0.01, 1000s, 0s});
   driver.acquire(1, ten_seconds, forever);
   for (int i = 0; i < 1000; ++i) {
@@ -93,7 +151,7 @@ TEST(EngineWait, WithoutLimitGoesOnForDays) {
 }
 
 TEST(EngineWait, ThatIsZeroIsOneAttempt) {
-  // No pause follows, whatever the verdict.
+  // No pause follows, whatever the verdict is.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   driver.answer_all(Vote::held);
@@ -104,7 +162,7 @@ TEST(EngineWait, ThatIsZeroIsOneAttempt) {
 }
 
 TEST(EngineWait, OutlivesNodesThatAreAway) {
-  // All nodes are down at first: it goes on trying, sends nothing, and wins when they are back.
+  // All nodes are down at first: the wait goes on, sends nothing, and wins when they are back.
   EngineDriver driver(3);
   for (const int node : {0, 1, 2}) driver.link(node, LinkState::down);
   driver.acquire(1, ten_seconds, 1min);
@@ -118,8 +176,8 @@ TEST(EngineWait, OutlivesNodesThatAreAway) {
 }
 
 TEST(EngineCancel, EndsTheWaitAtOnceAndNotTheCleanUp) {
-  // Cancelled with one grant in and two votes out: refused inside the call, released everywhere,
-  // and the grants that come later are released again.
+  // The wait is cancelled after one grant, with two votes out: the refusal comes within the call,
+  // every node gets a release, and the later grants are released once more.
   EngineDriver driver(3);
   const core::WaiterId waiter = driver.acquire(1, ten_seconds, 1min);
   driver.reply(0, Vote::granted);
@@ -141,8 +199,8 @@ TEST(EngineCancel, EndsTheWaitAtOnceAndNotTheCleanUp) {
 }
 
 TEST(EngineCancel, OfAnAttemptThatIsLostAlready) {
-  // Lost (two of three refused or failed), but why is not known yet; the release is out.
-  // Cancelling adds the answer and nothing else.
+  // The attempt is lost (two of three nodes refused or failed), but the reason is not known yet;
+  // the release is out. Cancelling adds the refusal and nothing else.
   EngineDriver driver(3);
   const core::WaiterId waiter = driver.acquire(1, ten_seconds, 1min);
   driver.reply(0, Vote::held);
@@ -157,7 +215,7 @@ TEST(EngineCancel, OfAnAttemptThatIsLostAlready) {
 }
 
 TEST(EngineCancel, BetweenAttempts) {
-  // In the pause there is nothing to give back.
+  // There is nothing to give back during the pause.
   EngineDriver driver(3);
   const core::WaiterId waiter = driver.acquire(1, ten_seconds, 1min);
   driver.answer_all(Vote::held);
@@ -169,8 +227,8 @@ TEST(EngineCancel, BetweenAttempts) {
 }
 
 TEST(EngineCancel, ComesTooLate) {
-  // After the win, or a second time, it finds nobody who waits, also where another one waits in
-  // the same place.
+  // After the win or a second time, cancel() finds no waiter, even if another one now has the same
+  // place.
   EngineDriver driver(3);
   const core::WaiterId waiter = driver.acquire(1, ten_seconds);
   driver.answer_all();
@@ -184,8 +242,8 @@ TEST(EngineCancel, ComesTooLate) {
 }
 
 TEST(EngineClose, EndsWaitsAndLeasesAndCleansUp) {
-  // One lease is held, one acquisition waits for votes, one is pausing: all three are told so, the
-  // keys are given back, and once that is answered nothing is left.
+  // One lease is held, one acquisition waits for votes, one is pausing: close() is reported to all
+  // three, the keys are given back, and after the answers nothing is left.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.acquire(2, ten_seconds, 1min, "pausing");
@@ -207,7 +265,7 @@ TEST(EngineClose, EndsWaitsAndLeasesAndCleansUp) {
 }
 
 TEST(EngineClose, ReportsAnExtendThatIsUnderWay) {
-  // Whoever waits for an extend is not forgotten; an extend by token goes on to its own end.
+  // The extend's user gets an answer; an extend by token goes on to its own end.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.extend(lease, 20s);
@@ -225,7 +283,7 @@ TEST(EngineClose, ReportsAnExtendThatIsUnderWay) {
 }
 
 TEST(EngineClose, WithNothingUnderWay) {
-  // There is nothing to say or to send.
+  // There is nothing to report or to send.
   EngineDriver driver(3);
   driver.close();
   EXPECT_TRUE(driver.seen().empty());

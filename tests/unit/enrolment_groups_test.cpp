@@ -1,6 +1,6 @@
 #include "support/enrolment_driver.hpp"
 
-// Nodes of one of several quorum groups: what they are enrolled for, and who vouches for it.
+// Nodes of one of several quorum groups: their enrolment, and which nodes vouch for it.
 namespace quorumlock::test {
 namespace {
 
@@ -10,13 +10,13 @@ using redis::EnrolmentTerms;
 using Standing = redis::Enrolment::Standing;
 
 const std::string our_mark = "89724ff9dd739524";
-const std::string our_record = "run2:30000@" + our_mark + ":volatile";
+const std::string our_record = "run2:30000,a,86400@" + our_mark + ":volatile";
 
 redis::Enrolment::Config ours() {
   return {.groups = our_mark};
 }
 
-/// Of a node that has nothing, to where its candidate has stood for max_ttl.
+/// Waits until the candidate of a node without a record has stood for max_ttl; returns it.
 std::string ripen(Driver& driver) {
   driver.greet(std::nullopt);
   std::string candidate = driver.proposes();
@@ -31,15 +31,18 @@ std::string ripen(Driver& driver) {
 }
 
 TEST(EnrolmentGroups, TermsAreReadAsTheyAreWritten) {
-  for (const char* text : {"30000", "1@a", "30000@89724ff9dd739524"}) {
+  for (const char* text : {"30000,a,86400", "1,d,4@a", "30000,a,86400@89724ff9dd739524"}) {
     const std::optional<EnrolmentTerms> terms = EnrolmentTerms::parse(text);
     ASSERT_TRUE(terms) << text;
     EXPECT_EQ(terms->to_string(), text);
   }
-  for (const char* text : {"", "@", "@a", "30000@", "0@a", "-1", "30000 @a"}) {
+  for (const char* text :
+       {"", "@", "@a", "30000", "30000,a,86400@", "0,a,86400", "-1,a,86400", "30000 ,a,86400",
+        "30000,b,86400", "30000,a,0", "30000,a,", "30000,a,86400,1", "30000,86400"}) {
     EXPECT_FALSE(EnrolmentTerms::parse(text)) << text;
   }
-  EXPECT_EQ(EnrolmentRecord::parse(our_record)->terms, (EnrolmentTerms{30000, our_mark}));
+  EXPECT_EQ(EnrolmentRecord::parse(our_record)->terms,
+            (EnrolmentTerms{30000, Quarantine::always, 86400, our_mark}));
 }
 
 TEST(EnrolmentGroups, ANodeOfOurGroupsIsEnrolled) {
@@ -51,19 +54,19 @@ TEST(EnrolmentGroups, ANodeOfOurGroupsIsEnrolled) {
 }
 
 TEST(EnrolmentGroups, ANodeOfOtherGroupsIsRefused) {
-  // Whichever of the two has none, and whatever else the record says.
+  // A node is refused even if one side has no groups, and whatever else the record contains.
   struct Case {
     std::string ours, record, why;
   };
   const std::string must = ": all clients must name the same groups, and each node in its own";
   for (const Case& it :
-       {Case{our_mark, "run2:30000:volatile",
+       {Case{our_mark, "run2:30000,a,86400:volatile",
              "is enrolled for one group alone, and ours are groups with the mark " + our_mark +
                  must},
         Case{"", our_record,
              "is enrolled for groups with the mark " + our_mark + ", and ours are one group alone" +
                  must},
-        Case{our_mark, "run1:30000@other:durable",
+        Case{our_mark, "run1:30000,a,86400@other:durable",
              "is enrolled for groups with the mark other, and ours are groups with the mark " +
                  our_mark + must}}) {
     Driver driver({.groups = it.ours});
@@ -77,22 +80,23 @@ TEST(EnrolmentGroups, ANodeOfOtherGroupsIsRefused) {
 }
 
 TEST(EnrolmentGroups, ACandidateForOtherGroupsIsRefused) {
-  // Somebody who names others is enrolling the node: not waited for, not overwritten.
+  // The candidate of a client with other groups is neither waited for nor overwritten.
   Driver driver(ours());
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:30000:volatile:theirs");
+  driver.hear(2, "run2:30000,a,86400:volatile:theirs");
   EXPECT_EQ(driver.it.vote(), Vote::groups_differ);
-  EXPECT_EQ(driver.it.why(),
-            "is being enrolled as run2:30000:volatile:theirs by a client with other groups than "
-            "groups with the mark " +
-                our_mark + ": all clients must name the same groups, and each node in its own");
+  EXPECT_EQ(
+      driver.it.why(),
+      "is being enrolled as run2:30000,a,86400:volatile:theirs by a client with other groups than "
+      "groups with the mark " +
+          our_mark + ": all clients must name the same groups, and each node in its own");
   EXPECT_EQ(driver.asks(), "nothing");
 }
 
 TEST(EnrolmentGroups, WhoHasNothingIsEnrolledOnlyWhereSomebodyVouches) {
-  // However long it waits: locks of clients with other groups may be elsewhere. The candidate
-  // stands.
+  // A node without a record is not enrolled, however long it waits: locks of clients with other
+  // groups may be elsewhere. The candidate stands.
   Driver driver(ours());
   const std::string candidate = ripen(driver);
   EXPECT_TRUE(driver.it.ripe());
@@ -112,18 +116,18 @@ TEST(EnrolmentGroups, WhoHasNothingIsEnrolledOnlyWhereSomebodyVouches) {
 }
 
 TEST(EnrolmentGroups, ItsOwnRecordVouchesForANode) {
-  // Restarted, and it remembers for which groups it was enrolled, though not what it granted last.
+  // The restarted node remembers for which groups it was enrolled, though not its latest grants.
   Driver driver(ours());
-  driver.greet("run1:30000@" + our_mark + ":volatile");
+  driver.greet("run1:30000,a,86400@" + our_mark + ":volatile");
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
   EXPECT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
 }
 
 TEST(EnrolmentGroups, AnotherCandidateWaitsAnew) {
-  // It was ripe; then it forgot, or somebody with other groups put theirs there.
-  for (const std::string& other :
-       {"run2:30000@" + our_mark + ":volatile:another", std::string("run2:30000:volatile:x")}) {
+  // The candidate was ripe; then the node forgot it, or a client with other groups replaced it.
+  for (const std::string& other : {"run2:30000,a,86400@" + our_mark + ":volatile:another",
+                                   std::string("run2:30000,a,86400:volatile:x")}) {
     Driver driver(ours());
     ripen(driver);
     driver.now = driver.it.deadline();
@@ -139,17 +143,18 @@ TEST(EnrolmentGroups, AnotherCandidateWaitsAnew) {
 }
 
 TEST(EnrolmentGroups, TheOperatorTakesNodesFromOtherGroups) {
-  // The record makes place for a candidate, and the wait is that of every such change; then
-  // somebody has to vouch.
-  for (const std::string& record :
-       {std::string("run2:30000:volatile"), std::string("run2:60000@other:volatile")}) {
+  // A candidate replaces the record, and the wait is that of every such change; then a node has to
+  // vouch.
+  for (const std::string& record : {std::string("run2:30000,a,86400:volatile"),
+                                    std::string("run2:60000,a,86400@other:volatile")}) {
     Driver driver({.groups = our_mark, .changes_terms = true});
     driver.greet(record);
     const std::string said = driver.asks();
     const std::string asked = "replace quorumlock:enrolment " + record + " ";
     ASSERT_TRUE(said.starts_with(asked)) << said;
     const std::string candidate = said.substr(asked.size());
-    EXPECT_TRUE(candidate.starts_with("run2:30000@" + our_mark + ":volatile:")) << candidate;
+    EXPECT_TRUE(candidate.starts_with("run2:30000,a,86400@" + our_mark + ":volatile:"))
+        << candidate;
     driver.hear(1);
     driver.proposes();
     driver.hear(2, candidate);

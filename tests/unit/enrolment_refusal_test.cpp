@@ -9,9 +9,11 @@ using redis::EnrolmentRecord;
 using Standing = redis::Enrolment::Standing;
 
 TEST(EnrolmentRecords, AreReadAsTheyAreWritten) {
-  // With and without a floor.
-  for (const char* text : {"run1:30000:durable", "run1:1:volatile", "run1:30000:durable:1700:42",
-                           "run1:30000:volatile:18446744073709551615:9"}) {
+  // The texts include records with a floor and without one.
+  for (const char* text :
+       {"run1:30000,a,86400:durable", "run1:1,a,86400:volatile",
+        "run1:30000,d,86400:durable:1700:42", "run1:30000,a,86400:volatile:18446744073709551615:9",
+        "run1:30000,d,4@#n1%3A7101:durable", "run1:30000,d,86400@mark#n1:durable:1700:42"}) {
     const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(text);
     ASSERT_TRUE(record) << text;
     EXPECT_EQ(record->to_string(), text);
@@ -19,20 +21,35 @@ TEST(EnrolmentRecords, AreReadAsTheyAreWritten) {
 }
 
 TEST(EnrolmentRecords, WhatIsNoneIsNotRead) {
-  // Whoever wrote that: it enrols nobody.
-  for (const char* text :
-       {"", "run1", "run1:30000", ":30000:durable", "run1::durable", "run1:0:durable",
-        "run1:-5:durable", "run1:30000:", "run1:30000:Durable", "run1:30000:durable:",
-        "run1:30000:durable:1700", "run1:30000:durable:1700:", "run1:30000:durable:x:42",
-        "run1:30000:durable:1700:42:1", "run1: 30000:durable", "run1:30000s:durable"}) {
+  // A text that is no record enrols nobody, whoever wrote it.
+  for (const char* text : {"",
+                           "run1",
+                           "run1:30000",
+                           ":30000,a,86400:durable",
+                           "run1::durable",
+                           "run1:0,a,86400:durable",
+                           "run1:-5,a,86400:durable",
+                           "run1:30000:",
+                           "run1:30000,a,86400:Durable",
+                           "run1:30000,a,86400:durable:",
+                           "run1:30000,a,86400:durable:1700",
+                           "run1:30000,a,86400:durable:1700:",
+                           "run1:30000,a,86400:durable:x:42",
+                           "run1:30000,a,86400:durable:1700:42:1",
+                           "run1: 30000,a,86400:durable",
+                           "run1:30000s,a,86400:durable",
+                           "run1:30000:durable",
+                           "run1:30000,d,86400#n1:durable",
+                           "run1:30000,d,86400@#:durable",
+                           "run1:30000,d,86400@:durable"}) {
     EXPECT_FALSE(EnrolmentRecord::parse(text)) << text;
   }
 }
 
 TEST(EnrolmentRefusal, AnotherMaxTtlIsRefusedWithBoth) {
-  // Whether of this run or of another: one sentence names both. It is looked at again, and as soon
-  // as the record fits it is enrolled.
-  for (const char* record : {"run2:60000:volatile", "run1:60000:durable"}) {
+  // The record may be of this run or of another: one sentence names both values. The node is looked
+  // at again, and enrolled as soon as the record fits.
+  for (const char* record : {"run2:60000,a,86400:volatile", "run1:60000,a,86400:durable"}) {
     Driver driver;
     driver.greet(record, true);
     EXPECT_EQ(driver.it.standing(), Standing::refused);
@@ -46,71 +63,117 @@ TEST(EnrolmentRefusal, AnotherMaxTtlIsRefusedWithBoth) {
     driver.now += look;
     driver.it.advance(driver.now);
     EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
-    driver.hear_record("run2:30000:durable");
+    driver.hear_record("run2:30000,a,86400:durable");
     EXPECT_EQ(driver.it.standing(), Standing::enrolled);
     EXPECT_EQ(driver.it.deadline(), core::never);
   }
 }
 
+TEST(EnrolmentRefusal, OtherTermsAreRefusedWithBoth) {
+  // The policy has to match only if this client names one.
+  struct Case {
+    redis::Enrolment::Config config;
+    std::string why;
+  };
+  for (const Case& one :
+       {Case{{.policy = Quarantine::trust_disk},
+             "is enrolled with quarantine \"always\", and ours is \"trust_disk\": it must be the "
+             "same for all clients; leave it out to follow the nodes, or change theirs with "
+             "quorumlock enroll"},
+        Case{{.fencing_memory = 1h},
+             "is enrolled with fencing_memory 86400 s, and ours is 3600 s: it must be the same for "
+             "all clients"}}) {
+    Driver driver(one.config);
+    driver.greet("run2:30000,a,86400:volatile");
+    EXPECT_EQ(driver.it.standing(), Standing::refused);
+    EXPECT_EQ(driver.it.vote(), Vote::terms_differ);
+    EXPECT_EQ(driver.it.why(), one.why);
+  }
+  Driver follows;
+  follows.greet("run2:30000,d,86400:volatile");
+  EXPECT_EQ(follows.it.standing(), Standing::enrolled);
+  EXPECT_EQ(follows.it.policy(), Quarantine::trust_disk);
+  Driver candidate({.fencing_memory = 1h});
+  candidate.greet(std::nullopt);
+  candidate.proposes();
+  candidate.hear(2, "run2:30000,a,86400:volatile:theirs");
+  EXPECT_EQ(candidate.it.vote(), Vote::terms_differ);
+}
+
+TEST(EnrolmentRefusal, AChangeOfMaxTtlKeepsThePolicy) {
+  // The record's policy stays if this client names none.
+  Driver driver({.changes_terms = true});
+  driver.greet("run2:60000,d,86400:volatile");
+  const std::string said = driver.asks();
+  EXPECT_NE(said.find(" run2:30000,d,86400:volatile:"), said.npos) << said;
+}
+
+TEST(EnrolmentRefusal, TheNameInARecordCannotBeTakenForAnother) {
+  EXPECT_EQ(redis::name_in_record("redis://n1:7101/3"), "redis%3A//n1%3A7101/3");
+  EXPECT_EQ(redis::name_in_record("unix:///a#b@c%3A"), "unix%3A///a%23b%40c%253A");
+}
+
 TEST(EnrolmentRefusal, ACandidateWithAnotherMaxTtlIsRefused) {
-  // Somebody with other options is enrolling the node: not waited for, not overwritten.
+  // The candidate of a client with other options is neither waited for nor overwritten.
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:60000:volatile:theirs");
+  driver.hear(2, "run2:60000,a,86400:volatile:theirs");
   EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs);
   EXPECT_EQ(driver.it.why(),
-            "is being enrolled as run2:60000:volatile:theirs by a client with another max_ttl than "
+            "is being enrolled as run2:60000,a,86400:volatile:theirs by a client with another "
+            "max_ttl than "
             "our 30000 ms: it must be the same for all clients");
   EXPECT_EQ(driver.asks(), "nothing");
 }
 
 TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
-  // The record makes place for a candidate that says how long to wait, in one step; the wait is
-  // that of the longer one, whichever it is.
+  // One step replaces the record by a candidate that says how long to wait: the longer of the two
+  // values of max_ttl.
   for (const bool longer : {true, false}) {
     Driver driver({.changes_terms = true});
-    const std::string record = longer ? "run2:60000:volatile" : "run2:5000:volatile";
+    const std::string record =
+        longer ? "run2:60000,a,86400:volatile" : "run2:5000,a,86400:volatile";
     driver.greet(record);
     const std::string said = driver.asks();
     const std::string asked = "replace quorumlock:enrolment " + record + " ";
     ASSERT_TRUE(said.starts_with(asked)) << said;
     const std::string candidate = said.substr(asked.size());
     EXPECT_EQ(candidate.ends_with(":60000"), longer) << candidate;
-    EXPECT_TRUE(candidate.starts_with("run2:30000:volatile:"));
+    EXPECT_TRUE(candidate.starts_with("run2:30000,a,86400:volatile:"));
     driver.hear(1);
-    EXPECT_EQ(driver.it.why(), "is being enrolled anew, with another max_ttl or for other groups");
+    EXPECT_EQ(driver.it.why(), "is being enrolled anew, with other terms");
     driver.proposes();
     driver.hear(2, candidate);
     EXPECT_EQ(driver.it.until(), driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
     ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
     driver.it.repaired(0, 0);
-    EXPECT_EQ(driver.asks(), "enrol run2:30000:volatile " + candidate);
+    EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile " + candidate);
     driver.hear(1);
     EXPECT_EQ(driver.it.standing(), Standing::enrolled);
   }
 }
 
 TEST(EnrolmentRefusal, SomebodyElseMayHaveChangedIt) {
-  // The record is another than was read: it is read anew.
+  // The record has changed since it was read, so it is read again.
   Driver driver({.changes_terms = true});
-  driver.greet("run2:60000:volatile");
+  driver.greet("run2:60000,a,86400:volatile");
   driver.asks();
   driver.hear(0);
   EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
-  driver.hear_record("run2:30000:volatile");
+  driver.hear_record("run2:30000,a,86400:volatile");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
 }
 
 TEST(EnrolmentRefusal, ACandidateIsChangedLikeARecord) {
-  // One with another max_ttl that nobody enrols any more makes place too, and what it had to wait
-  // for is waited for.
+  // A candidate with another max_ttl that no client completes is replaced too, and its longer wait
+  // is kept.
   Driver driver({.changes_terms = true});
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:5000:volatile:theirs:90000");
+  driver.hear(2, "run2:5000,a,86400:volatile:theirs:90000");
   const std::string said = driver.asks();
-  const std::string asked = "replace quorumlock:candidate run2:5000:volatile:theirs:90000 ";
+  const std::string asked = "replace quorumlock:candidate run2:5000,a,86400:volatile:theirs:90000 ";
   ASSERT_TRUE(said.starts_with(asked)) << said;
   const std::string candidate = said.substr(asked.size());
   EXPECT_TRUE(candidate.ends_with(":90000")) << candidate;
@@ -121,18 +184,19 @@ TEST(EnrolmentRefusal, ACandidateIsChangedLikeARecord) {
 }
 
 TEST(EnrolmentRefusal, WhoAdoptsACandidateWaitsAsLongAsItSays) {
-  // Somebody else has changed max_ttl from a longer one: the candidate says so.
+  // Another client has changed max_ttl from a longer one, as the candidate says.
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:30000:volatile:theirs:60000");
+  driver.hear(2, "run2:30000,a,86400:volatile:theirs:60000");
   EXPECT_EQ(driver.it.until(), driver.now + 60s + 602ms);
 }
 
 TEST(EnrolmentRefusal, WhatIsNoCandidateIsRefused) {
-  // Too few words, too many, or no numbers where there should be some.
-  for (const char* text : {"run2", "run2:30000:volatile", "run2:x:volatile:n",
-                           "run2:30000:volatile:n:x", "run2:30000:volatile:n:1:1"}) {
+  // The candidate has too few words or too many, or no number in a number's place.
+  for (const char* text :
+       {"run2", "run2:30000,a,86400:volatile", "run2:x:volatile:n",
+        "run2:30000,a,86400:volatile:n:x", "run2:30000,a,86400:volatile:n:1:1"}) {
     Driver driver;
     driver.greet(std::nullopt);
     driver.proposes();
@@ -143,7 +207,7 @@ TEST(EnrolmentRefusal, WhatIsNoCandidateIsRefused) {
 }
 
 TEST(EnrolmentRefusal, AnotherKindOfAnswerIsRefused) {
-  // Not what the script says: a proxy's, perhaps. Nothing is concluded from it.
+  // The answer is not one of the script's, perhaps a proxy's. Nothing is concluded from it.
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
@@ -153,17 +217,17 @@ TEST(EnrolmentRefusal, AnotherKindOfAnswerIsRefused) {
 }
 
 TEST(EnrolmentRefusal, AServerWithoutARunIdIsRefused) {
-  // Without it nobody knows whether the node has forgotten: also where a record is there.
+  // Without a run id nobody knows whether the node has forgotten, even if it has a record.
   Driver driver;
-  driver.greet("run2:30000:volatile", false, "");
+  driver.greet("run2:30000,a,86400:volatile", false, "");
   EXPECT_EQ(driver.it.vote(), Vote::unauthorized);
   EXPECT_EQ(driver.it.why(), "does not tell its run id: let this user call INFO server");
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
 }
 
 TEST(EnrolmentRefusal, ErrorsAreToldAndLookedAtAgain) {
-  // At any step: the node's own words, and the vote that they are. The wait that was under way is
-  // not lost over one.
+  // An error at any step is reported in the node's own words, with the vote that it means. The wait
+  // that was under way is kept.
   struct Case {
     std::string_view error;
     Vote vote;
@@ -198,36 +262,37 @@ TEST(EnrolmentRefusal, ErrorsAreToldAndLookedAtAgain) {
 }
 
 TEST(EnrolmentRefusal, NoLongerDurableIsSaidInTheRecord) {
-  // The same run, whose AOF was switched off: it is enrolled, at once, but as volatile, so that its
-  // next restart is waited for. One whose durability is not known keeps its record.
+  // The AOF of the same run was switched off: the node is enrolled at once, but as volatile, so
+  // that its next restart is waited for. A node whose durability is not known keeps its record.
   Driver driver;
-  driver.greet("run2:30000:durable:1700:42", false);
-  EXPECT_EQ(driver.asks(), "adopt run2:30000:durable:1700:42 run2:30000:volatile:1700:42");
+  driver.greet("run2:30000,a,86400:durable:1700:42", false);
+  EXPECT_EQ(driver.asks(),
+            "adopt run2:30000,a,86400:durable:1700:42 run2:30000,a,86400:volatile:1700:42");
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
   EXPECT_EQ(driver.it.floor(), 1700U);
 
   Driver unknown;
-  unknown.greet("run2:30000:durable", std::nullopt);
+  unknown.greet("run2:30000,a,86400:durable", std::nullopt);
   EXPECT_EQ(unknown.asks(), "nothing");
   EXPECT_EQ(unknown.it.standing(), Standing::enrolled);
 }
 
 TEST(EnrolmentRefusal, ItDoesNotBecomeDurableByItself) {
-  // A volatile node of this run that is durable now may have lost something before: its record
-  // stays, and its next restart is waited for.
+  // A volatile node that has become durable in the same run may have lost something before: its
+  // record stays, and its next restart is waited for.
   Driver driver;
-  driver.greet("run2:30000:volatile", true);
+  driver.greet("run2:30000,a,86400:volatile", true);
   EXPECT_EQ(driver.asks(), "nothing");
-  EXPECT_EQ(driver.it.record(), "run2:30000:volatile");
+  EXPECT_EQ(driver.it.record(), "run2:30000,a,86400:volatile");
 }
 
 TEST(EnrolmentDoubt, TheRecordIsReadAgain) {
-  // A vote script has found another one. Until it is read the node does not vote; what is found
-  // decides: the same as before, or nothing, and then it waits.
+  // A vote script has found another record. The node does not vote until its record is read. If the
+  // record still fits, the node is enrolled; if there is none, it waits.
   for (const bool forgotten : {false, true}) {
     Driver driver;
-    driver.greet("run2:30000:volatile");
+    driver.greet("run2:30000,a,86400:volatile");
     driver.it.doubt();
     EXPECT_EQ(driver.it.standing(), Standing::unknown);
     EXPECT_EQ(driver.it.vote(), Vote::quarantined);
@@ -240,7 +305,7 @@ TEST(EnrolmentDoubt, TheRecordIsReadAgain) {
       driver.hear(2, driver.proposes());
       EXPECT_EQ(driver.it.until(), driver.now + quarantine);
     } else {
-      driver.hear_record("run2:30000:volatile:1700:42");
+      driver.hear_record("run2:30000,a,86400:volatile:1700:42");
       EXPECT_EQ(driver.it.standing(), Standing::enrolled);
       EXPECT_EQ(driver.it.floor(), 1700U);
     }
@@ -248,7 +313,7 @@ TEST(EnrolmentDoubt, TheRecordIsReadAgain) {
 }
 
 TEST(EnrolmentDoubt, IsNoneWhereTheNodeDoesNotVote) {
-  // Late answers of before: the wait goes on, and who is not connected stays so.
+  // Late answers of earlier votes do not matter: the wait goes on, or the node stays unconnected.
   Driver driver;
   driver.it.doubt();
   EXPECT_EQ(driver.asks(), "nothing");
@@ -260,8 +325,8 @@ TEST(EnrolmentDoubt, IsNoneWhereTheNodeDoesNotVote) {
 }
 
 TEST(EnrolmentLook, IsNowWhereItIsAskedFor) {
-  // A node that waits or is refused is looked at, and not in a second; an enrolled one is not, nor
-  // one that is being looked at.
+  // A node that waits or is refused is looked at without waiting for the next second. An enrolled
+  // node is not, nor one that is being looked at.
   Driver waiting;
   waiting.greet(std::nullopt);
   const std::string candidate = waiting.proposes();
@@ -271,11 +336,11 @@ TEST(EnrolmentLook, IsNowWhereItIsAskedFor) {
   waiting.it.look_again(waiting.now);
   EXPECT_EQ(waiting.asks(), "nothing");
   Driver refused;
-  refused.greet("run2:60000:volatile");
+  refused.greet("run2:60000,a,86400:volatile");
   refused.it.look_again(refused.now);
   EXPECT_EQ(refused.asks(), "GET quorumlock:enrolment");
   Driver enrolled;
-  enrolled.greet("run2:30000:volatile");
+  enrolled.greet("run2:30000,a,86400:volatile");
   enrolled.it.look_again(enrolled.now);
   EXPECT_EQ(enrolled.asks(), "nothing");
 }

@@ -5,76 +5,111 @@ namespace quorumlock::test {
 namespace {
 
 using Driver = EnrolmentDriver;
+using Errand = redis::Enrolment::Errand;
 using Standing = redis::Enrolment::Standing;
 
 TEST(Enrolment, ThisRunsRecordEnrolsAtOnce) {
-  // The record names this run: nothing to ask, nothing to wait for.
+  // The record names this run: nothing is asked, and nothing waited for.
   Driver driver;
   EXPECT_EQ(driver.it.standing(), Standing::unknown);
-  driver.greet("run2:30000:volatile");
+  driver.greet("run2:30000,a,86400:volatile");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(driver.it.record(), "run2:30000:volatile");
+  EXPECT_EQ(driver.it.record(), "run2:30000,a,86400:volatile");
   EXPECT_EQ(driver.it.floor(), 0U);
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.deadline(), core::never);
 }
 
 TEST(Enrolment, ADurableNodeIsAdoptedWhenItRestarts) {
-  // It was durable in the other run, and is now: it remembers. The record is changed, from exactly
-  // what it was.
+  // The node was durable in the earlier run and is now, so it remembers. The script changes the
+  // record only if it is still the one that was read.
   Driver driver;
-  driver.greet("run1:30000:durable", true);
-  EXPECT_EQ(driver.asks(), "adopt run1:30000:durable run2:30000:durable");
+  driver.greet("run1:30000,d,86400:durable", true);
+  driver.others_know_nothing();
+  EXPECT_EQ(driver.asks(), "adopt run1:30000,d,86400:durable run2:30000,d,86400:durable");
   EXPECT_EQ(driver.it.standing(), Standing::unknown);
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(driver.it.record(), "run2:30000:durable");
+  EXPECT_EQ(driver.it.record(), "run2:30000,d,86400:durable");
 }
 
 TEST(Enrolment, TheFloorIsKeptWhereARecordIsAdopted) {
-  // And since when it stands: that it rests on clocks is no less true after a restart.
+  // The floor's date is kept too: a restart does not make the floor depend less on clocks.
   Driver driver;
-  driver.greet("run1:30000:durable:1700:42", true);
-  EXPECT_EQ(driver.asks(), "adopt run1:30000:durable:1700:42 run2:30000:durable:1700:42");
+  driver.greet("run1:30000,d,86400:durable:1700:42", true);
+  driver.others_know_nothing();
+  EXPECT_EQ(driver.asks(),
+            "adopt run1:30000,d,86400:durable:1700:42 run2:30000,d,86400:durable:1700:42");
   driver.hear(1);
   EXPECT_EQ(driver.it.floor(), 1700U);
   EXPECT_EQ(driver.it.since(), 42);
 }
 
 TEST(Enrolment, SomebodyElseMayBeFirst) {
-  // The record is another by now: read it, and judge anew.
+  // The record has changed in the meantime: it is read again and judged anew.
   Driver driver;
-  driver.greet("run1:30000:durable", true);
+  driver.greet("run1:30000,d,86400:durable", true);
+  driver.others_know_nothing();
   driver.asks();
   driver.hear(0);
   EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
-  driver.hear_record("run2:30000:durable");
+  driver.hear_record("run2:30000,d,86400:durable");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
 }
 
-TEST(Enrolment, WithQuarantineAlwaysADurableNodeWaitsToo) {
-  // The user does not trust the disk.
-  Driver driver({.policy = Quarantine::always});
-  driver.greet("run1:30000:durable", true);
-  EXPECT_TRUE(driver.proposes().starts_with("run2:30000:durable:"));
-  EXPECT_EQ(driver.it.why(), "has been restarted");
+TEST(Enrolment, UnlessTheRecordTrustsTheDiskADurableNodeWaitsToo) {
+  // A durable node waits whether the client names the same policy or none.
+  for (const auto policy : {std::optional<Quarantine>(), std::optional(Quarantine::always)}) {
+    Driver driver({.policy = policy});
+    driver.greet("run1:30000,a,86400:durable", true);
+    EXPECT_TRUE(driver.proposes().starts_with("run2:30000,a,86400:durable:"));
+    EXPECT_EQ(driver.it.why(), "has been restarted");
+  }
+}
+
+TEST(Enrolment, ANewNodeGetsThePolicyThatTheClientNames) {
+  // Otherwise a new node gets the other nodes' policy, the standing candidate's, or `always`.
+  const auto written = [](const redis::Enrolment::Config& config, std::optional<Quarantine> others,
+                          std::string_view candidate) {
+    Driver driver(config);
+    driver.it.follow(others, false);
+    driver.greet(std::nullopt);
+    std::string stands = driver.proposes();
+    if (!candidate.empty()) stands = candidate;
+    driver.hear(2, stands);
+    driver.wait_to_repair(stands);
+    driver.it.repaired(0, 0);
+    if (driver.it.take_errand() == Errand::note) driver.it.errand_done(driver.now, true);
+    const std::string said = driver.asks();
+    return said.substr(0, said.find(' ', 6));
+  };
+  const std::string trusts = "run2:30000,d,86400:volatile:theirs";
+  EXPECT_EQ(written({}, {}, ""), "enrol run2:30000,a,86400:volatile");
+  EXPECT_EQ(written({}, Quarantine::trust_disk, ""), "enrol run2:30000,d,86400:volatile");
+  EXPECT_EQ(written({}, {}, trusts), "enrol run2:30000,d,86400:volatile");
+  EXPECT_EQ(written({}, Quarantine::always, trusts), "enrol run2:30000,a,86400:volatile");
+  EXPECT_EQ(written({.policy = Quarantine::always}, {}, trusts),
+            "enrol run2:30000,a,86400:volatile");
+  EXPECT_EQ(written({.policy = Quarantine::trust_disk, .node = "n1"}, {}, ""),
+            "enrol run2:30000,d,86400@#n1:volatile");
 }
 
 TEST(Enrolment, UnsafeNeverWaitsForNothing) {
   // A node that has forgotten everything is enrolled in one round trip, and an unreadable record is
   // replaced.
-  for (const char* record : {"", "run1:30000:volatile", "what"}) {
+  for (const char* record : {"", "run1:30000,a,86400:volatile", "what"}) {
     Driver driver({.policy = Quarantine::unsafe_never});
     const std::string text = record;
     driver.greet(text.empty() ? std::nullopt : std::optional(text));
-    EXPECT_EQ(driver.asks(), "adopt " + (text.empty() ? "''" : text) + " run2:30000:volatile");
+    EXPECT_EQ(driver.asks(),
+              "adopt " + (text.empty() ? "''" : text) + " run2:30000,a,86400:volatile");
     driver.hear(1);
     EXPECT_EQ(driver.it.standing(), Standing::enrolled);
   }
 }
 
 TEST(Enrolment, WhoMayHaveForgottenWaits) {
-  // Each of these may have forgotten locks, and each says why it waits.
+  // Each of these nodes may have forgotten locks, and each reports why it waits.
   struct Case {
     std::optional<std::string> record;
     std::optional<bool> durable;
@@ -83,18 +118,20 @@ TEST(Enrolment, WhoMayHaveForgottenWaits) {
   };
   const std::vector<Case> cases{
       {std::nullopt, true, "has no enrolment: it is new, or has forgotten everything",
-       "run2:30000:durable:"},
-      {"what", true, "has an enrolment that cannot be read", "run2:30000:durable:"},
-      {"run1:30000:volatile", true,
-       "has been restarted, and does not write every change to its disk", "run2:30000:durable:"},
-      {"run1:30000:volatile", false,
-       "has been restarted, and does not write every change to its disk", "run2:30000:volatile:"},
-      {"run1:30000:durable", false,
+       "run2:30000,a,86400:durable:"},
+      {"what", true, "has an enrolment that cannot be read", "run2:30000,a,86400:durable:"},
+      {"run1:30000,a,86400:volatile", true,
+       "has been restarted, and does not write every change to its disk",
+       "run2:30000,a,86400:durable:"},
+      {"run1:30000,a,86400:volatile", false,
+       "has been restarted, and does not write every change to its disk",
+       "run2:30000,a,86400:volatile:"},
+      {"run1:30000,d,86400:durable", false,
        "has been restarted, and is not known to write every change to its disk any more",
-       "run2:30000:volatile:"},
-      {"run1:30000:durable", std::nullopt,
+       "run2:30000,a,86400:volatile:"},
+      {"run1:30000,d,86400:durable", std::nullopt,
        "has been restarted, and is not known to write every change to its disk any more",
-       "run2:30000:volatile:"},
+       "run2:30000,a,86400:volatile:"},
   };
   for (const Case& one : cases) {
     Driver driver;
@@ -111,8 +148,8 @@ TEST(Enrolment, WhoMayHaveForgottenWaits) {
 }
 
 TEST(Enrolment, TheWaitCountsFromItsOwnReply) {
-  // max_ttl and the margin, from the moment when it learned that the candidate stands: not from the
-  // question. Until then it is looked at every second; a nanosecond before, nothing is claimed.
+  // The wait takes max_ttl and the margin from the reply that the candidate stands, not from the
+  // question. The node is looked at every second; a nanosecond before the end nothing is claimed.
   Driver driver;
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
@@ -133,18 +170,18 @@ TEST(Enrolment, TheWaitCountsFromItsOwnReply) {
 }
 
 TEST(Enrolment, TheMarginIsTheConfiguredOne) {
-  // Five per cent of a minute, and two milliseconds.
+  // The margin is five per cent of a minute, plus two milliseconds.
   Driver driver({.max_ttl = 60s, .drift_factor = 0.05});
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
-  EXPECT_TRUE(candidate.starts_with("run2:60000:volatile:"));
+  EXPECT_TRUE(candidate.starts_with("run2:60000,a,86400:volatile:"));
   driver.hear(2, candidate);
   EXPECT_EQ(driver.it.until(), driver.now + 63s + 2ms);
 }
 
 TEST(Enrolment, FromTheWaitToTheEnrolment) {
   // The whole way: the candidate stands, the mark of the repairer is ours, the counters are
-  // repaired, the record is written for exactly this candidate.
+  // repaired, and the record is written for exactly this candidate.
   Driver driver;
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
@@ -154,55 +191,55 @@ TEST(Enrolment, FromTheWaitToTheEnrolment) {
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.deadline(), core::never);
   driver.it.repaired(0, 0);
-  EXPECT_EQ(driver.asks(), "enrol run2:30000:volatile " + candidate);
+  EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile " + candidate);
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(driver.it.record(), "run2:30000:volatile");
+  EXPECT_EQ(driver.it.record(), "run2:30000,a,86400:volatile");
 }
 
 TEST(Enrolment, ARepairWithoutAQuorumLeavesAFloor) {
-  // In the record, for everybody, and since when.
+  // The record has the floor, for all clients, and the time since when it stands.
   Driver driver;
   driver.greet(std::nullopt, true);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
   driver.it.repaired(1700, 42);
-  EXPECT_EQ(driver.asks(), "enrol run2:30000:durable:1700:42 " + candidate);
+  EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:durable:1700:42 " + candidate);
   driver.hear(1);
   EXPECT_EQ(driver.it.floor(), 1700U);
   EXPECT_EQ(driver.it.since(), 42);
-  EXPECT_EQ(driver.it.record(), "run2:30000:durable:1700:42");
+  EXPECT_EQ(driver.it.record(), "run2:30000,a,86400:durable:1700:42");
 }
 
 TEST(Enrolment, ACandidateOfSomebodyElseIsAdopted) {
-  // Another client was first: its candidate is the one that is waited for and enrolled, and what is
-  // proposed at each look is never what is written.
+  // Another client was first: its candidate is waited for and enrolled, and the proposals that go
+  // with each look are never written.
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
-  driver.hear(2, "run2:30000:volatile:theirs");
-  ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair("run2:30000:volatile:theirs"));
+  driver.hear(2, "run2:30000,a,86400:volatile:theirs");
+  ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair("run2:30000,a,86400:volatile:theirs"));
   driver.it.repaired(0, 0);
-  EXPECT_EQ(driver.asks(), "enrol run2:30000:volatile run2:30000:volatile:theirs");
+  EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile run2:30000,a,86400:volatile:theirs");
 }
 
 TEST(Enrolment, SomebodyElseMayFinishFirst) {
-  // At a look the record of this run is there.
+  // A look finds a record of this run.
   Driver driver;
   driver.greet(std::nullopt);
   driver.hear(2, driver.proposes());
   driver.now = driver.it.deadline();
   driver.it.advance(driver.now);
   driver.asks();
-  driver.hear(1, "run2:30000:volatile:1700:42");
+  driver.hear(1, "run2:30000,a,86400:volatile:1700:42");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
   EXPECT_EQ(driver.it.floor(), 1700U);
 }
 
 TEST(Enrolment, TheWaitBeginsAnewWhereTheCandidateIsAnother) {
-  // In the middle of the wait the node has forgotten again: the candidate that stands is another.
+  // The node forgets again in the middle of the wait, so that another candidate stands.
   Driver driver;
   driver.greet(std::nullopt);
   const std::string first = driver.proposes();
@@ -217,8 +254,8 @@ TEST(Enrolment, TheWaitBeginsAnewWhereTheCandidateIsAnother) {
 }
 
 TEST(Enrolment, TheWaitGoesOnOverAReconnect) {
-  // The connection breaks and comes back. The same candidate stands: nothing was forgotten, and
-  // nobody has to wait any longer for that. With another one the wait begins anew.
+  // The connection breaks and comes back. If the same candidate stands, nothing was forgotten, and
+  // the wait does not get longer. With another one the wait begins anew.
   for (const bool same : {true, false}) {
     Driver driver;
     driver.greet(std::nullopt);
@@ -228,13 +265,13 @@ TEST(Enrolment, TheWaitGoesOnOverAReconnect) {
     driver.now += 20s;
     driver.reconnect();
     driver.proposes();
-    driver.hear(2, same ? candidate : "run2:30000:volatile:other");
+    driver.hear(2, same ? candidate : "run2:30000,a,86400:volatile:other");
     EXPECT_EQ(driver.it.until(), same ? until : driver.now + quarantine);
   }
 }
 
 TEST(Enrolment, AWaitThatIsOverAtTheReconnectIsOver) {
-  // The connection was away when the time was up.
+  // The connection was away when the wait ended.
   Driver driver;
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
@@ -247,7 +284,7 @@ TEST(Enrolment, AWaitThatIsOverAtTheReconnectIsOver) {
 }
 
 TEST(Enrolment, OneRepairsAndTheOthersLook) {
-  // The mark is another's: look again in a second, and claim it anew then.
+  // The mark belongs to another client: this one looks again in a second and claims it anew.
   Driver driver;
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
@@ -272,7 +309,7 @@ TEST(Enrolment, OneRepairsAndTheOthersLook) {
 }
 
 TEST(Enrolment, WhoFailsToRepairYields) {
-  // Its own mark is taken back, so that somebody else may try; a second later it tries again.
+  // The client releases its mark, so that another one may try; a second later it tries again.
   Driver driver;
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
@@ -298,8 +335,8 @@ TEST(Enrolment, WhoFailsToRepairYields) {
 }
 
 TEST(Enrolment, ACandidateThatIsGoneEnrolsNobody) {
-  // Between the repair and the record the node has forgotten again, or somebody else was first. The
-  // candidate is asked for anew; what comes back is waited for from the beginning.
+  // Between the repair and the record the node has forgotten again, or another client was first.
+  // The candidate is asked for anew; the one that comes back is waited for from the beginning.
   Driver driver;
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
@@ -315,7 +352,7 @@ TEST(Enrolment, ACandidateThatIsGoneEnrolsNobody) {
 }
 
 TEST(Enrolment, ALostConnectionEndsTheRepair) {
-  // What the repair comes to afterwards is of no use any more.
+  // The result of the repair is not used any more.
   Driver driver;
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
@@ -331,7 +368,7 @@ TEST(Enrolment, ALostConnectionEndsTheRepair) {
 }
 
 TEST(Enrolment, ARepairThatNobodyTookIsForgotten) {
-  // The connection breaks before the user has seen that there is something to repair.
+  // The connection breaks before the user has taken the repair.
   Driver driver;
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();

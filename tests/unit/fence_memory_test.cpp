@@ -7,19 +7,19 @@
 
 #include "support/seeded_random.hpp"
 
-// What was seen of a resource's counter: a hint that may be forgotten, and never be too great.
+// The memory of a resource's counter: a hint that may be forgotten, but is never too great.
 namespace quorumlock::core {
 namespace {
 
 TEST(FenceMemory, KnowsNothingAtFirst) {
-  // Also of the empty key.
+  // The memory knows nothing of the empty key either.
   const FenceMemory memory;
   EXPECT_EQ(memory.of("key"), 0U);
   EXPECT_EQ(memory.of(""), 0U);
 }
 
 TEST(FenceMemory, KeepsTheGreatest) {
-  // Answers come in any order; a smaller one changes nothing.
+  // Answers come in any order; a smaller number changes nothing.
   FenceMemory memory;
   memory.note("key", 41);
   EXPECT_EQ(memory.of("key"), 41U);
@@ -31,15 +31,15 @@ TEST(FenceMemory, KeepsTheGreatest) {
 }
 
 TEST(FenceMemory, HoldsNumbersUpToTheLast) {
-  // 2^53 - 1 is the greatest that a server takes.
+  // 2^53 - 1 is the greatest number that a server accepts.
   FenceMemory memory;
   memory.note("key", (1ULL << 53) - 1);
   EXPECT_EQ(memory.of("key"), (1ULL << 53) - 1);
 }
 
 TEST(FenceMemory, ForgetsAndNeverMakesUp) {
-  // Far more resources than there is room for: of each it knows the greatest that was noted, or
-  // nothing. Never another's, which could be too great. The one noted last is always known.
+  // With far more resources than there is room for, the memory knows a resource's greatest number
+  // or nothing, but never another's, which could be too great. The latest is always known.
   FenceMemory memory;
   test::SeededRandom random(3);
   std::map<std::string, std::uint64_t> noted;
@@ -58,7 +58,7 @@ TEST(FenceMemory, ForgetsAndNeverMakesUp) {
 }
 
 TEST(FenceMemory, RemembersAFew) {
-  // Two resources that are used all the time do not push each other out.
+  // Two resources that are used all the time do not evict each other.
   FenceMemory memory;
   for (std::uint64_t fence = 1; fence < 100; ++fence) {
     memory.note("orders", fence);
@@ -66,29 +66,6 @@ TEST(FenceMemory, RemembersAFew) {
     ASSERT_EQ(memory.of("orders"), fence);
     ASSERT_EQ(memory.of("stock"), 2 * fence);
   }
-}
-
-TEST(FenceMemory, IsSettledUntilAnybodyIsSeenToHaveGoneOn) {
-  // By the token of a lease; another number of the same counter, or another resource in its place,
-  // unsettles it.
-  FenceMemory memory;
-  EXPECT_FALSE(memory.settled("key"));
-  memory.note("key", 41);
-  EXPECT_FALSE(memory.settled("key"));
-  memory.settle("key", 41);
-  EXPECT_TRUE(memory.settled("key"));
-  EXPECT_FALSE(memory.settled("another"));
-  memory.note("key", 41);
-  memory.note("key", 40);
-  EXPECT_TRUE(memory.settled("key"));
-  memory.note("key", 42);
-  EXPECT_FALSE(memory.settled("key"));
-  memory.settle("key", 41);
-  EXPECT_FALSE(memory.settled("key")) << "42 has been seen";
-  memory.settle("key", 42);
-  memory.unsettle("key");
-  EXPECT_FALSE(memory.settled("key"));
-  EXPECT_EQ(memory.of("key"), 42U);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/findings.hpp"
+#include <quorumlock/admin.hpp>
 
-namespace quorumlock::client {
+namespace quorumlock::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,7 +40,7 @@ ClusterStatus cluster_of(int size) {
   return status;
 }
 
-/// "error no_fsync", ... of a change to one of three healthy nodes.
+/// The findings ("error no_fsync", ...) after a change to one of three healthy nodes.
 template <class Change>
 std::vector<std::string> codes(Change change) {
   ClusterStatus status = cluster_of(3);
@@ -56,13 +56,13 @@ std::vector<std::string> codes(Change change) {
 }
 
 TEST(Findings, NothingOfAHealthyCluster) {
-  // Three and five nodes, as they should be.
+  // Healthy clusters of three and of five nodes have no findings.
   EXPECT_THAT(findings_of(cluster_of(3)), IsEmpty());
   EXPECT_THAT(findings_of(cluster_of(5)), IsEmpty());
 }
 
 TEST(Findings, NumberOfNodes) {
-  // Too few to do without one, and an even number; no lock is in danger by that.
+  // Too few nodes to do without one, or an even number of them: neither puts a lock in danger.
   for (const auto& [size, code] :
        {std::pair(1, "few_nodes"), {2, "few_nodes"}, {4, "even_nodes"}}) {
     const std::vector<Finding> found = findings_of(cluster_of(size));
@@ -74,7 +74,7 @@ TEST(Findings, NumberOfNodes) {
 }
 
 TEST(Findings, NoQuorum) {
-  // What is wrong with the nodes themselves may be hints; that nothing can be locked is an error.
+  // A finding about a node may be a hint; that nothing can be locked is an error.
   ClusterStatus status = cluster_of(3);
   for (NodeStatus& node : status.nodes) {
     node.votes = false;
@@ -90,7 +90,7 @@ TEST(Findings, NoQuorum) {
 }
 
 TEST(Findings, UnsafeNever) {
-  // The option itself is the danger.
+  // This option is a danger by itself.
   ClusterStatus status = cluster_of(3);
   status.quarantine = Quarantine::unsafe_never;
   ASSERT_EQ(findings_of(status).size(), 1U);
@@ -98,7 +98,7 @@ TEST(Findings, UnsafeNever) {
 }
 
 TEST(Findings, Persistence) {
-  // Each of the three settings by itself; what is unknown; a disk that fails.
+  // Each of the three settings alone, an unknown setting, and a disk that fails.
   const auto error = ElementsAre("error no_fsync");
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.persistence = {false, "always", false, true, false};
@@ -121,7 +121,7 @@ TEST(Findings, Persistence) {
 }
 
 TEST(Findings, Eviction) {
-  // An evicting policy matters where there is a limit.
+  // An evicting policy matters only if there is a memory limit.
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.memory = {1 << 20, "allkeys-lru"};
               }),
@@ -134,8 +134,22 @@ TEST(Findings, Eviction) {
   EXPECT_THAT(codes([](NodeStatus& node) { node.memory = {1 << 20, "noeviction"}; }), IsEmpty());
 }
 
+TEST(Findings, ManyCounters) {
+  // The counters take more than a tenth of the memory limit, or else of the machine's memory.
+  const auto with = [](std::uint64_t limit, std::uint64_t machine, std::uint64_t bytes) {
+    return codes([&](NodeStatus& node) {
+      node.memory = {limit, "noeviction", machine, 1000, bytes};
+    });
+  };
+  EXPECT_THAT(with(1'000'000, 0, 100'000), IsEmpty());
+  EXPECT_THAT(with(1'000'000, 9'000'000, 100'001), ElementsAre("hint many_counters"));
+  EXPECT_THAT(with(0, 1'000'000, 100'000), IsEmpty());
+  EXPECT_THAT(with(0, 1'000'000, 100'001), ElementsAre("hint many_counters"));
+  EXPECT_THAT(with(0, 0, 100'001), IsEmpty());
+}
+
 TEST(Findings, KindOfServer) {
-  // Such nodes never vote, and nothing else is said of them.
+  // A server of another kind never votes, and has no other finding.
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.role = "replica";
                 node.persistence = {};
@@ -152,12 +166,13 @@ TEST(Findings, KindOfServer) {
               ElementsAre("error not_standalone"));
   EXPECT_THAT(codes([](NodeStatus& node) { node.version = "4.0.14"; }),
               ElementsAre("error too_old"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.version = "valkey 8.0.1"; }), IsEmpty());
   EXPECT_THAT(codes([](NodeStatus& node) { node.same_server_as = {"node 0"}; }),
               ElementsAre("error same_server"));
 }
 
 TEST(Findings, Access) {
-  // Who is let in, and what we may do.
+  // The server lets in anybody, or does not let us run scripts or log in.
   EXPECT_THAT(codes([](NodeStatus& node) { node.access.scripts = false; }),
               ElementsAre("error no_scripts"));
   EXPECT_THAT(codes([](NodeStatus& node) { node.access.open_to_all = true; }),
@@ -171,7 +186,7 @@ TEST(Findings, Access) {
 }
 
 TEST(Findings, Clock) {
-  // Off by more than can be the look's own error; a step; a rate beyond the bound.
+  // An offset beyond the look's own error, a step, and a rate beyond the bound are findings.
   EXPECT_THAT(codes([](NodeStatus& node) { node.clock.offset = -2s; }),
               ElementsAre("error clock_offset"));
   EXPECT_THAT(codes([](NodeStatus& node) {
@@ -198,7 +213,7 @@ TEST(Findings, Clock) {
 }
 
 TEST(Findings, Enrolment) {
-  // Another max_ttl, a quarantine with its end, a refusal, and what an enrolment says of the past.
+  // Another max_ttl, a quarantine with its end, a refusal, and an enrolment's report of the past.
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.enrolment.max_ttl = 60s;
                 node.enrolment.standing = NodeEnrolment::Standing::refused;
@@ -238,4 +253,4 @@ TEST(Findings, Enrolment) {
 }
 
 }  // namespace
-}  // namespace quorumlock::client
+}  // namespace quorumlock::detail

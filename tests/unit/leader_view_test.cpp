@@ -1,12 +1,12 @@
-#include "client/leader_view.hpp"
+#include "api/leader_view.hpp"
 
 #include <gtest/gtest.h>
 
 #include "redis/reply.hpp"
 #include "support/reply_bytes.hpp"
 
-// Who leads, from the nodes' answers to leader.lua.
-namespace quorumlock::client {
+// The leader according to the nodes' answers to leader.lua.
+namespace quorumlock::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,7 +31,7 @@ class LeaderViewTest : public testing::Test {
 };
 
 TEST_F(LeaderViewTest, ThreeOfFiveKnow) {
-  // Known with the third, and not before; whoever held it on the others does not matter.
+  // A view is known with the third answer; the leader has three nodes, whatever the others answer.
   EXPECT_TRUE(note(0, says("a", 1, 7, "here")));
   EXPECT_TRUE(note(1, says("b", 1, 9, "there", 400)));
   EXPECT_TRUE(note(2, says("a", 1, 7, "here")));
@@ -45,7 +45,7 @@ TEST_F(LeaderViewTest, ThreeOfFiveKnow) {
 }
 
 TEST_F(LeaderViewTest, TheLastThatItSaidCounts) {
-  // Two nodes have forgotten what it said, one has an older word.
+  // The latest announcement counts: two nodes have forgotten it, and one has an older one.
   note(0, says("a", 0, 7, ""));
   note(1, says("a", 3, 7, "newer"));
   note(2, says("a", 2, 7, "older"));
@@ -55,7 +55,7 @@ TEST_F(LeaderViewTest, TheLastThatItSaidCounts) {
 }
 
 TEST_F(LeaderViewTest, OneThatSaysNothing) {
-  // Its fencing token is what a quorum counts. Where the nodes do not agree it is not known.
+  // The fencing token is the one that a quorum has. If the nodes do not agree it is not known.
   note(0, says("a", 0, 7, ""));
   note(1, says("a", 0, 9, ""));
   note(2, says("a", 0, 7, ""));
@@ -66,7 +66,7 @@ TEST_F(LeaderViewTest, OneThatSaysNothing) {
 }
 
 TEST_F(LeaderViewTest, NobodyLeads) {
-  // Free on a quorum; one that does not answer is heard once.
+  // The lock is free on a quorum; a node that does not answer is counted once.
   note(0, nobody);
   note(1, nobody);
   EXPECT_FALSE(view.known());
@@ -82,4 +82,4 @@ TEST_F(LeaderViewTest, NobodyLeads) {
 }
 
 }  // namespace
-}  // namespace quorumlock::client
+}  // namespace quorumlock::detail

@@ -3,15 +3,15 @@
 #include <stop_token>
 #include <string>
 
-#include "client/lease_state.hpp"
+#include "loop/lease_state.hpp"
 
-// What a holder on any thread and the loop tell each other of a lease's end.
-namespace quorumlock::client {
+// What a holder on any thread and the loop share about a lease's end.
+namespace quorumlock::detail {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// A lease that ends, or has ended, this long after now.
+/// A lease whose end is this far from now; a negative time means that it has ended.
 class LeaseStates : public ::testing::Test {
  protected:
   void begin(Clock::duration left) {
@@ -26,7 +26,7 @@ class LeaseStates : public ::testing::Test {
 };
 
 TEST_F(LeaseStates, ARenewalMovesTheEnd) {
-  // As long as nobody has seen the old end pass; also where it has passed unseen.
+  // The end moves if nobody has seen the old end pass, even if it has passed unseen.
   for (const Clock::duration left : {Clock::duration(1h), Clock::duration(-1ns)}) {
     begin(left);
     const Clock::time_point renewed = Clock::now() + 2h;
@@ -38,7 +38,7 @@ TEST_F(LeaseStates, ARenewalMovesTheEnd) {
 }
 
 TEST_F(LeaseStates, OneThatWasSeenToEndIsNotRenewed) {
-  // The holder has asked once after the end: no renewal makes it valid again.
+  // The holder has asked once after the end: no renewal makes the lease valid again.
   begin(-1ns);
   const Clock::time_point end = lease.valid_until();
   EXPECT_FALSE(lease.is_valid());
@@ -50,7 +50,7 @@ TEST_F(LeaseStates, OneThatWasSeenToEndIsNotRenewed) {
 }
 
 TEST_F(LeaseStates, OneThatWasReleasedIsNotRenewed) {
-  // Over long before its deadline, and it stays so; the first reason stands.
+  // The lease is over long before its deadline, and stays so; the first reason stands.
   begin(1h);
   EXPECT_EQ(lease.end(LeaseState::released), Errc());
   EXPECT_FALSE(lease.is_valid());
@@ -61,7 +61,7 @@ TEST_F(LeaseStates, OneThatWasReleasedIsNotRenewed) {
 }
 
 TEST_F(LeaseStates, AWarningReachesTokensTakenBeforeAndAfterIt) {
-  // Whoever asks for the token only after the warning finds it stopped.
+  // A stop token that is taken only after the warning is stopped as well.
   for (const bool before : {true, false}) {
     begin(1h);
     std::stop_token token;
@@ -75,7 +75,7 @@ TEST_F(LeaseStates, AWarningReachesTokensTakenBeforeAndAfterIt) {
 }
 
 TEST_F(LeaseStates, TheNextLeaseIsNotWarnedByTheLast) {
-  // States are used again: a new lease begins without the old one's end, warning and token.
+  // States are reused: a new lease begins without the old one's end, warning and token.
   begin(-1ns);
   EXPECT_FALSE(lease.is_valid());
   const std::stop_token old = lease.stop_token();
@@ -89,4 +89,4 @@ TEST_F(LeaseStates, TheNextLeaseIsNotWarnedByTheLast) {
 }
 
 }  // namespace
-}  // namespace quorumlock::client
+}  // namespace quorumlock::detail

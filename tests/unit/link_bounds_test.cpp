@@ -1,13 +1,13 @@
 #include "support/link_driver.hpp"
 
-// What a node can make the link hold, or say: bounded, whatever it does.
+// Bounds on what a node can make the link store or report, whatever the node does.
 namespace quorumlock::test {
 namespace {
 
 using Strings = std::vector<std::string>;
 
 TEST(LinkBounds, LongErrors) {
-  // An error text of the greatest length is told in part, after a command and in the greeting.
+  // An error text of the maximum length is reported in part, after a command and in the greeting.
   const std::string error = "-ERR " + std::string(redis::ReplyReader::max_line - 4, 'x') + "\r\n";
   LinkDriver driver;
   driver.come_up();
@@ -27,7 +27,7 @@ TEST(LinkBounds, LongErrors) {
 }
 
 TEST(LinkBounds, ErrorsInControlCharacters) {
-  // What a node says cannot end our line or colour the terminal.
+  // A node's words cannot end our line or colour the terminal.
   LinkDriver driver;
   driver.come_up();
   driver.send(1);
@@ -36,8 +36,8 @@ TEST(LinkBounds, ErrorsInControlCharacters) {
 }
 
 TEST(LinkBounds, ANodeThatDoesNotRead) {
-  // It answers what it cannot have read, so it is never late; what it is to be sent piles up until
-  // the connection is given up.
+  // The node answers commands that it cannot have read, so it is never late. The output for it
+  // piles up until the connection is given up.
   LinkDriver driver;
   driver.come_up();
   const std::string command(1 << 20, 'x');
@@ -58,7 +58,7 @@ TEST(LinkBounds, ANodeThatDoesNotRead) {
 }
 
 TEST(LinkBounds, ANodeThatIsNeverDone) {
-  // There is always something left to be written, and yet what was written is not kept.
+  // Some output is always left to be written, but the written part is not kept.
   LinkDriver driver;
   driver.come_up();
   const std::string command(1000, 'x');

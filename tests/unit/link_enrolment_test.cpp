@@ -7,21 +7,24 @@ namespace {
 using Strings = std::vector<std::string>;
 
 constexpr core::Duration quarantine = 30s + 302ms;
-const std::string run1_record = "run1:30000:volatile";
+const std::string run1_record = "run1:30000,a,86400:volatile";
 
-/// {2, the candidate that stands}
+/// The candidate script's answer {2, the candidate that stands}.
 std::string standing(const std::string& candidate) {
   return "*2\r\n:2\r\n" + LinkDriver::bulk(candidate);
 }
-/// The only command written is this script's call; gives its last argument.
+/// Expects that the only command written is a call of this script. Returns its last argument; for
+/// "candidate", the one before that, since the last one is the candidate's life.
 std::string last_word(LinkDriver& driver, const std::string& script) {
   const Strings written = driver.written();
   EXPECT_EQ(written.size(), 1U);
   if (written.size() != 1) return {};
   EXPECT_TRUE(written[0].starts_with("EVAL " + script + " ")) << written[0];
-  return written[0].substr(written[0].rfind(' ') + 1);
+  std::string text = written[0];
+  if (script == "candidate") text.resize(text.rfind(' '));
+  return text.substr(text.rfind(' ') + 1);
 }
-/// Comes up to a server without an enrolment, and waits. Gives the candidate.
+/// Connects to a server without an enrolment, which then waits. Returns the candidate.
 std::string come_up_waiting(LinkDriver& driver) {
   driver.start();
   driver.open();
@@ -31,7 +34,7 @@ std::string come_up_waiting(LinkDriver& driver) {
   EXPECT_EQ(driver.said().back(), "quarantined: quarantined");
   return candidate;
 }
-/// Time passes while the candidate stands and is looked at each second.
+/// Lets the time pass while the candidate stands and is looked at each second.
 void wait(LinkDriver& driver, core::Duration span, const std::string& candidate) {
   const core::Time then = driver.now + span;
   while (driver.link.deadline() <= then && !testing::Test::HasFailure()) {
@@ -41,7 +44,7 @@ void wait(LinkDriver& driver, core::Duration span, const std::string& candidate)
   }
   driver.pass(then - driver.now);
 }
-/// From the candidate to the moment where the counters are to be repaired.
+/// Takes a link from the candidate to the moment when the counters are to be repaired.
 void wait_to_repair(LinkDriver& driver, const std::string& candidate) {
   wait(driver, quarantine, candidate);
   const Strings written = driver.written();
@@ -52,8 +55,8 @@ void wait_to_repair(LinkDriver& driver, const std::string& candidate) {
 }
 
 TEST(LinkEnrolment, OwnWordsFollowEveryVote) {
-  // The record and the floor of this node, behind what is the same for all: with votes, and with
-  // nothing else.
+  // The record and the floor of this node follow the arguments that all nodes share, in votes and
+  // in nothing else.
   LinkDriver driver;
   driver.come_up({.enrolment = run1_record + ":1700:42"});
   driver.send(1, CommandKind::acquire);
@@ -67,7 +70,7 @@ TEST(LinkEnrolment, OwnWordsFollowEveryVote) {
 }
 
 TEST(LinkEnrolment, AQuarantinedNodeTakesReleasesAndNoVotes) {
-  // Whatever asks for a vote is answered by the link itself; releases and questions go there.
+  // The link itself answers commands that ask for a vote; releases and queries go to the node.
   LinkDriver driver;
   come_up_waiting(driver);
   driver.send(1, CommandKind::set);
@@ -85,7 +88,7 @@ TEST(LinkEnrolment, AQuarantinedNodeTakesReleasesAndNoVotes) {
 }
 
 TEST(LinkEnrolment, SaysWhyAndHowLong) {
-  // In the log once, and for whoever asks, with what is left.
+  // The reason appears in the log once, and in trouble() together with the time left.
   LinkDriver driver;
   const std::string candidate = come_up_waiting(driver);
   EXPECT_EQ(
@@ -99,8 +102,8 @@ TEST(LinkEnrolment, SaysWhyAndHowLong) {
 }
 
 TEST(LinkEnrolment, FromTheWaitToTheFirstVote) {
-  // The wait, the repair by the user, the record: then it is up, and its own words are the new
-  // ones.
+  // After the wait, the repair by the user and the record the node is up, and its own words are the
+  // new ones.
   LinkDriver driver;
   const std::string candidate = come_up_waiting(driver);
   ASSERT_NO_FATAL_FAILURE(wait_to_repair(driver, candidate));
@@ -115,7 +118,7 @@ TEST(LinkEnrolment, FromTheWaitToTheFirstVote) {
 }
 
 TEST(LinkEnrolment, ARepairThatFailsYields) {
-  // The mark is taken back, and it is tried again in a second.
+  // The mark is released, and the repair is tried again in a second.
   LinkDriver driver;
   const std::string candidate = come_up_waiting(driver);
   ASSERT_NO_FATAL_FAILURE(wait_to_repair(driver, candidate));
@@ -127,7 +130,7 @@ TEST(LinkEnrolment, ARepairThatFailsYields) {
 }
 
 TEST(LinkEnrolment, WhatWaitedGetsTheWordsThatAreFoundOut) {
-  // Sent before anybody knew what the node's own words are: they are put behind when it is up.
+  // The commands were sent before the node's own words were known: the link appends those later.
   LinkDriver driver;
   driver.start();
   driver.send(1, CommandKind::acquire);
@@ -138,7 +141,7 @@ TEST(LinkEnrolment, WhatWaitedGetsTheWordsThatAreFoundOut) {
 }
 
 TEST(LinkEnrolment, WhatWaitedForAQuarantinedNodeHasItsAnswer) {
-  // The vote was never asked for; the release is.
+  // The vote is answered by the link and never asked for; the release is sent.
   LinkDriver driver;
   driver.start();
   driver.send(1, CommandKind::acquire);
@@ -152,8 +155,8 @@ TEST(LinkEnrolment, WhatWaitedForAQuarantinedNodeHasItsAnswer) {
 }
 
 TEST(LinkEnrolment, ANodeThatForgotIsDoubted) {
-  // A vote script finds another record than ours: no vote, and no more is asked for until the
-  // record is read. What is on its way gets its own answer.
+  // A vote script finds another record than ours: that is no vote, and no more votes are asked for
+  // until the record is read. A command that is on its way gets its own answer.
   LinkDriver driver;
   driver.come_up();
   driver.send(1, CommandKind::acquire);
@@ -176,7 +179,7 @@ TEST(LinkEnrolment, ANodeThatForgotIsDoubted) {
 }
 
 TEST(LinkEnrolment, WhoeverDoubtsHasItLookedAt) {
-  // A repair has read another record there.
+  // A repair has read another record from the node.
   LinkDriver driver;
   driver.come_up();
   driver.doubt();
@@ -185,7 +188,7 @@ TEST(LinkEnrolment, WhoeverDoubtsHasItLookedAt) {
 }
 
 TEST(LinkEnrolment, ANodeThatIsAwayIsNotDoubted) {
-  // It will be greeted anyway.
+  // The node will be greeted anyway.
   LinkDriver driver;
   driver.come_up();
   driver.close();
@@ -201,8 +204,8 @@ TEST(LinkEnrolment, ANodeThatIsAwayIsNotDoubted) {
 }
 
 TEST(LinkEnrolment, ItsOwnCommandsAreOverdueLikeOthers) {
-  // The look at the candidate is not answered: the node is stalled, and given up in the end. The
-  // user, who has asked for nothing, is told of no command.
+  // The look at the candidate is not answered: the node is stalled, and given up in the end. No
+  // command is reported to the user, who has sent none.
   LinkDriver driver;
   come_up_waiting(driver);
   driver.pass(1s);
@@ -217,8 +220,8 @@ TEST(LinkEnrolment, ItsOwnCommandsAreOverdueLikeOthers) {
 }
 
 TEST(LinkEnrolment, AfterAReconnectTooASilentNodeIsGivenUp) {
-  // The wait is known to go on, if the same candidate stands. The question for it is not answered:
-  // that is noticed here as everywhere.
+  // Whether the wait goes on depends on the candidate that stands. The question for it is not
+  // answered, and that is noticed as with any other command.
   LinkDriver driver;
   come_up_waiting(driver);
   driver.close();
@@ -231,7 +234,7 @@ TEST(LinkEnrolment, AfterAReconnectTooASilentNodeIsGivenUp) {
 }
 
 TEST(LinkEnrolment, TheWaitGoesOnOverAReconnect) {
-  // The same candidate stands: only what is left is waited for.
+  // The same candidate stands: only the rest of the wait is left.
   LinkDriver driver;
   const std::string candidate = come_up_waiting(driver);
   const core::Time begun = driver.now;
@@ -248,8 +251,8 @@ TEST(LinkEnrolment, TheWaitGoesOnOverAReconnect) {
 }
 
 TEST(LinkEnrolment, TheSameServerTwiceHasOneVote) {
-  // It is barred: it takes releases and no votes, for this reason and no other, for as long as this
-  // connection lasts; the next one is judged anew.
+  // The node is barred: it gets releases and no votes, for this reason only and as long as this
+  // connection lasts; the next connection is judged anew.
   LinkDriver driver;
   driver.bars = true;
   driver.start();
@@ -270,8 +273,8 @@ TEST(LinkEnrolment, TheSameServerTwiceHasOneVote) {
 }
 
 TEST(LinkEnrolment, ANodeThatIsNotReadyHasNotForgotten) {
-  // BUSY or LOADING in the greeting, also as the answer to the question for the record: not "I have
-  // no enrolment". It is tried again.
+  // BUSY or LOADING anywhere in the greeting, even as the answer to the question for the record,
+  // does not mean "I have no enrolment". The node is tried again.
   for (const char* answer : {"-BUSY Redis is busy running a script.\r\n",
                              "-LOADING Redis is loading the dataset in memory\r\n"}) {
     LinkDriver driver;
@@ -295,18 +298,18 @@ TEST(LinkEnrolment, ANodeThatIsNotReadyHasNotForgotten) {
 }
 
 TEST(LinkEnrolment, AnotherMaxTtlIsTheVote) {
-  // What waits, and what is asked later, is told the reason.
+  // Both the waiting command and later ones are answered with the reason.
   LinkDriver driver;
   driver.start();
   driver.send(1, CommandKind::acquire);
   driver.open();
-  driver.greet({.enrolment = "run1:60000:volatile"});
+  driver.greet({.enrolment = "run1:60000,a,86400:volatile"});
   EXPECT_EQ(driver.said(), (Strings{"connect", "quarantined: enrolled with another max_ttl",
                                     "1 enrolled with another max_ttl"}));
 }
 
 TEST(LinkEnrolment, LooksAgainWhereItIsAskedTo) {
-  // Somebody has enrolled the node: known at once, and not in a second.
+  // Another client has enrolled the node: this is known without waiting for the next second.
   LinkDriver driver;
   come_up_waiting(driver);
   driver.look_again();

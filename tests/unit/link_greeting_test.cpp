@@ -1,14 +1,14 @@
 #include "support/link_driver.hpp"
 
-// The link until it is up: connecting, who are you, killing what an old connection left behind.
+// The link until it is up: connecting, the greeting, killing an old connection.
 namespace quorumlock::test {
 namespace {
 
 using Strings = std::vector<std::string>;
 
 TEST(LinkGreeting, LogsInAndAsksWhoItIs) {
-  // ACL user, password and database: logged in first, the database chosen, then the questions and
-  // the scripts, all in one write. Up once the last one is answered.
+  // With an ACL user, a password and a database, one write logs in, chooses the database, asks the
+  // questions and loads the scripts. The link is up after the last answer.
   LinkDriver driver({.host = "n1", .user = "locker", .password = "s3cret", .db = 3});
   driver.start();
   EXPECT_EQ(driver.said(), Strings{"connect"});
@@ -27,7 +27,7 @@ TEST(LinkGreeting, LogsInAndAsksWhoItIs) {
 }
 
 TEST(LinkGreeting, WithoutUserOrPasswordDoesNotLogIn) {
-  // A password alone is the default user's; neither is neither.
+  // A password alone is the default user's; without both there is no AUTH.
   LinkDriver with_password({.host = "n1", .password = "s3cret"});
   with_password.start();
   with_password.open();
@@ -39,14 +39,14 @@ TEST(LinkGreeting, WithoutUserOrPasswordDoesNotLogIn) {
 }
 
 TEST(LinkGreeting, IsReadInAnyPieces) {
-  // The server's answers come byte by byte.
+  // The server's answers arrive byte by byte.
   LinkDriver driver;
   driver.start();
   driver.open();
   const std::string answers = ":7\r\n" + driver.bulk("role:master\r\n") + "*0\r\n*0\r\n" +
                               driver.bulk("sha") + driver.bulk("sha") + driver.bulk("sha") +
                               driver.bulk("sha") + driver.bulk("sha") + driver.bulk("sha") +
-                              driver.bulk("x:30000:volatile") + driver.bulk("run_id:x\r\n");
+                              driver.bulk("x:30000,a,86400:volatile") + driver.bulk("run_id:x\r\n");
   driver.said();
   for (std::size_t i = 0; i + 1 < answers.size(); ++i) driver.feed(answers.substr(i, 1));
   EXPECT_TRUE(driver.said().empty());
@@ -54,7 +54,7 @@ TEST(LinkGreeting, IsReadInAnyPieces) {
   EXPECT_EQ(driver.said(), Strings{"up"});
 }
 
-/// What becomes of a link whose greeting is answered so, up to the answer that decides.
+/// What the link reports when its greeting is answered so, up to the answer that decides.
 Strings answered(const redis::Endpoint& endpoint, const Strings& answers) {
   LinkDriver driver(endpoint);
   driver.start();
@@ -68,7 +68,7 @@ const Strings refused_unauthorized{"disconnect", "down: not authorized"};
 const Strings refused_not_standalone{"disconnect", "down: not standalone"};
 
 TEST(LinkGreeting, AWrongPasswordIsNotAuthorized) {
-  // Told at the login, whatever the words.
+  // The login fails, whatever the error's words are.
   const redis::Endpoint endpoint{.host = "n1", .password = "wrong"};
   for (const char* words : {"-WRONGPASS invalid username-password pair or user is disabled.\r\n",
                             "-ERR AUTH <password> called without any password configured\r\n"}) {
@@ -77,31 +77,31 @@ TEST(LinkGreeting, AWrongPasswordIsNotAuthorized) {
 }
 
 TEST(LinkGreeting, AMissingPasswordIsNotAuthorized) {
-  // A server that wants a password says NOAUTH to the first thing it is asked.
+  // A server that wants a password answers NOAUTH to the first command.
   const std::string noauth = "-NOAUTH Authentication required.\r\n";
   EXPECT_EQ(answered(plain, {noauth}), refused_unauthorized);
 }
 
 TEST(LinkGreeting, AMissingPasswordIsNotAuthorizedInAnyDatabase) {
-  // The same where the first thing it is asked is to choose a database.
+  // The same holds if the first command is to choose a database.
   const std::string noauth = "-NOAUTH Authentication required.\r\n";
   EXPECT_EQ(answered({.host = "n1", .db = 3}, {noauth}), refused_unauthorized);
 }
 
 TEST(LinkGreeting, ADatabaseThatIsNotThereIsAFailure) {
-  // Locks in another database than everybody else's would exclude nobody.
+  // A lock in another database than all other clients' would exclude nobody.
   EXPECT_EQ(answered({.host = "n1", .db = 99}, {"-ERR DB index is out of range\r\n"}),
             (Strings{"disconnect", "down: failed"}));
 }
 
 TEST(LinkGreeting, AReplicaIsRefused) {
-  // It would forget what its master never told it.
+  // A promoted replica would lack every write that its master had not sent it.
   EXPECT_EQ(answered(plain, {":7\r\n", LinkDriver::bulk("# Replication\r\nrole:slave\r\n")}),
             refused_not_standalone);
 }
 
 TEST(LinkGreeting, AClusterNodeIsRefused) {
-  // Its keys move.
+  // A cluster moves its keys.
   LinkDriver driver;
   driver.start();
   driver.open();
@@ -115,7 +115,7 @@ TEST(LinkGreeting, WhatThisUserMayNotAskStaysUnknown) {
   // An ACL that forbids CLIENT, CONFIG and SCRIPT is no reason to refuse the node. INFO server is
   // needed: without the run id nobody knows whether the node has forgotten.
   const std::string no = "-NOPERM this user has no permissions to run this command\r\n";
-  const std::string record = LinkDriver::bulk("x:30000:volatile");
+  const std::string record = LinkDriver::bulk("x:30000,a,86400:volatile");
   EXPECT_EQ(answered(plain, {no, no, no, no, no, no, no, no, no, no, record,
                              LinkDriver::bulk("run_id:x\r\n")}),
             Strings{"up"});
@@ -124,7 +124,7 @@ TEST(LinkGreeting, WhatThisUserMayNotAskStaysUnknown) {
 }
 
 TEST(LinkGreeting, ARefusedNodeIsTriedAgain) {
-  // The operator may put it right: the next try comes by itself.
+  // The operator may correct the password: the next try comes by itself.
   LinkDriver driver({.host = "n1", .password = "wrong"});
   driver.start();
   driver.open();
@@ -137,7 +137,7 @@ TEST(LinkGreeting, ARefusedNodeIsTriedAgain) {
 }
 
 TEST(LinkGreeting, GivesUpOnAServerThatSaysNothing) {
-  // Connecting and greeting together have connect_timeout.
+  // connect_timeout covers connecting and greeting together.
   LinkDriver driver;
   driver.start();
   EXPECT_EQ(driver.link.deadline(), driver.now + LinkDriver::connect_timeout);
@@ -151,7 +151,7 @@ TEST(LinkGreeting, GivesUpOnAServerThatSaysNothing) {
 }
 
 TEST(LinkGreeting, GivesUpOnASocketThatDoesNotOpen) {
-  // A black hole: nobody says no either.
+  // The network drops all packets, so that not even a refusal comes.
   LinkDriver driver;
   driver.start();
   driver.said();
@@ -160,14 +160,14 @@ TEST(LinkGreeting, GivesUpOnASocketThatDoesNotOpen) {
 }
 
 TEST(LinkGreeting, GarbageIsRefused) {
-  // Not a Redis server at all.
+  // The server is no Redis server at all.
   EXPECT_EQ(answered(plain, {"HTTP/1.1 400 Bad Request\r\n\r\n"}),
             (Strings{"disconnect", "down: failed"}));
 }
 
 TEST(LinkGreeting, FirstCommandsWaitForTheConnection) {
-  // Sent while the first connection is being made: written behind the greeting, once that is
-  // answered, and late only from then on.
+  // Commands that are sent while the first connection is being made are written after the greeting
+  // has been answered, and their timeout starts then.
   LinkDriver driver;
   driver.start();
   driver.send(1);
@@ -185,8 +185,8 @@ TEST(LinkGreeting, FirstCommandsWaitForTheConnection) {
 }
 
 TEST(LinkGreeting, FirstCommandsAreAnsweredWhereThereIsNoConnection) {
-  // The first connection fails: that the node is down comes before the answers, so that nothing
-  // new is asked of it on their account. After that nothing waits any more.
+  // The first connection fails. The node is reported down before the commands are answered, so that
+  // the user asks it nothing new because of those answers. From then on no command waits.
   LinkDriver driver;
   driver.start();
   driver.send(1);
@@ -206,7 +206,7 @@ TEST(LinkGreeting, FirstCommandsAreAnsweredWhereThereIsNoConnection) {
 }
 
 TEST(LinkGreeting, ARefusalIsTheVoteOfWhatWaited) {
-  // What waited for a node that turns out to be a replica was never sent: its vote says why.
+  // A command that waited for a node that is a replica was never sent: its vote gives the reason.
   LinkDriver driver;
   driver.start();
   driver.send(1);
@@ -218,8 +218,8 @@ TEST(LinkGreeting, ARefusalIsTheVoteOfWhatWaited) {
   EXPECT_EQ(driver.said(), Strings{"2 not standalone"});
 }
 
-/// Comes up as client 7 of `before`, loses the connection over an unanswered command, and greets
-/// `after`. Returns what was written last.
+/// Comes up as client 7 of `before`, loses the connection with one command, unanswered unless the
+/// flag says otherwise, and greets `after`. Returns what was written last.
 Strings written_after_loss(LinkDriver& driver, const LinkDriver::Server& before,
                            const LinkDriver::Server& after, bool unanswered = true) {
   driver.come_up(before);
@@ -233,8 +233,8 @@ Strings written_after_loss(LinkDriver& driver, const LinkDriver::Server& before,
 }
 
 TEST(LinkOrphan, IsKilledBeforeAnythingElse) {
-  // The same run of the server, and a command that was not answered: the old connection is killed,
-  // and only then is the node up again.
+  // It is the same run of the server, and one command was not answered: the old connection is
+  // killed, and only then is the node up again.
   LinkDriver driver;
   EXPECT_EQ(written_after_loss(driver, {}, {.client_id = 9}), Strings{"CLIENT KILL ID 7"});
   EXPECT_EQ(driver.said(),
@@ -244,7 +244,7 @@ TEST(LinkOrphan, IsKilledBeforeAnythingElse) {
 }
 
 TEST(LinkOrphan, MayBeGoneAlready) {
-  // The server has noticed by itself; that, or that this user may not kill, keeps nobody waiting.
+  // The server has closed the old connection itself, or this user may not kill: the link comes up.
   for (const char* answer : {":0\r\n", "-ERR No such client\r\n", "-NOPERM no\r\n"}) {
     LinkDriver driver;
     written_after_loss(driver, {}, {.client_id = 9});
@@ -255,20 +255,20 @@ TEST(LinkOrphan, MayBeGoneAlready) {
 }
 
 TEST(LinkOrphan, OfAnotherRunIsLeftAlone) {
-  // The server was started anew: its client 7 is somebody else.
+  // The server was restarted: its client 7 is somebody else.
   LinkDriver driver;
   EXPECT_TRUE(written_after_loss(driver, {.run_id = "run1"}, {.run_id = "run2"}).empty());
   EXPECT_EQ(driver.said().back(), "up");
 }
 
 TEST(LinkOrphan, OfAnUnknownRunIsLeftAlone) {
-  // Without a run id it is not known whether it is the same one.
+  // Without a run id nobody knows whether it is the same run.
   LinkDriver driver;
   EXPECT_TRUE(written_after_loss(driver, {.run_id = ""}, {.run_id = ""}).empty());
 }
 
 TEST(LinkOrphan, WithNothingUnansweredIsNone) {
-  // Everything was answered: nothing can run later.
+  // Every command was answered, so none can run later.
   LinkDriver driver;
   EXPECT_TRUE(written_after_loss(driver, {}, {.client_id = 9}, false).empty());
   EXPECT_EQ(driver.said().back(), "up");
@@ -290,8 +290,8 @@ TEST(LinkOrphan, IsRememberedAcrossFailedTries) {
 }
 
 TEST(LinkOrphan, IsRememberedWhereTheKillWasNotAnswered) {
-  // The connection breaks again before the kill is answered: it may not have run, so the next
-  // connection kills once more.
+  // The connection breaks again before the kill is answered: the kill may not have run, so the next
+  // connection repeats it.
   LinkDriver driver;
   EXPECT_EQ(written_after_loss(driver, {}, {.client_id = 9}), Strings{"CLIENT KILL ID 7"});
   driver.close("reset");
@@ -301,7 +301,7 @@ TEST(LinkOrphan, IsRememberedWhereTheKillWasNotAnswered) {
 }
 
 TEST(LinkOrphan, IsTheLastConnectionThatHadOne) {
-  // Killed once and done: a later loss with nothing unanswered kills nobody.
+  // A killed orphan is forgotten: a later loss with nothing unanswered kills no connection.
   LinkDriver driver;
   written_after_loss(driver, {}, {.client_id = 9});
   driver.feed(":1\r\n");

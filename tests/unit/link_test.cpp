@@ -3,32 +3,33 @@
 
 #include "support/link_driver.hpp"
 
-// The link while it is up, and after: answers, lateness, loss, the next try.
+// The link while it is up and afterwards: answers, lateness, loss, the next try.
 namespace quorumlock::test {
 namespace {
 
 using Strings = std::vector<std::string>;
 
-/// Where it does not matter what is said first.
+/// Sorts events whose order does not matter.
 Strings sorted(Strings said) {
   std::ranges::sort(said);
   return said;
 }
 
 TEST(Link, AnswersInOrder) {
-  // Three commands of different kinds, answered in one read.
+  // Three commands of different kinds are answered in one read.
   LinkDriver driver;
   driver.come_up();
   driver.send(1);
   driver.send(2, CommandKind::renew);
   driver.send(3, CommandKind::release);
-  EXPECT_EQ(driver.written(), (Strings{"PING 1", "PING 2 run1:30000:volatile 0", "PING 3"}));
+  EXPECT_EQ(driver.written(),
+            (Strings{"PING 1", "PING 2 run1:30000,a,86400:volatile 0", "PING 3"}));
   driver.feed("+OK\r\n*3\r\n:3\r\n:0\r\n:1700\r\n:0\r\n");
   EXPECT_EQ(driver.said(), (Strings{"1 granted", "2 absent", "3 absent"}));
 }
 
 TEST(Link, IsWrittenInPieces) {
-  // The socket takes some bytes at a time; what comes in between goes to the end.
+  // The socket takes some bytes at a time; commands that are sent in between are appended.
   LinkDriver driver;
   driver.come_up();
   driver.send(1);
@@ -42,7 +43,7 @@ TEST(Link, IsWrittenInPieces) {
 }
 
 TEST(Link, ErrorsBecomeVotes) {
-  // Each with the node's own words, for whoever asks.
+  // The latest error's own words are kept for trouble().
   LinkDriver driver;
   driver.come_up();
   for (int i = 1; i <= 4; ++i) driver.send(i);
@@ -56,8 +57,7 @@ TEST(Link, ErrorsBecomeVotes) {
 }
 
 TEST(Link, IsLateAtItsTimeoutAndNotBefore) {
-  // Each command has its own time. The first one that is late stalls the node; the answers still
-  // follow.
+  // Each command has its own timeout. The first late one stalls the node; the answers still follow.
   LinkDriver driver;
   driver.come_up();
   driver.send(1);
@@ -77,9 +77,9 @@ TEST(Link, IsLateAtItsTimeoutAndNotBefore) {
 }
 
 TEST(Link, ManyThatAreLateCostFewTimers) {
-  // A node stops with a thousand commands that went out within ten milliseconds. The first is
-  // reported at its moment, none of the others more than a little after its own, and the timer
-  // goes off a few times only.
+  // A node stops with a thousand unanswered commands, all sent within ten milliseconds. The first
+  // is reported at its exact moment, each other at most a little after its own, and the timer fires
+  // only a few times.
   LinkDriver driver;
   driver.come_up();
   for (int i = 0; i < 1000; ++i) {
@@ -106,7 +106,7 @@ TEST(Link, ManyThatAreLateCostFewTimers) {
 }
 
 TEST(Link, AStalledNodeStillTakesReleases) {
-  // What is sent to it goes behind what it owes, and is late by its own time.
+  // A release follows the earlier commands, and has its own timeout.
   LinkDriver driver;
   driver.come_up();
   driver.send(1);
@@ -116,7 +116,7 @@ TEST(Link, AStalledNodeStillTakesReleases) {
   EXPECT_EQ(driver.written(), Strings{"PING 2"});
   driver.said();
   driver.feed("$-1\r\n");
-  // No more late ones: it is up again.
+  // No command is late any more, so the node is up again.
   EXPECT_EQ(sorted(driver.said()), (Strings{"1 held by another", "up"}));
   driver.pass(499ms);
   EXPECT_TRUE(driver.said().empty());
@@ -125,8 +125,8 @@ TEST(Link, AStalledNodeStillTakesReleases) {
 }
 
 TEST(Link, ThatStaysStalledIsGivenUp) {
-  // Late, and then silent for connect_timeout: the connection is dropped, and what was on it is
-  // answered so; the node is down before that is said.
+  // The node is late and then silent for connect_timeout: the connection is dropped, and its
+  // commands are answered as disconnected, after the node was reported down.
   LinkDriver driver;
   driver.come_up();
   driver.send(1);
@@ -141,7 +141,7 @@ TEST(Link, ThatStaysStalledIsGivenUp) {
 }
 
 TEST(Link, ThatAnswersSlowlyIsNotGivenUp) {
-  // Every answer takes longer than the timeout but they keep coming: it is slow, not dead.
+  // Every answer takes longer than the timeout, but answers keep coming: the node is not dead.
   LinkDriver driver;
   driver.come_up();
   for (int i = 1; i <= 10; ++i) driver.send(i);
@@ -158,7 +158,7 @@ TEST(Link, ThatAnswersSlowlyIsNotGivenUp) {
 }
 
 TEST(Link, ThatBreaksAnswersAllThatWasOnIt) {
-  // In order, late or not, sent or not; nothing is answered twice.
+  // The commands are answered in order, late or not, sent or not; none is answered twice.
   LinkDriver driver;
   driver.come_up();
   driver.send(1);
@@ -172,14 +172,14 @@ TEST(Link, ThatBreaksAnswersAllThatWasOnIt) {
   EXPECT_NE(driver.link.trouble(driver.now).find("reset"), std::string::npos);
   driver.send(3);
   EXPECT_EQ(driver.said(), Strings{"3 unreachable"});
-  // Too late to mean anything.
+  // Bytes and a close that come after the loss have no effect.
   driver.feed("+OK\r\n");
   driver.close("again");
   EXPECT_TRUE(driver.said().empty());
 }
 
 TEST(Link, AReplyThatNobodyAskedForIsTheEnd) {
-  // From there on nobody could tell which answer belongs to which command.
+  // After such a reply nobody could tell which answer belongs to which command.
   LinkDriver driver;
   driver.come_up();
   driver.send(1);
@@ -188,7 +188,7 @@ TEST(Link, AReplyThatNobodyAskedForIsTheEnd) {
 }
 
 TEST(Link, GarbageIsTheEnd) {
-  // What came before it counts; what is unanswered is answered so.
+  // Answers before the garbage count; unanswered commands end as disconnected.
   LinkDriver driver;
   driver.come_up();
   driver.send(1);
@@ -198,8 +198,8 @@ TEST(Link, GarbageIsTheEnd) {
 }
 
 TEST(Link, TriesAgainEverLaterUpToASecond) {
-  // The pauses grow from 10..20 ms to 500..1000 ms, differ from client to client, and start anew
-  // once it was up.
+  // The pauses grow from 10..20 ms to 500..1000 ms, differ between clients, and begin anew after
+  // the link was up.
   std::set<core::Duration> firsts;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     LinkDriver driver({.host = "n1"}, seed);
@@ -227,7 +227,7 @@ TEST(Link, TriesAgainEverLaterUpToASecond) {
 }
 
 TEST(Link, StopsForGood) {
-  // What is on it is answered, nothing is tried again, and it takes nothing.
+  // The link's commands are answered, nothing is tried again, and no new command is accepted.
   LinkDriver driver;
   driver.come_up();
   driver.send(1);
@@ -242,7 +242,7 @@ TEST(Link, StopsForGood) {
 }
 
 TEST(Link, StopsWhileItRests) {
-  // Between two tries there is nothing to drop.
+  // Between two tries there is no connection to drop.
   LinkDriver driver;
   driver.start();
   driver.close("refused");
@@ -253,7 +253,7 @@ TEST(Link, StopsWhileItRests) {
 }
 
 TEST(Link, SaysWhatItDoesInSentences) {
-  // For the log: each names the node, none the password.
+  // These notes are for the log: each names the node, none the password.
   LinkDriver driver({.host = "n1", .password = "s3cret"});
   driver.come_up();
   driver.send(1);
@@ -268,9 +268,45 @@ TEST(Link, SaysWhatItDoesInSentences) {
   EXPECT_NE(driver.notes()[3].find("reset by peer"), std::string::npos);
 }
 
+TEST(Link, SaysOnceAMinuteThatANodeIsStillDown) {
+  // The first refusal is noted at once, and so are another reason and the node's return. Of the
+  // hundreds of refusals in between one a minute is noted, with their number.
+  LinkDriver driver;
+  driver.start();
+  int attempts = 0;
+  const auto fail_for = [&](core::Duration span, const char* why) {
+    const core::Time end = driver.now + span;
+    while (driver.now < end) {
+      driver.close(why);
+      ++attempts;
+      driver.pass(driver.link.deadline() - driver.now);
+    }
+  };
+  fail_for(59s, "Connection refused");
+  EXPECT_EQ(driver.notes(), Strings{"redis://n1:6379 no connection: Connection refused"});
+  EXPECT_GT(attempts, 59);
+  const int before = attempts;
+  driver.close("No route to host");
+  EXPECT_EQ(driver.notes().back(), "redis://n1:6379 no connection: No route to host (" +
+                                       std::to_string(before + 1) + " attempts so far)");
+  ++attempts;
+  driver.pass(driver.link.deadline() - driver.now);
+  fail_for(181s, "No route to host");
+  EXPECT_EQ(driver.notes().size(), 5U);
+  driver.open();
+  driver.greet();
+  EXPECT_EQ(driver.notes().back(),
+            "redis://n1:6379 connected after " + std::to_string(attempts) + " failed attempts");
+  driver.close("closed by the server");
+  EXPECT_EQ(driver.notes().back(), "redis://n1:6379 lost: closed by the server");
+  driver.pass(driver.link.deadline() - driver.now);
+  driver.close("Connection refused");
+  EXPECT_EQ(driver.notes().back(), "redis://n1:6379 no connection: Connection refused");
+}
+
 TEST(Link, AnswersEveryCommandOnceWhateverHappens) {
-  // Random walks: bytes, silences, losses and tries. Every command gets exactly one answer, in
-  // order, and is late at most once and before that.
+  // Random walks of bytes, silences, losses and tries. Every command gets exactly one answer, in
+  // order; it is late at most once, and before its answer.
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     SeededRandom random(seed);

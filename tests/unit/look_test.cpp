@@ -1,4 +1,4 @@
-#include "client/look.hpp"
+#include "admin/look.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,14 +6,14 @@
 #include "redis/reply.hpp"
 #include "support/reply_bytes.hpp"
 
-namespace quorumlock::client {
+namespace quorumlock::detail {
 namespace {
 
 using namespace std::chrono_literals;
 using test::bulk;
 using testing::IsEmpty;
 
-/// An answer of inspect.lua's, from its bytes.
+/// Decodes the bytes of an answer of inspect.lua.
 NodeHolding holding(const std::string& bytes) {
   redis::ReplyReader reader;
   reader.feed(bytes);
@@ -37,7 +37,7 @@ std::string answer(const std::string& kind, const std::string& value, const std:
 }
 
 TEST(Look, OfAFreeLock) {
-  // Nothing is there.
+  // The key does not exist.
   const NodeHolding found = holding(answer("none", "", "-2", {}, {}));
   EXPECT_EQ(found.vote, Vote::absent);
   EXPECT_FALSE(found.expires_in.has_value());
@@ -45,7 +45,7 @@ TEST(Look, OfAFreeLock) {
 }
 
 TEST(Look, OfALine) {
-  // Two of one process wait; one of them has a ticket ahead of this node's clock, and no age yet.
+  // Two waiters of one process; one ticket is ahead of this node's clock, so its age is 0 ms.
   const NodeHolding found =
       holding(answer("string", "token", "900", {},
                      {"w0123456789abcdef.4", "1699999998500000", "1700000002000",
@@ -66,7 +66,7 @@ TEST(Look, OfALine) {
 }
 
 TEST(Look, OfReaders) {
-  // A sorted set of owner tokens: several share it.
+  // Readers are a sorted set of owner tokens, so that several share the lock.
   const NodeHolding found =
       holding(answer("zset", "", "4000", {"one", "1700000001000", "two", "1700000004000"}, {}));
   EXPECT_EQ(found.vote, Vote::held);
@@ -77,7 +77,7 @@ TEST(Look, OfReaders) {
 }
 
 TEST(Look, OfWhatIsNoLock) {
-  // A hash under the key, and an answer that is none of inspect.lua's.
+  // A hash under the key, and replies that do not come from inspect.lua.
   const NodeHolding found = holding(answer("hash", "", "-1", {}, {}));
   EXPECT_EQ(found.vote, Vote::held);
   EXPECT_EQ(found.detail, "another kind of value");
@@ -89,8 +89,8 @@ TEST(Look, OfWhatIsNoLock) {
 }
 
 TEST(Look, OfASemaphore) {
-  // Two of three permits are held, one of them without an expiry, and somebody waits for the third;
-  // the lock of that name is free.
+  // Two of three permits are held, one of them without an expiry, and there is a waiter for the
+  // third; the lock of the same name is free.
   const std::string permits =
       "*6\r\n:1\r\n" + bulk("one") + ":900\r\n:3\r\n" + bulk("two") + ":-1\r\n";
   const NodeHolding found = holding(answer(
@@ -114,8 +114,8 @@ TEST(Look, OfASemaphore) {
 }
 
 TEST(Look, TheQuorumsView) {
-  // Three nodes. One has an older ticket of the second, one has nothing of the first yet, and one
-  // alone has a third.
+  // Of three nodes, one has an older ticket of the second waiter, one has no entry of the first
+  // yet, and one alone has a third waiter.
   const auto entry = [](const char* name, std::uint64_t ticket, std::chrono::milliseconds age,
                         std::chrono::milliseconds life) {
     return LineEntry{name, "p", LockMode::exclusive, ticket, age, life};
@@ -142,9 +142,9 @@ TEST(Look, TheQuorumsView) {
 }
 
 TEST(Look, TheQuorumsPermits) {
-  // Three nodes, of which one has another capacity on record. The first permit is somebody's on all
-  // of them; the second has different owners; the third never expires on one node, and is on two.
-  // Who waits is in line on two.
+  // Of three nodes, one has another capacity on record. The first permit has the same owner on all
+  // nodes; the second has different owners; the third is on two nodes, on one of them without an
+  // expiry. The waiter is in line on two nodes.
   Inspection all;
   all.quorum = 2;
   all.nodes.resize(3);
@@ -176,7 +176,7 @@ TEST(Look, TheQuorumsPermits) {
 }
 
 TEST(Look, TheQuorumsReaders) {
-  // One has its token on two of three nodes, the other on one.
+  // One reader has its token on two of three nodes, the other on one.
   Inspection all;
   all.quorum = 2;
   all.nodes.resize(3);
@@ -189,4 +189,4 @@ TEST(Look, TheQuorumsReaders) {
 }
 
 }  // namespace
-}  // namespace quorumlock::client
+}  // namespace quorumlock::detail

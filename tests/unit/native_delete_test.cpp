@@ -1,7 +1,7 @@
 #include "redis/scripts.hpp"
 #include "support/session_driver.hpp"
 
-// Where nobody waits (Options::wake off) a release is the server's own compare-and-delete, on nodes
+// Without waiters (Options::wake off) a release is the server's own compare-and-delete, on nodes
 // that offer it: DELEX of Redis 8.4, DELIFEQ of Valkey 9.
 namespace quorumlock::test {
 namespace {
@@ -12,7 +12,7 @@ using Strings = std::vector<std::string>;
 const std::string granted_reply = "*3\r\n:1\r\n:41\r\n:1700000000000000\r\n";
 constexpr const char* none = LinkDriver::Server::unknown;
 
-/// How a node that answers so in its greeting is told to delete.
+/// How the link deletes on a node that answers so in its greeting.
 Deletion learnt(const std::string& delex, const std::string& delifeq) {
   LinkDriver driver({.host = "n1"}, 1, false);
   LinkDriver::Server server;
@@ -24,8 +24,8 @@ Deletion learnt(const std::string& delex, const std::string& delifeq) {
 }
 
 TEST(NativeDelete, IsLearntInTheGreeting) {
-  // By trying it on a key that is nobody's, in the same write as all else. What this user may not
-  // call is not there for us; Valkey 9.2 has both.
+  // The greeting tries the commands on a key that never exists, in the same write as the rest. A
+  // command that this user may not call counts as missing; Valkey 9.2 has both commands.
   const std::string denied = "-NOPERM this user has no permissions to run the 'delex' command\r\n";
   EXPECT_EQ(learnt(none, none), Deletion::script);
   EXPECT_EQ(learnt(":0\r\n", none), Deletion::delex);
@@ -36,7 +36,7 @@ TEST(NativeDelete, IsLearntInTheGreeting) {
 }
 
 TEST(NativeDelete, IsNotAskedForWhereReleasesWake) {
-  // The script does more there, whatever the server offers.
+  // The script also wakes a waiter, so it is used whatever the server offers.
   LinkDriver driver;
   driver.start();
   driver.open();
@@ -47,7 +47,7 @@ TEST(NativeDelete, IsNotAskedForWhereReleasesWake) {
 }
 
 TEST(NativeDelete, IsLearntAnewFromTheNextServer) {
-  // Behind the name there may be another version after a reconnection.
+  // After a reconnection the same name may lead to another version.
   LinkDriver driver({.host = "n1"}, 1, false);
   LinkDriver::Server server;
   server.delex = ":0\r\n";
@@ -59,7 +59,7 @@ TEST(NativeDelete, IsLearntAnewFromTheNextServer) {
   EXPECT_EQ(driver.link.deletion(), Deletion::script);
 }
 
-/// Three nodes of which the first has DELEX and the second DELIFEQ; a lock is held on all of them.
+/// Three nodes, the first with DELEX and the second with DELIFEQ; a lock is held on all of them.
 struct Nodes {
   Nodes() : driver(3, false) {
     driver.servers[0].delex = ":0\r\n";
@@ -76,7 +76,7 @@ struct Nodes {
 };
 
 TEST(NativeDelete, EachNodeIsToldInItsOwnWords) {
-  // 1 and 0 mean what they mean from the script, so that two of three are a quorum.
+  // The replies 1 and 0 mean the same as the script's, so that two of three are a quorum.
   Nodes nodes;
   ASSERT_EQ(nodes.driver.acquired, 1);
   nodes.driver.release();
@@ -95,7 +95,7 @@ TEST(NativeDelete, EachNodeIsToldInItsOwnWords) {
 }
 
 TEST(NativeDelete, AnotherKindOfValueIsNotOurs) {
-  // As with the script: nothing is deleted, and the command is not given up for that.
+  // As with the script, nothing is deleted, and the link keeps using the command.
   Nodes nodes;
   nodes.driver.release();
   nodes.driver.reply(0, "DELEX",
@@ -108,7 +108,7 @@ TEST(NativeDelete, AnotherKindOfValueIsNotOurs) {
 }
 
 TEST(NativeDelete, WhoIsForbiddenItGoesBackToTheScript) {
-  // The user's rights have changed since the greeting. The release is tried again, by the script.
+  // The user's rights have changed since the greeting. The release is tried again with the script.
   Nodes nodes;
   nodes.driver.release();
   nodes.driver.reply(0, "DELEX", "-NOPERM this user has no permissions to run 'delex'\r\n");
@@ -122,8 +122,8 @@ TEST(NativeDelete, WhoIsForbiddenItGoesBackToTheScript) {
 }
 
 TEST(NativeDelete, OnlyWhatDeletesOneKeyAndNothingElse) {
-  // Readers, several keys, permits, entries in a line and releases by token stay with their
-  // scripts.
+  // Releases of readers, of several keys, of permits and of entries in a line, and those by token,
+  // keep their scripts.
   core::Send release;
   release.tag.kind = CommandKind::release;
   EXPECT_TRUE(redis::only_deletes(release));

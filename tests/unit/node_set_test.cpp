@@ -17,7 +17,7 @@ NodeSet from(const std::set<int>& nodes) {
 }
 
 TEST(NodeSet, FirstHoldsThatMany) {
-  // The first n nodes, up to all 32 that there can be.
+  // The first n nodes are members, up to the maximum of 32.
   for (int count = 0; count <= max_nodes; ++count) {
     const NodeSet set = NodeSet::first(count);
     EXPECT_EQ(set.size(), count);
@@ -27,7 +27,7 @@ TEST(NodeSet, FirstHoldsThatMany) {
 }
 
 TEST(NodeSet, IteratesInOrder) {
-  // Members come out by rising number, the last possible one too.
+  // Members come in the order of their numbers, including the greatest possible one.
   NodeSet set;
   for (const int node : {31, 0, 7, 3}) set.add(node);
   std::vector<int> seen;
@@ -39,7 +39,7 @@ TEST(NodeSet, IteratesInOrder) {
 }
 
 TEST(NodeSet, DoesWhatASetOfNumbersDoes) {
-  // Union, intersection and difference of random sets, against std::set.
+  // Union, intersection and difference of random sets are compared with std::set.
   test::SeededRandom random(11);
   for (int run = 0; run < 300; ++run) {
     std::set<int> a, b;
@@ -56,14 +56,14 @@ TEST(NodeSet, DoesWhatASetOfNumbersDoes) {
 }
 
 TEST(NodeSet, OnlyHoldsOne) {
-  // A set of one node, wherever it stands.
+  // A set of one node is built for every possible node.
   for (int node = 0; node < max_nodes; ++node) {
     EXPECT_EQ(from({node}), NodeSet::only(node));
   }
 }
 
 TEST(Random, BelowStaysBelow) {
-  // Draws lie in [0, bound); a bound of zero has nothing to draw from.
+  // Draws lie in [0, bound); a bound of zero always gives zero.
   test::SeededRandom random(5);
   bool low = false, high = false;
   for (int run = 0; run < 1000; ++run) {

@@ -15,13 +15,13 @@ using namespace std::chrono_literals;
 
 const std::string nodes = R"("nodes": ["redis://127.0.0.1:7101", "redis://u:hunter2@h:7102"])";
 
-/// The error of options that have good nodes and this besides.
+/// The error of options with good nodes and this additional member.
 std::string error_with(const std::string& member) {
   return error_of(Options::from_json("{" + nodes + ", " + member + "}"));
 }
 
 TEST(OptionsJson, GivesTheDefaultsForAllButTheNodes) {
-  // The contract's table of defaults.
+  // The defaults are those of the contract's table.
   const Options options = Options::from_json("{" + nodes + "}").value();
   EXPECT_EQ(options.nodes,
             (std::vector<std::string>{"redis://127.0.0.1:7101", "redis://u:hunter2@h:7102"}));
@@ -39,7 +39,8 @@ TEST(OptionsJson, GivesTheDefaultsForAllButTheNodes) {
   EXPECT_EQ(options.retry, (RetryOptions{.delay = 50ms, .jitter = 50ms}));
   EXPECT_TRUE(options.fencing);
   EXPECT_TRUE(options.wake);
-  EXPECT_EQ(options.quarantine, Quarantine::automatic);
+  EXPECT_EQ(options.quarantine, std::nullopt);
+  EXPECT_EQ(options.fencing_memory, 24h);
   EXPECT_EQ(options.key_prefix, "");
 }
 
@@ -72,7 +73,7 @@ TEST(OptionsJson, ReadsEveryKey) {
 }
 
 TEST(OptionsJson, ReadsTheOtherValuesToo) {
-  // What the test above had no place for.
+  // The values for which the test above had no place.
   const Options options = Options::from_json("{" + nodes + R"(, "order": "fifo", "wait": "3s",
     "quarantine": "always", "drift_factor": 0, "retry": {"jitter": "1ms"}, "max_renewals": 0})")
                               .value();
@@ -82,11 +83,17 @@ TEST(OptionsJson, ReadsTheOtherValuesToo) {
   EXPECT_EQ(options.drift_factor, 0);
   EXPECT_EQ(options.retry, (RetryOptions{.delay = 50ms, .jitter = 1ms}));
   EXPECT_EQ(options.max_renewals, 0);
-  EXPECT_EQ(error_with(R"("quarantine": "auto")"), "no error");
+  const auto named = [](const std::string& name) {
+    return Options::from_json("{" + nodes + R"(, "quarantine": ")" + name + "\"}")
+        .value()
+        .quarantine;
+  };
+  EXPECT_EQ(named("trust_disk"), Quarantine::trust_disk);
+  EXPECT_EQ(named("auto"), Quarantine::trust_disk);
 }
 
 TEST(OptionsJson, ReadsGroupsAndLoops) {
-  // Named groups in place of the nodes; the order in which they stand is of no account.
+  // Named groups replace the nodes; their order does not matter.
   const Options options = Options::from_json(R"({"loops": 2, "groups": {
     "south": ["unix:///run/s1.sock"],
     "north": ["redis://u:hunter2@n1", "redis://n2", "redis://n3"]}})")
@@ -101,14 +108,16 @@ TEST(OptionsJson, ReadsGroupsAndLoops) {
 }
 
 TEST(OptionsJson, RefusesGroupsThatAreNone) {
-  // Wrong types, names that cannot be, both ways at once.
+  // The types are wrong, the names are invalid, or nodes and groups are both given.
   const auto error = [](const std::string& groups) {
     return error_of(Options::from_json("{\"groups\": " + groups + "}"));
   };
   const std::string example =
       ": it must be an object of named groups, such as {\"north\": [\"redis://127.0.0.1:7101\"]}";
   EXPECT_EQ(error(R"([["redis://h"]])"), "groups is an array" + example);
-  EXPECT_EQ(error("{}"), "groups is an object" + example);
+  EXPECT_EQ(error("{}"),
+            "groups is an object without any group: it must name one or more, such as {\"north\": "
+            "[\"redis://127.0.0.1:7101\"]}");
   EXPECT_EQ(error(R"({"north": "redis://h"})"),
             "groups.north is \"***\": it must be an array of URLs, such as "
             "[\"redis://127.0.0.1:7101\"]");
@@ -126,7 +135,7 @@ TEST(OptionsJson, RefusesGroupsThatAreNone) {
 }
 
 TEST(OptionsJson, RefusesAnUnknownKeyAndSuggestsTheNearest) {
-  // A slip is told apart from a key that never was.
+  // A typing error gets a suggestion; a key that never existed gets the list of keys.
   EXPECT_EQ(error_with(R"("tll": "10s")"), "the key \"tll\" is unknown: did you mean \"ttl\"?");
   EXPECT_EQ(error_with(R"("maxTtl": "10s")"),
             "the key \"maxTtl\" is unknown: did you mean \"max_ttl\"?");
@@ -137,15 +146,16 @@ TEST(OptionsJson, RefusesAnUnknownKeyAndSuggestsTheNearest) {
   EXPECT_EQ(error_with(R"("timeout": "10s")"),
             "the key \"timeout\" is unknown: it must be one of nodes, groups, loops, ttl, max_ttl, "
             "wait, order, auto_extend, max_hold, max_renewals, stop_margin, node_timeout, "
-            "connect_timeout, drift_factor, retry, fencing, wake, quarantine, key_prefix");
+            "connect_timeout, drift_factor, retry, fencing, wake, quarantine, fencing_memory, "
+            "key_prefix");
   EXPECT_TRUE(contains(error_with(R"("": 1)"), "the key \"\" is unknown"));
   EXPECT_TRUE(contains(error_with(R"("redis://u:hunter2@h": 1)"), "the key \"***\" is unknown"));
 }
 
 TEST(OptionsJson, RefusesAWrongTypeAndSaysWhichIsRight) {
-  // Every type that a key can have, given another; null is another for all of them.
+  // Every key is given a value of a wrong type; null is wrong for all of them.
   EXPECT_EQ(error_with(R"("ttl": 10)"),
-            "ttl is 10: it must be a string with a number and a unit (us, ms, s, m, h), such as "
+            "ttl is 10: it must be a string with a number and a unit (us, ms, s, m, h, d), such as "
             "\"10s\"");
   EXPECT_EQ(error_with(R"("auto_extend": "yes")"),
             "auto_extend is \"yes\": it must be true or false");
@@ -169,7 +179,7 @@ TEST(OptionsJson, RefusesAWrongTypeAndSaysWhichIsRight) {
 }
 
 TEST(OptionsJson, RefusesNodesOfAWrongTypeWithoutShowingThem) {
-  // What stands there is probably a URL, and may have a password.
+  // The wrong value is probably a URL, and may contain a password.
   EXPECT_EQ(error_of(Options::from_json(R"({"nodes": "redis://u:hunter2@h"})")),
             "nodes is \"***\": it must be an array of URLs, such as [\"redis://127.0.0.1:7101\"]");
   EXPECT_EQ(error_of(Options::from_json(R"({"nodes": ["redis://h", ["redis://u:hunter2@h"]]})")),
@@ -180,16 +190,16 @@ TEST(OptionsJson, RefusesNodesOfAWrongTypeWithoutShowingThem) {
 }
 
 TEST(OptionsJson, RefusesABadValue) {
-  // Right in type, wrong in value.
+  // The type is right and the value is wrong.
   EXPECT_EQ(error_with(R"("ttl": "10")"),
-            "ttl is \"10\": it must be a whole number with a unit (us, ms, s, m, h), such as "
+            "ttl is \"10\": it must be a whole number with a unit (us, ms, s, m, h, d), such as "
             "\"10s\" or \"1500ms\"");
   EXPECT_TRUE(
       starts(error_with(R"("max_hold": "forever")"), "max_hold is \"forever\": it must be "));
   EXPECT_EQ(error_with(R"("order": "lifo")"),
             "order is \"lifo\": it must be \"fifo\" or \"unordered\"");
   EXPECT_EQ(error_with(R"("quarantine": "never")"),
-            "quarantine is \"never\": it must be \"auto\", \"always\" or \"unsafe_never\"");
+            "quarantine is \"never\": it must be \"always\", \"trust_disk\" or \"unsafe_never\"");
   for (const char* number : {"-1", "3.0", "2147483648", "1e30", "99999999999999999999"}) {
     const std::string error = error_with("\"max_renewals\": " + std::string(number));
     EXPECT_TRUE(contains(error, "it must be a whole number from 0 to 2147483647")) << error;
@@ -213,7 +223,7 @@ TEST(OptionsJson, ChecksTheOptionsAsAWhole) {
 }
 
 TEST(OptionsJson, RefusesAKeyThatStandsTwice) {
-  // Neither of them wins silently, at any depth and whether or not they agree.
+  // Neither of the two wins silently, at any depth, whether or not their values agree.
   EXPECT_EQ(error_with(R"("ttl": "10s", "ttl": "20s")"),
             "the key \"ttl\" stands twice in the same object: it must stand there once");
   EXPECT_EQ(error_with(R"("retry": {"delay": "1ms", "delay": "1ms"})"),
@@ -222,7 +232,7 @@ TEST(OptionsJson, RefusesAKeyThatStandsTwice) {
 }
 
 TEST(OptionsJson, RefusesWhatIsNoObject) {
-  // JSON, but not options.
+  // The text is JSON, but no options.
   EXPECT_EQ(error_of(Options::from_json("[]")),
             "the whole of the options is an array: it must be an object, such as {\"nodes\": "
             "[\"redis://127.0.0.1:7101\"]}");
@@ -232,7 +242,7 @@ TEST(OptionsJson, RefusesWhatIsNoObject) {
 }
 
 TEST(OptionsJson, SaysWhereJsonIsMalformedAndWhatWasExpected) {
-  // The line and column of the last character that was read.
+  // The error has the line and column of the last character that was read.
   EXPECT_EQ(error_of(Options::from_json("{\n  \"ttl\": \"10s\"\n  \"wait\": \"1s\"\n}")),
             "the options are not valid JSON: line 3, column 8: unexpected string literal; expected "
             "',' or '}'");
@@ -250,7 +260,7 @@ TEST(OptionsJson, SaysWhereJsonIsMalformedAndWhatWasExpected) {
 }
 
 TEST(OptionsJson, ShowsNothingOfMalformedJson) {
-  // A good document broken at every place in every way that one letter can; also deep nesting.
+  // A good document is broken at every place with each of several characters, then nested deeply.
   const std::string good = "{" + nodes + R"(, "retry": {"delay": "50ms"}, "max_renewals": 3})";
   for (std::size_t i = 0; i <= good.size(); ++i) {
     error_of(Options::from_json(good.substr(0, i)));

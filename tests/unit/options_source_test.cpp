@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 const std::string two_nodes = R"("nodes": ["redis://127.0.0.1:7101", "redis://u:hunter2@h:7102"])";
 
-/// A directory of its own for each test, and an environment without our variables.
+/// Gives each test a directory of its own, and an environment without our variables.
 class OptionsSource : public testing::Test {
  protected:
   OptionsSource() {
@@ -41,12 +41,12 @@ class OptionsSource : public testing::Test {
 };
 
 TEST_F(OptionsSource, ReadsAFile) {
-  // The same object, from a file.
+  // A file contains the same JSON object.
   EXPECT_EQ(Options::from_file(file("{" + two_nodes + R"(, "ttl": "5s"})")).value().ttl, 5s);
 }
 
 TEST_F(OptionsSource, NamesAFileAndWhyItCannotBeUsed) {
-  // Not there, a directory, too large, not right inside.
+  // The file does not exist, is a directory, is too large, or has bad contents.
   const std::string missing = directory_ / "missing.json";
   EXPECT_EQ(error_of(Options::from_file(missing)),
             "\"" + missing + "\": the file cannot be read: No such file or directory");
@@ -61,7 +61,7 @@ TEST_F(OptionsSource, NamesAFileAndWhyItCannotBeUsed) {
 }
 
 TEST_F(OptionsSource, TakesTheFileThatTheEnvironmentNames) {
-  // QUORUMLOCK_CONFIG alone.
+  // Only QUORUMLOCK_CONFIG is set.
   ::setenv("QUORUMLOCK_CONFIG", file("{" + two_nodes + R"(, "ttl": "5s"})").c_str(), 1);
   const Options options = Options::from_env().value();
   EXPECT_EQ(options.ttl, 5s);
@@ -69,7 +69,7 @@ TEST_F(OptionsSource, TakesTheFileThatTheEnvironmentNames) {
 }
 
 TEST_F(OptionsSource, TakesTheNodesThatTheEnvironmentNames) {
-  // QUORUMLOCK_NODES alone: everything else is the default.
+  // Only QUORUMLOCK_NODES is set: every other option has its default.
   ::setenv("QUORUMLOCK_NODES", "redis://h1,redis://u:hunter2@h2:7,unix:///a", 1);
   const Options options = Options::from_env().value();
   EXPECT_EQ(options.nodes,
@@ -78,7 +78,7 @@ TEST_F(OptionsSource, TakesTheNodesThatTheEnvironmentNames) {
 }
 
 TEST_F(OptionsSource, LetsTheEnvironmentsNodesReplaceTheFiles) {
-  // With both: the file's nodes do not count, and may be missing, but must not be nonsense.
+  // Both are set: the file's nodes are ignored and may be missing, but must not be invalid.
   ::setenv("QUORUMLOCK_NODES", "redis://h1", 1);
   for (const std::string& text :
        {"{" + two_nodes + R"(, "ttl": "5s"})", std::string(R"({"ttl": "5s"})")}) {
@@ -93,14 +93,14 @@ TEST_F(OptionsSource, LetsTheEnvironmentsNodesReplaceTheFiles) {
 }
 
 TEST_F(OptionsSource, NamesBothVariablesWhereNeitherIsSet) {
-  // The first thing that a new user sees.
+  // A new user sees this error first.
   EXPECT_EQ(error_of(Options::from_env()),
             "neither QUORUMLOCK_CONFIG nor QUORUMLOCK_NODES is set: set the one to the path of a "
             "JSON file with the options, or the other to the nodes' URLs, separated by commas");
 }
 
 TEST_F(OptionsSource, RefusesVariablesThatAreEmpty) {
-  // More likely a variable that another was to fill than a wish for the default.
+  // An empty variable is more likely a mistake of a script than a wish for the default.
   ::setenv("QUORUMLOCK_NODES", "", 1);
   EXPECT_EQ(error_of(Options::from_env()),
             "QUORUMLOCK_NODES: the list is empty: name the nodes' URLs, or do not set it");
@@ -111,7 +111,7 @@ TEST_F(OptionsSource, RefusesVariablesThatAreEmpty) {
 }
 
 TEST_F(OptionsSource, NamesTheVariableThatABadUrlCameFrom) {
-  // Without and with a file beside it.
+  // The list is used without a file, and together with one.
   ::setenv("QUORUMLOCK_NODES", "redis://h1,redis://u:hunter2@h2:0", 1);
   EXPECT_TRUE(starts(error_of(Options::from_env()),
                      "QUORUMLOCK_NODES: nodes[1]: \"redis://***@h2:0\" has a bad port"));
@@ -123,8 +123,7 @@ TEST_F(OptionsSource, NamesTheVariableThatABadUrlCameFrom) {
 }
 
 TEST_F(OptionsSource, NeverTakesTheRestOfAPasswordForAUrl) {
-  // A comma in the password splits it; also spaces and commas too many, for which the same is
-  // said.
+  // A comma in the password splits it. Spaces and extra commas give the same error.
   for (const char* list :
        {"redis://u:a,hunter2@h", "redis://u:1,hunter2,b@h", "redis://h1, redis://h2", "redis://h1,",
         "redis://h1,,redis://h2", "redis://h1,h2:7101"}) {
@@ -139,7 +138,7 @@ TEST_F(OptionsSource, NeverTakesTheRestOfAPasswordForAUrl) {
 }
 
 TEST_F(OptionsSource, HidesAUrlThatWasTakenForAFile) {
-  // The two variables were mixed up.
+  // The two variables were confused.
   ::setenv("QUORUMLOCK_CONFIG", "redis://u:hunter2@h", 1);
   EXPECT_EQ(error_of(Options::from_env()),
             "QUORUMLOCK_CONFIG \"***\": the file cannot be read: No such file or directory");

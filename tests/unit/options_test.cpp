@@ -21,7 +21,7 @@ Options usual() {
   return options;
 }
 
-/// What validate() says once the usual options have been changed like this.
+/// The error of validate() after this change to the usual options.
 template <class F>
 std::string error_with(F&& change) {
   Options options = usual();
@@ -30,7 +30,7 @@ std::string error_with(F&& change) {
 }
 
 TEST(Options, AreRightAsTheyComeOnceThereAreNodes) {
-  // Every default passes; the nodes are the one thing that has none.
+  // Every default is valid; only the nodes have no default.
   EXPECT_EQ(error_of(usual().validate()), "no error");
   EXPECT_EQ(error_with([](Options& o) { o.nodes.resize(1); }), "no error");
   EXPECT_EQ(error_of(Options().validate()),
@@ -48,21 +48,21 @@ TEST(Options, RefuseTooManyNodes) {
 }
 
 TEST(Options, RefuseABadUrlAndSayWhichOne) {
-  // The error tells its place in the list, and never its password.
+  // The error contains the URL's place in the list, and never its password.
   EXPECT_EQ(error_with([](Options& o) { o.nodes[1] = "redis://u:hunter2@h:0"; }),
             "nodes[1]: \"redis://***@h:0\" has a bad port: it must be a number from 1 to 65535, "
             "and an IPv6 address stands in brackets");
 }
 
 TEST(Options, RefuseANodeThatIsNamedTwice) {
-  // Two spellings, passwords and databases, but one server: it would vote twice.
+  // The URLs differ in spelling, password and database, but the server is one and has one vote.
   EXPECT_EQ(error_with([](Options& o) { o.nodes[2] = "redis://x:hunter2@LOCK2.example:06380/4"; }),
             "nodes[2] is the server redis://lock2.example:6380, and so is nodes[1]: name each node "
             "once, or it would have two votes");
 }
 
 TEST(Options, RefuseGroupsThatCannotBe) {
-  // Each is a quorum like any other; no server votes in two.
+  // Each group is a quorum of its own; no server may be in two of them.
   const auto grouped = [](std::map<std::string, std::vector<std::string>> groups) {
     return error_with([&groups](Options& o) {
       o.nodes.clear();
@@ -100,7 +100,7 @@ TEST(Options, RefuseLoopsThatCannotBe) {
 }
 
 TEST(Options, RefuseATtlThatCannotBe) {
-  // Not positive, above max_ttl, not in whole milliseconds.
+  // The ttl is not positive, above max_ttl, or not in whole milliseconds.
   EXPECT_EQ(error_with([](Options& o) { o.ttl = 0s; }),
             "ttl is 0s: it must be longer than 0s; 10s is the default");
   EXPECT_EQ(error_with([](Options& o) { o.ttl = -1s; }),
@@ -117,7 +117,7 @@ TEST(Options, RefuseATtlThatCannotBe) {
 }
 
 TEST(Options, RefuseATtlThatItsMarginEatsUp) {
-  // The shortest ttl depends on the drift factor; the one that the error names is accepted.
+  // The shortest valid ttl depends on the drift factor; the ttl that the error names is accepted.
   EXPECT_EQ(error_with([](Options& o) { o.ttl = 2ms; }),
             "ttl is 2ms, and its margin (ttl x drift_factor + 2ms) is 2020us: it would never be "
             "valid; it must be at least 3ms");
@@ -133,19 +133,25 @@ TEST(Options, RefuseATtlThatItsMarginEatsUp) {
 }
 
 TEST(Options, RefuseAMaxTtlThatCannotBe) {
-  // It bounds every ttl, and so the sums that are made with one.
+  // max_ttl bounds every ttl, and so the sums in which a ttl occurs.
   EXPECT_EQ(error_with([](Options& o) { o.max_ttl = 0s; }),
-            "max_ttl is 0s: it must be longer than 0s and at most 8760h");
+            "max_ttl is 0s: it must be longer than 0s and at most 365d");
   EXPECT_EQ(error_with([](Options& o) { o.max_ttl = 8761h; }),
-            "max_ttl is 8761h: it must be longer than 0s and at most 8760h");
+            "max_ttl is 8761h: it must be longer than 0s and at most 365d");
   EXPECT_EQ(error_with([](Options& o) { o.max_ttl = 30s + 1us; }),
             "max_ttl is 30000001us: it must be whole milliseconds, which Redis counts in, such as "
             "30s");
-  EXPECT_EQ(error_with([](Options& o) { o.max_ttl = 8760h; }), "no error");
+  EXPECT_EQ(error_with([](Options& o) { o.max_ttl = 6h; }), "no error");
+  EXPECT_EQ(error_with([](Options& o) { o.max_ttl = 7h; }),
+            "fencing_memory is 1d: it must be at least four times max_ttl, which is 7h");
+  EXPECT_EQ(error_with([](Options& o) { o.fencing_memory = 1500ms; }),
+            "fencing_memory is 1500ms: it must be whole seconds, such as 1d");
+  EXPECT_EQ(error_with([](Options& o) { o.fencing_memory = forever; }),
+            "fencing_memory is forever: it must be longer than 0s and at most 365d");
 }
 
 TEST(Options, RefuseLimitsThatAreNegative) {
-  // Each of them may be zero or unset where that means something.
+  // Each limit may be zero or unset if that has a meaning.
   EXPECT_EQ(error_with([](Options& o) { o.wait = -1ms; }),
             "wait is -1ms: it must not be negative; 0s is one attempt");
   EXPECT_EQ(error_with([](Options& o) { o.max_hold = 0s; }),
@@ -153,7 +159,7 @@ TEST(Options, RefuseLimitsThatAreNegative) {
   EXPECT_EQ(error_with([](Options& o) { o.max_renewals = -1; }),
             "max_renewals is -1: it must not be negative; leave it out to have no limit");
   EXPECT_EQ(error_with([](Options& o) { o.stop_margin = -1s; }),
-            "stop_margin is -1s: it must be from 0s to 8760h");
+            "stop_margin is -1s: it must be from 0s to 365d");
   EXPECT_EQ(error_with([](Options& o) {
               o.wait = forever;
               o.max_hold = forever;
@@ -164,7 +170,7 @@ TEST(Options, RefuseLimitsThatAreNegative) {
 }
 
 TEST(Options, RefuseAStopMarginThatIsNoShorterThanTheTtl) {
-  // The holder would be told to stop before it began.
+  // The holder would be warned before it began.
   EXPECT_EQ(error_with([](Options& o) { o.stop_margin = 10s; }),
             "stop_margin is 10s: it must be shorter than the ttl, which is 10s");
   EXPECT_EQ(error_with([](Options& o) { o.stop_margin = 9999ms; }), "no error");
@@ -173,15 +179,15 @@ TEST(Options, RefuseAStopMarginThatIsNoShorterThanTheTtl) {
 TEST(Options, RefuseTimeoutsThatCannotBe) {
   // A timeout of zero would never let a node answer.
   EXPECT_EQ(error_with([](Options& o) { o.node_timeout = 0s; }),
-            "node_timeout is 0s: it must be longer than 0s and at most 8760h");
+            "node_timeout is 0s: it must be longer than 0s and at most 365d");
   EXPECT_EQ(error_with([](Options& o) { o.node_timeout = forever; }),
-            "node_timeout is forever: it must be longer than 0s and at most 8760h");
+            "node_timeout is forever: it must be longer than 0s and at most 365d");
   EXPECT_EQ(error_with([](Options& o) { o.connect_timeout = -2s; }),
-            "connect_timeout is -2s: it must be longer than 0s and at most 8760h");
+            "connect_timeout is -2s: it must be longer than 0s and at most 365d");
 }
 
 TEST(Options, RefuseADriftFactorOutOfRange) {
-  // Also one that is not a number at all.
+  // The factor is out of range, or not a number.
   EXPECT_EQ(error_with([](Options& o) { o.drift_factor = 0.5; }),
             "drift_factor is 0.5: it must be at least 0 and below 0.5; 0.01 suits ordinary clocks");
   EXPECT_TRUE(
@@ -198,14 +204,14 @@ TEST(Options, RefuseARetryWithoutAPause) {
             "retry.delay and retry.jitter are both 0s: without a pause a wait would keep the nodes "
             "busy; 50ms each is the default");
   EXPECT_EQ(error_with([](Options& o) { o.retry.delay = -1ms; }),
-            "retry.delay is -1ms: it must be from 0s to 8760h");
+            "retry.delay is -1ms: it must be from 0s to 365d");
   EXPECT_EQ(error_with([](Options& o) { o.retry.jitter = forever; }),
-            "retry.jitter is forever: it must be from 0s to 8760h");
+            "retry.jitter is forever: it must be from 0s to 365d");
   EXPECT_EQ(error_with([](Options& o) { o.retry = {.delay = 0s, .jitter = 1ms}; }), "no error");
 }
 
 TEST(Options, RefuseAKeyPrefixOfTheLibrarysOwn) {
-  // A prefix that could only become one with the right resource is left to check_resource.
+  // check_resource refuses keys that become the library's own only with the resource.
   EXPECT_EQ(error_with([](Options& o) { o.key_prefix = "quorumlock:locks:"; }),
             "key_prefix makes keys that start with \"quorumlock:\", where the library keeps its "
             "own: choose another");

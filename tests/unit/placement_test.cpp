@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-// Which group and which loop a resource belongs to (docs/scaling.md). What is tested by number here
-// is what all processes and all versions must agree on.
+// Which group and which loop a resource belongs to (docs/scaling.md). All processes and all
+// versions must agree on the numbers in these tests.
 namespace quorumlock::core {
 namespace {
 
@@ -23,7 +23,7 @@ std::string group_of(const std::vector<std::string>& groups, const std::string& 
 }
 
 TEST(Placement, TheTestVectorsOfTheDocs) {
-  // Made by a program of other people's language from the description alone.
+  // The numbers come from a program in another language, written from the description alone.
   EXPECT_EQ(Placement::hash(""), 0xcbf29ce484222325U);
   EXPECT_EQ(Placement::hash("a"), 0xaf63dc4c8601ec8cU);
   EXPECT_EQ(Placement::hash("orders:42"), 0x4bfe1af6adb6ae50U);
@@ -47,8 +47,8 @@ TEST(Placement, TheTestVectorsOfTheDocs) {
 }
 
 TEST(Placement, ATagIsAllThatCounts) {
-  // Between the first '{' and the first '}' behind it, where that is anything; the prefix is part
-  // of the key, wherever it ends.
+  // The tag is the text between the first '{' and the first '}' after it, if it is not empty; the
+  // prefix is part of the key, wherever it ends.
   const auto of = [](const char* prefix, const char* rest) {
     return Placement::key_hash(prefix, rest);
   };
@@ -68,7 +68,7 @@ TEST(Placement, ATagIsAllThatCounts) {
 }
 
 TEST(Placement, IsEvenAndTheSameInWhateverOrderGroupsAreNamed) {
-  // A third of the resources each, to within a few hundredths; the order is of no account.
+  // Each group has a third of the resources, to a few hundredths; the groups' order is ignored.
   const std::vector<std::string> groups = {"a", "b", "c"};
   std::map<std::string, int> count;
   for (int i = 0; i < many; ++i) {
@@ -80,7 +80,7 @@ TEST(Placement, IsEvenAndTheSameInWhateverOrderGroupsAreNamed) {
 }
 
 TEST(Placement, AGroupMoreTakesItsShareFromAllAndMovesNothingElse) {
-  // Whatever moves, moves to the new one; about a quarter of each of three.
+  // A resource that moves goes to the new group: about a quarter of each of the three.
   std::map<std::string, int> moved;
   for (int i = 0; i < many; ++i) {
     const std::string before = group_of({"a", "b", "c"}, seat(i));
@@ -94,7 +94,7 @@ TEST(Placement, AGroupMoreTakesItsShareFromAllAndMovesNothingElse) {
 }
 
 TEST(Placement, LoopsAreEvenInEachGroup) {
-  // Groups and loops have nothing to do with each other, and a tag keeps both together.
+  // Groups and loops are independent of each other, and a tag keeps resources together in both.
   const Placement placement({"a", "b"}, 3, "locks:");
   std::map<std::pair<std::size_t, std::size_t>, int> count;
   for (int i = 0; i < many; ++i) {
@@ -114,7 +114,7 @@ TEST(Placement, OneOfEachIsAlwaysIt) {
 }
 
 TEST(Placement, AMarkTellsGroupsAndTheNodesOwn) {
-  // The names of all, whatever their order, and which of them.
+  // A mark depends on all groups' names, whatever their order, and on the node's own group.
   const std::vector<std::string> marks = {
       Placement::mark({"a", "b"}, "a"),      Placement::mark({"a", "b"}, "b"),
       Placement::mark({"a", "b", "c"}, "a"), Placement::mark({"a", "c"}, "a"),

@@ -8,8 +8,7 @@
 namespace quorumlock::core {
 namespace {
 
-/// The verdict as somebody would find it who has all the time in the world: by trying every way in
-/// which the votes that are still out may come in.
+/// The verdict by exhaustive search: tries every way in which the open votes may come in.
 Verdict slow_verdict(int nodes, int yes, int pending) {
   bool some_way_wins = false;
   bool some_way_loses = false;
@@ -24,8 +23,8 @@ Verdict slow_verdict(int nodes, int yes, int pending) {
 }
 
 TEST(Quorum, EveryVerdictIsThatOfTryingEveryCompletion) {
-  // However many nodes there are and however the votes stand, the verdict is the one that all the
-  // ways on agree upon, and pending only where they don't.
+  // For any number of nodes and any votes, the verdict is the one on which all completions agree,
+  // and pending only if they do not.
   for (int nodes = 1; nodes <= 9; ++nodes) {
     for (int yes = 0; yes <= nodes; ++yes) {
       for (int pending = 0; yes + pending <= nodes; ++pending) {
@@ -37,7 +36,7 @@ TEST(Quorum, EveryVerdictIsThatOfTryingEveryCompletion) {
 }
 
 TEST(Quorum, TwoQuorumsAlwaysShareANode) {
-  // Two quorums together are more than there are nodes, and one less than a quorum would not do.
+  // Two quorums together are more than there are nodes; two sets of one node less would not be.
   for (int nodes = 1; nodes <= max_nodes; ++nodes) {
     EXPECT_GT(2 * quorum_of(nodes), nodes);
     EXPECT_LE(2 * (quorum_of(nodes) - 1), nodes);
@@ -45,7 +44,7 @@ TEST(Quorum, TwoQuorumsAlwaysShareANode) {
 }
 
 TEST(Quorum, AnEvenSplitIsLostAndNotPending) {
-  // Two of four said yes and two said no: nobody waits for a third.
+  // Two of four said yes and two said no: the verdict waits for no other vote.
   EXPECT_EQ(verdict(4, 2, 0), Verdict::lost);
   EXPECT_EQ(verdict(4, 2, 1), Verdict::pending);
   EXPECT_EQ(verdict(4, 3, 1), Verdict::won);

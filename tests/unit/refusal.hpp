@@ -9,10 +9,10 @@
 
 namespace quorumlock {
 
-/// The password of every test's nodes: no error may have it in it.
+/// The password of the nodes in every test: no error may contain it.
 inline constexpr std::string_view secret = "hunter2";
 
-/// What a refusal says, or "no error".
+/// The sentence of a refusal, or "no error".
 template <class T>
 std::string error_of(const Result<T>& result) {
   if (result) return "no error";

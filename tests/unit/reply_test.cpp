@@ -8,7 +8,7 @@
 
 namespace quorumlock::redis {
 
-/// As redis-cli shows it, on one line.
+/// Prints a reply as redis-cli shows it, on one line.
 void PrintTo(const Reply& reply, std::ostream* out) {
   switch (reply.type) {
     case Reply::Type::string: *out << '"' << reply.text << '"'; break;
@@ -35,7 +35,7 @@ std::string shown(const Reply& reply) {
   return testing::PrintToString(reply);
 }
 
-/// All replies in these pieces, fed one after the other; last of all what broke the reader.
+/// All replies in these pieces, fed one after the other; then "broken" if the reader broke.
 Strings read(const std::vector<std::string_view>& pieces) {
   ReplyReader reader;
   Strings replies;
@@ -77,7 +77,7 @@ const std::vector<std::pair<std::string, Strings>>& examples() {
 }
 
 TEST(Reply, EverySplitGivesTheSame) {
-  // The bytes may come in any two pieces, or three, or one by one: the replies are the same.
+  // The bytes may come in any two or three pieces, or one by one: the replies are the same.
   for (const auto& [bytes, replies] : examples()) {
     const std::string_view all = bytes;
     EXPECT_EQ(read({all}), replies);
@@ -93,7 +93,7 @@ TEST(Reply, EverySplitGivesTheSame) {
   }
 }
 
-/// A random reply: its bytes are appended, and how it is shown is returned.
+/// Appends a random reply's bytes to `bytes`; returns the reply as shown() shows it.
 std::string make_reply(SeededRandom& random, std::string& bytes, int depth) {
   switch (random.between(0, depth < 5 ? 6 : 4)) {
     case 0: {
@@ -124,7 +124,7 @@ std::string make_reply(SeededRandom& random, std::string& bytes, int depth) {
 }
 
 TEST(Reply, RandomRepliesInRandomPieces) {
-  // Nested arrays and binary strings, many in a row, cut anywhere.
+  // Sequences of nested arrays and binary strings are cut anywhere.
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     SeededRandom random(seed);
@@ -143,7 +143,7 @@ TEST(Reply, RandomRepliesInRandomPieces) {
 }
 
 TEST(Reply, ManyInOneRead) {
-  // Much more than the limit of one reply, in small replies: that is a busy node, not a bad one.
+  // Small replies that together exceed the limit of one reply come from a busy node, not a bad one.
   std::string bytes;
   for (std::size_t i = 0; i < 3 * ReplyReader::max_bytes / 5; ++i) bytes += "+OK\r\n";
   bytes += "+O";
@@ -158,7 +158,7 @@ TEST(Reply, ManyInOneRead) {
 }
 
 TEST(Reply, AsLargeAsPermitted) {
-  // A string of the greatest size is read, one byte more is refused.
+  // A string of the maximum size is read; one more byte is refused.
   for (const std::size_t size : {ReplyReader::max_bytes, ReplyReader::max_bytes + 1}) {
     ReplyReader reader;
     reader.feed("$" + std::to_string(size) + "\r\n" + std::string(size, 'x') + "\r\n");
@@ -170,14 +170,14 @@ TEST(Reply, AsLargeAsPermitted) {
 }
 
 TEST(Reply, AsManyElementsAsPermitted) {
-  // An array's elements are limited as a whole, whatever its shape, before any room is made.
+  // An array's elements are limited as a whole, whatever its shape, before memory is allocated.
   const auto array = [](std::size_t size) { return "*" + std::to_string(size) + "\r\n"; };
   const auto ones = [&array](std::size_t size) {
     std::string bytes = array(size);
     for (std::size_t i = 0; i < size; ++i) bytes += ":1\r\n";
     return bytes;
   };
-  // The array itself is one of them.
+  // The array itself counts as one of its elements.
   const std::size_t most = ReplyReader::max_elements - 1;
   EXPECT_NE(read({ones(most)}), Strings{"broken"});
   EXPECT_NE(read({array(2) + ones(most / 2) + ones(most / 2 - 1)}), Strings{"broken"});
@@ -188,8 +188,8 @@ TEST(Reply, AsManyElementsAsPermitted) {
 }
 
 TEST(Reply, HugeStringsAreRefusedOnTheWay) {
-  // Announced as a gigabyte, or without an end, and sent slowly: it is refused long before it is
-  // complete, and what comes after it is not kept.
+  // A string of a gigabyte, or without an end, comes slowly: it is refused long before it is
+  // complete, and the bytes after that are not kept.
   for (const std::string_view begin : {"$1000000000\r\n", "+", "-ERR ", "*2\r\n$1000000000\r\n"}) {
     ReplyReader reader;
     reader.feed(begin);
@@ -206,8 +206,8 @@ TEST(Reply, HugeStringsAreRefusedOnTheWay) {
 }
 
 TEST(Reply, LinesAreShort) {
-  // An error of the greatest length is read, one byte more is refused, however it comes in: also
-  // before its end is there, since looking for that costs more with each byte.
+  // An error of the maximum length is read, and one more byte is refused, however it is split. A
+  // line is refused before its end has come, since searching for the end costs more with each byte.
   for (const std::size_t size : {ReplyReader::max_line, ReplyReader::max_line + 1}) {
     const std::string line = "-" + std::string(size, 'x') + "\r\n";
     const bool good = size == ReplyReader::max_line;
@@ -225,7 +225,7 @@ TEST(Reply, LinesAreShort) {
 }
 
 TEST(Reply, WordsForASentence) {
-  // What a node says goes into sentences of ours: on one line, and not at any length.
+  // A node's words appear in our sentences: on one line, and of limited length.
   Reply reply{Reply::Type::error, 0, "ERR \x1b[31mred\nand \xff", {}};
   EXPECT_EQ(words_of(reply), "ERR ?[31mred?and ?");
   const std::string text(ReplyReader::max_line, 'x');
@@ -234,14 +234,14 @@ TEST(Reply, WordsForASentence) {
 }
 
 TEST(Reply, DeepNestingIsRefused) {
-  // No reply of ours is nested at all; one that goes on and on is no way to a stack's end.
+  // No reply of ours is nested deeply; a reply that is cannot exhaust the stack.
   std::string bytes;
   for (int i = 0; i < 1000; ++i) bytes += "*1\r\n";
   EXPECT_EQ(read({bytes + ":1\r\n"}), Strings{"broken"});
 }
 
 TEST(Reply, GarbageIsRefused) {
-  // What does not begin like a reply, or has no number where one must be.
+  // The bytes do not begin like a reply, or have no valid number in a number's place.
   for (const std::string_view bytes :
        {"HTTP/1.1 200 OK\r\n", "\r\n", "PONG\r\n", ":\r\n", ":00\r\n", ":-0\r\n", "*01\r\n:1\r\n",
         ":1x\r\n", "$x\r\n", "$-2\r\n", "*-2\r\n", "*x\r\n", ":99999999999999999999\r\n",
@@ -252,7 +252,7 @@ TEST(Reply, GarbageIsRefused) {
 }
 
 TEST(Reply, ABrokenReaderStaysBroken) {
-  // Until it is reset for a new connection; then it knows nothing of the old one.
+  // A reader is reset for a new connection, and then knows nothing of the old one.
   ReplyReader reader;
   reader.feed("*2\r\n:1\r\nHello\r\n");
   EXPECT_EQ(reader.next(), nullptr);
@@ -281,7 +281,7 @@ TEST(Reply, AResetForgetsHalfAReply) {
 }
 
 TEST(Reply, RandomBytesNeverDoHarm) {
-  // Whatever comes: the reader gives replies or breaks, and its replies can be walked through.
+  // Whatever bytes come, the reader gives replies or breaks, and its replies can be traversed.
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     SeededRandom random(seed);

@@ -12,7 +12,7 @@ namespace quorumlock::redis {
 namespace {
 
 TEST(Ring, FirstInFirstOut) {
-  // More items than it has room for at first, in order.
+  // The ring grows beyond its first capacity and keeps the order.
   Ring<int> ring;
   EXPECT_TRUE(ring.empty());
   for (int i = 0; i < 100; ++i) ring.push(i);
@@ -22,7 +22,7 @@ TEST(Ring, FirstInFirstOut) {
 }
 
 TEST(Ring, TakesWhatCanOnlyBeMoved) {
-  // Also when it grows around its end.
+  // The ring may grow while its contents wrap around its end.
   Ring<std::unique_ptr<int>> ring;
   for (int i = 0; i < 10; ++i) ring.push(std::make_unique<int>(i));
   for (int i = 0; i < 10; ++i) EXPECT_EQ(*ring.pop(), i);
@@ -31,7 +31,7 @@ TEST(Ring, TakesWhatCanOnlyBeMoved) {
 }
 
 TEST(Ring, DoesWhatADequeDoes) {
-  // Random pushes and pops, and looks at what is inside, beside a std::deque.
+  // Random pushes, pops and looks at elements are compared with a std::deque.
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     test::SeededRandom random(seed);

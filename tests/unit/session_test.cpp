@@ -1,6 +1,6 @@
 #include "support/session_driver.hpp"
 
-// A session by itself: what goes from the engine to the links and back.
+// A session by itself: commands from the engine to the links, and answers back.
 namespace quorumlock::test {
 namespace {
 
@@ -9,8 +9,8 @@ using Strings = std::vector<std::string>;
 const std::string granted = "*3\r\n:1\r\n:41\r\n:1700000000000000\r\n";
 
 TEST(Session, AVoteSaysTheWallClockAndWhatTheNodeKnows) {
-  // The same words for all nodes, with the client's wall clock among them, and behind them each
-  // node's own record and floor.
+  // All nodes get the same words, including the client's wall clock, followed by each node's own
+  // record and floor.
   SessionDriver driver(3);
   driver.servers[1].enrolment = SessionDriver::record(1) + ":1700:42";
   driver.start();
@@ -20,7 +20,7 @@ TEST(Session, AVoteSaysTheWallClockAndWhatTheNodeKnows) {
     const std::string& command = driver.asked(node).front();
     EXPECT_TRUE(command.starts_with("EVALSHA ")) << command;
     EXPECT_NE(command.find(" key quorumlock:fence:key quorumlock:enrolment "), std::string::npos);
-    EXPECT_NE(command.find(" 900 0 1700000000000000 2592000000 "), std::string::npos) << command;
+    EXPECT_NE(command.find(" 900 0 1700000000000000 86400000 "), std::string::npos) << command;
     const std::string own = SessionDriver::record(node) + (node == 1 ? ":1700:42 1700" : " 0");
     EXPECT_TRUE(command.ends_with(" " + own)) << command;
   }
@@ -30,7 +30,7 @@ TEST(Session, AVoteSaysTheWallClockAndWhatTheNodeKnows) {
 }
 
 TEST(Session, AServerNamedTwiceHasOneVote) {
-  // n1 and n2 are one server. The second one of them is barred, with a sentence that names the
+  // n1 and n2 are one server. The second link to it is barred, with a sentence that names the
   // first: it is not asked for votes, and the other two decide.
   SessionDriver driver(3);
   driver.servers[1] = driver.servers[0];
@@ -49,7 +49,7 @@ TEST(Session, AServerNamedTwiceHasOneVote) {
 }
 
 TEST(Session, TwoOfThreeAddressesThatAreOneAreNoQuorum) {
-  // With n3 away there is one server: never a quorum, whatever it says, and the reason is told.
+  // With n3 away there is one server: never a quorum, and the refusal gives the reason.
   SessionDriver driver(3);
   driver.servers[1] = driver.servers[0];
   driver.away[2] = true;
@@ -64,7 +64,7 @@ TEST(Session, TwoOfThreeAddressesThatAreOneAreNoQuorum) {
 }
 
 TEST(Session, AServerThatMovedIsJudgedAnew) {
-  // n2 pointed at n1's server. The name is put right and the connection made again: it votes.
+  // n2's name pointed at n1's server. It is corrected and the connection made again: n2 votes.
   SessionDriver driver(3);
   const SessionDriver::Server right = driver.servers[1];
   driver.servers[1] = driver.servers[0];
@@ -77,7 +77,7 @@ TEST(Session, AServerThatMovedIsJudgedAnew) {
 }
 
 TEST(Session, ServersThatDoNotSayWhoTheyAreAreNotTheSame) {
-  // Without a run id they don't vote, but for that reason.
+  // Servers without a run id do not vote, but because of that, and not as one server.
   SessionDriver driver(3);
   for (const std::size_t node : {0U, 1U}) driver.servers[node].run_id = "";
   driver.start();
@@ -85,7 +85,7 @@ TEST(Session, ServersThatDoNotSayWhoTheyAreAreNotTheSame) {
 }
 
 TEST(Session, ANodeThatForgotCastsNoVote) {
-  // n1 and n2 say "not enrolled": that is no quorum, whatever n3 says, and both are looked at.
+  // n1 and n2 answer "not enrolled": there is no quorum with n3 either, and both are looked at.
   SessionDriver driver(3);
   driver.start();
   driver.acquire();
@@ -100,13 +100,13 @@ TEST(Session, ANodeThatForgotCastsNoVote) {
 }
 
 TEST(Session, AWrongClockIsANote) {
-  // One sentence: whose, by how much, and which way.
+  // One sentence reports which clock is wrong, by how much, and in which direction.
   for (const bool ahead : {true, false}) {
-    SessionDriver driver(1);
+    SessionDriver driver(3);
     driver.start();
     driver.acquire();
-    driver.reply(0, "EVALSHA", granted);
-    driver.pass(300ms);  // to the renewal
+    for (const int node : {0, 1, 2}) driver.reply(node, "EVALSHA", granted);
+    driver.pass(300ms);  // until the renewal
     driver.reply(
         0, "EVALSHA",
         "*2\r\n:" + std::to_string(1'700'000'000'000'000 + (ahead ? 60'000'000 : -60'000'000)) +
@@ -120,8 +120,51 @@ TEST(Session, AWrongClockIsANote) {
   }
 }
 
+TEST(Session, AClockOfOurOwnThatStoodStillIsANoteToo) {
+  // A second node that is ahead explains the first one, whose reported jump is withdrawn.
+  SessionDriver driver(3);
+  driver.start();
+  driver.acquire();
+  for (const int node : {0, 1, 2}) driver.reply(node, "EVALSHA", granted);
+  driver.pass(300ms);
+  const std::string minute_later = "*2\r\n:1700000060000000\r\n$1\r\n1\r\n";
+  driver.reply(0, "EVALSHA", minute_later);
+  EXPECT_GT(driver.session.jump(0).size, 59s);
+  // The other nodes are asked for the time at once: answers to earlier commands may lack it.
+  driver.reply(1, "EVALSHA", "-LOADING Redis is loading the dataset in memory\r\n");
+  driver.reply(1, "TIME", "*2\r\n$10\r\n1700000060\r\n$1\r\n0\r\n");
+  EXPECT_TRUE(driver.notes.back().starts_with("this process's own clock stood still for 59."))
+      << driver.notes.back();
+  for (const int node : {0, 1, 2}) EXPECT_EQ(driver.session.jump(node).size, 0s);
+}
+
+TEST(Session, ARenewalSaysWhenItComesTooLate) {
+  // The limit is by each node's own clock; n2's is a minute ahead, and n3's has not been seen.
+  SessionDriver driver(3);
+  driver.start();
+  const core::Time begun = driver.now;
+  driver.acquire();
+  driver.reply(0, "EVALSHA", granted);
+  driver.reply(1, "EVALSHA", "*3\r\n:1\r\n:41\r\n:1700000060000000\r\n");
+  ASSERT_EQ(driver.acquired, 1);
+  driver.pass(300ms);
+  // What is left of the 889 ms of validity, and each node's time by now, by the slowest clock.
+  const core::Duration then =
+      driver.session.engine().claim(driver.claims.at(0))->round_start - begun;
+  const auto slowest = [](core::Duration span) { return span * 100 / 101 / 1us; };
+  for (const int node : {0, 1}) {
+    const std::string& words = driver.asked(node).front();
+    const std::int64_t clock = 1'700'000'000'000'000 + node * 60'000'000 + slowest(then);
+    const std::string expected = " 41 " + std::to_string(slowest(889ms - then)) + " " +
+                                 std::to_string(clock) + " " + SessionDriver::record(node) + " 0";
+    EXPECT_TRUE(words.ends_with(expected)) << words << "\n" << expected;
+  }
+  const std::string& words = driver.asked(2).back();
+  EXPECT_TRUE(words.ends_with(" 0 " + SessionDriver::record(2) + " 0")) << words;
+}
+
 TEST(Session, QuestionsOfTheDriversOwnAreAnswered) {
-  // Whatever they are: with the reply, late, or lost.
+  // Each question gets its reply, or is reported as late or lost.
   SessionDriver driver(1);
   driver.start();
   core::Tag tag;

@@ -7,13 +7,13 @@
 
 #include "support/seeded_random.hpp"
 
-// Sets of slots, beside others that look at each slot by itself.
+// Sets of slots, compared with models that look at each slot by itself.
 namespace quorumlock::core {
 namespace {
 
 using test::SeededRandom;
 
-/// What SlotViews is to know, slot by slot.
+/// A model of SlotViews that works slot by slot.
 struct SlowViews {
   int slots;
   std::map<int, NodeSet> free, taken;
@@ -44,7 +44,7 @@ struct SlowViews {
 };
 
 TEST(SlotViews, AreThoseOfLookingAtEachSlot) {
-  // Few slots and many, up to the ends of words; whatever nodes say, in any order.
+  // Few slots and many, up to the ends of words; random reports of the nodes in any order.
   SlotViews views;
   for (const int slots : {1, 2, 3, 63, 64, 65, 128, 200}) {
     SeededRandom random(static_cast<std::uint64_t>(slots));
@@ -83,7 +83,7 @@ TEST(SlotViews, AreThoseOfLookingAtEachSlot) {
 }
 
 TEST(SlotViews, WhatIsNoSlotChangesNothing) {
-  // Whatever a node answers.
+  // A node may answer with any number.
   SlotViews views;
   views.begin(3, 4);
   for (const int number : {-1, 0, 5, 64, 1'000'000}) {
@@ -104,7 +104,7 @@ TEST(SlotViews, BeginAgainWithNothing) {
 }
 
 TEST(OwnSlots, WhatWasLeftLastIsTriedFirst) {
-  // Then the others, all round; each once.
+  // The other free slots follow from there on, wrapping, each of them once.
   OwnSlots own;
   EXPECT_EQ(own.left(100), 0);
   for (const int slot : {7, 70, 30}) own.use(slot);
@@ -127,13 +127,13 @@ TEST(OwnSlots, WhatIsInUseIsPassedOver) {
     EXPECT_TRUE(used.insert(slot).second) << slot;
     own.use(slot);
   }
-  EXPECT_EQ(own.unused(40, 64), 40);  // where all are
+  EXPECT_EQ(own.unused(40, 64), 40);  // all of them are in use
   EXPECT_EQ(own.unused(40, 65), 65);
   own.drop(3);
   EXPECT_EQ(own.unused(40, 64), 3);
   own.leave(50);
   EXPECT_EQ(own.unused(4, 64), 50);
-  own.drop(1000);  // never used
+  own.drop(1000);  // a slot that was never used
 }
 
 }  // namespace

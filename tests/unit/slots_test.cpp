@@ -11,7 +11,7 @@ namespace quorumlock::core {
 namespace {
 
 TEST(Slots, AnIdNamesNothingOnceItsObjectIsGivenBack) {
-  // A late answer carries the id of a claim that is gone, whose place another one has taken.
+  // A late answer has the id of a claim that is gone, and whose place another claim has taken.
   Slots<int> slots;
   const SlotId first = slots.take();
   slots[first] = 1;
@@ -25,7 +25,7 @@ TEST(Slots, AnIdNamesNothingOnceItsObjectIsGivenBack) {
 }
 
 TEST(Slots, TheDefaultIdNamesNothing) {
-  // Also where there are objects.
+  // The default id names nothing even if there are objects.
   Slots<int> slots;
   EXPECT_EQ(slots.find(SlotId()), nullptr);
   (void)slots.take();
@@ -33,7 +33,7 @@ TEST(Slots, TheDefaultIdNamesNothing) {
 }
 
 TEST(Slots, WhatAFreedObjectHoldsIsKeptForItsNextUser) {
-  // A string's memory is used again.
+  // A string's memory is reused.
   Slots<std::string> slots;
   const SlotId id = slots.take();
   slots[id].assign(1000, 'x');
@@ -42,7 +42,7 @@ TEST(Slots, WhatAFreedObjectHoldsIsKeptForItsNextUser) {
 }
 
 TEST(Slots, ObjectsStayWhereTheyAre) {
-  // Taking more of them moves none: references hold.
+  // Taking more objects moves none of them, so references stay valid.
   Slots<int> slots;
   const SlotId first = slots.take();
   const int* place = slots.find(first);
@@ -51,7 +51,7 @@ TEST(Slots, ObjectsStayWhereTheyAre) {
 }
 
 TEST(Slots, ForEachMayGiveBackWhatItIsGiven) {
-  // Every object is visited once although each visit frees it.
+  // Every object is visited once, although each visit frees it.
   Slots<int> slots;
   for (int i = 0; i < 10; ++i) slots[slots.take()] = i;
   int sum = 0;
@@ -65,7 +65,7 @@ TEST(Slots, ForEachMayGiveBackWhatItIsGiven) {
 }
 
 TEST(Slots, DoesWhatAListOfObjectsDoes) {
-  // Random takes and give-backs beside a list of those in use and one of those that are gone.
+  // Random takes and give-backs are compared with a list of used ids and a list of freed ones.
   test::SeededRandom random(13);
   Slots<std::size_t> slots;
   std::vector<std::pair<SlotId, std::size_t>> used;

@@ -1,13 +1,15 @@
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "redis/back_off.hpp"
 #include "redis/subscriber.hpp"
 #include "support/link_driver.hpp"
 #include "support/seeded_random.hpp"
 
-// The second connection to a node, on which it sends messages.
+// The second connection to a node, on which the node sends messages.
 namespace quorumlock::test {
 namespace {
 
@@ -19,7 +21,7 @@ constexpr std::string_view message = "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$2\r\n17
 
 class SubscriberTest : public ::testing::Test {
  protected:
-  /// What it has said since the last call.
+  /// The subscriber's events since the last call.
   Strings said() {
     Strings all;
     while (const std::optional<Subscriber::Event> event = subscriber.next(now)) {
@@ -49,15 +51,17 @@ class SubscriberTest : public ::testing::Test {
     written();
   }
 
+  static constexpr core::Duration node_timeout = std::chrono::milliseconds(500);
   SeededRandom random{1};
   core::Time now = core::Time(std::chrono::hours(1));
-  Subscriber subscriber{{{.host = "n1", .user = "u", .password = "p"}, std::chrono::seconds(2)},
-                        random};
+  Subscriber subscriber{
+      {{.host = "n1", .user = "u", .password = "p"}, std::chrono::seconds(2), node_timeout},
+      random};
   Strings notes;
 };
 
 TEST_F(SubscriberTest, ConnectsWhenThereIsSomethingToListenTo) {
-  // Not before: most processes never wait. Logged in, no database chosen.
+  // Most processes never wait, so there is no earlier connection. No database is chosen.
   EXPECT_TRUE(said().empty());
   EXPECT_EQ(subscriber.deadline(), core::never);
   subscriber.listen(now, "a");
@@ -73,7 +77,7 @@ TEST_F(SubscriberTest, ConnectsWhenThereIsSomethingToListenTo) {
 }
 
 TEST_F(SubscriberTest, AChannelIsLeftWithItsLastListener) {
-  // Asked for twice, wanted until both have left.
+  // A channel that was asked for twice is kept until both listeners have left.
   come_up();
   subscriber.listen(now, "b");
   subscriber.listen(now, "b");
@@ -87,7 +91,7 @@ TEST_F(SubscriberTest, AChannelIsLeftWithItsLastListener) {
 }
 
 TEST_F(SubscriberTest, OneThatIsLostIsMadeAnewWithAllItsChannels) {
-  // After a pause, and with one line in the log.
+  // The new connection comes after a pause, and the log has one line.
   come_up();
   subscriber.listen(now, "b");
   subscriber.on_closed(now, "reset");
@@ -102,7 +106,7 @@ TEST_F(SubscriberTest, OneThatIsLostIsMadeAnewWithAllItsChannels) {
 }
 
 TEST_F(SubscriberTest, OneThatIsRefusedIsTriedSeldomAndTellsOnce) {
-  // A user who may not subscribe: waiting goes on without messages.
+  // The user may not subscribe: waiting goes on without messages.
   subscriber.listen(now, "a");
   for (int i = 0; i < 20; ++i) {
     said();
@@ -118,7 +122,7 @@ TEST_F(SubscriberTest, OneThatIsRefusedIsTriedSeldomAndTellsOnce) {
 }
 
 TEST_F(SubscriberTest, OneThatDoesNotAnswerIsGivenUp) {
-  // Asked with every look; no answer for connect_timeout.
+  // A look sends PING unless one is unanswered; connect_timeout without an answer is the end.
   come_up();
   subscriber.ping(now);
   EXPECT_EQ(written(), Strings{"PING"});
@@ -134,8 +138,43 @@ TEST_F(SubscriberTest, OneThatDoesNotAnswerIsGivenUp) {
   EXPECT_EQ(said(), Strings{"disconnect"});
 }
 
+TEST_F(SubscriberTest, OneThatWasIdleIsMadeAnewAtOnce) {
+  // Something on the path may have forgotten the connection. The first command after an idle time,
+  // a PING or another channel, has node_timeout for an answer; anything that comes before that
+  // counts as an answer.
+  const std::vector<std::function<void()>> words = {[&] { subscriber.ping(now); },
+                                                    [&] { subscriber.listen(now, "b"); }};
+  for (const auto& say : words) {
+    come_up();
+    now += redis::idle_may_be_forgotten;
+    say();
+    EXPECT_EQ(subscriber.deadline(), now + node_timeout);
+    subscriber.on_bytes(message);
+    EXPECT_EQ(said(), Strings{"a: 17"});
+    EXPECT_EQ(subscriber.deadline(), core::never);
+    subscriber.on_closed(now, "reset");
+    now = subscriber.deadline();
+    subscriber.advance(now);
+    come_up();
+    now += redis::idle_may_be_forgotten;
+    subscriber.ping(now);
+    now += node_timeout;
+    subscriber.advance(now);
+    EXPECT_EQ(said(), (Strings{"disconnect", "connect"}));
+    EXPECT_EQ(subscriber.deadline(), now + std::chrono::seconds(2));
+    subscriber.on_open();
+  }
+}
+
+TEST_F(SubscriberTest, OneThatIsInUseHasAllOfConnectTimeout) {
+  come_up();
+  now += redis::idle_may_be_forgotten - std::chrono::nanoseconds(1);
+  subscriber.ping(now);
+  EXPECT_EQ(subscriber.deadline(), core::never);
+}
+
 TEST_F(SubscriberTest, OpeningEndsWithItsTimeout) {
-  // And so does what is no reply at all.
+  // A reply that is malformed ends the connection as well.
   subscriber.listen(now, "a");
   said();
   EXPECT_EQ(subscriber.deadline(), now + std::chrono::seconds(2));

@@ -18,7 +18,7 @@ Tally asked(int nodes) {
 }
 
 TEST(Tally, ARoundBegunHasHeardNothing) {
-  // Nobody was asked yet: all count as not reached, until ask() makes their votes pending.
+  // No node was asked yet: all count as not reached, until ask() makes their votes pending.
   Tally tally;
   tally.begin(3);
   EXPECT_EQ(tally.vote(0), Vote::unreachable);
@@ -44,7 +44,7 @@ TEST(Tally, AnAnswerAfterTheTimeoutStillCounts) {
 }
 
 TEST(Tally, BeginForgetsTheRoundBefore) {
-  // The votes of one round say nothing in the next.
+  // The votes of one round do not count in the next.
   Tally tally = asked(3);
   for (int node = 0; node < 3; ++node) tally.record(node, Vote::granted);
   tally.begin(3);
@@ -54,7 +54,7 @@ TEST(Tally, BeginForgetsTheRoundBefore) {
 }
 
 TEST(Tally, OnlyAnswersReachANode) {
-  // A node is reached when it said what it holds; an error, a silence or a breakdown is no answer.
+  // A node is reached if it answered what it holds; an error or a silence is no answer.
   for (int i = 0; i <= static_cast<int>(Vote::failed); ++i) {
     const auto vote = static_cast<Vote>(i);
     const bool answers = vote == Vote::granted || vote == Vote::held || vote == Vote::absent;
@@ -75,7 +75,7 @@ TEST(Tally, WhatMayHaveRunIsToldFromWhatDidNot) {
 }
 
 TEST(Tally, GoneIsCertainOnceTooFewNodesAreLeftToHoldIt) {
-  // N-q+1 nodes that say "another's" or "gone" leave no quorum; silences leave it open.
+  // N-q+1 nodes that answer "another's" or "gone" leave no quorum; silent ones leave it open.
   for (int nodes = 1; nodes <= 7; ++nodes) {
     Tally tally = asked(nodes);
     for (int node = 0; node < nodes; ++node) {
@@ -90,7 +90,7 @@ TEST(Tally, GoneIsCertainOnceTooFewNodesAreLeftToHoldIt) {
 }
 
 TEST(Tally, CountsLikeAPlainList) {
-  // Random votes, also several from one node: the last one of each counts, as in a plain list.
+  // Random votes, several of them from one node: its last one counts, as in a plain list.
   test::SeededRandom random(7);
   for (int run = 0; run < 500; ++run) {
     const int nodes = random.between(1, max_nodes);

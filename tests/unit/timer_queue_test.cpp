@@ -12,7 +12,7 @@
 namespace quorumlock::core {
 namespace {
 
-/// What a TimerQueue does, in the plainest way.
+/// A model of TimerQueue in the simplest way.
 class SlowTimerQueue {
  public:
   void set(std::uint32_t id, Time when) {
@@ -23,7 +23,7 @@ class SlowTimerQueue {
     std::erase_if(timers_, [id](const auto& timer) { return timer.second == id; });
   }
   [[nodiscard]] Time next() const { return timers_.empty() ? never : timers_.begin()->first; }
-  /// Whether this timer is one of those that may come out next.
+  /// True if this timer is one of those that may come out next.
   [[nodiscard]] bool may_pop(std::uint32_t id) const {
     const auto [first, last] = timers_.equal_range(next());
     return std::any_of(first, last, [id](const auto& timer) { return timer.second == id; });
@@ -34,7 +34,7 @@ class SlowTimerQueue {
 };
 
 TEST(TimerQueue, EmptyHasNothingDue) {
-  // Nothing set, nothing due; clearing what is not there changes nothing.
+  // No timer is set, so none is due; clearing a missing timer changes nothing.
   TimerQueue queue;
   EXPECT_EQ(queue.next(), never);
   EXPECT_EQ(queue.pop_due(never), std::nullopt);
@@ -43,7 +43,7 @@ TEST(TimerQueue, EmptyHasNothingDue) {
 }
 
 TEST(TimerQueue, DueIsNotLaterThanNow) {
-  // A timer comes out at its very moment, and not a nanosecond before.
+  // A timer comes out exactly at its deadline, and not a nanosecond before.
   TimerQueue queue;
   queue.set(2, Time(Duration(100)));
   EXPECT_EQ(queue.pop_due(Time(Duration(99))), std::nullopt);
@@ -52,7 +52,7 @@ TEST(TimerQueue, DueIsNotLaterThanNow) {
 }
 
 TEST(TimerQueue, SetMovesATimer) {
-  // There is one deadline for each number: the last one set. `never` takes it out.
+  // There is one deadline for each number: the last one set. `never` removes it.
   TimerQueue queue;
   queue.set(0, Time(Duration(50)));
   queue.set(1, Time(Duration(60)));
@@ -66,7 +66,7 @@ TEST(TimerQueue, SetMovesATimer) {
 }
 
 TEST(TimerQueue, LooksAgainWhereTheEarliestWasCleared) {
-  // The deadline of a timer that was cleared may stand until it has passed, with nothing due.
+  // The deadline of a cleared timer may stay until it has passed, with nothing due.
   TimerQueue queue;
   queue.set(0, Time(Duration(5'000)));
   queue.set(1, Time(Duration(5'001)));
@@ -77,15 +77,15 @@ TEST(TimerQueue, LooksAgainWhereTheEarliestWasCleared) {
 }
 
 TEST(TimerQueue, DoesWhatAMultimapDoes) {
-  // Random settings, moves and removals, with many equal deadlines, beside a std::multimap. Time
-  // goes back now and then, which no clock of ours does.
+  // Random settings, moves and removals, with many equal deadlines, are compared with a
+  // std::multimap. Time sometimes goes back, which no clock of ours does.
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     test::SeededRandom random(seed);
     TimerQueue queue;
     SlowTimerQueue model;
     const int ids = random.between(1, 40);
-    // Near ones all in one slot, far ones on every level.
+    // A small scale puts all deadlines into one slot, a large one spreads them over the levels.
     const int scale = random.between(0, 40);
     const auto any_time = [&] {
       return Time(Duration(static_cast<Clock::rep>(random.between(0, 100)) << scale));
@@ -123,8 +123,8 @@ TEST(TimerQueue, DoesWhatAMultimapDoes) {
 }
 
 TEST(TimerQueue, AMillionDoNotMoveAtOnce) {
-  // Leases of a minute, spread over the five seconds in which they are renewed: none of a long
-  // series of moments has more to do than its share, though each is 8 ms long.
+  // Leases of a minute, spread over the five seconds in which they are renewed: in a long series of
+  // moments of 8 ms each, none has to move more timers than its share.
   constexpr std::uint32_t timers = 200'000;
   test::SeededRandom random(1);
   TimerQueue queue;

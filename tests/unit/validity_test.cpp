@@ -11,24 +11,24 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(Validity, TakesTheDriftAndTwoMillisecondsOffTheTtl) {
-  // The distributed-locks page's formula, with its usual one per cent.
+  // The formula is that of the distributed-locks page, with its usual one per cent.
   EXPECT_EQ(margin(10s, 0.01), 102ms);
   EXPECT_EQ(valid_until(Time(5s), 10s, 0.01), Time(5s + 9898ms));
 }
 
 TEST(Validity, WithoutDriftTwoMillisecondsRemain) {
-  // Redis rounds expiries to milliseconds: that much is taken off whatever the clocks are.
+  // Redis rounds expiries to milliseconds: two of them are taken off whatever the clocks are.
   EXPECT_EQ(margin(10s, 0.0), 2ms);
 }
 
 TEST(Validity, ATtlBelowTheMarginIsOverBeforeItBegins) {
-  // One millisecond cannot be believed in at all.
+  // A lease of one millisecond is never valid.
   EXPECT_LT(valid_until(Time(5s), 1ms, 0.01), Time(5s));
 }
 
 TEST(Validity, TheMarginIsRoundedUp) {
-  // Whatever the ttl and the drift, the margin is never less than exact arithmetic makes it, and
-  // never more than a nanosecond above.
+  // For any ttl and drift, the margin is never less than that of exact arithmetic, and at most a
+  // nanosecond more.
   test::SeededRandom random(3);
   for (int run = 0; run < 2000; ++run) {
     const int per_mille = random.between(0, 100);
@@ -42,7 +42,7 @@ TEST(Validity, TheMarginIsRoundedUp) {
 }
 
 TEST(Later, StopsAtNever) {
-  // A wait without limit ends never, and not in the past by an overflow.
+  // A wait without a limit ends never, and not in the past by an overflow.
   EXPECT_EQ(later(Time(5s), 1s), Time(6s));
   EXPECT_EQ(later(Time(5s), Duration::max()), never);
   EXPECT_EQ(later(Time(5s), never - Time(5s)), never);

@@ -8,7 +8,7 @@
 #include "redis/command.hpp"
 #include "support/printing.hpp"
 
-// What the replies to the engine's commands mean.
+// The meaning of the replies to the engine's commands.
 namespace quorumlock::redis {
 namespace {
 
@@ -27,7 +27,7 @@ Vote vote_to(CommandKind kind, const Reply& reply) {
 }
 
 TEST(Vote, OnASet) {
-  // OK is a grant and nil a refusal; anything else is no answer that Redis gives.
+  // OK is a grant and nil a refusal; any other reply to SET is a failure.
   EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::status, "OK")), Vote::granted);
   EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::nil)), Vote::held);
   EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::status, "QUEUED")), Vote::failed);
@@ -36,7 +36,7 @@ TEST(Vote, OnASet) {
   EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::array)), Vote::failed);
 }
 
-/// Of a vote script: what, counter and the node's time.
+/// The answer to a vote script's reply: verdict, counter and the node's time.
 core::Answer answer_to(CommandKind kind, std::vector<std::int64_t> numbers) {
   std::vector<Reply> words;
   for (const std::int64_t value : numbers) words.push_back(number(value));
@@ -44,7 +44,7 @@ core::Answer answer_to(CommandKind kind, std::vector<std::int64_t> numbers) {
 }
 
 TEST(Vote, OfAVoteScript) {
-  // The first number says what, the others the counter and the node's clock.
+  // The first number is the verdict, the others are the counter and the node's clock.
   const auto vote = [](CommandKind kind, std::int64_t what) {
     return answer_to(kind, {what, 41, 1700}).vote;
   };
@@ -59,7 +59,8 @@ TEST(Vote, OfAVoteScript) {
   for (const auto kind : {CommandKind::acquire, CommandKind::raise, CommandKind::renew}) {
     EXPECT_EQ(vote(kind, 0), Vote::held);
     EXPECT_EQ(vote(kind, -1), Vote::not_enrolled);
-    EXPECT_EQ(vote(kind, 4), Vote::failed);
+    EXPECT_EQ(vote(kind, 4), kind == CommandKind::renew ? Vote::timed_out : Vote::failed);
+    EXPECT_EQ(vote(kind, 5), Vote::failed);
     EXPECT_EQ(answer_to(kind, {1, 41, 1700}).fence, 41U);
     EXPECT_EQ(answer_to(kind, {1, 41, 1700}).node_time, 1700);
     EXPECT_EQ(answer_to(kind, {1, 41}).vote, Vote::failed);
@@ -74,7 +75,7 @@ TEST(Vote, OfAVoteScript) {
 }
 
 TEST(Vote, OfAnOrderedAcquisition) {
-  // A refusal tells when that may change and the greatest ticket, a grant who is next.
+  // A refusal reports when it may change and the greatest ticket; a grant reports the next waiter.
   const core::Answer refused = answer_to(CommandKind::acquire, {0, 41, 1700, 250, 99});
   EXPECT_EQ(refused.vote, Vote::held);
   EXPECT_EQ(refused.due, std::chrono::milliseconds(250));
@@ -87,9 +88,9 @@ TEST(Vote, OfAnOrderedAcquisition) {
 }
 
 TEST(Vote, OfEntries) {
-  // Four numbers for each, or nothing is believed.
+  // Each entry has four numbers; a reply with any other shape is ignored.
   std::vector<Reply> words;
-  for (const std::int64_t value : {0, 1, 250, 99, 3, 0, -1, 0}) words.push_back(number(value));
+  for (const std::int64_t value : {0, 1, 250, 99, 3, -7, -1, 0}) words.push_back(number(value));
   std::vector<core::Place> places;
   places_of({Reply::Type::array, 0, {}, words}, places);
   ASSERT_EQ(places.size(), 2U);
@@ -99,6 +100,8 @@ TEST(Vote, OfEntries) {
   EXPECT_EQ(places[0].greatest_ticket, 99U);
   EXPECT_EQ(places[1].before, 3);
   EXPECT_FALSE(places[1].free);
+  EXPECT_EQ(places[0].holder, 0);
+  EXPECT_EQ(places[1].holder, 7);
   words.pop_back();
   places_of({Reply::Type::array, 0, {}, words}, places);
   EXPECT_TRUE(places.empty());
@@ -110,15 +113,15 @@ TEST(Vote, OfEntries) {
 }
 
 TEST(Vote, OnARelease) {
-  // Deleted, or nothing of ours there.
+  // The key is deleted, or there is no key of ours.
   EXPECT_EQ(vote_to(CommandKind::release, number(1)), Vote::granted);
   EXPECT_EQ(vote_to(CommandKind::release, number(0)), Vote::absent);
   EXPECT_EQ(vote_to(CommandKind::release, number(-1)), Vote::failed);
-  // Deleted, and who was not woken is first in the line.
+  // 2: the key is deleted, and the waiter that was not woken is first in the line.
   EXPECT_FALSE(answer_of(CommandKind::release, number(1)).first_in_line);
   EXPECT_EQ(vote_to(CommandKind::release, number(2)), Vote::granted);
   EXPECT_TRUE(answer_of(CommandKind::release, number(2)).first_in_line);
-  // Deleted, and somebody else is; the rest is the greatest ticket.
+  // 3 + t: the key is deleted, others wait, and t is the greatest ticket.
   EXPECT_EQ(vote_to(CommandKind::release, number(3)), Vote::granted);
   EXPECT_FALSE(answer_of(CommandKind::release, number(3)).first_in_line);
   EXPECT_TRUE(answer_of(CommandKind::release, number(103)).waited_for);
@@ -128,7 +131,7 @@ TEST(Vote, OnARelease) {
 }
 
 TEST(Vote, OnEachError) {
-  // What Redis 7 says, and what it means for a lock.
+  // The errors of Redis 7, and their meaning for a lock.
   constexpr std::pair<std::string_view, Vote> table[] = {
       {"NOSCRIPT No matching script. Please use EVAL.", Vote::no_script},
       {"LOADING Redis is loading the dataset in memory", Vote::loading},
@@ -160,7 +163,7 @@ TEST(Vote, OnEachError) {
 }
 
 TEST(Vote, OnAnErrorInsideAScript) {
-  // Redis 6 puts its own words around what a call in a script was answered.
+  // Redis 6 wraps the error of a call inside a script in words of its own.
   constexpr std::string_view around = "ERR Error running script (call to f_0123): @user_script:3: ";
   const auto inside = [&](std::string_view text) {
     return vote_of_error(std::string(around) + std::string(text));
@@ -178,7 +181,7 @@ TEST(Vote, OnAnErrorInsideAScript) {
 }
 
 TEST(Vote, AnotherKindOfValueIsNothingToRelease) {
-  // Whatever lies under the key, it is not ours: done.
+  // The value under the key is not ours, so there is nothing to release.
   const Reply wrong_type = of(Reply::Type::error, "WRONGTYPE Operation against a key");
   EXPECT_EQ(vote_to(CommandKind::release, wrong_type), Vote::absent);
   EXPECT_EQ(vote_to(CommandKind::renew, wrong_type), Vote::held);

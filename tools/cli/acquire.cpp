@@ -28,7 +28,7 @@ int acquire(const Globals& globals, const AcquireArguments& asked) {
   Coordinator coordinator = coordinator_with(globals.options());
   Lease lease = lock(coordinator, {asked.resource},
                      {.ttl = asked.ttl, .wait = asked.wait, .auto_extend = false}, signals);
-  // Where the token cannot be printed the lease goes with this function, released.
+  // If the token cannot be printed this function's end destroys, and so releases, the lease.
   if (globals.json) {
     print(described(lease));
   } else {

@@ -23,7 +23,7 @@ Arguments::Arguments(int argc, char** argv) : own(argv + 1, argv + argc) {
 
 std::string Arguments::without_secrets(std::string sentence) const {
   for (const std::string_view word : own) {
-    // Of --flag=value, the value: a complaint may be about that alone.
+    // In --flag=value only the value matters: a complaint may quote the value alone.
     const std::string_view url = word.substr(word.starts_with("--") ? word.find('=') + 1 : 0);
     if (url.find("://") == url.npos || url.find('@') == url.npos) continue;
     for (std::size_t at = 0; (at = sentence.find(url, at)) != sentence.npos;) {

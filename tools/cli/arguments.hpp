@@ -7,20 +7,20 @@
 
 namespace quorumlock::cli {
 
-/// The command line, as far as it has to be understood before it is parsed.
+/// The part of the command line that has to be understood before it is parsed.
 struct Arguments {
   Arguments(int argc, char** argv);
 
-  /// The first word that is no flag and no flag's value; empty where there is none.
+  /// The first word that is neither a flag nor a flag's value; empty if there is none.
   std::string command;
-  /// Whether errors are to be JSON, those of the command line itself included.
+  /// Whether errors are printed as JSON, including those about the command line itself.
   bool json = false;
-  /// What is to be parsed.
+  /// The words to be parsed.
   std::vector<std::string> own;
-  /// Of a `run`: what stands behind the first `--`, which is none of our business.
+  /// The words of a `run` after the first `--`: the command, which we do not parse.
   std::optional<std::vector<std::string>> behind_dashes;
 
-  /// A complaint about the command line, with what could have a password in it taken out.
+  /// Returns a complaint about the command line without the parts that may have a password.
   [[nodiscard]] std::string without_secrets(std::string sentence) const;
 };
 

@@ -8,8 +8,9 @@
 #include <random>
 #include <utility>
 
+#include <quorumlock/admin.hpp>
+
 #include "bench_load.hpp"
-#include "client/forget_counters.hpp"
 #include "commands.hpp"
 #include "globals.hpp"
 #include "local/percentile.hpp"
@@ -29,7 +30,7 @@ struct BenchArguments {
   bool shared_key = false;
 };
 
-/// Resources that nobody else has, and nobody ever had.
+/// Returns resource names that no other client has or ever had.
 std::vector<std::string> resources(int count) {
   std::random_device random;
   char prefix[40];
@@ -39,7 +40,7 @@ std::vector<std::string> resources(int count) {
   return names;
 }
 
-/// Short, so that little is left for long where even this program is killed.
+/// Returns a short ttl, so that no lock stays for long even if this program is killed.
 std::chrono::nanoseconds ttl_for(const Options& options) {
   return std::min<std::chrono::nanoseconds>(std::chrono::seconds(5), options.max_ttl);
 }
@@ -105,7 +106,7 @@ std::string figures_text(const Json& seen) {
          " after a message, " + std::to_string(count("look")) + " after a look";
 }
 
-/// Leaves nothing on the nodes, however it ends.
+/// Removes the benchmark's counters and closes the coordinator, however the benchmark ends.
 struct CleanUp {
   Coordinator& coordinator;
   const std::vector<std::string>& keys;
@@ -113,7 +114,7 @@ struct CleanUp {
   CleanUp(const CleanUp&) = delete;
   CleanUp& operator=(const CleanUp&) = delete;
   ~CleanUp() {
-    client::forget_counters(coordinator, keys);
+    forget_counters(coordinator, keys);
     coordinator.close();
   }
 };
@@ -125,7 +126,7 @@ int bench(const Globals& globals, const BenchArguments& asked) {
   const std::vector<std::string> keys =
       resources(asked.shared_key ? 1 : asked.keys.value_or(asked.in_flight));
   std::optional<CleanUp> clean_up(std::in_place, coordinator, keys);
-  // Waits for the connections.
+  // The first lock waits until the nodes are connected.
   (void)lock(coordinator, {keys.front()}, {.ttl = ttl_for(options)}, signals).release();
   BenchLoad load(coordinator, keys, asked.in_flight, ttl_for(options));
   load.start();

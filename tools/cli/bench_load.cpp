@@ -25,7 +25,7 @@ BenchLoad::BenchLoad(Coordinator& coordinator, const std::vector<std::string>& k
 }
 
 void BenchLoad::start() {
-  // One more of the first, since its handlers run on the loop, whose all the others are.
+  // The first key is locked once more, so that a handler on the loop begins all the slots.
   coordinator_.async_acquire(keys_.front(), {.ttl = options_.ttl}, {}, [this](Result<Lease> lease) {
     if (!lease) return acquired(0, std::move(lease));
     slots_[0].lease = std::move(*lease);
@@ -58,7 +58,7 @@ void BenchLoad::begin(std::size_t which) {
       keys_[slot.key], options_, waits_ ? stopping_.get_token() : std::stop_token(),
       [this, which](Result<Lease> lease) { acquired(which, std::move(lease)); });
   if (waits_) return;
-  // No other slot comes to these, however much faster it is.
+  // No other slot uses these keys, however much faster it is.
   slot.key += slots_.size();
   if (slot.key >= keys_.size()) slot.key = which;
 }

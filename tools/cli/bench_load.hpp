@@ -13,25 +13,25 @@
 
 namespace quorumlock::cli {
 
-/// Locks and unlocks without a pause, so many at a time, and measures how long each takes.
-/// Everything but the constructor and stop() is the loops', until done() is readable.
+/// Locks and unlocks without a pause, with `in_flight` locks at a time, and measures each call. All
+/// members but the constructor and stop() belong to the loops' threads until done() is readable.
 class BenchLoad {
  public:
-  /// With fewer keys than are in flight they wait for each other, in order.
+  /// If there are fewer keys than locks in flight the locks wait for each other, in order.
   BenchLoad(Coordinator& coordinator, const std::vector<std::string>& keys, int in_flight,
             std::chrono::nanoseconds ttl);
 
   void start();
-  /// From any thread: nothing new is begun, waits are cancelled.
+  /// Begins nothing new and cancels waits. May be called from any thread.
   void stop();
   [[nodiscard]] int done() const { return done_.fd(); }
 
-  // Once it is done.
+  // The following are valid once done() is readable.
   [[nodiscard]] const std::optional<Error>& refused() const { return refused_; }
   [[nodiscard]] std::int64_t cycles() const { return cycles_; }
   [[nodiscard]] const std::vector<std::uint32_t>& acquire_ns() const { return acquire_ns_; }
   [[nodiscard]] const std::vector<std::uint32_t>& release_ns() const { return release_ns_; }
-  /// From the first acquisition to the last release.
+  /// Returns the time from the first acquisition to the last release.
   [[nodiscard]] double seconds() const;
 
  private:
@@ -50,7 +50,7 @@ class BenchLoad {
   const std::vector<std::string>& keys_;
   LockOptions options_;
   bool waits_;
-  std::mutex guard_;  ///< of all below, for several loops
+  std::mutex guard_;  ///< protects the members below, as there may be several loops
   std::vector<Slot> slots_;
   std::size_t busy_ = 0;
   std::stop_source stopping_;

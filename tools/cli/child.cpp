@@ -13,7 +13,7 @@
 namespace quorumlock::cli {
 namespace {
 
-/// What the child reports in place of an errno.
+/// Reported by the child in place of an errno.
 constexpr int came_too_late = -1;
 
 struct Pipe {
@@ -51,19 +51,19 @@ struct Plan {
   ::_exit(ExitCode::not_found);
 }
 
-/// The child's process.
+/// Runs in the child's process.
 [[noreturn]] void become(const Plan& plan) noexcept {
   ::setpgid(0, 0);
-  // The guard ends the group when this program is killed; this is for the case that both are.
+  // The guard kills the group if this program is killed; this signal covers the case that both are.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::close(plan.go.write_end);  // else its end would not be seen below
+  ::close(plan.go.write_end);  // otherwise the read below would not see our parent close it
   Clock::rep not_after = 0;
   ssize_t size = 0;
   do {
     size = ::read(plan.go.read_end, &not_after, sizeof not_after);
   } while (size < 0 && errno == EINTR);
   if (size != sizeof not_after) ::_exit(ExitCode::not_found);  // called off
-  // Signals that have come for us in the meantime act now, before the clock is read.
+  // Signals that were sent to us meanwhile take effect now, before the clock is read.
   plan.signals.restore_in_child();
   if (Clock::now().time_since_epoch().count() >= not_after) give_up(plan, came_too_late);
   ::execve(plan.path, plan.words, plan.environment);
@@ -95,7 +95,7 @@ Child::Child(const Program& program, const Signals& signals) {
     errno = error;
     throw Failure::system("cannot fork");
   }
-  ::setpgid(pid_, pid_);  // both do it, so that it is done before either goes on
+  ::setpgid(pid_, pid_);  // parent and child both do it, so it is done before either goes on
 }
 
 Child::~Child() {

@@ -12,36 +12,36 @@
 
 namespace quorumlock::cli {
 
-/// What a child is to become.
+/// The program that a child is to run.
 struct Program {
   std::string path;
   std::vector<std::string> words;        ///< its name as it was given, and its arguments
   std::vector<std::string> environment;  ///< NAME=value
 };
 
-/// The command's process, leader of a process group of its own. It is forked off early and waits
-/// with becoming the command until it is told to go: so its group can be put under guard first.
+/// The command's process, leader of its own process group. It is forked early and waits for go()
+/// before it runs the command, so that a guard can be set over its group first.
 class Child {
  public:
-  /// Why it never became the command.
+  /// Why the process never became the command.
   enum class Stillborn { no, exec_failed, too_late };
 
   Child(const Program& program, const Signals& signals);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
-  /// Kills its group, if it has not been waited for.
+  /// Kills the group unless the child has been waited for.
   ~Child();
 
-  /// Its process, and its group.
+  /// Returns the id of the process, which is also that of its group.
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// Becomes the command, unless this time has come before it gets to that.
+  /// Lets the process become the command, unless it gets to that only at or after `not_after`.
   void go(Clock::time_point not_after);
   /// Sends a signal to the whole group.
   void signal(int number) const;
 
-  /// What waitpid() says, where it has stopped or ended since the last call.
+  /// Returns the status from waitpid() if the process has stopped or ended since the last call.
   std::optional<int> news();
-  /// Once it has ended: whether it had become the command, and if not, what errno was.
+  /// Returns, after the process's end, why it never became the command; exec_error() is the errno.
   Stillborn stillborn();
   [[nodiscard]] int exec_error() const { return exec_error_; }
 
@@ -49,7 +49,7 @@ class Child {
   pid_t pid_ = -1;
   bool ended_ = false;
   int go_ = -1;      ///< we write to it
-  int report_ = -1;  ///< it writes to it; closed by the exec
+  int report_ = -1;  ///< the child writes to it; the exec closes it
   int exec_error_ = 0;
 };
 

@@ -32,7 +32,7 @@ struct ClusterArguments {
   }
 };
 
-/// Keeps other `cluster` commands off the same directory.
+/// Locks the directory against other `cluster` commands.
 class Reservation {
  public:
   explicit Reservation(const fs::path& dir)
@@ -82,7 +82,7 @@ void check_ports(const std::vector<ServerSettings>& nodes) {
   }
 }
 
-/// Starts what does not run yet. Where that fails, or a signal asks us to end, nothing of it stays.
+/// Starts the nodes that do not run yet. If that fails, or a signal ends us, none of these stays.
 void bring_up(const std::vector<ServerSettings>& nodes, Signals& signals) {
   std::vector<ServerSettings> missing;
   for (const ServerSettings& node : nodes) {
@@ -97,7 +97,7 @@ void bring_up(const std::vector<ServerSettings>& nodes, Signals& signals) {
   for (Server& server : servers) server.detach();
 }
 
-/// The cluster that is in the directory already, as it is or brought up again with its data.
+/// Uses the cluster that the directory has: as it runs, or started again with its data.
 int start_again(const Globals& globals, const ClusterArguments& asked, const ClusterRecord& record,
                 Signals& signals) {
   const bool other_size = asked.size && *asked.size != record.size;
@@ -112,7 +112,8 @@ int start_again(const Globals& globals, const ClusterArguments& asked, const Clu
   return ExitCode::done;
 }
 
-/// Nodes on new directories have nothing to forget: their votes count at once.
+/// Enrols the nodes. With new directories they have nothing to forget, so their votes count at
+/// once.
 void enroll(const Globals& globals, const std::vector<ServerSettings>& nodes) {
   Globals given = globals;
   given.nodes.emplace();
@@ -120,20 +121,23 @@ void enroll(const Globals& globals, const std::vector<ServerSettings>& nodes) {
     *given.nodes += (given.nodes->empty() ? "" : ",") + url_of(node);
   }
   try {
-    local::enroll_new(given.options());
+    Options options = given.options();
+    // The directories are ours, and no other program puts anything into them.
+    options.quarantine = Quarantine::trust_disk;
+    local::enroll_new(std::move(options));
   } catch (const std::runtime_error& error) {
     throw Failure::local(error.what());
   }
 }
 
-/// A new cluster in an empty directory.
+/// Starts a new cluster in an empty directory.
 void start_new(const Globals& globals, const ClusterRecord& record, Signals& signals) {
   if (!fs::is_empty(record.dir)) {
     throw Failure::local("the directory " + record.dir.string() +
                          " is not empty, and no cluster is in it: choose another --dir");
   }
   check_ports(record.nodes());
-  record.save();  // first: whatever happens from here on, cluster stop knows what to remove
+  record.save();  // first, so that cluster stop knows what to remove, whatever follows
   try {
     bring_up(record.nodes(), signals);
     enroll(globals, record.nodes());
@@ -154,7 +158,7 @@ int start(const Globals& globals, const ClusterArguments& asked) {
                          std::to_string(record.size) + " nodes it must be at most " +
                          std::to_string(65536 - record.size));
   }
-  Signals signals;  // from here on they wait until everything is there, or gone again
+  Signals signals;  // from here on signals wait until the cluster is complete or removed
   record.made = make_directories(record.dir);
   try {
     const Reservation reservation(record.dir);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// A process that stays this one, also when its number is given to another.
+/// Refers to the same process even after its number is given to another one.
 struct Process {
   pid_t pid;
   int fd;
@@ -40,7 +40,7 @@ pid_t process_of(const local::ServerSettings& node) {
   pid_t pid = 0;
   std::ifstream(node.dir / "redis.pid") >> pid;
   if (pid <= 0) return 0;
-  // The file may be older than the process that has the number now.
+  // The pid file may be older than the process that now has the number.
   const fs::path proc = fs::path("/proc") / std::to_string(pid);
   std::error_code error;
   if (!fs::equivalent(proc / "cwd", node.dir, error) || error) return 0;
@@ -63,8 +63,8 @@ int end_processes(const std::vector<local::ServerSettings>& nodes) {
       ::close(fd);
     }
   }
-  // SIGTERM, so that it ends what it may have forked to rewrite its file; SIGCONT for a node that
-  // somebody has stopped.
+  // SIGTERM lets the node end a child that it forked to rewrite its file; SIGCONT is for a node
+  // that was stopped.
   for (const Process& process : processes) {
     send(process, SIGTERM);
     send(process, SIGCONT);

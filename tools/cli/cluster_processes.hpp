@@ -8,15 +8,15 @@
 
 namespace quorumlock::cli {
 
-/// The process that runs this node: the one that its pid file names, if it is a redis-server in
-/// the node's directory. 0 if there is none.
+/// Returns the process that runs this node: the one in its pid file, if it is a redis-server in the
+/// node's directory; 0 if there is none.
 pid_t process_of(const local::ServerSettings& node);
 
-/// Ends the nodes' processes (SIGTERM, SIGKILL to one that takes long) and returns when they are
-/// gone; how many there were. Throws Failure.
+/// Ends the nodes' processes (SIGTERM, then SIGKILL to a slow one), waits until they are gone and
+/// returns how many there were. Throws Failure.
 int end_processes(const std::vector<local::ServerSettings>& nodes);
 
-/// The nodes that answer.
+/// Returns for each node whether it answers.
 std::vector<bool> answering(const std::vector<local::ServerSettings>& nodes);
 
 }  // namespace quorumlock::cli

@@ -20,7 +20,7 @@ Failure unreadable(const fs::path& file, const std::string& why) {
                         "; look at the directory, and remove it by hand if nothing runs there");
 }
 
-/// The names that redis-server gives to its files, with a settings' of ours.
+/// Whether redis-server, with our settings, gives this name to one of its files.
 bool is_server_file(const fs::path& path) {
   const std::string name = path.filename().string();
   return name == "redis.log" || name == "redis.pid" || name == "redis.sock" || name == "dump.rdb" ||
@@ -44,7 +44,7 @@ void remove_files(const fs::path& dir, bool (*is_ours)(const fs::path&)) {
   for (const fs::path& file : ours) fs::remove(file, ignored);
 }
 
-/// Whether it is gone.
+/// Removes the directory if it is empty. Returns whether it is gone.
 bool remove_if_empty(const fs::path& dir) {
   std::error_code ignored;
   if (!fs::is_symlink(dir, ignored)) fs::remove(dir, ignored);
@@ -114,7 +114,7 @@ std::vector<fs::path> ClusterRecord::remove() const {
   std::error_code ignored;
   fs::remove(dir / file_name, ignored);
   remove_empty(made);
-  // Others may have come to use the directories that it is in: those may stay.
+  // The parent directories may have other users by now, so those may stay.
   if (std::ranges::find(made, dir) != made.end() && fs::exists(dir)) staying.push_back(dir);
   return staying;
 }

@@ -8,34 +8,34 @@
 
 namespace quorumlock::cli {
 
-/// What `cluster start` leaves in a cluster's directory, so that later commands know what they
-/// find there, and `cluster stop` removes what `cluster start` made and nothing else.
+/// The file that `cluster start` writes into a cluster's directory: it describes the cluster to
+/// later commands, and lets `cluster stop` remove exactly what `cluster start` made.
 struct ClusterRecord {
   std::filesystem::path dir;
   int first_port = 0;
   int size = 0;
-  /// The directories that had to be made for it, outermost first.
+  /// The directories that were made for the cluster, outermost first.
   std::vector<std::filesystem::path> made;
 
-  /// Its nodes, in directories of their own.
+  /// Returns the settings of the nodes, which have a directory each.
   [[nodiscard]] std::vector<local::ServerSettings> nodes() const;
 
-  /// The record in this directory, if there is one. Throws Failure where it cannot be read.
+  /// Returns the record in this directory, if there is one. Throws Failure if it cannot be read.
   static std::optional<ClusterRecord> load(const std::filesystem::path& dir);
-  /// Throws Failure.
+  /// Writes the record. Throws Failure.
   void save() const;
-  /// Removes it, the nodes' files and the directories that were made for it, as far as there is
-  /// nothing else in them. Gives what has to stay.
+  /// Removes the record, the nodes' files and the directories made for them, if these have nothing
+  /// else in them. Returns the paths that have to stay.
   [[nodiscard]] std::vector<std::filesystem::path> remove() const;
 };
 
-/// $XDG_STATE_HOME/quorumlock/cluster, else ~/.local/state/quorumlock/cluster.
+/// Returns $XDG_STATE_HOME/quorumlock/cluster, or else ~/.local/state/quorumlock/cluster.
 std::filesystem::path default_cluster_dir();
 
-/// Makes a directory and those that it is in; gives those that were not there, outermost first.
-/// Throws Failure.
+/// Makes a directory and its missing parents. Returns those that it made, outermost first. Throws
+/// Failure.
 std::vector<std::filesystem::path> make_directories(const std::filesystem::path& dir);
-/// Removes those of them that have nothing in them.
+/// Removes those of the directories that are empty.
 void remove_empty(const std::vector<std::filesystem::path>& made);
 
 }  // namespace quorumlock::cli

@@ -10,10 +10,10 @@ namespace quorumlock::cli {
 
 struct Globals;
 
-/// What the command line asked for: gives the exit code, throws Failure.
+/// The chosen command: returns the exit code, throws Failure.
 using Action = std::function<int()>;
 
-// Each adds its command; parsing a command line that names it sets `chosen`.
+// Each function adds its command; parsing a command line with that command sets `chosen`.
 void add_run(CLI::App& app, Globals& globals, Action& chosen);
 void add_acquire(CLI::App& app, Globals& globals, Action& chosen);
 void add_extend(CLI::App& app, Globals& globals, Action& chosen);

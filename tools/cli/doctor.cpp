@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "client/findings.hpp"
+#include <quorumlock/admin.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
 #include "output.hpp"
@@ -10,8 +10,8 @@
 namespace quorumlock::cli {
 namespace {
 
-using client::Finding;
-using client::Severity;
+using quorumlock::Finding;
+using quorumlock::Severity;
 
 std::string counted(std::ptrdiff_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
@@ -49,7 +49,7 @@ int doctor(const Globals& globals) {
   StatusWatch watch(coordinator, signals);
   const std::optional<ClusterStatus> status = watch.look();
   if (!status) throw Failure::interrupted(watch.asked_to_end(), "while looking at the nodes");
-  const std::vector<Finding> findings = client::findings_of(*status);
+  const std::vector<Finding> findings = findings_of(*status);
   const auto errors = std::ranges::count(findings, Severity::error, &Finding::severity);
   if (globals.json) {
     print(findings_json(findings, errors));

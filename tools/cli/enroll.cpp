@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "client/create_enrolling.hpp"
+#include <quorumlock/admin.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
 #include "output.hpp"
@@ -12,26 +12,42 @@ namespace quorumlock::cli {
 namespace {
 
 constexpr std::chrono::milliseconds between_looks{200};
+/// The least time between two messages about progress.
+constexpr std::chrono::milliseconds between_words{900};
 
 struct EnrollArguments {
   bool as_new = false;
   bool force = false;
+  bool trust_disk = false;
 };
 
-/// Whether waiting could help.
+/// Returns the options, with the policy that the command line names, if any.
+Options options_of(const Globals& globals, const EnrollArguments& asked) {
+  Options options = globals.options();
+  if (!asked.trust_disk) return options;
+  if (options.quarantine && options.quarantine != Quarantine::trust_disk) {
+    throw Failure::usage("--trust-disk is given, and the configuration says quarantine " +
+                         std::string(to_string(*options.quarantine)) +
+                         ": change the one or leave out the other");
+  }
+  options.quarantine = Quarantine::trust_disk;
+  return options;
+}
+
+/// Returns whether the node may vote after more waiting.
 bool may_vote_one_day(const NodeStatus& node) {
   return node.votes || (node.reason != Vote::not_standalone && node.reason != Vote::same_server &&
                         node.reason != Vote::unauthorized && node.reason != Vote::max_ttl_differs &&
-                        node.reason != Vote::groups_differ);
+                        node.reason != Vote::groups_differ && node.reason != Vote::terms_differ);
 }
 
-/// "1 of 3 nodes may vote; a quorum is 2; redis://...: has no enrolment; 12 s left"
+/// Returns "1 of 3 nodes may vote; a quorum is 2; redis://...: has no enrolment; 12 s left"
 std::string progress(const ClusterStatus& status) {
   std::string text = verdict(status);
   for (const NodeStatus& node : status.nodes) {
     if (node.votes) continue;
     text += "; " + node.node + ": ";
-    text += node.trouble.empty() ? std::string(to_string(node.reason)) : node.trouble;
+    text += node.trouble.empty() ? std::string(describe(node.reason)) : node.trouble;
   }
   return text;
 }
@@ -45,12 +61,13 @@ int enrolled(const Globals& globals, const ClusterStatus& status) {
   return ExitCode::done;
 }
 
-int wait_for_all(const Globals& globals) {
+int wait_for_all(const Globals& globals, const EnrollArguments& asked) {
   Signals signals;
-  Result<Coordinator> coordinator = client::create_enrolling(globals.options());
+  Result<Coordinator> coordinator = create_enrolling(options_of(globals, asked));
   if (!coordinator) throw Failure(coordinator.error());
   StatusWatch watch(*coordinator, signals);
   std::string told;
+  Clock::time_point tell_again{};
   do {
     const std::optional<ClusterStatus> status = watch.look();
     if (!status) break;
@@ -59,17 +76,21 @@ int wait_for_all(const Globals& globals) {
     if (!std::ranges::all_of(status->nodes, may_vote_one_day)) {
       throw Failure(ExitCode::usage, "misconfigured", "not every node can be enrolled: " + now);
     }
-    client::vouch_for_groups(*coordinator);
-    // It changes once a second, with the time that is left.
-    if (!globals.json && now != told) Globals::warn(now);
-    told = now;
+    vouch_for_groups(*coordinator);
+    // The remaining time changes, and so does the number of repaired counters.
+    if (!globals.json && now != told && Clock::now() >= tell_again) {
+      Globals::warn(now);
+      told = now;
+      tell_again = Clock::now() + between_words;
+    }
   } while (watch.pause(between_looks));
   throw Failure::interrupted(watch.asked_to_end(), "while waiting for nodes to be enrolled");
 }
 
-int enroll_new(const Globals& globals, bool force) {
-  Coordinator coordinator = coordinator_with(globals.options());
-  if (const Result<void> done = coordinator.enroll_new(force); !done) throw Failure(done.error());
+int enroll_new(const Globals& globals, const EnrollArguments& asked) {
+  Coordinator coordinator = coordinator_with(options_of(globals, asked));
+  if (const Result<void> done = coordinator.enroll_new(asked.force); !done)
+    throw Failure(done.error());
   const Result<ClusterStatus> status = coordinator.status();
   if (!status) throw Failure(status.error());
   return enrolled(globals, *status);
@@ -85,10 +106,12 @@ void add_enroll(CLI::App& app, Globals& globals, Action& chosen) {
       "--new", asked->as_new, "at once: your word that no client can hold a lock on them yet");
   command.add_flag("--force", asked->force, "also nodes that were enrolled or have keys of ours")
       ->needs(as_new);
+  command.add_flag("--trust-disk", asked->trust_disk,
+                   "nodes that have every write on their disk vote at once after a restart");
   globals.add_flags_to(command);
   command.callback([=, &globals, &chosen] {
     chosen = [=, &globals] {
-      return asked->as_new ? enroll_new(globals, asked->force) : wait_for_all(globals);
+      return asked->as_new ? enroll_new(globals, *asked) : wait_for_all(globals, *asked);
     };
   });
 }

@@ -7,7 +7,7 @@
 
 namespace quorumlock::cli {
 
-/// Something that happens once, to be polled for. May be set from any thread.
+/// An event that happens once and can be polled for. Any thread may set it.
 class Event {
  public:
   Event() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {

@@ -2,16 +2,16 @@
 
 namespace quorumlock::cli {
 
-/// What the program ends with. 64, 69 and 75 are those of sysexits.h.
+/// The program's exit codes. 64, 69 and 75 are those of sysexits.h.
 enum ExitCode : int {
   done = 0,
-  failed = 1,            ///< something on this machine: a port in use, no more processes
+  failed = 1,            ///< an error of this machine: a port in use, no more processes
   usage = 64,            ///< a wrong flag, argument or option
   no_quorum = 69,        ///< fewer than a quorum of nodes answered
-  not_to_be_had = 75,    ///< held by another, waited in vain, or not held (extend, release)
+  not_to_be_had = 75,    ///< held by another, timed out, or not held (extend, release)
   lease_lost = 76,       ///< the lease ended while the command ran
-  not_executable = 126,  ///< `run`, as shells do: the command is there and cannot be run
-  not_found = 127,       ///< `run`, as shells do: there is no such command
+  not_executable = 126,  ///< `run`, as in shells: the command exists but cannot be run
+  not_found = 127,       ///< `run`, as in shells: there is no such command
   by_signal = 128,       ///< plus the signal's number
 };
 

@@ -1,6 +1,6 @@
 #include <CLI/CLI.hpp>
 
-#include "client/duration_text.hpp"
+#include <quorumlock/duration.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
 #include "output.hpp"
@@ -26,7 +26,7 @@ int extend(const Globals& globals, const ExtendArguments& asked) {
   if (globals.json) {
     print(Json{{"resource", asked.resource}, {"valid_for_ms", valid_for.count()}});
   } else {
-    print("valid for " + client::to_text(valid_for));
+    print("valid for " + to_text(valid_for));
   }
   return ExitCode::done;
 }

@@ -1,27 +1,28 @@
+#include <quorumlock/duration.hpp>
+#include <quorumlock/settings.hpp>
+
 #include "globals.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "client/duration_text.hpp"
-#include "client/options_json.hpp"
 #include "failure.hpp"
 
 namespace quorumlock::cli {
 namespace {
 
-using client::Setting;
+using quorumlock::Setting;
 using std::chrono::nanoseconds;
 
 void say(std::string_view sentence) {
   const std::string line = "quorumlock: " + std::string(sentence) + "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);  // one write: threads do not mix their lines
+  std::fwrite(line.data(), 1, line.size(), stderr);  // one write: threads never mix lines
 }
 
 std::optional<Setting> flag_or_variable(const char* flag, const std::optional<std::string>& value,
                                         const char* variable) {
   if (value) return Setting{flag, *value};
-  return client::setting_from(variable);
+  return setting_from(variable);
 }
 
 using Parser = Result<nanoseconds> (*)(std::string_view name, std::string_view text);
@@ -58,7 +59,7 @@ Options Globals::options() const {
   const std::optional<Setting> urls = flag_or_variable("--nodes", nodes, "QUORUMLOCK_NODES");
   Options options;
   if (file || urls) {
-    Result<Options> loaded = client::load_options(file, urls);
+    Result<Options> loaded = load_options(file, urls);
     if (!loaded) throw Failure(loaded.error());
     options = *std::move(loaded);
   } else {
@@ -80,12 +81,12 @@ void Globals::warn(const std::string& sentence) {
 
 void add_duration(CLI::App& app, const std::string& name, std::optional<nanoseconds>& into,
                   const std::string& help) {
-  add_parsed(app, name, into, help, client::parse_duration);
+  add_parsed(app, name, into, help, parse_duration);
 }
 
 void add_wait(CLI::App& app, const std::string& name, std::optional<nanoseconds>& into,
               const std::string& help) {
-  add_parsed(app, name, into, help, client::parse_wait);
+  add_parsed(app, name, into, help, parse_wait);
 }
 
 Coordinator coordinator_with(Options options) {

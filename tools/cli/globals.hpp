@@ -14,34 +14,34 @@ class App;
 
 namespace quorumlock::cli {
 
-/// The flags that every command has.
+/// The flags of every command.
 struct Globals {
   std::optional<std::string> config;
   std::optional<std::string> nodes;
   bool json = false;
   bool verbose = false;
-  /// What stands behind the first `--` of a `run`: the command and its arguments.
+  /// The words of a `run` after the first `--`: the command and its arguments.
   std::optional<std::vector<std::string>> behind_dashes;
 
   void add_flags_to(CLI::App& app);
 
-  /// A flag beats the environment, the environment beats the file; with none of them the nodes of
-  /// a local cluster. Throws Failure.
+  /// Returns the options: a flag beats the environment, and the environment the file; with none of
+  /// them the nodes are those of a local cluster. Throws Failure.
   [[nodiscard]] Options options() const;
-  /// On standard error, where --verbose asks for it.
+  /// Writes to standard error if --verbose is set.
   void note(const std::string& sentence) const;
-  /// On standard error, whatever was asked for.
+  /// Writes to standard error.
   static void warn(const std::string& sentence);
 };
 
-/// An option whose value is a duration such as "10s". Throws Failure where it is not.
+/// Adds an option for a duration such as "10s". Throws Failure if the value is not one.
 void add_duration(CLI::App& app, const std::string& name,
                   std::optional<std::chrono::nanoseconds>& into, const std::string& help);
-/// As add_duration, or "forever".
+/// Adds an option for a duration or "forever".
 void add_wait(CLI::App& app, const std::string& name, std::optional<std::chrono::nanoseconds>& into,
               const std::string& help);
 
-/// Throws Failure.
+/// Creates a coordinator. Throws Failure.
 Coordinator coordinator_with(Options options);
 
 }  // namespace quorumlock::cli

@@ -29,7 +29,7 @@ void arm(int timer, Nanoseconds when) noexcept {
   ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, nullptr);
 }
 
-/// The guard's process. It was forked off a program with threads: nothing but system calls.
+/// Runs the guard's process. It was forked from a program with threads: only system calls are safe.
 [[noreturn]] void stand_guard(pid_t group, Nanoseconds kill_at, int orders, int terminal,
                               pid_t home) noexcept {
   ::setpgid(0, group);
@@ -40,7 +40,7 @@ void arm(int timer, Nanoseconds when) noexcept {
   ::close_range(static_cast<unsigned>(highest) + 1, ~0U, 0);
   const int timer = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
   for (;;) {
-    // All orders first: after having been stopped the last one counts.
+    // Reads all orders first: if the guard was stopped, only the last one counts.
     Nanoseconds order = 0;
     ssize_t size = 0;
     while ((size = ::read(0, &order, sizeof order)) == sizeof order) kill_at = order;
@@ -49,7 +49,7 @@ void arm(int timer, Nanoseconds when) noexcept {
     pollfd ready[] = {{0, POLLIN, 0}, {timer, POLLIN, 0}};
     ::poll(ready, 2, -1);
   }
-  // A terminal whose group is gone would be nobody's.
+  // The terminal must not stay with a group that no longer exists.
   if (terminal >= 0 && ::tcgetpgrp(1) == group) ::tcsetpgrp(1, home);
   ::kill(-group, SIGKILL);
   ::_exit(0);
@@ -78,7 +78,7 @@ Guard::Guard(pid_t group, Clock::time_point when, const Terminal& terminal)
     errno = error;
     throw Failure::system("cannot fork");
   }
-  ::setpgid(pid_, group);  // both do it, so that it is done before either goes on
+  ::setpgid(pid_, group);  // parent and child both do it, so it is done before either goes on
 }
 
 void Guard::kill_at(Clock::time_point when) {

@@ -9,14 +9,14 @@
 namespace quorumlock::cli {
 
 /// A process that kills a process group (SIGKILL, itself included) at a given time, or as soon as
-/// this program has gone, however that came about. So the command cannot work on when this program
-/// is killed, and not beyond its lease either when this program is stopped.
+/// this program is gone for whatever reason. So the command cannot go on after this program is
+/// killed, nor beyond its lease if this program is stopped.
 ///
-/// It is a member of the group: as long as it is there no other group can have the number. All
-/// signals but SIGKILL and SIGSTOP leave it cold.
+/// The guard is a member of the group: while it exists no other group can get the number. It
+/// ignores all signals but SIGKILL and SIGSTOP.
 class Guard {
  public:
-  /// Forks it off; the leader of the group must not have been waited for.
+  /// Forks the guard; the leader of the group must not have been waited for.
   Guard(pid_t group, Clock::time_point kill_at, const Terminal& terminal);
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
@@ -25,9 +25,9 @@ class Guard {
   [[nodiscard]] pid_t pid() const { return pid_; }
   void kill_at(Clock::time_point when);
   [[nodiscard]] Clock::time_point kills_at() const { return kill_at_; }
-  /// Kills the group now, returns when that has been done.
+  /// Kills the group and returns when that is done.
   void strike();
-  /// Whether somebody has killed it.
+  /// Whether another process has killed the guard.
   bool has_gone();
 
  private:

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "client/duration_text.hpp"
+#include <quorumlock/duration.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
 #include "output.hpp"
@@ -12,12 +12,12 @@
 namespace quorumlock::cli {
 namespace {
 
-/// Nodes that said whether they hold the key.
+/// Returns the number of nodes that answered whether they hold the key.
 int answered(const Inspection& seen) {
   return seen.count(Vote::held) + seen.count(Vote::absent);
 }
 
-/// The nodes together, in one word.
+/// Describes all nodes together in one word.
 std::string state_of(const Inspection& seen) {
   if (seen.mode()) return "held";
   if (seen.count(Vote::absent) >= seen.quorum) return "free";
@@ -48,7 +48,7 @@ std::string verdict(const Inspection& seen) {
 }
 
 std::string lasting(std::optional<std::chrono::milliseconds> expires_in) {
-  return expires_in ? "for " + client::to_text(*expires_in) : "without an expiry";
+  return expires_in ? "for " + to_text(*expires_in) : "without an expiry";
 }
 
 std::string held_by(const NodeHolding& node) {
@@ -56,7 +56,7 @@ std::string held_by(const NodeHolding& node) {
     std::string text = "shared by";
     for (const SharedHolding& one : node.readers) {
       text += (&one == &node.readers.front() ? " " : ", ") + one.token + " for " +
-              client::to_text(one.expires_in);
+              to_text(one.expires_in);
     }
     return text;
   }
@@ -64,7 +64,7 @@ std::string held_by(const NodeHolding& node) {
          lasting(node.expires_in);
 }
 
-/// A line, as a quorum of nodes has it. Processes are numbered as they come.
+/// Describes the line that a quorum of nodes has. Processes are numbered in order of appearance.
 std::string line(const std::vector<LineEntry>& waiters) {
   if (waiters.empty()) return "";
   std::string text = "\nin line on a quorum of nodes, the next one first:";
@@ -79,10 +79,9 @@ std::string line(const std::vector<LineEntry>& waiters) {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(one.waiting_for);
     const bool short_wait = one.waiting_for < std::chrono::seconds(10);
     text += "\n  " + std::to_string(++position) + ". " + one.name + "  " + name_of(one.mode) +
-            "  waits for about " +
-            (short_wait ? client::to_text(one.waiting_for) : client::to_text(seconds)) +
+            "  waits for about " + (short_wait ? to_text(one.waiting_for) : to_text(seconds)) +
             "  process " + std::to_string(process - processes.begin() + 1) + "  entry lives for " +
-            client::to_text(one.expires_in);
+            to_text(one.expires_in);
   }
   return text;
 }
@@ -96,7 +95,7 @@ std::string permits_held(const SemaphoreHolding& semaphore) {
          " permits held";
 }
 
-/// A line for each node, its name in front.
+/// Returns a line for each node, beginning with its name.
 template <class Say>
 std::string by_node(const Inspection& seen, Say say) {
   std::size_t width = 0;
@@ -110,7 +109,7 @@ std::string by_node(const Inspection& seen, Say say) {
 
 std::string lock_of(const NodeHolding& node) {
   if (node.vote == Vote::held) return held_by(node) + in_line(node.waiters);
-  return std::string(to_string(node.vote)) + (node.detail.empty() ? "" : ": " + node.detail) +
+  return std::string(describe(node.vote)) + (node.detail.empty() ? "" : ": " + node.detail) +
          in_line(node.waiters);
 }
 
@@ -121,7 +120,7 @@ std::string semaphore_of(const NodeHolding& node) {
          in_line(semaphore.waiters);
 }
 
-/// Every permit that a node holds; those that no quorum does are nobody's.
+/// Lists every permit on any node; permits without a quorum belong to no holder.
 std::string permits(const Inspection& seen) {
   std::map<std::pair<int, std::string>, int> nodes;
   for (const NodeHolding& node : seen.nodes) {
@@ -194,8 +193,7 @@ Json semaphore_json(const SemaphoreHolding& semaphore) {
 Json inspection_json(const Inspection& seen) {
   Json nodes = Json::array();
   for (const NodeHolding& node : seen.nodes) {
-    Json one = {{"node", node.node},
-                {"vote", node.vote == Vote::held ? "held" : to_string(node.vote)}};
+    Json one = {{"node", node.node}, {"vote", to_string(node.vote)}};
     if (!node.token.empty()) one["owner_token"] = node.token;
     if (node.expires_in) one["expires_in_ms"] = node.expires_in->count();
     if (!node.readers.empty()) one["readers"] = readers_json(node);

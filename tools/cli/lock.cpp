@@ -12,7 +12,7 @@
 namespace quorumlock::cli {
 namespace {
 
-/// What the loop's thread hands over to the main thread.
+/// The result that the loop's thread hands over to the main thread.
 struct Answer {
   std::promise<Result<Lease>> promise;
   Event given;

@@ -9,8 +9,8 @@
 
 namespace quorumlock::cli {
 
-/// Locks all of the resources, waiting as the options say. A signal that asks us to end (SIGINT,
-/// SIGTERM, SIGHUP, SIGQUIT) ends the wait, and nothing stays locked. Throws Failure.
+/// Locks all of the resources, waiting as the options say. SIGINT, SIGTERM, SIGHUP or SIGQUIT ends
+/// the wait, and nothing stays locked. Throws Failure.
 Lease lock(Coordinator& coordinator, const std::vector<std::string>& resources,
            const LockOptions& options, Signals& signals);
 

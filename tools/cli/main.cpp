@@ -25,15 +25,15 @@ constexpr const char* exit_codes =
     "the lock was lost while the command ran; 128 + N ended by signal N. Durations: 500ms, 10s, "
     "5m.";
 
-/// A descriptor that was closed when we began must not become a node's connection, that is then
-/// printed to.
+/// Opens the standard descriptors that were closed at our start: otherwise a node's connection
+/// could get such a number, and our output.
 void fill_standard_descriptors() {
   int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (fd >= 0) ::close(fd);
 }
 
-/// Throws Failure where there is no such command.
+/// Throws Failure if there is no such command.
 void check_command(const CLI::App& app, const std::string& command) {
   std::string names;
   for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -76,7 +76,7 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
 }
 
 int report(const Failure& failure, const Arguments& arguments) {
-  // On standard output `run` leaves the command alone.
+  // `run` leaves standard output to its command.
   std::FILE* const to = arguments.json && arguments.command != "run" ? stdout : stderr;
   const std::string sentence = arguments.without_secrets(failure.what());
   try {
@@ -88,7 +88,7 @@ int report(const Failure& failure, const Arguments& arguments) {
       print("quorumlock: " + sentence, to);
     }
   } catch (const Failure&) {
-    // Nobody listens; the exit code says it all the same.
+    // The output has no reader; the exit code still reports the failure.
   }
   return failure.exit_code();
 }

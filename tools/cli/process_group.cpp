@@ -18,9 +18,9 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Whether a line of /proc/PID/stat is of a process that runs in the group.
+/// Whether a line of /proc/PID/stat describes a process that runs in the group.
 bool runs_in(const std::string& stat, pid_t group) {
-  // The name, in parentheses, may have anything in it; state, parent and group follow.
+  // The name, in parentheses, may contain anything; state, parent and group follow it.
   const std::size_t end_of_name = stat.rfind(')');
   if (end_of_name == stat.npos) return false;
   char state = 0;
@@ -32,7 +32,7 @@ bool runs_in(const std::string& stat, pid_t group) {
   return in_group == group && state != 'Z' && state != 'X';
 }
 
-/// Returns when the process has ended, or after the time. True if it has ended.
+/// Returns true when the process has ended, or false after `patience`.
 bool wait_for_end(pid_t pid, milliseconds patience) {
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (fd < 0) return true;  // it has ended and is gone
@@ -53,7 +53,7 @@ std::vector<pid_t> running_members(pid_t group) {
     pid_t pid = 0;
     const auto [stop, bad] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (bad != std::errc() || stop != name.data() + name.size()) continue;
-    std::string stat;  // stays empty where the process has just gone
+    std::string stat;  // stays empty if the process has just gone
     std::ifstream file(entry->path() / "stat");
     std::getline(file, stat);
     if (runs_in(stat, group)) members.push_back(pid);

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string_view>
 
-#include "client/duration_text.hpp"
+#include <quorumlock/duration.hpp>
 #include "command_path.hpp"
 #include "commands.hpp"
 #include "globals.hpp"
@@ -16,11 +16,11 @@
 namespace quorumlock::cli {
 namespace {
 
-using client::to_text;
+using quorumlock::to_text;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// What the command left running may take so long to end: others wait for the lock.
+/// Background processes of the command may take this long to end: others wait for the lock.
 constexpr milliseconds leftovers_patience{500};
 
 struct RunArguments {
@@ -68,7 +68,7 @@ std::vector<std::string> environment_with(const Lease& lease) {
       "QUORUMLOCK_FENCING_TOKEN=" + std::to_string(lease.fencing_token())};
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view one = *variable;
-    // Those of a quorumlock that we run under, perhaps.
+    // These may be of an outer quorumlock.
     if (one.starts_with("QUORUMLOCK_RESOURCE=") || one.starts_with("QUORUMLOCK_TOKEN=") ||
         one.starts_with("QUORUMLOCK_FENCING_TOKEN=")) {
       continue;
@@ -78,7 +78,7 @@ std::vector<std::string> environment_with(const Lease& lease) {
   return environment;
 }
 
-/// What the command left running in the background would work on without the lock.
+/// Ends the command's background processes, which would go on without the lock.
 void end_leftovers(const Child& child, Guard& guard) {
   const pid_t group = child.pid();
   if (!wait_until_alone(group, guard.pid(), milliseconds(0))) {
@@ -90,7 +90,7 @@ void end_leftovers(const Child& child, Guard& guard) {
   wait_until_alone(group, 0, milliseconds(1000));
 }
 
-/// Throws Failure where the command never was one.
+/// Throws Failure if the child never became the command.
 void check_born(Child& child, const std::string& path) {
   switch (child.stillborn()) {
     case Child::Stillborn::no: return;
@@ -106,8 +106,8 @@ void check_born(Child& child, const std::string& path) {
                     " cannot be executed: " + std::generic_category().message(child.exec_error()));
 }
 
-/// What it took to hold the lock.
-std::string to_text(const Stats& stats) {
+/// Describes what it took to acquire the lock.
+std::string summary_of(const Stats& stats) {
   return std::to_string(stats.attempts) + " attempts, waited " +
          to_text(std::chrono::floor<milliseconds>(stats.waits.total)) + "; " +
          std::to_string(stats.renewals) + " renewals, " +
@@ -115,7 +115,7 @@ std::string to_text(const Stats& stats) {
          std::to_string(stats.failed_renewals) + " that failed";
 }
 
-/// Says what became of it and gives the code to end with.
+/// Reports how the command ended and returns the exit code.
 int conclude(const Globals& globals, const Lease& lease, int status, nanoseconds held,
              const std::optional<Error>& trouble) {
   const int code =
@@ -132,7 +132,7 @@ int conclude(const Globals& globals, const Lease& lease, int status, nanoseconds
   try {
     print(document, stderr);
   } catch (const Failure&) {
-    // Nobody listens; the command's code counts all the same.
+    // The output has no reader; the command's code still counts.
   }
   return code;
 }
@@ -157,7 +157,7 @@ int run(const Globals& globals, const RunArguments& asked) {
   Supervisor supervisor(lease, deadlines, child, guard, terminal, signals);
   const int status = supervisor.run();
 
-  // Also where the guard's clock, not ours, was the one to end it.
+  // The guard's clock, instead of ours, may also have ended the command.
   bool lost = supervisor.ended_it() || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
                                         Clock::now() >= guard.kills_at());
   end_leftovers(child, guard);
@@ -166,7 +166,7 @@ int run(const Globals& globals, const RunArguments& asked) {
   check_born(child, path);
   const nanoseconds held = Clock::now() - begin;
   const Result<void> released = lease.release();
-  globals.note(to_text(coordinator.stats()));
+  globals.note(summary_of(coordinator.stats()));
   std::optional<Error> trouble;
   if (!released) {
     trouble = released.error();
@@ -199,8 +199,9 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
   command.footer(
       "The command gets QUORUMLOCK_RESOURCE, QUORUMLOCK_TOKEN and QUORUMLOCK_FENCING_TOKEN, runs\n"
       "in a process group of its own, and signals are passed on to that. When the lock is being\n"
-      "lost it gets SIGTERM, and SIGKILL when the lock has ended. What it leaves running in the\n"
-      "background is ended before the lock is released.\n\n"
+      "lost it gets SIGTERM, and SIGKILL when the lock has ended. What it leaves running in that\n"
+      "group is ended before the lock is released. What leaves the group, such as a daemon or\n"
+      "the child of setsid, is not ended, and goes on without the lock.\n\n"
       "Ends with the command's own exit code, or with 128 + N where signal N ended it.");
   add_duration(command, "--ttl", asked->ttl, "how long the lock outlives a crash; it is renewed");
   add_wait(command, "--wait", asked->wait, "how long to wait for the lock, or forever");
@@ -214,7 +215,7 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
           "what to end with in place of our own codes 1, 64, 69, 75, 76, 126 and 127")
       ->check(CLI::Range(0, 255))
       ->type_name("N");
-  // Not a list: CLI11 would take "[a,b]" for two.
+  // The option is not a list: CLI11 would split "[a,b]" in two.
   auto first = std::make_shared<std::string>();
   command.add_option("RESOURCE", *first, "what to lock")->required()->type_name("...");
   command.allow_extras();

@@ -10,7 +10,7 @@
 namespace quorumlock::cli {
 namespace {
 
-/// What would not come by itself from outside, cannot be caught, or means something else.
+/// Signals that nobody sends from outside, that cannot be caught, or that mean something else.
 constexpr int not_taken[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS,   SIGFPE,  SIGILL,
                              SIGTRAP, SIGABRT, SIGSYS,  SIGPIPE,  SIGTTIN, SIGTTOU,
                              SIGXCPU, SIGXFSZ, SIGPROF, SIGVTALRM};
@@ -37,7 +37,7 @@ void ignore_broken_pipes() {
 }
 
 Signals::Signals() {
-  // With SIGCHLD ignored a child's end could not be waited for.
+  // If SIGCHLD were ignored a child's end could not be waited for.
   for (const int signal : {SIGINT, SIGQUIT, SIGCHLD}) set_default(signal);
   sigfillset(&taken_);
   for (const int signal : not_taken) sigdelset(&taken_, signal);
@@ -64,7 +64,7 @@ std::optional<int> Signals::next() {
 int Signals::asked_to_end() {
   int asked = 0;
   while (const std::optional<int> signal = next()) {
-    if (*signal == SIGTSTP) stop_by(SIGTSTP, false);  // Ctrl-Z: the whole job has got it already
+    if (*signal == SIGTSTP) stop_by(SIGTSTP, false);  // Ctrl-Z stops the whole job
     const bool ends =
         *signal == SIGINT || *signal == SIGTERM || *signal == SIGHUP || *signal == SIGQUIT;
     if (ends && asked == 0) asked = *signal;
@@ -82,11 +82,11 @@ bool stop_by(int signal, bool whole_group) {
   sigset_t just_this;
   sigemptyset(&just_this);
   sigaddset(&just_this, signal);
-  // It has been waiting for this thread to let it in; all others block it.
+  // The signal has been pending for this thread to unblock it; all others block it.
   sigset_t before;
   ::pthread_sigmask(SIG_UNBLOCK, &just_this, &before);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  // What has continued us is there to be read.
+  // The SIGCONT that continued us is pending.
   sigset_t pending;
   sigpending(&pending);
   return sigismember(&pending, SIGCONT) == 1;

@@ -6,15 +6,15 @@
 
 namespace quorumlock::cli {
 
-/// Writing to a pipe whose reader has gone is an error from now on, not this program's end.
+/// From now on writing to a pipe without a reader is an error, and does not end this program.
 void ignore_broken_pipes();
 
-/// The signals that come to this process, one by one, in place of what they would do by themselves.
-/// Made before any other thread is: threads inherit that they are blocked.
+/// Receives this process's signals one by one, in place of their default actions. Must be made
+/// before any other thread, since threads inherit the blocked mask.
 ///
-/// A signal that was ignored when the program began (nohup) is left to be so. SIGINT and SIGQUIT
-/// are taken even then: shells without job control start what is put in the background like that,
-/// and a signal that is sent to it by its number is meant.
+/// A signal that was ignored at the program's start (nohup) stays ignored. SIGINT and SIGQUIT are
+/// taken even then: shells without job control start background jobs with these ignored, and one
+/// that is sent to the process by number is meant for it.
 class Signals {
  public:
   Signals();
@@ -22,15 +22,15 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
   ~Signals();
 
-  /// Readable when one has come.
+  /// The descriptor is readable when a signal has come.
   [[nodiscard]] int fd() const { return fd_; }
-  /// The next one that has come, if one has.
+  /// Returns the next signal that has come, if any.
   std::optional<int> next();
-  /// The first of those that have come that asks us to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT); 0 if
-  /// none does. Stops as Ctrl-Z asks; the others have nobody yet to be passed on to.
+  /// Reads all signals that have come and returns the first that asks us to end (SIGINT, SIGTERM,
+  /// SIGHUP, SIGQUIT), or 0. Stops on Ctrl-Z; drops the others, as there is no command yet.
   int asked_to_end();
 
-  /// Gives a forked child what this program was begun with. Async-signal-safe.
+  /// Restores this program's original signal state in a forked child. Async-signal-safe.
   void restore_in_child() const noexcept;
 
  private:
@@ -39,9 +39,9 @@ class Signals {
   int fd_ = -1;
 };
 
-/// Stops as the signal would have done (SIGTSTP, SIGTTIN, SIGTTOU): the whole process group, or
-/// just this process. Returns when continued; or at once, false, where nobody is there to continue
-/// it (an orphaned process group is not stopped).
+/// Stops the whole process group, or just this process, as the signal (SIGTSTP, SIGTTIN, SIGTTOU)
+/// would have done. Returns true when continued, or false at once if nobody could continue it (an
+/// orphaned process group is not stopped).
 bool stop_by(int signal, bool whole_group);
 
 }  // namespace quorumlock::cli

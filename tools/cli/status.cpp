@@ -28,7 +28,7 @@ int once(const Globals& globals, StatusWatch& watch) {
   return status->has_quorum() ? ExitCode::done : ExitCode::no_quorum;
 }
 
-/// The text in place of what the terminal shows, without the flicker of an empty one in between.
+/// Returns the text so that it overwrites the terminal's, without the flicker of clearing it first.
 std::string over_the_last(const std::string& text) {
   constexpr const char* home = "\x1b[H";
   constexpr const char* clear_line = "\x1b[K";

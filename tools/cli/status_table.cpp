@@ -18,12 +18,12 @@ std::string formatted(const char* format, double number) {
 double seconds(nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
-/// To the microsecond.
+/// Returns milliseconds, rounded to the microsecond.
 double in_milliseconds(nanoseconds duration) {
   return std::round(seconds(duration) * 1e6) / 1e3;
 }
 
-/// "0.21 ms", "+3.5 s": three digits or so.
+/// Returns about three digits: "0.21 ms", "+3.5 s".
 std::string roughly(nanoseconds duration, const char* in_ms, const char* in_s) {
   const double s = seconds(duration);
   return std::abs(s) < 1 ? formatted(in_ms, s * 1e3) : formatted(in_s, s);
@@ -52,7 +52,7 @@ std::string offset(const NodeClock& clock) {
 }
 
 std::string drift(const NodeClock& clock) {
-  // What is not known to within a tenth of what would matter is noise.
+  // A drift whose uncertainty exceeds a tenth of the size that matters is noise.
   if (!clock.drift || clock.drift_uncertainty > 0.001) return "-";
   return formatted("%+.0f ppm", *clock.drift * 1e6);
 }
@@ -62,9 +62,13 @@ std::string or_dash(const std::string& text) {
 }
 
 std::string remark(const NodeStatus& node) {
-  if (node.votes) return {};
-  std::string text(node.reason == Vote::pending ? to_string(node.state) : to_string(node.reason));
-  if (!node.trouble.empty()) text += ": " + node.trouble;
+  if (node.votes) {
+    if (!node.enrolment.clocks_order_fences_since) return {};
+    return "the order of its fencing tokens rests on clocks (fences_by_clock): see doctor";
+  }
+  std::string text(node.reason == Vote::pending ? to_string(node.state) : describe(node.reason));
+  const bool twice = node.reason == Vote::clock_jumped || node.reason == Vote::same_server;
+  if (!node.trouble.empty()) text = twice ? node.trouble : text + ": " + node.trouble;
   if (node.clock.mistrusted_for > nanoseconds::zero()) {
     text += ", " + roughly(*node.clock.jump, "%+.2f ms", "%+.1f s") + "; " +
             formatted("%.0f s left", std::ceil(seconds(node.clock.mistrusted_for)));
@@ -94,13 +98,17 @@ Json clock_json(const NodeClock& clock) {
 }
 
 Json enrolment_json(const NodeEnrolment& enrolment) {
-  Json json = {{"standing", to_string(enrolment.standing)},
-               {"why", or_null(enrolment.why)},
-               {"quarantined_for_ms",
-                std::chrono::ceil<std::chrono::milliseconds>(enrolment.quarantined_for).count()},
-               {"max_ttl_ms", enrolment.max_ttl ? Json(enrolment.max_ttl->count()) : Json()},
-               {"durable", or_null(enrolment.durable)},
-               {"clocks_order_fences_since", nullptr}};
+  Json json = {
+      {"standing", to_string(enrolment.standing)},
+      {"why", or_null(enrolment.why)},
+      {"quarantined_for_ms",
+       std::chrono::ceil<std::chrono::milliseconds>(enrolment.quarantined_for).count()},
+      {"max_ttl_ms", enrolment.max_ttl ? Json(enrolment.max_ttl->count()) : Json()},
+      {"quarantine", enrolment.quarantine ? Json(to_string(*enrolment.quarantine)) : Json()},
+      {"fencing_memory_s",
+       enrolment.fencing_memory ? Json(enrolment.fencing_memory->count()) : Json()},
+      {"durable", or_null(enrolment.durable)},
+      {"clocks_order_fences_since", nullptr}};
   if (enrolment.clocks_order_fences_since) {
     json["clocks_order_fences_since"] =
         std::chrono::duration<double>(enrolment.clocks_order_fences_since->time_since_epoch())
@@ -130,12 +138,16 @@ Json node_json(const NodeStatus& node) {
             {"last_write_ok", or_null(node.persistence.last_write_ok)}}},
           {"memory",
            {{"maxmemory", or_null(node.memory.limit)},
-            {"maxmemory_policy", or_null(node.memory.eviction_policy)}}},
+            {"maxmemory_policy", or_null(node.memory.eviction_policy)},
+            {"machine", or_null(node.memory.machine)},
+            {"fencing_counters", or_null(node.memory.counters)},
+            {"fencing_counters_bytes", or_null(node.memory.counters_bytes)}}},
           {"access",
            {{"scripts", or_null(node.access.scripts)},
             {"open_to_all", or_null(node.access.open_to_all)}}},
           {"clock", clock_json(node.clock)},
           {"enrolment", enrolment_json(node.enrolment)},
+          {"fences_by_clock", node.enrolment.clocks_order_fences_since.has_value()},
           {"same_server_as", node.same_server_as}};
 }
 

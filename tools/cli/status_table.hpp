@@ -8,11 +8,11 @@
 
 namespace quorumlock::cli {
 
-/// "4 of 5 nodes may vote; a quorum is 3"
+/// Returns "4 of 5 nodes may vote; a quorum is 3".
 std::string verdict(const ClusterStatus& status);
-/// For people: a line for each node, and one more for each that does not vote.
+/// Returns a table for people: a line for each node, and one more for each that does not vote.
 std::string table(const ClusterStatus& status);
-/// For programs. What is not known is null.
+/// Returns JSON for programs. Unknown values are null.
 Json document(const ClusterStatus& status);
 
 }  // namespace quorumlock::cli

@@ -10,17 +10,17 @@
 
 namespace quorumlock::cli {
 
-/// Looks at the nodes, once or again and again, until a signal asks this program to end.
+/// Asks the nodes for their status, once or repeatedly, until a signal asks this program to end.
 class StatusWatch {
  public:
   StatusWatch(Coordinator& coordinator, Signals& signals)
       : coordinator_(coordinator), signals_(signals) {}
 
-  /// Nothing where a signal came first. Throws Failure.
+  /// Returns the status, or nothing if a signal came first. Throws Failure.
   std::optional<ClusterStatus> look();
-  /// False where a signal came first.
+  /// Waits for this long. Returns false if a signal came first.
   bool pause(std::chrono::milliseconds length);
-  /// The signal that asked us to end; 0: none did.
+  /// Returns the signal that asked us to end, or 0.
   [[nodiscard]] int asked_to_end() const { return asked_; }
 
  private:

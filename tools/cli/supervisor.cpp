@@ -19,7 +19,7 @@ int Supervisor::run() {
     if (!ending_) guard_.kill_at(deadlines_.kill_at(lease_.valid_until()));
     pollfd ready[] = {{signals_.fd(), POLLIN, 0}, {ending_ ? -1 : ending.fd(), POLLIN, 0}};
     ::poll(ready, 2, time_to_next_look());
-    // The command's end first: what ended in time was not ended by us.
+    // The command's end is handled first: if it ended in time, we did not end it.
     while (const std::optional<int> signal = signals_.next()) on_signal(*signal);
     if (!status_ && (ready[1].revents & POLLIN) != 0) end_it();
   }
@@ -38,7 +38,7 @@ void Supervisor::start() {
   child_.go(lease_.valid_until() - deadlines_.stop_margin);
 }
 
-// The guard has to hear of a renewal before the end that it knows of.
+// The guard must learn of a renewal before the end that it knows.
 int Supervisor::time_to_next_look() const {
   if (ending_) return -1;
   const auto look = std::chrono::ceil<std::chrono::milliseconds>(lease_.remaining() / 4);
@@ -66,21 +66,21 @@ void Supervisor::on_news() {
 }
 
 void Supervisor::on_stop(int signal) {
-  if (ending_) return child_.signal(SIGCONT);  // it has a SIGTERM to see to
+  if (ending_) return child_.signal(SIGCONT);  // it has to handle a SIGTERM
   const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
   if (wants_terminal && terminal_.is_ours()) {
     terminal_.give_to(child_.pid());
     return child_.signal(SIGCONT);
   }
-  // As if the command were the shell's own job: whoever stopped it wants all of us to stop.
+  // We stop too, as if the command were the shell's own job: the stop is meant for all of us.
   const bool had_terminal = terminal_.belongs_to(child_.pid());
   terminal_.take_back_from(child_.pid());
   const bool stopped = stop_by(wants_terminal ? signal : SIGTSTP, had_terminal);
-  // On a terminal without a shell that would continue us, Ctrl-Z must not be the end of it.
+  // On a terminal without a shell that could continue us Ctrl-Z must not stop the command for good.
   if (!stopped && had_terminal) on_continue();
 }
 
-/// The shell's fg or bg. While we were stopped nobody renewed the lease.
+/// Handles the shell's fg or bg. While we were stopped the lease was not renewed.
 void Supervisor::on_continue() {
   if (too_late()) return end_it();
   if (terminal_.is_for_the_command()) terminal_.give_to(child_.pid());
@@ -95,7 +95,7 @@ void Supervisor::end_it() {
   const Clock::time_point kill_at =
       deadlines_.kill_after ? now + *deadlines_.kill_after : lease_end;
   child_.signal(SIGTERM);
-  if (kill_at > now) child_.signal(SIGCONT);  // were it stopped, it could not react
+  if (kill_at > now) child_.signal(SIGCONT);  // a stopped command could not react
   guard_.kill_at(kill_at);
 }
 

@@ -12,10 +12,10 @@
 
 namespace quorumlock::cli {
 
-/// When the command is asked to end, and when it is killed.
+/// The times at which the command is asked to end and killed.
 struct Deadlines {
-  std::chrono::nanoseconds stop_margin{};  ///< SIGTERM so long before the lease's end
-  /// SIGKILL so long after SIGTERM; unset: when the lease ends.
+  std::chrono::nanoseconds stop_margin{};  ///< SIGTERM is sent this long before the lease's end
+  /// SIGKILL is sent this long after SIGTERM; if unset, when the lease ends.
   std::optional<std::chrono::nanoseconds> kill_after;
 
   [[nodiscard]] Clock::time_point kill_at(Clock::time_point valid_until) const {
@@ -23,8 +23,8 @@ struct Deadlines {
   }
 };
 
-/// Between the command, its lease, the signals that come for it and the terminal: passes on what
-/// comes to whom it concerns.
+/// Stands between the command, its lease, the signals and the terminal, and passes each event on to
+/// those that it concerns.
 class Supervisor {
  public:
   Supervisor(const Lease& lease, const Deadlines& deadlines, Child& child, Guard& guard,
@@ -36,17 +36,16 @@ class Supervisor {
         terminal_(terminal),
         signals_(signals) {}
 
-  /// Starts the command and returns once it has ended, with what waitpid() says of it. Throws
-  /// Failure, and starts nothing, where a signal has asked us to end or the lease is not there any
-  /// more.
+  /// Starts the command, waits for its end and returns the status of waitpid(). Throws Failure,
+  /// without starting it, if a signal has asked us to end or the lease is over.
   int run();
-  /// Whether the command was ended because its lease was ending.
+  /// Whether the command was ended because of its lease's end.
   [[nodiscard]] bool ended_it() const { return ending_; }
 
  private:
   void start();
   [[nodiscard]] bool too_late() const { return lease_.remaining() <= deadlines_.stop_margin; }
-  /// In milliseconds, for poll().
+  /// Returns milliseconds, for poll().
   [[nodiscard]] int time_to_next_look() const;
   void on_signal(int signal);
   void on_news();

@@ -8,8 +8,7 @@
 namespace quorumlock::cli {
 namespace {
 
-/// A process that is not in the foreground itself is stopped for changing the terminal, unless it
-/// blocks this signal.
+/// Blocks SIGTTOU. A background process that changes the terminal would otherwise be stopped.
 class WithoutSigttou {
  public:
   WithoutSigttou() {

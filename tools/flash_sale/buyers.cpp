@@ -1,3 +1,5 @@
+#include <quorumlock/quorumlock.hpp>
+
 #include "buyers.hpp"
 
 #include <poll.h>
@@ -14,8 +16,6 @@
 #include <thread>
 #include <vector>
 
-#include <quorumlock/quorumlock.hpp>
-
 #include "descriptor.hpp"
 #include "stock.hpp"
 #include "visit.hpp"
@@ -28,7 +28,7 @@ using quorumlock::Coordinator;
 using quorumlock::Lease;
 using quorumlock::Result;
 
-/// The point of it all: look, think and sell, while nobody else does.
+/// Looks, thinks and sells while no other buyer does: the purpose of the lock.
 void buy_under_lock(Visit& visit, Coordinator& coordinator, const BuyersSettings& settings,
                     std::stop_token sale_off) {
   const Stock stock(settings.stock);
@@ -57,20 +57,21 @@ void buy_under_lock(Visit& visit, Coordinator& coordinator, const BuyersSettings
   }
 }
 
-/// The same without: what the lock is for.
+/// Does the same without the lock, to show what the lock prevents.
 void buy_without_lock(Visit& visit, const BuyersSettings& settings) {
   visit.entered = Clock::now();
   visit.phone = Stock(settings.stock).sell(visit.buyer, settings.think, {});
   visit.left = Clock::now();
 }
 
-/// One write of less than PIPE_BUF, which the kernel keeps whole among those of all processes.
+/// Prints by one write of less than PIPE_BUF, which the kernel keeps whole among all processes.
 void say(std::string line) {
   line += '\n';
   (void)!::write(STDOUT_FILENO, line.data(), line.size());
 }
 
-/// Whether the parent opened the doors. It ends our stdin instead where the sale is off.
+/// Returns true when the parent opens the doors, or false when it ends our stdin to call the sale
+/// off.
 bool await_doors() {
   char byte = 0;
   ssize_t got = 0;
@@ -80,10 +81,10 @@ bool await_doors() {
   return got == 1;
 }
 
-/// Until `done` is readable, calls the sale off as soon as our stdin ends: the parent was
-/// interrupted, or has died.
+/// Until `done` is readable, calls the sale off as soon as our stdin ends, which means that the
+/// parent was interrupted or has died.
 void watch_parent(const Descriptor& done, std::stop_source& sale_off) {
-  // No events but the hang-up: a byte in the pipe is another process's go.
+  // Polls for the hang-up only: a byte in the pipe belongs to another process.
   pollfd watched[] = {{STDIN_FILENO, 0, 0}, {done.get(), POLLIN, 0}};
   while (::poll(watched, 2, -1) < 0 && errno == EINTR) {
   }
@@ -93,8 +94,8 @@ void watch_parent(const Descriptor& done, std::stop_source& sale_off) {
 }  // namespace
 
 int run_buyers(const BuyersSettings& settings) {
-  // Ctrl-C reaches us too, but the parent decides: so our waits are cancelled and our locks
-  // released, and none is left behind on nodes that live on.
+  // Ctrl-C reaches us too, but the parent decides. So our waits are cancelled and our locks
+  // released, and no lock stays on nodes that go on running.
   for (const int which : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(which, SIG_IGN);
 
   std::optional<Coordinator> coordinator;

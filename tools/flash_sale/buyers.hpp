@@ -10,14 +10,14 @@ struct BuyersSettings {
   int buyers = 25;
   std::filesystem::path stock;
   std::chrono::milliseconds think{};
-  std::chrono::milliseconds wait{};  ///< for the lock, each buyer
+  std::chrono::milliseconds wait{};  ///< for the lock, for each buyer
   bool locked = true;
 };
 
-/// One process of the sale: a coordinator, and a thread for each buyer. The nodes are those of
-/// QUORUMLOCK_NODES. Says "ready" on stdout, waits for one byte on stdin, and then says a line for
-/// each buyer. The end of stdin means that the sale is off: whoever waits for the lock gives up.
-/// Gives the exit code.
+/// Runs one process of the sale: a coordinator, and a thread for each buyer. The nodes are those of
+/// QUORUMLOCK_NODES. Prints "ready" on stdout, waits for one byte on stdin, and then prints a line
+/// for each buyer. The end of stdin means that the sale is off, and waiters give up. Returns the
+/// exit code.
 int run_buyers(const BuyersSettings& settings);
 
 }  // namespace flash_sale

@@ -37,7 +37,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-/// Ours, but for the lock's nodes. In the environment and not among the arguments, where `ps` would
+/// Returns our environment with these nodes. They are not passed as arguments, since `ps` would
 /// show a password.
 std::vector<std::string> environment_with(const std::string& nodes) {
   std::vector<std::string> result;
@@ -94,7 +94,7 @@ void Crowd::admit(std::vector<std::string> arguments, const std::string& nodes) 
 }
 
 void Crowd::open_doors() {
-  tell_.close();  // from now on the last process to end also ends the lines
+  tell_.close();  // from now on the last process's end also ends the lines
   std::size_t ready = 0;
   while (ready < processes_.size()) {
     await(100);
@@ -115,7 +115,7 @@ std::optional<std::string> Crowd::next_line() {
   return line;
 }
 
-/// Until there is something to read, or the time is over.
+/// Waits until there is something to read, or the time is over.
 void Crowd::await(int timeout_ms) {
   pollfd watched[] = {{told_.get(), POLLIN, 0}, {interruption_.fd(), POLLIN, 0}};
   (void)::poll(watched, 2, timeout_ms);

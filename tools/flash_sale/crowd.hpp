@@ -12,25 +12,25 @@
 
 namespace flash_sale {
 
-/// The processes of a sale, this very program again in another role. They share two pipes: one on
-/// which they wait for the doors to open and by whose end they know that we are gone, and one on
-/// which they tell. None outlives this object.
+/// The processes of a sale, each this very program in another role. They share two pipes: on one
+/// they wait for the doors to open, and notice our death by its end; on the other they report. None
+/// outlives this object.
 class Crowd {
  public:
   explicit Crowd(const Interruption& interruption);
   Crowd(const Crowd&) = delete;
   Crowd& operator=(const Crowd&) = delete;
-  /// Asks those that are left to end, gives them a few seconds, then kills them.
+  /// Asks the remaining processes to end, waits a few seconds, then kills them.
   ~Crowd();
 
-  /// Starts one, with these arguments and these nodes in its environment.
+  /// Starts a process with these arguments and these nodes in its environment.
   void admit(std::vector<std::string> arguments, const std::string& nodes);
-  /// Waits until each has said that it is ready, then lets all go at once. Throws Interrupted, or
-  /// where one of them ended before.
+  /// Waits until all processes are ready, then starts all at once. Throws Interrupted, or another
+  /// error if a process ended before.
   void open_doors();
-  /// The next line that any of them said; nothing once all have ended. Throws Interrupted.
+  /// Returns the next line from any process, or nothing once all have ended. Throws Interrupted.
   std::optional<std::string> next_line();
-  /// After the last line: how many did not end with exit code 0.
+  /// After the last line, returns how many processes did not end with exit code 0.
   int failed();
 
  private:

@@ -6,7 +6,7 @@
 
 namespace flash_sale {
 
-/// A file descriptor that is closed when it goes.
+/// A file descriptor that its destructor closes.
 class Descriptor {
  public:
   Descriptor() = default;

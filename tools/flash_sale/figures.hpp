@@ -9,26 +9,26 @@ namespace flash_sale {
 
 using Duration = quorumlock::Clock::duration;
 
-/// Some durations, in order.
+/// Some durations, sorted.
 class Figures {
  public:
   explicit Figures(std::vector<Duration> durations);
 
   [[nodiscard]] std::size_t count() const { return sorted_.size(); }
-  /// The least of them that `percent` per cent do not exceed; zero where there are none.
+  /// Returns the least duration that `percent` per cent do not exceed; zero if there are none.
   [[nodiscard]] Duration percentile(int percent) const;
-  /// "min 0.41 ms, median 1.2 ms, max 63 ms".
+  /// Returns "min 0.41 ms, median 1.2 ms, max 63 ms".
   [[nodiscard]] std::string spread() const;
-  /// "p50 0.41 ms, p99 1.2 ms".
+  /// Returns "p50 0.41 ms, p99 1.2 ms".
   [[nodiscard]] std::string tail() const;
 
  private:
   std::vector<Duration> sorted_;
 };
 
-/// "0.41 ms", "63 ms", "1.24 s".
+/// Returns "0.41 ms", "63 ms", "1.24 s".
 std::string to_text(Duration duration);
-/// "1 phone", "2 phones".
+/// Returns "1 phone", "2 phones".
 std::string counted(int count, const std::string& thing);
 
 }  // namespace flash_sale

@@ -14,7 +14,7 @@ constexpr int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 std::atomic<int> received = 0;
 std::atomic<int> event = -1;
 
-// Handlers, not a blocked mask: a program that we start gets its defaults back at exec.
+// Handlers are used instead of a blocked mask: exec resets them for a program that we start.
 extern "C" void on_signal(int which) {
   const int before = errno;
   received = which;
@@ -25,7 +25,7 @@ extern "C" void on_signal(int which) {
 void set(void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;  // the servers' start and the table's printing go on undisturbed
+  action.sa_flags = SA_RESTART;  // does not disturb the servers' start and the table's printing
   for (const int which : endings) ::sigaction(which, &action, nullptr);
 }
 

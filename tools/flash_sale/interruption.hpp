@@ -6,22 +6,22 @@
 
 namespace flash_sale {
 
-/// Thrown where a signal asked us to end, so that every destructor takes down what it started.
+/// Thrown if a signal asked us to end, so that every destructor ends what it started.
 struct Interrupted : std::runtime_error {
   explicit Interrupted(int which) : std::runtime_error("interrupted"), signal(which) {}
   int signal;
 };
 
-/// Turns Ctrl-C and its kin into a descriptor to poll. One per process.
+/// Turns Ctrl-C and similar signals into a descriptor to poll. One per process.
 class Interruption {
  public:
   Interruption();
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
-  /// Gives the signals their default meaning again.
+  /// Restores the default action of the signals.
   ~Interruption();
 
-  /// Readable once a signal has come.
+  /// The descriptor is readable once a signal has come.
   [[nodiscard]] int fd() const { return event_.get(); }
   /// Throws Interrupted once a signal has come.
   void check() const;

@@ -1,5 +1,5 @@
-// The flash sale: a hundred buyers in four processes, ten phones in a plain file, one lock on five
-// Redis nodes of which two are killed on the way. Then the same without the lock.
+// The flash sale: a hundred buyers in four processes, ten phones in a plain file, and one lock on
+// five Redis nodes, two of which are killed during the sale. Then the same without the lock.
 #include <signal.h>
 
 #include <algorithm>
@@ -26,13 +26,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Node 2 and node 5: with them gone every vote of the other three is needed.
+/// Returns the outage of node 2 and node 5: without them every vote of the other three is needed.
 Outage planned_outage(const SaleSettings& settings) {
   const int after = std::max(1, settings.phones * 3 / 10);
   return {.nodes = {1, 4}, .after = after, .until = std::max(after + 1, settings.phones * 7 / 10)};
 }
 
-/// What acquiring costs when nobody else wants the lock.
+/// Measures the cost of acquiring a lock that no other client wants.
 Figures measure_free_lock(const std::vector<std::string>& nodes, int rounds,
                           const Interruption& interruption) {
   using quorumlock::Clock;
@@ -41,7 +41,7 @@ Figures measure_free_lock(const std::vector<std::string>& nodes, int rounds,
   options.wait = std::chrono::seconds(30);
   auto coordinator = quorumlock::Coordinator::create(std::move(options));
   std::vector<Duration> durations;
-  for (int i = -10; i < rounds; ++i) {  // some to begin with, while connections are made
+  for (int i = -10; i < rounds; ++i) {  // the first ten warm up while connections are made
     interruption.check();
     const Clock::time_point asked = Clock::now();
     quorumlock::Lease lease = coordinator.value().acquire("flash-sale").value();
@@ -108,7 +108,7 @@ int hold_both_sales(SaleSettings settings, const Interruption& interruption) {
   return wrong.empty() && again > 0 ? 0 : 1;
 }
 
-/// What is typed: durations with a unit.
+/// Adds an option for a duration with a unit.
 CLI::Option* add_duration(CLI::App& app, const std::string& name, double& ms,
                           const std::string& help) {
   static const std::map<std::string, double> units{{"ms", 1}, {"s", 1000}, {"m", 60000}};
@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
   app.add_option("--nodes", sale.nodes, "use these nodes, as URL,URL,..., and kill none")
       ->delimiter(',');
 
-  // How this program starts itself again: the processes of buyers.
+  // This program starts itself again with this subcommand, for the processes of buyers.
   CLI::App* role = app.add_subcommand("buyers")->group("");
   role->add_option("--process", buyers.process);
   role->add_option("--count", buyers.buyers);
@@ -185,6 +185,6 @@ int main(int argc, char** argv) {
       std::cerr << "\nflash-sale: " << error.what() << '\n';
     }
   }
-  if (ended_by != 0) ::raise(ended_by);  // so that whoever called us sees what ended us
+  if (ended_by != 0) ::raise(ended_by);  // so that our parent sees which signal ended us
   return code;
 }

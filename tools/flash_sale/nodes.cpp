@@ -12,7 +12,7 @@ using quorumlock::local::ServerSettings;
 Nodes::Nodes(const std::filesystem::path& dir, int count) {
   std::vector<ServerSettings> settings(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < settings.size(); ++i) {
-    // On unix sockets: no port can be in use by somebody else.
+    // Unix sockets are used, as a port might be in use by another program.
     settings[i].dir = dir / ("node-" + std::to_string(i + 1));
   }
   servers_ = Server::start_all(std::move(settings), std::chrono::seconds(30));

@@ -8,15 +8,15 @@
 
 namespace flash_sale {
 
-/// Five Redis nodes of our own, in a directory, each durable. They go when this object goes.
+/// Five durable Redis nodes of our own in a directory. The destructor ends them.
 class Nodes {
  public:
   explicit Nodes(const std::filesystem::path& dir, int count = 5);
 
   [[nodiscard]] std::vector<std::string> urls() const;
-  /// kill -9, so that nothing is flushed and every connection breaks.
+  /// Kills by SIGKILL, so that nothing is flushed and every connection breaks.
   void kill(const std::vector<std::size_t>& which);
-  /// With the data that they had on disk; returns once they answer.
+  /// Restarts the nodes with their data on disk; returns once they answer.
   void bring_back(const std::vector<std::size_t>& which);
 
  private:

@@ -5,8 +5,8 @@
 
 namespace flash_sale {
 
-/// What happens, as it happens: a line for each event, and under them on a terminal one that is
-/// written over, elsewhere one every now and then.
+/// Prints events as they happen, a line each. A status line is overwritten on a terminal, and
+/// otherwise printed now and then.
 class Progress {
  public:
   Progress();
@@ -14,12 +14,12 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress() { clear(); }
 
-  /// Starts to count the time anew.
+  /// Restarts the clock.
   void start();
   void event(const std::string& text);
-  /// `part` of `whole` is done.
+  /// Reports that `part` of `whole` is done.
   void status(int part, int whole, const std::string& text);
-  /// Takes the written-over line away.
+  /// Removes the status line.
   void clear();
 
  private:

@@ -57,7 +57,7 @@ Sale run_sale(const SaleSettings& settings, const Interruption& interruption, Pr
   while (const std::optional<std::string> line = crowd.next_line()) {
     std::optional<Visit> visit = parse_visit(*line);
     if (!visit) continue;
-    // Without the lock all buyers get one at once: a line for each would tell nothing.
+    // Without the lock all buyers get a phone at once: a line for each would show nothing.
     if (visit->failed || (visit->phone != 0 && settings.locked())) progress.event(told(*visit));
     if (visit->phone != 0) on_sold(++receipts);
     sale.visits.push_back(std::move(*visit));

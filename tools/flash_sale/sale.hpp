@@ -20,22 +20,22 @@ struct SaleSettings {
   std::chrono::milliseconds think{300};
   std::chrono::milliseconds wait = std::chrono::minutes(3);
   std::filesystem::path stock;
-  std::vector<std::string> nodes;  ///< none: without a lock
+  std::vector<std::string> nodes;  ///< empty for a sale without a lock
 
   [[nodiscard]] bool locked() const { return !nodes.empty(); }
   [[nodiscard]] int all_buyers() const { return processes * buyers; }
 };
 
-/// How a sale went.
+/// The course of a sale.
 struct Sale {
-  std::vector<Visit> visits;  ///< by the time of entering the shop; those who never did come first
-  std::vector<Buyer> ledger;  ///< who has a phone according to the shop's file
-  int crashed = 0;            ///< processes that did not end as they should
+  std::vector<Visit> visits;  ///< in order of entering the shop; those who did not come first
+  std::vector<Buyer> ledger;  ///< the buyers that have a phone according to the shop's file
+  int crashed = 0;            ///< processes that ended with an error
   Duration took{};
 };
 
-/// Fills the shop, lets the buyers in, and tells of each phone that is sold: `on_sold` is given how
-/// many receipts there are by then.
+/// Fills the shop, lets the buyers in, and reports each phone that is sold by calling `on_sold`
+/// with the number of receipts so far.
 Sale run_sale(const SaleSettings& settings, const Interruption& interruption, Progress& progress,
               const std::function<void(int)>& on_sold);
 

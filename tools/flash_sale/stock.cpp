@@ -16,8 +16,8 @@ Shelf Stock::read() const {
 }
 
 void Stock::write(const Shelf& shelf) const {
-  // Each writer writes a file of its own and puts it in place whole. So a reader never sees half a
-  // file, and what goes wrong without the lock is the selling and not the file system.
+  // Each writer writes its own file and then renames it. So a reader never sees half a file, and
+  // what fails without the lock is the selling, not the file system.
   const Buyer writer = shelf.sold.empty() ? Buyer{} : shelf.sold.back();
   std::filesystem::path draft = file_;
   draft += '.';
@@ -35,7 +35,7 @@ void Stock::write(const Shelf& shelf) const {
 int Stock::sell(Buyer buyer, std::chrono::milliseconds think, const std::stop_token& ending) const {
   Shelf shelf = read();
   if (std::ssize(shelf.sold) >= shelf.phones) return 0;
-  std::this_thread::sleep_for(think);  // what a payment takes: the time in which others look too
+  std::this_thread::sleep_for(think);  // the time of a payment, in which other buyers look too
   if (ending.stop_requested())
     throw std::runtime_error("the lease was ending: nothing was written");
   shelf.sold.push_back(buyer);

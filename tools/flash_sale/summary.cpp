@@ -8,7 +8,7 @@
 namespace flash_sale {
 namespace {
 
-/// Those who were in the shop, one after the other.
+/// Returns the visits that entered the shop, one after the other.
 std::vector<const Visit*> entered(const Sale& sale) {
   std::vector<const Visit*> result;
   for (const Visit& visit : sale.visits) {
@@ -22,7 +22,7 @@ int receipts(const Sale& sale) {
                                         [](const Visit& visit) { return visit.phone != 0; }));
 }
 
-/// Phone to how often it was sold.
+/// Maps each phone to how often it was sold.
 std::map<int, int> times_sold(const Sale& sale) {
   std::map<int, int> times;
   for (const Visit& visit : sale.visits) {
@@ -155,7 +155,7 @@ std::vector<std::string> faults(const SaleSettings& settings, const Sale& sale,
     }
   }
   if (outage) {
-    // Else the nodes' end came too late to disturb anybody, and nothing was shown.
+    // If no visit lost this vote the nodes' end came too late to matter, and showed nothing.
     for (const std::size_t node : outage->nodes) {
       if (std::none_of(visits.begin(), visits.end(),
                        [&](const Visit* visit) { return visit->lost_vote(node); })) {

@@ -14,7 +14,7 @@ bool Visit::lost_vote(std::size_t node) const {
     case Vote::granted:
     case Vote::held:
     case Vote::absent:
-    case Vote::pending: return false;  // answered, or the decision was there before the answer
+    case Vote::pending: return false;  // answered, or not needed for the decision
     default: return true;
   }
 }

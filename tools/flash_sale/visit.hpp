@@ -12,24 +12,24 @@
 
 namespace flash_sale {
 
-/// What became of one buyer.
+/// The result of one buyer's visit.
 struct Visit {
   Buyer buyer;
-  int phone = 0;                         ///< the one bought; 0: left empty-handed
-  bool failed = false;                   ///< neither: `note` says why
+  int phone = 0;                         ///< the phone bought; 0: none
+  bool failed = false;                   ///< an error; `note` has the reason
   quorumlock::Clock::duration waited{};  ///< for the lock
-  /// In the shop. One clock for all processes of a machine, so that visits can be compared.
+  /// The time in the shop. One clock serves all processes of a machine, so visits can be compared.
   quorumlock::Clock::time_point entered{}, left{};
   std::vector<quorumlock::Vote> votes;  ///< one for each node, at the attempt that won
-  std::string note;                     ///< the votes in words, or what went wrong
+  std::string note;                     ///< the votes in words, or the error
 
-  /// Whether this node could not vote, whatever the reason.
+  /// Whether this node could not vote, for whatever reason.
   [[nodiscard]] bool lost_vote(std::size_t node) const;
 };
 
-/// As one line, without its end, for the parent to read.
+/// Returns the visit as one line, without its end, for the parent to read.
 std::string to_line(const Visit& visit);
-/// Nothing where it is not such a line.
+/// Returns nothing if the line is not a visit.
 std::optional<Visit> parse_visit(std::string_view line);
 
 }  // namespace flash_sale

@@ -1,9 +1,9 @@
+#include <quorumlock/coordinator.hpp>
+
 #include "local/enroll.hpp"
 
 #include <stdexcept>
 #include <utility>
-
-#include <quorumlock/coordinator.hpp>
 
 namespace quorumlock::local {
 

@@ -12,8 +12,8 @@
 
 namespace quorumlock::local {
 
-/// Ends this program's servers when it ends, however it ends: a process of its own, forked off at
-/// the first use, that notices by the end of a pipe. (PR_SET_PDEATHSIG would tie a server to the
+/// Ends this program's servers when it ends, however that happens: a separate process, forked at
+/// the first use, that notices the end of a pipe. (PR_SET_PDEATHSIG would tie a server to the
 /// thread that happened to start it.)
 class Keeper {
  public:
@@ -22,8 +22,8 @@ class Keeper {
     return keeper;
   }
 
-  /// Called in the server's own process before it becomes one, so that there is no moment in which
-  /// it runs unknown. Async-signal-safe.
+  /// Called in the server's own process before the exec, so that the server never runs unknown to
+  /// the keeper. Async-signal-safe.
   void keep_me() const noexcept { tell(::getpid()); }
   void let_go(pid_t pid) const noexcept { tell(-pid); }
 
@@ -37,7 +37,8 @@ class Keeper {
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     const pid_t between = ::fork();
     if (between == 0) {
-      // Not a child of the program's own: it may want to wait for all its children.
+      // The keeper is not the program's own child: the program may want to wait for all its
+      // children.
       if (::fork() == 0) keep(ends[0]);
       ::_exit(0);
     }
@@ -55,8 +56,8 @@ class Keeper {
 
   void tell(pid_t pid) const noexcept { (void)!::write(pipe_, &pid, sizeof pid); }
 
-  // From here on in the keeper's process, which a program with many threads may have forked off:
-  // nothing but system calls.
+  // The following runs in the keeper's process, which may be forked from a program with many
+  // threads: only system calls are safe.
   [[noreturn]] static void keep(int pipe) noexcept {
     ::setsid();
     ::dup2(pipe, 0);

@@ -7,7 +7,7 @@
 
 namespace quorumlock::local {
 
-/// The value below which this share of the samples lies, in microseconds; zero for no samples.
+/// Returns the value below which this share of the samples lies, in microseconds; 0 for no samples.
 inline double percentile_us(std::vector<std::uint32_t> samples_ns, double share) {
   if (samples_ns.empty()) return 0;
   const auto rank = static_cast<std::ptrdiff_t>(share * static_cast<double>(samples_ns.size() - 1));

@@ -65,7 +65,7 @@ sockaddr_in loopback(int port) {
   return address;
 }
 
-/// Whether the socket could be bound; as servers do, with SO_REUSEADDR.
+/// Whether the socket could be bound, with SO_REUSEADDR as servers use it.
 bool bound(const Descriptor& socket, int port) {
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -85,7 +85,7 @@ bool connected(const Descriptor& socket, const ServerSettings& settings) {
   return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
-/// What the server says, up to `end` and maybe beyond; less where it stops before.
+/// Returns the server's answer up to `end` and maybe beyond; less if the server stops before.
 std::string ask(const ServerSettings& settings, std::string_view question, std::string_view end,
                 milliseconds patience) {
   const int family = settings.port > 0 ? AF_INET : AF_UNIX;
@@ -104,8 +104,8 @@ std::string ask(const ServerSettings& settings, std::string_view question, std::
   return said;
 }
 
-/// Whether another server is on the port where this process was to be one. One that wants a
-/// password first is taken for ours.
+/// Whether another server has the port that this process was to use. A server that first requires a
+/// password is taken for ours.
 bool is_another(const ServerSettings& settings, pid_t process) {
   const std::string said =
       ask(settings, "INFO server\r\n", "uptime_in_seconds", milliseconds(1000));
@@ -113,7 +113,7 @@ bool is_another(const ServerSettings& settings, pid_t process) {
          said.find("process_id:" + std::to_string(process) + "\r\n") == said.npos;
 }
 
-/// The last lines of the server's log, for an error.
+/// Returns the last lines of the server's log, for an error message.
 std::string log_tail(const ServerSettings& settings) {
   std::ifstream file(log_of(settings), std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -131,8 +131,8 @@ std::string log_tail(const ServerSettings& settings) {
   throw std::runtime_error(name_of(settings) + " " + what + log_tail(settings));
 }
 
-/// What becomes of the child that launch() has forked. Only system calls: the program may have
-/// other threads.
+/// Runs in the child that launch() forked. Only system calls are safe: the program may have other
+/// threads.
 [[noreturn]] void become_server(char* const* words, char* const* variables, int log,
                                 const Keeper* keeper) noexcept {
   if (keeper != nullptr) keeper->keep_me();
@@ -249,7 +249,7 @@ void Server::launch() {
   variables.push_back(nullptr);
   const Keeper* const keeper = settings_.outlive ? nullptr : &Keeper::instance();
 
-  // No handler of this program's may run in the child.
+  // No signal handler of this program may run in the child.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -265,7 +265,7 @@ void Server::launch() {
 void Server::await(steady_clock::time_point deadline) const {
   const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   pollfd ended{process.get(), POLLIN, 0};
-  // A try may take longer than the pause: a server that loads its data accepts and is silent.
+  // An attempt may take longer than the pause: a server that loads its data accepts and is silent.
   while (!answers(settings_, milliseconds(100))) {
     if (::poll(&ended, 1, 5) > 0) fail(settings_, "ended before it answered");
     if (steady_clock::now() > deadline) fail(settings_, "does not answer");

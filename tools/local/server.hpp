@@ -10,38 +10,37 @@
 
 namespace quorumlock::local {
 
-/// How to run a redis-server of one's own.
+/// The settings of a redis-server of our own.
 struct ServerSettings {
-  std::filesystem::path dir;  ///< its data, log and pid file; made if it is not there
+  std::filesystem::path dir;  ///< data, log and pid file; made if it does not exist
   int port = 0;               ///< on 127.0.0.1; 0: a unix socket in `dir` only
   bool durable = true;        ///< appendonly yes, appendfsync always; else no persistence at all
-  /// More settings, as on redis-server's command line: {"--maxmemory", "1mb"}.
+  /// Additional settings, as on redis-server's command line: {"--maxmemory", "1mb"}.
   std::vector<std::string> more = {};
-  /// Goes on when this program ends without having ended it, be it by SIGKILL.
+  /// The server goes on if this program ends without having ended it, even by SIGKILL.
   bool outlive = false;
-  /// More environment, as {"NAME=value"}, before this program's own.
+  /// Additional environment, as {"NAME=value"}, before this program's own.
   std::vector<std::string> environment = {};
 };
 
-/// A port of 127.0.0.1 that nobody listens on now.
+/// Returns a port of 127.0.0.1 that is not in use now.
 int free_port();
-/// Whether somebody listens on this port of 127.0.0.1.
+/// Whether this port of 127.0.0.1 is in use.
 bool port_in_use(int port);
-/// Whether a server with these settings answers PING within the patience.
+/// Whether a server with these settings answers PING within `patience`.
 bool answers(const ServerSettings& settings, std::chrono::milliseconds patience);
-/// The command line, after its name, of a redis-server with these settings.
+/// Returns the command line, without the name, of a redis-server with these settings.
 std::vector<std::string> arguments_of(const ServerSettings& settings);
 
-/// One redis-server process that this program started, in a session of its own: no Ctrl-C meant
-/// for this program reaches it. Move-only; the destructor kills it, unless in a forked child.
-/// Errors are std::runtime_error with a sentence that ends with the server's own log where it has
-/// one.
+/// One redis-server process that this program started, in its own session so that Ctrl-C does not
+/// reach it. Move-only; the destructor kills the server, unless in a forked child. Errors are
+/// std::runtime_error with a sentence that ends with the server's log if there is one.
 class Server {
  public:
-  /// Starts it and waits until it answers PING.
+  /// Starts a server and waits until it answers PING.
   static Server start(ServerSettings settings,
                       std::chrono::milliseconds patience = std::chrono::seconds(10));
-  /// Starts many side by side, then waits for all.
+  /// Starts many servers in parallel, then waits for all.
   static std::vector<Server> start_all(
       std::vector<ServerSettings> settings,
       std::chrono::milliseconds patience = std::chrono::seconds(10));
@@ -53,20 +52,20 @@ class Server {
   ~Server();
 
   [[nodiscard]] const ServerSettings& settings() const { return settings_; }
-  /// As in Options::nodes: redis://127.0.0.1:PORT or unix:///DIR/redis.sock.
+  /// Returns the URL as in Options::nodes: redis://127.0.0.1:PORT or unix:///DIR/redis.sock.
   [[nodiscard]] std::string url() const;
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] bool running() const { return pid_ > 0; }
 
-  /// SIGKILL, and reaped: nothing is flushed.
+  /// Sends SIGKILL and reaps the server: nothing is flushed.
   void kill();
-  /// Starts it again with the same settings and data.
+  /// Starts the server again with the same settings and data.
   void restart();
-  /// SIGSTOP: it keeps its sockets and answers nothing. Returns once it has stopped.
+  /// Sends SIGSTOP: the server keeps its sockets and does not answer. Returns once it has stopped.
   void pause();
-  /// SIGCONT.
+  /// Sends SIGCONT.
   void resume();
-  /// Lets it run on when this object goes; the pid file in its directory names it.
+  /// Lets the server outlive this object; the pid file in its directory names it.
   void detach();
 
  private:
@@ -76,7 +75,7 @@ class Server {
 
   ServerSettings settings_;
   pid_t pid_ = -1;
-  pid_t starter_ = -1;  ///< the process that it belongs to
+  pid_t starter_ = -1;  ///< the process that started it and owns it
 };
 
 }  // namespace quorumlock::local

@@ -9,10 +9,10 @@
 
 namespace quorumlock::local {
 
-/// A directory of its own under the system's temporary one, gone with this object.
+/// A new directory under the system's temporary one. The destructor removes it.
 class TemporaryDirectory {
  public:
-  /// Called NAME-XXXXXX. Throws std::system_error.
+  /// Makes a directory NAME-XXXXXX. Throws std::system_error.
   explicit TemporaryDirectory(const std::string& name = "quorumlock") {
     std::string path = (std::filesystem::temp_directory_path() / (name + "-XXXXXX")).string();
     if (::mkdtemp(path.data()) == nullptr) {

@@ -8,10 +8,11 @@
 
 namespace quorumlock::detail {
 
-/// A move-only callable, called once unless the call that takes it says otherwise: what
-/// std::move_only_function will be in C++23.
+/// A move-only callable, as std::move_only_function of C++23. It is called once unless the call
+/// that takes it says otherwise.
+///
 /// Callables of up to four pointers that move without throwing are kept in place, larger ones on
-/// the heap.
+/// the heap. A null pointer or an empty std::function makes an empty Handler.
 template <class... Args>
 class Handler {
  public:
@@ -21,6 +22,12 @@ class Handler {
   requires(!std::is_same_v<std::decay_t<F>, Handler> &&
            std::is_invocable_v<std::decay_t<F>&, Args...>) Handler(F&& callable) {
     using Callable = std::decay_t<F>;
+    if constexpr (!std::is_function_v<std::remove_reference_t<F>> && requires(Callable & it) {
+                    it = nullptr;
+                    it == nullptr;
+                  }) {
+      if (callable == nullptr) return;
+    }
     if constexpr (sizeof(Callable) <= sizeof(place_) && alignof(Callable) <= alignof(void*) &&
                   std::is_nothrow_move_constructible_v<Callable>) {
       ::new (place_) Callable(std::forward<F>(callable));
@@ -51,7 +58,7 @@ class Handler {
  private:
   struct Actions {
     void (*call)(void* place, Args&&... args);
-    void (*move)(void* from, void* to) noexcept;  ///< and destroys what is left at `from`
+    void (*move)(void* from, void* to) noexcept;  ///< also destroys `from`
     void (*destroy)(void* place) noexcept;
   };
 

@@ -21,7 +21,9 @@ local function acquire(time, ttl, wall, life, floor, lock, counter_key, token, s
     local lives = 'quorumlock:waiting:' .. lock
     local first = redis.call('ZRANGE', line, 0, 0)[1]
     ends = redis.call('ZSCORE', lives, first)
-    if ends and ends * 1000 >= time then break end
+    -- An entry that was granted the lock, which is gone, is spent (see acquire_ordered.lua).
+    local spent = ends and ends % 1 ~= 0 and redis.call('EXISTS', lock) == 0
+    if ends and ends * 1000 >= time and not spent then break end
     redis.call('ZREM', line, first)
     redis.call('ZREM', lives, first)
     ends = nil
@@ -31,14 +33,13 @@ local function acquire(time, ttl, wall, life, floor, lock, counter_key, token, s
       -- A counter that is not there has lived its life since its last write, on this node's own
       -- clock.
       local client = tonumber(wall)
-      counter = math.max(math.max(counter or time - life * 500, seen, floor) + 1,
+      local fence = math.max(math.max(counter or time - life * 500, seen, floor) + 1,
         math.min(client, time + 60000000))
-      if counter >= 9007199254740992 then
-        return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')
-      end
+      --> cap
       -- The counter first: a script that fails half-way is not undone.
-      redis.call('SET', counter_key, counter == client and wall or string.format('%.0f', counter),
+      redis.call('SET', counter_key, fence == client and wall or string.format('%.0f', fence),
         'PX', life)
+      counter = fence
     end
     local granted = redis.call('SET', lock, token, 'NX', 'PX', ttl)
     if not granted and redis.call('PTTL', lock) ~= -1 then

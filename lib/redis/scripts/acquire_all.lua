@@ -5,39 +5,26 @@
 -- 0}, one fence beyond all the counters, and the entries stay. Else {0, greatest counter, time, ms
 -- until that may change by itself, greatest ticket}, and the waiter is in all the lines. {-1, 0,
 -- time}: not enrolled, nothing touched. For a reader what others read is free, and only writers are
--- before it (see acquire_shared.lua).
+-- before it (see acquire_shared.lua). Entries that were granted the locks are marked, and spent once
+-- a lock is gone (see acquire_ordered.lua).
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local n = (#KEYS - 1) / 2
 local counters = redis.call('MGET', unpack(KEYS, n + 1))
 if counters[n + 1] ~= ARGV[10] then return {-1, 0, time} end
-local waiter, reads = ARGV[6], ARGV[9] == 'r'
-local function front(line, lives)
+local waiter, ticket, life, reads = ARGV[6], ARGV[7], ARGV[8], ARGV[9] == 'r'
+local function front(line, lives, lock)
   while true do
     local first = redis.call('ZRANGE', line, 0, 0)[1]
     if not first then return '' end
     local ends = redis.call('ZSCORE', lives, first)
-    if ends and ends * 1000 >= time then return first, ends end
+    local spent = ends and ends % 1 ~= 0 and first ~= waiter and redis.call('EXISTS', lock) == 0
+    if ends and ends * 1000 >= time and not spent then return first, ends end
     redis.call('ZREM', line, first)
     redis.call('ZREM', lives, first)
   end
 end
--- Until when the first writer's entry lives that is before the waiter.
-local function writer_before(line, lives)
-  local at = 0
-  while true do
-    local entries = redis.call('ZRANGE', line, at, at + 99)
-    for _, entry in ipairs(entries) do
-      if entry == waiter then return nil end
-      if string.sub(entry, 1, 1) == 'w' then
-        local ends = redis.call('ZSCORE', lives, entry)
-        if ends and ends * 1000 >= time then return ends end
-      end
-    end
-    if #entries < 100 then return nil end
-    at = at + 100
-  end
-end
+--> writer_before
 local granted, fence, last, due, greatest = true, 0, 0, -2, 0
 for i = 1, n do
   local counter = tonumber(counters[i])
@@ -45,16 +32,16 @@ for i = 1, n do
   -- A counter that is not there has lived its life since its last write, on this node's own clock.
   last = math.max(last, counter or time - ARGV[5] * 500)
   local line, lives = 'quorumlock:queue:' .. KEYS[i], 'quorumlock:waiting:' .. KEYS[i]
-  local first, ends = front(line, lives)
+  local first, ends = front(line, lives, KEYS[i])
   if waiter ~= '' and first ~= waiter and not redis.call('ZSCORE', line, waiter) then
-    redis.call('ZADD', line, ARGV[7], waiter)
-    redis.call('ZADD', lives, string.format('%.0f', math.floor(time / 1000) + ARGV[8]), waiter)
-    for _, key in ipairs({line, lives}) do
-      if redis.call('PTTL', key) < 2 * ARGV[8] then redis.call('PEXPIRE', key, 2 * ARGV[8]) end
-    end
-    first, ends = front(line, lives)
+    --> enter
+    first, ends = front(line, lives, KEYS[i])
   end
-  if reads then ends = writer_before(line, lives) elseif first == waiter then ends = nil end
+  if reads then
+    ends = writer_before(line, lives, KEYS[i], time / 1000)
+  elseif first == waiter then
+    ends = nil
+  end
   local left = redis.call('PTTL', KEYS[i])
   local shared = left > 0 and redis.call('TYPE', KEYS[i]).ok == 'zset'
   if shared then
@@ -73,9 +60,7 @@ if not granted then return {0, fence, time, due, greatest} end
 if ARGV[5] ~= '0' then
   fence = math.max(last + 1, ARGV[3] + 1, ARGV[11] + 1,
     math.min(tonumber(ARGV[4]), time + 60000000))
-  if fence >= 9007199254740992 then
-    return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')
-  end
+  --> cap
   -- The counters first: a script that fails half-way is not undone.
   for i = 1, n do
     redis.call('SET', KEYS[n + i], string.format('%.0f', fence), 'PX', ARGV[5])
@@ -95,5 +80,7 @@ for i = 1, n do
       return said
     end
   end
+  local lives = 'quorumlock:waiting:' .. KEYS[i]
+  --> mark
 end
 return {1, fence, time, 0}

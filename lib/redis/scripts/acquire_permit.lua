@@ -13,7 +13,8 @@ local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
 if found[1] ~= ARGV[12] then return {-1, 0, time} end
 local counter = tonumber(found[2]) or 0
-local waiter, slot, capacity = ARGV[7], tonumber(ARGV[10]), tonumber(ARGV[11])
+local waiter, ticket, life = ARGV[7], ARGV[8], ARGV[9]
+local slot, capacity = tonumber(ARGV[10]), tonumber(ARGV[11])
 local name = string.sub(KEYS[1], 22)
 local function keys_of(capacity)
   local keys = {}
@@ -26,23 +27,10 @@ if recorded ~= capacity and redis.call('EXISTS', unpack(keys_of(recorded))) > 0 
   return {-2, recorded, time}
 end
 local line, lives = 'quorumlock:queue:' .. KEYS[1], 'quorumlock:waiting:' .. KEYS[1]
-local function front()
-  while true do
-    local found = redis.call('ZRANGE', line, 0, 1)
-    if not found[1] then return found end
-    local ends = redis.call('ZSCORE', lives, found[1])
-    if ends and ends * 1000 >= time then return found, ends end
-    redis.call('ZREM', line, found[1])
-    redis.call('ZREM', lives, found[1])
-  end
-end
+--> front
 local first, ends = front()
 if waiter ~= '' and first[1] ~= waiter and not redis.call('ZSCORE', line, waiter) then
-  redis.call('ZADD', line, ARGV[8], waiter)
-  redis.call('ZADD', lives, string.format('%.0f', math.floor(time / 1000) + ARGV[9]), waiter)
-  for _, key in ipairs({line, lives}) do
-    if redis.call('PTTL', key) < 2 * ARGV[9] then redis.call('PEXPIRE', key, 2 * ARGV[9]) end
-  end
+  --> enter
   first, ends = front()
 end
 local mine = (first[1] or '') == waiter
@@ -66,14 +54,7 @@ if not mine or redis.call('EXISTS', wanted) == 1 then
   return {0, counter, time, due, tonumber(last[2]) or 0, free}
 end
 if ARGV[6] == '1' then
-  -- A counter that is not there has lived its life since its last write, on this node's own clock.
-  counter = math.max((tonumber(found[2]) or time - ARGV[5] * 500) + 1, ARGV[3] + 1, ARGV[13] + 1,
-    math.min(tonumber(ARGV[4]), time + 60000000))
-  if counter >= 9007199254740992 then
-    return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')
-  end
-  -- The counter first: a script that fails half-way is not undone.
-  redis.call('SET', KEYS[2], string.format('%.0f', counter), 'PX', ARGV[5])
+  --> count
 end
 redis.call('SET', KEYS[1], ARGV[11], 'PX', ARGV[5])
 redis.call('SET', wanted, ARGV[1], 'PX', ARGV[2])

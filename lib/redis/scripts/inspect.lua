@@ -22,7 +22,8 @@ local function line_of(key)
   local found = redis.call('ZRANGE', 'quorumlock:queue:' .. key, 0, ARGV[1] - 1, 'WITHSCORES')
   for i = 1, #found, 2 do
     local ends = redis.call('ZSCORE', 'quorumlock:waiting:' .. key, found[i])
-    if ends and ends * 1000 >= time then
+    -- Not who has been granted the lock, and waits no more (see acquire_ordered.lua).
+    if ends and ends * 1000 >= time and ends % 1 == 0 then
       line[#line + 1] = found[i]
       line[#line + 1] = found[i + 1]
       line[#line + 1] = ends

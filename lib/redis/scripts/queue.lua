@@ -1,11 +1,13 @@
 -- KEYS locks. ARGV an entry's life in ms, then for each lock a waiter and its ticket. Each gets
 -- its entry in the line of its lock (see acquire_ordered.lua), or keeps it, for that long from
--- now; a ticket may grow. For each: who is before it (0: nobody; 1: one of the same process; 2:
+-- now; a ticket may grow. An entry that was granted the lock stays marked, and goes once it is spent. For each: who is before it (0: nobody; 1: one of the same process; 2:
 -- one of another; 3: more than one), whether the lock is free (1 or 0; of a semaphore the number of
--- a slot that is), ms until one of these may change by itself, and the greatest ticket of all the
--- others. For a reader only writers are before it, and what others read is free.
+-- a slot that is; for the first of a line, less than 0 where somebody holds it: -1 one whose token is
+-- not of the kind that we draw, else a number of the token's), ms until one of these may change by
+-- itself, and the greatest ticket of all the others. For a reader only writers are before it, and what others read is free.
 local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
+local life = ARGV[1]
 local reply, changed, greatest, writers = {}, {}, {}, {}
 -- Which slot of a semaphore is free, 0 for none, and the ms until one is.
 local function slot_of(key)
@@ -21,6 +23,7 @@ end
 local function raise(set, score, member)
   local now = redis.call('ZSCORE', set, member)
   if now and tonumber(now) >= tonumber(score) then return 0 end
+  if now and now % 1 ~= 0 then score = score .. '.5' end
   redis.call('ZADD', set, score, member)
   return 1
 end
@@ -32,20 +35,21 @@ for i = 1, #KEYS do
   if last[#last - 1] == waiter then greatest[i] = last[#last - 2] end
   -- ZADD itself compares only from 6.2 on.
   changed[i] = raise(line, ARGV[2 * i + 1], waiter)
-  raise(lives, string.format('%.0f', ms + ARGV[1]), waiter)
-  for _, key in ipairs({line, lives}) do
-    if redis.call('PTTL', key) < 2 * ARGV[1] then redis.call('PEXPIRE', key, 2 * ARGV[1]) end
-  end
+  raise(lives, string.format('%.0f', ms + life), waiter)
+  --> keep_line
 end
 -- The first two writers of a line, each with its ticket and the end of its entry's life.
-local function writers_of(line, lives)
+local function writers_of(line, lives, lock)
   local found, at = {}, 0
   while true do
     local some = redis.call('ZRANGE', line, at, at + 99, 'WITHSCORES')
     for j = 1, #some, 2 do
       if string.sub(some[j], 1, 1) == 'w' then
         local ends = tonumber(redis.call('ZSCORE', lives, some[j]) or 0)
-        if ends >= ms then found[#found + 1] = {some[j], tonumber(some[j + 1]), ends} end
+        local spent = ends % 1 ~= 0 and redis.call('TYPE', lock).ok ~= 'string'
+        if ends >= ms and not spent then
+          found[#found + 1] = {some[j], tonumber(some[j + 1]), ends}
+        end
         if #found == 2 then return found end
       end
     end
@@ -53,10 +57,7 @@ local function writers_of(line, lives)
     at = at + 100
   end
 end
-local function wake(entry, slot)
-  redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17),
-    string.sub(entry, 19) .. (slot and '.' .. slot or ''))
-end
+--> wake
 for i = 1, #KEYS do
   local waiter = ARGV[2 * i]
   local reads = string.sub(waiter, 1, 1) == 'r'
@@ -65,14 +66,16 @@ for i = 1, #KEYS do
   while true do
     first = redis.call('ZRANGE', line, 0, 1)
     ends = redis.call('ZSCORE', lives, first[1])
-    if ends and tonumber(ends) >= ms then break end
+    local spent = ends and ends % 1 ~= 0 and first[1] ~= waiter and
+      redis.call('EXISTS', KEYS[i]) == 0
+    if ends and tonumber(ends) >= ms and not spent then break end
     redis.call('ZREM', line, first[1])
     redis.call('ZREM', lives, first[1])
   end
   local front_reads = string.sub(first[1], 1, 1) == 'r'
   local before = 3
   if reads then
-    writers[line] = writers[line] or writers_of(line, lives)
+    writers[line] = writers[line] or writers_of(line, lives, KEYS[i])
     local ticket = tonumber(redis.call('ZSCORE', line, waiter))
     local one, other = writers[line][1], writers[line][2]
     if not one or one[2] >= ticket then
@@ -116,8 +119,14 @@ for i = 1, #KEYS do
       end
     end
   end
+  local who = 0
+  local token = before == 0 and not free and not slot and redis.call('MGET', KEYS[i])[1]
+  if token then
+    local ours = #token == 40 and not string.find(token, '[^0-9a-f]')
+    who = ours and 2 + tonumber(string.sub(token, 1, 7), 16) or 1
+  end
   reply[4 * i - 3] = before
-  reply[4 * i - 2] = free and (slot or 1) or 0
+  reply[4 * i - 2] = free and (slot or 1) or -who
   reply[4 * i - 1] = due
   reply[4 * i] = tonumber(greatest[i]) or 0
 end

@@ -15,9 +15,7 @@ if found[3] ~= ARGV[1] then
   end
 end
 local fence = tonumber(ARGV[2])
-if fence >= 9007199254740992 then
-  return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')
-end
+--> cap
 if counter >= fence then return {0, counter, time} end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 return {1, fence, time}

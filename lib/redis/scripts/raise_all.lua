@@ -17,9 +17,7 @@ for i = 1, n do
 end
 if not ours then return {3, greatest, time} end
 local fence = tonumber(ARGV[2])
-if fence >= 9007199254740992 then
-  return redis.error_reply('ERR quorumlock: the fencing counter has reached 2^53')
-end
+--> cap
 if greatest >= fence then return {0, greatest, time} end
 for i = 1, n do redis.call('SET', KEYS[n + i], ARGV[2], 'PX', ARGV[3]) end
 return {1, fence, time}

@@ -3,7 +3,8 @@
 -- lock now; 3 or more: likewise, and others wait; what it is more than 3 is the greatest ticket in
 -- the line; 0: nothing of ours there. Where the lock is free now the first in the line is woken, or,
 -- where nobody is in it, all who said that they want to know. Readers who have come to the front
--- of the line are woken together, also while others read.
+-- of the line are woken together, also while others read. Where nobody leaves the line, the one that is
+-- not woken gives a grant back and waits on: its entry's mark goes (see acquire_ordered.lua).
 -- Several, one after the other: no KEYS, since one that this user may not touch would have the
 -- server refuse them all. ARGV of each lock its key and token. The same for each, or an error.
 local function release(lock, token, leaver, not_woken)
@@ -23,6 +24,12 @@ local function release(lock, token, leaver, not_woken)
     if not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end
     deleted = redis.call('ZREM', lock, token)
     readers = true
+  end
+  if leaver == '' and not_woken and (deleted == 1 or type(holder) ~= 'string') then
+    local ends = redis.call('ZSCORE', 'quorumlock:waiting:' .. lock, not_woken)
+    if ends and ends % 1 ~= 0 then
+      redis.call('ZADD', 'quorumlock:waiting:' .. lock, string.format('%.0f', ends - 0.5), not_woken)
+    end
   end
   -- Where nothing has changed nobody is woken.
   if deleted + left == 0 or (deleted == 0 and not readers and holder) then return deleted end
@@ -44,13 +51,7 @@ local function release(lock, token, leaver, not_woken)
       local now = redis.call('TIME')
       ms = math.floor(now[1] * 1000 + now[2] / 1000)
     end
-    while first do
-      local ends = redis.call('ZSCORE', lives, first)
-      if ends and tonumber(ends) >= ms then break end
-      redis.call('ZREM', line, first)
-      redis.call('ZREM', lives, first)
-      first = redis.call('ZRANGE', line, 0, 0)[1]
-    end
+    --> prune
   end
   -- pcall: this user may not be allowed to publish, and a release is done all the same.
   if not first then
@@ -73,11 +74,12 @@ local function release(lock, token, leaver, not_woken)
     end
   end
   local mine = false
+  --> wake
   for _, entry in ipairs(front) do
     if entry == not_woken then
       mine = true
     elseif news then
-      redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17), string.sub(entry, 19))
+      wake(entry)
     end
   end
   if mine then return 2 * deleted end

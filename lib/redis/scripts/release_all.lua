@@ -8,6 +8,7 @@ local ms = math.floor(now[1] * 1000 + now[2] / 1000)
 -- MGET: another kind of value under one of the keys must not keep the others.
 local found = redis.call('MGET', unpack(KEYS))
 local ours, first_in, woken = 0, 0, {}
+--> wake
 local leaver, not_woken = ARGV[2] or '', ARGV[3] or ''
 for i = 1, #KEYS do
   local line, lives = 'quorumlock:queue:' .. KEYS[i], 'quorumlock:waiting:' .. KEYS[i]
@@ -15,6 +16,13 @@ for i = 1, #KEYS do
   if leaver ~= '' then
     left = redis.call('ZREM', line, leaver)
     redis.call('ZREM', lives, leaver)
+  end
+  if leaver == '' and not_woken ~= '' and (freed or not found[i]) then
+    -- Its grant is given back, and it waits on (see release.lua).
+    local ends = redis.call('ZSCORE', 'quorumlock:waiting:' .. KEYS[i], not_woken)
+    if ends and ends % 1 ~= 0 then
+      redis.call('ZADD', lives, string.format('%.0f', ends - 0.5), not_woken)
+    end
   end
   local writer_left = left == 1 and string.sub(leaver, 1, 1) == 'w'
   if freed then
@@ -31,14 +39,8 @@ for i = 1, #KEYS do
     -- While others read, readers could come in before, too, unless a writer was before them.
     read = read and not freed and (writer_left or (deleted == 1 and not_woken ~= ''))
   end
-  local first
-  while freed or read do
-    first = redis.call('ZRANGE', line, 0, 0)[1]
-    local ends = first and redis.call('ZSCORE', lives, first)
-    if not first or (ends and tonumber(ends) >= ms) then break end
-    redis.call('ZREM', line, first)
-    redis.call('ZREM', lives, first)
-  end
+  local first = (freed or read) and redis.call('ZRANGE', line, 0, 0)[1]
+  --> prune
   local front = {}
   if first and string.sub(first, 1, 1) == 'r' then
     -- Readers come in together, also while others read (see release.lua).
@@ -55,7 +57,7 @@ for i = 1, #KEYS do
       first_in = first_in + 1
     elseif (freed or writer_left) and not woken[entry] then
       woken[entry] = true
-      redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17), string.sub(entry, 19))
+      wake(entry)
     end
   end
 end

@@ -25,19 +25,13 @@ if free == 0 then return deleted end
 local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
 local first = redis.call('ZRANGE', line, 0, 0)[1]
-while first do
-  local ends = redis.call('ZSCORE', lives, first)
-  if ends and tonumber(ends) >= ms then break end
-  redis.call('ZREM', line, first)
-  redis.call('ZREM', lives, first)
-  first = redis.call('ZRANGE', line, 0, 0)[1]
-end
+--> prune
 -- pcall: this user may not be allowed to publish, and a release is done all the same.
 if not first then
   redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[1], '')
 elseif first ~= ARGV[4] then
-  redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(first, 2, 17),
-    string.sub(first, 19) .. '.' .. free)
+  --> wake
+  wake(first, free)
   local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
   return deleted == 1 and 3 + last[2] or 0
 else

@@ -10,21 +10,32 @@ if readers then
 elseif holder ~= ARGV[1] then
   return 0
 end
-redis.call('SET', 'quorumlock:released:' .. ARGV[1], '1', 'PX', ARGV[2])
+redis.call('SET', 'quorumlock:released:' .. ARGV[1] .. ':' .. KEYS[1], '1', 'PX', ARGV[2])
 if readers then
   redis.call('ZREM', KEYS[1], ARGV[1])
   if redis.call('EXISTS', KEYS[1]) == 1 then return 1 end
 else
   redis.call('DEL', KEYS[1])
 end
--- As release.lua wakes. The holder's entry is first in the line for an entry's life at most: then
--- the others find out for themselves.
-local entries = redis.call('ZRANGE', 'quorumlock:queue:' .. KEYS[1], 0, -1)
-if #entries == 0 then redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[1], '') end
-for i, entry in ipairs(entries) do
-  local writes = string.sub(entry, 1, 1) == 'w'
-  if writes and i > 1 then break end
-  redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17), string.sub(entry, 19))
+-- As release.lua wakes. The holder's entry goes with the lock (see acquire_ordered.lua).
+local now = redis.call('TIME')
+local ms = math.floor(now[1] * 1000 + now[2] / 1000)
+local line, lives = 'quorumlock:queue:' .. KEYS[1], 'quorumlock:waiting:' .. KEYS[1]
+local entries = redis.call('ZRANGE', line, 0, -1)
+local first = 1
+--> wake
+while entries[first] do
+  local ends = redis.call('ZSCORE', lives, entries[first])
+  if ends and ends % 1 == 0 and tonumber(ends) >= ms then break end
+  redis.call('ZREM', line, entries[first])
+  redis.call('ZREM', lives, entries[first])
+  first = first + 1
+end
+if first > #entries then redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[1], '') end
+for i = first, #entries do
+  local writes = string.sub(entries[i], 1, 1) == 'w'
+  if writes and i > first then break end
+  wake(entries[i])
   if writes then break end
 end
 return 1

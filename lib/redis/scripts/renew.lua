@@ -1,12 +1,15 @@
 -- KEYS enrolment, then locks. ARGV ttl ms, re-plant what is gone (1 or 0), counters' life ms, of each
--- lock token and fence (0: none), enrolment, floor.
+-- lock token, fence (0: none) and how many us its validity had left when this was sent; this node's
+-- time us at that moment at the least (0: unknown), enrolment, floor.
 -- {time, votes}, a digit for each lock. 1: ours, for at least ttl now; 2: re-planted; 0: another's; 3:
--- gone, or released by token; 4: not re-planted, for want of memory. No digits: not enrolled, nothing
--- touched. Never shortens: a slow answer must not end what a later round has promised.
+-- gone, or released by token; 4: not re-planted, for want of memory; 5: too late, since the validity
+-- that this was to prolong is over, or gone and perhaps too late: nothing touched. No digits: not
+-- enrolled, nothing touched. Never shortens: a slow answer must not end what a later round has promised.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', unpack(KEYS))
 if found[1] ~= ARGV[#ARGV - 1] then return {time, ''} end
+local sent = tonumber(ARGV[#ARGV - 2])
 
 local function exists(key) return redis.call('EXISTS', key) == 1 end
 -- Of several locks only those without room are without a vote.
@@ -18,17 +21,16 @@ local function set(...)
 end
 
 local function replant(lock, token, fence)
-  if ARGV[2] ~= '1' or exists('quorumlock:released:' .. token) then
+  local stays = ARGV[2] ~= '1' or exists('quorumlock:released:' .. token .. ':' .. lock)
+  if stays or sent == 0 then
     -- Another kind of value reads as absent.
-    return exists(lock) and '0' or '3'
+    return exists(lock) and '0' or stays and '3' or '5'
   end
   local counter = 'quorumlock:fence:' .. lock
   local counted, least = tonumber(redis.call('GET', counter)) or 0, tonumber(fence)
-  if counted > least and least > 0 then
-    -- Another may have had the lock here since. Who extends it by token goes by equal counters: this
-    -- one is to be like no other's. By so little that none gets ahead of the clock (see client/repair.cpp).
-    least = counted + 1 + now[2] % 4096
-    fence = string.format('%.0f', least)
+  if math.max(counted, ARGV[#ARGV]) > least then
+    -- Another may have had the lock here since: an extend by token is not to count this node.
+    if set('quorumlock:replanted:' .. lock, token, 'PX', ARGV[3]) == 'no room' then return '4' end
   end
   if counted < least then
     if set(counter, fence, 'PX', ARGV[3]) == 'no room' then return '4' end
@@ -45,14 +47,16 @@ end
 
 local votes = {}
 for i = 2, #KEYS do
-  local token = ARGV[2 * i]
-  if found[i] == token then
+  local token = ARGV[3 * i - 2]
+  if sent > 0 and time >= sent + ARGV[3 * i] then
+    votes[i - 1] = '5'
+  elseif found[i] == token then
     extend(KEYS[i])
     votes[i - 1] = '1'
   elseif found[i] then
     votes[i - 1] = '0'
   else
-    votes[i - 1] = replant(KEYS[i], token, ARGV[2 * i + 1])
+    votes[i - 1] = replant(KEYS[i], token, ARGV[3 * i - 1])
   end
 end
 return {time, table.concat(votes)}

@@ -1,17 +1,19 @@
 -- KEYS locks, their counters in the same order, enrolment. ARGV as of renew.lua: token, ttl ms,
--- fence (0: none), re-plant what is gone (1 or 0), counter's life ms; w to write, r to read;
--- enrolment, floor.
+-- fence (0: none), re-plant what is gone (1 or 0), counter's life ms; w to write, r to read; this
+-- node's time us at which it comes too late (0: unknown), enrolment, floor.
 -- {1, greatest counter, time}: all are ours, for at least ttl now; {2, ...}: likewise, and some were
--- re-planted; {0, ...}: one is another's; {3, ...}: one is gone, or released by token; {-1, 0, time}: not
--- enrolled. Nothing is touched but for {1, ...} and {2, ...}, and no expiry is shortened. A reader's are
--- as renew_shared.lua has them: what was a writer's becomes its first reader's.
+-- re-planted; {0, ...}: one is another's; {3, ...}: one is gone, or released by token; {4, 0, time}: too
+-- late, or gone and perhaps too late; {-1, 0, time}: not enrolled. Nothing is touched but for {1, ...} and
+-- {2, ...}, and no expiry is shortened. A reader's are as renew_shared.lua has them: what was a writer's
+-- becomes its first reader's.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local ms = math.floor(time / 1000)
 local n = (#KEYS - 1) / 2
 local found = redis.call('MGET', unpack(KEYS))
-if found[#KEYS] ~= ARGV[7] then return {-1, 0, time} end
-local ttl, reads = tonumber(ARGV[2]), ARGV[6] == 'r'
+if found[#KEYS] ~= ARGV[8] then return {-1, 0, time} end
+local ttl, reads, over = tonumber(ARGV[2]), ARGV[6] == 'r', tonumber(ARGV[7])
+if over > 0 and time >= over then return {4, 0, time} end
 local greatest, gone, another, ends = 0, 0, false, {}
 for i = 1, n do
   greatest = math.max(greatest, tonumber(found[n + i]) or 0)
@@ -31,16 +33,24 @@ for i = 1, n do
 end
 if another then return {0, greatest, time} end
 if gone > 0 then
-  if ARGV[4] ~= '1' or redis.call('EXISTS', 'quorumlock:released:' .. ARGV[1]) == 1 then
-    return {3, greatest, time}
-  end
+  if ARGV[4] ~= '1' then return {3, greatest, time} end
   for i = 1, n do
-    if (tonumber(found[n + i]) or 0) < tonumber(ARGV[3]) then
-      redis.call('SET', KEYS[n + i], ARGV[3], 'PX', ARGV[5])
+    if redis.call('EXISTS', 'quorumlock:released:' .. ARGV[1] .. ':' .. KEYS[i]) == 1 then
+      return {3, greatest, time}
     end
+  end
+  if over == 0 then return {4, 0, time} end
+  for i = 1, n do
+    local counted, fence = tonumber(found[n + i]) or 0, tonumber(ARGV[3])
+    if not reads and not found[i] and math.max(counted, ARGV[9]) > fence then
+      -- See renew.lua.
+      redis.call('SET', 'quorumlock:replanted:' .. KEYS[i], ARGV[1], 'PX', ARGV[5])
+    end
+    if counted < fence then redis.call('SET', KEYS[n + i], ARGV[3], 'PX', ARGV[5]) end
   end
   greatest = math.max(greatest, ARGV[3])
 end
+--> wake
 local woken = {}
 for i = 1, n do
   local left = redis.call('PTTL', KEYS[i])
@@ -48,14 +58,15 @@ for i = 1, n do
     redis.call('SET', KEYS[i], ARGV[1], 'NX', 'PX', ARGV[2])
   elseif reads and found[i] then
     local rest = math.max(left, ttl)
+    local half = redis.call('GET', 'quorumlock:replanted:' .. KEYS[i]) == ARGV[1] and 0.5 or 0
     redis.call('DEL', KEYS[i])
-    redis.call('ZADD', KEYS[i], string.format('%.0f', ms + rest), ARGV[1])
+    redis.call('ZADD', KEYS[i], string.format('%.1f', ms + rest + half), ARGV[1])
     redis.call('PEXPIRE', KEYS[i], string.format('%.0f', rest))
     for _, entry in ipairs(redis.call('ZRANGE', 'quorumlock:queue:' .. KEYS[i], 0, -1)) do
       if string.sub(entry, 1, 1) == 'w' then break end
       if not woken[entry] then
         woken[entry] = true
-        redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17), string.sub(entry, 19))
+        wake(entry)
       end
     end
   else

@@ -1,11 +1,17 @@
 -- KEYS slot, counter, enrolment, semaphore. ARGV token, ttl ms, fence (0: none), re-plant where it is
--- gone (1 or 0), counter's life ms, capacity, enrolment, floor.
--- As renew.lua, and the semaphore's number of permits is kept for as long as one is held. Where the
--- node has forgotten it, and gives permits of another number by now: {0, counter, time}.
+-- gone (1 or 0), counter's life ms, capacity, this node's time us at which it comes too late (0:
+-- unknown), enrolment, floor.
+-- {1, counter, time}: ours, for at least ttl now; {2, ...}: re-planted; {0, ...}: another's; {3, ...}: gone;
+-- {4, 0, time}: too late, or gone and perhaps too late, nothing touched; {-1, 0, time}: not enrolled,
+-- nothing touched. The semaphore's number of permits is kept for as long as one is held. If the node has
+-- forgotten it, and gives permits of another number by now: {0, counter, time}. No mark is left: nobody
+-- extends a permit by token.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1], KEYS[4])
-if found[1] ~= ARGV[7] then return {-1, 0, time} end
+if found[1] ~= ARGV[8] then return {-1, 0, time} end
+local over = tonumber(ARGV[7])
+if over > 0 and time >= over then return {4, 0, time} end
 local counter = tonumber(found[2]) or 0
 if found[3] == ARGV[1] then
   if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
@@ -16,6 +22,7 @@ if found[3] == ARGV[1] then
 end
 if redis.call('EXISTS', KEYS[1]) == 1 then return {0, counter, time} end
 if ARGV[4] ~= '1' then return {3, counter, time} end
+if over == 0 then return {4, 0, time} end
 local recorded = tonumber(found[4])
 if recorded and recorded ~= tonumber(ARGV[6]) then
   for i = 1, recorded do

@@ -1,33 +1,41 @@
 -- KEYS lock, counter, enrolment. ARGV token, ttl ms, fence (0: none), whose renewal it is (1: a
--- reader's own; 0: by token, of a reader or a writer), counter's life ms, enrolment, floor.
+-- reader's own; 0: by token, of a reader or a writer), counter's life ms, this node's time us at which
+-- it comes too late (0: unknown), enrolment, floor.
 -- {1, counter, time}: ours, for at least ttl now; {2, counter, time}: re-planted; {0, ...}:
--- another's; {3, ...}: gone, or released by token; {-1, 0, time}: not enrolled, nothing touched.
+-- another's; {3, ...}: gone, or released by token; {4, 0, time}: too late, or gone and
+-- perhaps too late, nothing touched; {-1, 0, time}: not enrolled, nothing touched.
 -- A writer's key becomes its first reader's: it has been downgraded. By token nothing is
--- re-planted, nothing that was re-planted counts, and the counter of a reader reads as 0: other
--- readers raise it.
+-- re-planted, nothing that was re-planted after another's hold counts, and the counter of a reader
+-- reads as 0: other readers raise it.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local ms = math.floor(time / 1000)
 local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
-if found[1] ~= ARGV[6] then return {-1, 0, time} end
+if found[1] ~= ARGV[7] then return {-1, 0, time} end
+local ttl, own, over = tonumber(ARGV[2]), ARGV[4] == '1', tonumber(ARGV[6])
+if over > 0 and time >= over then return {4, 0, time} end
 local counter = tonumber(found[2]) or 0
-local ttl, own = tonumber(ARGV[2]), ARGV[4] == '1'
 local left = redis.call('PTTL', KEYS[1])
 local function last(longer)
   if longer then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 end
 if found[3] == ARGV[1] then
+  -- See renew.lua.
+  local marked = redis.call('GET', 'quorumlock:replanted:' .. KEYS[1]) == ARGV[1]
   if own then
     local rest = math.max(left, ttl)
     redis.call('DEL', KEYS[1])
-    redis.call('ZADD', KEYS[1], string.format('%.0f', ms + rest), ARGV[1])
+    redis.call('ZADD', KEYS[1], string.format('%.1f', ms + rest + (marked and 0.5 or 0)), ARGV[1])
     redis.call('PEXPIRE', KEYS[1], string.format('%.0f', rest))
     -- Those who were behind it may come in now.
     local line = 'quorumlock:queue:' .. KEYS[1]
+    --> wake
     for _, entry in ipairs(redis.call('ZRANGE', line, 0, -1)) do
       if string.sub(entry, 1, 1) == 'w' then break end
-      redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17), string.sub(entry, 19))
+      wake(entry)
     end
+  elseif marked then
+    return {3, counter, time}
   else
     last(left < ttl)
   end
@@ -46,9 +54,9 @@ if ends >= ms then
   last(left < ttl)
   return {1, own and counter or 0, time}
 end
-if not own or redis.call('EXISTS', 'quorumlock:released:' .. ARGV[1]) == 1 then
-  return {3, counter, time}
-end
+local released = 'quorumlock:released:' .. ARGV[1] .. ':' .. KEYS[1]
+if not own or redis.call('EXISTS', released) == 1 then return {3, counter, time} end
+if over == 0 then return {4, 0, time} end
 if counter < tonumber(ARGV[3]) then
   redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[5])
   counter = tonumber(ARGV[3])

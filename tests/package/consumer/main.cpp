@@ -1,4 +1,4 @@
-// What a user of the installed library may write: every public name, with the umbrella header.
+// Uses every public name of the installed library, with the umbrella header.
 
 #include <quorumlock/quorumlock.hpp>
 

@@ -8,8 +8,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// How far a clock may be from true time so that no two differ by more than the drift factor:
-/// 2e / (1 - e) = d. Drawn from the whole range, or from its ends.
+/// The rate of a clock, such that no two clocks diverge by more than the drift factor d. Each rate
+/// may be off by e, with 2e / (1 - e) = d. Drawn from the whole range, or from its ends.
 double draw_rate(const Draw& draw, test::SeededRandom& random) {
   constexpr double drift = 0.01;
   constexpr double bound = drift / (2 + drift) * 0.999;
@@ -35,25 +35,30 @@ Client::Client(const Draw& draw, std::size_t which, test::SeededRandom& world)
 
 void Client::begin_life(const Draw& draw) {
   ++life;
-  client::Session::Config config;
+  detail::Session::Config config;
   config.engine = {.nodes = draw.nodes,
                    .retry_delay = draw.pause,
                    .retry_jitter = draw.pause,
                    .fencing = draw.fencing,
                    .max_ttl = draw.max_ttl,
                    .entry_life = draw.entry_life,
-                   .unfolded = 0};
+                   .turn_after = draw.entry_life * 5 / 3,
+                   .unfolded = 0,
+                   .acquisitions_out = draw.acquisitions_out,
+                   .send_within = draw.node_timeout};
   for (int node = 0; node < draw.nodes; ++node) {
     redis::Link::Config link;
     link.endpoint.host = "n" + std::to_string(node + 1);
     link.node_timeout = draw.node_timeout;
     link.connect_timeout = 2s;
     link.enrolment.max_ttl = draw.max_ttl;
+    link.enrolment.node = link.endpoint.host;
+    if (draw.focus == Focus::disks) link.enrolment.between_checks = draw.ttl;
     link.wakes = draw.wakes;
     config.links.push_back(link);
   }
-  session = std::make_unique<client::Session>(std::move(config), random, *this);
-  // Epochs go on: nothing that was meant for the process before reaches this one.
+  session = std::make_unique<detail::Session>(std::move(config), random, *this);
+  // Epochs go on: nothing that was meant for the previous process reaches this one.
   wires.resize(2 * static_cast<std::size_t>(draw.nodes));
   for (Wire& wire : wires) {
     ++wire.epoch;
@@ -62,20 +67,33 @@ void Client::begin_life(const Draw& draw) {
   }
   missed.clear();
   paused = false;
+  stands_since.reset();
   waking = TrueTime::max();
 }
 
-core::Time Client::local(TrueTime now) const {
-  const double gained = static_cast<double>(now.count()) * (rate - 1);
-  return core::Time(offset + now + core::Duration(static_cast<core::Duration::rep>(gained)));
+/// What the clock shows after it has run for `counted`.
+core::Time Client::shown(TrueTime counted) const {
+  const double gained = static_cast<double>(counted.count()) * (rate - 1);
+  return core::Time(offset + counted + core::Duration(static_cast<core::Duration::rep>(gained)));
 }
 
-TrueTime Client::when(core::Time shown) const {
-  if (shown == core::never) return TrueTime::max();
-  const core::Duration passed = shown.time_since_epoch() - offset;
+core::Time Client::local(TrueTime now) const {
+  TrueTime counted = now;
+  for (const Stood& each : stood_) {
+    counted -= std::clamp(now - each.from, TrueTime(), each.span);
+  }
+  return shown(counted);
+}
+
+TrueTime Client::when(core::Time wanted) const {
+  if (wanted == core::never) return TrueTime::max();
+  const core::Duration passed = wanted.time_since_epoch() - offset;
   TrueTime at(static_cast<TrueTime::rep>(static_cast<double>(passed.count()) / rate));
-  while (at > TrueTime() && local(at - 1ns) >= shown) at -= 1ns;
-  while (local(at) < shown) at += 1ns;
+  while (at > TrueTime() && shown(at - 1ns) >= wanted) at -= 1ns;
+  while (shown(at) < wanted) at += 1ns;
+  for (const Stood& each : stood_) {
+    if (at > each.from) at += each.span;
+  }
   return at;
 }
 

@@ -2,49 +2,63 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "client/session.hpp"
+#include "loop/session.hpp"
 #include "sim/wall_clock.hpp"
 #include "sim/world/draw.hpp"
 #include "support/seeded_random.hpp"
 
 namespace quorumlock::sim {
 
-/// One process that uses the library, with the library's own session inside: its clocks, its
-/// connections, and whether it runs at all.
+/// A process that uses the library, with the library's own session, the process's clocks and its
+/// connections. The process may be stopped, or crash.
 struct Client final : core::WallClock {
   /// A connection as this client sees it.
   struct Wire {
-    int connection = -1;      ///< the server's number for it; -1: none
-    std::uint64_t epoch = 0;  ///< counts Connect and Disconnect: what is of an older one is void
+    int connection = -1;      ///< the server's number for the connection; -1: none
+    std::uint64_t epoch = 0;  ///< counts Connect and Disconnect; what is of an older epoch is void
     bool open = false;
-    TrueTime last_to{}, last_from{};  ///< when what was sent last arrives: in order
+    TrueTime last_to{}, last_from{};  ///< arrival of the last message each way: keeps the order
+    TrueTime used{};                  ///< when something was last sent, in either direction
+    bool forgotten = false;           ///< by something on the path: nothing arrives any more
   };
 
   Client(const Draw& draw, std::size_t number, test::SeededRandom& world);
 
-  /// Its suspend-proof clock at this true time, and back: the first moment at which it shows that.
+  /// Converts true time to the suspend-proof clock, and back: the first moment that shows `local`.
   [[nodiscard]] core::Time local(TrueTime now) const;
   [[nodiscard]] TrueTime when(core::Time local) const;
   std::int64_t now_us() override { return wall_us; }
-  /// A new process in its place.
+  /// Reports that the clock stood still from `from` on, for `span`.
+  void stood_still(TrueTime from, TrueTime span) { stood_.push_back({from, span}); }
+  /// Starts a new process in place of this one.
   void begin_life(const Draw& draw);
 
   std::size_t number;
   test::SeededRandom random;
   double rate;
   core::Duration offset;
-  core::Duration wall_offset;  ///< of the wall clock, from true time
+  core::Duration wall_offset;  ///< of the wall clock from true time
   bool wall_stands;
-  std::int64_t wall_us = 0;  ///< set before each turn
-  std::unique_ptr<client::Session> session;
+  std::int64_t wall_us = 0;  ///< the wall clock's time, set before each turn
+  std::unique_ptr<detail::Session> session;
   std::vector<Wire> wires;  ///< by the session's number
   std::size_t life = 0;
   bool paused = false;
-  core::Time awake{};                         ///< since when it has not been stopped
-  std::vector<std::function<void()>> missed;  ///< what came in while it was stopped
-  TrueTime waking = TrueTime::max();          ///< for when its next turn is planned
+  std::optional<TrueTime> stands_since;       ///< since when it stands still, with its clock
+  bool blames_itself = false;                 ///< it has just reported that its clock stood still
+  core::Time awake{};                         ///< since when the process has not been stopped
+  std::vector<std::function<void()>> missed;  ///< what came in while the process was stopped
+  TrueTime waking = TrueTime::max();          ///< when its next turn is planned
+
+ private:
+  struct Stood {
+    TrueTime from, span;
+  };
+  [[nodiscard]] core::Time shown(TrueTime counted) const;
+  std::vector<Stood> stood_;
 };
 
 }  // namespace quorumlock::sim

@@ -8,7 +8,6 @@
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
-
 namespace {
 
 template <class T, std::size_t size>
@@ -38,7 +37,7 @@ Draw of_everything(test::SeededRandom& random) {
   draw.until = draw.max_ttl * random.between(3, 6);
   draw.between_faults = draw.until / random.between(3, 15);
   const bool within = !random.one_in(5);
-  const int most = within ? static_cast<int>(Fault::client_crash) : fault_kinds - 1;
+  const auto most = static_cast<int>(within ? Fault::client_crash : Fault::drop_lock);
   const int likely = random.between(1, 4);
   for (int i = 0; i <= most; ++i) {
     if (random.one_in(likely)) draw.faults.push_back(static_cast<Fault>(i));
@@ -46,7 +45,7 @@ Draw of_everything(test::SeededRandom& random) {
   return draw;
 }
 
-/// Three nodes and few clients that want one lock, again and again.
+/// Three or five nodes and a few clients that want one lock, again and again.
 Draw of_a_crowd(test::SeededRandom& random) {
   Draw draw;
   draw.nodes = random.one_in(5) ? 5 : 3;
@@ -134,7 +133,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.faults_follow_wins = true;
       add_some(draw, random, {Fault::crash, Fault::flush, Fault::pause_client});
       if (random.one_in(2)) break;
-      // Holders that believe in the lock to the end, while a node forgets that they have it.
+      // Holders believe in the lock to the end, while a node forgets that they have it.
       draw.nodes = 3;
       draw.clients = 3;
       draw.uneven_paths = true;
@@ -165,7 +164,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
                  {Fault::crash, Fault::pause_client, Fault::pause_node, Fault::reset, Fault::delay,
                   Fault::partition, Fault::client_crash, Fault::refuse, Fault::forget_scripts});
       }
-      // Where nothing goes wrong no wake-up may wait for the next look: looks are rare.
+      // If nothing goes wrong no wake-up may wait for the next look: looks are rare.
       if (draw.faults.empty()) draw.entry_life = draw.delay * 1200;
       break;
     case Focus::sets:
@@ -179,7 +178,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.delay = random.between(1, 10) * 1ms;
       draw.ttl = draw.max_ttl = draw.delay * random.between(60, 400);
       draw.hold = draw.delay * random.between(1, 8);
-      // Some live for several renewals.
+      // Some leases live for several renewals.
       if (random.one_in(3)) draw.hold = draw.ttl * random.between(5, 20) / 10;
       draw.every = draw.hold * random.between(1, 3);
       draw.pause = std::max(draw.delay, core::Duration(20ms));
@@ -246,7 +245,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
                   Fault::partition, Fault::client_crash, Fault::refuse, Fault::forget_scripts,
                   Fault::flush});
         if (random.one_in(2)) {
-          // Leases end of themselves, and nodes forget in the meantime.
+          // Leases end by themselves, and nodes forget in the meantime.
           draw.ttl = draw.max_ttl = random.between(1, 5) * 200ms;
           draw.hold = draw.ttl * random.between(2, 20) / 10;
           draw.every = draw.ttl / 4;
@@ -288,6 +287,12 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.faults_follow_votes = draw.blind_spots = true;
       draw.faults = {Fault::flush, Fault::partition};
       break;
+    case Focus::silence: draw_silence(draw, random); break;
+    case Focus::tokens: draw_tokens(draw, random); break;
+    case Focus::standstills: draw_standstills(draw, random); break;
+    case Focus::disks: draw_disks(draw, random); break;
+    case Focus::tenants: draw = draw_tenants(random); break;
+    case Focus::idleness: draw_idleness(draw, random); break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
       draw.until = draw.delay * 50;
@@ -300,7 +305,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.faults = {Fault::delay, Fault::reset};
       draw.between_faults = draw.until / random.between(1, 10);
       if (random.one_in(3)) break;
-      // One client, and another much later that has not seen what the first one's tokens were.
+      // One client, and another much later that has not seen the first one's tokens.
       draw.clients = 2;
       draw.one_ahead = draw.late_comer = true;
       draw.every = 3 * draw.ttl;
@@ -317,8 +322,8 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.between_faults = draw.until;
       draw.faults_follow_votes = true;
       if (random.one_in(2)) {
-        // The counters are copied while a raise is on its way to them, and asked for by somebody
-        // who has seen nothing of all that.
+        // The counters are copied while a raise is on its way to them; then a client that has seen
+        // nothing of that asks for them.
         draw.hold = draw.ttl * random.between(2, 8) / 10;
         draw.every = draw.ttl * random.between(1, 4);
         draw.faults = {random.one_in(3) ? Fault::flush : Fault::crash, Fault::delay};
@@ -333,9 +338,10 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       break;
   }
   if (draw.durable) std::erase(draw.faults, Fault::fail_over);
+  draw.trust_disk = draw.durable && (focus != Focus::disks || !random.one_in(4));
   if (draw.every == core::Duration()) draw.every = draw.hold;
   if (draw.entry_life == core::Duration::zero()) {
-    // After all else, so that what is drawn for it stays as it was.
+    // After everything else, so that the rest of the draw stays as it was.
     draw.in_order = random.one_in(2) ? 0 : random.between(1, 100);
     draw.entry_life = std::max<core::Duration>(draw.delay * 50, random.between(3, 30) * 100ms);
   }
@@ -347,7 +353,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     draw.sets = random.between(20, 100);
   }
   if (focus == Focus::permits && draw.capacities_differ && random.one_in(2)) {
-    // A holder loses sight of one node after the other, and sets anew what has run out there.
+    // A holder loses sight of one node after another, and sets anew what has run out there.
     draw.nodes = 3;
     draw.clients = random.between(2, 3);
     draw.capacity = 1;
@@ -365,9 +371,8 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     draw.at_once = random.between(2, 4);
     draw.keys = std::max(draw.keys, 2);
   }
-  draw.in_pieces = focus == Focus::pieces || random.one_in(3);
-  // What goes out in pieces is an acquisition without a script: counters of a few rule that out.
-  if (draw.in_pieces) draw.low_counters = false;
+  draw.in_pieces = focus == Focus::pieces || (random.one_in(3) && focus != Focus::silence);
+  if (focus == Focus::everything) draw_more(draw, random);
   return draw;
 }
 
@@ -382,16 +387,10 @@ Draw Draw::of(std::uint64_t seed, std::optional<Focus> focus) {
   Draw draw = of_focus(focus.value_or(own), random);
   draw.seed = seed;
   draw.focus = focus.value_or(own);
+  // After everything else, so that the rest stays as it was.
+  if (random.one_in(3)) draw.acquisitions_out = random.between(1, 4);
   draw.round();
   return draw;
-}
-
-bool Draw::counters_hold() const {
-  // Where every node may forget at once the order of tokens rests on the clocks.
-  const bool forgets =
-      has(Fault::flush) || has(Fault::fail_over) || (has(Fault::crash) && !durable);
-  const bool clocks = has(Fault::clock_step) || has(Fault::clock_rate);
-  return !has(Fault::evict) && !(forgets && clocks);
 }
 
 }  // namespace quorumlock::sim

@@ -10,57 +10,73 @@
 #include "core/types.hpp"
 #include "sim/wall_clock.hpp"
 
+namespace quorumlock::test {
+class SeededRandom;
+}
+
 namespace quorumlock::sim {
 
-/// What may go wrong. Those of the first kind are what the protocol is made for; the others break
-/// an assumption, and with it some of the promises.
+/// What may go wrong. The first kind is what the protocol is made for; the second breaks an
+/// assumption, and with it some of the promises.
 enum class Fault {
-  // Within the assumptions.
+  // Faults within the assumptions.
   crash,           ///< a node is killed and comes back, with what was on its disk
   pause_node,      ///< SIGSTOP, SIGCONT
-  pause_client,    ///< likewise, or its machine sleeps
+  pause_client,    ///< SIGSTOP, SIGCONT, or the client's machine sleeps
   reset,           ///< a connection breaks; what is under way may still arrive
-  partition,       ///< a client and a node don't hear of each other, in one direction or both
+  partition,       ///< a client and a node cannot reach each other, in one direction or both
   delay,           ///< messages take long, up to hours
   flush,           ///< FLUSHALL
   refuse,          ///< OOM, READONLY, MISCONF, LOADING or BUSY for a while
   forget_scripts,  ///< SCRIPT FLUSH
   fail_over,       ///< a volatile node is replaced by an older copy of it
   client_crash,    ///< a client ends without a word, and a new one begins
-  // Beyond them.
-  clock_step,  ///< a node's clock jumps
-  clock_rate,  ///< a node's clock runs beyond the bound
-  evict,       ///< a node drops a key
-  drop_lock,   ///< a node drops a lock's key, and never a counter
+  // Faults beyond the assumptions.
+  clock_step,   ///< a node's clock jumps
+  clock_rate,   ///< a node's clock runs beyond the bound
+  evict,        ///< a node drops a key
+  drop_lock,    ///< a node drops a lock's key, and never a counter
+  stand_still,  ///< a client's machine stands still, and its clock with it
+  // Faults of nodes with a disk, again within the assumptions: only some focuses draw these.
+  stop_writing,     ///< its file is switched off, and a later restart starts from that file
+  copy_directory,   ///< its directory is lost, and replaced by a copy of another node's
+  promote_replica,  ///< a node is lost, and a replica of it takes its place
+  follow_another,   ///< a node follows another by mistake, and is promoted again
 };
-inline constexpr int fault_kinds = static_cast<int>(Fault::drop_lock) + 1;
+inline constexpr int fault_kinds = static_cast<int>(Fault::follow_another) + 1;
 std::string_view to_string(Fault fault);
 
-/// What a seed is after. Half of them draw everything from everywhere; the others make one kind of
-/// trouble likely that would else take millions of them.
+/// What a seed concentrates on. About half of the seeds draw everything from the full ranges; the
+/// others make one kind of trouble likely that would otherwise take millions of seeds.
 enum class Focus {
   everything,
-  fences,      ///< counters disagree and collide, keys vanish, raises are late
-  order,       ///< likewise, but no key vanishes: tokens grow in the order of holding
-  forgetting,  ///< nodes forget just after they have voted
-  lateness,    ///< messages take about as long as a lock lives
-  clocks,      ///< at the bound on both sides, and the next one is there the moment a lock ends
-  giving_up,   ///< waits end in the middle of a round, and no connection breaks
-  raises,      ///< raises are held up, and lost after others were acknowledged
-  relapses,    ///< nodes forget just after a vote, while clients lose sight of others
-  line,        ///< many wait in the line, and often nothing goes wrong
-  sets,        ///< likewise, for one, two or three of three locks
-  readers,     ///< many read, some write
-  permits,     ///< of a semaphore, in the line and out of it
-  pieces,      ///< requests arrive in pieces, between which others take the lock, or nodes forget
+  fences,       ///< counters disagree and collide, keys vanish, raises are late
+  order,        ///< the same without vanishing keys: tokens grow in the order of holding
+  forgetting,   ///< nodes forget just after they have voted
+  lateness,     ///< messages take about as long as a lock lives
+  clocks,       ///< rates at both bounds, and a rival that asks the moment a lock ends
+  giving_up,    ///< waits end in the middle of a round, and no connection breaks
+  raises,       ///< raises are held up, and lost after others were acknowledged
+  relapses,     ///< nodes forget just after a vote, while clients lose sight of others
+  line,         ///< many wait in the line, and often nothing goes wrong
+  sets,         ///< many wait in the line for one, two or three of three locks
+  readers,      ///< many read, some write
+  permits,      ///< permits of a semaphore, in the line and out of it
+  pieces,       ///< requests arrive in pieces, between which others take the lock, or nodes forget
+  silence,      ///< nodes fall silent in mid-round, always too few to stop a quorum
+  tokens,       ///< extends by token of leases that nodes dropped, others held, renewals set anew
+  standstills,  ///< clients' clocks stand still
+  disks,        ///< durable nodes fail over, are copied, or stop writing their file
+  tenants,      ///< some clients may not touch one lock's keys; nodes forget, clients repair
+  idleness,     ///< something on the path forgets idle connections
 };
-inline constexpr int focuses = static_cast<int>(Focus::pieces) + 1;
-/// Those behind have one seed in 64 each, so that the others keep theirs; they take long.
+inline constexpr int focuses = static_cast<int>(Focus::idleness) + 1;
+/// The later focuses have one seed in 64 each, so that the others keep theirs; they take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
 std::string_view to_string(Focus focus);
 
-/// All that the seed decides before the simulation begins. A failure is made smaller by taking
-/// things out of this.
+/// All that the seed decides before the simulation begins. Shrinking a failure removes things from
+/// its draw.
 struct Draw {
   std::uint64_t seed = 1;
   Focus focus = Focus::everything;
@@ -69,67 +85,99 @@ struct Draw {
   int keys = 1;
   bool fencing = true;
   bool durable = false;
-  bool sane_wall_clocks = true;  ///< else the clients' stand still near 1970
+  bool trust_disk = false;       ///< the policy of the nodes; otherwise always
+  bool sane_wall_clocks = true;  ///< otherwise the clients' wall clocks stand still near 1970
   bool clocks_at_the_bound = false;
-  bool nodes_agree = true;    ///< on the time; else they are up to 20 s apart, and drift
-  bool low_counters = false;  ///< they start at a few, another on each node: as if in use already
-  bool uneven_paths = false;  ///< each path between a client and a node is as slow as it likes
-  bool faults_follow_wins = false;    ///< a lock that is won often brings a fault with it
-  bool faults_follow_votes = false;   ///< so does a vote: the node forgets (flush, crash)
-  bool faults_follow_raises = false;  ///< so does a raise: it is late (delay), or lost (reset)
-  /// So does a request for a key that another has: it arrives as that runs out, and its owner does
-  /// not see that node until then (partition).
+  bool nodes_agree = true;    ///< on the time; otherwise they are up to 20 s apart, and drift
+  bool low_counters = false;  ///< counters start at small, different numbers: as if already in use
+  bool uneven_paths = false;  ///< each path between a client and a node draws its own speed
+  bool faults_follow_wins = false;    ///< a win often triggers a fault
+  bool faults_follow_votes = false;   ///< a vote often makes its node forget (flush, crash)
+  bool faults_follow_raises = false;  ///< a raise is often late (delay) or lost (reset)
+  /// A request for another client's key often arrives just as that key expires, and the key's owner
+  /// does not see the node until then (partition).
   bool faults_follow_rivals = false;
   bool rivals_watch = false;  ///< all ask when a node has forgotten, and when it votes again
-  bool blind_spots = false;   ///< each client loses sight of one node after the other (partition)
+  bool blind_spots = false;   ///< each client loses sight of one node after another (partition)
   bool one_ahead = false;     ///< the counters of one node begin far above the others'
-  bool late_comer = false;    ///< the last client asks for nothing until max_ttl is long past
-  int in_order = 0;           ///< of a hundred waits so many are in the line
-  int sets = 0;               ///< of a hundred requests so many are for several keys
-  int capacity = 0;           ///< the lock is a semaphore with so many permits; 0: is none
-  bool capacities_differ = false;  ///< every other client believes in one more
-  core::Duration entry_life{};     ///< in a line, unless it is refreshed
-  int to_read = 0;                 ///< of a hundred locks so many are shared
-  int at_once = 1;  ///< a client asks for so many in one turn, and gives back all that it has
-  bool in_pieces = false;  ///< what is written at once often arrives in two pieces
-  bool wakes = true;       ///< else releases wake nobody, and are what each node has for that
+  bool silences = false;      ///< see Focus::silence
+  bool late_comer = false;    ///< the last client asks for nothing until long after max_ttl
+  int in_order = 0;           ///< percentage of waits that are in the line
+  int sets = 0;               ///< percentage of requests that are for several keys
+  int capacity = 0;           ///< permits of the semaphore; 0: the lock is no semaphore
+  bool capacities_differ = false;  ///< every other client believes in one permit more
+  core::Duration entry_life{};     ///< of an entry in a line, unless it is refreshed
+  int to_read = 0;                 ///< percentage of locks that are shared
+  int by_token = 0;  ///< percentage of chances at which another process extends a lease's token
+  int at_once = 1;   ///< requests of a client in one turn; it then gives back all that it has
+  int acquisitions_out = 1024;   ///< a client's limit of attempts under way; it queues others
+  bool in_pieces = false;        ///< a single write often arrives in two pieces
+  bool wakes = true;             ///< else releases wake nobody, and use the node's own command
+  bool forgetful_paths = false;  ///< a connection that was idle for 12 s carries nothing any more
+  bool tenants = false;          ///< every other client may not touch the keys of the lock "other"
+  bool odd_counter = false;      ///< one node's counter of a lock that nobody uses is no number
   core::Duration ttl{};
   core::Duration max_ttl{};
-  core::Duration delay{};         ///< of a message, about
-  core::Duration hold{};          ///< of a lock, about
-  core::Duration every{};         ///< so often a client asks for one, about
-  core::Duration pause{};         ///< before the next attempt, about
-  core::Duration node_timeout{};  ///< as the option of that name
-  core::Duration until{};         ///< true time of the faults' end
+  core::Duration delay{};         ///< about how long a message takes
+  core::Duration hold{};          ///< about how long a lock is held
+  core::Duration every{};         ///< about the time between a client's requests
+  core::Duration pause{};         ///< about how long a client waits before its next attempt
+  core::Duration node_timeout{};  ///< the option of that name
+  core::Duration until{};         ///< true time at which the faults end
   core::Duration between_faults{};
   std::vector<Fault> faults;
 
-  /// With this focus, or the one that the seed draws.
+  /// The draw of this seed, with this focus or the one that the seed draws.
   static Draw of(std::uint64_t seed, std::optional<Focus> focus = {});
-  /// What to_string() has said; nothing where it is something else.
+  /// Reads the text of to_string(); nothing if the text is anything else.
   static std::optional<Draw> parse(std::string_view text);
   [[nodiscard]] bool has(Fault fault) const {
     return std::ranges::find(faults, fault) != faults.end();
   }
-  /// No clock steps or runs beyond the bound, and no node drops keys unnoticed.
+  /// Whether no clock steps or runs beyond the bound, and no node drops keys unnoticed.
   [[nodiscard]] bool timing_holds() const {
     // Without fencing a plain SET does not look at the enrolment: FLUSHALL is then noticed late.
     if (!fencing && has(Fault::flush)) return false;
-    return !has(Fault::clock_step) && !has(Fault::clock_rate) && !has(Fault::evict) &&
-           !has(Fault::drop_lock);
+    return node_clocks_hold() && !has(Fault::evict) && !has(Fault::drop_lock) &&
+           !has(Fault::stand_still);
   }
-  /// Nothing goes wrong, and nobody takes the lock without a look at the line.
+  /// Whether no node's clock steps or runs beyond the bound.
+  [[nodiscard]] bool node_clocks_hold() const {
+    return !has(Fault::clock_step) && !has(Fault::clock_rate);
+  }
+  /// Whether nothing goes wrong, and nobody takes the lock without looking at the line.
   [[nodiscard]] bool order_holds() const {
-    // Where a few messages take as long as a lock lives, attempts fail of their deadline alone.
-    return faults.empty() && fencing && focus != Focus::pieces && ttl >= 40 * delay &&
-           !capacities_differ;
+    // If a few messages take as long as a lock lives, attempts fail by their deadline alone.
+    return faults.empty() && fencing && focus != Focus::pieces && !silences && !forgetful_paths &&
+           ttl >= 40 * delay && !capacities_differ;
   }
-  /// No counter is lost unnoticed.
+  /// Whether only one lock is asked for at a time, so that it is clear how long that may take.
+  [[nodiscard]] bool alone() const { return silences || (forgetful_paths && clients == 1); }
+  /// Whether a node may go on with data that is not its own, or with a part of its data.
+  [[nodiscard]] bool swaps_disks() const {
+    return has(Fault::stop_writing) || has(Fault::copy_directory) || has(Fault::promote_replica) ||
+           has(Fault::follow_another);
+  }
+  /// Whether no counter is lost unnoticed.
   [[nodiscard]] bool counters_hold() const;
-  /// Its spans to whole microseconds: no finer than parse() reads them.
+  /// Rounds the spans to whole microseconds, the precision of parse().
   void round();
   /// Every option, as `name=value` words.
   [[nodiscard]] std::string to_string() const;
 };
+
+/// Draws what Focus::silence is about.
+void draw_silence(Draw& draw, test::SeededRandom& random);
+/// Draws what Focus::idleness is about.
+void draw_idleness(Draw& draw, test::SeededRandom& random);
+// draw_leases.cpp
+void draw_tokens(Draw& draw, test::SeededRandom& random);
+void draw_standstills(Draw& draw, test::SeededRandom& random);
+/// Adds tokens and standstills to a draw from everywhere; last, so that the rest stays as it was.
+void draw_more(Draw& draw, test::SeededRandom& random);
+/// Draws what Focus::disks is about.
+void draw_disks(Draw& draw, test::SeededRandom& random);
+/// Draws clients of which some may not read all counters, and nodes that forget just after a vote.
+Draw draw_tenants(test::SeededRandom& random);
 
 }  // namespace quorumlock::sim

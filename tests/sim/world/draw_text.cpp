@@ -1,7 +1,7 @@
 #include <charconv>
 #include <type_traits>
 
-#include "client/duration_text.hpp"
+#include <quorumlock/duration.hpp>
 #include "sim/world/draw.hpp"
 
 // A draw as text, and back.
@@ -26,6 +26,11 @@ std::string_view to_string(Fault fault) {
     case Fault::clock_rate: return "clock_rate";
     case Fault::evict: return "evict";
     case Fault::drop_lock: return "drop_lock";
+    case Fault::stand_still: return "stand_still";
+    case Fault::stop_writing: return "stop_writing";
+    case Fault::copy_directory: return "copy_directory";
+    case Fault::promote_replica: return "promote_replica";
+    case Fault::follow_another: return "follow_another";
   }
   return "?";
 }
@@ -46,13 +51,19 @@ std::string_view to_string(Focus focus) {
     case Focus::readers: return "readers";
     case Focus::permits: return "permits";
     case Focus::pieces: return "pieces";
+    case Focus::silence: return "silence";
+    case Focus::tokens: return "tokens";
+    case Focus::standstills: return "standstills";
+    case Focus::disks: return "disks";
+    case Focus::tenants: return "tenants";
+    case Focus::idleness: return "idleness";
   }
   return "?";
 }
 
 namespace {
 
-/// Every option, in the order in which it is said.
+/// Visits every option, in the order of the text.
 template <class AnyDraw, class Visit>
 void each_option(AnyDraw& draw, Visit&& visit) {
   visit("seed", draw.seed);
@@ -62,6 +73,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("keys", draw.keys);
   visit("fencing", draw.fencing);
   visit("durable", draw.durable);
+  visit("trust_disk", draw.trust_disk);
   visit("sane_wall_clocks", draw.sane_wall_clocks);
   visit("clocks_at_the_bound", draw.clocks_at_the_bound);
   visit("nodes_agree", draw.nodes_agree);
@@ -74,6 +86,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("rivals_watch", draw.rivals_watch);
   visit("blind_spots", draw.blind_spots);
   visit("one_ahead", draw.one_ahead);
+  visit("silences", draw.silences);
   visit("late_comer", draw.late_comer);
   visit("in_order", draw.in_order);
   visit("sets", draw.sets);
@@ -82,7 +95,12 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("entry_life", draw.entry_life);
   visit("to_read", draw.to_read);
   visit("wakes", draw.wakes);
+  visit("by_token", draw.by_token);
+  visit("forgetful_paths", draw.forgetful_paths);
+  visit("tenants", draw.tenants);
+  visit("odd_counter", draw.odd_counter);
   visit("at_once", draw.at_once);
+  visit("acquisitions_out", draw.acquisitions_out);
   visit("in_pieces", draw.in_pieces);
   visit("ttl", draw.ttl);
   visit("max_ttl", draw.max_ttl);
@@ -106,7 +124,7 @@ std::string said(std::uint64_t value) {
   return std::to_string(value);
 }
 std::string said(core::Duration value) {
-  return client::to_text(value);
+  return to_text(value);
 }
 std::string said(Focus value) {
   return std::string(to_string(value));
@@ -128,7 +146,7 @@ bool read(std::string_view text, Number& value) {
          text.data() + text.size();
 }
 bool read(std::string_view text, core::Duration& value) {
-  const auto parsed = client::parse_duration("", text);
+  const auto parsed = parse_duration("", text);
   if (parsed) value = *parsed;
   return parsed.has_value();
 }

@@ -12,23 +12,23 @@
 
 namespace quorumlock::sim {
 
-/// At most one valid handle of a key at any instant of true time, or readers alone, of a semaphore
-/// as many as it has permits, by the word of each of their holders; none that lapsed is renewed;
-/// and, where no node lost anything, a valid handle has its token on a quorum of the nodes until
-/// its very end.
+/// Checks mutual exclusion in true time. At any instant a key has at most one valid handle, or only
+/// readers, or as many holders of a semaphore as each of them believes it has permits. No lapsed
+/// lease is renewed; and if no node lost anything, a valid handle has its token on a quorum of the
+/// nodes until its very end.
 class Exclusion {
  public:
   using Report = std::function<void(std::string)>;
   Exclusion(const std::deque<Operation>& operations, bool timing_holds, Report report)
       : operations_(operations), timing_holds_(timing_holds), report_(std::move(report)) {}
 
-  /// Nobody is given a lock that has ended already.
+  /// Checks that no lock is granted after its end.
   void won(const Operation& one, core::Time now) {
     if (now >= one.deadline) {
       report_("operation " + std::to_string(one.number) + " was won after its end");
     }
   }
-  /// It has become valid, or valid for longer.
+  /// Called when the lease has become valid, or valid for longer.
   void became_valid(const Operation& one, TrueTime now) {
     if (!timing_holds_ || !one.valid(now)) return;
     int holders = 1;
@@ -46,15 +46,15 @@ class Exclusion {
               " and " + std::to_string(one.number));
     }
   }
-  /// A renewal has been counted; `until` is the end before it.
+  /// Called for each counted renewal; `until` is the lease's end before it.
   void renewed(const Operation& one, TrueTime until, TrueTime now) {
     if (now >= until) {
       report_("operation " + std::to_string(one.number) + " was renewed after its end");
     }
   }
-  /// At the last moment of a valid handle, or any other.
+  /// Called at the last moment of a valid handle, and at any other.
   void witness(const Operation& one, const std::deque<Server>& nodes, TrueTime now) {
-    // Whoever counts has its token in any slot.
+    // With this mutant a holder's token may be in any slot.
     if (!one.valid(now) || core::planted(core::Mutant::naive_counting)) return;
     int witnesses = 0;
     for (const Server& node : nodes) {

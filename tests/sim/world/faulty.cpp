@@ -3,7 +3,7 @@
 
 #include "sim/world/trace.hpp"
 
-// What goes wrong, and when it is well again.
+// What goes wrong, and when it works again.
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
@@ -37,9 +37,11 @@ void World::inject(Fault fault) {
         serve(node);
       });
     case Fault::pause_client:
+      if (client.stands_since) return;
       client.paused = true;
       return after(span, [this, number = client.number, life = client.life] {
-        if (clients_[number].life == life) resume(clients_[number]);
+        const Client& stopped = clients_[number];
+        if (stopped.life == life && !stopped.stands_since) resume(clients_[number]);
       });
     case Fault::reset:
       return lose(client, random_.one_in(3) ? node + draw_.nodes : node, random_.one_in(2));
@@ -84,14 +86,7 @@ void World::inject(Fault fault) {
       forgets(node);
       return lose_all(node);
     case Fault::client_crash: {
-      for (Operation& one : operations_) {
-        if (one.client == client.number && one.life == client.life) one.dead = true;
-      }
-      for (int each = 0; each < client.session->wires(); ++each) shut(client, each);
-      client.begin_life(draw_);
-      client.awake = client.local(now_);
-      client.session->start(client.local(now_));
-      turn(client);
+      die(client);
       return after(draw_span(draw_.every),
                    [this, number = client.number, life = client.life] { act(number, life); });
     }
@@ -106,6 +101,11 @@ void World::inject(Fault fault) {
                       now_);
       return after(span, [this, &server] { server.set_rate(1, now_); });
     case Fault::drop_lock: return server.drop_key("lock");
+    case Fault::stand_still: return stand_still(client, span);
+    case Fault::stop_writing: return stop_writing(node);
+    case Fault::copy_directory: return copy_directory(node);
+    case Fault::promote_replica: return promote_replica(node);
+    case Fault::follow_another: return follow_another(node);
     case Fault::evict: {
       server.evict(random_.index(1'000'000));
       return forgets(node);
@@ -113,8 +113,8 @@ void World::inject(Fault fault) {
   }
 }
 
-/// The holder loses sight of a node that it stands on, and one that it does not stand on forgets;
-/// or the other way round, and then nothing that was under way arrives.
+/// The holder loses sight of a node that has granted its lease, and a node that has not forgets; or
+/// the other way round, and then nothing that was under way arrives.
 void World::betray(Client& client, core::NodeSet granted) {
   if (healing_) return;
   const int hidden = static_cast<int>(random_.index(nodes_.size()));
@@ -129,7 +129,7 @@ void World::betray(Client& client, core::NodeSet granted) {
   trace("FAULT the holder, client ", client.number + 1, ", loses sight of node ", hidden + 1,
         "; FLUSHALL on node ", flushed + 1);
   Path& path = paths_[client.number][static_cast<std::size_t>(hidden)];
-  path.lost = true;  // as good as that: what is under way comes when it likes
+  path.lost = true;  // as good as lost: what is under way arrives at any time
   path.blocked_to = path.blocked_from = now_ + TrueTime(draw_.ttl) * 3 / 2;
   if (!granted.contains(hidden)) lose(client, hidden, false);
   nodes_[static_cast<std::size_t>(flushed)].flush_all();
@@ -137,7 +137,7 @@ void World::betray(Client& client, core::NodeSet granted) {
 }
 
 /// A client does not see one of the nodes for a while, in one direction or both; then another. Now
-/// and then nobody does.
+/// and then no client sees it.
 void World::wander(std::size_t client) {
   if (healing_ || !draw_.has(Fault::partition)) return;
   const std::size_t node = random_.index(nodes_.size());
@@ -150,15 +150,15 @@ void World::wander(std::size_t client) {
   for (std::size_t each = 0; each < clients_.size(); ++each) {
     if (each != client && !all) continue;
     Path& path = paths_[each][node];
-    path.lost = true;  // as good as that: what is under way comes when it likes
+    path.lost = true;  // as good as lost: what is under way arrives at any time
     if ((ways & 1) != 0) path.blocked_to = now_ + span;
     if ((ways & 2) != 0) path.blocked_from = now_ + span;
   }
   after(span + draw_span(draw_.delay), [this, client] { wander(client); });
 }
 
-/// A node has granted something, or renewed it. It may forget that at once: one node at a time, so
-/// that the others can go on.
+/// Called when a node has granted or renewed something. The node may forget that at once: one node
+/// at a time, so that the others can go on.
 void World::has_voted(int node) {
   const bool flush = draw_.has(Fault::flush);
   if (!draw_.faults_follow_votes || healing_ || now_ < next_relapse_) return;
@@ -175,14 +175,66 @@ void World::has_voted(int node) {
   });
 }
 
-/// A request for a lock that another holds arrives as its key runs out, and the holder does not see
-/// that node until then.
+/// From now on a node says nothing to this client, or hears nothing either, for a time that may
+/// exceed its node_timeout. Afterwards it goes on as if nothing had happened, or with a broken
+/// connection. Always too few nodes to stop a quorum.
+void World::fall_silent(std::size_t client, int node) {
+  if (!draw_.silences || healing_ || !random_.one_in(8)) return;
+  const auto is_silent = [this, client](int each) {
+    const Path& path = paths_[client][static_cast<std::size_t>(each)];
+    const bool up = clients_[client].session->link(each).state() == core::LinkState::up;
+    return !up || now_ < path.silent_until + 2 * promptly();
+  };
+  int silent = 0;
+  for (int each = 0; each < draw_.nodes; ++each) silent += is_silent(each) ? 1 : 0;
+  if (is_silent(node)) return;
+  if (silent >= draw_.nodes - core::quorum_of(draw_.nodes)) return;
+  ++figures_.faults;
+  const TrueTime span = draw_span(draw_.node_timeout);
+  trace("FAULT node ", node + 1, " is silent to client ", client + 1, " for ",
+        static_cast<double>(span.count()) / 1e9, " s");
+  Path& path = paths_[client][static_cast<std::size_t>(node)];
+  path.lost = true;  // as good as lost: what is under way arrives at any time
+  path.silent_until = path.blocked_from = now_ + span;
+  // A request that arrives after its keys' time and is forgotten leaves a key for another ttl.
+  if (span > TrueTime(draw_.ttl)) path.silent_until += TrueTime(draw_.ttl);
+  if (random_.one_in(2)) path.blocked_to = now_ + span;
+  if (random_.one_in(2)) return;
+  after(span, [this, client, node] { lose(clients_[client], node, random_.one_in(2)); });
+}
+
+/// Five rounds (a missing script, commands that need the script after all, three raises) of two
+/// messages that each take at most eight times the draw's delay, and a margin for lateness.
+TrueTime World::promptly() const {
+  return 5 * 2 * 8 * TrueTime(draw_.delay) + 10ms;
+}
+
+/// Checks a single client whose idle connections were forgotten: if it waits, it notices at its
+/// node_timeout, connects anew and has the lock.
+void World::soon(const Operation& one) {
+  if (!draw_.forgetful_paths || draw_.clients > 1 || healing_ || one.wait == 0s) return;
+  const TrueTime most = TrueTime(draw_.node_timeout) * 101 / 100 + 2 * promptly();
+  if (now_ - one.asked <= most || one.wait < most) return;
+  report("operation " + std::to_string(one.number) + " took " +
+         std::to_string(static_cast<double>((now_ - one.asked).count()) / 1e9) +
+         " s although only idle connections were forgotten");
+}
+
+void World::prompt(const Operation& one, TrueTime asked, const char* what) {
+  if (!draw_.silences || healing_ || now_ - asked <= promptly()) return;
+  report("operation " + std::to_string(one.number) + " took " +
+         std::to_string(static_cast<double>((now_ - asked).count()) / 1e9) + " s to be " + what +
+         " although a quorum of nodes answers");
+}
+
+/// Lets a request for another client's lock arrive as the lock's key runs out, and hides the node
+/// from the holder until then.
 TrueTime World::outlast(Client& client, int node, TrueTime arrival) {
   if (!draw_.faults_follow_rivals || !draw_.has(Fault::partition) || healing_) return arrival;
   const Server& server = nodes_[static_cast<std::size_t>(node)];
   std::string key = lock_;
   for (const Operation& one : operations_) {
-    // Of a semaphore whichever permit another has.
+    // Of a semaphore, any permit that another client has will do.
     if (draw_.capacity == 0 || !one.valid(now_) || one.client == client.number) continue;
     key = one.held_keys().front();
   }
@@ -202,7 +254,7 @@ TrueTime World::outlast(Client& client, int node, TrueTime arrival) {
   return std::max(arrival, then);
 }
 
-/// A raise that would arrive then arrives later, or never.
+/// Delays a raise that would arrive at `arrival`, or loses it.
 TrueTime World::hinder(Client& client, int node, TrueTime arrival) {
   if (!draw_.faults_follow_raises || healing_ || random_.one_in(4)) return arrival;
   ++figures_.faults;
@@ -226,6 +278,8 @@ TrueTime World::hinder(Client& client, int node, TrueTime arrival) {
 void World::crash(int node, TrueTime away) {
   Server& server = nodes_[static_cast<std::size_t>(node)];
   if (!server.running()) return;
+  // If no client could see yet that it stopped writing or was promoted, a crash would go unnoticed.
+  if (draw_.trust_disk && (!server.writes() || server.promoted())) return;
   server.crash();
   lose_all(node);
   after(away, [this, node] { restart(node); });
@@ -234,8 +288,10 @@ void World::crash(int node, TrueTime away) {
 void World::restart(int node) {
   Server& server = nodes_[static_cast<std::size_t>(node)];
   if (server.running()) return;
+  const bool from_an_old_file = draw_.durable && !server.writes();
   server.restart(now_);
   if (!draw_.durable) forgets(node);
+  if (from_an_old_file) has_other_data(node);
 }
 
 void World::forgets(int node) {
@@ -243,8 +299,9 @@ void World::forgets(int node) {
   all_ask();
 }
 
-/// What came in while it was stopped comes in now, at one and the same moment.
+/// Everything that came in while the client was stopped comes in now, at a single moment.
 void World::resume(Client& client) {
+  if (client.stands_since) end_stand_still(client);
   client.paused = false;
   client.awake = client.local(now_);
   for (Action& action : std::exchange(client.missed, {})) action();

@@ -11,16 +11,16 @@
 
 namespace quorumlock::sim {
 
-/// Fencing tokens are unique; of attempts that don't overlap the later has the greater; and where
-/// timing holds they grow in the order of holding, in which readers have no order among themselves.
-/// A node's counter never goes back.
+/// Checks the fencing tokens: they are unique; of attempts that don't overlap the later one has the
+/// greater; if timing holds they grow in the order of holding, in which readers have no order among
+/// themselves. A node's counter never goes back.
 class Fencing {
  public:
   using Report = std::function<void(std::string)>;
   Fencing(bool counters_hold, bool timing_holds, Report report)
       : counters_hold_(counters_hold), timing_holds_(timing_holds), report_(std::move(report)) {}
 
-  /// Decided now, for an attempt that began then.
+  /// Called when an attempt that began at `began` is decided.
   void decided(const Operation& one, TrueTime began, TrueTime now) {
     for (const std::string& key : one.keys()) decided(one, key, began, now);
   }
@@ -35,9 +35,9 @@ class Fencing {
     const std::uint64_t before = after == key.greatest.begin() ? 0 : std::prev(after)->fence;
     const std::uint64_t greatest = key.greatest.empty() ? 0 : key.greatest.back().fence;
     const std::uint64_t last = one.shared ? key.written : greatest;
-    // Decided at the very moment that this one began is not before it.
+    // An attempt decided at the very moment at which this one began does not count as before it.
     const bool strictly = after == key.greatest.begin() || std::prev(after)->since < began;
-    // Several hold a semaphore at once, in no order.
+    // Several clients hold a semaphore at once, in no order.
     const bool by_turns = timing_holds_ && one.capacity == 0;
     if ((strictly && one.fence <= before) || (by_turns && one.fence <= last)) {
       report_("operation " + std::to_string(one.number) + " got the fencing token " +
@@ -47,7 +47,7 @@ class Fencing {
     key.greatest.push_back({now, std::max(greatest, one.fence)});
     if (!one.shared) key.written = std::max(key.written, one.fence);
   }
-  /// After each command that a node has executed.
+  /// Called after each command that a node has executed.
   void counter(int node, const std::string& key, std::int64_t value) {
     std::int64_t& last = counters_[{node, key}];
     if (counters_hold_ && value < last) {
@@ -55,7 +55,7 @@ class Fencing {
     }
     last = value;
   }
-  /// From here on the order is only as good as the clocks.
+  /// Called when the order of tokens has become only as good as the clocks.
   void rests_on_clocks() { counters_hold_ = false; }
   void forgot(int node) {
     std::erase_if(counters_, [node](const auto& one) { return one.first.first == node; });
@@ -69,7 +69,7 @@ class Fencing {
   struct Key {
     std::set<std::uint64_t> given;
     std::vector<Greatest> greatest;  ///< of all decided until then
-    std::uint64_t written = 0;       ///< the greatest of those who may write
+    std::uint64_t written = 0;       ///< the greatest token of a writer
   };
   bool counters_hold_;
   bool timing_holds_;

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/world/digest.hpp"
 #include "sim/world/mutants.hpp"
 #include "sim/world/shrink.hpp"
 #include "sim/world/world.hpp"
@@ -32,7 +33,8 @@ constexpr std::string_view usage =
     "caught\n"
     "       simulate --seconds N [--from SEED] [--jobs N]    for so long\n"
     "each with --focus NAME: draws of one kind (docs/simulator.md);\n"
-    "with --in-order N: it fails where fewer locks are won in the line's turn\n";
+    "with --in-order N: it fails where fewer locks are won in the line's turn;\n"
+    "with --digest: prints one number of all the traces, which is the same for the same traces\n";
 
 struct Asked {
   std::uint64_t from = 1;
@@ -45,6 +47,7 @@ struct Asked {
   int jobs = 2;
   bool trace = false;
   bool mutants = false;
+  bool digest = false;
   const KnownMutant* mutant = nullptr;
 };
 
@@ -77,17 +80,18 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 /// Sums over the seeds of one process.
 struct Sums {
   std::uint64_t seeds = 0, failed = 0;
-  int died_of = 0;  ///< the signal that ended the process with the seed that failed
+  int died_of = 0;           ///< the signal that ended the process of the failed seed
+  std::uint64_t digest = 0;  ///< the sum of all seeds' digests, in any order
   World::Figures figures;
 };
 
 constexpr int most_jobs = 64;
 
-/// What the processes have in common.
+/// What the processes share.
 struct Shared {
-  /// The least seed that has failed in any of them: none need look beyond it.
+  /// The least seed that has failed in any process: no process need look beyond it.
   std::atomic<std::uint64_t> failed{~std::uint64_t{0}};
-  std::array<std::atomic<std::uint64_t>, most_jobs> at{};  ///< which seed each is at
+  std::array<std::atomic<std::uint64_t>, most_jobs> at{};  ///< the current seed of each process
 };
 Shared& shared() {
   static void* const memory =
@@ -96,7 +100,7 @@ Shared& shared() {
   return *static_cast<Shared*>(memory);
 }
 
-/// Every `jobs`-th seed, beginning with the job's own; stops at the first that fails.
+/// Runs every `jobs`-th seed, beginning with the job's own; stops at the first that fails.
 Sums run_seeds(const Asked& asked, int job, std::uint64_t end) {
   Sums sums;
   const auto begun = std::chrono::steady_clock::now();
@@ -107,7 +111,8 @@ Sums run_seeds(const Asked& asked, int job, std::uint64_t end) {
     if (asked.seconds && seconds_since(begun) > *asked.seconds) break;
     ++sums.seeds;
     const Draw draw = Draw::of(seed, asked.focus);
-    World world(draw, nullptr);
+    Digest digest;
+    World world(draw, asked.digest ? &digest : nullptr);
     std::string wrong;
     try {
       wrong = world.run();
@@ -115,6 +120,8 @@ Sums run_seeds(const Asked& asked, int job, std::uint64_t end) {
       wrong = std::string("the simulation itself failed: ") + error.what();
     }
     const World::Figures& more = world.figures();
+    digest << seed << ' ' << more.commands << ' ' << wrong;
+    sums.digest += digest.number();
     sums.figures.acquired += more.acquired;
     sums.figures.refused += more.refused;
     sums.figures.renewed += more.renewed;
@@ -122,7 +129,7 @@ Sums run_seeds(const Asked& asked, int job, std::uint64_t end) {
     sums.figures.faults += more.faults;
     sums.figures.commands += more.commands;
     sums.figures.in_order += more.in_order;
-    sums.figures.native += more.native;
+    sums.figures.by_token += more.by_token;
     if (!wrong.empty()) {
       sums.failed = seed;
       std::uint64_t least = shared().failed.load();
@@ -134,7 +141,7 @@ Sums run_seeds(const Asked& asked, int job, std::uint64_t end) {
   return sums;
 }
 
-/// The seeds, dealt to processes.
+/// Deals the seeds to processes.
 Sums run_jobs(const Asked& asked) {
   struct Job {
     pid_t pid;
@@ -167,6 +174,7 @@ Sums run_jobs(const Asked& asked) {
       sums.died_of = WIFSIGNALED(status) ? WTERMSIG(status) : SIGABRT;
     }
     all.seeds += sums.seeds;
+    all.digest += sums.digest;
     if (sums.failed != 0 && (all.failed == 0 || sums.failed < all.failed)) {
       all.failed = sums.failed;
       all.died_of = sums.died_of;
@@ -178,7 +186,7 @@ Sums run_jobs(const Asked& asked) {
     all.figures.faults += sums.figures.faults;
     all.figures.commands += sums.figures.commands;
     all.figures.in_order += sums.figures.in_order;
-    all.figures.native += sums.figures.native;
+    all.figures.by_token += sums.figures.by_token;
   }
   return all;
 }
@@ -227,9 +235,10 @@ int run_many(const Asked& asked) {
   std::cout << sums.seeds << " seeds from " << asked.from << " in " << seconds_since(begun)
             << " s: " << all.acquired << " locks acquired, " << all.refused << " refused, "
             << all.renewed << " renewals, " << all.ended << " leases lost, " << all.faults
-            << " faults, " << all.commands << " commands executed, " << all.native
-            << " votes asked for without a script; " << all.in_order
+            << " faults, " << all.commands << " commands executed, " << all.by_token
+            << " extended by token; " << all.in_order
             << " locks won before others that waited, each in its turn\n";
+  if (asked.digest) std::cout << "digest " << std::hex << sums.digest << std::dec << '\n';
   if (sums.failed == 0) {
     std::cout << "no promise was broken\n";
     if (all.in_order >= asked.in_order) return 0;
@@ -301,6 +310,8 @@ std::optional<Asked> parse(int argc, char** argv) {
       asked.jobs = std::stoi(value());
     } else if (flag == "--trace") {
       asked.trace = true;
+    } else if (flag == "--digest") {
+      asked.digest = true;
     } else if (flag == "--mutants") {
       asked.mutants = true;
     } else if (flag == "--mutant") {

@@ -13,8 +13,8 @@ struct KnownMutant {
   core::Mutant mutant;
   std::string_view name;
   std::string_view what;
-  int seeds;  ///< within so many it must be caught; 0: planted, and not caught yet
-  std::optional<Focus> focus = {};  ///< of those seeds; unset: the one that each draws
+  int seeds;  ///< the seeds within which it must be caught; 0: planted, and not caught yet
+  std::optional<Focus> focus = {};  ///< the focus of those seeds; unset: the one that each draws
 };
 
 /// Every mistake that can be planted.

@@ -14,56 +14,55 @@ namespace quorumlock::sim {
 using namespace std::chrono_literals;
 
 std::vector<World::Owner> World::owners_of(const Words& words) {
-  // A counter that is taken back is no lock.
+  // Taking back a counter is not about a lock.
   if (words.size() > 3 && words[3].starts_with(redis::counter_prefix)) return {};
   if (words[0] == "SET" && words.size() == 6) return {{{words[1]}, words[2], false}};
   if (words[0] == "DELEX") return {{{words[1]}, words[3], true}};
   if (words[0] == "DELIFEQ") return {{{words[1]}, words[2], true}};
-  const KnownScript* const known = words[0] == "EVALSHA" ? script_by_sha(words[1]) : nullptr;
-  if (known == nullptr) return {};
+  const redis::Script* const script = words[0] == "EVALSHA" ? script_by_sha(words[1]) : nullptr;
+  if (script == nullptr) return {};
   const auto permit = [&words](const std::string& slot) {
     return std::string(redis::permit_prefix) + slot + ":" +
            words[3].substr(redis::semaphore_prefix.size());
   };
-  if (known->script == &redis::acquire_permit_script) {
+  if (script == &redis::acquire_permit_script) {
     return {{{permit(words[15])}, words[6], false}};
   }
-  if (known->script == &redis::renew_permit_script) {
+  if (script == &redis::renew_permit_script) {
     return {{{words[3]}, words[7], false}};
   }
-  if (known->script == &redis::release_permit_script) {
+  if (script == &redis::release_permit_script) {
     return {{{permit(words[5])}, words[4], true}};
   }
   std::vector<Owner> several;
-  if (known->script == &redis::release_script && words[2] == "0") {
+  if (script == &redis::release_script && words[2] == "0") {
     for (std::size_t i = 3; i < words.size(); i += 2) {
       several.push_back({{words[i]}, words[i + 1], true});
     }
     return several;
   }
-  if (known->script == &redis::acquire_script && words[2] == "1") {
+  if (script == &redis::acquire_script && words[2] == "1") {
     for (std::size_t i = 7; i + 2 < words.size(); i += 3) {
       several.push_back({{words[i]}, words[i + 1], false});
     }
     return several;
   }
-  const bool releases =
-      known->script == &redis::release_script || known->script == &redis::release_all_script;
+  const bool releases = script == &redis::release_script || script == &redis::release_all_script;
   bool votes = false;
   for (const redis::Script* vote :
        {&redis::acquire_script, &redis::acquire_ordered_script, &redis::acquire_shared_script,
         &redis::acquire_all_script, &redis::raise_script, &redis::raise_all_script,
         &redis::renew_script, &redis::renew_shared_script, &redis::renew_all_script}) {
-    votes = votes || known->script == vote;
+    votes = votes || script == vote;
   }
   if (!releases && !votes) return {};
-  // A vote's keys are the locks, as many counters, and the enrolment.
+  // A vote's keys are the locks, the same number of counters, and the enrolment.
   const std::size_t keys = std::stoul(words[2]);
   const auto locks = static_cast<std::ptrdiff_t>(releases ? keys : keys / 2);
   return {{{words.begin() + 3, words.begin() + 3 + locks}, words[3 + keys], releases}};
 }
 
-/// When a message that is sent now arrives: after all that was sent before it on its connection.
+/// When a message that is sent now arrives: after all earlier ones on its connection.
 TrueTime World::arrival(std::size_t client, int node, bool to_node, TrueTime& last) {
   const Path& path = paths_[client][static_cast<std::size_t>(node)];
   const TrueTime blocked = to_node ? path.blocked_to : path.blocked_from;
@@ -75,8 +74,21 @@ TrueTime World::arrival(std::size_t client, int node, bool to_node, TrueTime& la
   return last = std::max(when, last + 1ns);
 }
 
-/// Something for a process: if that is stopped it comes in when the process goes on, and if it is
-/// gone, never.
+/// Called when something is sent over this connection; returns whether something on the path has
+/// forgotten the connection.
+bool World::is_forgotten(Client& client, int wire_number) {
+  Client::Wire& wire = client.wires[static_cast<std::size_t>(wire_number)];
+  const TrueTime idle = now_ - std::exchange(wire.used, now_);
+  if (!draw_.forgetful_paths || wire.forgotten || healing_ || idle < 12s) return wire.forgotten;
+  const int node = wire_number % draw_.nodes;
+  ++figures_.faults;
+  trace("FAULT the connection ", wire_number + 1, " of client ", client.number + 1, " to node ",
+        node + 1, " is forgotten on its path");
+  if (wire_number == node) paths_[client.number][static_cast<std::size_t>(node)].lost = true;
+  return wire.forgotten = true;
+}
+
+/// Runs an action in a process: when it goes on if it is stopped, and never if it is gone.
 void World::for_client(std::size_t number, std::size_t life, Action action) {
   Client& client = clients_[number];
   if (client.life != life) return;
@@ -88,15 +100,16 @@ void World::for_client(std::size_t number, std::size_t life, Action action) {
   turn(client);
 }
 
-/// The turn of a client's loop, as the driver has it.
+/// The turn of a client's loop, as in the driver.
 void World::turn(Client& client) {
   if (client.paused) return;
   const core::Time local = client.local(now_);
   client.wall_us = client.wall_stands ? 1 : (now_ + client.wall_offset) / 1us;
   client.session->advance(local);
-  while (const std::optional<client::Session::Output> output = client.session->next(local)) {
+  while (const std::optional<detail::Session::Output> output = client.session->next(local)) {
     carry_out(client, *output);
   }
+  if (std::exchange(client.blames_itself, false)) demand_no_leases(client);
   name_waiters(client);
   const bool rest_is_late = draw_.in_pieces && draw_.focus == Focus::pieces && random_.one_in(4);
   for (int wire = 0; wire < client.session->wires(); ++wire) write(client, wire, rest_is_late);
@@ -122,6 +135,7 @@ void World::write(Client& client, int number, bool rest_is_late) {
   if (!wire.open || said.output().empty()) return;
   std::string bytes(said.output());
   said.wrote(bytes.size());
+  if (is_forgotten(client, number)) return;
   TrueTime when = arrival(client.number, node, true, wire.last_to);
   if (core::planted(core::Mutant::release_overtakes) &&
       bytes.find(redis::release_script.sha1) != bytes.npos) {
@@ -156,7 +170,8 @@ void World::deliver_at(TrueTime when, int node, int connection, std::string byte
 void World::open(Client& client, int number) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
   const int node = number % draw_.nodes;
-  wire.last_to = wire.last_from = now_;
+  wire.last_to = wire.last_from = wire.used = now_;
+  wire.forgotten = false;
   const Peer peer{client.number, client.life, ++wire.epoch, number};
   at(arrival(client.number, node, true, wire.last_to), [this, node, peer] {
     Client& caller = clients_[peer.client];
@@ -166,6 +181,7 @@ void World::open(Client& client, int number) {
     const bool there = server.running();
     if (there) {
       mine.connection = server.connect();
+      if (stranger(caller)) server.forbid(mine.connection, "other");
       peers_[static_cast<std::size_t>(node)][mine.connection] = peer;
     }
     at(arrival(peer.client, node, false, mine.last_from), [this, node, peer, there] {
@@ -187,13 +203,17 @@ void World::open(Client& client, int number) {
   });
 }
 
-/// The client closes: what it has written may arrive and run all the same.
+/// The client closes its connection: what it has written may still arrive and run.
 void World::shut(Client& client, int number) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
   const int node = number % draw_.nodes;
   ++wire.epoch;
   if (!std::exchange(wire.open, false) && wire.connection < 0) return;
   if (number == node) paths_[client.number][static_cast<std::size_t>(node)].lost = true;
+  if (wire.forgotten) {  // nor does the node learn of it
+    wire.connection = -1;
+    return;
+  }
   at(arrival(client.number, node, true, wire.last_to),
      [this, node, connection = std::exchange(wire.connection, -1)] {
        nodes_[static_cast<std::size_t>(node)].hang_up(connection);
@@ -201,12 +221,12 @@ void World::shut(Client& client, int number) {
      });
 }
 
-/// The connection breaks. What is under way to the node arrives, or does not.
+/// Breaks the connection. What is under way to the node may arrive.
 void World::lose(Client& client, int wire_number, bool runs_on) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(wire_number)];
   const int node = wire_number % draw_.nodes;
   if (!wire.open) return;
-  // Nothing is asked for on the other connection.
+  // Nothing is requested on the node's other connection.
   if (wire_number == node) paths_[client.number][static_cast<std::size_t>(node)].lost = true;
   const int connection = std::exchange(wire.connection, -1);
   if (runs_on) {
@@ -243,7 +263,7 @@ void World::deliver(int node, int connection, std::string bytes) {
   serve(node);
 }
 
-/// Executes what has arrived, connection by connection in whatever order.
+/// Executes what has arrived, connection by connection in a drawn order.
 void World::serve(int node) {
   Server& server = nodes_[static_cast<std::size_t>(node)];
   if (!server.running() || server.paused()) return;
@@ -263,10 +283,15 @@ void World::serve(int node) {
         trace("  node ", node + 1, " connection ", connection, " runs", words.substr(0, 200));
       }
       const std::vector<Owner> owners = owners_of(*next);
-      if ((*next)[0] == "INCR") ++figures_.native;
+      const std::vector<Renewed> renewals = renewals_of(*next);
+      std::vector<TrueTime> before;
+      for (const Renewed& each : renewals) before.push_back(time_of(node, each));
       server.execute_next(connection, now_);
       ++figures_.commands;
       look_at(node);
+      for (std::size_t i = 0; i < renewals.size() && draw_.node_clocks_hold(); ++i) {
+        look_at_renewal(node, renewals[i], before[i]);
+      }
       std::string said = server.take_output(connection);
       const bool refused = said.find('-') != said.npos;
       for (const Owner& owner : owners) {
@@ -274,13 +299,13 @@ void World::serve(int node) {
         look_at_owner(node, peers.at(connection).client, owner);
       }
       answer(node, connection, std::move(said));
-      // Those who were sent a message by it.
+      // Other connections to which the command has published a message.
       for (const int told : server.take_told()) {
         if (peers.contains(told)) answer(node, told, server.take_output(told));
       }
     }
   }
-  // Those that hung up are gone after their last command; those that were killed are told.
+  // Removes the closed connections: hung-up ones after their last command; a killed one reports it.
   std::erase_if(peers, [&](const auto& one) {
     const auto& [connection, peer] = one;
     if (server.is_open(connection)) return false;
@@ -294,7 +319,7 @@ void World::serve(int node) {
   });
 }
 
-/// Whose key a command was about. After a release it must not be there.
+/// Looks at the keys of a command's owner: after a release none may be there.
 void World::look_at_owner(int node, std::size_t client, const Owner& owner) {
   if (owner.token.empty()) return;
   if (owner.releases) tidiness_.released(node, owner.token);
@@ -309,7 +334,7 @@ void World::look_at_owner(int node, std::size_t client, const Owner& owner) {
   if (!paths_[client][static_cast<std::size_t>(node)].lost) tidiness_.has_key(node, owner.token);
 }
 
-/// What a command has made of the node's counters and its enrolment.
+/// Looks at what a command has made of the node's counters and its enrolment.
 void World::look_at(int node) {
   static const std::string enrolment(redis::enrolment_key);
   const std::pair<std::string, std::string> counters[] = {
@@ -327,7 +352,7 @@ void World::look_at(int node) {
   if (record == nullptr || *record == known) return;
   if (!known.empty()) all_ask();
   known = *record;
-  // Where too few nodes remembered, the order of tokens rests on the nodes' clocks.
+  // After too few nodes remembered, the order of tokens rests on the nodes' clocks.
   const auto read = redis::EnrolmentRecord::parse(known);
   if (read && read->floor != 0 && !draw_.nodes_agree) fencing_.rests_on_clocks();
 }
@@ -342,7 +367,9 @@ void World::answer(int node, int connection, std::string bytes) {
   }
   Client& client = clients_[peer.client];
   Client::Wire& wire = client.wires[static_cast<std::size_t>(peer.wire)];
+  if (peer.wire == node) fall_silent(peer.client, node);
   if (bytes.empty() || client.life != peer.life || wire.epoch != peer.epoch) return;
+  if (is_forgotten(client, peer.wire)) return;
   at(arrival(peer.client, node, false, wire.last_from),
      [this, peer, bytes = std::move(bytes)]() mutable {
        for_client(peer.client, peer.life, [this, peer, bytes = std::move(bytes)] {

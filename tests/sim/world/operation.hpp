@@ -11,13 +11,13 @@
 
 namespace quorumlock::sim {
 
-/// One acquisition by a client of the simulation, and the lease that came of it.
+/// One acquisition by a client of the simulation, and its lease.
 struct Operation {
   std::size_t number = 0;
   std::size_t client = 0;
-  std::size_t life = 0;  ///< of the client: a client that crashed begins another
+  std::size_t life = 0;  ///< of the client: after a crash it begins another
   std::string key;
-  std::vector<std::string> others;  ///< more keys, where it is for several
+  std::vector<std::string> others;  ///< the other keys of a request for several
   core::Terms terms;
   core::Time requested{};
   core::Duration wait{};
@@ -27,30 +27,35 @@ struct Operation {
   std::uint64_t fence = 0;
   core::Time acquired{};   ///< on the client's clock
   core::Time deadline{};   ///< on the client's clock
-  TrueTime valid_until{};  ///< the same moment in true time
+  TrueTime valid_until{};  ///< `deadline` in true time
+  TrueTime began{};        ///< when the attempt that won the lease began
+  TrueTime won{};
   int answers = 0;
   bool held = false;
   bool told = false;
   bool detached = false;
   bool dead = false;                        ///< its client has crashed
-  bool shared = false;                      ///< to read, from the beginning or downgraded
+  bool shared = false;                      ///< for reading, from the beginning or downgraded
   bool ordered = false;                     ///< waits in the line
+  bool kept = false;                        ///< its holder keeps it until the simulation ends it
+  bool brief = false;                       ///< its holder needs it only for a moment
   bool in_crowd = false;                    ///< one of many at the end: see World::demand_order
   TrueTime asked{};                         ///< when it was requested
+  TrueTime asked_again{};                   ///< when its extend or release was requested
   std::string place;                        ///< its name in the line
-  double ticket = 0;                        ///< likewise
+  double ticket = 0;                        ///< its ticket in the line
   std::map<std::string, core::NodeSet> on;  ///< for each key, the nodes that have its entry
-  TrueTime everywhere = TrueTime::max();    ///< since when all have it
+  TrueTime everywhere = TrueTime::max();    ///< since when all nodes have its entry
   TrueTime in_line = TrueTime::max();       ///< since when its client has sent it there
-  int capacity = 0;  ///< of the semaphore whose permit it wants, by its client; zero: a lock
-  int slot = 0;      ///< the permit that it has
+  int capacity = 0;  ///< its client's capacity for the semaphore; zero: a lock
+  int slot = 0;      ///< the permit that it holds
 
   [[nodiscard]] std::vector<std::string> keys() const {
     std::vector<std::string> all = others;
     all.push_back(key);
     return all;
   }
-  /// Those that have its token on the nodes.
+  /// The keys under which the nodes have its token.
   [[nodiscard]] std::vector<std::string> held_keys() const {
     if (capacity == 0) return keys();
     return {std::string(redis::permit_prefix) + std::to_string(slot) + ":" +

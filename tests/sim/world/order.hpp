@@ -14,24 +14,25 @@
 
 namespace quorumlock::sim {
 
-/// Who waits in the line is not overtaken: once its entry is on every node, nobody who asks after
-/// that gets the lock before it; no node takes it out before it is served; and it is served within
-/// a few rounds, woken by the release. Where nothing goes wrong, and everybody looks at the line.
+/// Checks that a waiter in the line is not overtaken: once its entry is on every node, no later
+/// request gets the lock before it; no node removes the entry before the waiter is served; and the
+/// waiter is served within a few rounds, woken by the release. This holds if nothing goes wrong and
+/// everybody looks at the line.
 class Order {
  public:
   using Report = std::function<void(std::string)>;
-  /// `patience`: what some rounds of messages may take, and less than is between two looks.
+  /// `patience`: enough for some rounds of messages, and less than the time between two looks.
   Order(std::deque<Operation>& operations, bool holds, TrueTime patience, Report report)
       : operations_(operations), holds_(holds), patience_(patience), report_(std::move(report)) {}
 
-  /// The name by which the nodes know this waiter, and its ticket, which is settled.
+  /// Sets the name by which the nodes know this waiter, and its settled ticket.
   void named(Operation& one, std::string name, std::uint64_t ticket) {
     if (!holds_ || one.place == name) return;
     one.place = std::move(name);
     one.ticket = static_cast<double>(ticket);
     waiters_[one.place] = one.number;
   }
-  /// What the line of this lock on this node is now.
+  /// Looks at this lock's line on this node.
   void look(int node, const std::string& key, const Server& server, TrueTime now, int nodes) {
     if (!holds_) return;
     const Value::SortedSet* const line =
@@ -57,9 +58,9 @@ class Order {
     }
     std::erase_if(waiters_, [this](const auto& it) { return operations_[it.second].answers > 0; });
   }
-  /// Locks won while others waited, each seen to overtake nobody.
+  /// The number of locks won while others waited.
   [[nodiscard]] std::size_t contended() const { return contended_; }
-  /// The holder has given it back.
+  /// Called when the holder has given the lock back.
   void released(const Operation& one, TrueTime now) {
     if (one.capacity != 0) {
       permits_.push_back(now);
@@ -71,7 +72,7 @@ class Order {
       if (!one.shared || std::ranges::none_of(operations_, reads_too)) freed_[key] = now;
     }
   }
-  /// Gives up: who waits for several is in the way of others, also where one is free.
+  /// Called when a waiter gives up: while it waits for several locks it blocks even a free one.
   void left(const Operation& one, TrueTime now) {
     for (const std::string& key : one.keys()) {
       const auto freed = freed_.find(key);
@@ -85,11 +86,20 @@ class Order {
       report_("operation " + std::to_string(winner.number) +
               " was first in the line, and nobody woke it when the lock was released");
     }
-    // A probe, and the rounds within which the protocol grants the lock to the first of the line.
-    // One who wants several may try at the release of each.
+    // One probe, or one for each permit of a semaphore, and the rounds within which the protocol
+    // grants the lock to the queue head.
     const int probes = winner.capacity == 0 ? 1 : most_slots;
+    // One more round for each later waiter: a waiter whose ticket is too small at first is ahead
+    // until that ticket has grown.
+    const auto came_since = [&] {
+      return std::ranges::count_if(operations_, [&](const Operation& one) {
+        return one.shares_a_key_with(winner) && one.in_line >= winner.asked && one.in_line < now &&
+               one.client != winner.client;
+      });
+    };
     const auto reads = [&](const Operation& one) { return one.shared && one.wants(winner.key); };
     if (winner.ordered && winner.others.empty() && attempts > probes + most_rounds &&
+        attempts > probes + most_rounds + came_since() &&
         (attempts > probes + 2 * most_rounds || std::ranges::none_of(operations_, reads))) {
       report_("operation " + std::to_string(winner.number) + " took " + std::to_string(attempts) +
               " attempts although nothing went wrong");
@@ -113,7 +123,7 @@ class Order {
   }
 
  private:
-  /// When the last of what it has won was given back, where all of it was.
+  /// When the last of the winner's keys was given back; nothing unless all of them were.
   std::optional<TrueTime> freed_for(const Operation& winner) {
     TrueTime freed{};
     if (winner.capacity != 0) {
@@ -131,16 +141,16 @@ class Order {
     return all_freed ? std::optional(freed) : std::nullopt;
   }
 
-  /// Twice as many where some read: no model has bounded that.
+  /// Twice as many if some requests are shared: no model has bounded that.
   static constexpr int most_rounds = 4;
-  static constexpr int most_slots = 8;  ///< that are tried by one who is not in the line
+  static constexpr int most_slots = 8;  ///< permits that a request outside of the line tries
   std::deque<Operation>& operations_;
   bool holds_;
   TrueTime patience_;
   Report report_;
   std::size_t contended_ = 0;
-  std::map<std::string, TrueTime> freed_;  ///< locks that nobody has had since
-  std::deque<TrueTime> permits_;           ///< likewise
+  std::map<std::string, TrueTime> freed_;  ///< releases of locks that nobody has had since
+  std::deque<TrueTime> permits_;           ///< releases of permits that nobody has had since
   std::map<std::string, std::size_t> waiters_;
 };
 

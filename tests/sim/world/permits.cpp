@@ -3,12 +3,13 @@
 
 #include "sim/world/trace.hpp"
 
-// What a semaphore owes its users when all is well.
+// What a semaphore owes its users when nothing goes wrong.
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 
-/// Asks for permits, and waits until that is answered, or all who ask are in the line.
+/// Asks for permits. Without a wait each request is answered before the next; otherwise all have
+/// time to enter the line.
 std::vector<std::size_t> World::ask_for_permits(int count, core::Duration wait) {
   std::vector<std::size_t> asked;
   while (asked.size() < static_cast<std::size_t>(count)) {
@@ -22,8 +23,8 @@ std::vector<std::size_t> World::ask_for_permits(int count, core::Duration wait) 
   return asked;
 }
 
-/// Who does not wait finds each of the permits, as long as there is one, and then none. As many
-/// who wait all have one when all are given back at once.
+/// Checks that requests without a wait find each of the permits, and then none; and that as many
+/// waiters as there are permits all get one when all are given back at once.
 void World::demand_permits() {
   if (draw_.capacity == 0 || draw_.capacities_differ || !draw_.timing_holds()) return;
   run_until(now_ + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);

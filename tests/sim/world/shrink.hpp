@@ -8,8 +8,8 @@ namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 
-/// Takes away from a draw that fails what it does not need for that: faults, clients, nodes, keys,
-/// time. `fails` is asked some dozens of times.
+/// Removes from a failing draw what the failure does not need: faults, clients, nodes, keys, time.
+/// Calls `fails` some dozens of times.
 inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
   const auto take = [&](auto&& change) {
     Draw smaller = draw;
@@ -50,7 +50,11 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
     again = take([](Draw& it) { it.in_order = 0; }) || again;
     again = take([](Draw& it) { it.wakes = true; }) || again;
     again = take([](Draw& it) { it.at_once = 1; }) || again;
+    again = take([](Draw& it) { it.acquisitions_out = 1024; }) || again;
     again = take([](Draw& it) { it.in_pieces = false; }) || again;
+    again = take([](Draw& it) { it.forgetful_paths = false; }) || again;
+    again = take([](Draw& it) { it.tenants = false; }) || again;
+    again = take([](Draw& it) { it.odd_counter = false; }) || again;
   }
   return draw;
 }

@@ -4,18 +4,20 @@
 #include <functional>
 #include <string>
 
+#include "core/output.hpp"
 #include "sim/world/operation.hpp"
 
 namespace quorumlock::sim {
 
-/// A holder is told before its lease ends, by the named margin and on its own clock, unless it was
-/// itself stopped across that moment; a wait ends when it is to end; every call is answered once.
+/// Checks what users hear: a holder hears that its lease is at risk before the lease ends, by the
+/// stop margin and on its own clock, unless its process was stopped across that moment; a wait ends
+/// at its limit; every call is answered once.
 class Telling {
  public:
   using Report = std::function<void(std::string)>;
   explicit Telling(Report report) : report_(std::move(report)) {}
 
-  /// `awake`: since when, on its clock, the client has not been stopped.
+  /// `awake`: since when, on its own clock, the client has not been stopped.
   void at_risk(const Operation& one, core::Time now, core::Time awake) {
     const core::Time due = due_of(one);
     if (awake <= due && now > due + slack) late(one, now - due);
@@ -27,10 +29,21 @@ class Telling {
   void answered(const Operation& one) {
     if (one.answers > 1) report_("operation " + std::to_string(one.number) + " was answered twice");
   }
-  void refused(const Operation& one, core::Time now, core::Time awake) {
-    const core::Time due = core::later(one.requested, one.wait);
-    if (one.wait > core::Duration::zero() && awake <= due && now > due + slack) {
-      report_("operation " + std::to_string(one.number) + " waited beyond its wait");
+  /// A request that does not wait may be queued by its client for `send_within`, and no longer.
+  void refused(const Operation& one, const core::Refused& how, core::Duration send_within,
+               core::Time now, core::Time awake) {
+    const bool waits = one.wait > core::Duration::zero();
+    const std::string name = "operation " + std::to_string(one.number);
+    const core::Time due = core::later(one.requested, waits ? one.wait : send_within);
+    if ((waits || how.unsent_before) && awake <= due && now > due + slack) {
+      report_(name + " waited beyond its wait");
+    }
+    if (how.unsent_before && (how.why != Errc::timed_out || how.attempts != 0 || now < due)) {
+      report_(name + " is refused as never sent, and was or could still have been");
+    }
+    const bool ran_out = how.why == Errc::contended || how.why == Errc::no_quorum;
+    if (!how.unsent_before && how.attempts == 0 && ran_out) {
+      report_(name + " is told what nodes have said that were never asked");
     }
   }
   void at_the_end(const Operation& one) {
@@ -40,7 +53,7 @@ class Telling {
   }
 
  private:
-  /// At once where it was won with less than the margin left.
+  /// When the holder is due to stop: at once if the lock was won with less than the margin left.
   static core::Time due_of(const Operation& one) {
     return std::max(one.deadline - one.terms.stop_margin, one.acquired);
   }

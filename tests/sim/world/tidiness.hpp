@@ -7,16 +7,16 @@
 
 namespace quorumlock::sim {
 
-/// A node that has run a release has no key of that owner's afterwards, unless a connection between
-/// the two has broken: then a key may come after it, and stays for one ttl. An owner of several has
-/// all of them on a node, or none.
+/// Checks what releases leave. A node that has run a release has no key of that owner afterwards,
+/// unless a connection between the two has broken: then a key may arrive later, and stays for one
+/// ttl. An owner of several keys has all of them on a node, or none.
 class Tidiness {
  public:
   using Report = std::function<void(std::string)>;
   explicit Tidiness(Report report) : report_(std::move(report)) {}
 
   void released(int node, const std::string& token) { released_.emplace(node, token); }
-  /// So many of the keys of this owner are on the node: all or none.
+  /// Called with the number of this owner's keys on the node: all or none of them must be there.
   void has_keys(int node, const std::string& token, std::size_t count, std::size_t of) {
     if (count == 0 || count == of) return;
     report_("node " + std::to_string(node + 1) + " has " + std::to_string(count) + " of the " +

@@ -7,7 +7,7 @@
 
 namespace quorumlock::sim {
 
-/// One line of the history, where somebody reads it.
+/// Writes one line of the history, if there is a stream for it.
 template <class... Words>
 void World::trace(const Words&... words) {
   if (trace_ == nullptr) return;

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Acquisitions and leases are different objects of the user's.
+/// Acquisitions and leases are different user objects, with different ids.
 constexpr core::UserId lease_offset = 1'000'000;
 
 }  // namespace
@@ -29,6 +29,9 @@ void World::act(std::size_t number, std::size_t life) {
   for_client(number, life, [this, number] {
     if (healing_) return;
     Client& client = clients_[number];
+    // One request at a time, so that no votes split.
+    const auto goes_on = [](const Operation& one) { return one.answers == 0 || one.held; };
+    if (draw_.alone() && std::ranges::any_of(operations_, goes_on)) return;
     for (int more = draw_.at_once - 1; more > 0; --more) {
       ask(client, core::Duration(), false, true);
     }
@@ -36,7 +39,7 @@ void World::act(std::size_t number, std::size_t life) {
         random_.one_in(2) ? core::Duration() : core::Duration(draw_span(2 * draw_.ttl));
     Operation& one = acquire(client, wait, random_.between(1, 100) <= draw_.in_order);
     if (wait > 0s && random_.one_in(3)) {
-      // Some before they begin to wait, in the middle of a round.
+      // Some users cancel before they begin to wait, in the middle of a round.
       after(draw_span(random_.one_in(2) ? wait / 2 : 2 * draw_.delay), [this, index = one.number] {
         Operation& tired = operations_[index];
         for_client(tired.client, tired.life, [this, index] {
@@ -50,7 +53,7 @@ void World::act(std::size_t number, std::size_t life) {
   after(draw_span(draw_.every), [this, number, life] { act(number, life); });
 }
 
-/// Each client, at about the same time and whatever it has.
+/// Each client asks, at about the same time and whatever it holds.
 void World::all_ask() {
   if (!draw_.rivals_watch || healing_) return;
   for (const Client& client : clients_) {
@@ -68,13 +71,14 @@ Operation& World::acquire(Client& client, core::Duration wait, bool ordered, boo
   return one;
 }
 
-/// The request alone; the client's next turn sends it.
+/// Makes the request alone; the client's next turn sends it.
 Operation& World::ask(Client& client, core::Duration wait, bool ordered, bool of_any_key) {
   Operation one;
   one.number = operations_.size();
   one.client = client.number;
   one.life = client.life;
-  one.key = of_any_key && draw_.keys > 1 && random_.one_in(2) ? "other" : lock_;
+  const bool any = of_any_key && draw_.keys > 1 && !stranger(client);
+  one.key = any && random_.one_in(2) ? "other" : lock_;
   if (draw_.sets > 0) draw_keys(one);
   if (draw_.capacity != 0 && one.key == lock_) {
     const bool another = draw_.capacities_differ && client.number % 2 == 1;
@@ -85,6 +89,10 @@ Operation& World::ask(Client& client, core::Duration wait, bool ordered, bool of
   one.terms.auto_extend = !random_.one_in(3);
   if (random_.one_in(5)) one.terms.max_hold = draw_.ttl * 2;
   if (random_.one_in(5)) one.terms.max_renewals = 2;
+  if (keeps_) {
+    one.kept = true;
+    one.terms = {.ttl = draw_.ttl, .stop_margin = draw_.ttl / 10};
+  }
   one.shared = draw_.to_read > 0 && random_.between(1, 100) <= draw_.to_read;
   one.terms.shared = one.shared;
   one.requested = client.local(now_);
@@ -108,19 +116,19 @@ Operation& World::ask(Client& client, core::Duration wait, bool ordered, bool of
   return kept;
 }
 
-/// One, two or three of the keys, in any order.
+/// Draws one, two or three of the keys, in any order.
 void World::draw_keys(Operation& one) {
   std::vector<std::string> keys = {"lock", "other", "third"};
   const auto count = static_cast<std::size_t>(draw_.keys);
   for (std::size_t i = count; i > 1; --i) std::swap(keys[i - 1], keys[random_.index(i)]);
   one.key = keys[0];
   if (random_.between(1, 100) > draw_.sets) return;
-  // Two more often than three: then each set leaves one key to the others.
+  // Sets of two are drawn more often than three: each then leaves one key to the others.
   const auto last = random_.one_in(4) ? count : std::min<std::size_t>(count, 2);
   one.others.assign(keys.begin() + 1, keys.begin() + static_cast<std::ptrdiff_t>(last));
 }
 
-/// By which names the nodes know those of this client who wait in a line.
+/// Notes the names by which the nodes know this client's waiters in a line.
 void World::name_waiters(const Client& client) {
   if (!draw_.order_holds()) return;
   core::Engine& engine = client.session->engine();
@@ -135,10 +143,10 @@ void World::name_waiters(const Client& client) {
   }
 }
 
-/// The holder has done its work, or some of it.
+/// The holder has done its work, or a part of it.
 void World::use(std::size_t number) {
   Operation& one = operations_[number];
-  if (one.dead || !one.held) return;
+  if (one.dead || !one.held || one.kept) return;
   for_client(one.client, one.life, [this, number] {
     Operation& lease = operations_[number];
     if (!lease.held) return;
@@ -154,14 +162,14 @@ void World::use(std::size_t number) {
         }
       }
     } else if (what <= 17) {
+      lease.asked_again = now_;
       engine.extend(client.local(now_), lease.claim, random_.one_in(2) ? draw_.ttl : draw_.max_ttl);
       after(draw_span(draw_.hold), [this, number] { use(number); });
-    } else if (what == 18) {
+    } else if (what == 18 && !draw_.alone()) {  // else nobody would know when its keys are gone
       lease.detached = true;
       engine.detach(client.local(now_), lease.claim);
     } else if (draw_.to_read > 0 && !lease.shared) {
-      trace("client ", client.number + 1, " downgrades operation ", number);
-      lease.shared = engine.downgrade(client.local(now_), lease.claim);
+      make_reader(lease);
       after(draw_span(draw_.hold), [this, number] { use(number); });
     } else {
       after(draw_span(draw_.hold), [this, number] { use(number); });
@@ -172,6 +180,7 @@ void World::use(std::size_t number) {
 void World::give_back(Operation& one) {
   Client& client = clients_[one.client];
   trace("client ", client.number + 1, " releases operation ", one.number);
+  one.asked_again = now_;
   client.session->engine().release(client.local(now_), one.claim, random_.one_in(2));
   over(one);
   order_.released(one, now_);
@@ -186,7 +195,7 @@ void World::extended_to(Operation& one, core::Time deadline) {
   one.valid_until = clients_[one.client].when(deadline);
   exclusion_.became_valid(one, now_);
   const bool nothing_lost = draw_.timing_holds() && !draw_.has(Fault::flush) &&
-                            !draw_.has(Fault::fail_over) &&
+                            !draw_.has(Fault::fail_over) && !draw_.swaps_disks() &&
                             (draw_.durable || !draw_.has(Fault::crash));
   if (!nothing_lost) return;
   exclusion_.witness(one, nodes_, now_);
@@ -200,8 +209,8 @@ Operation* World::of_lease(core::UserId user) {
   return &operations_[user - lease_offset];
 }
 
-void World::carry_out(Client& client, const client::Session::Output& output) {
-  using client::Session;
+void World::carry_out(Client& client, const detail::Session::Output& output) {
+  using detail::Session;
   core::Engine& engine = client.session->engine();
   const core::Time local = client.local(now_);
   if (const auto* connect = std::get_if<Session::Connect>(&output)) {
@@ -210,12 +219,15 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     shut(client, disconnect->wire);
   } else if (const auto* note = std::get_if<Session::Note>(&output)) {
     trace("client ", client.number + 1, " notes: ", note->sentence);
+    client.blames_itself |= note->sentence.find("own clock stood still") != std::string::npos;
   } else if (const auto* acquired = std::get_if<core::Acquired>(&output)) {
     Operation& one = operations_[acquired->user];
     const core::Claim& claim = *engine.claim(acquired->claim);
     ++one.answers;
     ++figures_.acquired;
     telling_.answered(one);
+    if (one.wait == 0s) prompt(one, one.asked, "won");
+    soon(one);
     order_.won(one, acquired->attempts, now_);
     figures_.in_order = order_.contended();
     one.claim = acquired->claim;
@@ -223,6 +235,8 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     one.fence = claim.fence;
     one.slot = claim.slot;
     one.acquired = local;
+    one.began = client.when(claim.round_start);
+    one.won = now_;
     one.deadline = claim.deadline;
     one.held = true;
     trace("client ", client.number + 1, " HOLDS ", one.key, ", operation ", one.number,
@@ -241,7 +255,11 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     }
     exclusion_.won(one, local);
     extended_to(one, one.deadline);
-    after(draw_span(one.in_crowd ? draw_.delay / 4 : draw_.hold),
+    if (draw_.by_token > 0 && draw_.has(Fault::drop_lock) && !one.brief && random_.one_in(3)) {
+      after(draw_.ttl * random_.between(1, 20) / 100,
+            [this, number = one.number] { usurp(number); });
+    }
+    after(draw_span(one.in_crowd || one.brief ? draw_.delay / 4 : draw_.hold),
           [this, number = one.number] { use(number); });
   } else if (const auto* refused = std::get_if<core::Refused>(&output)) {
     Operation& one = operations_[refused->user];
@@ -249,7 +267,9 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     ++figures_.refused;
     telling_.answered(one);
     order_.left(one, now_);
-    telling_.refused(one, local, client.awake);
+    telling_.refused(one, *refused, draw_.node_timeout, local, client.awake);
+    if (one.wait == 0s) prompt(one, one.asked, "refused");
+    if (refused->why != Errc::cancelled) soon(one);
     if (refused->why == Errc::misconfigured && !draw_.capacities_differ) {
       report("operation " + std::to_string(one.number) + " is refused as misconfigured");
     }
@@ -266,6 +286,13 @@ void World::carry_out(Client& client, const client::Session::Output& output) {
     Operation& one = *of_lease(risk->user);
     telling_.at_risk(one, local, client.awake);
     one.told = true;
+  } else if (const auto* extended = std::get_if<core::Extended>(&output)) {
+    if (extended->by_token) return extended_by_token(*extended);
+    const Operation& one = *of_lease(extended->user);
+    prompt(one, one.asked_again, "extended");
+  } else if (const auto* released = std::get_if<core::Released>(&output)) {
+    const Operation& one = *of_lease(released->user);
+    if (!released->by_token) prompt(one, one.asked_again, "released");
   } else if (const auto* ended = std::get_if<core::Ended>(&output)) {
     Operation& one = *of_lease(ended->user);
     ++figures_.ended;

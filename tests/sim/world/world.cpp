@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// How long a wake-up may take: some rounds of messages. Only where looks are rarer.
+/// How long a wake-up may take: some rounds of messages; no limit unless looks are rarer.
 TrueTime patience(const Draw& draw) {
   const TrueTime rounds = 240 * draw.delay;
   return draw.entry_life / 3 > rounds ? rounds : TrueTime::max();
@@ -48,11 +48,15 @@ World::World(const Draw& draw, std::ostream* trace)
     const WallClock clock(1'700'000'000s + (draw.nodes_agree ? 0ms : off),
                           draw.nodes_agree ? 1 : rate);
     Server& server = nodes_.emplace_back(settings, clock, now_);
-    // As a cluster that was just made: the nodes have nothing to forget.
+    // As in a new cluster: the nodes have nothing to forget.
     Server::Data data;
     redis::EnrolmentRecord record;
     record.run_id = server.run_id();
     record.terms.max_ttl_ms = draw.max_ttl / 1ms;
+    if (draw.trust_disk) {
+      record.terms.policy = Quarantine::trust_disk;
+      record.node = "n" + std::to_string(node + 1);
+    }
     record.durable = draw.durable;
     data[0].put(std::string(redis::enrolment_key), {record.to_string(), std::nullopt});
     for (const std::string& key : {lock_, std::string("other")}) {
@@ -64,6 +68,9 @@ World::World(const Draw& draw, std::ostream* trace)
     if (draw.low_counters && draw.keys > 2) {
       data[0].put(std::string(redis::counter_prefix) + "third",
                   {std::to_string(random_.between(0, 3)), std::nullopt});
+    }
+    if (draw.odd_counter && node == 0) {
+      data[0].put(std::string(redis::counter_prefix) + "unused", {"no number", std::nullopt});
     }
     server.replace_data(data);
   }
@@ -111,22 +118,31 @@ std::string World::run() {
   }
   begin_users();
   plan_faults();
+  plan_extends();
   for (std::size_t i = 0; i < clients_.size() && draw_.blind_spots; ++i) wander(i);
   run_until(draw_.until);
   if (violation_.empty()) heal();
   if (violation_.empty()) demand_progress();
   if (violation_.empty()) demand_order();
+  if (violation_.empty()) demand_succession();
+  if (violation_.empty()) demand_turn();
   if (violation_.empty()) demand_permits();
+  if (violation_.empty()) demand_trust();
   if (violation_.empty()) demand_tidiness();
   return violation_;
 }
 
-/// Everything works again, and every lock is given back.
+/// Repairs everything, and gives back every lock.
 void World::heal() {
   trace("everything heals");
   healing_ = true;
   for (auto& of_client : paths_) {
     for (Path& path : of_client) path.blocked_to = path.blocked_from = path.extra = TrueTime();
+  }
+  for (Client& client : clients_) {
+    for (int wire = 0; wire < client.session->wires(); ++wire) {
+      if (client.wires[static_cast<std::size_t>(wire)].forgotten) lose(client, wire, false);
+    }
   }
   for (int node = 0; node < draw_.nodes; ++node) {
     Server& server = nodes_[static_cast<std::size_t>(node)];
@@ -149,11 +165,10 @@ void World::heal() {
   for (Client& client : clients_) turn(client);
   run_until(now_ + 2s + 10 * draw_.delay);
 
-  // Where no connection was lost, and no message is still under way, there is nobody who could not
-  // be told.
+  // If no connection was lost, and no message is still under way, every release has arrived.
   bool lost = draw_.has(Fault::client_crash) || draw_.has(Fault::crash) ||
               draw_.has(Fault::delay) || draw_.has(Fault::partition);
-  // Nor where a node refuses releases for the key's ttl, and its clock then gives the key more.
+  // A node may have refused releases for the key's ttl, and its clock then gives the key more time.
   lost = lost || (draw_.has(Fault::refuse) &&
                   (draw_.has(Fault::clock_step) || draw_.has(Fault::clock_rate)));
   for (const auto& of_client : paths_) {
@@ -170,11 +185,18 @@ void World::heal() {
   }
 }
 
-/// One client after the other gets the lock, and at once.
+/// Checks that each client in turn gets the lock, and at once.
 void World::demand_progress() {
   // Nodes that forgot vote again after max_ttl; nodes whose clock was wrong are trusted again.
   run_until(now_ + 3 * draw_.max_ttl + 15s);
   if (draw_.has(Fault::clock_step)) return;  // a clock that was set back lets keys live longer
+  for (const Client& client : clients_) {
+    for (int node = 0; node < draw_.nodes && draw_.timing_holds(); ++node) {
+      if (client.session->link(node).state() == core::LinkState::up) continue;
+      report("node " + std::to_string(node + 1) + " does not vote for client " +
+             std::to_string(client.number + 1) + " although all is well");
+    }
+  }
   for (Client& client : clients_) {
     if (!violation_.empty()) return;
     acquire(client, 30s, draw_.in_order > 0);
@@ -190,8 +212,8 @@ void World::demand_progress() {
   }
 }
 
-/// Everybody wants the lock at once, and has it for a moment: all get it, in a time that does not
-/// depend on any ttl.
+/// Checks that all clients get the lock, each for a moment, when all want it at once, in a time
+/// that does not depend on any ttl.
 void World::demand_order() {
   if (draw_.in_order == 0 || !draw_.timing_holds() || draw_.capacities_differ) return;
   const TrueTime begun = now_;
@@ -218,7 +240,7 @@ void World::demand_order() {
   }
 }
 
-/// Nothing is left: no wait, no lease, no answer that is out, and no key once its ttl has passed.
+/// Checks that nothing is left: no wait, no lease, no request, and no key once its ttl has passed.
 void World::demand_tidiness() {
   run_until(now_ + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);
   for (const Operation& one : operations_) telling_.at_the_end(one);
@@ -232,7 +254,7 @@ void World::demand_tidiness() {
       }
     }
   }
-  // What a client had sent before it ended may come to a node even now, and set the key for a ttl.
+  // What a crashed client had sent may reach a node even now, and set the key for a ttl.
   const bool from_the_dead = draw_.has(Fault::delay) && draw_.has(Fault::client_crash);
   for (std::size_t node = 0; node < nodes_.size() && draw_.timing_holds(); ++node) {
     for (const auto& [key, value] : nodes_[node].keys(now_)) {

@@ -19,19 +19,19 @@
 
 namespace quorumlock::sim {
 
-/// Clients, nodes, the network between them and all that may happen to them, from one seed: the
-/// same seed is the same history, event for event.
+/// Clients, nodes, the network between them and all that may happen to them, drawn from one seed:
+/// the same seed gives the same history, event for event.
 class World {
  public:
   /// `trace` may be null.
   World(const Draw& draw, std::ostream* trace);
 
-  /// What was wrong first; empty where nothing was.
+  /// Runs the history and returns the first violation; empty if there was none.
   std::string run();
 
   struct Figures {
     std::size_t acquired = 0, refused = 0, renewed = 0, ended = 0, faults = 0, commands = 0,
-                raised = 0, in_order = 0, native = 0;
+                raised = 0, in_order = 0, by_token = 0;
   };
   [[nodiscard]] const Figures& figures() const { return figures_; }
 
@@ -59,6 +59,30 @@ class World {
   void trace(const Words&... words);
   TrueTime draw_span(TrueTime about);
 
+  // succession.cpp: what the queue head is owed
+  void die(Client& client);
+  bool has_lock_by(std::size_t operation, TrueTime end, TrueTime step);
+  void demand_succession();
+  void demand_turn();
+
+  // leases.cpp: late renewals, extends by token, clients whose clock stands still
+  struct Renewed {
+    std::string key, token;
+    bool end_known;  ///< the client knew the node's time, so the node knows when it is late
+  };
+  static std::vector<Renewed> renewals_of(const Words& words);
+  TrueTime time_of(int node, const Renewed& one);
+  void look_at_renewal(int node, const Renewed& one, TrueTime before);
+  void plan_extends();
+  void extend_by_token(std::size_t operation);
+  void extended_by_token(const core::Extended& extended);
+  void usurp(std::size_t operation);
+  void make_reader(Operation& lease);
+  void stand_still(Client& client, TrueTime span);
+  void end_stand_still(Client& client);
+  void demand_no_leases(const Client& client);
+  void demand_trust();
+
   // permits.cpp: semaphores
   void demand_permits();
   std::vector<std::size_t> ask_for_permits(int count, core::Duration wait);
@@ -73,7 +97,11 @@ class World {
   void deliver(int node, int connection, std::string bytes);
   void deliver_at(TrueTime when, int node, int connection, std::string bytes);
   void serve(int node);
-  /// Of a vote or a release: the locks' keys, and the owner that it is for.
+  /// Whether this client may not touch the keys of the lock "other".
+  [[nodiscard]] bool stranger(const Client& client) const {
+    return draw_.tenants && client.number % 2 == 0;
+  }
+  /// The keys of the locks that a vote or a release is about, and the owner for which it is.
   struct Owner {
     std::vector<std::string> keys;
     std::string token;
@@ -86,6 +114,7 @@ class World {
   void lose(Client& client, int wire_number, bool runs_on);
   void lose_all(int node);
   TrueTime arrival(std::size_t client, int node, bool to_node, TrueTime& last);
+  bool is_forgotten(Client& client, int wire_number);
 
   // users.cpp: what clients do with their locks
   void begin_users();
@@ -97,7 +126,7 @@ class World {
   void name_waiters(const Client& client);
   void use(std::size_t operation);
   void give_back(Operation& one);
-  void carry_out(Client& client, const client::Session::Output& output);
+  void carry_out(Client& client, const detail::Session::Output& output);
   Operation* of_lease(core::UserId user);
   void over(Operation& one);
   void extended_to(Operation& one, core::Time deadline);
@@ -108,6 +137,11 @@ class World {
   void betray(Client& client, core::NodeSet granted);
   void wander(std::size_t client);
   void has_voted(int node);
+  void fall_silent(std::size_t client, int node);
+  /// The longest that anything may take if a quorum can decide it; see Focus::silence.
+  [[nodiscard]] TrueTime promptly() const;
+  void prompt(const Operation& one, TrueTime asked, const char* what);
+  void soon(const Operation& one);
   TrueTime outlast(Client& client, int node, TrueTime arrival);
   TrueTime hinder(Client& client, int node, TrueTime arrival);
   void crash(int node, TrueTime away);
@@ -115,9 +149,20 @@ class World {
   void forgets(int node);
   void resume(Client& client);
 
+  // disks.cpp: durable nodes whose memory is another node's, or incomplete
+  void stop_writing(int node);
+  void copy_directory(int node);
+  void promote_replica(int node);
+  void follow_another(int node);
+  void when_noticed(int node, Action action);
+  void in_this_run(int node, TrueTime span, Action action);
+  void after_a_grant(int node, Action action, int looks = 40);
+  void has_other_data(int node);
+  std::optional<Server::Data> data_of_another(int node);
+
   const Draw draw_;
   std::ostream* trace_;
-  const std::string lock_;  ///< the key of most; that of a semaphore where the draw has permits
+  const std::string lock_;  ///< the key of most requests; the semaphore's if the draw has permits
   test::SeededRandom random_;
   TrueTime now_{};
   std::uint64_t events_planned_ = 0;
@@ -127,13 +172,14 @@ class World {
   std::deque<Operation> operations_;
 
   struct Path {
-    TrueTime blocked_to{}, blocked_from{};  ///< nothing arrives before
-    TrueTime extra{};                       ///< each message takes so much longer
-    int percent = 100;                      ///< how slow it is, of the draw's delay
-    bool lost = false;                      ///< a connection has broken since the beginning
+    TrueTime blocked_to{}, blocked_from{};  ///< nothing arrives before these
+    TrueTime extra{};                       ///< added to the delay of each message
+    int percent = 100;                      ///< the path's delay in percent of the draw's
+    bool lost = false;                      ///< whether a connection has broken since the beginning
+    TrueTime silent_until{};                ///< until when it is silent: see Focus::silence
   };
   std::vector<std::vector<Path>> paths_;  ///< by client and node
-  /// Who is at the other end of a node's connection: client, life, epoch, and which of its wires.
+  /// The client's end of a node's connection.
   struct Peer {
     std::size_t client, life;
     std::uint64_t epoch;
@@ -141,9 +187,16 @@ class World {
   };
   std::vector<std::map<int, Peer>> peers_;  ///< by node and connection
   std::vector<std::string> records_;        ///< the enrolment of each node, as last looked at
-  std::vector<Server::Data> copies_;        ///< of each node, from a while ago
-  TrueTime next_relapse_{};                 ///< when a node may forget what it has voted
+  std::vector<Server::Data> copies_;        ///< of each node's data, from a while ago
+  struct Extend {
+    std::size_t operation;
+    std::string key;
+    TrueTime asked;
+  };
+  std::deque<Extend> extends_;  ///< extends by token; index: the user's number less the offset
+  TrueTime next_relapse_{};     ///< the earliest moment at which a node may forget a vote
   bool healing_ = false;
+  bool keeps_ = false;  ///< new requests keep what they get, and renew it
   std::string violation_;
   Exclusion exclusion_;
   Fencing fencing_;

@@ -1,0 +1,115 @@
+#include "admin/enrol_new.hpp"
+
+#include "loop/driver.hpp"
+#include "redis/keys.hpp"
+#include "redis/scripts.hpp"
+
+namespace quorumlock::detail {
+
+using redis::Reply;
+
+void EnrolNew::dismiss() {
+  auto then = std::move(handler);
+  delete this;
+  then(Error(Errc::closed, "could not enroll the nodes: the coordinator is closed"));
+}
+
+void EnrolNew::start(Driver& driver) {
+  nodes_.resize(static_cast<std::size_t>(driver.cluster().size()));
+  to_come_ = driver.cluster().size();
+  for (int node = 0; node < driver.cluster().size(); ++node) {
+    driver.ask(*this, node, record, {"GET", redis::enrolment_key});
+  }
+}
+
+void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
+  Node& node = nodes_[static_cast<std::size_t>(answer.node)];
+  const bool late = answer.tag.round < enrol && (enrolling_ || !node.objection.empty());
+  if (late || node.answered) return;
+  const Reply* reply = answer.reply;
+  if (reply == nullptr || reply->type == Reply::Type::error) {
+    return looked(driver, answer.node,
+                  reply != nullptr ? std::string(reply->text) : driver.trouble(answer.node));
+  }
+  switch (static_cast<Question>(answer.tag.round)) {
+    case record:
+      if (reply->type == Reply::Type::string) {
+        node.record = reply->text;
+        if (!force) {
+          return looked(driver, answer.node, "is enrolled already, as " + node.record);
+        }
+      }
+      return driver.ask(*this, answer.node, candidate, {"GET", redis::candidate_key});
+    case candidate:
+      if (!force && reply->type == Reply::Type::string &&
+          reply->text.ends_with(redis::known_mark)) {
+        return looked(driver, answer.node,
+                      "was enrolled before, by the word of a client that works on these nodes and "
+                      "may hold locks");
+      }
+      return driver.ask(*this, answer.node, keys,
+                        {"SCAN", "0", "MATCH", "quorumlock:*", "COUNT", "1000"});
+    case keys: {
+      if (reply->elements.size() != 2) return looked(driver, answer.node, "gives no keys");
+      for (const Reply& key : reply->elements[1].elements) {
+        if (force || key.text == redis::candidate_key || key.text == redis::repairer_key) continue;
+        return looked(driver, answer.node, "has a key of ours already, " + std::string(key.text));
+      }
+      const std::string cursor(reply->elements[0].text);
+      if (cursor == "0") return looked(driver, answer.node, {});
+      return driver.ask(*this, answer.node, keys,
+                        {"SCAN", cursor, "MATCH", "quorumlock:*", "COUNT", "1000"});
+    }
+    case enrol:
+      if (reply->integer != 1) node.objection = "was enrolled by another client meanwhile";
+      // Our link must know of the enrolment before we report it: its look is answered before PING.
+      driver.look_again();
+      return driver.ask(*this, answer.node, settled, {"PING"});
+    case settled:
+      node.answered = true;
+      if (--to_come_ == 0) finish(driver);
+  }
+}
+
+void EnrolNew::looked(Driver& driver, int node, const std::string& objection) {
+  nodes_[static_cast<std::size_t>(node)].objection = objection;
+  if (--to_come_ > 0) return;
+  if (enrolling_) return finish(driver);
+  for (const Node& one : nodes_) {
+    if (!one.objection.empty() && !force) return finish(driver);
+  }
+  if (only_look) return finish(driver);
+  enrol_all(driver);
+}
+
+void EnrolNew::enrol_all(Driver& driver) {
+  enrolling_ = true;
+  for (int i = 0; i < driver.cluster().size(); ++i) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    if (!node.objection.empty()) continue;
+    ++to_come_;
+    driver.ask(*this, i, enrol,
+               {"EVAL", redis::adopt_script.source, "2", redis::enrolment_key, redis::candidate_key,
+                node.record, driver.link(i).record_wanted()});
+  }
+  if (to_come_ == 0) finish(driver);
+}
+
+void EnrolNew::finish(Driver& driver) {
+  std::string objections;
+  for (int i = 0; i < driver.cluster().size(); ++i) {
+    const std::string& objection = nodes_[static_cast<std::size_t>(i)].objection;
+    if (!objection.empty())
+      objections += "; " + driver.cluster().names[static_cast<std::size_t>(i)] + " " + objection;
+  }
+  driver.end(*this);
+  auto then = std::move(handler);
+  delete this;
+  if (objections.empty()) return then({});
+  then(Error(Errc::misconfigured,
+             "not every node was enrolled as new" + objections +
+                 ". Where no client can hold a lock on these nodes, force it; else let the nodes "
+                 "wait until every lock has run out"));
+}
+
+}  // namespace quorumlock::detail

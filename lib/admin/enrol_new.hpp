@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/result.hpp>
+
+#include "loop/inquiry.hpp"
+
+namespace quorumlock::detail {
+
+/// Enrols all nodes without a wait, on the operator's word that no client can hold a lock yet.
+///
+/// First it looks at all nodes: unless forced, each must answer and have neither an enrolment nor
+/// any key of ours. A candidate is allowed, since waiting clients leave one, but not if it says
+/// that a client has seen these nodes enrolled: that client may still hold locks. Only then are the
+/// nodes enrolled.
+class EnrolNew final : public Inquiry {
+ public:
+  bool force = false;
+  bool only_look = false;  ///< find out whether the nodes could be enrolled
+  detail::Handler<Result<void>> handler;
+
+  void start(Driver& driver) override;
+  void answered(Driver& driver, const Session::Answered& answer) override;
+  void dismiss() override;
+
+ private:
+  enum Question : std::uint16_t { record, candidate, keys, enrol, settled };
+
+  void looked(Driver& driver, int node, const std::string& objection);
+  void enrol_all(Driver& driver);
+  void finish(Driver& driver);
+
+  struct Node {
+    std::string record;
+    std::string objection;  ///< why the node must not be enrolled
+    bool answered = false;
+  };
+  std::vector<Node> nodes_;
+  int to_come_ = 0;  // nodes that are still being asked
+  bool enrolling_ = false;
+};
+
+}  // namespace quorumlock::detail

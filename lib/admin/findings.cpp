@@ -1,0 +1,304 @@
+#include <quorumlock/admin.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include <quorumlock/duration.hpp>
+
+namespace quorumlock {
+namespace {
+
+using std::chrono::nanoseconds;
+
+/// The first major version that lets a script read the time and then write.
+constexpr int oldest_redis = 5;
+/// Fencing counters should take at most one tenth of a node's memory.
+constexpr std::uint64_t counters_part = 10;
+/// A clock that is off by more than this is not synchronized, and may be corrected in a step.
+constexpr nanoseconds greatest_offset = std::chrono::seconds(1);
+
+std::string formatted(const char* format, double number) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, number);
+  return text;
+}
+
+std::string in_seconds(nanoseconds duration) {
+  return formatted("%.3f s", std::abs(std::chrono::duration<double>(duration).count()));
+}
+
+std::string ahead_or_behind(nanoseconds duration) {
+  return in_seconds(duration) + (duration > nanoseconds::zero() ? " ahead" : " behind");
+}
+
+std::string seconds_left(nanoseconds duration) {
+  return std::to_string(std::chrono::ceil<std::chrono::seconds>(duration).count()) + " s left";
+}
+
+/// Collects the findings about one node.
+class Examination {
+ public:
+  Examination(std::vector<Finding>& into, const ClusterStatus& cluster, const NodeStatus& node)
+      : into_(into), cluster_(cluster), node_(node) {}
+
+  void run() {
+    // There is nothing more to find about a node that never votes or does not answer.
+    if (kind() || !answers()) return;
+    persistence();
+    memory();
+    access();
+    clock();
+    enrolment();
+  }
+
+ private:
+  void error(const char* code, std::string what, std::string remedy) {
+    into_.push_back({Severity::error, node_.node, code, std::move(what), std::move(remedy)});
+  }
+  void hint(const char* code, std::string what, std::string remedy) {
+    into_.push_back({Severity::hint, node_.node, code, std::move(what), std::move(remedy)});
+  }
+
+  /// Whether the node is of a kind that never votes.
+  bool kind() {
+    if (node_.role == "replica") {
+      error("replica", "is a replica: it has locks late or never, and casts no vote",
+            "name standalone servers only; to make it a node of its own, stop it, empty its "
+            "directory and start it without a master: it is then quarantined until every lock that "
+            "it may not know of has run out");
+    } else if (node_.cluster_mode == true) {
+      error("cluster_mode", "runs in cluster mode, and casts no vote",
+            "name standalone servers only: cluster-enabled no");
+    } else if (node_.reason == Vote::not_standalone) {
+      error("not_standalone", node_.trouble, "name standalone servers only");
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool answers() {
+    if (!node_.same_server_as.empty()) {
+      error("same_server",
+            "is the same server as " + node_.same_server_as.front() +
+                ": one server must not have two votes",
+            "name each server once, and as many servers as there are to be nodes");
+    }
+    if (node_.state == NodeState::up || node_.state == NodeState::quarantined) return true;
+    if (node_.reason == Vote::unauthorized) {
+      error("unauthorized", "does not let us in: " + node_.trouble,
+            "give its user and password in the URL");
+    } else {
+      hint("unreachable", "does not answer" + (node_.trouble.empty() ? "" : ": " + node_.trouble),
+           "start it, or mend the way to it: it casts no vote");
+    }
+    return false;
+  }
+
+  void persistence() {
+    const NodePersistence& is = node_.persistence;
+    const char* const remedy =
+        "set appendonly yes, appendfsync always and no-appendfsync-on-rewrite no";
+    const char* const lost = ": a restart loses locks that were granted";
+    if (is.append_only == false) {
+      error("no_fsync", std::string("has appendonly no") + lost, remedy);
+    } else if (!is.append_fsync.empty() && is.append_fsync != "always") {
+      error("no_fsync", "has appendfsync " + is.append_fsync + lost, remedy);
+    } else if (is.no_fsync_on_rewrite == true) {
+      error("no_fsync",
+            "has no-appendfsync-on-rewrite yes: a restart during a rewrite loses locks "
+            "that were granted",
+            remedy);
+    } else if (!is.durable) {
+      hint("durability_unknown",
+           "does not tell whether every write is on its disk, so that it is taken not to be",
+           "let this user call CONFIG GET");
+    }
+    if (is.last_write_ok == false) {
+      error("disk_failing", "could not write to its append-only file",
+            "make room on its disk, or mend it: see its log");
+    }
+  }
+
+  void memory() {
+    const bool evicts =
+        !node_.memory.eviction_policy.empty() && node_.memory.eviction_policy != "noeviction";
+    if (evicts && node_.memory.limit.value_or(0) > 0) {
+      error("eviction",
+            "may evict locks: maxmemory is " + std::to_string(*node_.memory.limit) +
+                " bytes, with maxmemory-policy " + node_.memory.eviction_policy,
+            "set maxmemory-policy noeviction, and keep caches on other servers");
+    }
+    counters();
+    int major = 0;
+    const std::string& version = node_.version;
+    const bool is_redis =  // every version of Valkey is new enough
+        std::from_chars(version.data(), version.data() + version.size(), major).ec == std::errc();
+    if (is_redis && major < oldest_redis) {
+      error("too_old", "is Redis " + version + ", whose scripts cannot read the time and write",
+            "upgrade it to Redis " + std::to_string(oldest_redis) + " or later, better 7");
+    }
+  }
+
+  void counters() {
+    const NodeMemory& is = node_.memory;
+    const bool limited = is.limit.value_or(0) > 0;
+    const std::uint64_t room = limited ? *is.limit : is.machine.value_or(0);
+    if (room == 0 || is.counters_bytes.value_or(0) <= room / counters_part) return;
+    hint("many_counters",
+         "keeps about " + std::to_string(is.counters.value_or(0)) +
+             " fencing counters, one for each lock that was used within fencing_memory, in about " +
+             std::to_string(*is.counters_bytes) + " bytes: more than a tenth of " +
+             (limited ? "maxmemory, which is " : "its machine's memory, which is ") +
+             std::to_string(room) + " bytes",
+         "lower fencing_memory for the whole cluster, lock fewer different names, or give it more "
+         "memory");
+  }
+
+  void access() {
+    if (node_.access.scripts == false) {
+      error("no_scripts", "does not let this user call EVAL and EVALSHA: it casts no vote",
+            "allow them: ACL SETUSER <user> +eval +evalsha +script");
+    }
+    if (node_.access.open_to_all == true) {
+      error("unprotected",
+            "is protected by nothing: it listens beyond this machine, with protected-mode no and "
+            "no password",
+            "set a password (requirepass or ACL), or bind it to an interface that others do not "
+            "reach");
+    }
+  }
+
+  void clock() {
+    const NodeClock& is = node_.clock;
+    if (is.jump && is.mistrusted_for > nanoseconds::zero()) {
+      error("clock_jumped",
+            "has a clock that was " + ahead_or_behind(*is.jump) +
+                " of what drift_factor allows; its votes do not count, " +
+                seconds_left(is.mistrusted_for),
+            "let NTP slew its clock and never step it");
+    }
+    const bool drifts =
+        is.drift && std::abs(*is.drift) - is.drift_uncertainty > cluster_.drift_factor;
+    if (drifts) {
+      error("clock_drift",
+            "has a clock that runs " + formatted("%.2f", std::abs(*is.drift) * 100) + " % " +
+                (*is.drift > 0 ? "faster" : "slower") + " than ours, beyond drift_factor",
+            "run NTP on its machine and on ours");
+    }
+    if (is.offset && std::chrono::abs(*is.offset) - is.uncertainty > greatest_offset) {
+      error("clock_offset",
+            "has a clock that is " + ahead_or_behind(*is.offset) +
+                " of ours: when it is set right in a step, locks end early or late",
+            "run NTP on its machine and on ours");
+    }
+  }
+
+  void enrolment() {
+    const NodeEnrolment& is = node_.enrolment;
+    if (is.max_ttl && *is.max_ttl != cluster_.max_ttl) {
+      error("max_ttl_differs",
+            "is enrolled with max_ttl " + to_text(*is.max_ttl) + ", and ours is " +
+                to_text(cluster_.max_ttl) + ": it casts no vote for us",
+            "give all clients the same max_ttl; to change that of the nodes: quorumlock enroll");
+    } else if (node_.reason == Vote::groups_differ) {
+      error(
+          "groups_differ", is.why,
+          "name the same groups in the configuration of all clients; to change those of the nodes: "
+          "quorumlock enroll, once no client uses the old ones (docs/scaling.md)");
+    } else if (node_.reason == Vote::terms_differ) {
+      error(
+          "terms_differ", is.why,
+          "give all clients the same quarantine and fencing_memory; to change those of the nodes: "
+          "quorumlock enroll");
+    } else if (is.standing == NodeEnrolment::Standing::refused) {
+      error("not_enrolled", is.why,
+            node_.access.scripts == false ? "let this user call EVAL" : "see what it says");
+    } else if (is.standing == NodeEnrolment::Standing::quarantined) {
+      hint("quarantined",
+           "casts no vote yet: it " + is.why +
+               (is.quarantined_for > nanoseconds::zero() ? "; " + seconds_left(is.quarantined_for)
+                                                         : ""),
+           std::string("wait it out with quorumlock enroll, or keep a client running") +
+               (is.was_enrolled ? ""
+                                : "; nodes that no client has used yet: quorumlock enroll --new"));
+    }
+    if (is.clocks_order_fences_since) {
+      const std::time_t since = std::chrono::system_clock::to_time_t(*is.clocks_order_fences_since);
+      std::tm utc{};
+      gmtime_r(&since, &utc);
+      char text[32];
+      std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc);
+      hint("fences_by_clock",
+           std::string("has rested the order of its fencing tokens on clocks since ") + text +
+               ": when it came back too few nodes were left to repair its counters from, or the "
+               "client that did so was not allowed to read all counters, or one was no number",
+           "keep clocks within a minute of one another");
+    }
+    if (is.durable == false && is.quarantine != Quarantine::always && node_.persistence.durable &&
+        is.standing == NodeEnrolment::Standing::enrolled) {
+      hint("enrolled_volatile",
+           "is durable, but was not when it was enrolled: after a restart it "
+           "will be quarantined once more",
+           "nothing: it is enrolled as durable after that");
+    }
+  }
+
+  std::vector<Finding>& into_;
+  const ClusterStatus& cluster_;
+  const NodeStatus& node_;
+};
+
+/// Examines one quorum: all nodes, or a group of them.
+void examine_quorum(std::vector<Finding>& into, const GroupStatus& group) {
+  const int size = group.nodes;
+  const std::string of_group = group.name.empty() ? "" : "group " + group.name + ": ";
+  const std::string nodes = std::to_string(size) + (size == 1 ? " node" : " nodes");
+  if (!group.has_quorum()) {
+    into.push_back({Severity::error, "", "no_quorum",
+                    of_group + "only " + std::to_string(group.voters) + " of " + nodes +
+                        " may vote, and a quorum is " + std::to_string(group.quorum) +
+                        ": no lock can be had",
+                    "see to the nodes below"});
+  }
+  if (size < 3) {
+    into.push_back({Severity::hint, "", "few_nodes", of_group + nodes + ": none may fail",
+                    "use three nodes or five, on machines that do not fail together"});
+  } else if (size % 2 == 0) {
+    into.push_back(
+        {Severity::hint, "", "even_nodes",
+         of_group + nodes + " tolerate no more failures than " + std::to_string(size - 1),
+         "use an odd number of nodes"});
+  }
+}
+
+void examine_all(std::vector<Finding>& into, const ClusterStatus& status) {
+  for (const GroupStatus& group : status.groups) examine_quorum(into, group);
+  if (status.groups.empty()) {
+    examine_quorum(into,
+                   {"", static_cast<int>(status.nodes.size()), status.quorum, status.voters()});
+  }
+  if (status.quarantine == Quarantine::unsafe_never) {
+    into.push_back({Severity::error, "", "no_quarantine",
+                    "quarantine is \"unsafe_never\": a node that has forgotten a lock votes again "
+                    "at once",
+                    "leave quarantine out, and it is as the nodes' records say"});
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Severity severity) noexcept {
+  return severity == Severity::error ? "error" : "hint";
+}
+
+std::vector<Finding> findings_of(const ClusterStatus& status) {
+  std::vector<Finding> findings;
+  examine_all(findings, status);
+  for (const NodeStatus& node : status.nodes) Examination(findings, status, node).run();
+  return findings;
+}
+
+}  // namespace quorumlock

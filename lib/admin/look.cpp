@@ -1,0 +1,138 @@
+#include <quorumlock/semaphore.hpp>
+
+#include "admin/look.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/quorum.hpp"
+#include "loop/driver.hpp"
+#include "redis/scripts.hpp"
+
+namespace quorumlock::detail {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// The most readers, and waiters of each line, that a node is asked for.
+constexpr std::string_view most_told = "1000";
+
+/// A score of a sorted set, here a positive whole number that is written like a double; else zero.
+std::int64_t whole_score_of(const redis::Reply& reply) {
+  double number = 0;
+  const char* const end = reply.text.data() + reply.text.size();
+  const bool whole = std::from_chars(reply.text.data(), end, number).ptr == end;
+  constexpr double most = 9007199254740992;
+  return whole && number > 0 && number < most ? static_cast<std::int64_t>(number) : 0;
+}
+
+/// Decodes an entry's name: its mode, its process and a number there.
+LineEntry entry_of(std::string_view name) {
+  LineEntry entry;
+  entry.name = name;
+  entry.mode = name.starts_with('r') ? LockMode::shared : LockMode::exclusive;
+  if (!name.empty()) entry.process = name.substr(1, name.find('.') - 1);
+  return entry;
+}
+
+/// The time left until an end in ms of the node's clock.
+milliseconds left_of(const redis::Reply& ends, std::int64_t now_us) {
+  return milliseconds(std::max<std::int64_t>(whole_score_of(ends) - now_us / 1000, 0));
+}
+
+/// Decodes a reply to PTTL.
+std::optional<milliseconds> expiry_of(const redis::Reply& pttl) {
+  if (pttl.integer < 0) return std::nullopt;
+  return milliseconds(pttl.integer);
+}
+
+std::vector<LineEntry> line_of(std::span<const redis::Reply> words, std::int64_t now_us) {
+  std::vector<LineEntry> line;
+  for (; words.size() >= 3; words = words.subspan(3)) {
+    LineEntry& entry = line.emplace_back(entry_of(words[0].text));
+    const std::int64_t ticket = whole_score_of(words[1]);
+    entry.ticket = static_cast<std::uint64_t>(ticket);
+    entry.waiting_for = milliseconds(std::max<std::int64_t>(now_us - ticket, 0) / 1000);
+    entry.expires_in = left_of(words[2], now_us);
+  }
+  return line;
+}
+
+}  // namespace
+
+bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
+  using Type = redis::Reply::Type;
+  const std::span<const redis::Reply> words = reply.elements;
+  if (reply.type != Type::array || words.size() != 9 || words[0].type != Type::integer ||
+      words[3].type != Type::integer || words[6].type != Type::integer ||
+      words[4].elements.size() % 2 != 0 || words[5].elements.size() % 3 != 0 ||
+      words[7].elements.size() % 3 != 0 || words[8].elements.size() % 3 != 0) {
+    return false;
+  }
+  const std::int64_t now_us = words[0].integer;
+  const std::string_view kind = words[1].text;
+  holding.vote = kind == "none" ? Vote::absent : Vote::held;
+  if (kind == "string") {
+    holding.token = words[2].text;
+  } else if (kind != "none" && words[4].elements.empty()) {
+    holding.detail = "another kind of value";
+  }
+  holding.expires_in = expiry_of(words[3]);
+  for (std::size_t i = 0; i < words[4].elements.size(); i += 2) {
+    const std::span<const redis::Reply> one = words[4].elements.subspan(i, 2);
+    holding.readers.push_back({std::string(one[0].text), left_of(one[1], now_us)});
+  }
+  holding.waiters = line_of(words[5].elements, now_us);
+  holding.semaphore.capacity = static_cast<int>(words[6].integer);
+  for (std::size_t i = 0; i < words[7].elements.size(); i += 3) {
+    const std::span<const redis::Reply> one = words[7].elements.subspan(i, 3);
+    holding.semaphore.permits.push_back(
+        {static_cast<int>(one[0].integer), std::string(one[1].text), expiry_of(one[2])});
+  }
+  holding.semaphore.waiters = line_of(words[8].elements, now_us);
+  return true;
+}
+
+void Look::finish(Result<Inspection> result) {
+  auto then = std::move(handler);
+  delete this;
+  then(std::move(result));
+}
+
+void Look::dismiss() {
+  finish(Error(Errc::closed,
+               "could not inspect \"" + inspection.resource + "\": the coordinator is closed"));
+}
+
+void Look::start(Driver& driver) {
+  const Cluster& cluster = driver.cluster();
+  inspection.group = cluster.group;
+  inspection.quorum = core::quorum_of(cluster.size());
+  to_come_ = core::NodeSet::first(cluster.size());
+  const std::string key = cluster.options.key_prefix + inspection.resource;
+  const std::string most_permits = std::to_string(Semaphore::max_capacity);
+  for (const std::string& name : cluster.names) inspection.nodes.emplace_back().node = name;
+  for (int node = 0; node < cluster.size(); ++node) {
+    driver.ask(*this, node, 0,
+               {"EVAL", redis::inspect_script.source, "1", key, most_told, most_permits});
+  }
+}
+
+void Look::answered(Driver& driver, const Session::Answered& answer) {
+  if (!to_come_.contains(answer.node)) return;  // a reply after the timeout
+  to_come_.remove(answer.node);
+  NodeHolding& holding = inspection.nodes[static_cast<std::size_t>(answer.node)];
+  const redis::Reply* reply = answer.reply;
+  if (reply == nullptr || reply->type == redis::Reply::Type::error) {
+    holding.vote = reply != nullptr ? redis::vote_of_error(reply->text) : answer.vote;
+    holding.detail = driver.trouble(answer.node);
+  } else if (!holding_of(*reply, holding)) {
+    holding.vote = Vote::failed;
+  }
+  if (!to_come_.empty()) return;
+  conclude(inspection);
+  driver.end(*this);
+  finish(std::move(inspection));
+}
+
+}  // namespace quorumlock::detail

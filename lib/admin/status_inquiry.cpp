@@ -1,0 +1,360 @@
+#include "admin/status_inquiry.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <utility>
+
+#include "core/quorum.hpp"
+#include "loop/driver.hpp"
+#include "redis/info.hpp"
+#include "redis/keys.hpp"
+
+namespace quorumlock::detail {
+
+using redis::info_field;
+using redis::Reply;
+
+namespace {
+
+constexpr std::string_view keys_in_a_sample = "500";
+/// The memory of a fencing counter without its name, as measured by bench/counters.
+constexpr std::uint64_t bytes_of_a_counter = 112;
+/// Of several looks at a clock, the one with the shortest round trip is used.
+constexpr int looks_at_the_clock = 3;
+constexpr std::string_view harmless_script = "return 1";
+constexpr std::string_view harmless_sha1 = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
+
+template <class T>
+std::optional<T> number_of(std::string_view text) {
+  T number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<bool> yes_or_no(std::string_view text, std::string_view yes, std::string_view no) {
+  if (text == yes) return true;
+  if (text == no) return false;
+  return std::nullopt;
+}
+
+/// A word from a server as it is shown, without characters that a terminal would act on.
+std::string word(std::string_view text, std::string_view allowed = {}) {
+  constexpr std::size_t longest = 64;
+  std::string shown(text.substr(0, longest));
+  std::ranges::replace_if(
+      shown, [=](char c) { return (c <= ' ' || c > '~') && allowed.find(c) == allowed.npos; }, '?');
+  return shown;
+}
+
+std::string role_of(std::string_view role) {
+  return role == "slave" ? "replica" : word(role);
+}
+
+NodeState state_of(core::LinkState state) {
+  switch (state) {
+    case core::LinkState::connecting: return NodeState::connecting;
+    case core::LinkState::up: return NodeState::up;
+    case core::LinkState::stalled: return NodeState::stalled;
+    case core::LinkState::quarantined: return NodeState::quarantined;
+    case core::LinkState::down: return NodeState::down;
+  }
+  return NodeState::down;
+}
+
+NodeEnrolment::Standing standing_of(redis::Enrolment::Standing standing) {
+  switch (standing) {
+    case redis::Enrolment::Standing::unknown: return NodeEnrolment::Standing::unknown;
+    case redis::Enrolment::Standing::enrolled: return NodeEnrolment::Standing::enrolled;
+    case redis::Enrolment::Standing::waiting: return NodeEnrolment::Standing::quarantined;
+    case redis::Enrolment::Standing::refused: return NodeEnrolment::Standing::refused;
+  }
+  return NodeEnrolment::Standing::unknown;
+}
+
+/// Whether one of these addresses can be reached from other machines.
+bool listens_beyond_loopback(std::string_view bind) {
+  if (bind.empty()) return true;
+  while (!bind.empty()) {
+    const std::size_t end = std::min(bind.find(' '), bind.size());
+    std::string_view address = bind.substr(0, end);
+    bind.remove_prefix(std::min(end + 1, bind.size()));
+    if (address.starts_with('-')) address.remove_prefix(1);  // '-': the machine may not have it
+    const bool loopback = address.starts_with("127.") || address == "::1" || address == "localhost";
+    if (!address.empty() && !loopback) return true;
+  }
+  return false;
+}
+
+void find_same_servers(std::vector<NodeStatus>& nodes) {
+  for (NodeStatus& one : nodes) {
+    one.same_server_as.clear();
+    for (const NodeStatus& other : nodes) {
+      const bool same = &one != &other && !one.run_id.empty() && one.run_id == other.run_id;
+      if (same) one.same_server_as.push_back(other.node);
+    }
+  }
+}
+
+}  // namespace
+
+void StatusInquiry::dismiss() {
+  auto then = std::move(handler);
+  delete this;
+  then(Error(Errc::closed, "could not look at the nodes: the coordinator is closed"));
+}
+
+void StatusInquiry::start(Driver& driver) {
+  const Cluster& cluster = driver.cluster();
+  status_.quorum = core::quorum_of(cluster.size());
+  status_.max_ttl = cluster.options.max_ttl;
+  status_.drift_factor = cluster.options.drift_factor;
+  status_.quarantine = cluster.options.quarantine;
+  to_come_ = cluster.size();
+  nodes_.resize(static_cast<std::size_t>(cluster.size()));
+  for (const std::string& name : cluster.names) status_.nodes.emplace_back().node = name;
+  for (int node = 0; node < cluster.size(); ++node) {
+    Node& of = nodes_[static_cast<std::size_t>(node)];
+    of.times_to_ask = looks_at_the_clock;
+    const auto ask = [&](Question question, std::initializer_list<std::string_view> words) {
+      ++of.to_come;
+      driver.ask(*this, node, question, words);
+    };
+    ask(info, {"INFO"});
+    for (const std::string_view setting :
+         {"append*", "no-appendfsync-on-rewrite", "bind", "port", "protected-mode"}) {
+      ask(config, {"CONFIG", "GET", setting});
+    }
+    ask(eval, {"EVAL", harmless_script, "0"});
+    ask(eval, {"EVALSHA", harmless_sha1, "0"});
+    ask(record, {"GET", redis::enrolment_key});
+    ask(size, {"DBSIZE"});
+    // One call is enough: which keys come first in the table is a matter of chance.
+    ask(sample, {"SCAN", "0", "COUNT", keys_in_a_sample});
+  }
+}
+
+void StatusInquiry::answered(Driver& driver, const Session::Answered& answer) {
+  Node& of = nodes_[static_cast<std::size_t>(answer.node)];
+  if (of.to_come == 0) return;  // the node was given up
+  if (answer.reply == nullptr) {
+    of.to_come = 0;
+  } else {
+    note(driver, answer.node, static_cast<Question>(answer.tag.round), *answer.reply);
+    if (--of.to_come > 0) return;
+    // The node has no other command of ours now, so the round trip is the network's alone.
+    if (of.times_to_ask-- > 0) return ask_time(driver, answer.node);
+  }
+  if (--to_come_ == 0) finish(driver);
+}
+
+void StatusInquiry::ask_time(Driver& driver, int node) {
+  Node& of = nodes_[static_cast<std::size_t>(node)];
+  of.to_come = 1;
+  of.asked = Clock::now();
+  of.wall_asked = SystemWallClock().now_us();
+  driver.ask(*this, node, time, {"TIME"});
+}
+
+void StatusInquiry::note(Driver& driver, int node, Question question, const Reply& reply) {
+  using Type = Reply::Type;
+  NodeStatus& status = status_.nodes[static_cast<std::size_t>(node)];
+  switch (question) {
+    case info: {
+      if (reply.type != Type::string) return;
+      const auto field = [&](std::string_view name) { return info_field(reply.text, name); };
+      status.role = role_of(field("role"));
+      status.version = word(redis::version_of(reply.text), " ");
+      status.run_id = word(field("run_id"));
+      if (const auto up = number_of<std::int64_t>(field("uptime_in_seconds"))) {
+        status.uptime = std::chrono::seconds(*up);
+      }
+      if (const auto mode = field("redis_mode"); !mode.empty()) {
+        status.cluster_mode = mode == "cluster";
+      }
+      status.persistence.append_only = yes_or_no(field("aof_enabled"), "1", "0");
+      if (const auto ok = field("aof_last_write_status"); !ok.empty()) {
+        status.persistence.last_write_ok = ok == "ok";
+      }
+      status.memory.limit = number_of<std::uint64_t>(field("maxmemory"));
+      status.memory.eviction_policy = word(field("maxmemory_policy"));
+      status.memory.machine = number_of<std::uint64_t>(field("total_system_memory"));
+      return;
+    }
+    case config:
+      if (reply.type != Type::array) return;
+      for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) {
+        note_setting(node, reply.elements[i].text, reply.elements[i + 1].text);
+      }
+      return;
+    case eval:
+      // The reply to EVAL or to EVALSHA; if one of them is forbidden, scripts are.
+      if (reply.type == Type::error && reply.text.starts_with("NOPERM")) {
+        status.access.scripts = false;
+      } else if (reply.type == Type::integer && !status.access.scripts) {
+        status.access.scripts = true;
+      }
+      return;
+    case record: {
+      if (reply.type != Type::string) return;
+      const auto found = redis::EnrolmentRecord::parse(reply.text);
+      if (!found) return;
+      status.enrolment.max_ttl = std::chrono::milliseconds(found->terms.max_ttl_ms);
+      status.enrolment.quarantine = found->terms.policy;
+      status.enrolment.fencing_memory = std::chrono::seconds(found->terms.fencing_memory_s);
+      status.enrolment.durable = found->durable;
+      if (found->floor != 0) {
+        status.enrolment.clocks_order_fences_since =
+            std::chrono::system_clock::time_point(std::chrono::microseconds(found->since));
+      }
+      return;
+    }
+    case size:
+      if (reply.type == Type::integer) nodes_[static_cast<std::size_t>(node)].keys = reply.integer;
+      return;
+    case sample: return note_sample(node, reply);
+    case time: return note_time(driver, node, reply);
+  }
+}
+
+/// Estimates the number of fencing counters from their part of a sample of the keys.
+void StatusInquiry::note_sample(int node, const Reply& reply) {
+  const std::int64_t keys = nodes_[static_cast<std::size_t>(node)].keys;
+  if (keys < 0 || reply.type != Reply::Type::array || reply.elements.size() != 2) return;
+  double counters = 0, bytes = 0;
+  for (const Reply& key : reply.elements[1].elements) {
+    if (!key.text.starts_with(redis::counter_prefix)) continue;
+    ++counters;
+    bytes += static_cast<double>(key.text.size() + bytes_of_a_counter);
+  }
+  const bool all = reply.elements[0].text == "0";
+  const auto looked_at = static_cast<double>(reply.elements[1].elements.size());
+  const double times = all || looked_at == 0 ? 1 : static_cast<double>(keys) / looked_at;
+  NodeMemory& memory = status_.nodes[static_cast<std::size_t>(node)].memory;
+  memory.counters = static_cast<std::uint64_t>(counters * times);
+  memory.counters_bytes = static_cast<std::uint64_t>(bytes * times);
+}
+
+void StatusInquiry::note_setting(int node, std::string_view name, std::string_view value) {
+  NodePersistence& persistence = status_.nodes[static_cast<std::size_t>(node)].persistence;
+  Node& of = nodes_[static_cast<std::size_t>(node)];
+  if (name == "appendonly") persistence.append_only = yes_or_no(value, "yes", "no");
+  if (name == "appendfsync") persistence.append_fsync = word(value);
+  if (name == "no-appendfsync-on-rewrite") {
+    persistence.no_fsync_on_rewrite = yes_or_no(value, "yes", "no");
+  }
+  if (name == "bind") of.bind = value;
+  if (name == "port") of.port = value;
+  if (name == "protected-mode") of.protected_mode = value;
+}
+
+void StatusInquiry::note_time(Driver& driver, int node, const Reply& reply) {
+  const std::optional<std::int64_t> its = redis::time_of(reply);
+  if (!its) return;
+  const Node& of = nodes_[static_cast<std::size_t>(node)];
+  const core::Time now = Clock::now();
+  driver.saw_clock(node, of.asked, now, *its);
+  NodeStatus& status = status_.nodes[static_cast<std::size_t>(node)];
+  const core::Duration round_trip = now - of.asked;
+  if (status.round_trip && *status.round_trip <= round_trip) return;
+  status.round_trip = round_trip;
+  status.clock.uncertainty = round_trip / 2;
+  status.clock.offset = std::chrono::microseconds(*its - of.wall_asked) - round_trip / 2;
+}
+
+/// Adds what our own link knows about this node, and draws the conclusions from everything.
+void StatusInquiry::conclude(const Driver& driver, int node) {
+  NodeStatus& status = status_.nodes[static_cast<std::size_t>(node)];
+  const Node& of = nodes_[static_cast<std::size_t>(node)];
+  const redis::Link& link = driver.link(node);
+  const core::Time now = Clock::now();
+  status.state = state_of(link.state());
+  if (status.role.empty()) status.role = role_of(link.role());
+  if (!status.cluster_mode && !link.mode().empty()) status.cluster_mode = link.mode() == "cluster";
+
+  const redis::Enrolment& enrolment = link.enrolment();
+  if (status.state != NodeState::down && status.state != NodeState::connecting) {
+    status.enrolment.standing = standing_of(enrolment.standing());
+  }
+  if (status.enrolment.standing == NodeEnrolment::Standing::quarantined) {
+    status.enrolment.quarantined_for = std::max(core::Duration::zero(), enrolment.until() - now);
+  }
+  status.enrolment.was_enrolled = enrolment.was_enrolled();
+  if (status.enrolment.standing == NodeEnrolment::Standing::quarantined ||
+      status.enrolment.standing == NodeEnrolment::Standing::refused) {
+    status.enrolment.why = enrolment.why();
+  }
+
+  const Session::Jump& jump = driver.jump(node);
+  if (jump.size != core::Duration::zero()) {
+    status.clock.jump = jump.size;
+    status.clock.mistrusted_for = std::max(core::Duration::zero(), jump.until - now);
+  }
+  // A rate that is known less exactly than drift_factor is noise.
+  const auto drift = driver.clock_drift(node);
+  if (drift && drift->uncertainty < status_.drift_factor) {
+    status.clock.drift = drift->rate;
+    status.clock.drift_uncertainty = drift->uncertainty;
+  }
+
+  NodePersistence& persistence = status.persistence;
+  persistence.durable = persistence.append_only == true && persistence.append_fsync == "always" &&
+                        persistence.no_fsync_on_rewrite == false;
+  const redis::Endpoint& endpoint = link.endpoint();
+  if (!of.protected_mode.empty()) {
+    const bool guarded = of.protected_mode == "yes" || of.port == "0" ||
+                         !listens_beyond_loopback(of.bind) ||
+                         (endpoint.user.empty() && !endpoint.password.empty());
+    // If we log in as a named user, we cannot see whether others get in without a password.
+    if (guarded || endpoint.user.empty()) status.access.open_to_all = !guarded;
+  }
+
+  const bool mistrusted = status.clock.mistrusted_for > core::Duration::zero();
+  status.votes = status.state == NodeState::up && !mistrusted;
+  if (status.votes) return;
+  status.reason = status.state == NodeState::up ? Vote::clock_jumped : link.reason();
+  if (status.reason == Vote::clock_jumped) {
+    status.trouble = "has a wrong clock";
+  } else if (status.reason == Vote::same_server && !status.same_server_as.empty()) {
+    status.trouble = "is the same server as " + status.same_server_as.front();
+  } else {
+    status.trouble = driver.trouble(node);
+  }
+}
+
+void StatusInquiry::finish(Driver& driver) {
+  find_same_servers(status_.nodes);
+  for (int node = 0; node < driver.cluster().size(); ++node) conclude(driver, node);
+  if (const std::string& name = driver.cluster().group; !name.empty()) {
+    status_.groups.push_back({name, driver.cluster().size(), status_.quorum, status_.voters()});
+    for (NodeStatus& node : status_.nodes) node.group = name;
+  }
+  driver.end(*this);
+  auto then = std::move(handler);
+  ClusterStatus status = std::move(status_);
+  delete this;
+  then(std::move(status));
+}
+
+void StatusOfGroups::note(std::size_t group, Result<ClusterStatus> status) {
+  {
+    const std::lock_guard<std::mutex> lock(guard_);
+    all_[group] = std::move(status);
+    if (--to_come_ > 0) return;
+  }
+  for (const auto& one : all_) {
+    if (!*one) return handler_(one->error());
+  }
+  ClusterStatus sum = *std::move(*all_.front());
+  sum.quorum = 0;
+  for (std::size_t i = 1; i < all_.size(); ++i) {
+    ClusterStatus& one = **all_[i];
+    sum.groups.insert(sum.groups.end(), one.groups.begin(), one.groups.end());
+    std::ranges::move(one.nodes, std::back_inserter(sum.nodes));
+  }
+  find_same_servers(sum.nodes);  // a server may be in two groups
+  handler_(std::move(sum));
+}
+
+}  // namespace quorumlock::detail

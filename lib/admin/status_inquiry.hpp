@@ -1,0 +1,66 @@
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/result.hpp>
+#include <quorumlock/status.hpp>
+
+#include "loop/inquiry.hpp"
+
+namespace quorumlock::detail {
+
+/// Asks every node for its state as a voter. A command that the node does not allow leaves the
+/// fields that it would have filled unknown.
+class StatusInquiry final : public Inquiry {
+ public:
+  detail::Handler<Result<ClusterStatus>> handler;
+
+  void start(Driver& driver) override;
+  void answered(Driver& driver, const Session::Answered& answer) override;
+  void dismiss() override;
+
+ private:
+  enum Question : std::uint16_t { info, config, eval, record, size, sample, time };
+  /// The data of a node that is only needed until all answers are in.
+  struct Node {
+    int to_come = 0;
+    int times_to_ask = 0;
+    core::Time asked{};           // when the last TIME was sent
+    std::int64_t wall_asked = 0;  // the same by the wall clock, in us
+    std::string bind, port, protected_mode;
+    std::int64_t keys = -1;  // in the node's database; -1: unknown
+  };
+
+  void note(Driver& driver, int node, Question question, const redis::Reply& reply);
+  void note_setting(int node, std::string_view name, std::string_view value);
+  void note_sample(int node, const redis::Reply& reply);
+  void note_time(Driver& driver, int node, const redis::Reply& reply);
+  void ask_time(Driver& driver, int node);
+  void conclude(const Driver& driver, int node);
+  void finish(Driver& driver);
+
+  ClusterStatus status_;
+  std::vector<Node> nodes_;
+  int to_come_ = 0;  // nodes that are still being asked
+};
+
+/// Merges the status of several groups into one, and calls the handler with it after the last. The
+/// groups may report on different threads.
+class StatusOfGroups {
+ public:
+  StatusOfGroups(std::size_t groups, detail::Handler<Result<ClusterStatus>> handler)
+      : to_come_(groups), all_(groups), handler_(std::move(handler)) {}
+  void note(std::size_t group, Result<ClusterStatus> status);
+
+ private:
+  std::mutex guard_;
+  std::size_t to_come_;
+  std::vector<std::optional<Result<ClusterStatus>>> all_;
+  detail::Handler<Result<ClusterStatus>> handler_;
+};
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,96 @@
+#include <quorumlock/admin.hpp>
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "api/router.hpp"
+#include "loop/blocking.hpp"
+#include "loop/driver.hpp"
+#include "loop/inquiry.hpp"
+#include "redis/keys.hpp"
+
+namespace quorumlock {
+namespace {
+
+using detail::Driver;
+using detail::Inquiry;
+using detail::Router;
+using detail::Runtime;
+using detail::Session;
+using detail::wait_for;
+
+class Forgetting final : public Inquiry {
+ public:
+  std::vector<std::string> resources;
+  detail::Handler<Result<void>> handler;
+
+  void start(Driver& driver) override {
+    asked_ = core::NodeSet::first(driver.cluster().size());
+    ask(driver);
+  }
+  void answered(Driver& driver, const Session::Answered& answer) override {
+    pending_.remove(answer.node);
+    if (answer.reply == nullptr) asked_.remove(answer.node);  // ask this node no more
+    if (!pending_.empty()) return;
+    if (next_ < resources.size() && !asked_.empty()) return ask(driver);
+    driver.end(*this);
+    dismiss();
+  }
+  void dismiss() override {
+    auto then = std::move(handler);
+    delete this;
+    then({});
+  }
+
+ private:
+  void ask(Driver& driver) {
+    constexpr std::size_t at_once = 8;
+    std::vector<std::string> keys;
+    while (next_ < resources.size() && keys.size() < at_once) {
+      keys.push_back(std::string(redis::counter_prefix) + driver.cluster().options.key_prefix +
+                     resources[next_++]);
+    }
+    keys.resize(at_once, keys.back());
+    pending_ = asked_;
+    for (const int node : asked_) {
+      driver.ask(*this, node, 0,
+                 {"DEL", keys[0], keys[1], keys[2], keys[3], keys[4], keys[5], keys[6], keys[7]});
+    }
+  }
+
+  core::NodeSet asked_, pending_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+Result<Coordinator> create_enrolling(Options options) {
+  options.loops = 1;
+  Result<std::shared_ptr<Router>> router = Router::with_threads(std::move(options), true);
+  if (!router) return router.error();
+  return Coordinator(std::move(*router));
+}
+
+void vouch_for_groups(const Coordinator& coordinator) {
+  if (coordinator.router_ != nullptr) coordinator.router_->vouch();
+}
+
+void forget_counters(Coordinator& coordinator, std::vector<std::string> resources) {
+  const Router* router = coordinator.router_.get();
+  if (router == nullptr || router->cannot_block("clean up")) return;
+  std::map<Runtime*, std::vector<std::string>> each;
+  for (std::string& resource : resources) {
+    each[router->of(resource).get()].push_back(std::move(resource));
+  }
+  for (auto& entry : each) {
+    (void)wait_for<Result<void>>([&](auto handler) {
+      auto forgetting = std::make_unique<Forgetting>();
+      forgetting->resources = std::move(entry.second);
+      forgetting->handler = std::move(handler);
+      entry.first->post(forgetting.release());
+    });
+  }
+}
+
+}  // namespace quorumlock

@@ -1,0 +1,73 @@
+#include "api/leader_view.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+namespace quorumlock::detail {
+namespace {
+
+std::uint64_t digits_of(std::string_view text) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+}  // namespace
+
+void LeaderView::begin(int nodes) {
+  nodes_ = nodes;
+  answered_ = 0;
+  pending_ = core::NodeSet::first(nodes);
+  said_.fill({});
+  leader_.reset();
+  version_ = 0;
+  first_expiry_ = {};
+}
+
+bool LeaderView::note(int node, const redis::Reply* reply) {
+  if (!pending_.contains(node)) return false;
+  pending_.remove(node);
+  using Type = redis::Reply::Type;
+  if (reply == nullptr || reply->type != Type::array) return true;
+  ++answered_;
+  const std::span<const redis::Reply> words = reply->elements;
+  if (words.size() == 5 && words[1].type == Type::integer) {
+    Node& said = said_[static_cast<std::size_t>(node)];
+    said.leader.owner_token = words[0].text;
+    said.version = digits_of(words[2].text);
+    said.leader.fencing_token = digits_of(words[3].text);
+    said.leader.value = words[4].text;
+    const core::Duration expiry = std::chrono::milliseconds(words[1].integer);
+    if (expiry > core::Duration::zero() &&
+        (first_expiry_ == core::Duration::zero() || expiry < first_expiry_)) {
+      first_expiry_ = expiry;
+    }
+  }
+  conclude();
+  return true;
+}
+
+/// Finds the leader: the holder of the lock on a quorum of nodes. Its newest announcement counts,
+/// even if only one node has it. If it has announced nothing, its fencing token counts only if a
+/// quorum of nodes agrees on it.
+void LeaderView::conclude() {
+  leader_.reset();
+  version_ = 0;
+  const std::span<const Node> all(said_.data(), static_cast<std::size_t>(nodes_));
+  for (const Node& one : all) {
+    const std::string& token = one.leader.owner_token;
+    const auto same = std::ranges::count_if(
+        all, [&](const Node& other) { return other.leader.owner_token == token; });
+    if (token.empty() || same < core::quorum_of(nodes_)) continue;
+    if (leader_ && one.version <= version_) continue;
+    leader_ = one.leader;
+    version_ = one.version;
+    if (version_ > 0) continue;
+    const auto agree =
+        std::ranges::count_if(all, [&](const Node& other) { return other.leader == one.leader; });
+    if (agree < core::quorum_of(nodes_)) leader_->fencing_token = 0;
+  }
+}
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,97 @@
+#include <quorumlock/inspection.hpp>
+#include <quorumlock/options.hpp>
+#include <quorumlock/outcome.hpp>
+
+#include <algorithm>
+
+namespace quorumlock {
+
+std::string_view to_string(Vote vote) noexcept {
+  switch (vote) {
+    case Vote::pending: return "pending";
+    case Vote::granted: return "granted";
+    case Vote::held: return "held";
+    case Vote::absent: return "absent";
+    case Vote::timed_out: return "timed_out";
+    case Vote::disconnected: return "disconnected";
+    case Vote::unreachable: return "unreachable";
+    case Vote::stalled: return "stalled";
+    case Vote::no_script: return "no_script";
+    case Vote::loading: return "loading";
+    case Vote::busy: return "busy";
+    case Vote::read_only: return "read_only";
+    case Vote::out_of_memory: return "out_of_memory";
+    case Vote::not_writable: return "not_writable";
+    case Vote::unauthorized: return "unauthorized";
+    case Vote::not_standalone: return "not_standalone";
+    case Vote::quarantined: return "quarantined";
+    case Vote::not_enrolled: return "not_enrolled";
+    case Vote::max_ttl_differs: return "max_ttl_differs";
+    case Vote::groups_differ: return "groups_differ";
+    case Vote::terms_differ: return "terms_differ";
+    case Vote::same_server: return "same_server";
+    case Vote::clock_jumped: return "clock_jumped";
+    case Vote::capacity_differs: return "capacity_differs";
+    case Vote::failed: return "failed";
+  }
+  return "unknown";
+}
+
+std::string_view describe(Vote vote) noexcept {
+  switch (vote) {
+    case Vote::pending: return "unanswered";
+    case Vote::granted: return "granted";
+    case Vote::held: return "held by another";
+    case Vote::absent: return "absent";
+    case Vote::timed_out: return "timed out";
+    case Vote::disconnected: return "disconnected";
+    case Vote::unreachable: return "unreachable";
+    case Vote::stalled: return "stalled";
+    case Vote::no_script: return "without the script";
+    case Vote::loading: return "loading";
+    case Vote::busy: return "busy";
+    case Vote::read_only: return "read-only";
+    case Vote::out_of_memory: return "out of memory";
+    case Vote::not_writable: return "refusing writes";
+    case Vote::unauthorized: return "not authorized";
+    case Vote::not_standalone: return "not standalone";
+    case Vote::quarantined: return "quarantined";
+    case Vote::not_enrolled: return "not enrolled";
+    case Vote::max_ttl_differs: return "enrolled with another max_ttl";
+    case Vote::groups_differ: return "enrolled for other groups";
+    case Vote::terms_differ: return "enrolled on other terms";
+    case Vote::same_server: return "the same server twice";
+    case Vote::clock_jumped: return "with a wrong clock";
+    case Vote::capacity_differs: return "of another capacity";
+    case Vote::failed: return "failed";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Quarantine quarantine) noexcept {
+  switch (quarantine) {
+    case Quarantine::always: return "always";
+    case Quarantine::trust_disk: return "trust_disk";
+    case Quarantine::unsafe_never: return "unsafe_never";
+  }
+  return "unknown";
+}
+
+int Outcome::count(Vote vote) const noexcept {
+  return static_cast<int>(
+      std::ranges::count_if(votes, [vote](const NodeVote& node) { return node.vote == vote; }));
+}
+
+std::string Outcome::to_string() const {
+  std::string text = std::to_string(count(Vote::granted)) + " granted";
+  for (int i = 0; i <= static_cast<int>(Vote::failed); ++i) {
+    const auto vote = static_cast<Vote>(i);
+    if (vote == Vote::granted || count(vote) == 0) continue;
+    text += ", " + std::to_string(count(vote)) + " " + std::string(describe(vote));
+  }
+  text += "; quorum " + std::to_string(quorum) + " of " + std::to_string(votes.size());
+  if (attempts > 0) text += "; attempt " + std::to_string(attempts);
+  return text;
+}
+
+}  // namespace quorumlock

@@ -1,0 +1,283 @@
+#include <quorumlock/recursive_mutex.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "api/check_handler.hpp"
+#include "api/router.hpp"
+#include "config/quoted.hpp"
+#include "loop/lease_state.hpp"
+#include "loop/this_thread.hpp"
+
+namespace quorumlock {
+namespace {
+
+using Owner = std::variant<detail::ThreadNumber, LockOwner>;
+
+/// Calls a handler in a later turn of the loop, or at once if the loop is gone.
+struct Call final : detail::Task {
+  detail::Handler<Result<void>> handler;
+  Result<void> result;
+  void run(detail::Driver& driver) override {
+    driver.later([this] { dismiss(); });
+  }
+  void dismiss() override {
+    const std::unique_ptr<Call> mine(this);
+    handler(std::move(result));
+  }
+};
+
+}  // namespace
+
+LockOwner::LockOwner() {
+  static std::atomic<std::uint64_t> last{0};
+  id_ = last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this<State> {
+  State(Coordinator& its_coordinator, std::string its_resource, LockOptions its_options)
+      : coordinator(its_coordinator), resource(std::move(its_resource)), options(its_options) {}
+
+  struct Held {
+    Lease lease;
+    std::size_t depth = 1;
+  };
+  using Handlers = std::vector<detail::Handler<Result<void>>>;
+
+  Coordinator& coordinator;
+  const std::string resource;
+  const LockOptions options;
+  const detail::ForkWatch fork;  ///< in a forked child the guard may be locked for ever
+  mutable std::mutex guard;
+  std::map<Owner, Held> held;
+  std::map<Owner, Handlers> under_way;  ///< asynchronous locks; further ones by the same owner join
+  bool abandoned = false;               ///< the mutex is destroyed
+
+  [[nodiscard]] Error error(Errc why, const std::string& reason) const {
+    return {why, "cannot lock " + detail::quoted(resource) + ": " + reason};
+  }
+
+  /// Locks once more for an owner that has the mutex already. Unset if the owner has to acquire it
+  /// first. Call it with the guard locked.
+  std::optional<Result<void>> nest(const Owner& owner) {
+    const auto mine = held.find(owner);
+    if (mine == held.end()) return std::nullopt;
+    Held& found = mine->second;
+    if (!found.lease.is_valid()) {
+      return error(Errc::lost, "this owner's lease has ended; unlock it " +
+                                   std::to_string(found.depth) + " times before it is locked anew");
+    }
+    if (found.depth == max_depth) {
+      return error(Errc::invalid_argument, "its owner has it locked " + std::to_string(max_depth) +
+                                               " times, which is the most; unlock it as often");
+    }
+    ++found.depth;
+    return Result<void>();
+  }
+
+  /// Locks for the calling thread.
+  Result<void> take_here(LockOptions how) {
+    const Owner owner = detail::this_thread_number();
+    if (!fork.forked()) {
+      const std::lock_guard<std::mutex> lock(guard);
+      if (std::optional<Result<void>> nested = nest(owner)) return *nested;
+    }
+    Result<Lease> lease = coordinator.acquire(resource, how);
+    if (!lease) return lease.error();
+    detail::bind_to_this_thread(shared_from_this());
+    const std::lock_guard<std::mutex> lock(guard);
+    held.emplace(owner, Held{std::move(*lease)});
+    return {};
+  }
+
+  struct Left {
+    bool was_locked = false;
+    std::optional<Lease> last;  ///< the lease to release, unless the mutex stays locked
+  };
+  /// Undoes one lock of the calling thread.
+  Left leave() {
+    if (fork.forked()) return {};
+    Left left = leave(detail::this_thread_number());
+    if (left.last) detail::unbind_from_this_thread(*this);
+    return left;
+  }
+  Left leave(const Owner& owner) {
+    const std::lock_guard<std::mutex> lock(guard);
+    const auto mine = held.find(owner);
+    if (mine == held.end()) return {};
+    if (--mine->second.depth > 0) return {.was_locked = true, .last = std::nullopt};
+    Left left{.was_locked = true, .last = std::move(mine->second.lease)};
+    held.erase(mine);
+    return left;
+  }
+
+  [[nodiscard]] std::string_view mutex_of() const override { return resource; }
+  void thread_ends(detail::ThreadNumber thread) override {
+    if (fork.forked()) return;
+    Lease left;
+    {
+      const std::lock_guard<std::mutex> lock(guard);
+      const auto mine = held.find(thread);
+      if (mine == held.end()) return;
+      left = std::move(mine->second.lease);
+      held.erase(mine);
+    }
+    detail::release_with_thread(std::move(left));
+  }
+
+  void acquired(const Owner& owner, Result<Lease> lease) {
+    Handlers handlers;
+    Result<void> result;
+    {
+      const std::lock_guard<std::mutex> lock(guard);
+      handlers = std::move(under_way.extract(owner).mapped());
+      if (!lease) {
+        result = lease.error();
+      } else if (abandoned) {
+        result = error(Errc::closed, "the mutex is gone");
+      } else {
+        held.emplace(owner, Held{std::move(*lease), handlers.size()});
+      }
+    }
+    for (auto& handler : handlers) handler(result);
+  }
+
+  Lease& lease_of(const Owner& owner) {
+    if (fork.forked()) throw detail::closed_by_fork("no lease of", resource);
+    const std::lock_guard<std::mutex> lock(guard);
+    const auto mine = held.find(owner);
+    if (mine != held.end()) return mine->second.lease;
+    throw Error(Errc::not_held,
+                "no lease of " + detail::quoted(resource) + ": this owner has not locked it");
+  }
+
+  std::size_t depth_of(const Owner& owner) const {
+    if (fork.forked()) return 0;
+    const std::lock_guard<std::mutex> lock(guard);
+    const auto mine = held.find(owner);
+    return mine == held.end() ? 0 : mine->second.depth;
+  }
+
+  void call(detail::Handler<Result<void>> handler, Result<void> result) const {
+    const std::shared_ptr<detail::Router>& router = coordinator.router_;
+    if (router == nullptr) {
+      return handler(error(Errc::closed, "its coordinator is of no use here"));
+    }
+    auto task = std::make_unique<Call>();
+    task->handler = std::move(handler);
+    task->result = std::move(result);
+    router->of(resource)->post(task.release());
+  }
+
+  [[nodiscard]] LockOptions waiting() const {
+    LockOptions how = options;
+    if (!how.wait) how.wait = forever;
+    return how;
+  }
+};
+
+RecursiveMutex::RecursiveMutex(Coordinator& coordinator, std::string resource, LockOptions options)
+    : state_(std::make_shared<State>(coordinator, std::move(resource), options)) {}
+
+RecursiveMutex::~RecursiveMutex() {
+  if (state_->fork.forked()) return;
+  const std::lock_guard<std::mutex> lock(state_->guard);
+  state_->abandoned = true;
+  state_->held.clear();
+}
+
+void RecursiveMutex::lock() {
+  state_->take_here(state_->waiting()).value();
+}
+
+bool RecursiveMutex::try_lock() {
+  return try_lock_within(std::chrono::nanoseconds::zero());
+}
+
+bool RecursiveMutex::try_lock_within(std::chrono::nanoseconds patience) {
+  LockOptions how = state_->options;
+  how.wait = std::max(patience, detail::patience_of_this_thread(state_->resource));
+  if (depth() == max_depth) return false;
+  const Result<void> taken = state_->take_here(how);
+  if (taken) return true;
+  const std::error_code why = taken.error().code();
+  if (why == Errc::contended || why == Errc::timed_out || why == Errc::no_quorum) return false;
+  throw taken.error();
+}
+
+void RecursiveMutex::unlock() {
+  State::Left left = state_->leave();
+  if (left.last) (void)left.last->release();
+}
+
+Lease& RecursiveMutex::lease() {
+  return state_->lease_of(detail::this_thread_number());
+}
+
+std::size_t RecursiveMutex::depth() const {
+  return state_->depth_of(detail::this_thread_number());
+}
+
+void RecursiveMutex::async_lock(LockOwner owner, std::stop_token stop,
+                                detail::Handler<Result<void>> handler) {
+  detail::check_handler(handler, "lock");
+  if (state_->fork.forked()) throw detail::closed_by_fork("cannot lock", state_->resource);
+  {
+    const std::lock_guard<std::mutex> lock(state_->guard);
+    if (std::optional<Result<void>> nested = state_->nest(owner)) {
+      return state_->call(std::move(handler), std::move(*nested));
+    }
+    State::Handlers& handlers = state_->under_way[owner];
+    handlers.push_back(std::move(handler));
+    if (handlers.size() > 1) return;
+  }
+  state_->coordinator.async_acquire(
+      state_->resource, state_->waiting(), std::move(stop),
+      [state = state_, owner](Result<Lease> lease) { state->acquired(owner, std::move(lease)); });
+}
+
+LockAwaitable RecursiveMutex::co_lock(LockOwner owner, std::stop_token stop) {
+  return LockAwaitable(
+      [this, owner](std::stop_token either, detail::Handler<Result<void>> handler) {
+        async_lock(owner, std::move(either), std::move(handler));
+      },
+      std::move(stop),
+      [state = state_, owner](const Result<void>& locked) {
+        if (locked) state->leave(owner);  // the destructor releases the last lease
+      });
+}
+
+LockAwaitable RecursiveMutex::co_unlock(LockOwner owner) {
+  return LockAwaitable(
+      [this, owner](const std::stop_token&, detail::Handler<Result<void>> handler) {
+        async_unlock(owner, std::move(handler));
+      });
+}
+
+void RecursiveMutex::async_unlock(LockOwner owner, detail::Handler<Result<void>> handler) {
+  detail::check_handler(handler, "unlock");
+  if (state_->fork.forked()) throw detail::closed_by_fork("cannot unlock", state_->resource);
+  State::Left left = state_->leave(owner);
+  if (!left.was_locked) {
+    return state_->call(std::move(handler),
+                        Error(Errc::not_held, "cannot unlock " + detail::quoted(state_->resource) +
+                                                  ": this owner has not locked it"));
+  }
+  if (!left.last) return state_->call(std::move(handler), {});
+  left.last->async_release(std::move(handler));
+}
+
+Lease& RecursiveMutex::lease(LockOwner owner) {
+  return state_->lease_of(owner);
+}
+
+std::size_t RecursiveMutex::depth(LockOwner owner) const {
+  return state_->depth_of(owner);
+}
+
+}  // namespace quorumlock

@@ -1,0 +1,296 @@
+#include "api/router.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <semaphore>
+#include <system_error>
+#include <utility>
+
+#include "admin/enrol_new.hpp"
+#include "admin/status_inquiry.hpp"
+#include "config/quoted.hpp"
+#include "config/refusal.hpp"
+#include "loop/blocking.hpp"
+#include "loop/stats.hpp"
+
+namespace quorumlock::detail {
+namespace {
+
+/// Blocks all signals while our threads start, so that they start with all of them blocked: signals
+/// are for the host's threads.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+/// A loop of our own. Its destructor runs what is still closing, then closes the loop.
+class OwnLoop {
+ public:
+  OwnLoop() { uv::check(uv_loop_init(&loop_), "cannot create a loop"); }
+  ~OwnLoop() {
+    run();
+    uv_loop_close(&loop_);
+  }
+  OwnLoop(const OwnLoop&) = delete;
+  OwnLoop& operator=(const OwnLoop&) = delete;
+  uv_loop_t* get() { return &loop_; }
+  void run() { uv_run(&loop_, UV_RUN_DEFAULT); }
+
+ private:
+  uv_loop_t loop_{};
+};
+
+Error cannot_start(const std::exception& why) {
+  return {Errc::misconfigured, std::string("cannot start the coordinator: ") + why.what()};
+}
+
+std::vector<std::string> names_of_groups(const std::vector<Cluster>& groups) {
+  std::vector<std::string> names;
+  for (const Cluster& group : groups) names.push_back(group.group);
+  return names;
+}
+
+/// Asks a driver a yes/no question. The answer is no if the driver is gone.
+struct Question final : Task {
+  bool (*ask)(Driver& driver) = nullptr;
+  detail::Handler<bool> handler;
+  void run(Driver& driver) override {
+    const std::unique_ptr<Question> mine(this);
+    handler(ask(driver));
+  }
+  void dismiss() override {
+    const std::unique_ptr<Question> mine(this);
+    handler(false);
+  }
+};
+
+/// Wraps the log, so that several loops do not call it at the same time.
+std::function<void(std::string_view)> one_at_a_time(std::function<void(std::string_view)> log) {
+  return [log = std::move(log), guard = std::make_shared<std::mutex>()](std::string_view sentence) {
+    const std::lock_guard<std::mutex> lock(*guard);
+    log(sentence);
+  };
+}
+
+}  // namespace
+
+Router::Router(std::vector<Cluster> groups, int loops)
+    : groups_(groups.size()),
+      placement_(names_of_groups(groups), loops, groups.front().options.key_prefix) {
+  const std::size_t all = groups_ * static_cast<std::size_t>(loops);
+  const auto threads = std::make_shared<LoopThreads>(all);
+  for (std::size_t number = 0; number < all; ++number) {
+    runtimes_.push_back(std::make_shared<Runtime>(groups[number % groups_], threads, number));
+  }
+}
+
+Router::~Router() {
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.detach();  // the Router was abandoned on a loop's own thread
+  }
+}
+
+Result<std::shared_ptr<Router>> Router::with_threads(Options options, bool changes_terms) {
+  const int count = options.loops;
+  if (count > 1 && options.log) options.log = one_at_a_time(std::move(options.log));
+  Result<std::vector<Cluster>> groups = Cluster::from(std::move(options));
+  if (!groups) return groups.error();
+  for (Cluster& group : *groups) group.changes_terms = changes_terms;
+  std::vector<std::shared_ptr<OwnLoop>> loops;
+  std::shared_ptr<Router> router;
+  try {
+    for (int i = 0; i < count; ++i) loops.push_back(std::make_shared<OwnLoop>());
+    router = std::make_shared<Router>(std::move(*groups), count);
+    router->has_threads_ = true;
+    for (std::size_t i = 0; i < router->runtimes_.size(); ++i) {
+      router->runtimes_[i]->ride(loops[i / router->groups_]->get(), true);
+    }
+    const SignalsBlocked blocked;
+    for (const auto& loop : loops) {
+      const auto first = router->runtimes_.begin() +
+                         static_cast<std::ptrdiff_t>(router->threads_.size() * router->groups_);
+      const auto end = first + static_cast<std::ptrdiff_t>(router->groups_);
+      router->threads_.emplace_back([loop, runtimes = std::vector(first, end)] {
+        for (const auto& runtime : runtimes) runtime->turning();
+        loop->run();
+      });
+    }
+    return router;
+  } catch (const std::exception& error) {
+    if (router != nullptr) {
+      for (std::size_t i = router->threads_.size() * router->groups_; i < router->runtimes_.size();
+           ++i) {
+        router->runtimes_[i]->give_up();
+      }
+      router->close();
+    }
+    return cannot_start(error);
+  }
+}
+
+Result<std::shared_ptr<Router>> Router::attached(uv_loop_t* loop, Options options) {
+  if (loop == nullptr) return Error(Errc::invalid_argument, "attach: the loop is null");
+  const int loops = options.loops;
+  Result<std::vector<Cluster>> groups = Cluster::from(std::move(options));
+  if (!groups) return groups.error();
+  if (loops > 1) {
+    return refusal("loops is " + std::to_string(loops) +
+                   ", and attach rides the one loop that it is given: leave loops at 1, or create "
+                   "a coordinator with loops of its own");
+  }
+  std::shared_ptr<Router> router;
+  try {
+    router = std::make_shared<Router>(std::move(*groups), 1);
+    for (const auto& runtime : router->runtimes_) {
+      runtime->turning();
+      runtime->ride(loop, false);
+    }
+    for (const auto& runtime : router->runtimes_) runtime->outlive_handles();
+    return router;
+  } catch (const std::exception& error) {
+    if (router != nullptr) {
+      for (const auto& runtime : router->runtimes_) runtime->give_up();
+    }
+    return cannot_start(error);
+  }
+}
+
+void Router::acquire_all(std::vector<std::string> resources, const LockOptions& options,
+                         std::stop_token stop, detail::Handler<Result<Lease>> handler) const {
+  core::Placement::Place home;
+  bool together = true;
+  if (!resources.empty()) home = placement_.of(*std::ranges::min_element(resources));
+  for (const std::string& resource : resources) {
+    together = together && placement_.of(resource).group == home.group;
+  }
+  std::optional<Error> refused;
+  if (!together) refused = apart(resources);
+  at(home)->acquire_all(std::move(resources), options, std::move(stop), std::move(handler),
+                        refused ? &*refused : nullptr);
+}
+
+Error Router::apart(const std::vector<std::string>& resources) const {
+  constexpr std::size_t most_named = 8;
+  std::string named;
+  for (std::size_t i = 0; i < resources.size() && i < most_named; ++i) {
+    named += (i == 0 ? "" : ", ") + detail::quoted(resources[i]) + " is in " +
+             of(resources[i])->cluster().group;
+  }
+  if (resources.size() > most_named) {
+    named += " and " + std::to_string(resources.size() - most_named) + " more";
+  }
+  return refusal(
+      "locks of several groups cannot be taken as one: " + named +
+      ". What is locked together needs names with the same {tag}, such as {orders}:1 and "
+      "{orders}:2, which keeps it in one group");
+}
+
+void Router::async_status(detail::Handler<Result<ClusterStatus>> handler) const {
+  const auto ask = [](Runtime& runtime, detail::Handler<Result<ClusterStatus>> then) {
+    auto inquiry = std::make_unique<StatusInquiry>();
+    inquiry->handler = std::move(then);
+    runtime.post(inquiry.release());
+  };
+  if (groups_ == 1) return ask(*runtimes_.front(), std::move(handler));
+  const auto all = std::make_shared<StatusOfGroups>(groups_, std::move(handler));
+  const std::vector<std::shared_ptr<Runtime>> runtimes(groups().begin(), groups().end());
+  for (std::size_t i = 0; i < runtimes.size(); ++i) {
+    ask(*runtimes[i], [all, i](Result<ClusterStatus> status) { all->note(i, std::move(status)); });
+  }
+}
+
+Stats Router::stats() const {
+  Stats sum = runtimes_.front()->stats();
+  for (std::size_t i = 1; i < runtimes_.size(); ++i) add(sum, runtimes_[i]->stats());
+  return sum;
+}
+
+Result<void> Router::enroll_new(bool force) const {
+  for (const bool only_look : {true, false}) {
+    if (only_look && (force || groups_ == 1)) continue;
+    for (const auto& runtime : groups()) {
+      Result<void> done = wait_for<Result<void>>([&](auto handler) {
+        auto enrol = std::make_unique<EnrolNew>();
+        enrol->force = force;
+        enrol->only_look = only_look;
+        enrol->handler = std::move(handler);
+        runtime->post(enrol.release());
+      });
+      if (!done) return done;
+    }
+  }
+  return {};
+}
+
+void Router::vouch() const {
+  if (groups_ == 1 || cannot_block("enroll")) return;
+  for (const auto ask : {+[](Driver& driver) { return driver.ripe(); },
+                         +[](Driver& driver) {
+                           driver.vouch();
+                           return true;
+                         }}) {
+    for (const auto& runtime : groups()) {
+      const bool yes = wait_for<bool>([&](auto handler) {
+        auto question = std::make_unique<Question>();
+        question->ask = ask;
+        question->handler = std::move(handler);
+        runtime->post(question.release());
+      });
+      if (!yes) return;
+    }
+  }
+}
+
+void Router::async_close(detail::Handler<> handler) const {
+  if (runtimes_.size() == 1) return runtimes_.front()->async_close(std::move(handler));
+  struct Rest {
+    std::atomic<std::size_t> count{0};
+    detail::Handler<> handler;
+  };
+  const auto rest = std::make_shared<Rest>();
+  rest->count = runtimes_.size();
+  rest->handler = std::move(handler);
+  const auto runtimes = runtimes_;  // the last handler may destroy this Router
+  for (const auto& runtime : runtimes) {
+    runtime->async_close([rest] {
+      if (rest->count.fetch_sub(1, std::memory_order_acq_rel) == 1 && rest->handler)
+        rest->handler();
+    });
+  }
+}
+
+void Router::close() {
+  if (forked()) return;
+  if (any().on_any_loop()) return async_close({});
+  std::binary_semaphore closed(0);
+  async_close([&closed] { closed.release(); });
+  closed.acquire();
+  const std::lock_guard<std::mutex> lock(joining_);
+  for (std::thread& thread : threads_) {
+    // A thread cannot join itself: a close handler may destroy the coordinator.
+    if (thread.joinable() && thread.get_id() != std::this_thread::get_id()) thread.join();
+  }
+}
+
+void Router::abandon() {
+  if (forked()) {
+    // The threads and loops are not in this process, so their objects are leaked unchanged.
+    new std::shared_ptr<Router>(shared_from_this());
+    return;
+  }
+  has_threads_ ? close() : async_close({});
+}
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "core/placement.hpp"
+#include "loop/runtime.hpp"
+
+namespace quorumlock::detail {
+
+/// The implementation of a Coordinator: one runtime for each group on each loop, and the placement
+/// of resources on them. Call it from any thread.
+class Router final : public std::enable_shared_from_this<Router> {
+ public:
+  static Result<std::shared_ptr<Router>> with_threads(Options options, bool changes_terms = false);
+  static Result<std::shared_ptr<Router>> attached(uv_loop_t* loop, Options options);
+  Router(std::vector<Cluster> groups, int loops);
+  ~Router();
+
+  [[nodiscard]] const std::shared_ptr<Runtime>& of(std::string_view resource) const {
+    if (runtimes_.size() == 1) return runtimes_.front();
+    return at(placement_.of(resource));
+  }
+  /// The runtimes of the first loop, one of each group.
+  [[nodiscard]] std::span<const std::shared_ptr<Runtime>> groups() const {
+    return std::span(runtimes_).first(groups_);
+  }
+  /// The options that all groups share; `nodes` are the first group's.
+  [[nodiscard]] const Options& options() const { return any().cluster().options; }
+
+  /// These do the same as the functions of Runtime with the same names.
+  [[nodiscard]] bool forked() const { return any().forked(); }
+  [[nodiscard]] std::optional<Error> cannot_block(std::string_view call) const {
+    return any().cannot_block(call);
+  }
+  void refuse_in_child(std::string_view call) const { any().refuse_in_child(call); }
+  [[nodiscard]] Error closed_error(std::string_view call) const { return any().closed_error(call); }
+
+  /// Acquires all resources on one loop: the loop of the resource whose name sorts first, in
+  /// whatever order they are given.
+  void acquire_all(std::vector<std::string> resources, const LockOptions& options,
+                   std::stop_token stop, detail::Handler<Result<Lease>> handler) const;
+  /// Reports the status of all groups, as the first loop sees them.
+  void async_status(detail::Handler<Result<ClusterStatus>> handler) const;
+  [[nodiscard]] Stats stats() const;
+  /// Blocking. With several groups, all groups are checked before any of them is changed.
+  [[nodiscard]] Result<void> enroll_new(bool force) const;
+
+  /// See vouch_for_groups().
+  void vouch() const;
+
+  void close();
+  void async_close(detail::Handler<> handler) const;
+  /// The coordinator is destroyed: closes, and joins the threads.
+  void abandon();
+
+ private:
+  [[nodiscard]] const Runtime& any() const { return *runtimes_.front(); }
+  [[nodiscard]] const std::shared_ptr<Runtime>& at(core::Placement::Place place) const {
+    return runtimes_[place.loop * groups_ + place.group];
+  }
+  [[nodiscard]] Error apart(const std::vector<std::string>& resources) const;
+
+  const std::size_t groups_;
+  const core::Placement placement_;
+  std::vector<std::shared_ptr<Runtime>> runtimes_;  ///< those of a loop are adjacent
+  std::vector<std::thread> threads_;
+  std::mutex joining_;
+  bool has_threads_ = false;
+};
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,191 @@
+#include <quorumlock/duration.hpp>
+#include <quorumlock/semaphore.hpp>
+
+#include "config/cluster.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "config/quoted.hpp"
+#include "config/refusal.hpp"
+#include "core/placement.hpp"
+#include "core/quorum.hpp"
+#include "core/validity.hpp"
+
+namespace quorumlock::detail {
+namespace {
+
+using core::Duration;
+using std::chrono::milliseconds;
+
+constexpr std::string_view reserved = "quorumlock:";
+constexpr std::size_t longest_resource = 64 * 1024;
+/// The most resources of one lease: a node is busy with 64 of them for about a millisecond.
+constexpr std::size_t most_resources = 64;
+
+/// The shortest ttl that leaves any validity after the margin for drift, in whole milliseconds.
+Duration shortest_ttl(double drift_factor) {
+  Duration ttl = milliseconds(3);
+  while (ttl <= core::margin(ttl, drift_factor)) ttl += milliseconds(1);
+  return ttl;
+}
+
+}  // namespace
+
+Result<std::vector<Cluster>> Cluster::from(Options options) {
+  if (const Result<void> valid = options.validate(); !valid) return valid.error();
+  auto groups = std::exchange(options.groups, {});
+  if (groups.empty()) groups[""] = options.nodes;
+  std::vector<std::string> group_names;
+  for (const auto& [name, nodes] : groups) group_names.push_back(name);
+  std::vector<Cluster> clusters;
+  for (auto& [name, nodes] : groups) {
+    Cluster& cluster = clusters.emplace_back();
+    cluster.options = options;
+    cluster.options.nodes = std::move(nodes);
+    cluster.group = name;
+    cluster.mark = core::Placement::mark(group_names, name);
+    for (const std::string& url : cluster.options.nodes) {
+      Result<redis::Endpoint> endpoint = redis::Endpoint::parse(url);
+      if (!endpoint) return endpoint.error();
+      cluster.names.push_back(endpoint->name());
+      cluster.endpoints.push_back(*std::move(endpoint));
+    }
+  }
+  return clusters;
+}
+
+template <class Votes>
+Outcome Cluster::outcome_of(const Votes& votes, int attempts) const {
+  Outcome outcome;
+  outcome.quorum = core::quorum_of(size());
+  outcome.attempts = attempts;
+  outcome.votes.reserve(names.size());
+  for (int node = 0; node < size(); ++node) {
+    outcome.votes.push_back({names[static_cast<std::size_t>(node)], votes.vote(node), {}});
+  }
+  return outcome;
+}
+template Outcome Cluster::outcome_of(const core::Tally&, int) const;
+template Outcome Cluster::outcome_of(const core::PackedVotes&, int) const;
+
+Result<Request> request_of(const Options& options, const LockOptions& asked) {
+  Request request;
+  request.wait = asked.wait.value_or(options.wait);
+  // The default is the order of arrival, unless nothing but plain SETs is wanted.
+  const WaitOrder usual = options.fencing ? WaitOrder::fifo : WaitOrder::unordered;
+  request.ordered = asked.order.value_or(options.order.value_or(usual)) == WaitOrder::fifo;
+  core::Terms& terms = request.terms;
+  terms.ttl = asked.ttl.value_or(options.ttl);
+  terms.stop_margin =
+      options.stop_margin.value_or(std::max<Duration>(milliseconds(100), terms.ttl / 10));
+  terms.max_hold = asked.max_hold.value_or(options.max_hold.value_or(Duration::max()));
+  terms.shared = asked.mode == LockMode::shared;
+  terms.auto_extend = asked.auto_extend.value_or(options.auto_extend);
+  const std::optional<int> max_renewals =
+      asked.max_renewals ? asked.max_renewals : options.max_renewals;
+  terms.max_renewals = max_renewals.value_or(-1);
+
+  if (const Result<void> good = check_ttl(options, terms.ttl); !good) return good.error();
+  if (request.wait < Duration::zero()) {
+    return refusal("wait is " + to_text(request.wait) +
+                   ": it must not be negative; 0s is one attempt");
+  }
+  if (terms.max_hold <= Duration::zero()) {
+    return refusal("max_hold is " + to_text(terms.max_hold) +
+                   ": it must be longer than 0s; leave it out to have no limit");
+  }
+  if (max_renewals && *max_renewals < 0) {
+    return refusal("max_renewals is " + std::to_string(*max_renewals) +
+                   ": it must not be negative; leave it out to have no limit");
+  }
+  return request;
+}
+
+Result<void> check_resource(const Options& options, std::string_view resource) {
+  if (resource.empty()) return refusal("the resource is empty: name what is to be locked");
+  if (resource.size() > longest_resource) {
+    return refusal("the resource has " + std::to_string(resource.size()) +
+                   " bytes: it must have at most " + std::to_string(longest_resource));
+  }
+  // Does key_prefix + resource start with the reserved prefix? This runs once per acquire, so the
+  // two are not concatenated.
+  const std::string_view prefix = std::string_view(options.key_prefix).substr(0, reserved.size());
+  if (reserved.starts_with(prefix) && resource.starts_with(reserved.substr(prefix.size()))) {
+    return refusal("the resource " + quoted(resource) +
+                   " would have a key that starts with \"quorumlock:\", where the library keeps "
+                   "its own: choose another name");
+  }
+  return {};
+}
+
+Result<void> check_others(const Options& options, std::string_view resource,
+                          const std::vector<std::string>& others) {
+  const std::size_t count = 1 + others.size();
+  const std::string given = std::to_string(count) + " resources";
+  if (count > most_resources) {
+    return refusal(given + " are given: at most " + std::to_string(most_resources) +
+                   " can be locked at once");
+  }
+  std::vector<std::string_view> names(others.begin(), others.end());
+  names.push_back(resource);
+  std::ranges::sort(names);
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
+    return refusal("the resource " + quoted(*twice) + " is given twice: name each one once");
+  }
+  for (const std::string& other : others) {
+    if (Result<void> fine = check_resource(options, other); !fine) return fine;
+  }
+  return {};
+}
+
+Result<void> check_capacity(const LockOptions& asked, std::optional<std::ptrdiff_t> capacity) {
+  if (!capacity) return {};
+  if (*capacity < 1 || *capacity > Semaphore::max_capacity) {
+    return refusal("capacity is " + std::to_string(*capacity) + ": a semaphore has 1 to " +
+                   std::to_string(Semaphore::max_capacity) + " permits");
+  }
+  if (asked.mode == LockMode::shared) {
+    return refusal("mode is shared: a permit is held by one; leave mode out");
+  }
+  return {};
+}
+
+Result<void> check_group_name(std::string_view name) {
+  constexpr std::size_t longest_name = 64;
+  const bool plain = std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
+  if (plain && !name.empty() && name.size() <= longest_name) return {};
+  return refusal("a group is named " + quoted_unless_secret(name) +
+                 ": a name has 1 to 64 letters, digits, '.', '_' or '-'");
+}
+
+Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl) {
+  const auto is = [ttl] { return "ttl is " + to_text(ttl); };
+  if (ttl <= Duration::zero()) {
+    return refusal(is() + ": it must be longer than 0s; 10s is the default");
+  }
+  if (ttl > options.max_ttl) {
+    const std::string most = to_text(options.max_ttl);
+    return refusal(is() + ", above max_ttl, which is " + most + ": ask for at most " + most +
+                   ", or raise max_ttl for every client of the cluster");
+  }
+  if (ttl % milliseconds(1) != Duration::zero()) {
+    return refusal(is() + ": it must be whole milliseconds, which Redis counts in, such as " +
+                   to_text(std::chrono::ceil<milliseconds>(ttl)));
+  }
+  if (const Duration margin = core::margin(ttl, options.drift_factor); ttl <= margin) {
+    return refusal(is() + ", and its margin (ttl x drift_factor + 2ms) is " + to_text(margin) +
+                   ": it would never be valid; it must be at least " +
+                   to_text(shortest_ttl(options.drift_factor)));
+  }
+  if (options.stop_margin && *options.stop_margin >= ttl) {
+    return refusal("stop_margin is " + to_text(*options.stop_margin) +
+                   ": it must be shorter than the ttl, which is " + to_text(ttl));
+  }
+  return {};
+}
+
+}  // namespace quorumlock::detail

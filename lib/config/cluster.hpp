@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <quorumlock/options.hpp>
+
+#include "core/claim.hpp"
+#include "redis/endpoint.hpp"
+
+namespace quorumlock::detail {
+
+/// One quorum of nodes: validated options and what follows from them. Immutable.
+struct Cluster {
+  Options options;    ///< whose `nodes` are those of this quorum
+  std::string group;  ///< the group's name; empty if there are no groups
+  std::string mark;   ///< see core::Placement::mark()
+  std::vector<redis::Endpoint> endpoints;
+  std::vector<std::string> names;  ///< of the endpoints, without secrets
+
+  bool changes_terms = false;  ///< see redis::Enrolment::Config
+
+  /// Makes one Cluster for each group, in the order of their names, or a single one if there are no
+  /// groups.
+  static Result<std::vector<Cluster>> from(Options options);
+
+  [[nodiscard]] int size() const { return static_cast<int>(names.size()); }
+  /// Makes an Outcome of the votes (a core::Tally or core::PackedVotes), without the nodes' own
+  /// words.
+  template <class Votes>
+  [[nodiscard]] Outcome outcome_of(const Votes& votes, int attempts) const;
+};
+
+/// How a request is to be carried out: the options of the cluster and of the request, merged.
+struct Request {
+  core::Terms terms;
+  core::Duration wait{};
+  bool ordered = false;  ///< waits in the line
+  int capacity = 0;      ///< the semaphore's, if a permit is asked for; 0: a lock
+};
+
+Result<Request> request_of(const Options& options, const LockOptions& asked);
+/// Checks a resource's name. The error says in one sentence why it cannot be locked.
+Result<void> check_resource(const Options& options, std::string_view resource);
+/// Checks the other resources that are to be locked together with `resource`.
+Result<void> check_others(const Options& options, std::string_view resource,
+                          const std::vector<std::string>& others);
+/// Checks the capacity if a permit of a semaphore is asked for.
+Result<void> check_capacity(const LockOptions& asked, std::optional<std::ptrdiff_t> capacity);
+/// Checks the name of a quorum group.
+Result<void> check_group_name(std::string_view name);
+Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl);
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,152 @@
+#include <quorumlock/options.hpp>
+
+#include <array>
+#include <charconv>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <quorumlock/duration.hpp>
+
+#include "config/cluster.hpp"
+#include "config/refusal.hpp"
+#include "core/types.hpp"
+#include "redis/endpoint.hpp"
+
+namespace quorumlock {
+namespace {
+
+using detail::refusal;
+using quorumlock::to_text;
+using std::chrono::nanoseconds;
+
+/// The longest duration in the options: a sum of a few of them and the time since boot cannot
+/// overflow.
+constexpr nanoseconds longest = std::chrono::hours(365 * 24);
+constexpr int most_groups = 64;
+constexpr int most_loops = 64;
+
+std::string to_text(double number) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
+}
+
+/// The servers that have been named, each with its place in the options.
+using Servers = std::map<std::string, std::string>;
+
+/// Checks the nodes of one quorum, which the options call `name`. O(nodes log nodes).
+Result<void> check_nodes(const std::string& name, const std::vector<std::string>& nodes,
+                         Servers& servers) {
+  if (nodes.empty()) {
+    return refusal(name +
+                   " is missing or empty: give the URLs of 1 to 32 nodes, such as "
+                   "redis://127.0.0.1:7101");
+  }
+  if (nodes.size() > static_cast<std::size_t>(core::max_nodes)) {
+    return refusal(name + " has " + std::to_string(nodes.size()) +
+                   " entries: it must have 1 to 32");
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::string place = name + "[" + std::to_string(i) + "]";
+    const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(nodes[i]);
+    if (!endpoint) return refusal(place + ": " + endpoint.error().what());
+    redis::Endpoint server = *endpoint;
+    server.db = 0;  // another database of the same server is not another node
+    const auto [found, is_new] = servers.emplace(server.name(), place);
+    if (is_new) continue;
+    return refusal(place + " is the server " + found->first + ", and so is " + found->second +
+                   ": name each node once, or it would have two votes");
+  }
+  return {};
+}
+
+Result<void> check_all_nodes(const Options& options) {
+  Servers servers;
+  if (options.groups.empty()) return check_nodes("nodes", options.nodes, servers);
+  if (!options.nodes.empty()) {
+    return refusal(
+        "nodes and groups are both given: give nodes for one quorum, or groups for several");
+  }
+  if (options.groups.size() > static_cast<std::size_t>(most_groups)) {
+    return refusal("groups has " + std::to_string(options.groups.size()) +
+                   " entries: it must have 1 to " + std::to_string(most_groups));
+  }
+  for (const auto& [name, nodes] : options.groups) {
+    if (Result<void> good = detail::check_group_name(name); !good) return good;
+    if (Result<void> good = check_nodes("groups." + name, nodes, servers); !good) return good;
+  }
+  return {};
+}
+
+Result<void> check_loops(int loops) {
+  if (loops >= 1 && loops <= most_loops) return {};
+  return refusal("loops is " + std::to_string(loops) + ": it must be 1 to " +
+                 std::to_string(most_loops) + "; 1 is the default, and does for most");
+}
+
+Result<void> check_span(std::string_view name, nanoseconds value) {
+  if (value > nanoseconds::zero() && value <= longest) return {};
+  return refusal(std::string(name) + " is " + to_text(value) +
+                 ": it must be longer than 0s and at most " + to_text(longest));
+}
+
+Result<void> check_span_or_zero(std::string_view name, nanoseconds value) {
+  if (value >= nanoseconds::zero() && value <= longest) return {};
+  return refusal(std::string(name) + " is " + to_text(value) + ": it must be from 0s to " +
+                 to_text(longest));
+}
+
+Result<void> check_clocks(const Options& options) {
+  if (!(options.drift_factor >= 0 && options.drift_factor < 0.5)) {  // also refuses NaN
+    return refusal("drift_factor is " + to_text(options.drift_factor) +
+                   ": it must be at least 0 and below 0.5; 0.01 suits ordinary clocks");
+  }
+  if (Result<void> good = check_span("max_ttl", options.max_ttl); !good) return good;
+  if (options.max_ttl % std::chrono::milliseconds(1) != nanoseconds::zero()) {
+    return refusal("max_ttl is " + to_text(options.max_ttl) +
+                   ": it must be whole milliseconds, which Redis counts in, such as 30s");
+  }
+  if (Result<void> good = check_span("fencing_memory", options.fencing_memory); !good) return good;
+  if (options.fencing_memory % std::chrono::seconds(1) != nanoseconds::zero()) {
+    return refusal("fencing_memory is " + to_text(options.fencing_memory) +
+                   ": it must be whole seconds, such as 1d");
+  }
+  if (options.fencing_memory / 4 < options.max_ttl) {
+    return refusal("fencing_memory is " + to_text(options.fencing_memory) +
+                   ": it must be at least four times max_ttl, which is " +
+                   to_text(options.max_ttl));
+  }
+  if (Result<void> good = check_span("node_timeout", options.node_timeout); !good) return good;
+  return check_span("connect_timeout", options.connect_timeout);
+}
+
+Result<void> check_retry(const RetryOptions& retry) {
+  if (Result<void> good = check_span_or_zero("retry.delay", retry.delay); !good) return good;
+  if (Result<void> good = check_span_or_zero("retry.jitter", retry.jitter); !good) return good;
+  if (retry.delay + retry.jitter > nanoseconds::zero()) return {};
+  return refusal(
+      "retry.delay and retry.jitter are both 0s: without a pause a wait would keep the "
+      "nodes busy; 50ms each is the default");
+}
+
+}  // namespace
+
+Result<void> Options::validate() const {
+  if (Result<void> good = check_all_nodes(*this); !good) return good;
+  if (Result<void> good = check_loops(loops); !good) return good;
+  if (Result<void> good = check_clocks(*this); !good) return good;
+  if (Result<void> good = check_retry(retry); !good) return good;
+  if (stop_margin) {
+    if (Result<void> good = check_span_or_zero("stop_margin", *stop_margin); !good) return good;
+  }
+  if (key_prefix.starts_with("quorumlock:")) {
+    return refusal(
+        "key_prefix makes keys that start with \"quorumlock:\", where the library keeps "
+        "its own: choose another");
+  }
+  // A request can set the remaining options too; check them as for a request that sets none.
+  const Result<detail::Request> request = detail::request_of(*this, LockOptions());
+  return request ? Result<void>() : Result<void>(request.error());
+}
+
+}  // namespace quorumlock

@@ -1,0 +1,352 @@
+#include <quorumlock/duration.hpp>
+
+#include "loop/driver.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "config/quoted.hpp"
+#include "loop/inquiry.hpp"
+#include "loop/runtime.hpp"
+#include "loop/token_call.hpp"
+
+namespace quorumlock::detail {
+namespace {
+
+/// Usually enough reads for all that a kernel buffers for a socket. The limit makes sure that a
+/// node that sends without end can be overdue, too.
+constexpr int most_reads = 256;
+
+Session::Config session_config(const Cluster& cluster) {
+  const Options& options = cluster.options;
+  Session::Config config;
+  config.engine = {.nodes = cluster.size(),
+                   .drift_factor = options.drift_factor,
+                   .retry_delay = options.retry.delay,
+                   .retry_jitter = options.retry.jitter,
+                   .fencing = options.fencing,
+                   .max_ttl = options.max_ttl,
+                   .fencing_memory = options.fencing_memory,
+                   .send_within = options.node_timeout};
+  for (const redis::Endpoint& endpoint : cluster.endpoints) {
+    config.links.push_back({endpoint,
+                            options.node_timeout,
+                            options.connect_timeout,
+                            {.max_ttl = options.max_ttl,
+                             .drift_factor = options.drift_factor,
+                             .policy = options.quarantine,
+                             .fencing_memory = options.fencing_memory,
+                             .groups = cluster.mark,
+                             .changes_terms = cluster.changes_terms,
+                             .node = redis::name_in_record(endpoint.name())},
+                            options.wake});
+  }
+  return config;
+}
+
+LeaseState& lease_of(core::UserId id) {
+  return *reinterpret_cast<LeaseState*>(id);
+}
+
+/// The reason in our words; empty if the error code's message is enough.
+std::string why_no_lock(const core::Refused& refused) {
+  if (refused.why == Errc::timed_out) return "the wait ran out while the lock was held by another";
+  return {};
+}
+
+/// The same for a semaphore's permit; empty if the error code's message is enough.
+std::string why_no_permit(const core::Refused& refused, int capacity) {
+  const std::string all = "all " + std::to_string(capacity) + " permits";
+  if (refused.why == Errc::contended) return all + " are held, or others wait for one";
+  if (refused.why == Errc::timed_out) return "the wait ran out while " + all + " were held";
+  if (refused.why == Errc::misconfigured && refused.capacity != 0) {
+    return "it has a capacity of " + std::to_string(refused.capacity) + ", and not of " +
+           std::to_string(capacity) +
+           ": say the same everywhere; it can be changed while no permit is held";
+  }
+  return {};
+}
+
+}  // namespace
+
+Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
+    : runtime_(runtime),
+      cluster_(runtime.cluster()),
+      session_(session_config(cluster_), random_, wall_),
+      engine_(session_.engine()),
+      timer_(loop, open_, [this] { on_timer(); }),
+      inbox_poll_(loop, open_, runtime.inbox().fd(), [this](int, int) { on_inbox(); }),
+      before_poll_(loop, open_, [this] { before_poll(); }),
+      own_loop_(own_loop) {
+  inbox_poll_.wait_for(UV_READABLE);
+  if (!own_loop_) after_poll_.emplace(loop, open_, [this] { after_poll(); });
+  for (int i = 0; i < session_.wires(); ++i) {
+    wires_.push_back(std::make_unique<Node>(i, session_.wire(i), loop, open_, *this));
+  }
+  session_.start(Clock::now());
+  keep_alive();
+}
+
+// The turn of the loop.
+
+void Driver::run_now(Task* task) {
+  stirred_ = undone_ = true;
+  take_inbox();
+  task->run(*this);
+  if (!working_) keep_alive();  // the loop might otherwise end before its next turn
+}
+
+void Driver::on_inbox() {
+  stirred_ = true;
+  runtime_.turning();
+  take_inbox();
+  work();
+}
+
+void Driver::take_inbox() {
+  if (runtime_.inbox().empty()) return;
+  runtime_.inbox().take([this](Task* task) { task->run(*this); });
+}
+
+void Driver::on_timer() {
+  stirred_ = true;
+  runtime_.turning();
+  core::Time now = Clock::now();
+  for (int reads = 0; reads < most_reads && read_overdue(now); ++reads) now = Clock::now();
+  session_.advance(now);
+  while (const auto due = alarms_.pop_due(now)) inquiries_[inquiries_.at(*due)]->due(*this);
+  work();
+}
+
+/// If the loop stood still, nodes are overdue whose answers lie unread: their sockets may come
+/// after the timer in this turn, and a turn reads only a part of each. True if bytes came in.
+bool Driver::read_overdue(core::Time now) {
+  bool came = false;
+  for (int i = 0; i < session_.wires_in_use(); ++i) {
+    if (session_.is_due(i, now) && wires_[static_cast<std::size_t>(i)]->read()) came = true;
+  }
+  return came;
+}
+
+void Driver::on_events(int wire) {
+  stirred_ = true;
+  session_.touched(wire);
+  work();
+}
+
+void Driver::before_poll() {
+  runtime_.turning();
+  // Tasks that were posted while an attached loop did not run come first.
+  if (!own_loop_ && !stopped_ && !runtime_.inbox().empty()) on_inbox();
+  // Many coordinators may share one loop: a turn without input for this one must cost nothing.
+  if (!std::exchange(stirred_, false) && !closing_) return;
+  if (undone_) work();
+  if (runtime_.is_one_of_several()) runtime_.keep_stats(engine_.stats());
+  if (stopped_) return;
+  if (closing_ && (engine_.unanswered() == 0 || Clock::now() >= close_by_)) return finish_closing();
+  for (int i = 0; i < session_.wires_in_use(); ++i) wires_[static_cast<std::size_t>(i)]->flush();
+  timer_.arm(std::min({session_.deadline(), alarms_.next(), close_by_}));
+  keep_alive();
+}
+
+/// The loop ends after this if nothing keeps it alive, so check for work that came in this turn.
+void Driver::after_poll() {
+  if (!kept_alive_) keep_alive();
+}
+
+/// Passes the session's outputs to the sockets and the handlers until nothing is left to do. The
+/// requests of those handlers are done here, too, and not inside them.
+void Driver::work() {
+  if (working_) return;
+  working_ = true;
+  for (;;) {
+    // Each output gets a fresh time, which is later than all input that was read.
+    if (std::optional<Session::Output> output = session_.next(Clock::now())) {
+      std::visit([this](const auto& what) { carry_out(what); }, *output);
+    } else if (!let_go_.empty()) {
+      LeaseState* lease = let_go_.back();
+      let_go_.pop_back();
+      engine_.reuse(std::move(lease->names));
+      lease->recycle();
+      spare_leases_.emplace_back(lease);
+    } else if (!later_.empty()) {
+      for (auto& then : std::exchange(later_, {})) then();
+    } else {
+      break;
+    }
+  }
+  working_ = undone_ = false;
+}
+
+/// Keeps the loop alive while this coordinator has work.
+void Driver::keep_alive() {
+  const bool busy = own_loop_ || engine_.busy() || engine_.has_outputs() || inquiries_.used() > 0 ||
+                    !later_.empty() || closing_ || !runtime_.inbox().empty();
+  if (busy != kept_alive_) timer_.keep_alive(kept_alive_ = busy);
+}
+
+// The session's outputs.
+
+void Driver::carry_out(const Session::Connect& connect) {
+  wires_[static_cast<std::size_t>(connect.wire)]->connect();
+}
+
+void Driver::carry_out(const Session::Disconnect& disconnect) {
+  wires_[static_cast<std::size_t>(disconnect.wire)]->disconnect();
+}
+
+void Driver::carry_out(const Session::Note& note) {
+  if (cluster_.options.log) cluster_.options.log(note.sentence);
+}
+
+void Driver::carry_out(const Session::Answered& answered) {
+  if (Inquiry** inquiry = inquiries_.find(answered.tag.claim))
+    (*inquiry)->answered(*this, answered);
+}
+
+void Driver::carry_out(const Session::Heard& heard) {
+  inquiries_.for_each([&](core::SlotId id) { inquiries_[id]->heard(*this, heard.key); });
+}
+
+void Driver::carry_out(const core::Acquired& acquired) {
+  auto& acquisition = *reinterpret_cast<Acquisition*>(acquired.user);
+  const core::Claim* claim = engine_.claim(acquired.claim);
+  if (spare_leases_.empty()) spare_leases_.push_back(std::make_unique<LeaseState>());
+  LeaseState* lease = spare_leases_.back().release();
+  spare_leases_.pop_back();
+  lease->begin(runtime_.shared_from_this(), acquired.claim, *claim, acquisition.resource.size(),
+               std::move(acquisition.others), acquired.attempts);
+  engine_.adopt(acquired.claim, reinterpret_cast<core::UserId>(lease));
+  finish(acquisition, lease->handle());
+}
+
+void Driver::carry_out(const core::Refused& refused) {
+  auto& acquisition = *reinterpret_cast<Acquisition*>(refused.user);
+  const int capacity = acquisition.request.capacity;
+  const char* const what = capacity == 0 ? "lock" : "get a permit of";
+  const std::string names = names_of(acquisition.resource, acquisition.others);
+  if (refused.unsent_before) {
+    const bool waits = acquisition.request.wait > core::Duration::zero();
+    const std::string within =
+        waits ? "its wait" : "node_timeout (" + to_text(cluster_.options.node_timeout) + ")";
+    return finish(acquisition,
+                  Error(refused.why, std::string("could not ") + what + " \"" + names +
+                                         "\": not sent within " + within + ": " +
+                                         std::to_string(*refused.unsent_before) +
+                                         " before it; wait longer, or ask for fewer at once"));
+  }
+  finish(acquisition,
+         error_of(refused.why, what, names, refused.tally, refused.attempts,
+                  capacity == 0 ? why_no_lock(refused) : why_no_permit(refused, capacity)));
+}
+
+void Driver::carry_out(const core::Renewed& renewed) {
+  LeaseState& lease = lease_of(renewed.user);
+  // If the holder has released the lease meanwhile, that release is in the inbox.
+  if (!lease.renew(renewed.valid_until) && lease.ended() != LeaseState::released) {
+    engine_.abandon(Clock::now(), renewed.claim);
+  }
+}
+
+void Driver::carry_out(const core::AtRisk& risk) {
+  lease_of(risk.user).warn();
+}
+
+void Driver::carry_out(const core::Ended& ended) {
+  LeaseState& lease = lease_of(ended.user);
+  lease.end(ended.why);
+  lease.warn();
+  engine_let_go(lease);
+}
+
+void Driver::carry_out(const core::Extended& extended) {
+  if (extended.by_token) {
+    auto* call = reinterpret_cast<TokenCall*>(extended.user);
+    if (!extended.why) return call->finish(extended.valid_until);
+    return call->finish(error_of(*extended.why, "extend", call->resource, extended.tally, 0));
+  }
+  LeaseState& lease = lease_of(extended.user);
+  if (!lease.is_asked()) return;
+  auto handler = std::move(lease.asked().handler);
+  if (!extended.why) return handler({});
+  handler(error_of(*extended.why, lease.asked().what, names_of(lease.resource(), lease.others()),
+                   extended.tally, 0));
+}
+
+void Driver::carry_out(const core::Released& released) {
+  if (released.by_token) {
+    auto* call = reinterpret_cast<TokenCall*>(released.user);
+    if (!released.why) return call->finish(Clock::time_point());
+    return call->finish(error_of(*released.why, "release", call->resource, released.tally, 0));
+  }
+  LeaseState& lease = lease_of(released.user);
+  auto handler = lease.take_on_released();
+  Result<void> result;
+  if (released.why) {
+    // If a lease that seemed to last is not held under our token, it was lost.
+    const Errc why = *released.why == Errc::not_held ? Errc::lost : *released.why;
+    result =
+        error_of(why, "release", names_of(lease.resource(), lease.others()), released.tally, 0);
+  }
+  engine_let_go(lease);
+  if (handler) handler(std::move(result));
+}
+
+Error Driver::error_of(Errc why, const char* what, std::string_view resource,
+                       const core::Tally& tally, int attempts, const std::string& reason) const {
+  Outcome outcome = cluster_.outcome_of(tally, attempts);
+  std::string troubles;
+  for (int node = 0; node < session_.nodes(); ++node) {
+    NodeVote& vote = outcome.votes[static_cast<std::size_t>(node)];
+    if (core::is_answer(vote.vote) || vote.vote == Vote::pending) continue;
+    vote.detail = trouble(node);
+    if (!vote.detail.empty()) troubles += "; " + vote.node + ": " + vote.detail;
+  }
+  std::string sentence = std::string("could not ") + what + " \"" + std::string(resource) +
+                         "\": " + (reason.empty() ? make_error_code(why).message() : reason) +
+                         " (" + outcome.to_string() + ")";
+  if (why == Errc::no_quorum || why == Errc::misconfigured) sentence += troubles;
+  if (why == Errc::no_quorum && outcome.count(Vote::quarantined) > 0) {
+    sentence +=
+        "; quarantined nodes vote once every lock of before has run out (quorumlock enroll waits "
+        "for that)";
+    // Nodes that were enrolled before are not new, even if they have forgotten that.
+    if (!session_.was_enrolled()) sentence += ", new ones at once after quorumlock enroll --new";
+  }
+  return {why, std::move(sentence), std::move(outcome)};
+}
+
+// The end.
+
+void Driver::close(detail::Handler<> handler) {
+  if (handler) on_closed_.push_back(std::move(handler));
+  if (closing_) return;
+  closing_ = true;
+  const core::Time now = Clock::now();
+  close_by_ = now + cluster_.options.node_timeout;
+  engine_.close(now);
+  inquiries_.for_each([this](core::SlotId id) {
+    Inquiry* inquiry = inquiries_[id];
+    end(*inquiry);
+    inquiry->dismiss();
+  });
+}
+
+void Driver::finish_closing() {
+  stopped_ = true;
+  session_.stop(Clock::now());
+  work();
+  runtime_.keep_stats(engine_.stats());
+  runtime_.inbox().close([this](Task* task) {
+    // Tasks that came in time are answered here, on the loop.
+    task->run(*this);
+  });
+  work();
+  open_.when_none([this] { runtime_.loop_ended(std::move(on_closed_)); });
+  timer_.close();
+  inbox_poll_.close();
+  before_poll_.close();
+  after_poll_.reset();
+}
+
+}  // namespace quorumlock::detail

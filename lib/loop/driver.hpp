@@ -1,0 +1,155 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/cluster.hpp"
+#include "loop/acquisition.hpp"
+#include "loop/inbox.hpp"
+#include "loop/kernel_random.hpp"
+#include "loop/lease_state.hpp"
+#include "loop/node.hpp"
+#include "loop/session.hpp"
+#include "loop/wall_clock.hpp"
+#include "uv/timer.hpp"
+
+namespace quorumlock::detail {
+
+class Runtime;
+class TokenCall;
+class Inquiry;
+
+/// The loop's side of a coordinator: carries out the session's outputs and passes it what comes in.
+/// Everything here runs on the loop.
+class Driver final : public Node::Listener {
+ public:
+  /// The driver keeps its own loop running until it is closed, and a loop of the user's only while
+  /// it has work.
+  Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop);
+
+  /// Runs a task that was posted on the loop's own thread, after the tasks in the inbox. Handlers
+  /// run later in this turn.
+  void run_now(Task* task);
+
+  // Called by tasks.
+  void begin(Acquisition& acquisition);
+  void cancel(Acquisition& acquisition);
+  void dispose(Acquisition& acquisition);
+  void extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler);
+  void downgrade(LeaseState& lease, detail::Handler<Result<void>> handler);
+  void release(LeaseState& lease);
+  /// Ends the release of a lease that has ended already, with the reason `why`.
+  void release_late(LeaseState& lease, Errc why, detail::Handler<Result<void>> handler);
+  void detach(LeaseState& lease);
+  void drop(LeaseState& lease);
+  void begin(TokenCall& call);
+  void begin(Inquiry& inquiry);
+  // Called by inquiries.
+  void ask(Inquiry& inquiry, int node, std::uint16_t question,
+           std::initializer_list<std::string_view> words);
+  /// The inquiry gets no more answers.
+  void end(Inquiry& inquiry);
+  /// Calls the inquiry's due() at this time, in place of any time set before.
+  void wake_at(Inquiry& inquiry, core::Time when);
+  /// Starts or stops listening to messages about this lock's leaders, which call heard().
+  void listen_for_leaders(const std::string& key, bool on);
+  /// Checks the connections for messages.
+  void check_messages();
+  [[nodiscard]] const Cluster& cluster() const { return cluster_; }
+  [[nodiscard]] const redis::Link& link(int node) const { return session_.link(node); }
+  [[nodiscard]] const Session::Jump& jump(int node) const { return session_.jump(node); }
+  [[nodiscard]] const Repair& repair() const { return session_.repair(); }
+  /// Takes a reading of the node's clock by an inquiry, in us since 1970.
+  void saw_clock(int node, core::Time asked, core::Time now, std::int64_t node_time);
+  [[nodiscard]] std::optional<core::ClockWatch::Drift> clock_drift(int node) const {
+    return engine_.clock_drift(node);
+  }
+  [[nodiscard]] const Stats& stats() const { return engine_.stats(); }
+  /// Why this node does not vote, in the node's words or ours.
+  [[nodiscard]] std::string trouble(int node) const;
+  /// See Session.
+  [[nodiscard]] bool ripe() const { return session_.ripe(); }
+  void vouch() { session_.vouch(); }
+  /// Looks at the nodes that do not vote now.
+  void look_again();
+  /// Runs `then` in this turn of the loop, but not inside the current call.
+  void later(detail::Handler<> then);
+  /// Ends everything; the handler is called when nothing is left on the loop.
+  void close(detail::Handler<> handler);
+
+  /// An unused acquisition, from the pool if there is one; only on the loop.
+  std::unique_ptr<Acquisition> spare_acquisition();
+  [[nodiscard]] bool closing() const { return closing_; }
+
+ private:
+  void on_events(int wire) override;
+  void on_inbox();
+  void take_inbox();
+  void on_timer();
+  bool read_overdue(core::Time now);
+  void before_poll();
+  void after_poll();
+
+  void work();
+
+  void carry_out(const Session::Connect& connect);
+  void carry_out(const Session::Disconnect& disconnect);
+  void carry_out(const Session::Answered& answered);
+  void carry_out(const Session::Note& note);
+  void carry_out(const Session::Heard& heard);
+  void carry_out(const core::Acquired& acquired);
+  void carry_out(const core::Refused& refused);
+  void carry_out(const core::Renewed& renewed);
+  void carry_out(const core::AtRisk& risk);
+  void carry_out(const core::Ended& ended);
+  void carry_out(const core::Extended& extended);
+  void carry_out(const core::Released& released);
+
+  void finish(Acquisition& acquisition, Result<Lease> result);
+  template <class Ask>
+  void ask_for(const char* what, LeaseState& lease, detail::Handler<Result<void>> handler,
+               Ask&& ask);
+  void engine_let_go(LeaseState& lease);
+  Error error_of(Errc why, const char* what, std::string_view resource, const core::Tally& tally,
+                 int attempts, const std::string& reason = {}) const;
+  void keep_alive();
+  void finish_closing();
+
+  Runtime& runtime_;
+  const Cluster& cluster_;
+  KernelRandom random_;
+  SystemWallClock wall_;
+  Session session_;
+  core::Engine& engine_;
+  uv::Open open_;
+  uv::Timer timer_;
+  uv::Poll inbox_poll_;
+  uv::BeforePoll before_poll_;
+  std::optional<uv::AfterPoll> after_poll_;  ///< on a loop of the user's, which may end
+  std::vector<std::unique_ptr<Node>> wires_;
+
+  const bool own_loop_;
+  bool working_ = false;
+  bool stirred_ = true;  ///< there was input since the last turn
+  bool undone_ = true;   ///< work() has not run since a run_now()
+  bool kept_alive_ = false;
+  std::string bytes_;  // of a query being sent
+  std::string key_;
+  std::vector<detail::Handler<>> later_;
+  core::Slots<Inquiry*> inquiries_;
+  core::TimerQueue alarms_;  ///< of the inquiries
+
+  std::vector<std::unique_ptr<Acquisition>> spare_acquisitions_;  ///< those made on the loop
+  std::vector<std::unique_ptr<LeaseState>> spare_leases_;  ///< at most the peak number of leases
+  std::vector<LeaseState*> let_go_;  // recycled when the session has no more outputs
+
+  bool closing_ = false;
+  bool stopped_ = false;
+  core::Time close_by_ = core::never;
+  std::vector<detail::Handler<>> on_closed_;
+};
+
+}  // namespace quorumlock::detail

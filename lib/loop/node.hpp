@@ -1,0 +1,40 @@
+#pragma once
+
+#include "redis/wire.hpp"
+#include "uv/socket.hpp"
+
+namespace quorumlock::detail {
+
+/// The socket of one of a session's wires, which carries out the wire's events.
+class Node final : public uv::Socket::Events {
+ public:
+  /// Is called when a wire may have events.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void on_events(int wire) = 0;
+  };
+
+  Node(int index, redis::Wire& wire, uv_loop_t* loop, uv::Open& open, Listener& listener)
+      : index_(index), wire_(wire), socket_(loop, open, *this), listener_(listener) {}
+
+  void connect();
+  void disconnect() { socket_.close(); }
+  /// Writes the wire's output, once a turn.
+  void flush();
+  /// Reads some received bytes without waiting for the loop's turn; false if there are none.
+  bool read() { return socket_.read(); }
+
+ private:
+  void on_open() override;
+  void on_bytes(std::string_view bytes) override;
+  void on_writable() override;
+  void on_closed(std::string_view why) override;
+
+  int index_;
+  redis::Wire& wire_;
+  uv::Socket socket_;
+  Listener& listener_;
+};
+
+}  // namespace quorumlock::detail

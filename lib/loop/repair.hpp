@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/claim.hpp"
+#include "redis/reply.hpp"
+
+namespace quorumlock::detail {
+
+class Session;
+
+/// Raises the fencing counters of a node that forgot, as far as needed before it votes again.
+///
+/// A token that was decided with this node's vote is on at least q - 1 other nodes. So the greatest
+/// counter on N - q + 1 others is at least every such token: each counter of those nodes is copied
+/// if it is greater, some hundred at a time (SCAN, MGET, repair.lua), while locking goes on. A few
+/// of these calls are under way at a time, and none keeps a server busy for long.
+/// Tokens decided meanwhile don't need this node: their quorum and a later one with it share
+/// another node. Tokens that those others have not as counters but as a floor are covered by
+/// copying the greatest floor, too.
+///
+/// The order of tokens rests on clocks instead if fewer others vote, if a counter is no number, or
+/// if this user may not read or write some counters: the floor is then above the clocks of all
+/// reachable nodes and above every counter that was read. Counters may be forbidden if other users
+/// share the nodes: the first refusal ends the reading, since a floor makes the rest needless.
+///
+/// A source must not have forgotten anything since it was last asked for a vote, so its enrolment
+/// is compared after its counters have been read. One node is repaired at a time; the others wait.
+/// The repairer's mark on the node is refreshed for as long as the repair takes, so that no other
+/// client reads the same counters at the same time.
+class Repair {
+ public:
+  Repair(Session& session, core::WallClock& wall) : session_(session), wall_(wall) {}
+
+  void begin(core::Time now, int node);
+  /// Takes an answer; `reply` is null if there is none.
+  void on_answer(core::Time now, const core::Tag& tag, const redis::Reply* reply);
+  /// The number of counters read so far to repair this node; 0 if it is not being repaired.
+  [[nodiscard]] std::uint64_t counters_read(int node) const { return node == target_ ? read_ : 0; }
+
+ private:
+  enum class Step { mark, scan, values, write, check, time };
+
+  void start(core::Time now);
+  void choose_sources();
+  void next_source(core::Time now);
+  void proceed(core::Time now);
+  void on_refusal(core::Time now, Step step);
+  void end_of_source(core::Time now);
+  void ask_times(core::Time now);
+  void on_keys(core::Time now, const redis::Reply& reply);
+  void on_values(core::Time now, const redis::Reply& reply);
+  void write(core::Time now, Step step, std::span<const std::string_view> keys,
+             std::span<const std::string_view> values);
+  void ask(core::Time now, int node, Step step, std::span<const std::string_view> words);
+  void finish(core::Time now, bool done);
+
+  Session& session_;
+  core::WallClock& wall_;
+  int target_ = -1;           ///< the node being repaired; -1: none
+  std::vector<int> waiting_;  ///< nodes to be repaired after target_
+  std::uint32_t run_ = 0;     ///< answers of an earlier run don't count
+  std::vector<int> sources_;  ///< nodes still to be copied from, the last one first
+  bool from_quorum_ = false;
+  bool by_clock_ = false;    ///< a floor above the clocks is needed
+  bool refused_ = false;     ///< this user may not read or write all counters
+  std::vector<int> clocks_;  ///< nodes still to be asked for the time, for by_clock_
+  std::string cursor_;
+  bool scan_next_ = false;                        ///< the next SCAN is still to be sent
+  int unanswered_ = 0;                            ///< the number of unanswered commands
+  core::Time refresh_at_{};                       ///< when the mark must be refreshed
+  std::deque<std::vector<std::string>> reading_;  ///< the keys of each unanswered MGET, in order
+  std::uint64_t read_ = 0;
+  std::uint64_t greatest_ = 0;  ///< of all counters and clocks read
+  std::uint64_t floor_ = 0;     ///< the greatest floor of the others, and since when it stands
+  std::int64_t since_ = 0;
+  std::string bytes_;
+};
+
+}  // namespace quorumlock::detail

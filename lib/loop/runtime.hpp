@@ -1,0 +1,98 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <quorumlock/coordinator.hpp>
+
+#include "config/cluster.hpp"
+#include "loop/driver.hpp"
+#include "loop/inbox.hpp"
+#include "loop/this_thread.hpp"
+
+namespace quorumlock::detail {
+
+/// The thread of each of a coordinator's runtimes, by the runtime's number.
+using LoopThreads = std::vector<std::atomic<ThreadNumber>>;
+
+/// One quorum on one loop: shared by a coordinator's handles, it leads from any thread to the loop.
+/// It outlives the loop for as long as there is a Lease.
+class Runtime final : public std::enable_shared_from_this<Runtime> {
+ public:
+  Runtime(Cluster cluster, std::shared_ptr<LoopThreads> threads, std::size_t number);
+
+  /// Attaches the runtime to this loop, which belongs to a thread yet to be run or to the user.
+  void ride(uv_loop_t* loop, bool own_loop);
+  /// For a loop of the user's, which may outlive every handle.
+  void outlive_handles() { self_ = shared_from_this(); }
+  /// Undoes ride() if the loop will never run.
+  void give_up();
+
+  [[nodiscard]] const Cluster& cluster() const { return cluster_; }
+  Inbox& inbox() { return inbox_; }
+  /// True in a child that was forked off after this was made: there the runtime must not be used.
+  [[nodiscard]] bool forked() const { return fork_.forked(); }
+  /// Throws closed_error(call) in such a child.
+  void refuse_in_child(std::string_view call) const;
+  [[nodiscard]] bool on_loop() const {
+    return loop_thread_.load(std::memory_order_relaxed) == this_thread_number();
+  }
+  /// Whether the calling thread runs one of this coordinator's loops.
+  [[nodiscard]] bool on_any_loop() const;
+  [[nodiscard]] bool is_one_of_several() const { return threads_->size() > 1; }
+  /// Each turn of the loop records its thread.
+  void turning() { loop_thread_.store(this_thread_number(), std::memory_order_relaxed); }
+
+  /// Runs tasks on the loop, in the order of the posts, and owns them. On the loop's own thread the
+  /// tasks posted by other threads run first, and then this one before post() returns.
+  void post(Task* task);
+  void acquire(std::string resource, const LockOptions& options, std::stop_token stop,
+               detail::Handler<Result<Lease>> handler);
+
+  /// If `refused` is set, the call fails with that error, which was found before.
+  void acquire_all(std::vector<std::string> resources, const LockOptions& options,
+                   std::stop_token stop, detail::Handler<Result<Lease>> handler,
+                   const Error* refused = nullptr);
+  /// Acquires a permit of a semaphore with this capacity.
+  void acquire_permit(std::string resource, std::ptrdiff_t capacity, const LockOptions& options,
+                      std::stop_token stop, detail::Handler<Result<Lease>> handler);
+  /// Extends by owner token, or releases if ttl is zero. Blocking.
+  Result<Clock::time_point> call_by_token(std::string_view resource, const OwnerToken& token,
+                                          core::Duration ttl);
+
+  /// From any thread. One loop must not wait for another, so it gets the last kept statistics.
+  [[nodiscard]] Stats stats();
+  /// Keeps the statistics for calls after the end of the loop, or from another loop.
+  void keep_stats(const Stats& stats);
+  [[nodiscard]] Stats last_stats() const;
+
+  /// The error of a blocking call that cannot be made on this thread; unset if it can.
+  [[nodiscard]] std::optional<Error> cannot_block(std::string_view call) const;
+  [[nodiscard]] Error closed_error(std::string_view call) const;
+
+  void async_close(detail::Handler<> handler);
+
+  /// The driver has left the loop: deletes it, and then calls these handlers.
+  void loop_ended(std::vector<detail::Handler<>> then);
+
+ private:
+  void begin(std::string resource, std::vector<std::string> others, const LockOptions& options,
+             std::stop_token stop, detail::Handler<Result<Lease>> handler,
+             std::optional<std::ptrdiff_t> capacity = std::nullopt, const Error* refused = nullptr);
+
+  const Cluster cluster_;
+  const ForkWatch fork_;
+  const std::shared_ptr<LoopThreads> threads_;
+  std::atomic<ThreadNumber>& loop_thread_;  // ours in threads_
+  Inbox inbox_;
+  std::unique_ptr<Driver> driver_;  // used only on the loop
+  mutable std::mutex keeping_;
+  Stats last_stats_;
+  std::shared_ptr<Runtime> self_;  // while attached
+};
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,21 @@
+#include "loop/token_call.hpp"
+
+#include "loop/driver.hpp"
+
+namespace quorumlock::detail {
+
+void TokenCall::run(Driver& driver) {
+  driver.begin(*this);
+}
+
+void TokenCall::finish(Result<Clock::time_point> result) {
+  auto then = std::move(handler);
+  delete this;
+  then(std::move(result));
+}
+
+void TokenCall::dismiss() {
+  finish(Error(Errc::closed, "could not reach \"" + resource + "\": the coordinator is closed"));
+}
+
+}  // namespace quorumlock::detail

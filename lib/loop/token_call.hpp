@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include <quorumlock/clock.hpp>
+#include <quorumlock/detail/handler.hpp>
+#include <quorumlock/result.hpp>
+
+#include "core/types.hpp"
+#include "loop/inbox.hpp"
+
+namespace quorumlock::detail {
+
+/// A release or an extend by owner token.
+class TokenCall final : public Task {
+ public:
+  std::string resource;
+  std::string token;
+  core::Duration ttl{};  ///< zero: release
+  detail::Handler<Result<Clock::time_point>> handler;
+
+  void run(Driver& driver) override;
+  void dismiss() override;
+  void finish(Result<Clock::time_point> result);
+};
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,167 @@
+#include "redis/enrolment_record.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+namespace quorumlock::redis {
+namespace {
+
+template <class T>
+bool read(std::string_view text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::vector<std::string_view> split(std::string_view text, char at_each) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0;;) {
+    const std::size_t end = text.find(at_each, at);
+    words.push_back(text.substr(at, end - at));
+    if (end == text.npos) return words;
+    at = end + 1;
+  }
+}
+
+constexpr auto all_the_same = ": all clients must name the same groups, and each node in its own";
+
+std::string groups_in_words(const EnrolmentTerms& terms) {
+  return terms.groups.empty() ? "one group alone" : "groups with the mark " + terms.groups;
+}
+
+}  // namespace
+
+TermsDifference::TermsDifference(const EnrolmentTerms& theirs, const EnrolmentTerms& ours_are) {
+  const auto differ = [this](Vote as, std::string what, std::string one, std::string other) {
+    vote = as;
+    name = std::move(what);
+    its = std::move(one);
+    ours = std::move(other);
+  };
+  const auto quoted = [](Quarantine policy) {
+    return '"' + std::string(quorumlock::to_string(policy)) + '"';
+  };
+  if (theirs.max_ttl_ms != ours_are.max_ttl_ms) {
+    differ(Vote::max_ttl_differs, "max_ttl", std::to_string(theirs.max_ttl_ms) + " ms",
+           std::to_string(ours_are.max_ttl_ms) + " ms");
+  } else if (theirs.groups != ours_are.groups) {
+    differ(Vote::groups_differ, "groups", groups_in_words(theirs), groups_in_words(ours_are));
+  } else if (theirs.fencing_memory_s != ours_are.fencing_memory_s) {
+    differ(Vote::terms_differ, "fencing_memory", std::to_string(theirs.fencing_memory_s) + " s",
+           std::to_string(ours_are.fencing_memory_s) + " s");
+  } else if (theirs.policy != ours_are.policy) {
+    differ(Vote::terms_differ, "quarantine", quoted(theirs.policy), quoted(ours_are.policy));
+  }
+}
+
+std::string TermsDifference::of_a_record() const {
+  if (vote == Vote::groups_differ) {
+    return "is enrolled for " + its + ", and ours are " + ours + all_the_same;
+  }
+  std::string text = "is enrolled with " + name + " " + its + ", and ours is " + ours +
+                     ": it must be the same for all clients";
+  if (name == "quarantine") {
+    text += "; leave it out to follow the nodes, or change theirs with quorumlock enroll";
+  }
+  return text;
+}
+
+std::string TermsDifference::of_a_candidate() const {
+  if (vote == Vote::groups_differ) {
+    return " by a client with other groups than " + ours + all_the_same;
+  }
+  return " by a client with another " + name + " than our " + ours +
+         ": it must be the same for all clients";
+}
+
+std::string name_in_record(std::string_view name) {
+  std::string text;
+  for (const char each : name) {
+    const bool plain = (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
+                       (each >= '0' && each <= '9') || each == '.' || each == '-' || each == '_' ||
+                       each == '/';
+    if (plain) {
+      text += each;
+      continue;
+    }
+    char code[4];
+    std::snprintf(code, sizeof code, "%%%02X",
+                  static_cast<unsigned>(static_cast<unsigned char>(each)));
+    text += code;
+  }
+  return text;
+}
+
+std::optional<EnrolmentTerms> EnrolmentTerms::parse(std::string_view text) {
+  EnrolmentTerms terms;
+  const std::size_t at = text.find('@');
+  const std::vector<std::string_view> words = split(text.substr(0, at), ',');
+  if (words.size() != 3 || (words[1] != "a" && words[1] != "d")) return std::nullopt;
+  if (!read(words[0], terms.max_ttl_ms) || terms.max_ttl_ms <= 0) return std::nullopt;
+  if (!read(words[2], terms.fencing_memory_s) || terms.fencing_memory_s <= 0) return std::nullopt;
+  terms.policy = words[1] == "d" ? Quarantine::trust_disk : Quarantine::always;
+  if (at == text.npos) return terms;
+  terms.groups = text.substr(at + 1);
+  return terms.groups.empty() ? std::nullopt : std::optional(terms);
+}
+
+std::string EnrolmentTerms::to_string() const {
+  return std::to_string(max_ttl_ms) + (policy == Quarantine::trust_disk ? ",d," : ",a,") +
+         std::to_string(fencing_memory_s) + (groups.empty() ? "" : "@" + groups);
+}
+
+std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
+  const std::vector<std::string_view> words = split(text, ':');
+  EnrolmentRecord record;
+  if (words.size() != 3 && words.size() != 5) return std::nullopt;
+  record.run_id = words[0];
+  record.durable = words[2] == "durable";
+  if (record.run_id.empty() || (!record.durable && words[2] != "volatile")) return std::nullopt;
+  std::string_view agreed = words[1];
+  if (const std::size_t at = agreed.find('#'); at != agreed.npos) {
+    record.node = agreed.substr(at + 1);
+    agreed = agreed.substr(0, at);
+    if (record.node.empty() || agreed.find('@') == agreed.npos) return std::nullopt;
+    if (agreed.ends_with('@')) agreed.remove_suffix(1);
+  }
+  const std::optional<EnrolmentTerms> terms = EnrolmentTerms::parse(agreed);
+  if (!terms) return std::nullopt;
+  record.terms = *terms;
+  if (words.size() == 5 && !(read(words[3], record.floor) && read(words[4], record.since))) {
+    return std::nullopt;
+  }
+  return record;
+}
+
+std::string EnrolmentRecord::to_string() const {
+  std::string text = run_id + ':' + terms.to_string();
+  if (!node.empty()) text += (terms.groups.empty() ? "@#" : "#") + node;
+  text += durable ? ":durable" : ":volatile";
+  if (floor != 0) text += ':' + std::to_string(floor) + ':' + std::to_string(since);
+  return text;
+}
+
+std::optional<EnrolmentCandidate> EnrolmentCandidate::parse(std::string_view text) {
+  EnrolmentCandidate candidate;
+  candidate.known = text.ends_with(known_mark);
+  if (candidate.known) text.remove_suffix(known_mark.size());
+  const std::vector<std::string_view> words = split(text, ':');
+  if (words.size() < 4 || words.size() > 5) return std::nullopt;
+  const std::size_t record = words[0].size() + words[1].size() + words[2].size() + 2;
+  const auto parsed = EnrolmentRecord::parse(text.substr(0, record));
+  if (!parsed) return std::nullopt;
+  candidate.record = *parsed;
+  candidate.nonce = words[3];
+  if (words.size() == 5 && !read(words[4], candidate.wait_ms)) return std::nullopt;
+  return candidate;
+}
+
+std::string EnrolmentCandidate::to_string() const {
+  std::string text = record.to_string() + ':' + nonce;
+  if (wait_ms != 0) text += ':' + std::to_string(wait_ms);
+  if (known) text += known_mark;
+  return text;
+}
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <quorumlock/options.hpp>
+#include <quorumlock/outcome.hpp>
+
+namespace quorumlock::redis {
+
+/// The terms that all clients of a node must agree on: "max_ttl in ms,policy,fencing memory in s",
+/// followed by "@mark" if there are several groups (see core::Placement::mark()). The policy is "a"
+/// for always and "d" for trust_disk.
+struct EnrolmentTerms {
+  std::int64_t max_ttl_ms = 0;
+  Quarantine policy = Quarantine::always;  ///< never unsafe_never: that is a client's own affair
+  std::int64_t fencing_memory_s = 86400;
+  std::string groups;
+
+  static std::optional<EnrolmentTerms> parse(std::string_view text);
+  [[nodiscard]] std::string to_string() const;
+  bool operator==(const EnrolmentTerms&) const = default;
+};
+
+/// The first difference between another client's terms and ours, if there is one.
+struct TermsDifference {
+  TermsDifference(const EnrolmentTerms& theirs, const EnrolmentTerms& ours_are);
+
+  Vote vote = Vote::pending;  ///< pending: no difference
+  std::string name, its, ours;
+
+  // Clauses on a node that is enrolled on the other terms, or is being enrolled on them.
+  [[nodiscard]] std::string of_a_record() const;
+  [[nodiscard]] std::string of_a_candidate() const;
+};
+
+/// The record under enrolment_key: "run id:terms:durable or volatile", followed by ":floor:since"
+/// (in us since 1970) if the fencing counters of this node, or of one that it was repaired from,
+/// could not be repaired from a quorum.
+///
+/// Under trust_disk the terms are followed by "#name", which says whose record this is (see
+/// name_in_record()), so that a directory copied from a peer is not taken for the node's own. The
+/// name is no part of the terms, since it differs from node to node; it always comes after an '@',
+/// in the place reserved for a membership, which will name the nodes, too.
+struct EnrolmentRecord {
+  std::string run_id;
+  EnrolmentTerms terms;
+  std::string node;  ///< as from name_in_record(); empty: the record does not say
+  bool durable = false;
+  std::uint64_t floor = 0;  ///< every fencing token from here on is greater
+  std::int64_t since = 0;   ///< when the floor was set; 0: the order of tokens rests on counters
+
+  static std::optional<EnrolmentRecord> parse(std::string_view text);
+  [[nodiscard]] std::string to_string() const;
+};
+
+/// The name of a node as written in a record: characters that could be taken for the record's
+/// punctuation become %XX, so that different names stay different.
+std::string name_in_record(std::string_view name);
+
+/// The candidate under candidate_key while a node waits: the future record, without a floor,
+/// followed by ":nonce" and, if the wait is longer than its max_ttl, by ":wait in ms"; and by
+/// known_mark, if a client that looked at it has ever seen a node of this cluster enrolled.
+inline constexpr std::string_view known_mark = ":known";
+struct EnrolmentCandidate {
+  EnrolmentRecord record;
+  std::string nonce;
+  std::int64_t wait_ms = 0;
+  bool known = false;
+
+  static std::optional<EnrolmentCandidate> parse(std::string_view text);
+  [[nodiscard]] std::string to_string() const;
+};
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,72 @@
+#include "core/mutants.hpp"
+#include "redis/enrolment.hpp"
+
+// Decides whether a node's disk may be trusted, with what the other nodes noted about it.
+namespace quorumlock::redis {
+
+using core::Mutant;
+using core::planted;
+using core::Time;
+
+void Enrolment::run(Errand errand, Step step) {
+  go(step);
+  errand_ = errand;
+}
+
+/// Puts wanted_ on the node. If the node is not durable, other nodes note that first: after this
+/// run the node may start from an older record, which says that it was durable.
+void Enrolment::write(Step step) {
+  const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(wanted_);
+  const bool trusts =
+      record->terms.policy == Quarantine::trust_disk && config_.policy != Quarantine::unsafe_never;
+  if (!trusts || record->durable) return go(step);
+  after_noting_ = step;
+  run(Errand::note, Step::noting);
+}
+
+void Enrolment::errand_done(Time now, bool good) {
+  if (step_ == Step::asking) {
+    if (good) return go(Step::adopting);
+    hopes_ = true;
+    why_ = "has been restarted, and the other nodes do not vouch for its having been durable";
+    go(Step::applying);
+  } else if (step_ == Step::noting) {
+    if (good) return go(after_noting_);
+    vote_ = Vote::quarantined;
+    if (after_noting_ == Step::enrolling) return go(Step::yielding);
+    rest(now, Step::refused,
+         "does not write every change to its disk, which too few other nodes know yet");
+  }
+}
+
+/// Checks whether an enrolled node is still durable.
+void Enrolment::look_at(Time now, ServerFacts facts) {
+  facts_ = std::move(facts);
+  if (step_ != Step::enrolled) return;
+  next_look_ = now + config_.between_checks;
+  if (facts_.durable.value_or(true)) return;
+  const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(record_);
+  if (record->durable) return judge(now, record_);
+  errand_ = Errand::remind;
+}
+
+/// Why a node whose record was written in another run, under trust_disk, may have forgotten locks.
+/// Empty if it remembers, as far as the node itself can report.
+std::string Enrolment::why_not_trusted(const EnrolmentRecord& record) const {
+  if (!record.durable) return "has been restarted, and does not write every change to its disk";
+  if (facts_.durable != true) {
+    return "has been restarted, and is not known to write every change to its disk any more";
+  }
+  if (record.node != config_.node && !planted(Mutant::anothers_record_adopted) &&
+      !planted(Mutant::made_a_replica_by_mistake)) {
+    return "has the record of " + (record.node.empty() ? "no node by name" : record.node) +
+           " and not its own: its data is a copy";
+  }
+  if (facts_.promoted && !planted(Mutant::promotion_not_looked_at) &&
+      !planted(Mutant::made_a_replica_by_mistake)) {
+    return "was a replica before: its data is a copy";
+  }
+  return {};
+}
+
+}  // namespace quorumlock::redis

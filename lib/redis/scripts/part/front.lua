@@ -1,0 +1,12 @@
+-- The first two of the line, and the end of the first one's life. Entries before them whose lives
+-- are over are taken out.
+local function front()
+  while true do
+    local found = redis.call('ZRANGE', line, 0, 1)
+    if not found[1] then return found end
+    local ends = redis.call('ZSCORE', lives, found[1])
+    if ends and ends * 1000 >= time then return found, ends end
+    redis.call('ZREM', line, found[1])
+    redis.call('ZREM', lives, found[1])
+  end
+end

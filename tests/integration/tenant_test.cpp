@@ -1,0 +1,189 @@
+#include <quorumlock/election.hpp>
+#include <quorumlock/semaphore.hpp>
+
+#include "integration/fixture.hpp"
+
+// A user of nodes that are shared with others: its rights end at its own prefix.
+namespace quorumlock::test {
+namespace {
+
+constexpr const char* prefix = "tenant:";
+
+/// Three nodes on which the user "tenant" has the rights that docs/nodes.md gives it, and no more.
+class Tenants : public ::testing::Test {
+ protected:
+  explicit Tenants(std::chrono::milliseconds longest = 20s)
+      : max_ttl(longest), cluster({.size = 3, .tcp = true, .enrolled = false, .max_ttl = longest}) {
+    for (int node = 0; node < 3; ++node) cluster.enrol(node);
+    cluster.raw_everywhere({"ACL", "SETUSER", "tenant", "on", ">secret", "+@all", "-@dangerous",
+                            "+info", "+config|get", "+client|kill", "~tenant:*",
+                            "~quorumlock:*:tenant:*", "~quorumlock:enrolment",
+                            "~quorumlock:candidate", "~quorumlock:repairer", "~quorumlock:members",
+                            "~quorumlock:node:*", "&quorumlock:*"});
+  }
+
+  /// Returns the options of a user with all rights.
+  [[nodiscard]] Options others() const {
+    Options options = cluster.options();
+    options.ttl = options.max_ttl = max_ttl;
+    return options;
+  }
+  [[nodiscard]] Options tenants() const {
+    Options options = others();
+    options.key_prefix = prefix;
+    for (std::string& url : options.nodes) url.insert(url.find("//") + 2, "tenant:secret@");
+    return options;
+  }
+  /// Returns the nodes' log of refused commands.
+  std::string refused() {
+    std::string all;
+    for (int node = 0; node < 3; ++node) {
+      for (const Reply& entry : cluster.raw(node, {"ACL", "LOG"}).elements) {
+        for (const Reply& word : entry.elements) all += word.text + " ";
+        all += "\n";
+      }
+    }
+    return all;
+  }
+  bool votes(Coordinator& coordinator, std::size_t node) {
+    return coordinator.status().value().nodes.at(node).votes;
+  }
+
+  std::chrono::milliseconds max_ttl;
+  Cluster cluster;
+};
+
+/// Tenants of nodes with short quarantines.
+class TenantsOfNodesThatForget : public Tenants {
+ protected:
+  TenantsOfNodesThatForget() : Tenants(1s) {}
+};
+
+TEST_F(Tenants, DoEverythingWithTheirOwnKeys) {
+  // A tenant uses each kind of lock in each way: no node refuses any key.
+  Coordinator here = connect(tenants());
+  Coordinator there = connect(tenants());
+  for (int again = 0; again < 2; ++again) {
+    Result<Lease> lease = here.acquire("plain");
+    ASSERT_TRUE(ok(lease));
+    EXPECT_GE(cluster.holders("tenant:plain"), 2);
+    ASSERT_TRUE(ok(lease->extend(20s)));
+    ASSERT_TRUE(ok(lease->release()));
+  }
+  {
+    Result<Lease> held = here.acquire("line", {.wait = 20s});
+    ASSERT_TRUE(ok(held));
+    Answer<Result<Lease>> waits;
+    there.async_acquire("line", {.wait = 20s}, {}, waits.handler());
+    ASSERT_TRUE(eventually([&] {
+      return cluster.raw(0, {"ZCARD", "quorumlock:queue:tenant:line"}).integer == 1;
+    }));
+    ASSERT_TRUE(ok(here.inspect("line")));
+    ASSERT_TRUE(ok(held->release()));
+    ASSERT_TRUE(ok(waits.get()));
+  }
+  {
+    Result<Lease> writes = here.acquire("shared", {.wait = 20s});
+    ASSERT_TRUE(ok(writes));
+    ASSERT_TRUE(ok(writes->downgrade()));
+    Result<Lease> reads = there.acquire("shared", {.wait = 20s, .mode = LockMode::shared});
+    ASSERT_TRUE(ok(reads));
+    const OwnerToken token(reads->owner_token());
+    ASSERT_TRUE(ok(here.extend("shared", token, 20s)));
+    reads->detach();
+    ASSERT_TRUE(ok(here.release("shared", token)));
+  }
+  for (const LockMode mode : {LockMode::exclusive, LockMode::shared}) {
+    Result<Lease> set = here.acquire_all({"a", "b"}, {.wait = 20s, .mode = mode});
+    ASSERT_TRUE(ok(set));
+    ASSERT_TRUE(ok(set->extend(20s)));
+    ASSERT_TRUE(ok(set->release()));
+  }
+  {
+    Semaphore permits(here, "permits", 2, {.wait = 20s});
+    Semaphore elsewhere(there, "permits", 2, {.wait = 20s});
+    Answer<Result<Lease>> first, second, third;
+    permits.async_acquire({}, first.handler());
+    elsewhere.async_acquire({}, second.handler());
+    Result<Lease> one = first.get();
+    Result<Lease> two = second.get();
+    ASSERT_TRUE(ok(one));
+    ASSERT_TRUE(ok(two));
+    ASSERT_TRUE(ok(one->extend(20s)));
+    ASSERT_TRUE(ok(here.inspect("permits")));
+    permits.async_acquire({}, third.handler());
+    ASSERT_TRUE(ok(one->release()));
+    ASSERT_TRUE(ok(third.get()));
+  }
+  {
+    Result<Lease> lease = here.acquire("token");
+    ASSERT_TRUE(ok(lease));
+    const OwnerToken token(lease->owner_token());
+    lease->detach();
+    ASSERT_TRUE(ok(there.extend("token", token, 20s)));
+    ASSERT_TRUE(ok(there.release("token", token)));
+    EXPECT_EQ(
+        cluster.raw(0, {"EXISTS", "quorumlock:released:" + token.text() + ":tenant:token"}).integer,
+        1);
+  }
+  {
+    Election election(here, "leader");
+    Result<Leadership> leads = election.campaign("me");
+    ASSERT_TRUE(ok(leads));
+    ASSERT_TRUE(ok(leads->proclaim("still me")));
+    const auto leader = Election(there, "leader").leader();
+    ASSERT_TRUE(ok(leader));
+    ASSERT_TRUE(leader->has_value());
+    ASSERT_TRUE(ok(leads->resign()));
+  }
+  std::vector<std::string> many;
+  for (int i = 0; i < 40; ++i) many.push_back("burst" + std::to_string(i));
+  std::vector<Answer<Result<Lease>>> answers(many.size());
+  for (std::size_t i = 0; i < many.size(); ++i) {
+    here.async_acquire(many[i], {.wait = 20s}, {}, answers[i].handler());
+  }
+  for (auto& answer : answers) ASSERT_TRUE(ok(answer.get()));
+  ASSERT_TRUE(ok(here.status()));
+  EXPECT_EQ(refused(), "");
+}
+
+TEST_F(TenantsOfNodesThatForget, BringThemBack) {
+  // A tenant may not read others' counters. A floor above the nodes' clocks replaces them, so that
+  // all tokens go on growing; status reports it, and no operator is needed.
+  std::uint64_t last = 0, others_last = 0;
+  {
+    Coordinator tenant = connect(tenants());
+    Coordinator other = connect(others());
+    last = tenant.acquire("orders", {.wait = 20s}).value().fencing_token();
+    others_last = other.acquire("other:orders", {.wait = 20s}).value().fencing_token();
+  }
+  Coordinator tenant = connect(tenants());
+  ASSERT_TRUE(ok(tenant.acquire("orders", {.wait = 20s})));
+  cluster.raw(2, {"FLUSHALL"});
+  (void)tenant.acquire("orders");  // finds out about the flush
+  ASSERT_TRUE(eventually([&] { return cluster.value(2, "quorumlock:enrolment").has_value(); }));
+  ASSERT_TRUE(eventually([&] { return votes(tenant, 2); }));
+  const NodeStatus back = tenant.status().value().nodes.at(2);
+  EXPECT_TRUE(back.enrolment.clocks_order_fences_since.has_value());
+
+  cluster.kill(1);
+  EXPECT_GT(tenant.acquire("orders", {.wait = 20s}).value().fencing_token(), last);
+  Coordinator other = connect(others());
+  EXPECT_GT(other.acquire("other:orders", {.wait = 20s}).value().fencing_token(), others_last);
+}
+
+TEST_F(TenantsOfNodesThatForget, CopyTheCountersIfAllAreTheirs) {
+  // No other client has used these nodes: the order of tokens rests on counters.
+  Coordinator tenant = connect(tenants());
+  const std::uint64_t last = tenant.acquire("orders", {.wait = 20s}).value().fencing_token();
+  cluster.raw(2, {"FLUSHALL"});
+  (void)tenant.acquire("orders");
+  ASSERT_TRUE(eventually([&] { return cluster.value(2, "quorumlock:enrolment").has_value(); }));
+  ASSERT_TRUE(eventually([&] { return votes(tenant, 2); }));
+  const NodeStatus back = tenant.status().value().nodes.at(2);
+  EXPECT_FALSE(back.enrolment.clocks_order_fences_since.has_value());
+  EXPECT_GE(std::stoull(cluster.value(2, "quorumlock:fence:tenant:orders").value_or("0")), last);
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,32 @@
+#include "sim/world/draw.hpp"
+#include "support/seeded_random.hpp"
+
+namespace quorumlock::sim {
+
+using namespace std::chrono_literals;
+
+Draw draw_tenants(test::SeededRandom& random) {
+  Draw draw;
+  draw.nodes = random.one_in(5) ? 5 : 3;
+  draw.clients = 4;
+  draw.keys = 2;
+  draw.tenants = true;
+  draw.odd_counter = random.one_in(3);
+  draw.nodes_agree = !random.one_in(4);
+  draw.uneven_paths = random.one_in(2);
+  draw.late_comer = random.one_in(2);
+  draw.ttl = draw.max_ttl = random.between(1, 5) * 200ms;
+  draw.delay = random.one_in(2) ? 200us : random.between(1, 5) * 1ms;
+  draw.hold = draw.ttl * random.between(1, 10) / 20;
+  draw.every = draw.hold * random.between(1, 3);
+  draw.pause = draw.ttl / random.between(5, 50);
+  draw.node_timeout = draw.ttl;
+  draw.until = draw.between_faults = draw.ttl * 8;
+  draw.faults_follow_votes = true;
+  draw.blind_spots = random.one_in(2);
+  draw.faults = {random.one_in(3) ? Fault::crash : Fault::flush};
+  if (draw.blind_spots) draw.faults.push_back(Fault::partition);
+  return draw;
+}
+
+}  // namespace quorumlock::sim
