@@ -47,18 +47,32 @@ void Claims::fold(ClaimId id) {
   if (place == nullptr || place->is_folded()) return;
   Opened& opened = *place->opened;
   Claim& claim = opened.claim;
-  const bool idle = claim.phase == Phase::held && claim.user != 0 && !claim.round_open &&
-                    !claim.asked_for && claim.unanswered == 0;
-  const bool plain = !claim.by_token && claim.others == nullptr && claim.capacity == 0 &&
-                     claim.place == 0 && claim.not_woken == 0 && claim.ballot == SlotId() &&
-                     claim.waiter == WaiterId() && claim.longest_ttl == claim.terms.ttl;
+  const Held& held = claim.held;
+  const bool idle = claim.phase == Phase::held && held.user != 0 && !claim.round.is_open() &&
+                    !claim.asked_for && claim.footprint.unanswered == 0;
+  const bool plain = !claim.by_token && claim.others == nullptr && claim.permit.capacity == 0 &&
+                     claim.entry.place == 0 && claim.entry.not_woken == 0 &&
+                     claim.fencing.ballot == SlotId() && claim.waiter == WaiterId() &&
+                     claim.footprint.longest_ttl == claim.terms.ttl;
   if (!idle || !plain) return;
   const std::optional<std::uint8_t> terms = number_of(claim.terms);
   if (!terms) return;
   place->names = std::move(claim.names);
-  place->kept = {claim.deadline, claim.next_try, claim.keys_die, claim.hold_limit, claim.fence,
-                 claim.user,     claim.may_hold, claim.standing, claim.renewals,   claim.round,
-                 *terms,         claim.told,     claim.goes_on,  claim.detached,   claim.ordered};
+  place->kept = {.deadline = claim.deadline,
+                 .next_try = claim.next_try,
+                 .gone_at = claim.footprint.gone_at,
+                 .limit = held.limit,
+                 .fence = claim.fencing.number,
+                 .user = held.user,
+                 .footprint = claim.footprint.nodes,
+                 .standing = held.standing,
+                 .renewals = held.renewals,
+                 .round = claim.round.number(),
+                 .terms = *terms,
+                 .told = held.told,
+                 .goes_on = held.goes_on,
+                 .detached = held.detached,
+                 .ordered = claim.entry.ordered};
   opened_.give_back(opened.slot);
 }
 
@@ -66,25 +80,24 @@ Claim& Claims::unfold(Place& place, ClaimId id) {
   const Folded kept = place.kept;
   Claim& claim = open_anew(place, id);
   claim.phase = Phase::held;
-  claim.won = true;
   claim.names = std::move(place.names);
+  claim.round.resume(kept.round, nodes_);
+  claim.terms = terms_[kept.terms];
   claim.deadline = kept.deadline;
   claim.next_try = kept.next_try;
-  claim.keys_die = kept.keys_die;
-  claim.hold_limit = kept.hold_limit;
-  claim.fence = claim.fence_noted = kept.fence;
-  claim.user = kept.user;
-  claim.may_hold = kept.may_hold;
-  claim.standing = kept.standing;
-  claim.renewals = kept.renewals;
-  claim.round = kept.round;
-  claim.terms = terms_[kept.terms];
-  claim.longest_ttl = claim.terms.ttl;
-  claim.told = kept.told;
-  claim.goes_on = kept.goes_on;
-  claim.detached = kept.detached;
-  claim.ordered = kept.ordered;
-  claim.tally.begin(nodes_);
+  claim.fencing.number = claim.fencing.noted = kept.fence;
+  claim.footprint.nodes = kept.footprint;
+  claim.footprint.gone_at = kept.gone_at;
+  claim.footprint.longest_ttl = claim.terms.ttl;
+  claim.entry.ordered = kept.ordered;
+  claim.held = {.user = kept.user,
+                .standing = kept.standing,
+                .renewals = kept.renewals,
+                .limit = kept.limit,
+                .won = true,
+                .told = kept.told,
+                .goes_on = kept.goes_on,
+                .detached = kept.detached};
   return claim;
 }
 

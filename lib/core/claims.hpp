@@ -61,10 +61,10 @@ class Claims {
   };
   /// The fields of a folded claim that unfold() cannot reconstruct.
   struct Folded {
-    Time deadline, next_try, keys_die, hold_limit;
+    Time deadline, next_try, gone_at, limit;
     std::uint64_t fence;
     UserId user;
-    NodeSet may_hold, standing;
+    NodeSet footprint, standing;
     int renewals;
     std::uint16_t round;
     std::uint8_t terms;  ///< index into terms_

@@ -1,310 +1,312 @@
 #include "core/engine.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
+#include <vector>
+
+#include "core/quorum.hpp"
 
 namespace quorumlock::core {
-namespace {
-
-/// 20 random bytes as 40 hexadecimal digits. Makes eight digits at a time, with half a byte in each
-/// of the eight bytes of a word.
-std::array<char, 40> draw_token(Random& random) {
-  std::array<std::uint32_t, 5> words;
-  random.fill(std::as_writable_bytes(std::span(words)));
-  std::array<char, 40> token;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::uint64_t halves = words[i];
-    halves = (halves | halves << 16U) & 0x0000ffff0000ffffU;
-    halves = (halves | halves << 8U) & 0x00ff00ff00ff00ffU;
-    halves = (halves | halves << 4U) & 0x0f0f0f0f0f0f0f0fU;
-    const std::uint64_t letters = (halves + 0x0606060606060606U) >> 4U & 0x0101010101010101U;
-    const std::uint64_t digits = halves + 0x3030303030303030U + letters * ('a' - '0' - 10);
-    std::memcpy(token.data() + 8 * i, &digits, sizeof digits);
-  }
-  return token;
-}
-
-/// Whether this command creates the key.
-bool sets_key(CommandKind kind) {
-  return kind == CommandKind::set || kind == CommandKind::acquire;
-}
-
-}  // namespace
 
 Engine::Engine(const Config& config, Random& random)
-    : config_(config),
-      random_(random),
-      takes_requests_(NodeSet::first(config.nodes)),
-      takes_releases_(takes_requests_),
-      unavailable_because_(static_cast<std::size_t>(config.nodes), Vote::unreachable),
-      clocks_(config.drift_factor, config.max_ttl),
-      claims_(config.nodes),
-      admission_(config.acquisitions_out) {}
+    : exchange_(config, random),
+      permits_(exchange_),
+      cleanup_(exchange_, permits_),
+      leases_(exchange_, cleanup_),
+      acquisitions_(exchange_, permits_, cleanup_, leases_) {}
 
-ClaimId Engine::new_claim(std::string_view key, std::string_view token) {
-  if (!token.empty()) return claims_.take(key, token);
-  const std::array<char, 40> drawn = draw_token(random_);
-  return claims_.take(key, {drawn.data(), drawn.size()});
+// --- The user's calls
+// -----------------------------------------------------------------------------
+
+void Engine::acquire(Time now, const AcquireRequest& request, WaiterId* id) {
+  advance(now);
+  acquisitions_.acquire(now, request, id);
 }
 
-/// Begins a round: from now on only answers to its own commands count.
-void Engine::open_round(Time now, Claim& claim, Duration ttl) {
-  if (++claim.round == uncounted) ++claim.round;
-  claim.round_open = true;
-  claim.round_start = now;
-  claim.round_ttl = ttl;
-  claim.longest_ttl = std::max(claim.longest_ttl, ttl);
-  claim.keys_die = std::max(claim.keys_die, now + ttl);
-  claim.tally.begin(config_.nodes);
+void Engine::cancel(Time now, WaiterId waiter, Errc why) {
+  acquisitions_.cancel(now, waiter, why);
 }
 
-/// Asks all these nodes at once, and records for each other node why it was not asked.
-void Engine::send_round(ClaimId id, CommandKind kind, NodeSet to) {
-  Claim& claim = claims_[id];
-  for (int node = 0; node < config_.nodes; ++node) {
-    if (to.contains(node)) {
-      claim.tally.ask(node);
-    } else {
-      const bool mistrusted = takes_requests_.contains(node);
-      const Vote why =
-          mistrusted ? Vote::clock_jumped : unavailable_because_[static_cast<std::size_t>(node)];
-      claim.tally.record(node, why);
-      note_vote(why);
-    }
-  }
-  if (planted(Mutant::quorum_over_connected) && !to.empty()) claim.tally.count_over(to.size());
-  send(id, Tag{id, claim.round, kind}, to);
+void Engine::adopt(ClaimId id, UserId user) {
+  if (Claim* claim = exchange_.claims.find(id)) claim->held.user = user;
+  rest(id);
 }
 
-void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
-  if (to.empty()) return;
-  Claim& claim = claims_[id];
-  claim.unanswered += to.size();
-  unanswered_ += to.size();
-  const bool replant =
-      tag.kind == CommandKind::renew && claim.phase == Phase::held && !claim.detached;
-  if (sets_key(tag.kind) || replant) claim.may_hold = claim.may_hold | to;
-  Send sending{to,          tag,     claim.key(),    claim.token(),     claim.round_ttl,
-               claim.fence, replant, claim.by_token, claim.terms.shared};
-  if (claim.others != nullptr) sending.others = *claim.others;
-  if (tag.kind == CommandKind::renew) sending.left = clocks_.least(claim.deadline - now_);
-  if (tag.kind == CommandKind::acquire) {
-    sending.ordered = claim.ordered;
-    sending.fenced = config_.fencing;
-  }
-  if (claim.place != 0 || claim.not_woken != 0) {
-    sending.process = process_;
-    sending.waiter = tag.kind == CommandKind::acquire || claim.leaves ? claim.place : 0;
-    sending.ticket = claim.ticket;
-    sending.not_woken = claim.not_woken;
-    sending.not_woken_reads = claim.not_woken_reads;
-    sending.entry_life = config_.entry_life;
-  }
-  sending.capacity = claim.capacity;
-  sending.slot = claim.slot;
-  output(std::move(sending));
+bool Engine::extend(Time now, ClaimId id, Duration ttl) {
+  advance(now);
+  if (!leases_.may_extend(id)) return false;
+  leases_.extend(now, id, ttl);
+  return true;
 }
 
-void Engine::judge(Time now, ClaimId id, Claim& claim) {
-  switch (claim.phase) {
-    case Phase::acquiring: return judge_acquire(now, id, claim);
-    case Phase::held: return judge_renew(now, id, claim);
-    case Phase::extending: return judge_token_extend(now, claim);
-    case Phase::releasing:
-      if (claim.waiter != WaiterId()) settle(now, id);
-      return judge_release(now, id);
-  }
+bool Engine::downgrade(Time now, ClaimId id) {
+  advance(now);
+  if (!leases_.may_extend(id) || exchange_.claims[id].held.detached) return false;
+  leases_.downgrade(now, id);
+  return true;
 }
+
+bool Engine::release(Time now, ClaimId id, bool report) {
+  advance(now);
+  const Claim* const claim = exchange_.claims.find(id);
+  if (claim == nullptr || claim->phase != Phase::held) return false;
+  // Hand-over within this process: the release and the next waiter's attempt go out together, and
+  // each node runs them in this order. A node grants only if no other waiter is before that one.
+  const WaiterId heir = acquisitions_.heir_of(now, *claim);
+  leases_.release(now, id, report, acquisitions_.prepare(heir, *claim));
+  acquisitions_.hand_over(now, heir);
+  return true;
+}
+
+void Engine::detach(Time now, ClaimId id) {
+  advance(now);
+  const Claim* const claim = exchange_.claims.find(id);
+  if (claim != nullptr && claim->phase == Phase::held) leases_.detach(now, id);
+}
+
+void Engine::forget(Time now, ClaimId id) {
+  advance(now);
+  const Claim* const claim = exchange_.claims.find(id);
+  if (claim != nullptr && claim->phase == Phase::held) leases_.forget(now, id);
+}
+
+void Engine::abandon(Time now, ClaimId id) {
+  advance(now);
+  const Claim* const claim = exchange_.claims.find(id);
+  if (claim != nullptr && claim->phase == Phase::held) leases_.end(now, id, Errc::expired);
+}
+
+void Engine::extend_token(Time now, std::string_view key, std::string_view token, Duration ttl,
+                          UserId user) {
+  advance(now);
+  leases_.extend_token(now, key, token, ttl, user);
+}
+
+void Engine::release_token(Time now, std::string_view key, std::string_view token, UserId user) {
+  advance(now);
+  cleanup_.release_token(now, key, token, user);
+}
+
+void Engine::close(Time now) {
+  advance(now);
+  acquisitions_.close(now);
+  exchange_.claims.for_each([&](ClaimId id) {
+    if (exchange_.claims[id].phase == Phase::held) leases_.end(now, id, Errc::closed);
+  });
+}
+
+std::pair<std::uint64_t, std::uint64_t> Engine::place_of(WaiterId id) {
+  const Acquisition* const acquisition = acquisitions_.find(id);
+  if (acquisition == nullptr || acquisition->line() == nullptr) return {};
+  const InLine& in_line = *acquisition->line();
+  return {in_line.place, in_line.settled ? in_line.ticket : 0};
+}
+
+// --- What comes from the nodes
+// --------------------------------------------------------------------
 
 void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   advance(now);
-  --unanswered_;
-  if (answer.node_time > 0 && answer.node_time < (std::int64_t{1} << 52U)) {
-    const std::int64_t ahead = answer.node_time - microseconds_of(now);
-    clock_ahead_ = std::max(clock_ahead_.value_or(ahead), ahead);
-  }
+  exchange_.answered();
+  Nodes& nodes = exchange_.nodes;
+  nodes.saw_time(now, answer.node_time);
   // A plain lock's answer brings no time, so it skips this unless a clock was found wrong.
-  const bool watched = answer.node_time != 0 || mistrusted_.contains(node);
-  const Vote counts = watched ? watch_clock(now, node, answer) : answer.vote;
-  Claim* claim = claims_.find(tag.claim);
+  Vote counts = answer.vote;
+  if (answer.node_time != 0) read_clock(now, node, answer.asked, answer.node_time);
+  if (nodes.mistrusts(node)) counts = nodes.counted(now, node, counts);
+  Claim* const claim = exchange_.claims.find(tag.claim);
   if (claim == nullptr) return;
-  --claim->unanswered;
+  --claim->footprint.unanswered;
+  if (repeats(now, node, tag, answer)) return;
 
-  const bool still_wanted = tag.kind == CommandKind::release ||
-                            (tag.round == claim->round && claim->phase != Phase::releasing);
-  if (answer.vote == Vote::no_script && !tag.with_source && still_wanted &&
-      takes_releases_.contains(node)) {
-    tag.with_source = true;  // the command did not run: repeat it in the same round
-    return send(tag.claim, tag, NodeSet::only(node));
-  }
-  if (!tag.again && wants_again(now, node, *claim, tag, answer)) {
-    tag.again = true;  // the renewal did nothing: repeat it by the node's time just reported
-    return send(tag.claim, tag, NodeSet::only(node));
-  }
-
-  note_answer(now, *claim, node, tag, answer);
-  if (answer.fence > claim->fence_noted) {  // most nodes say the same
-    each_key(claim->key(), claim->others,
-             [&](std::string_view key) { fences_seen_.note(key, answer.fence); });
-    claim->fence_noted = answer.fence;
-  }
-  if (answer.due > Duration::zero()) {
-    claim->frees_at = std::min(claim->frees_at, later(now, answer.due));
-  }
-  if (claim->ordered || claim->not_woken != 0) heard_in_line(now, node, *claim, answer);
-  if (claim->capacity != 0) hear_slot(now, node, *claim, answer);
-  if (answer.waited_for) waited_for_.note(now, claim->key(), answer.greatest_ticket);
-  if (tag.round == claim->round || planted(Mutant::answers_of_an_older_round)) {
-    count(*claim, node, tag.kind, counts, answer.fence);
+  Cleanup::note_answer(now, *claim, node, tag, answer);
+  acquisitions_.hear(now, node, *claim, answer);
+  if (tag.round == claim->round.number() || planted(Mutant::answers_of_an_older_round)) {
+    exchange_.note_vote(counts);
+    const bool granted =
+        claim->round.count(node, {tag.kind, counts, answer.fence, claim->terms.shared},
+                           exchange_.ballot_of(*claim), exchange_.random);
+    if (granted && claim->phase == Phase::held) claim->held.standing.add(node);
   }
   // After a win, a late grant belonged to the lease, whose own release has gone out after it.
-  const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->detached;
-  if (sets_key(tag.kind) && answer.vote == Vote::granted && !claim->won && !forgotten &&
-      claim->phase == Phase::releasing && takes_releases_.contains(node)) {
-    clean_up(tag.claim, NodeSet::only(node));
+  const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->held.detached;
+  if (sets_key(tag.kind) && answer.vote == Vote::granted && !claim->held.won && !forgotten &&
+      claim->phase == Phase::releasing && nodes.take_releases().contains(node)) {
+    exchange_.clean_up(tag.claim, NodeSet::only(node));
   }
   judge(now, tag.claim, *claim);
-  if (claim->unanswered != 0) return;  // forgetting and folding wait for the last answer
-  forget_if_done(now, tag.claim);
+  if (claim->footprint.unanswered != 0) return;  // forgetting and folding wait for the last answer
+  cleanup_.forget_if_done(now, tag.claim);
   rest(tag.claim);
+}
+
+/// Sends a command that did nothing once more, in the same round: with its script, if the node did
+/// not have it; or a renewal that the node found too late. That can be our mistake: we judged its
+/// clock by a slow answer, or did not know it; this answer has brought the node's time.
+bool Engine::repeats(Time now, int node, Tag tag, const Answer& answer) {
+  const Claim& claim = exchange_.claims[tag.claim];
+  const bool in_round = tag.round == claim.round.number();
+  const bool wanted =
+      tag.kind == CommandKind::release || (in_round && claim.phase != Phase::releasing);
+  const bool too_late = tag.kind == CommandKind::renew && answer.vote == Vote::timed_out;
+  if (answer.vote == Vote::no_script && !tag.with_source && wanted &&
+      exchange_.nodes.take_releases().contains(node)) {
+    tag.with_source = true;
+  } else if (too_late && !tag.again && in_round &&
+             (claim.phase == Phase::held || claim.round.is_open()) &&
+             !planted(Mutant::too_late_believed) && exchange_.nodes.voters(now).contains(node)) {
+    tag.again = true;
+  } else {
+    return false;
+  }
+  exchange_.send(tag.claim, tag, NodeSet::only(node));
+  return true;
+}
+
+void Engine::judge(Time now, ClaimId id, const Claim& claim) {
+  switch (claim.phase) {
+    case Phase::acquiring: return acquisitions_.judge(now, id);
+    case Phase::held: return leases_.judge(now, id);
+    case Phase::extending: return leases_.judge_token_extend(now, id);
+    case Phase::releasing:
+      if (claim.waiter != WaiterId()) acquisitions_.settle(now, id);
+      return cleanup_.judge(now, id);
+  }
 }
 
 /// Folds a lease with nothing under way, to save memory, if many claims are open.
 void Engine::rest(ClaimId id) {
-  if (claims_.open() > static_cast<std::size_t>(config_.unfolded)) claims_.fold(id);
-}
-
-/// A random distance from the number that others may ask for. Readers that come together would keep
-/// choosing the same numbers, so the range doubles each time they collide.
-std::uint64_t Engine::apart(Ballot& ballot) {
-  const int most = 8 << std::min(ballot.met(), 12);
-  return static_cast<std::uint64_t>(random_.below(Duration(most)).count());
-}
-
-/// Counts an answer to the current round.
-void Engine::count(Claim& claim, int node, CommandKind kind, Vote vote, std::uint64_t fence) {
-  Ballot* ballot = ballots_.find(claim.ballot);
-  const bool granted = vote == Vote::granted;
-  note_vote(vote);
-  if (ballot != nullptr) {
-    ballot->saw(fence);
-    if (granted) ballot->vote(node, fence);
-    if (kind == CommandKind::raise) ballot->answered(node);
-    if (planted(Mutant::older_acknowledgements_counted) && granted && kind == CommandKind::raise) {
-      ballot->acknowledged(node);
-    }
-  }
-  if (kind == CommandKind::raise) {
-    // A counter that is as high already is no vote for this number, but none against the lock
-    // either: a greater number will do.
-    if (vote != Vote::held) {
-      claim.tally.record(node, vote);
-    } else if (ballot != nullptr) {
-      ballot->refused(node, fence);
-      ballot->saw(fence + 1 + (claim.terms.shared ? apart(*ballot) : 0));
-    }
-  } else if (claim.tally.vote(node) != Vote::granted) {
-    claim.tally.record(node, vote);
-    if (granted && claim.phase == Phase::held) claim.standing.add(node);
-  }
-}
-
-std::uint64_t Engine::fence_seen(const Waiter& waiter) const {
-  std::uint64_t greatest = 0;
-  each_key(waiter.key, waiter.others,
-           [&](std::string_view key) { greatest = std::max(greatest, fences_seen_.of(key)); });
-  return greatest;
-}
-
-void Engine::drop_ballot(Claim& claim) {
-  if (ballots_.find(claim.ballot) != nullptr) ballots_.give_back(claim.ballot);
-  claim.ballot = SlotId();
+  Claims& claims = exchange_.claims;
+  if (claims.open() > static_cast<std::size_t>(exchange_.config.unfolded)) claims.fold(id);
 }
 
 void Engine::on_timeout(Time now, int node, Tag tag) {
   advance(now);
   if (tag.kind == CommandKind::queue) return;  // the next refresh repeats it
-  Claim* claim = claims_.find(tag.claim);
-  if (claim == nullptr || tag.round != claim->round) return;
-  Ballot* ballot = tag.kind == CommandKind::raise ? ballots_.find(claim->ballot) : nullptr;
-  if (ballot != nullptr && ballot->raising().contains(node)) {
-    ballot->answered(node);
-  } else if (claim->tally.vote(node) != Vote::pending) {
-    return;
-  }
-  claim->tally.record(node, Vote::timed_out);
-  note_vote(Vote::timed_out);
+  Claim* const claim = exchange_.claims.find(tag.claim);
+  if (claim == nullptr || tag.round != claim->round.number()) return;
+  if (!claim->round.late(node, tag.kind, exchange_.ballot_of(*claim))) return;
+  exchange_.note_vote(Vote::timed_out);
   judge(now, tag.claim, *claim);
 }
 
 void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
   advance(now);
-  unavailable_because_[static_cast<std::size_t>(node)] = reason;
-  const bool was_away = !takes_releases_.contains(node);
-  const bool could_decide = voters(now).size() >= quorum_of(config_.nodes);
-  const bool takes_requests = state == LinkState::connecting || state == LinkState::up;
-  takes_requests_.remove(node);
-  takes_releases_.remove(node);
-  if (takes_requests) takes_requests_.add(node);
-  if (state != LinkState::down) takes_releases_.add(node);
-  if (takes_requests && !lines_.empty()) refresh_at_ = now;
-  if (!could_decide && voters(now).size() >= quorum_of(config_.nodes)) {
-    // An unordered waiter that found no quorum need not pause any longer. As there may be many,
-    // they are spread at 50,000 a second.
-    Time turn = now;
-    waiters_.for_each([&](WaiterId id) {
-      Waiter& waiter = waiters_[id];
-      if (!waiter.pausing || waiter.ordered || waiter.last_why != Errc::no_quorum) return;
-      waiter.retry_at = std::min(waiter.retry_at, turn);
-      waiter_timers_.set(id.index, std::min(waiter.retry_at, waiter.wait_until));
-      turn += std::chrono::microseconds(20);
-    });
-  }
-  if (!was_away || state == LinkState::connecting || state == LinkState::down) return;
+  Nodes& nodes = exchange_.nodes;
+  const int quorum = exchange_.config.quorum();
+  const bool was_away = !nodes.take_releases().contains(node);
+  const bool could_decide = nodes.voters(now).size() >= quorum;
+  nodes.on_link(node, state, reason);
+  if (nodes.take_requests().contains(node)) acquisitions_.refresh_soon(now);
+  if (!could_decide && nodes.voters(now).size() >= quorum) acquisitions_.on_quorum_back(now);
+  const bool back = was_away && nodes.take_releases().contains(node);
+  if (back && state != LinkState::connecting) cleanup_.on_back(node);
+}
 
-  // The node still has to get the releases of claims that were given up while it was away.
-  claims_.for_each_open([&](ClaimId id) {
-    const Claim& claim = claims_[id];
-    if (claim.phase == Phase::releasing && claim.may_hold.contains(node)) {
-      clean_up(id, NodeSet::only(node));
+void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places) {
+  advance(now);
+  exchange_.answered();
+  acquisitions_.on_places(now, node, tag, vote, places);
+}
+
+void Engine::on_wake(Time now, int node, std::uint64_t waiter, int slot) {
+  advance(now);
+  acquisitions_.on_wake(now, node, waiter, slot);
+}
+
+void Engine::on_freed(Time now, int node, std::string_view key) {
+  advance(now);
+  acquisitions_.on_freed(now, node, key);
+}
+
+void Engine::on_listening(Time now) {
+  acquisitions_.refresh_soon(now);
+}
+
+// --- Clocks
+// ---------------------------------------------------------------------------------------
+
+void Engine::on_clock(Time now, int node, Time asked, std::int64_t node_time) {
+  advance(now);
+  if (node_time != 0) read_clock(now, node, asked, node_time);
+}
+
+void Engine::read_clock(Time now, int node, Time asked, std::int64_t node_time) {
+  const std::optional<Nodes::Finding> found =
+      exchange_.nodes.judge_clock(now, node, asked, node_time);
+  if (!found) return;
+  if (const auto* const jumped = std::get_if<ClockJumped>(&*found)) {
+    exchange_.output(*jumped);
+    return void_votes(now, node);
+  }
+  exchange_.output(std::get<ClockStood>(*found));
+  if (!planted(Mutant::leases_kept)) void_all_votes(now);
+}
+
+/// A node's clock was found wrong. Its keys may have run out early: its earlier votes are void, and
+/// a lease without a quorum of votes from other nodes is lost.
+void Engine::void_votes(Time now, int node) {
+  const int quorum = exchange_.config.quorum();
+  Claims& claims = exchange_.claims;
+  claims.for_each_folded([&](ClaimId id, NodeSet& standing) {
+    standing.remove(node);
+    if (standing.size() < quorum) leases_.end(now, id, Errc::lost);
+  });
+  claims.for_each_open([&](ClaimId id) {
+    Claim& claim = claims[id];
+    if (claim.phase == Phase::releasing) return;
+    claim.held.standing.remove(node);
+    if (claim.phase == Phase::held && claim.held.standing.size() < quorum) {
+      return leases_.end(now, id, Errc::lost);
     }
+    if (!claim.round.is_open() || claim.round.tally.vote(node) != Vote::granted) return;
+    claim.round.tally.record(node, Vote::clock_jumped);
+    judge(now, id, claim);
+    cleanup_.forget_if_done(now, id);
   });
 }
 
+/// Our own clock has stood still: our leases have run out earlier than we thought, and the rounds
+/// under way began earlier.
+void Engine::void_all_votes(Time now) {
+  // Only the claims of now: new ones that this loop brings about began after the stand-still.
+  std::vector<ClaimId> all;
+  exchange_.claims.for_each([&all](ClaimId id) { all.push_back(id); });
+  for (const ClaimId id : all) {
+    Claim* const claim = exchange_.claims.find(id);
+    if (claim == nullptr || claim->phase == Phase::releasing) continue;
+    if (claim->phase == Phase::held) {
+      leases_.end(now, id, Errc::lost);
+      continue;
+    }
+    Tally& tally = claim->round.tally;
+    for (const int node : tally.pending() | tally.granted_by()) {
+      tally.record(node, Vote::clock_jumped);
+    }
+    judge(now, id, *claim);
+    cleanup_.forget_if_done(now, id);
+  }
+}
+
+// --- Time
+// -----------------------------------------------------------------------------------------
+
 void Engine::on_claim_due(Time now, ClaimId id) {
-  switch (claims_[id].phase) {
-    case Phase::acquiring:
-      if (planted(Mutant::deadline_not_checked)) return;
-      give_up(now, id);
-      settle(now, id);
-      return forget_if_done(now, id);
-    case Phase::held: return on_held_due(now, id);
+  switch (exchange_.claims[id].phase) {
+    case Phase::acquiring: return acquisitions_.on_deadline(now, id);
+    case Phase::held: return leases_.on_due(now, id);
     case Phase::extending: return;
-    case Phase::releasing: return on_releasing_due(now, id);
+    case Phase::releasing: return cleanup_.on_due(now, id);
   }
 }
 
 void Engine::do_due(Time now) {
-  while (const std::optional<std::uint32_t> due = claim_timers_.pop_due(now)) {
-    on_claim_due(now, claims_.at(*due));
+  while (const std::optional<std::uint32_t> due = exchange_.timers.pop_due(now)) {
+    on_claim_due(now, exchange_.claims.at(*due));
   }
-  while (const std::optional<std::uint32_t> due = waiter_timers_.pop_due(now)) {
-    on_waiter_due(now, waiters_.at(*due));
-  }
-  if (now >= refresh_at_) refresh(now);
-}
-
-void Engine::close(Time now) {
-  advance(now);
-  waiters_.for_each([&](WaiterId id) { cancel(now, id, Errc::closed); });
-  claims_.for_each([&](ClaimId id) {
-    if (claims_[id].phase == Phase::held) end(now, id, Errc::closed);
-  });
+  acquisitions_.advance(now);
 }
 
 Time Engine::deadline() const {
-  return std::min({claim_timers_.next(), waiter_timers_.next(), refresh_at_});
+  return std::min(exchange_.timers.next(), acquisitions_.deadline());
 }
 
 }  // namespace quorumlock::core

@@ -22,8 +22,8 @@ void LeaseState::begin(std::shared_ptr<Runtime> of, core::ClaimId id, const core
   names = its.names;
   resource_size_ = static_cast<std::uint32_t>(resource_size);
   if (!others.empty()) rare().others = std::move(others);
-  fence = its.fence;
-  votes = core::PackedVotes(its.tally);
+  fence = its.fencing.number;
+  votes = core::PackedVotes(its.round.tally);
   attempts = tries;
   claim = id;
   detached = false;

@@ -232,17 +232,17 @@ void World::carry_out(Client& client, const detail::Session::Output& output) {
     figures_.in_order = order_.contended();
     one.claim = acquired->claim;
     one.token = claim.token();
-    one.fence = claim.fence;
-    one.slot = claim.slot;
+    one.fence = claim.fencing.number;
+    one.slot = claim.permit.slot;
     one.acquired = local;
-    one.began = client.when(claim.round_start);
+    one.began = client.when(claim.round.start());
     one.won = now_;
     one.deadline = claim.deadline;
     one.held = true;
     trace("client ", client.number + 1, " HOLDS ", one.key, ", operation ", one.number,
           ", fencing token ", one.fence, ", owner ", one.token.substr(0, 8));
-    if (draw_.fencing) fencing_.decided(one, client.when(claim.round_start), now_);
-    const core::NodeSet granted = claim.tally.granted_by();
+    if (draw_.fencing) fencing_.decided(one, client.when(claim.round.start()), now_);
+    const core::NodeSet granted = claim.round.tally.granted_by();
     engine.adopt(acquired->claim, static_cast<core::UserId>(one.number) + lease_offset);
     if (draw_.faults_follow_wins && draw_.has(Fault::flush) && random_.one_in(3) && !healing_) {
       after(draw_span(draw_.delay),

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "core/claim.hpp"
+#include "core/output.hpp"
+#include "core/slot_sets.hpp"
+#include "core/timer_queue.hpp"
+
+namespace quorumlock::core {
+
+/// The event that led to an attempt.
+enum class Cause : std::uint8_t { look, message, hand_over };
+
+/// How an acquisition waits in no order (see Watches).
+struct Unordered {
+  bool watches = false;  ///< listens for releases
+  bool woken = false;    ///< a release has brought about its present or next try
+  Time retry_at{};
+};
+
+/// How an acquisition waits in the line of its lock (see Lines).
+struct InLine {
+  bool settled = false;     ///< its ticket is final
+  bool polls = false;       ///< looks at the pace of `retry`: see Lines::look_sooner()
+  int tries = 0;            ///< attempts lost since it entered the line
+  std::uint64_t place = 0;  ///< its number in the line; zero: not in the line
+  std::uint64_t ticket = 0;
+  std::uint64_t greatest = 0;  ///< the greatest ticket of other waiters
+  NodeSet entered;             ///< nodes that may have its entry
+  NodeSet heard;               ///< nodes that have reported its place
+  NodeSet ready;               ///< nodes reporting it first and the lock free, since its last try
+  NodeSet next;                ///< nodes reporting only waiters of this process before it
+  Time look_at = never;        ///< when to ask for its place, before the next refresh
+  Time not_before{};           ///< the earliest time of the next try
+  std::int64_t holder = 0;     ///< Place::holder, as last reported
+};
+
+/// How an acquisition of a permit looks for a free slot (see Permits).
+struct PermitSearch {
+  int capacity = 0;        ///< permits of the semaphore
+  int slot = 0;            ///< the slot that it tries, or tried last
+  int rounds = 0;          ///< consecutive rounds, each for another slot
+  int other_capacity = 0;  ///< another capacity that a node has reported
+  int guesses = 0;         ///< tries of a slot that no quorum had reported free
+  Time guess_at{};         ///< the time of the next such try
+  SlotViews seen;
+};
+
+/// An acquisition, from the request until it is answered.
+struct Acquisition {
+  std::string key;
+  OtherKeys others;
+  Terms terms;
+  UserId user = 0;
+  Time began{};
+  Time wait_until{};
+  bool waits = false;
+  bool pausing = false;  ///< between attempts
+  int attempts = 0;
+  Cause cause = Cause::look;  ///< cause of the last attempt
+  ClaimId claim;              ///< the attempt under way, unless pausing
+  Tally last;                 ///< votes of the last attempt that was settled
+  Errc last_why = Errc::no_quorum;
+  std::variant<Unordered, InLine> way;
+  std::optional<PermitSearch> permit;
+
+  [[nodiscard]] std::size_t keys() const { return others == nullptr ? 1 : 1 + others->size(); }
+  [[nodiscard]] InLine* line() { return std::get_if<InLine>(&way); }
+  [[nodiscard]] const InLine* line() const { return std::get_if<InLine>(&way); }
+  [[nodiscard]] Unordered* unordered() { return std::get_if<Unordered>(&way); }
+  /// Its number in the line; zero if it is not in a line.
+  [[nodiscard]] std::uint64_t place() const { return line() == nullptr ? 0 : line()->place; }
+  /// Begins anew with this request, in the memory that it has.
+  void begin(const AcquireRequest& request, Time now, int nodes);
+};
+
+/// All acquisitions that have no answer yet, each with a timer.
+struct Waiters {
+  Slots<Acquisition> all;
+  TimerQueue timers;
+
+  Acquisition* find(WaiterId id) { return all.find(id); }
+  Acquisition& operator[](WaiterId id) { return all[id]; }
+};
+
+}  // namespace quorumlock::core

@@ -1,0 +1,481 @@
+#include "core/acquisitions.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/quorum.hpp"
+#include "core/statistics.hpp"
+#include "core/validity.hpp"
+
+namespace quorumlock::core {
+namespace {
+
+/// Returns an empty token, so that one is drawn; if one of these mistakes is planted, the waiter's
+/// attempts share a token.
+std::string mutant_token(WaiterId id) {
+  if (!planted(Mutant::token_reused) && !planted(Mutant::resend_without_refresh)) return {};
+  return "reused-" + std::to_string(id.index) + "-" + std::to_string(id.generation);
+}
+
+}  // namespace
+
+void Acquisition::begin(const AcquireRequest& request, Time now, int nodes) {
+  std::string its_key = std::move(key);
+  SlotViews views = permit ? std::move(permit->seen) : SlotViews();
+  *this = Acquisition();
+  key = std::move(its_key);
+  key.assign(request.key);
+  if (!request.others.empty()) {
+    others = std::make_shared<const std::vector<std::string>>(request.others.begin(),
+                                                              request.others.end());
+  }
+  terms = request.terms;
+  user = request.user;
+  began = now;
+  wait_until = request.wait_until;
+  waits = request.waits;
+  last.begin(nodes);
+  if (request.ordered && request.waits) way.emplace<InLine>().not_before = now;
+  if (request.capacity != 0) {
+    permit.emplace().capacity = request.capacity;
+    permit->seen = std::move(views);
+  }
+}
+
+Acquisitions::Acquisitions(Exchange& exchange, Permits& permits, Cleanup& cleanup, Leases& leases)
+    : exchange_(exchange),
+      permits_(permits),
+      cleanup_(cleanup),
+      leases_(leases),
+      lines_(exchange, waiters_, permits, cleanup),
+      watches_(exchange, waiters_),
+      admission_(exchange.config.acquisitions_out) {}
+
+// --- From the request to an attempt
+// ---------------------------------------------------------------
+
+/// Only first attempts are queued: an acquisition that has been sent before, or whose turn in the
+/// line has come, does not wait for new ones. One that does not wait is queued for send_within.
+void Acquisitions::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) {
+  const WaiterId id = waiters_.all.take();
+  Acquisition& acquisition = waiters_[id];
+  acquisition.begin(request, now, exchange_.config.nodes);
+  if (id_out != nullptr) *id_out = id;
+  if (acquisition.waits) waiters_.timers.set(id.index, acquisition.wait_until);
+  if (!admission_.must_queue()) return begin(now, id);
+  admission_.queue(id);
+  if (!acquisition.waits) {
+    waiters_.timers.set(id.index, later(now, exchange_.config.send_within));
+  }
+}
+
+void Acquisitions::send_queued(Time now) {
+  while (!exchange_.has_outputs() && admission_.may_send()) {
+    const WaiterId id = admission_.take();
+    if (!waiters_[id].waits) waiters_.timers.clear(id.index);
+    begin(now, id);
+  }
+}
+
+/// Makes the first attempt. If others wait for the lock, enters the line at once, since the attempt
+/// would be refused.
+void Acquisitions::begin(Time now, WaiterId id) {
+  Acquisition& acquisition = waiters_[id];
+  if (acquisition.permit) permits_.begin(acquisition);
+  if (acquisition.line() == nullptr || !lines_.others_wait(now, acquisition)) {
+    return attempt(now, id);
+  }
+  ++acquisition.attempts;
+  lines_.enter(now, id);
+}
+
+void Acquisitions::attempt(Time now, WaiterId id) {
+  Acquisition& acquisition = waiters_[id];
+  const Config& config = exchange_.config;
+  ++acquisition.attempts;
+  ++exchange_.stats.attempts;
+  admission_.attempt_begins();
+  acquisition.cause = cause_;
+  acquisition.pausing = false;
+  InLine* const in_line = acquisition.line();
+  if (in_line != nullptr) {
+    in_line->ready = NodeSet();
+    in_line->look_at = never;
+  }
+  if (acquisition.permit) permits_.choose(now, acquisition);
+  const ClaimId claim_id = exchange_.new_claim(acquisition.key, mutant_token(id));
+  acquisition.claim = claim_id;
+  Claim& claim = exchange_.claims[claim_id];
+  claim.phase = Phase::acquiring;
+  claim.others = acquisition.others;
+  claim.terms = acquisition.terms;
+  claim.waiter = id;
+  if (acquisition.permit) {
+    claim.permit = {acquisition.permit->capacity, acquisition.permit->slot};
+  }
+  if (in_line != nullptr) {
+    claim.entry.ordered = true;
+    claim.entry.place = in_line->place;
+    claim.entry.ticket = planted(Mutant::hand_over_past_others) ? 0 : in_line->ticket;
+    if (in_line->place != 0) waiters_.timers.set(id.index, acquisition.wait_until);
+  }
+  const Duration ttl = acquisition.terms.ttl;
+  exchange_.open_round(now, claim, ttl);
+  claim.held.limit = later(now, acquisition.terms.max_hold);
+  claim.deadline = std::min(valid_until(now, ttl, config.drift_factor), claim.held.limit);
+  if (config.fencing) {
+    std::uint64_t seen = 0;
+    each_key(acquisition.key, acquisition.others,
+             [&](std::string_view key) { seen = std::max(seen, fences_seen_.of(key)); });
+    exchange_.count_fences(claim, seen);
+  }
+  const NodeSet asked = exchange_.nodes.voters(now);
+  if (acquisition.place() != 0) in_line->entered = in_line->entered | asked;
+  const bool scripted = config.fencing || in_line != nullptr || acquisition.terms.shared ||
+                        acquisition.others != nullptr || acquisition.permit;
+  exchange_.send_round(claim_id, scripted ? CommandKind::acquire : CommandKind::set, asked);
+  exchange_.timers.set(claim_id.index, claim.deadline);
+  judge(now, claim_id);
+  cleanup_.forget_if_done(now, claim_id);
+}
+
+// --- From the answers to a verdict
+// ----------------------------------------------------------------
+
+void Acquisitions::hear(Time now, int node, Claim& claim, const Answer& answer) {
+  if (answer.fence > claim.fencing.noted) {  // most nodes say the same
+    each_key(claim.key(), claim.others,
+             [&](std::string_view key) { fences_seen_.note(key, answer.fence); });
+    claim.fencing.noted = answer.fence;
+  }
+  if (answer.due > Duration::zero()) {
+    claim.frees_at = std::min(claim.frees_at, later(now, answer.due));
+  }
+  if (claim.entry.ordered || claim.entry.not_woken != 0) {
+    const WaiterId woken = lines_.hear(now, node, claim, answer);
+    if (woken != WaiterId()) attempt(now, woken);
+  }
+  if (claim.permit.capacity != 0) hear_slot(now, node, claim, answer);
+  if (answer.waited_for) lines_.note_waiters(now, claim.key(), answer.greatest_ticket);
+}
+
+/// Notes what the answer to a refused acquisition, or to its clean-up, reports of other slots.
+void Acquisitions::hear_slot(Time now, int node, const Claim& claim, const Answer& answer) {
+  Acquisition* const acquisition = waiters_.find(claim.waiter);
+  if (acquisition != nullptr && answer.capacity != 0) {
+    acquisition->permit->other_capacity = answer.capacity;
+  }
+  if (answer.vote != Vote::held) return;
+  const std::uint64_t place = claim.entry.place;
+  Acquisition* const learner = place != 0 ? lines_.at(place) : acquisition;
+  if (learner == nullptr) return;
+  learner->permit->seen.learn(node, claim.permit.slot, answer.free_slot);
+  if (place == 0 || answer.free_slot == 0) return;
+  const WaiterId woken = lines_.wake(now, node, place, answer.free_slot);
+  if (woken != WaiterId()) attempt(now, woken);
+}
+
+void Acquisitions::judge(Time now, ClaimId id) {
+  Claim& claim = exchange_.claims[id];
+  switch (claim.round.tally.granted()) {
+    case Verdict::pending: return;
+    case Verdict::won: {
+      if (now >= claim.deadline && !planted(Mutant::deadline_not_checked)) break;  // too late
+      if (planted(Mutant::validity_from_decision)) {
+        claim.deadline = valid_until(now, claim.terms.ttl, exchange_.config.drift_factor);
+      }
+      if (!exchange_.config.fencing) return win(now, id);
+      const Round::Fence fence =
+          claim.round.judge_fence(*exchange_.ballot_of(claim), exchange_.nodes.take_requests());
+      claim.fencing.number = fence.number;
+      if (fence.decided) return win(now, id);
+      return exchange_.send(id, Tag{id, claim.round.number(), CommandKind::raise}, fence.to_raise);
+    }
+    case Verdict::lost: break;
+  }
+  give_up(now, id);
+  settle(now, id);
+}
+
+void Acquisitions::on_deadline(Time now, ClaimId id) {
+  if (planted(Mutant::deadline_not_checked)) return;
+  give_up(now, id);
+  settle(now, id);
+  cleanup_.forget_if_done(now, id);
+}
+
+void Acquisitions::give_up(Time now, ClaimId id) {
+  admission_.attempt_ends();
+  cleanup_.give_up(now, id);
+}
+
+void Acquisitions::win(Time now, ClaimId id) {
+  Claim& claim = exchange_.claims[id];
+  admission_.attempt_ends();
+  exchange_.drop_ballot(claim);
+  const WaiterId waiter = claim.waiter;
+  Acquisition& acquisition = waiters_[waiter];
+  note_win(claim, acquisition);
+  leases_.begin(id);
+  exchange_.output(Acquired{acquisition.user, id, acquisition.attempts});
+  if (acquisition.permit) {
+    lines_.leave(now, acquisition);  // another permit may be free for the next waiter
+  } else if (acquisition.place() != 0) {
+    claim.entry.leaves = true;
+    claim.entry.nodes = acquisition.line()->entered;
+  }
+  watches_.judge_wake(acquisition, true);
+  forget(waiter);
+  claim.waiter = WaiterId();
+}
+
+/// The reason may be clear only after the attempt is lost: whether a quorum of nodes was reached at
+/// all.
+void Acquisitions::settle(Time now, ClaimId id) {
+  Claim& claim = exchange_.claims[id];
+  const WaiterId waiter = claim.waiter;
+  Acquisition* const acquisition = waiters_.find(waiter);
+  if (acquisition == nullptr) return;
+  const Tally& tally = claim.round.tally;
+  const Verdict reached = tally.reached();
+  const bool another_slot = acquisition->permit && acquisition->place() == 0 &&
+                            reached == Verdict::won && permits_.may_try_another(now, *acquisition);
+  if (another_slot) {
+    claim.waiter = WaiterId();
+    return attempt(now, waiter);
+  }
+  if (acquisition->line() != nullptr) {
+    const bool hopeless = reached == Verdict::lost && why_unreached(tally) == Errc::misconfigured;
+    if (!hopeless) return lost_in_line(now, id);
+    lines_.leave(now, *acquisition);
+  }
+  if (reached == Verdict::pending) return;
+
+  claim.waiter = WaiterId();
+  acquisition->last_why = reached == Verdict::won ? Errc::contended : why_unreached(tally);
+  acquisition->last = tally;
+  if (!acquisition->waits || acquisition->last_why == Errc::misconfigured) {
+    return refuse(waiter, acquisition->last_why, acquisition->last);
+  }
+  pause(now, waiter, claim);
+}
+
+/// Pauses an unordered waiter until its next attempt.
+void Acquisitions::pause(Time now, WaiterId id, const Claim& claim) {
+  Acquisition& acquisition = waiters_[id];
+  const Config& config = exchange_.config;
+  acquisition.pausing = true;
+  watches_.judge_wake(acquisition, false);
+  Duration pause = config.pause(exchange_.random);
+  // An attempt that could not ask a quorum is lost at once; the next must not follow at once.
+  if (acquisition.last_why == Errc::no_quorum) pause = std::max(pause, shortest_pause);
+  Time& retry_at = acquisition.unordered()->retry_at;
+  retry_at = later(now, pause);
+  if (claim.frees_at != never) {
+    // A holder's key may expire before that; the jitter keeps waiters from all trying then.
+    const Duration jitter = exchange_.random.below(config.retry_jitter / 4);
+    retry_at =
+        std::min(retry_at, std::max(claim.frees_at, now) + std::chrono::milliseconds(1) + jitter);
+  }
+  waiters_.timers.set(id.index, std::min(retry_at, acquisition.wait_until));
+  watches_.watch(id);
+}
+
+// --- In the line
+// ----------------------------------------------------------------------------------
+
+/// Enters the line, or waits on in it, after a lost attempt.
+void Acquisitions::lost_in_line(Time now, ClaimId claim_id) {
+  Claim& claim = exchange_.claims[claim_id];
+  const WaiterId id = std::exchange(claim.waiter, WaiterId());
+  Acquisition& acquisition = waiters_[id];
+  acquisition.last = claim.round.tally;
+  acquisition.pausing = true;
+  if (acquisition.place() == 0) {
+    acquisition.line()->settled = true;
+    return lines_.enter(now, id);
+  }
+  if (lines_.lost(now, id, claim.round.tally)) attempt(now, id);
+}
+
+/// Lets an unordered waiter enter the line.
+void Acquisitions::enter_line(Time now, WaiterId id) {
+  Acquisition& acquisition = waiters_[id];
+  watches_.judge_wake(acquisition, false);
+  watches_.drop(id);
+  acquisition.way.emplace<InLine>().not_before = acquisition.began;
+  lines_.enter(now, id);
+}
+
+void Acquisitions::on_places(Time now, int node, const Tag& tag, Vote vote,
+                             std::span<const Place> places) {
+  const std::vector<WaiterId> waiters = lines_.on_places(node, tag, vote);
+  // If the numbers differ, some waiters had left when the command was sent again.
+  const bool told = vote == Vote::granted && places.size() == waiters.size();
+  for (std::size_t i = 0, end = 0; i < waiters.size(); i = end) {
+    while (end < waiters.size() && waiters[end] == waiters[i]) ++end;
+    const std::span<const Place> its = told ? places.subspan(i, end - i) : places.first(0);
+    if (lines_.hear(now, waiters[i], node, vote, its)) attempt(now, waiters[i]);
+  }
+}
+
+void Acquisitions::on_wake(Time now, int node, std::uint64_t place, int slot) {
+  if (Acquisition* const acquisition = lines_.at(place)) {
+    if (acquisition->permit) acquisition->permit->seen.doubt(node);
+    acquisition->line()->holder = 0;
+    acquisition->line()->polls = false;
+  }
+  cause_ = Cause::message;
+  const WaiterId woken = lines_.wake(now, node, place, slot);
+  if (woken != WaiterId()) attempt(now, woken);
+  cause_ = Cause::look;
+}
+
+LineEntry Acquisitions::prepare(WaiterId heir, const Claim& holder) {
+  LineEntry entry;
+  const int slot = holder.permit.slot;
+  if (Acquisition* const next = waiters_.find(heir)) {
+    entry.not_woken = next->place();
+    entry.not_woken_reads = next->terms.shared;
+    for (int node = 0; slot != 0 && node < exchange_.config.nodes; ++node) {
+      next->permit->seen.learn_free(node, slot);
+    }
+  } else if (slot != 0) {
+    permits_.leave(holder);
+  }
+  return entry;
+}
+
+void Acquisitions::hand_over(Time now, WaiterId heir) {
+  cause_ = Cause::hand_over;
+  if (waiters_.find(heir) != nullptr) attempt(now, heir);
+  cause_ = Cause::look;
+}
+
+// --- The end of a wait
+// ----------------------------------------------------------------------------
+
+void Acquisitions::advance(Time now) {
+  while (const std::optional<std::uint32_t> due = waiters_.timers.pop_due(now)) {
+    on_due(now, waiters_.all.at(*due));
+  }
+  if (now >= lines_.refresh_at()) lines_.refresh(now);
+}
+
+void Acquisitions::on_due(Time now, WaiterId id) {
+  Acquisition& acquisition = waiters_[id];
+  if (admission_.is_queued(id)) {
+    // Its wait ended in the queue, so that no node was ever asked.
+    return refuse(id, Errc::timed_out, acquisition.last, admission_.before(id));
+  }
+  if (now >= acquisition.wait_until) return on_wait_over(now, id);
+  if (acquisition.line() != nullptr) {
+    if (lines_.on_due(now, id)) attempt(now, id);
+    return;
+  }
+  if (watches_.turn_has_come(now, acquisition)) return enter_line(now, id);
+  if (acquisition.waits) waiters_.timers.set(id.index, acquisition.wait_until);
+  attempt(now, id);
+}
+
+void Acquisitions::on_wait_over(Time now, WaiterId id) {
+  Acquisition& acquisition = waiters_[id];
+  // An attempt cut short gives the reason only if a quorum has answered it; otherwise the reason of
+  // the attempt before stands.
+  const Claim* const claim =
+      acquisition.pausing ? nullptr : exchange_.claims.find(acquisition.claim);
+  if (claim != nullptr && claim->round.tally.reached() == Verdict::won) {
+    acquisition.last_why = Errc::contended;
+  }
+  if (acquisition.line() != nullptr && acquisition.pausing && acquisition.attempts > 0) {
+    const bool reached = acquisition.last.reached() == Verdict::won;
+    acquisition.last_why = reached ? Errc::contended : why_unreached(acquisition.last);
+  }
+  const bool contended = acquisition.last_why == Errc::contended;
+  cancel(now, id, contended ? Errc::timed_out : Errc::no_quorum);
+}
+
+void Acquisitions::cancel(Time now, WaiterId id, Errc why) {
+  Acquisition* const acquisition = waiters_.find(id);
+  if (acquisition == nullptr) return;
+  const ClaimId claim_id = acquisition->pausing ? ClaimId() : acquisition->claim;
+  Claim* const claim = exchange_.claims.find(claim_id);
+  if (acquisition->place() != 0) {
+    if (claim != nullptr && claim->phase == Phase::acquiring) {
+      claim->entry.leaves = true;
+      claim->entry.nodes = acquisition->line()->entered;
+    } else {
+      lines_.leave(now, *acquisition);
+    }
+  }
+  const bool first = claim != nullptr && acquisition->attempts == 1;
+  refuse(id, why, first ? claim->round.tally : acquisition->last);
+  if (claim == nullptr) return;
+  claim->waiter = WaiterId();
+  if (planted(Mutant::clean_up_skipped_on_cancel)) {
+    claim->footprint.nodes = NodeSet();
+    claim->held.detached = true;
+  }
+  if (claim->phase == Phase::acquiring) {
+    if (planted(Mutant::turn_kept)) admission_.attempt_begins();
+    give_up(now, claim_id);
+  }
+  cleanup_.forget_if_done(now, claim_id);
+}
+
+void Acquisitions::close(Time now) {
+  waiters_.all.for_each([&](WaiterId id) { cancel(now, id, Errc::closed); });
+}
+
+void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,
+                          std::optional<std::uint64_t> unsent_before) {
+  const Acquisition& acquisition = waiters_[id];
+  note_refusal(acquisition, why);
+  const int other_capacity = acquisition.permit ? acquisition.permit->other_capacity : 0;
+  exchange_.output(
+      Refused{acquisition.user, why, acquisition.attempts, tally, other_capacity, unsent_before});
+  admission_.leave(id);
+  forget(id);
+}
+
+void Acquisitions::forget(WaiterId id) {
+  lines_.drop(waiters_[id]);
+  watches_.drop(id);
+  waiters_.timers.clear(id.index);
+  waiters_.all.give_back(id);
+}
+
+// --- Statistics
+// -----------------------------------------------------------------------------------
+
+void Acquisitions::note_win(const Claim& claim, const Acquisition& acquisition) {
+  Stats& stats = exchange_.stats;
+  ++stats.acquired;
+  const Tally& tally = claim.round.tally;
+  const int possible = tally.granted_by().size() + tally.pending().size();
+  if (possible == exchange_.config.quorum()) ++stats.near_misses.bare_quorum;
+  if (claim.deadline - exchange_.now < claim.terms.ttl / 10) ++stats.near_misses.acquired_late;
+  if (!acquisition.waits || acquisition.attempts == 1) return;
+  add_to(stats.waits, exchange_.now - acquisition.began);
+  const auto* const unordered = std::get_if<Unordered>(&acquisition.way);
+  const bool woken = unordered != nullptr && unordered->woken;
+  switch (woken ? Cause::message : acquisition.cause) {
+    case Cause::hand_over: ++stats.won_after.hand_over; break;
+    case Cause::message: ++stats.won_after.message; break;
+    case Cause::look: ++stats.won_after.look; break;
+  }
+}
+
+void Acquisitions::note_refusal(const Acquisition& acquisition, Errc why) {
+  Stats& stats = exchange_.stats;
+  count_refusal(stats, why);
+  const auto* const unordered = std::get_if<Unordered>(&acquisition.way);
+  const bool watches = unordered != nullptr && unordered->watches;
+  const bool waited = acquisition.attempts != 1 || acquisition.place() != 0 || watches;
+  if (acquisition.waits && waited) add_to(stats.waits, exchange_.now - acquisition.began);
+}
+
+}  // namespace quorumlock::core

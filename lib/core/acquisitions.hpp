@@ -1,0 +1,101 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "core/acquisition.hpp"
+#include "core/admission.hpp"
+#include "core/cleanup.hpp"
+#include "core/exchange.hpp"
+#include "core/fence_memory.hpp"
+#include "core/leases.hpp"
+#include "core/lines.hpp"
+#include "core/permits.hpp"
+#include "core/watches.hpp"
+
+namespace quorumlock::core {
+
+/// Every acquisition from its request to its answer: consecutive attempts, each of which has a
+/// claim of its own, and between them a wait in the line or in no order. An acquisition that is won
+/// becomes a lease.
+class Acquisitions {
+ public:
+  Acquisitions(Exchange& exchange, Permits& permits, Cleanup& cleanup, Leases& leases);
+
+  void acquire(Time now, const AcquireRequest& request, WaiterId* id);
+  /// Ends the wait with this reason at once; its attempt is released in the background.
+  void cancel(Time now, WaiterId id, Errc why);
+  /// Cancels all acquisitions. O(the most waiters ever).
+  void close(Time now);
+
+  /// Decides an attempt, as far as its answers allow.
+  void judge(Time now, ClaimId id);
+  /// Gives the acquisition, if it is still waiting, the verdict of an attempt that was given up.
+  void settle(Time now, ClaimId id);
+  /// The attempt's deadline has passed.
+  void on_deadline(Time now, ClaimId id);
+  /// Notes what the answer to a claim's command reports about fencing tokens, the line and permits.
+  void hear(Time now, int node, Claim& claim, const Answer& answer);
+
+  void on_places(Time now, int node, const Tag& tag, Vote vote, std::span<const Place> places);
+  void on_wake(Time now, int node, std::uint64_t place, int slot);
+  void on_freed(Time now, int node, std::string_view key) { watches_.on_freed(now, node, key); }
+  void on_quorum_back(Time now) { watches_.on_quorum_back(now); }
+  /// Entries have to be refreshed at once, since messages or a node's entries may be lost.
+  void refresh_soon(Time now) { lines_.refresh_soon(now); }
+
+  /// The waiter of this process that the lock is handed to, if there is one.
+  WaiterId heir_of(Time now, const Claim& claim) { return lines_.heir_of(now, claim); }
+  /// The heir as the release of the lock names it. Passes the holder's permit on to it, or leaves
+  /// the permit free.
+  LineEntry prepare(WaiterId heir, const Claim& holder);
+  /// Makes the heir's attempt, which goes out together with the release.
+  void hand_over(Time now, WaiterId heir);
+
+  /// Sends queued acquisitions one by one until there is an output or no more room. Attempts that
+  /// are decided at once, because no node is there, make room for the next.
+  void send_queued(Time now);
+  [[nodiscard]] bool may_send_queued() const { return admission_.may_send(); }
+
+  /// Does what is due by `now`.
+  void advance(Time now);
+  [[nodiscard]] bool may_be_due(Time now) const {
+    return waiters_.timers.may_be_due(now) || now >= lines_.refresh_at();
+  }
+  [[nodiscard]] Time deadline() const {
+    return std::min(waiters_.timers.next(), lines_.refresh_at());
+  }
+  [[nodiscard]] bool waiting() const { return waiters_.all.used() > 0; }
+  /// Null once the acquisition has been answered.
+  [[nodiscard]] const Acquisition* find(WaiterId id) { return waiters_.find(id); }
+
+ private:
+  void begin(Time now, WaiterId id);
+  void attempt(Time now, WaiterId id);
+  void give_up(Time now, ClaimId id);
+  void win(Time now, ClaimId id);
+  void lost_in_line(Time now, ClaimId id);
+  void pause(Time now, WaiterId id, const Claim& claim);
+  void enter_line(Time now, WaiterId id);
+  void hear_slot(Time now, int node, const Claim& claim, const Answer& answer);
+  void on_due(Time now, WaiterId id);
+  void on_wait_over(Time now, WaiterId id);
+  void refuse(WaiterId id, Errc why, const Tally& tally,
+              std::optional<std::uint64_t> unsent_before = {});
+  void forget(WaiterId id);
+  void note_win(const Claim& claim, const Acquisition& acquisition);
+  void note_refusal(const Acquisition& acquisition, Errc why);
+
+  Exchange& exchange_;
+  Permits& permits_;
+  Cleanup& cleanup_;
+  Leases& leases_;
+  Waiters waiters_;
+  Lines lines_;
+  Watches watches_;
+  Admission admission_;
+  FenceMemory fences_seen_;
+  Cause cause_ = Cause::look;
+};
+
+}  // namespace quorumlock::core

@@ -1,0 +1,118 @@
+#include "core/exchange.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace quorumlock::core {
+namespace {
+
+/// 20 random bytes as 40 hexadecimal digits. Makes eight digits at a time, with half a byte in each
+/// of the eight bytes of a word.
+std::array<char, 40> draw_token(Random& random) {
+  std::array<std::uint32_t, 5> words;
+  random.fill(std::as_writable_bytes(std::span(words)));
+  std::array<char, 40> token;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::uint64_t halves = words[i];
+    halves = (halves | halves << 16U) & 0x0000ffff0000ffffU;
+    halves = (halves | halves << 8U) & 0x00ff00ff00ff00ffU;
+    halves = (halves | halves << 4U) & 0x0f0f0f0f0f0f0f0fU;
+    const std::uint64_t letters = (halves + 0x0606060606060606U) >> 4U & 0x0101010101010101U;
+    const std::uint64_t digits = halves + 0x3030303030303030U + letters * ('a' - '0' - 10);
+    std::memcpy(token.data() + 8 * i, &digits, sizeof digits);
+  }
+  return token;
+}
+
+}  // namespace
+
+Exchange::Exchange(const Config& its_config, Random& its_random)
+    : config(its_config), random(its_random), nodes(config), claims(config.nodes) {}
+
+ClaimId Exchange::new_claim(std::string_view key, std::string_view token) {
+  if (!token.empty()) return claims.take(key, token);
+  const std::array<char, 40> drawn = draw_token(random);
+  return claims.take(key, {drawn.data(), drawn.size()});
+}
+
+void Exchange::open_round(Time at, Claim& claim, Duration ttl) {
+  claim.round.open(at, ttl, config.nodes);
+  Footprint& footprint = claim.footprint;
+  footprint.longest_ttl = std::max(footprint.longest_ttl, ttl);
+  footprint.gone_at = std::max(footprint.gone_at, at + ttl);
+}
+
+void Exchange::send_round(ClaimId id, CommandKind kind, NodeSet to) {
+  Claim& claim = claims[id];
+  for (int node = 0; node < config.nodes; ++node) {
+    if (to.contains(node)) {
+      claim.round.tally.ask(node);
+    } else {
+      const Vote why = nodes.why_not_asked(node);
+      claim.round.tally.record(node, why);
+      note_vote(why);
+    }
+  }
+  if (planted(Mutant::quorum_over_connected) && !to.empty()) {
+    claim.round.tally.count_over(to.size());
+  }
+  send(id, Tag{id, claim.round.number(), kind}, to);
+}
+
+void Exchange::send(ClaimId id, const Tag& tag, NodeSet to) {
+  if (to.empty()) return;
+  Claim& claim = claims[id];
+  claim.footprint.unanswered += to.size();
+  unanswered_ += to.size();
+  const bool replant =
+      tag.kind == CommandKind::renew && claim.phase == Phase::held && !claim.held.detached;
+  if (sets_key(tag.kind) || replant) claim.footprint.nodes = claim.footprint.nodes | to;
+  Send sending{to,
+               tag,
+               claim.key(),
+               claim.token(),
+               claim.round.ttl(),
+               claim.fencing.number,
+               replant,
+               claim.by_token,
+               claim.terms.shared};
+  if (claim.others != nullptr) sending.others = *claim.others;
+  if (tag.kind == CommandKind::renew) {
+    sending.left = nodes.clocks().least(claim.deadline - now);
+  }
+  const LineEntry& entry = claim.entry;
+  if (tag.kind == CommandKind::acquire) {
+    sending.ordered = entry.ordered;
+    sending.fenced = config.fencing;
+  }
+  if (entry.place != 0 || entry.not_woken != 0) {
+    sending.process = process;
+    sending.waiter = tag.kind == CommandKind::acquire || entry.leaves ? entry.place : 0;
+    sending.ticket = entry.ticket;
+    sending.not_woken = entry.not_woken;
+    sending.not_woken_reads = entry.not_woken_reads;
+    sending.entry_life = config.entry_life;
+  }
+  sending.capacity = claim.permit.capacity;
+  sending.slot = claim.permit.slot;
+  output(std::move(sending));
+}
+
+void Exchange::send(SendEntries&& entries) {
+  unanswered_ += entries.to.size();
+  output(std::move(entries));
+}
+
+void Exchange::count_fences(Claim& claim, std::uint64_t seen) {
+  claim.fencing.number = seen;
+  claim.fencing.ballot = ballots_.take();
+  ballots_[claim.fencing.ballot].begin(seen);
+}
+
+void Exchange::drop_ballot(Claim& claim) {
+  if (ballot_of(claim) != nullptr) ballots_.give_back(claim.fencing.ballot);
+  claim.fencing.ballot = SlotId();
+}
+
+}  // namespace quorumlock::core

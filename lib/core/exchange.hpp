@@ -1,0 +1,79 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <quorumlock/stats.hpp>
+
+#include "core/claims.hpp"
+#include "core/config.hpp"
+#include "core/nodes.hpp"
+#include "core/output.hpp"
+#include "core/timer_queue.hpp"
+
+namespace quorumlock::core {
+
+/// What the machines of an engine share: the nodes, the claims with their rounds, the commands that
+/// go out, and all other outputs.
+class Exchange {
+ public:
+  Exchange(const Config& config, Random& random);
+
+  /// A claim with this token, or with a new one if it is empty.
+  ClaimId new_claim(std::string_view key, std::string_view token);
+  /// Opens the claim's next round, whose commands write keys with this ttl.
+  void open_round(Time now, Claim& claim, Duration ttl);
+  /// Asks all these nodes at once, and records for each other node why it was not asked.
+  void send_round(ClaimId id, CommandKind kind, NodeSet to);
+  /// Sends one more command of a claim.
+  void send(ClaimId id, const Tag& tag, NodeSet to);
+  /// Puts out entries for the lines; counts them as unanswered.
+  void send(SendEntries&& entries);
+  /// Sends a release whose answers are not counted.
+  void clean_up(ClaimId id, NodeSet to) {
+    send(id, Tag{id, uncounted, CommandKind::release}, to);
+  }
+  void drop_ballot(Claim& claim);
+  Ballot* ballot_of(const Claim& claim) { return ballots_.find(claim.fencing.ballot); }
+  /// Begins to count fencing counters; `seen` is what the token has to exceed.
+  void count_fences(Claim& claim, std::uint64_t seen);
+
+  /// Notes that the final answer to a command has come.
+  void answered() { --unanswered_; }
+  [[nodiscard]] int unanswered() const { return unanswered_; }
+
+  template <class T>
+  void output(T&& value) {
+    outputs_.emplace_back(std::forward<T>(value));
+  }
+  [[nodiscard]] bool has_outputs() const { return next_output_ < outputs_.size(); }
+  /// The next output, or null. It is valid until the next call of this or of output().
+  const Output* next() {
+    if (has_outputs()) return &outputs_[next_output_++];
+    if (next_output_ != 0) outputs_.clear();
+    next_output_ = 0;
+    return nullptr;
+  }
+
+  void note_vote(Vote vote) { ++stats.votes[static_cast<std::size_t>(vote)]; }
+
+  const Config config;
+  Random& random;
+  Nodes nodes;
+  Claims claims;
+  TimerQueue timers;  ///< of claims
+  Stats stats;
+  Time now{};           ///< the time of the current input
+  std::string process;  ///< the prefix of our waiters' names; empty until the first enters a line
+
+ private:
+  Slots<Ballot> ballots_;
+  int unanswered_ = 0;
+  std::vector<Output> outputs_;
+  std::size_t next_output_ = 0;
+};
+
+}  // namespace quorumlock::core

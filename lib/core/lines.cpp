@@ -1,0 +1,371 @@
+#include "core/lines.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "core/quorum.hpp"
+
+namespace quorumlock::core {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t most_entries = 64;  ///< in one command, which keeps a node busy for 0.2 ms
+constexpr int tries_at_once =
+    4;  ///< the protocol needs no more; if they all fail, the cause may take time
+
+std::string draw_process(Random& random) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::array<std::byte, 8> bytes;
+  random.fill(bytes);
+  std::string name;
+  for (const std::byte byte : bytes) {
+    name += digits[std::to_integer<unsigned>(byte) >> 4U];
+    name += digits[std::to_integer<unsigned>(byte) & 15U];
+  }
+  return name;
+}
+
+/// The place of a waiter for all of these locks: it is first only if it is first in each line.
+Place worst_of(std::span<const Place> places) {
+  if (places.empty()) return {};
+  Place worst{.before = 0, .free = true};
+  for (const Place& place : places) {
+    worst.before = std::max(worst.before, place.before);
+    worst.free = worst.free && place.free;
+    worst.slot = place.slot;  // a semaphore is never one of several locks
+    worst.greatest_ticket = std::max(worst.greatest_ticket, place.greatest_ticket);
+    if (worst.holder != 1) {
+      worst.holder = place.holder == 1 ? 1 : std::max(worst.holder, place.holder);
+    }
+    if (place.before != 0 || !place.free) worst.due = std::max(worst.due, place.due);
+  }
+  return worst;
+}
+
+}  // namespace
+
+bool Lines::others_wait(Time now, const Acquisition& acquisition) const {
+  bool others_wait = false;
+  each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
+    const bool here = !lines_.empty() && lines_.contains(key);
+    others_wait =
+        others_wait || here || waited_for_.was(now, key, exchange_.config.refresh_every());
+  });
+  return others_wait;
+}
+
+void Lines::enter(Time now, WaiterId id) {
+  if (exchange_.process.empty()) {
+    exchange_.process = draw_process(exchange_.random);
+    exchange_.output(Listen{exchange_.process});
+  }
+  Acquisition& acquisition = waiters_[id];
+  InLine& in_line = *acquisition.line();
+  acquisition.pausing = true;
+  in_line.place = ++last_place_;
+  places_.emplace(in_line.place, id);
+  std::uint64_t seen = in_line.greatest;
+  each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
+    seen = std::max({seen, line_of(key).greatest, waited_for_.number_of(key)});
+  });
+  in_line.ticket = std::max(exchange_.nodes.ticket_clock(now), std::min(seen, last_ticket) + 1);
+  if (planted(Mutant::re_entry_with_a_smaller_ticket)) in_line.ticket = in_line.place;
+  each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
+    Line& line = line_of(key);
+    line.greatest = std::max(line.greatest, in_line.ticket);
+    line.waiters.emplace(std::pair(in_line.ticket, in_line.place), id);
+  });
+  if (refresh_at_ == never) refresh_at_ = now + exchange_.config.refresh_every();
+  send_entries({id}, exchange_.nodes.voters(now));
+  schedule(id);
+}
+
+Lines::Line& Lines::line_of(std::string_view key) {
+  const auto found = lines_.find(key);
+  return found != lines_.end() ? found->second : lines_[std::string(key)];
+}
+
+Acquisition* Lines::at(std::uint64_t place) {
+  const auto found = places_.find(place);
+  return found == places_.end() ? nullptr : &waiters_[found->second];
+}
+
+/// Puts these entries on the nodes, or keeps them there.
+void Lines::send_entries(const std::vector<WaiterId>& waiters, NodeSet to) {
+  if (to.empty()) return;
+  for (std::size_t i = 0; i < waiters.size();) {
+    const SlotId id = sent_.take();
+    Entries& entries = sent_[id];
+    entries.waiters.clear();
+    entries.unanswered = 0;
+    // One command takes all entries of a waiter, which then has a place in all its lines or none.
+    for (; i < waiters.size(); ++i) {
+      const std::size_t keys = waiters_[waiters[i]].keys();
+      if (!entries.waiters.empty() && entries.waiters.size() + keys > most_entries) break;
+      entries.waiters.insert(entries.waiters.end(), keys, waiters[i]);
+    }
+    send_entries(id, to, false);
+  }
+}
+
+void Lines::send_entries(SlotId id, NodeSet to, bool with_source) {
+  Entries& entries = sent_[id];
+  SendEntries sending{to,
+                      Tag{id, uncounted, CommandKind::queue, with_source},
+                      exchange_.process,
+                      {},
+                      exchange_.config.entry_life};
+  // Waiters that have left or won must not enter again.
+  std::erase_if(entries.waiters, [&](WaiterId waiter) { return waiters_.find(waiter) == nullptr; });
+  for (std::size_t i = 0; i < entries.waiters.size(); i += waiters_[entries.waiters[i]].keys()) {
+    Acquisition& acquisition = waiters_[entries.waiters[i]];
+    InLine& in_line = *acquisition.line();
+    in_line.entered = in_line.entered | to;
+    each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
+      const bool other =
+          planted(Mutant::ticket_for_each_line) && key.data() != acquisition.key.data();
+      sending.entries.push_back({key, in_line.place,
+                                 other ? last_ticket - in_line.ticket : in_line.ticket,
+                                 acquisition.terms.shared});
+    });
+  }
+  if (sending.entries.empty()) {
+    if (entries.unanswered == 0) sent_.give_back(id);
+    return;
+  }
+  entries.unanswered += to.size();
+  exchange_.send(std::move(sending));
+}
+
+std::vector<WaiterId> Lines::on_places(int node, const Tag& tag, Vote vote) {
+  Entries* const entries = sent_.find(tag.claim);
+  if (entries == nullptr) return {};
+  --entries->unanswered;
+  if (vote == Vote::no_script && !tag.with_source &&
+      exchange_.nodes.take_releases().contains(node)) {
+    send_entries(tag.claim, NodeSet::only(node), true);
+    return {};
+  }
+  std::vector<WaiterId> waiters = entries->waiters;
+  if (entries->unanswered == 0) sent_.give_back(tag.claim);
+  return waiters;
+}
+
+bool Lines::hear(Time now, WaiterId id, int node, Vote vote, std::span<const Place> places) {
+  Acquisition* const acquisition = waiters_.find(id);
+  if (acquisition == nullptr || acquisition->place() == 0) return false;
+  const Place place = worst_of(places);
+  if (acquisition->pausing) {
+    const Vote seen = place.free && place.before == 0 ? Vote::absent : Vote::held;
+    acquisition->last.record(node, vote == Vote::granted ? seen : vote);
+  }
+  if (places.empty()) return false;
+  InLine& in_line = *acquisition->line();
+  // Only a node's first answer counts here: later ones, to a refresh, include newcomers.
+  if (!in_line.heard.contains(node)) {
+    in_line.greatest = std::max(in_line.greatest, place.greatest_ticket);
+  }
+  in_line.heard.add(node);
+  each_key(acquisition->key, acquisition->others, [&](std::string_view key) {
+    Line& line = line_of(key);
+    line.greatest = std::max(line.greatest, place.greatest_ticket);
+  });
+  if (place.before <= 1) in_line.next.add(node);
+  if (acquisition->permit) {
+    acquisition->permit->seen.learn(node, 1, place.before == 0 ? place.slot : 0);
+  }
+  if (place.before == 0 && place.free) {
+    in_line.ready.add(node);
+  } else if (place.before <= 2 && place.due > Duration::zero()) {
+    // The holder or the waiter before may have died: look again when the node will know.
+    in_line.look_at = std::min(in_line.look_at, later(now, place.due + milliseconds(1)));
+  }
+  if (place.before == 0) look_sooner(now, in_line, place);
+  if (!in_line.settled && in_line.heard.size() >= exchange_.config.quorum()) {
+    settle_ticket(now, id);
+  }
+  schedule(id);
+  return may_try(now, id);
+}
+
+/// Makes the ticket final: it grows if other waiters that came earlier have a greater one, no more
+/// than it has to, so that newcomers stay after it.
+void Lines::settle_ticket(Time now, WaiterId id) {
+  Acquisition& acquisition = waiters_[id];
+  InLine& in_line = *acquisition.line();
+  in_line.settled = true;
+  // Earlier waiters of this process may have got greater tickets in the meantime.
+  std::uint64_t others = in_line.greatest;
+  each_key(acquisition.key, acquisition.others,
+           [&](std::string_view key) { others = std::max(others, line_of(key).grown); });
+  const bool too_small = others >= in_line.ticket && others < last_ticket &&
+                         !planted(Mutant::re_entry_with_a_smaller_ticket);
+  if (!too_small) return;
+  const std::uint64_t before = std::exchange(in_line.ticket, others + 1);
+  each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
+    Line& line = line_of(key);
+    line.waiters.erase({before, in_line.place});
+    line.greatest = std::max(line.greatest, in_line.ticket);
+    line.grown = std::max(line.grown, in_line.ticket);
+    line.waiters.emplace(std::pair(in_line.ticket, in_line.place), id);
+  });
+  in_line.ready = in_line.next = NodeSet();
+  send_entries({id}, exchange_.nodes.voters(now));
+}
+
+/// Clients of other libraries publish no message when they release, nor do clients of ours that may
+/// not publish. A queue head that finds such a holder, or one holder after another without a
+/// message, looks as often as those clients try; else it would nearly always find the lock taken.
+void Lines::look_sooner(Time now, InLine& in_line, const Place& place) {
+  if (place.free || place.holder == 0) return;
+  const bool unnoticed = in_line.holder > 1 && place.holder != in_line.holder;
+  in_line.polls = in_line.polls || place.holder == 1 || unnoticed;
+  in_line.holder = place.holder;
+  if (!in_line.polls) return;
+  const Duration pause = exchange_.config.pause(exchange_.random);
+  in_line.look_at = std::min(in_line.look_at, later(now, pause));
+}
+
+WaiterId Lines::wake(Time now, int node, std::uint64_t place, int slot) {
+  const auto found = places_.find(place);
+  if (found == places_.end()) return {};
+  const WaiterId id = found->second;
+  Acquisition& acquisition = waiters_[id];
+  acquisition.line()->ready.add(node);
+  if (acquisition.permit) acquisition.permit->seen.learn_free(node, slot);
+  return may_try(now, id) ? id : WaiterId();
+}
+
+WaiterId Lines::hear(Time now, int node, const Claim& claim, const Answer& answer) {
+  if (answer.next_waiter != 0) {
+    if (Acquisition* const next = at(answer.next_waiter)) next->line()->next.add(node);
+  }
+  if (answer.greatest_ticket != 0) {
+    Acquisition* const acquisition = waiters_.find(claim.waiter);
+    if (acquisition != nullptr && acquisition->line() != nullptr) {
+      InLine& in_line = *acquisition->line();
+      in_line.greatest = std::max(in_line.greatest, answer.greatest_ticket);
+    }
+  }
+  if (!answer.first_in_line) return {};
+  return wake(now, node, claim.entry.not_woken, claim.permit.slot);
+}
+
+/// Whether to try: once a quorum of nodes has reported that the waiter is first and the lock is
+/// free. After the first report alone, the try would reach nodes that have not run the release yet.
+bool Lines::may_try(Time now, WaiterId id) {
+  Acquisition& acquisition = waiters_[id];
+  const InLine& in_line = *acquisition.line();
+  if (!acquisition.pausing || !in_line.settled || in_line.place == 0) return false;
+  const NodeSet ready = in_line.ready & exchange_.nodes.voters(now);
+  if (ready.size() < exchange_.config.quorum()) return false;
+  if (acquisition.permit && !permits_.may_try(now, acquisition)) {
+    const Time guess_at = acquisition.permit->guess_at;
+    if (now >= guess_at) return false;
+    waiters_.timers.set(id.index, std::min({acquisition.wait_until, in_line.look_at, guess_at}));
+    return false;
+  }
+  if (now >= in_line.not_before) return true;
+  schedule(id);
+  return false;
+}
+
+bool Lines::lost(Time now, WaiterId id, const Tally& tally) {
+  Acquisition& acquisition = waiters_[id];
+  InLine& in_line = *acquisition.line();
+  // For several locks each release leads to a try; a try that no node granted is not counted.
+  const bool in_vain = acquisition.others != nullptr && tally.granted_by().empty();
+  if (!in_vain && ++in_line.tries >= tries_at_once) {
+    in_line.not_before = later(now, exchange_.config.pause(exchange_.random));
+  }
+  schedule(id);
+  return may_try(now, id);
+}
+
+void Lines::schedule(WaiterId id) {
+  const Acquisition& acquisition = waiters_[id];
+  const InLine& in_line = *acquisition.line();
+  Time due = acquisition.wait_until;
+  if (acquisition.pausing) {
+    due = std::min(due, in_line.look_at);
+    if (in_line.ready.size() >= exchange_.config.quorum()) {
+      due = std::min(due, std::max(in_line.not_before, Time()));
+    }
+  }
+  waiters_.timers.set(id.index, due);
+}
+
+bool Lines::on_due(Time now, WaiterId id) {
+  Acquisition& acquisition = waiters_[id];
+  InLine& in_line = *acquisition.line();
+  if (!acquisition.pausing) {
+    waiters_.timers.set(id.index, acquisition.wait_until);
+    return false;
+  }
+  if (now >= in_line.look_at) {
+    in_line.look_at = never;
+    send_entries({id}, exchange_.nodes.voters(now));
+  }
+  waiters_.timers.set(id.index, std::min(acquisition.wait_until, in_line.look_at));
+  return may_try(now, id);
+}
+
+void Lines::refresh(Time now) {
+  std::vector<WaiterId> all;
+  for (const auto& [key, line] : lines_) {
+    for (const auto& [ticket, waiter] : line.waiters) {
+      const Acquisition& one = waiters_[waiter];
+      if (one.others == nullptr || one.key == key) all.push_back(waiter);
+    }
+  }
+  refresh_at_ = now + exchange_.config.refresh_every();
+  send_entries(all, exchange_.nodes.voters(now));
+}
+
+void Lines::leave(Time now, const Acquisition& acquisition) {
+  const InLine* const in_line = acquisition.line();
+  if (in_line == nullptr || in_line->entered.empty()) return;
+  const ClaimId id = exchange_.new_claim(acquisition.key, {});
+  Claim& claim = exchange_.claims[id];
+  claim.others = acquisition.others;
+  claim.entry.place = in_line->place;
+  claim.terms.shared = acquisition.terms.shared;
+  if (acquisition.permit) {
+    claim.permit = {acquisition.permit->capacity, acquisition.permit->slot};
+  }
+  claim.footprint.nodes = in_line->entered;
+  cleanup_.take_out(now, id);
+}
+
+void Lines::drop(Acquisition& acquisition) {
+  if (acquisition.place() == 0) return;
+  InLine& in_line = *acquisition.line();
+  places_.erase(in_line.place);
+  each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
+    const auto line = lines_.find(key);
+    if (line == lines_.end()) return;
+    line->second.waiters.erase({in_line.ticket, in_line.place});
+    if (line->second.waiters.empty()) lines_.erase(line);
+  });
+  if (lines_.empty()) refresh_at_ = never;
+  in_line.place = 0;
+}
+
+WaiterId Lines::heir_of(Time now, const Claim& claim) {
+  if (lines_.empty() || claim.others != nullptr || claim.terms.shared) return {};
+  const auto line = lines_.find(claim.key());
+  if (line == lines_.end()) return {};
+  const WaiterId id = line->second.waiters.begin()->second;
+  const Acquisition& acquisition = waiters_[id];
+  const InLine& in_line = *acquisition.line();
+  if (!acquisition.pausing || !in_line.settled || now < in_line.not_before) return {};
+  // Only the nodes know whether the other ones of several locks are free.
+  if (acquisition.others != nullptr) return {};
+  if (planted(Mutant::hand_over_past_others)) return id;
+  const NodeSet next = in_line.next & exchange_.nodes.voters(now);
+  return next.size() >= exchange_.config.quorum() ? id : WaiterId();
+}
+
+}  // namespace quorumlock::core

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/acquisition.hpp"
+#include "core/cleanup.hpp"
+#include "core/exchange.hpp"
+#include "core/permits.hpp"
+#include "core/recently.hpp"
+
+namespace quorumlock::core {
+
+/// Waiting in the line: each waiter has an entry on each node; the queue head may try
+/// (docs/waiting.md). Functions that return a waiter, or true, say that it is to try now.
+class Lines {
+ public:
+  Lines(Exchange& exchange, Waiters& waiters, Permits& permits, Cleanup& cleanup)
+      : exchange_(exchange), waiters_(waiters), permits_(permits), cleanup_(cleanup) {}
+
+  /// Whether others wait for one of the locks: a waiter was seen in its line lately, or one of ours
+  /// is in it.
+  [[nodiscard]] bool others_wait(Time now, const Acquisition& acquisition) const;
+  /// A node has reported that the key's line has waiters.
+  void note_waiters(Time now, std::string_view key, std::uint64_t greatest_ticket) {
+    waited_for_.note(now, key, greatest_ticket);
+  }
+  /// Gets a ticket and an entry on every node. After a probe the ticket exceeds all tickets on the
+  /// nodes; otherwise their answers may show that it is too small: it grows once, before the first
+  /// try.
+  void enter(Time now, WaiterId id);
+  /// Waits on in the line after a lost attempt, whose keys are being released already.
+  bool lost(Time now, WaiterId id, const Tally& tally);
+  /// Takes the answer to entries; returns their waiters, in order, each as often as it has keys.
+  std::vector<WaiterId> on_places(int node, const Tag& tag, Vote vote);
+  /// Takes a node's answer to a waiter's entries: its place in each of its lines, or none, and then
+  /// `vote` says why.
+  bool hear(Time now, WaiterId id, int node, Vote vote, std::span<const Place> places);
+  /// A node reports that the waiter at this place is first and the lock, or this slot, is free.
+  WaiterId wake(Time now, int node, std::uint64_t place, int slot);
+  /// Notes what the answer to an acquisition, or to its release, reports of the line.
+  WaiterId hear(Time now, int node, const Claim& claim, const Answer& answer);
+  bool on_due(Time now, WaiterId id);
+  /// The waiter at this place; null if there is none.
+  Acquisition* at(std::uint64_t place);
+
+  /// Takes the entry out of the line on every node that may have it, also one that is away now.
+  void leave(Time now, const Acquisition& acquisition);
+  /// Forgets the waiter's place.
+  void drop(Acquisition& acquisition);
+  /// The waiter of this process that gets the lock from this holder of ours: the first in our line,
+  /// if a quorum of nodes has reported no other process's waiter before it. Only for single locks,
+  /// and not after a reader, which is hardly ever the last reader.
+  WaiterId heir_of(Time now, const Claim& claim);
+
+  [[nodiscard]] Time refresh_at() const { return refresh_at_; }
+  /// Keeps all entries of this process alive and asks for their places, in a few commands per node.
+  void refresh(Time now);
+  void refresh_soon(Time now) {
+    if (!lines_.empty()) refresh_at_ = now;
+  }
+
+ private:
+  /// The waiters of this process in the line of one lock, by ticket.
+  struct Line {
+    std::map<std::pair<std::uint64_t, std::uint64_t>, WaiterId> waiters;
+    std::uint64_t greatest = 0;  ///< the greatest ticket seen or given
+    std::uint64_t grown = 0;     ///< the greatest ticket that had been too small at first
+  };
+  /// The waiters of one SendEntries, in its order.
+  struct Entries {
+    std::vector<WaiterId> waiters;
+    int unanswered = 0;
+  };
+
+  Line& line_of(std::string_view key);
+  bool may_try(Time now, WaiterId id);
+  void look_sooner(Time now, InLine& in_line, const Place& place);
+  void settle_ticket(Time now, WaiterId id);
+  void schedule(WaiterId id);
+  void send_entries(const std::vector<WaiterId>& waiters, NodeSet to);
+  void send_entries(SlotId id, NodeSet to, bool with_source);
+
+  Exchange& exchange_;
+  Waiters& waiters_;
+  Permits& permits_;
+  Cleanup& cleanup_;
+  std::map<std::string, Line, std::less<>> lines_;
+  std::unordered_map<std::uint64_t, WaiterId> places_;
+  std::uint64_t last_place_ = 0;
+  Slots<Entries> sent_;
+  Recently waited_for_;  // keys that nodes have reported waiters for
+  Time refresh_at_ = never;
+};
+
+}  // namespace quorumlock::core

@@ -1,0 +1,94 @@
+#include "core/nodes.hpp"
+
+#include <algorithm>
+
+#include "core/quorum.hpp"
+#include "core/validity.hpp"
+
+namespace quorumlock::core {
+
+Nodes::Nodes(const Config& config)
+    : quorum_(quorum_of(config.nodes)),
+      mistrust_for_(config.max_ttl + margin(config.max_ttl, config.drift_factor)),
+      take_requests_(NodeSet::first(config.nodes)),
+      take_releases_(take_requests_),
+      clocks_(config.drift_factor, config.max_ttl) {
+  unavailable_because_.fill(Vote::unreachable);
+}
+
+void Nodes::on_link(int node, LinkState state, Vote reason) {
+  unavailable_because_[static_cast<std::size_t>(node)] = reason;
+  take_requests_.remove(node);
+  take_releases_.remove(node);
+  if (state == LinkState::connecting || state == LinkState::up) take_requests_.add(node);
+  if (state != LinkState::down) take_releases_.add(node);
+}
+
+NodeSet Nodes::voters(Time now) {
+  for (const int node : mistrusted_) {
+    if (now < mistrusted_until_[static_cast<std::size_t>(node)]) continue;
+    mistrusted_.remove(node);
+    merely_ahead_.remove(node);
+  }
+  return take_requests_ - mistrusted_;
+}
+
+Vote Nodes::why_not_asked(int node) const {
+  if (take_requests_.contains(node)) return Vote::clock_jumped;
+  return unavailable_because_[static_cast<std::size_t>(node)];
+}
+
+std::optional<Nodes::Finding> Nodes::judge_clock(Time now, int node, Time asked,
+                                                 std::int64_t node_time) {
+  const std::optional<Duration> beyond = clocks_.sample(node, asked, now, node_time);
+  if (!beyond) return std::nullopt;
+  NodeSet ahead;
+  if (*beyond > Duration::zero()) ahead = clocks_.ahead_with(node);
+  if (ahead.size() >= quorum_ && !planted(Mutant::nodes_blamed)) {
+    return trust_again(now, ahead, *beyond);
+  }
+  return mistrust(now, node, *beyond);
+}
+
+ClockJumped Nodes::mistrust(Time now, int node, Duration beyond) {
+  const Time until = now + mistrust_for_;
+  voters(now);
+  if (beyond <= Duration::zero()) {
+    merely_ahead_.remove(node);
+  } else if (!mistrusted_.contains(node)) {
+    merely_ahead_.add(node);
+  }
+  mistrusted_.add(node);
+  mistrusted_until_[static_cast<std::size_t>(node)] = until;
+  return {node, beyond, until};
+}
+
+/// A quorum of nodes has been ahead of us since one and the same moment, so our clock is wrong, and
+/// theirs are not.
+ClockStood Nodes::trust_again(Time now, NodeSet ahead, Duration beyond) {
+  const NodeSet trusted = merely_ahead_ & ahead;
+  mistrusted_ = mistrusted_ - trusted;
+  merely_ahead_ = merely_ahead_ - trusted;
+  clocks_.restart(now);
+  return {ahead, trusted, beyond};
+}
+
+Vote Nodes::counted(Time now, int node, Vote vote) {
+  if (!mistrusted_.contains(node) || vote != Vote::granted) return vote;
+  voters(now);
+  return mistrusted_.contains(node) ? Vote::clock_jumped : vote;
+}
+
+void Nodes::saw_time(Time now, std::int64_t node_time) {
+  if (node_time <= 0 || node_time >= (std::int64_t{1} << 52U)) return;
+  const std::int64_t ahead = node_time - microseconds_of(now);
+  ahead_ = std::max(ahead_.value_or(ahead), ahead);
+}
+
+std::uint64_t Nodes::ticket_clock(Time now) const {
+  if (!ahead_) return 1;
+  const std::int64_t us = microseconds_of(now) + *ahead_;
+  return us < 1 ? 1 : std::min(static_cast<std::uint64_t>(us), last_ticket);
+}
+
+}  // namespace quorumlock::core

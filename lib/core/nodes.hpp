@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "core/answer.hpp"
+#include "core/clock_watch.hpp"
+#include "core/config.hpp"
+#include "core/output.hpp"
+
+namespace quorumlock::core {
+
+/// What is known of the nodes: which of them take commands, and which of their clocks are wrong.
+class Nodes {
+ public:
+  explicit Nodes(const Config& config);
+
+  void on_link(int node, LinkState state, Vote reason);
+  /// The nodes that are connecting or up.
+  [[nodiscard]] NodeSet take_requests() const { return take_requests_; }
+  /// The nodes that are not down.
+  [[nodiscard]] NodeSet take_releases() const { return take_releases_; }
+  /// The nodes to ask for votes. Ends the mistrust of nodes whose time is over.
+  NodeSet voters(Time now);
+  /// Why a node that is not a voter is not asked.
+  [[nodiscard]] Vote why_not_asked(int node) const;
+
+  /// What a reading of a node's clock has shown: that clock is wrong, or ours is.
+  using Finding = std::variant<ClockJumped, ClockStood>;
+  /// Judges a node's clock by an answer to a command, or by a reading of it alone. A clock that is
+  /// found wrong is mistrusted, or if ours was, the nodes are trusted that showed it.
+  std::optional<Finding> judge_clock(Time now, int node, Time asked, std::int64_t node_time);
+  [[nodiscard]] bool mistrusts(int node) const { return mistrusted_.contains(node); }
+  /// The vote to count: void if the node's clock is not trusted.
+  Vote counted(Time now, int node, Vote vote);
+
+  /// Notes the time in an answer, for ticket_clock().
+  void saw_time(Time now, std::int64_t node_time);
+  /// A ticket for now: the nodes' time as far as it was seen, which all clients share.
+  [[nodiscard]] std::uint64_t ticket_clock(Time now) const;
+  [[nodiscard]] const ClockWatch& clocks() const { return clocks_; }
+
+ private:
+  ClockJumped mistrust(Time now, int node, Duration beyond);
+  ClockStood trust_again(Time now, NodeSet ahead, Duration beyond);
+
+  int quorum_;
+  Duration mistrust_for_;  // a ttl at most, with its margin
+  NodeSet take_requests_;
+  NodeSet take_releases_;
+  std::array<Vote, max_nodes> unavailable_because_;
+  ClockWatch clocks_;
+  NodeSet mistrusted_;    // nodes with a wrong clock, until mistrusted_until_
+  NodeSet merely_ahead_;  // those of them that were only ever found ahead
+  std::array<Time, max_nodes> mistrusted_until_{};
+  std::optional<std::int64_t> ahead_;  // the most that a node's clock was ahead of ours, in us
+};
+
+/// Tickets must be numbers that Lua represents exactly; a node's clock that is beyond is ignored.
+inline constexpr std::uint64_t last_ticket = (std::uint64_t{1} << 53U) - (std::uint64_t{1} << 40U);
+
+}  // namespace quorumlock::core

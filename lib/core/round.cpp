@@ -1,0 +1,96 @@
+#include "core/round.hpp"
+
+#include <algorithm>
+
+namespace quorumlock::core {
+namespace {
+
+/// A random distance from the number that others may ask for. Readers that come together would keep
+/// choosing the same numbers, so the range doubles each time they collide.
+std::uint64_t apart(Ballot& ballot, Random& random) {
+  const int most = 8 << std::min(ballot.met(), 12);
+  return static_cast<std::uint64_t>(random.below(Duration(most)).count());
+}
+
+}  // namespace
+
+void Round::open(Time now, Duration ttl, int nodes) {
+  if (++number_ == uncounted) ++number_;
+  open_ = true;
+  start_ = now;
+  ttl_ = ttl;
+  tally.begin(nodes);
+}
+
+bool Round::count(int node, const Counted& answer, Ballot* ballot, Random& random) {
+  const bool granted = answer.vote == Vote::granted;
+  const bool raise = answer.kind == CommandKind::raise;
+  if (ballot != nullptr) {
+    ballot->saw(answer.fence);
+    if (granted) ballot->vote(node, answer.fence);
+    if (raise) ballot->answered(node);
+    if (planted(Mutant::older_acknowledgements_counted) && granted && raise) {
+      ballot->acknowledged(node);
+    }
+  }
+  if (raise) {
+    // A counter that is as high already is no vote for this number, but none against the lock
+    // either: a greater number will do.
+    if (answer.vote != Vote::held) {
+      tally.record(node, answer.vote);
+    } else if (ballot != nullptr) {
+      ballot->refused(node, answer.fence);
+      ballot->saw(answer.fence + 1 + (answer.shared ? apart(*ballot, random) : 0));
+    }
+    return false;
+  }
+  if (tally.vote(node) == Vote::granted) return false;
+  tally.record(node, answer.vote);
+  return granted;
+}
+
+bool Round::late(int node, CommandKind kind, Ballot* ballot) {
+  const bool raising =
+      kind == CommandKind::raise && ballot != nullptr && ballot->raising().contains(node);
+  if (raising) {
+    ballot->answered(node);
+  } else if (tally.vote(node) != Vote::pending) {
+    return false;
+  }
+  tally.record(node, Vote::timed_out);
+  return true;
+}
+
+Round::Fence Round::judge_fence(Ballot& ballot, NodeSet takes_requests) const {
+  const NodeSet granted = tally.granted_by();
+  const int quorum = quorum_of(tally.nodes());
+  const std::uint64_t wanted = ballot.target() != 0 ? ballot.target() : ballot.most_common(granted);
+  if (planted(Mutant::greatest_without_a_raise)) return {true, ballot.greatest(), {}};
+  if (ballot.standing_for(wanted, granted).size() >= quorum) return {true, wanted, {}};
+  const NodeSet idle = granted - ballot.raising();
+  if (planted(Mutant::silent_node_waited_for) && idle != granted) return {false, wanted, {}};
+  if (ballot.target() == 0 || idle.size() >= quorum) ballot.raise_target();
+  // Planted mistakes ask all nodes; the scripts as they are would make that harmless.
+  const bool of_all =
+      planted(Mutant::raise_without_owner) || planted(Mutant::raise_acknowledged_when_greater);
+  const NodeSet to_raise = ballot.to_ask(of_all ? takes_requests : granted);
+  ballot.ask(to_raise);
+  return {false, ballot.target(), to_raise};
+}
+
+Time Round::patient_until(Time now) const {
+  return later(now, std::max<Duration>(std::chrono::milliseconds(5), 3 * (now - start_)));
+}
+
+Errc why_unreached(const Tally& tally) {
+  for (int node = 0; node < tally.nodes(); ++node) {
+    const Vote vote = tally.vote(node);
+    if (vote == Vote::max_ttl_differs || vote == Vote::groups_differ ||
+        vote == Vote::terms_differ || vote == Vote::same_server || vote == Vote::capacity_differs) {
+      return Errc::misconfigured;
+    }
+  }
+  return Errc::no_quorum;
+}
+
+}  // namespace quorumlock::core
