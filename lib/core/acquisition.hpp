@@ -73,11 +73,18 @@ struct Acquisition {
   [[nodiscard]] InLine* line() { return std::get_if<InLine>(&way); }
   [[nodiscard]] const InLine* line() const { return std::get_if<InLine>(&way); }
   [[nodiscard]] Unordered* unordered() { return std::get_if<Unordered>(&way); }
+  [[nodiscard]] const Unordered* unordered() const { return std::get_if<Unordered>(&way); }
   /// Its number in the line; zero if it is not in a line.
   [[nodiscard]] std::uint64_t place() const { return line() == nullptr ? 0 : line()->place; }
   /// Begins anew with this request, in the memory that it has.
   void begin(const AcquireRequest& request, Time now, int nodes);
+  /// The reason to report when the wait is over; `attempt` is the claim under way, null for none.
+  [[nodiscard]] Errc why_over(const Claim* attempt) const;
 };
+
+/// An empty token, so that each attempt draws its own; if one of two mistakes is planted, all
+/// attempts of this acquisition share a token.
+std::string token_of_attempts(WaiterId id);
 
 /// All acquisitions that have no answer yet, each with a timer.
 struct Waiters {

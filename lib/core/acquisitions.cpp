@@ -1,8 +1,6 @@
 #include "core/acquisitions.hpp"
 
 #include <algorithm>
-#include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,39 +9,6 @@
 #include "core/validity.hpp"
 
 namespace quorumlock::core {
-namespace {
-
-/// Returns an empty token, so that one is drawn; if one of these mistakes is planted, the waiter's
-/// attempts share a token.
-std::string mutant_token(WaiterId id) {
-  if (!planted(Mutant::token_reused) && !planted(Mutant::resend_without_refresh)) return {};
-  return "reused-" + std::to_string(id.index) + "-" + std::to_string(id.generation);
-}
-
-}  // namespace
-
-void Acquisition::begin(const AcquireRequest& request, Time now, int nodes) {
-  std::string its_key = std::move(key);
-  SlotViews views = permit ? std::move(permit->seen) : SlotViews();
-  *this = Acquisition();
-  key = std::move(its_key);
-  key.assign(request.key);
-  if (!request.others.empty()) {
-    others = std::make_shared<const std::vector<std::string>>(request.others.begin(),
-                                                              request.others.end());
-  }
-  terms = request.terms;
-  user = request.user;
-  began = now;
-  wait_until = request.wait_until;
-  waits = request.waits;
-  last.begin(nodes);
-  if (request.ordered && request.waits) way.emplace<InLine>().not_before = now;
-  if (request.capacity != 0) {
-    permit.emplace().capacity = request.capacity;
-    permit->seen = std::move(views);
-  }
-}
 
 Acquisitions::Acquisitions(Exchange& exchange, Permits& permits, Cleanup& cleanup, Leases& leases)
     : exchange_(exchange),
@@ -54,8 +19,7 @@ Acquisitions::Acquisitions(Exchange& exchange, Permits& permits, Cleanup& cleanu
       watches_(exchange, waiters_),
       admission_(exchange.config.acquisitions_out) {}
 
-// --- From the request to an attempt
-// ---------------------------------------------------------------
+// --- From the request to an attempt --------------------------------------------------------------
 
 /// Only first attempts are queued: an acquisition that has been sent before, or whose turn in the
 /// line has come, does not wait for new ones. One that does not wait is queued for send_within.
@@ -106,7 +70,7 @@ void Acquisitions::attempt(Time now, WaiterId id) {
     in_line->look_at = never;
   }
   if (acquisition.permit) permits_.choose(now, acquisition);
-  const ClaimId claim_id = exchange_.new_claim(acquisition.key, mutant_token(id));
+  const ClaimId claim_id = exchange_.new_claim(acquisition.key, token_of_attempts(id));
   acquisition.claim = claim_id;
   Claim& claim = exchange_.claims[claim_id];
   claim.phase = Phase::acquiring;
@@ -142,8 +106,7 @@ void Acquisitions::attempt(Time now, WaiterId id) {
   cleanup_.forget_if_done(now, claim_id);
 }
 
-// --- From the answers to a verdict
-// ----------------------------------------------------------------
+// --- From the answers to a verdict ---------------------------------------------------------------
 
 void Acquisitions::hear(Time now, int node, Claim& claim, const Answer& answer) {
   if (answer.fence > claim.fencing.noted) {  // most nodes say the same
@@ -218,7 +181,7 @@ void Acquisitions::win(Time now, ClaimId id) {
   exchange_.drop_ballot(claim);
   const WaiterId waiter = claim.waiter;
   Acquisition& acquisition = waiters_[waiter];
-  note_win(claim, acquisition);
+  note_win(exchange_.stats, exchange_.now, claim, acquisition);
   leases_.begin(id);
   exchange_.output(Acquired{acquisition.user, id, acquisition.attempts});
   if (acquisition.permit) {
@@ -284,8 +247,7 @@ void Acquisitions::pause(Time now, WaiterId id, const Claim& claim) {
   watches_.watch(id);
 }
 
-// --- In the line
-// ----------------------------------------------------------------------------------
+// --- In the line ---------------------------------------------------------------------------------
 
 /// Enters the line, or waits on in it, after a lost attempt.
 void Acquisitions::lost_in_line(Time now, ClaimId claim_id) {
@@ -355,8 +317,7 @@ void Acquisitions::hand_over(Time now, WaiterId heir) {
   cause_ = Cause::look;
 }
 
-// --- The end of a wait
-// ----------------------------------------------------------------------------
+// --- The end of a wait ---------------------------------------------------------------------------
 
 void Acquisitions::advance(Time now) {
   while (const std::optional<std::uint32_t> due = waiters_.timers.pop_due(now)) {
@@ -371,7 +332,10 @@ void Acquisitions::on_due(Time now, WaiterId id) {
     // Its wait ended in the queue, so that no node was ever asked.
     return refuse(id, Errc::timed_out, acquisition.last, admission_.before(id));
   }
-  if (now >= acquisition.wait_until) return on_wait_over(now, id);
+  if (now >= acquisition.wait_until) {
+    const ClaimId attempt = acquisition.pausing ? ClaimId() : acquisition.claim;
+    return cancel(now, id, acquisition.why_over(exchange_.claims.find(attempt)));
+  }
   if (acquisition.line() != nullptr) {
     if (lines_.on_due(now, id)) attempt(now, id);
     return;
@@ -379,23 +343,6 @@ void Acquisitions::on_due(Time now, WaiterId id) {
   if (watches_.turn_has_come(now, acquisition)) return enter_line(now, id);
   if (acquisition.waits) waiters_.timers.set(id.index, acquisition.wait_until);
   attempt(now, id);
-}
-
-void Acquisitions::on_wait_over(Time now, WaiterId id) {
-  Acquisition& acquisition = waiters_[id];
-  // An attempt cut short gives the reason only if a quorum has answered it; otherwise the reason of
-  // the attempt before stands.
-  const Claim* const claim =
-      acquisition.pausing ? nullptr : exchange_.claims.find(acquisition.claim);
-  if (claim != nullptr && claim->round.tally.reached() == Verdict::won) {
-    acquisition.last_why = Errc::contended;
-  }
-  if (acquisition.line() != nullptr && acquisition.pausing && acquisition.attempts > 0) {
-    const bool reached = acquisition.last.reached() == Verdict::won;
-    acquisition.last_why = reached ? Errc::contended : why_unreached(acquisition.last);
-  }
-  const bool contended = acquisition.last_why == Errc::contended;
-  cancel(now, id, contended ? Errc::timed_out : Errc::no_quorum);
 }
 
 void Acquisitions::cancel(Time now, WaiterId id, Errc why) {
@@ -433,7 +380,7 @@ void Acquisitions::close(Time now) {
 void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,
                           std::optional<std::uint64_t> unsent_before) {
   const Acquisition& acquisition = waiters_[id];
-  note_refusal(acquisition, why);
+  note_refusal(exchange_.stats, exchange_.now, acquisition, why);
   const int other_capacity = acquisition.permit ? acquisition.permit->other_capacity : 0;
   exchange_.output(
       Refused{acquisition.user, why, acquisition.attempts, tally, other_capacity, unsent_before});
@@ -446,36 +393,6 @@ void Acquisitions::forget(WaiterId id) {
   watches_.drop(id);
   waiters_.timers.clear(id.index);
   waiters_.all.give_back(id);
-}
-
-// --- Statistics
-// -----------------------------------------------------------------------------------
-
-void Acquisitions::note_win(const Claim& claim, const Acquisition& acquisition) {
-  Stats& stats = exchange_.stats;
-  ++stats.acquired;
-  const Tally& tally = claim.round.tally;
-  const int possible = tally.granted_by().size() + tally.pending().size();
-  if (possible == exchange_.config.quorum()) ++stats.near_misses.bare_quorum;
-  if (claim.deadline - exchange_.now < claim.terms.ttl / 10) ++stats.near_misses.acquired_late;
-  if (!acquisition.waits || acquisition.attempts == 1) return;
-  add_to(stats.waits, exchange_.now - acquisition.began);
-  const auto* const unordered = std::get_if<Unordered>(&acquisition.way);
-  const bool woken = unordered != nullptr && unordered->woken;
-  switch (woken ? Cause::message : acquisition.cause) {
-    case Cause::hand_over: ++stats.won_after.hand_over; break;
-    case Cause::message: ++stats.won_after.message; break;
-    case Cause::look: ++stats.won_after.look; break;
-  }
-}
-
-void Acquisitions::note_refusal(const Acquisition& acquisition, Errc why) {
-  Stats& stats = exchange_.stats;
-  count_refusal(stats, why);
-  const auto* const unordered = std::get_if<Unordered>(&acquisition.way);
-  const bool watches = unordered != nullptr && unordered->watches;
-  const bool waited = acquisition.attempts != 1 || acquisition.place() != 0 || watches;
-  if (acquisition.waits && waited) add_to(stats.waits, exchange_.now - acquisition.began);
 }
 
 }  // namespace quorumlock::core

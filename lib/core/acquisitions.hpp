@@ -79,12 +79,9 @@ class Acquisitions {
   void enter_line(Time now, WaiterId id);
   void hear_slot(Time now, int node, const Claim& claim, const Answer& answer);
   void on_due(Time now, WaiterId id);
-  void on_wait_over(Time now, WaiterId id);
   void refuse(WaiterId id, Errc why, const Tally& tally,
               std::optional<std::uint64_t> unsent_before = {});
   void forget(WaiterId id);
-  void note_win(const Claim& claim, const Acquisition& acquisition);
-  void note_refusal(const Acquisition& acquisition, Errc why);
 
   Exchange& exchange_;
   Permits& permits_;

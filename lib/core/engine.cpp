@@ -13,8 +13,7 @@ Engine::Engine(const Config& config, Random& random)
       leases_(exchange_, cleanup_),
       acquisitions_(exchange_, permits_, cleanup_, leases_) {}
 
-// --- The user's calls
-// -----------------------------------------------------------------------------
+// --- The user's calls ----------------------------------------------------------------------------
 
 void Engine::acquire(Time now, const AcquireRequest& request, WaiterId* id) {
   advance(now);
@@ -100,8 +99,7 @@ std::pair<std::uint64_t, std::uint64_t> Engine::place_of(WaiterId id) {
   return {in_line.place, in_line.settled ? in_line.ticket : 0};
 }
 
-// --- What comes from the nodes
-// --------------------------------------------------------------------
+// --- What comes from the nodes -------------------------------------------------------------------
 
 void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   advance(now);
@@ -221,8 +219,7 @@ void Engine::on_listening(Time now) {
   acquisitions_.refresh_soon(now);
 }
 
-// --- Clocks
-// ---------------------------------------------------------------------------------------
+// --- Clocks --------------------------------------------------------------------------------------
 
 void Engine::on_clock(Time now, int node, Time asked, std::int64_t node_time) {
   advance(now);
@@ -286,8 +283,7 @@ void Engine::void_all_votes(Time now) {
   }
 }
 
-// --- Time
-// -----------------------------------------------------------------------------------------
+// --- Time ----------------------------------------------------------------------------------------
 
 void Engine::on_claim_due(Time now, ClaimId id) {
   switch (exchange_.claims[id].phase) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/quorum.hpp"
+#include "core/statistics.hpp"
 #include "core/validity.hpp"
 
 namespace quorumlock::core {
@@ -97,7 +98,7 @@ void Leases::judge(Time now, ClaimId id) {
   }
   close_renewal(claim);
   const bool reported = std::exchange(claim.asked_for, false);
-  note_renewal(claim, granted == Verdict::won);
+  note_renewal(exchange_.stats, now, claim, granted == Verdict::won);
 
   // Each input calls advance() first, so the votes are counted before the old end has passed.
   Held& held = claim.held;
@@ -121,17 +122,6 @@ void Leases::judge(Time now, ClaimId id) {
     if (reported) exchange_.output(extended(claim, Errc::no_quorum));
   }
   schedule(id);
-}
-
-/// Counts a renewal; to be called before the claim's deadline is moved.
-void Leases::note_renewal(const Claim& claim, bool won) {
-  Stats& stats = exchange_.stats;
-  if (!won) {
-    ++stats.failed_renewals;
-    return;
-  }
-  ++stats.renewals;
-  if (claim.deadline - exchange_.now < claim.terms.ttl / 10) ++stats.near_misses.renewed_late;
 }
 
 /// The next renewal, between a quarter and a third into the validity, or `never` if the lease is at

@@ -41,7 +41,6 @@ class Leases {
   void renew(Time now, ClaimId id, Duration ttl);
   void give_up(Time now, ClaimId id);
   void close_renewal(Claim& claim);
-  void note_renewal(const Claim& claim, bool won);
   void schedule(ClaimId id);
   [[nodiscard]] Time next_renewal(ClaimId id);
   [[nodiscard]] Time renewal_pause_ends(Time now, const Claim& claim);

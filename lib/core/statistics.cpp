@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/quorum.hpp"
+
 namespace quorumlock::core {
+namespace {
 
 void add_to(DurationStats& stats, Duration duration) {
   const Duration positive = std::max(duration, Duration::zero());
@@ -26,6 +29,42 @@ void count_refusal(Stats& stats, Errc why) {
     case Errc::misconfigured: ++stats.refused.misconfigured; break;
     default: break;
   }
+}
+
+}  // namespace
+
+void note_win(Stats& stats, Time now, const Claim& claim, const Acquisition& acquisition) {
+  ++stats.acquired;
+  const Tally& tally = claim.round.tally;
+  const int possible = tally.granted_by().size() + tally.pending().size();
+  if (possible == quorum_of(tally.nodes())) ++stats.near_misses.bare_quorum;
+  if (claim.deadline - now < claim.terms.ttl / 10) ++stats.near_misses.acquired_late;
+  if (!acquisition.waits || acquisition.attempts == 1) return;
+  add_to(stats.waits, now - acquisition.began);
+  const Unordered* const unordered = acquisition.unordered();
+  const bool woken = unordered != nullptr && unordered->woken;
+  switch (woken ? Cause::message : acquisition.cause) {
+    case Cause::hand_over: ++stats.won_after.hand_over; break;
+    case Cause::message: ++stats.won_after.message; break;
+    case Cause::look: ++stats.won_after.look; break;
+  }
+}
+
+void note_refusal(Stats& stats, Time now, const Acquisition& acquisition, Errc why) {
+  count_refusal(stats, why);
+  const Unordered* const unordered = acquisition.unordered();
+  const bool watches = unordered != nullptr && unordered->watches;
+  const bool waited = acquisition.attempts != 1 || acquisition.place() != 0 || watches;
+  if (acquisition.waits && waited) add_to(stats.waits, now - acquisition.began);
+}
+
+void note_renewal(Stats& stats, Time now, const Claim& claim, bool won) {
+  if (!won) {
+    ++stats.failed_renewals;
+    return;
+  }
+  ++stats.renewals;
+  if (claim.deadline - now < claim.terms.ttl / 10) ++stats.near_misses.renewed_late;
 }
 
 }  // namespace quorumlock::core

@@ -3,12 +3,16 @@
 #include <quorumlock/error.hpp>
 #include <quorumlock/stats.hpp>
 
-#include "core/types.hpp"
+#include "core/acquisition.hpp"
 
 // Counts events in plain integers.
 namespace quorumlock::core {
 
-void add_to(DurationStats& stats, Duration duration);
-void count_refusal(Stats& stats, Errc why);
+/// Counts an acquisition that is won.
+void note_win(Stats& stats, Time now, const Claim& claim, const Acquisition& acquisition);
+/// Counts one that has ended without a lease.
+void note_refusal(Stats& stats, Time now, const Acquisition& acquisition, Errc why);
+/// Counts a renewal; to be called before the claim's deadline is moved.
+void note_renewal(Stats& stats, Time now, const Claim& claim, bool won);
 
 }  // namespace quorumlock::core

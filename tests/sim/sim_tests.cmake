@@ -34,7 +34,7 @@ endif()
 # them, and are optimised whatever the build type.
 list(TRANSFORM sim_server_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(simulated config/duration api/error loop/notes api/outcome loop/repair loop/session loop/session_send
-  core/acquisitions core/claims core/cleanup core/engine core/exchange core/leases core/lines core/nodes core/permits
+  core/acquisition core/acquisitions core/claims core/cleanup core/engine core/exchange core/leases core/lines core/nodes core/permits
   core/round core/statistics core/timer_queue core/types core/watches redis/command redis/command_all
   redis/command_permit redis/endpoint redis/batch redis/enrolment redis/enrolment_record redis/enrolment_trust redis/link
   redis/link_greeting redis/reply redis/subscriber)

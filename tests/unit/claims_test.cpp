@@ -20,19 +20,19 @@ class OneClaim : public ::testing::Test {
   void SetUp() override {
     Claim& claim = claims[id];
     claim.phase = Phase::held;
-    claim.won = claim.told = claim.detached = true;
-    claim.user = 7;
+    claim.held.won = claim.held.told = claim.held.detached = true;
+    claim.held.user = 7;
     claim.terms = {.ttl = 10s, .stop_margin = 1s, .max_hold = 1h, .max_renewals = 3};
-    claim.longest_ttl = 10s;
+    claim.footprint.longest_ttl = 10s;
     claim.deadline = Time(5s);
     claim.next_try = Time(3s);
-    claim.keys_die = Time(11s);
-    claim.hold_limit = Time(1h);
-    claim.fence = 42;
-    claim.may_hold = NodeSet::first(3);
-    claim.standing = NodeSet::first(2);
-    claim.renewals = 2;
-    claim.round = 65535;
+    claim.footprint.gone_at = Time(11s);
+    claim.held.limit = Time(1h);
+    claim.fencing.number = 42;
+    claim.footprint.nodes = NodeSet::first(3);
+    claim.held.standing = NodeSet::first(2);
+    claim.held.renewals = 2;
+    claim.round.resume(65535, 3);
   }
   Claims claims{3};
   ClaimId id = claims.take("orders:42", token);
@@ -47,44 +47,45 @@ TEST_F(OneClaim, IsAsItWasWhenItIsLookedForAgain) {
   EXPECT_EQ(claim->key(), "orders:42");
   EXPECT_EQ(claim->token(), token);
   EXPECT_EQ(claim->phase, Phase::held);
-  EXPECT_TRUE(claim->won && claim->told && claim->detached);
-  EXPECT_FALSE(claim->goes_on || claim->ordered || claim->round_open || claim->asked_for);
-  EXPECT_EQ(claim->user, 7U);
+  EXPECT_TRUE(claim->held.won && claim->held.told && claim->held.detached);
+  EXPECT_FALSE(claim->held.goes_on || claim->entry.ordered || claim->round.is_open() ||
+               claim->asked_for);
+  EXPECT_EQ(claim->held.user, 7U);
   EXPECT_EQ(claim->terms,
             (Terms{.ttl = 10s, .stop_margin = 1s, .max_hold = 1h, .max_renewals = 3}));
-  EXPECT_EQ(claim->longest_ttl, 10s);
+  EXPECT_EQ(claim->footprint.longest_ttl, 10s);
   EXPECT_EQ(claim->deadline, Time(5s));
   EXPECT_EQ(claim->next_try, Time(3s));
-  EXPECT_EQ(claim->keys_die, Time(11s));
-  EXPECT_EQ(claim->hold_limit, Time(1h));
-  EXPECT_EQ(claim->fence, 42U);
-  EXPECT_EQ(claim->may_hold, NodeSet::first(3));
-  EXPECT_EQ(claim->standing, NodeSet::first(2));
-  EXPECT_EQ(claim->renewals, 2);
-  EXPECT_EQ(claim->round, 65535);
-  EXPECT_EQ(claim->tally.nodes(), 3);
+  EXPECT_EQ(claim->footprint.gone_at, Time(11s));
+  EXPECT_EQ(claim->held.limit, Time(1h));
+  EXPECT_EQ(claim->fencing.number, 42U);
+  EXPECT_EQ(claim->footprint.nodes, NodeSet::first(3));
+  EXPECT_EQ(claim->held.standing, NodeSet::first(2));
+  EXPECT_EQ(claim->held.renewals, 2);
+  EXPECT_EQ(claim->round.number(), 65535);
+  EXPECT_EQ(claim->round.tally.nodes(), 3);
 }
 
 TEST_F(OneClaim, IsNotFoldedWhileMoreIsKnownOfIt) {
   // Each of these changes is one that folding would forget.
   const std::vector<std::function<void(Claim&)>> changes = {
       [](Claim& claim) { claim.phase = Phase::releasing; },
-      [](Claim& claim) { claim.user = 0; },
-      [](Claim& claim) { claim.round_open = true; },
+      [](Claim& claim) { claim.held.user = 0; },
+      [](Claim& claim) { claim.round.open(Time(), 10s, 3); },
       [](Claim& claim) { claim.asked_for = true; },
-      [](Claim& claim) { claim.unanswered = 1; },
+      [](Claim& claim) { claim.footprint.unanswered = 1; },
       [](Claim& claim) { claim.by_token = true; },
       [](Claim& claim) { claim.others = std::make_shared<const std::vector<std::string>>(); },
-      [](Claim& claim) { claim.capacity = 2; },
-      [](Claim& claim) { claim.place = 1; },
-      [](Claim& claim) { claim.not_woken = 1; },
+      [](Claim& claim) { claim.permit.capacity = 2; },
+      [](Claim& claim) { claim.entry.place = 1; },
+      [](Claim& claim) { claim.entry.not_woken = 1; },
       [](Claim& claim) {
-        claim.ballot = SlotId{0, 0};
+        claim.fencing.ballot = SlotId{0, 0};
       },
       [](Claim& claim) {
         claim.waiter = WaiterId{0, 0};
       },
-      [](Claim& claim) { claim.longest_ttl = 11s; },
+      [](Claim& claim) { claim.footprint.longest_ttl = 11s; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
     SetUp();
@@ -120,8 +121,8 @@ TEST(Claims, AreFoldedForAsManyDifferentTermsAsAByteCounts) {
     const ClaimId id = claims.take("key", token);
     Claim& claim = claims[id];
     claim.phase = Phase::held;
-    claim.user = 7;
-    claim.terms.ttl = claim.longest_ttl = std::chrono::milliseconds(ttl_ms);
+    claim.held.user = 7;
+    claim.terms.ttl = claim.footprint.longest_ttl = std::chrono::milliseconds(ttl_ms);
     claims.fold(id);
     return id;
   };
@@ -146,8 +147,8 @@ TEST(Claims, EachIsFoundWhereItIs) {
     ids.push_back(claims.take("key" + std::to_string(i), token));
     Claim& claim = claims[ids.back()];
     claim.phase = Phase::held;
-    claim.user = 1;
-    claim.standing = NodeSet::only(i % 5);
+    claim.held.user = 1;
+    claim.held.standing = NodeSet::only(i % 5);
     if (i % 2 == 0) claims.fold(ids.back());
   }
   std::set<std::uint32_t> open, folded, all;
@@ -161,7 +162,8 @@ TEST(Claims, EachIsFoundWhereItIs) {
   EXPECT_EQ(open.size(), 100U);
   EXPECT_EQ(folded.size(), 100U);
   EXPECT_EQ(all.size(), 200U);
-  for (const std::uint32_t index : folded) EXPECT_TRUE(claims[claims.at(index)].standing.empty());
+  for (const std::uint32_t index : folded)
+    EXPECT_TRUE(claims[claims.at(index)].held.standing.empty());
   for (std::size_t i = 0; i < ids.size(); ++i)
     EXPECT_EQ(claims[ids[i]].key(), "key" + std::to_string(i));
 }

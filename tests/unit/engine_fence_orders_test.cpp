@@ -48,7 +48,7 @@ class FencePlay {
       ASSERT_NO_FATAL_FAILURE(check());
     }
     if (driver_.count<core::Acquired>() > 0) {
-      token = driver_.engine().claim(driver_.lease())->fence;
+      token = driver_.engine().claim(driver_.lease())->fencing.number;
       driver_.release(driver_.lease());
     }
     for (std::size_t node = 0; node < 3; ++node) {
@@ -232,7 +232,7 @@ class FenceWorld {
     EngineDriver& client = *clients_[which];
     raises_ += client.count(CommandKind::raise);
     if (client.count<core::Acquired>() > 0) {
-      const std::uint64_t token = client.engine().claim(client.lease())->fence;
+      const std::uint64_t token = client.engine().claim(client.lease())->fencing.number;
       ASSERT_GT(token, begun_[which]) << "smaller than one decided before it began";
       ASSERT_TRUE(tokens_.insert(token).second) << "twice: " << token;
       client.release(client.lease());

@@ -14,7 +14,7 @@ core::Answer held(std::uint64_t counter) {
 /// The fencing token of the lease won last.
 std::uint64_t token_of(EngineDriver& driver) {
   const core::Claim* claim = driver.engine().claim(driver.lease());
-  return claim == nullptr ? 0 : claim->fence;
+  return claim == nullptr ? 0 : claim->fencing.number;
 }
 /// Expects that the only command since the last forget_seen() was this raise.
 void expect_raise(const EngineDriver& driver, core::NodeSet to, std::uint64_t fence) {

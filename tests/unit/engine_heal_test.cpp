@@ -168,9 +168,9 @@ TEST(EngineHeal, WhatMayHaveBeenReplantedIsReleased) {
   driver.acquire(1, ten_seconds);
   driver.reply({0, 1}, Vote::granted);
   driver.reply(2, Vote::held);
-  EXPECT_FALSE(driver.engine().claim(driver.lease())->may_hold.contains(2));
+  EXPECT_FALSE(driver.engine().claim(driver.lease())->footprint.nodes.contains(2));
   driver.pass_until(at(third));
-  EXPECT_TRUE(driver.engine().claim(driver.lease())->may_hold.contains(2));
+  EXPECT_TRUE(driver.engine().claim(driver.lease())->footprint.nodes.contains(2));
   driver.lose(2);
   driver.reply({0, 1}, Vote::granted);
   driver.release(driver.lease());
@@ -194,7 +194,7 @@ TEST(EngineHeal, AReplantOfAnOlderRoundIsReleasedToo) {
   driver.pass(80ms);  // the next round begins
   driver.reply(2, replanted);
   driver.reply(2, Vote::granted);
-  EXPECT_TRUE(driver.engine().claim(driver.lease())->may_hold.contains(2));
+  EXPECT_TRUE(driver.engine().claim(driver.lease())->footprint.nodes.contains(2));
   driver.reply(0, Vote::granted);
   EXPECT_EQ(driver.count<core::Renewed>(), 1U);
   driver.release(driver.lease());

@@ -2,7 +2,7 @@
 
 #include "support/engine_line.hpp"
 
-// Permits: which slot is tried, and what happens if none is free (core/permit.cpp).
+// Permits: which slot is tried, and what happens if none is free (core/permits.cpp).
 namespace quorumlock::test {
 namespace {
 
@@ -51,7 +51,7 @@ TEST_F(EnginePermit, TriesTheSlotThatNodesNameAsFree) {
   driver.reply(2, taken(other));
   answer({{Vote::granted}, {Vote::granted}});
   EXPECT_EQ(driver.only<core::Acquired>().attempts, 2);
-  EXPECT_EQ(driver.engine().claim(driver.lease())->slot, other);
+  EXPECT_EQ(driver.engine().claim(driver.lease())->permit.slot, other);
 }
 
 TEST_F(EnginePermit, PrefersTheOneThatMostNodesName) {
@@ -146,7 +146,7 @@ TEST_F(EnginePermit, AsksForNoneThatThisProcessHasItself) {
   EXPECT_EQ(slots.size(), static_cast<std::size_t>(all));
   driver.answer_all();
   const core::ClaimId lost = driver.lease();
-  const int its_slot = driver.engine().claim(lost)->slot;
+  const int its_slot = driver.engine().claim(lost)->permit.slot;
   driver.engine().abandon(driver.now, lost);
   driver.acquire_permit(2, all);
   EXPECT_EQ(asked(), its_slot);

@@ -150,7 +150,7 @@ TEST(Session, ARenewalSaysWhenItComesTooLate) {
   driver.pass(300ms);
   // What is left of the 889 ms of validity, and each node's time by now, by the slowest clock.
   const core::Duration then =
-      driver.session.engine().claim(driver.claims.at(0))->round_start - begun;
+      driver.session.engine().claim(driver.claims.at(0))->round.start() - begun;
   const auto slowest = [](core::Duration span) { return span * 100 / 101 / 1us; };
   for (const int node : {0, 1}) {
     const std::string& words = driver.asked(node).front();

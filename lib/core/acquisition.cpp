@@ -1,0 +1,47 @@
+#include "core/acquisition.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace quorumlock::core {
+
+void Acquisition::begin(const AcquireRequest& request, Time now, int nodes) {
+  std::string its_key = std::move(key);
+  SlotViews views = permit ? std::move(permit->seen) : SlotViews();
+  *this = Acquisition();
+  key = std::move(its_key);
+  key.assign(request.key);
+  if (!request.others.empty()) {
+    others = std::make_shared<const std::vector<std::string>>(request.others.begin(),
+                                                              request.others.end());
+  }
+  terms = request.terms;
+  user = request.user;
+  began = now;
+  wait_until = request.wait_until;
+  waits = request.waits;
+  last.begin(nodes);
+  if (request.ordered && request.waits) way.emplace<InLine>().not_before = now;
+  if (request.capacity != 0) {
+    permit.emplace().capacity = request.capacity;
+    permit->seen = std::move(views);
+  }
+}
+
+Errc Acquisition::why_over(const Claim* attempt) const {
+  // An attempt cut short gives the reason only if a quorum has answered it; otherwise the reason of
+  // the attempt before stands.
+  Errc why = last_why;
+  if (attempt != nullptr && attempt->round.tally.reached() == Verdict::won) why = Errc::contended;
+  if (line() != nullptr && pausing && attempts > 0) {
+    why = last.reached() == Verdict::won ? Errc::contended : why_unreached(last);
+  }
+  return why == Errc::contended ? Errc::timed_out : Errc::no_quorum;
+}
+
+std::string token_of_attempts(WaiterId id) {
+  if (!planted(Mutant::token_reused) && !planted(Mutant::resend_without_refresh)) return {};
+  return "reused-" + std::to_string(id.index) + "-" + std::to_string(id.generation);
+}
+
+}  // namespace quorumlock::core
