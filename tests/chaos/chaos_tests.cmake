@@ -28,7 +28,7 @@ add_library(chaos_parts STATIC ${chaos_sources}
 target_link_libraries(chaos_parts PUBLIC test_support node_clock nlohmann_json::nlohmann_json Threads::Threads
   PRIVATE quorumlock_build_flags)
 
-quorumlock_tests(chaos_tests chaos TIMEOUT 120 SOURCES chaos/*_test.cpp)
+quorumlock_tests(chaos_tests chaos TIMEOUT 900 SOURCES chaos/*_test.cpp)
 target_link_libraries(chaos_tests PRIVATE chaos_parts)
 
 add_executable(chaos ${CMAKE_CURRENT_LIST_DIR}/main.cpp)
@@ -50,6 +50,6 @@ set_tests_properties(chaos.unquarantined PROPERTIES
 # For `ctest -C long`.
 add_test(NAME chaos.long CONFIGURATIONS long COMMAND chaos --seconds 120 --page chaos-long.html)
 # Each wants both processors: what a worker is late for should be the faults' doing.
-set_tests_properties(chaos.run chaos.unfenced chaos.unquarantined PROPERTIES LABELS chaos TIMEOUT 120
+set_tests_properties(chaos.run chaos.unfenced chaos.unquarantined PROPERTIES LABELS chaos TIMEOUT 900
   PROCESSORS 2)
-set_tests_properties(chaos.long PROPERTIES LABELS chaos TIMEOUT 300 PROCESSORS 2)
+set_tests_properties(chaos.long PROPERTIES LABELS chaos TIMEOUT 900 PROCESSORS 2)

@@ -23,7 +23,7 @@ target_include_directories(sim_server PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}
 target_link_libraries(sim_server PUBLIC PkgConfig::LUAJIT PRIVATE quorumlock_build_flags)
 
 if(QUORUMLOCK_BUILD_TOOLS)
-  quorumlock_tests(sim_tests sim TIMEOUT 300 SOURCES sim/*_test.cpp)
+  quorumlock_tests(sim_tests sim TIMEOUT 900 SOURCES sim/*_test.cpp)
   target_sources(sim_tests PRIVATE sim/twins.cpp sim/words_maker.cpp)
   # The library's objects, too: the words of a command are not public.
   target_link_libraries(sim_tests PRIVATE sim_server quorumlock_objects ${QUORUMLOCK_HIREDIS}
@@ -52,7 +52,7 @@ target_link_libraries(simulate PRIVATE quorumlock_build_flags ${QUORUMLOCK_HIRED
 # Every promise under every fault; and that it would be noticed if one were broken.
 add_test(NAME sim.mutants COMMAND simulate --mutants CONFIGURATIONS long)
 add_test(NAME sim.seeds COMMAND simulate --seeds 10000)
-set_tests_properties(sim.mutants sim.seeds PROPERTIES LABELS sim TIMEOUT 600 PROCESSORS 2)
+set_tests_properties(sim.mutants sim.seeds PROPERTIES LABELS sim TIMEOUT 900 PROCESSORS 2)
 add_test(NAME sim.replay COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/replay_test.py
   $<TARGET_FILE:simulate>)
-set_tests_properties(sim.replay PROPERTIES LABELS sim TIMEOUT 300)
+set_tests_properties(sim.replay PROPERTIES LABELS sim TIMEOUT 900)

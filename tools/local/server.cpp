@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
@@ -157,14 +158,17 @@ std::string log_tail(const ServerSettings& settings) {
 }  // namespace
 
 int free_port() {
-  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  if (!bound(socket, 0) ||
-      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    throw std::system_error(errno, std::generic_category(), "cannot find a free port");
+  // Below the ports that the kernel gives to connections: one of those could get the port while its
+  // server is being started anew. Each process begins in a place of its own, so that two of them
+  // hardly ever choose the same port before either has bound it.
+  constexpr int first = 12'000, count = 20'000, stretch = 50;
+  static std::atomic<int> tried{0};
+  const int begin = ::getpid() * stretch % count;
+  for (int i = 0; i < count; ++i) {
+    const int port = first + (begin + tried++) % count;
+    if (!port_in_use(port)) return port;
   }
-  return ntohs(address.sin_port);
+  throw std::runtime_error("no port from 12000 to 31999 of 127.0.0.1 is free; end what uses them");
 }
 
 bool port_in_use(int port) {
