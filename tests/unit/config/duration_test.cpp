@@ -4,7 +4,7 @@
 
 #include <quorumlock/clock.hpp>
 
-#include "refusal.hpp"
+#include "unit/support/refusal.hpp"
 
 namespace quorumlock::detail {
 namespace {

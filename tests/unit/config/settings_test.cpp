@@ -8,7 +8,7 @@
 
 #include <quorumlock/options.hpp>
 
-#include "refusal.hpp"
+#include "unit/support/refusal.hpp"
 
 namespace quorumlock {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "refusal.hpp"
+#include "unit/support/refusal.hpp"
 
 namespace quorumlock::redis {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <quorumlock/options.hpp>
 
-#include "refusal.hpp"
+#include "unit/support/refusal.hpp"
 
 namespace quorumlock {
 namespace {
