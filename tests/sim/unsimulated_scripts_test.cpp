@@ -116,7 +116,7 @@ const Words your_record = {
     "HSET",  "quorumlock:leader:lock", "token", "you", "fence", "6", "version", "9", "value",
     "before"};
 
-TEST_F(UnsimulatedScripts, Announce) {
+TEST_F(UnsimulatedScripts, AnnounceRepliesAsListed) {
   const Words third = {"me", "7", "3", "after", "60000"};
   const Words fourth = {"me", "7", "4", "after", "60000"};
   hold(redis::announce_script, {"lock", "quorumlock:leader:lock"},
@@ -134,7 +134,7 @@ TEST_F(UnsimulatedScripts, Announce) {
          "{me 7 3 before} soon"}});
 }
 
-TEST_F(UnsimulatedScripts, Withdraw) {
+TEST_F(UnsimulatedScripts, WithdrawRepliesAsListed) {
   hold(
       redis::withdraw_script, {"lock", "quorumlock:leader:lock"},
       {{"nobody has said anything", {}, {"me"}, "0"},
@@ -143,7 +143,7 @@ TEST_F(UnsimulatedScripts, Withdraw) {
        {"mine, where the lock is another's by now", {others, my_record}, {"me"}, "1", "", "told"}});
 }
 
-TEST_F(UnsimulatedScripts, Leader) {
+TEST_F(UnsimulatedScripts, LeaderRepliesAsListed) {
   reads_only_ = true;
   const Words counter = {"SET", "quorumlock:fence:lock", "41"};
   hold(redis::leader_script, {"lock", "quorumlock:fence:lock", "quorumlock:leader:lock"},
@@ -182,7 +182,7 @@ std::vector<Words> operator+(std::vector<Words> one, const std::vector<Words>& o
   return one;
 }
 
-TEST_F(UnsimulatedScripts, InspectOfALock) {
+TEST_F(UnsimulatedScripts, InspectOfALockRepliesAsListed) {
   reads_only_ = true;
   const Words all = {"1000", "1024"};
   const std::string long_value(2000, 'x');
@@ -215,7 +215,7 @@ TEST_F(UnsimulatedScripts, InspectOfALock) {
          "{now none '' -2 {} {w1 5 9000000000000} 0 {} {}}"}});
 }
 
-TEST_F(UnsimulatedScripts, InspectOfASemaphore) {
+TEST_F(UnsimulatedScripts, InspectOfASemaphoreRepliesAsListed) {
   reads_only_ = true;
   const auto of = [](const std::string& number) {
     return std::vector<Words>{{"SET", "quorumlock:semaphore:lock", number}};

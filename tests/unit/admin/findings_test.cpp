@@ -55,13 +55,13 @@ std::vector<std::string> codes(Change change) {
   return found;
 }
 
-TEST(Findings, NothingOfAHealthyCluster) {
+TEST(Findings, AHealthyClusterHasNone) {
   // Healthy clusters of three and of five nodes have no findings.
   EXPECT_THAT(findings_of(cluster_of(3)), IsEmpty());
   EXPECT_THAT(findings_of(cluster_of(5)), IsEmpty());
 }
 
-TEST(Findings, NumberOfNodes) {
+TEST(Findings, TheNumberOfNodesIsAtMostAHint) {
   // Too few nodes to do without one, or an even number of them: neither puts a lock in danger.
   for (const auto& [size, code] :
        {std::pair(1, "few_nodes"), {2, "few_nodes"}, {4, "even_nodes"}}) {
@@ -73,7 +73,7 @@ TEST(Findings, NumberOfNodes) {
   }
 }
 
-TEST(Findings, NoQuorum) {
+TEST(Findings, AMissingQuorumIsAnError) {
   // A finding about a node may be a hint; that nothing can be locked is an error.
   ClusterStatus status = cluster_of(3);
   for (NodeStatus& node : status.nodes) {
@@ -89,7 +89,7 @@ TEST(Findings, NoQuorum) {
   EXPECT_EQ(found[3].severity, Severity::hint);
 }
 
-TEST(Findings, UnsafeNever) {
+TEST(Findings, UnsafeNeverIsReported) {
   // This option is a danger by itself.
   ClusterStatus status = cluster_of(3);
   status.quarantine = Quarantine::unsafe_never;
@@ -97,7 +97,7 @@ TEST(Findings, UnsafeNever) {
   EXPECT_EQ(findings_of(status)[0].code, "no_quarantine");
 }
 
-TEST(Findings, Persistence) {
+TEST(Findings, MissingPersistenceIsReported) {
   // Each of the three settings alone, an unknown setting, and a disk that fails.
   const auto error = ElementsAre("error no_fsync");
   EXPECT_THAT(codes([](NodeStatus& node) {
@@ -120,7 +120,7 @@ TEST(Findings, Persistence) {
               ElementsAre("error disk_failing"));
 }
 
-TEST(Findings, Eviction) {
+TEST(Findings, EvictionIsReportedIfMemoryIsLimited) {
   // An evicting policy matters only if there is a memory limit.
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.memory = {1 << 20, "allkeys-lru"};
@@ -134,7 +134,7 @@ TEST(Findings, Eviction) {
   EXPECT_THAT(codes([](NodeStatus& node) { node.memory = {1 << 20, "noeviction"}; }), IsEmpty());
 }
 
-TEST(Findings, ManyCounters) {
+TEST(Findings, ManyCountersAreReported) {
   // The counters take more than a tenth of the memory limit, or else of the machine's memory.
   const auto with = [](std::uint64_t limit, std::uint64_t machine, std::uint64_t bytes) {
     return codes([&](NodeStatus& node) {
@@ -148,7 +148,7 @@ TEST(Findings, ManyCounters) {
   EXPECT_THAT(with(0, 0, 100'001), IsEmpty());
 }
 
-TEST(Findings, KindOfServer) {
+TEST(Findings, AServerOfAnotherKindHasNoOtherFinding) {
   // A server of another kind never votes, and has no other finding.
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.role = "replica";
@@ -171,7 +171,7 @@ TEST(Findings, KindOfServer) {
               ElementsAre("error same_server"));
 }
 
-TEST(Findings, Access) {
+TEST(Findings, OpenAndMissingAccessIsReported) {
   // The server lets in anybody, or does not let us run scripts or log in.
   EXPECT_THAT(codes([](NodeStatus& node) { node.access.scripts = false; }),
               ElementsAre("error no_scripts"));
@@ -185,7 +185,7 @@ TEST(Findings, Access) {
               ElementsAre("error unauthorized"));
 }
 
-TEST(Findings, Clock) {
+TEST(Findings, AWrongClockIsReported) {
   // An offset beyond the look's own error, a step, and a rate beyond the bound are findings.
   EXPECT_THAT(codes([](NodeStatus& node) { node.clock.offset = -2s; }),
               ElementsAre("error clock_offset"));
@@ -212,7 +212,7 @@ TEST(Findings, Clock) {
               IsEmpty());
 }
 
-TEST(Findings, Enrolment) {
+TEST(Findings, TroubleWithTheEnrolmentIsReported) {
   // Another max_ttl, a quarantine with its end, a refusal, and an enrolment's report of the past.
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.enrolment.max_ttl = 60s;

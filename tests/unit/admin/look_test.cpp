@@ -36,7 +36,7 @@ std::string answer(const std::string& kind, const std::string& value, const std:
          array(readers) + array(line) + semaphore;
 }
 
-TEST(Look, OfAFreeLock) {
+TEST(Look, AFreeLockHasNoHolder) {
   // The key does not exist.
   const NodeHolding found = holding(answer("none", "", "-2", {}, {}));
   EXPECT_EQ(found.vote, Vote::absent);
@@ -44,7 +44,7 @@ TEST(Look, OfAFreeLock) {
   EXPECT_THAT(found.waiters, IsEmpty());
 }
 
-TEST(Look, OfALine) {
+TEST(Look, TheWaitersOfALineAreRead) {
   // Two waiters of one process; one ticket is ahead of this node's clock, so its age is 0 ms.
   const NodeHolding found =
       holding(answer("string", "token", "900", {},
@@ -65,7 +65,7 @@ TEST(Look, OfALine) {
   EXPECT_EQ(found.waiters[1].waiting_for, 0ms);
 }
 
-TEST(Look, OfReaders) {
+TEST(Look, AllReadersAreRead) {
   // Readers are a sorted set of owner tokens, so that several share the lock.
   const NodeHolding found =
       holding(answer("zset", "", "4000", {"one", "1700000001000", "two", "1700000004000"}, {}));
@@ -76,7 +76,7 @@ TEST(Look, OfReaders) {
   EXPECT_EQ(found.readers[1].expires_in, 4000ms);
 }
 
-TEST(Look, OfWhatIsNoLock) {
+TEST(Look, OtherValuesAndRepliesAreNoLock) {
   // A hash under the key, and replies that do not come from inspect.lua.
   const NodeHolding found = holding(answer("hash", "", "-1", {}, {}));
   EXPECT_EQ(found.vote, Vote::held);
@@ -88,7 +88,7 @@ TEST(Look, OfWhatIsNoLock) {
   }
 }
 
-TEST(Look, OfASemaphore) {
+TEST(Look, ThePermitsOfASemaphoreAreRead) {
   // Two of three permits are held, one of them without an expiry, and there is a waiter for the
   // third; the lock of the same name is free.
   const std::string permits =
@@ -113,7 +113,7 @@ TEST(Look, OfASemaphore) {
   EXPECT_FALSE(holding(answer("none", "", "-2", {}, {})).semaphore.known());
 }
 
-TEST(Look, TheQuorumsView) {
+TEST(Look, TheLineIsThatOfAQuorum) {
   // Of three nodes, one has an older ticket of the second waiter, one has no entry of the first
   // yet, and one alone has a third waiter.
   const auto entry = [](const char* name, std::uint64_t ticket, std::chrono::milliseconds age,
@@ -141,7 +141,7 @@ TEST(Look, TheQuorumsView) {
   EXPECT_EQ(all.waiters[1].expires_in, 20ms);
 }
 
-TEST(Look, TheQuorumsPermits) {
+TEST(Look, ThePermitsAreThoseOfAQuorum) {
   // Of three nodes, one has another capacity on record. The first permit has the same owner on all
   // nodes; the second has different owners; the third is on two nodes, on one of them without an
   // expiry. The waiter is in line on two nodes.
@@ -175,7 +175,7 @@ TEST(Look, TheQuorumsPermits) {
   EXPECT_EQ(all.semaphore.permits.back().expires_in, std::nullopt);
 }
 
-TEST(Look, TheQuorumsReaders) {
+TEST(Look, TheReadersAreThoseOfAQuorum) {
   // One reader has its token on two of three nodes, the other on one.
   Inspection all;
   all.quorum = 2;

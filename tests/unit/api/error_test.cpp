@@ -7,7 +7,7 @@
 namespace quorumlock {
 namespace {
 
-TEST(Errors, AreWhatTheStandardLibraryCallsThem) {
+TEST(Errors, EqualTheirEquivalentsInTheStandardLibrary) {
   // A program that knows only std::errc understands the errors that have an equivalent there.
   EXPECT_EQ(make_error_code(Errc::timed_out), std::errc::timed_out);
   EXPECT_EQ(make_error_code(Errc::cancelled), std::errc::operation_canceled);
@@ -19,7 +19,7 @@ TEST(Errors, AreWhatTheStandardLibraryCallsThem) {
   EXPECT_EQ(make_error_code(Errc::not_held), std::errc::operation_not_permitted);
 }
 
-TEST(Errors, ForWhichItHasNoWordAreNothingElse) {
+TEST(Errors, WithoutAnEquivalentEqualOnlyThemselves) {
   // Each error without an equivalent equals only itself.
   for (const Errc code :
        {Errc::no_quorum, Errc::expired, Errc::lost, Errc::closed, Errc::misconfigured}) {

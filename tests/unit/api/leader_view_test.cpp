@@ -30,7 +30,7 @@ class LeaderViewTest : public testing::Test {
   LeaderView view;
 };
 
-TEST_F(LeaderViewTest, ThreeOfFiveKnow) {
+TEST_F(LeaderViewTest, ThreeNodesOfFiveDecide) {
   // A view is known with the third answer; the leader has three nodes, whatever the others answer.
   EXPECT_TRUE(note(0, says("a", 1, 7, "here")));
   EXPECT_TRUE(note(1, says("b", 1, 9, "there", 400)));
@@ -44,7 +44,7 @@ TEST_F(LeaderViewTest, ThreeOfFiveKnow) {
   EXPECT_FALSE(view.complete());
 }
 
-TEST_F(LeaderViewTest, TheLastThatItSaidCounts) {
+TEST_F(LeaderViewTest, TheLastProclamationCounts) {
   // The latest announcement counts: two nodes have forgotten it, and one has an older one.
   note(0, says("a", 0, 7, ""));
   note(1, says("a", 3, 7, "newer"));
@@ -54,7 +54,7 @@ TEST_F(LeaderViewTest, TheLastThatItSaidCounts) {
   EXPECT_EQ(view.version(), 3U);
 }
 
-TEST_F(LeaderViewTest, OneThatSaysNothing) {
+TEST_F(LeaderViewTest, AHolderThatProclaimsNothingLeadsToo) {
   // The fencing token is the one that a quorum has. If the nodes do not agree it is not known.
   note(0, says("a", 0, 7, ""));
   note(1, says("a", 0, 9, ""));

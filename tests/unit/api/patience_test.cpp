@@ -84,7 +84,7 @@ TEST(Patience, IsRoundedUpAndExact) {
   EXPECT_EQ(saturated(forever - 1ns), forever - 1ns);
 }
 
-TEST(Patience, WhatIsNotANumberIsOneAttempt) {
+TEST(Patience, NotANumberIsOneAttempt) {
   // Minus infinity is one attempt as well; infinity waits for ever.
   using Seconds = std::chrono::duration<double>;
   EXPECT_EQ(saturated(Seconds(std::numeric_limits<double>::quiet_NaN())), 0ns);

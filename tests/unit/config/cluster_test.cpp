@@ -32,7 +32,7 @@ TEST(Cluster, KnowsItsNodesByNamesWithoutSecrets) {
   EXPECT_TRUE(starts(error_of(detail::Cluster::from(Options())), "nodes is"));
 }
 
-TEST(Cluster, TellsWhoVotedWhat) {
+TEST(Cluster, ReportsHowEachNodeVoted) {
   // One node granted, one was never asked, and one has not answered yet.
   const detail::Cluster cluster = detail::Cluster::from(usual()).value().front();
   core::Tally tally;
@@ -48,7 +48,7 @@ TEST(Cluster, TellsWhoVotedWhat) {
                      4}));
 }
 
-TEST(Request, IsAsInTheOptionsWhereNothingIsAsked) {
+TEST(Request, TakesTheOptionsAsDefaults) {
   // The contract's defaults reach the engine.
   const detail::Request request = detail::request_of(usual(), {}).value();
   EXPECT_EQ(request.wait, 0s);
@@ -59,7 +59,7 @@ TEST(Request, IsAsInTheOptionsWhereNothingIsAsked) {
   EXPECT_TRUE(request.terms.auto_extend);
 }
 
-TEST(Request, PutsWhatIsAskedOverTheOptions) {
+TEST(Request, OverridesTheOptions) {
   // Every member of LockOptions that has an effect is set, against an option with another value.
   Options options = usual();
   options.max_hold = 1min;
@@ -91,7 +91,7 @@ TEST(Request, HasAStopMarginOfATenthButAtLeast100ms) {
   EXPECT_EQ(detail::request_of(usual(), {.ttl = 500ms}).value().terms.stop_margin, 100ms);
 }
 
-TEST(Request, RefusesWhatCannotBe) {
+TEST(Request, RefusesImpossibleValues) {
   // The errors have the same sentences as those for the options, and valid options give none.
   const auto error = [](const LockOptions& asked, Options options = usual()) {
     return error_of(detail::request_of(options, asked));
@@ -109,7 +109,7 @@ TEST(Request, RefusesWhatCannotBe) {
   EXPECT_EQ(error({.order = WaitOrder::fifo}), "no error");
 }
 
-TEST(Resource, RefusesWhatCannotBeLocked) {
+TEST(Resource, RefusesNamesThatCannotBeLocked) {
   // The name is empty or too long, or prefix and resource together make one of the library's own
   // keys.
   Options options = usual();

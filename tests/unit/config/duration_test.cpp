@@ -35,7 +35,7 @@ TEST(DurationText, RefusesEverythingElseAndSaysWhatIsRight) {
   }
 }
 
-TEST(DurationText, RefusesWhatDoesNotFit) {
+TEST(DurationText, RefusesADurationThatDoesNotFit) {
   // The longest duration that nanoseconds can count is valid; a longer one is refused, not wrapped.
   EXPECT_EQ(parse_duration("ttl", "2562047h").value(), 2562047h);
   EXPECT_EQ(error_of(parse_duration("ttl", "2562048h")),

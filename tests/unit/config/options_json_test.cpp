@@ -107,7 +107,7 @@ TEST(OptionsJson, ReadsGroupsAndLoops) {
   EXPECT_EQ(Options::from_json("{" + nodes + "}").value().loops, 1);
 }
 
-TEST(OptionsJson, RefusesGroupsThatAreNone) {
+TEST(OptionsJson, RefusesInvalidGroups) {
   // The types are wrong, the names are invalid, or nodes and groups are both given.
   const auto error = [](const std::string& groups) {
     return error_of(Options::from_json("{\"groups\": " + groups + "}"));
@@ -222,7 +222,7 @@ TEST(OptionsJson, ChecksTheOptionsAsAWhole) {
                "TLS"));
 }
 
-TEST(OptionsJson, RefusesAKeyThatStandsTwice) {
+TEST(OptionsJson, RefusesARepeatedKey) {
   // Neither of the two wins silently, at any depth, whether or not their values agree.
   EXPECT_EQ(error_with(R"("ttl": "10s", "ttl": "20s")"),
             "the key \"ttl\" stands twice in the same object: it must stand there once");
@@ -231,7 +231,7 @@ TEST(OptionsJson, RefusesAKeyThatStandsTwice) {
   EXPECT_TRUE(starts(error_with(nodes), "the key \"nodes\" stands twice"));
 }
 
-TEST(OptionsJson, RefusesWhatIsNoObject) {
+TEST(OptionsJson, RefusesTextThatIsNoObject) {
   // The text is JSON, but no options.
   EXPECT_EQ(error_of(Options::from_json("[]")),
             "the whole of the options is an array: it must be an object, such as {\"nodes\": "

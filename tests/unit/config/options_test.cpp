@@ -29,7 +29,7 @@ std::string error_with(F&& change) {
   return error_of(options.validate());
 }
 
-TEST(Options, AreRightAsTheyComeOnceThereAreNodes) {
+TEST(Options, AreValidByDefaultOnceThereAreNodes) {
   // Every default is valid; only the nodes have no default.
   EXPECT_EQ(error_of(usual().validate()), "no error");
   EXPECT_EQ(error_with([](Options& o) { o.nodes.resize(1); }), "no error");
@@ -61,7 +61,7 @@ TEST(Options, RefuseANodeThatIsNamedTwice) {
             "once, or it would have two votes");
 }
 
-TEST(Options, RefuseGroupsThatCannotBe) {
+TEST(Options, RefuseImpossibleGroups) {
   // Each group is a quorum of its own; no server may be in two of them.
   const auto grouped = [](std::map<std::string, std::vector<std::string>> groups) {
     return error_with([&groups](Options& o) {
@@ -90,7 +90,7 @@ TEST(Options, RefuseGroupsThatCannotBe) {
   EXPECT_EQ(grouped(many), "no error");
 }
 
-TEST(Options, RefuseLoopsThatCannotBe) {
+TEST(Options, RefuseAnImpossibleNumberOfLoops) {
   for (const int loops : {0, -1, 65}) {
     EXPECT_EQ(error_with([&](Options& o) { o.loops = loops; }),
               "loops is " + std::to_string(loops) +
@@ -99,7 +99,7 @@ TEST(Options, RefuseLoopsThatCannotBe) {
   EXPECT_EQ(error_with([](Options& o) { o.loops = 64; }), "no error");
 }
 
-TEST(Options, RefuseATtlThatCannotBe) {
+TEST(Options, RefuseAnImpossibleTtl) {
   // The ttl is not positive, above max_ttl, or not in whole milliseconds.
   EXPECT_EQ(error_with([](Options& o) { o.ttl = 0s; }),
             "ttl is 0s: it must be longer than 0s; 10s is the default");
@@ -132,7 +132,7 @@ TEST(Options, RefuseATtlThatItsMarginEatsUp) {
   EXPECT_EQ(drifting(4ms), "no error");
 }
 
-TEST(Options, RefuseAMaxTtlThatCannotBe) {
+TEST(Options, RefuseAnImpossibleMaxTtl) {
   // max_ttl bounds every ttl, and so the sums in which a ttl occurs.
   EXPECT_EQ(error_with([](Options& o) { o.max_ttl = 0s; }),
             "max_ttl is 0s: it must be longer than 0s and at most 365d");
@@ -176,7 +176,7 @@ TEST(Options, RefuseAStopMarginThatIsNoShorterThanTheTtl) {
   EXPECT_EQ(error_with([](Options& o) { o.stop_margin = 9999ms; }), "no error");
 }
 
-TEST(Options, RefuseTimeoutsThatCannotBe) {
+TEST(Options, RefuseImpossibleTimeouts) {
   // A timeout of zero would never let a node answer.
   EXPECT_EQ(error_with([](Options& o) { o.node_timeout = 0s; }),
             "node_timeout is 0s: it must be longer than 0s and at most 365d");
@@ -210,7 +210,7 @@ TEST(Options, RefuseARetryWithoutAPause) {
   EXPECT_EQ(error_with([](Options& o) { o.retry = {.delay = 0s, .jitter = 1ms}; }), "no error");
 }
 
-TEST(Options, RefuseAKeyPrefixOfTheLibrarysOwn) {
+TEST(Options, RefuseTheLibrarysOwnKeyPrefix) {
   // check_resource refuses keys that become the library's own only with the resource.
   EXPECT_EQ(error_with([](Options& o) { o.key_prefix = "quorumlock:locks:"; }),
             "key_prefix makes keys that start with \"quorumlock:\", where the library keeps its "

@@ -92,7 +92,7 @@ TEST_F(OptionsSource, LetsTheEnvironmentsNodesReplaceTheFiles) {
       starts(error_of(Options::from_env()), "QUORUMLOCK_CONFIG \"" + path + "\": nodes is 5:"));
 }
 
-TEST_F(OptionsSource, NamesBothVariablesWhereNeitherIsSet) {
+TEST_F(OptionsSource, NamesBothVariablesIfNeitherIsSet) {
   // A new user sees this error first.
   EXPECT_EQ(error_of(Options::from_env()),
             "neither QUORUMLOCK_CONFIG nor QUORUMLOCK_NODES is set: set the one to the path of a "

@@ -46,7 +46,7 @@ TEST(Admission, TheFirstInIsTheFirstOut) {
   EXPECT_FALSE(admission.must_queue());
 }
 
-TEST(Admission, AnyOfTheQueueMayLeave) {
+TEST(Admission, AnyQueuedWaiterMayLeave) {
   // The first, a middle, the last and the only waiter leave; newcomers take their places.
   Admission admission = with_queue(5);
   for (const std::uint32_t index : {0U, 2U, 4U}) admission.leave(waiter(index));
@@ -63,7 +63,7 @@ TEST(Admission, AnyOfTheQueueMayLeave) {
   EXPECT_EQ(admission.take(), waiter(0, 2));
 }
 
-TEST(Admission, WhoIsNotQueuedCannotLeave) {
+TEST(Admission, AWaiterThatIsNotQueuedCannotLeave) {
   // A waiter of an earlier generation cannot leave either, even if one with its index is queued.
   Admission admission = with_queue(2);
   EXPECT_FALSE(admission.is_queued(waiter(1, 0)));
@@ -77,7 +77,7 @@ TEST(Admission, WhoIsNotQueuedCannotLeave) {
   EXPECT_FALSE(admission.is_queued(waiter(1)));
 }
 
-TEST(Admission, CountsThoseThatWereBeforeAndAreNotSent) {
+TEST(Admission, CountsEarlierWaitersThatAreNotSent) {
   // A waiter that was sent is not before anybody any more. A waiter that ended unsent still is, so
   // that of several that end together each reports a different number.
   Admission admission = with_queue(5);

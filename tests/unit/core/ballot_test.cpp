@@ -31,7 +31,7 @@ TEST(Ballot, ANodeStandsForExactlyItsNumber) {
   EXPECT_EQ(ballot.greatest(), 42U);
 }
 
-TEST(Ballot, OnlyThoseThatGrantedAreCounted) {
+TEST(Ballot, OnlyNodesThatGrantedAreCounted) {
   // The caller leaves out a node that stood for the number and then turned out to lack the key.
   Ballot ballot;
   ballot.begin(0);
@@ -42,7 +42,7 @@ TEST(Ballot, OnlyThoseThatGrantedAreCounted) {
   EXPECT_EQ(ballot.most_common(NodeSet()), 0U);
 }
 
-TEST(Ballot, TheTargetExceedsAllThatWasSeen) {
+TEST(Ballot, TheTargetExceedsEveryNumberSeen) {
   // The target is the greatest of the votes, others' counters and the number known before.
   Ballot ballot;
   ballot.begin(50);
@@ -76,7 +76,7 @@ TEST(Ballot, AcknowledgementsOfAnOlderTargetAreVoid) {
   EXPECT_EQ(ballot.standing_for(60, NodeSet::first(3)), nodes({0}));
 }
 
-TEST(Ballot, KnowsWhomItWaitsFor) {
+TEST(Ballot, KnowsTheNodesThatItWaitsFor) {
   // Two nodes were asked to raise, and one answers twice: the other node is still awaited.
   Ballot ballot;
   ballot.begin(0);
@@ -88,7 +88,7 @@ TEST(Ballot, KnowsWhomItWaitsFor) {
   EXPECT_EQ(ballot.raising(), nodes({1, 2}));
 }
 
-TEST(Ballot, BeginsAnew) {
+TEST(Ballot, BeginLeavesNothingOfTheClaimBefore) {
   // A ballot is used again for another claim: begin() leaves nothing of the claim before.
   Ballot ballot;
   ballot.begin(0);

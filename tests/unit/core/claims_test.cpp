@@ -38,7 +38,7 @@ class OneClaim : public ::testing::Test {
   ClaimId id = claims.take("orders:42", token);
 };
 
-TEST_F(OneClaim, IsAsItWasWhenItIsLookedForAgain) {
+TEST_F(OneClaim, IsTheSameAfterItWasFolded) {
   claims.fold(id);
   EXPECT_EQ(claims.open(), 0U);
   const Claim* claim = claims.find(id);
@@ -65,7 +65,7 @@ TEST_F(OneClaim, IsAsItWasWhenItIsLookedForAgain) {
   EXPECT_EQ(claim->tally.nodes(), 3);
 }
 
-TEST_F(OneClaim, IsNotFoldedWhileMoreIsKnownOfIt) {
+TEST_F(OneClaim, IsNotFoldedIfFoldingWouldForgetSomething) {
   // Each of these changes is one that folding would forget.
   const std::vector<std::function<void(Claim&)>> changes = {
       [](Claim& claim) { claim.phase = Phase::releasing; },
@@ -138,7 +138,7 @@ TEST(Claims, AreFoldedForAsManyDifferentTermsAsAByteCounts) {
   }
 }
 
-TEST(Claims, EachIsFoundWhereItIs) {
+TEST(Claims, EachIsVisitedOnceFoldedOrNot) {
   // With half of the claims folded, both halves are visited, and each claim once.
   Claims claims(5);
   std::vector<ClaimId> ids;
@@ -166,7 +166,7 @@ TEST(Claims, EachIsFoundWhereItIs) {
     EXPECT_EQ(claims[ids[i]].key(), "key" + std::to_string(i));
 }
 
-TEST(Claims, NamesThatAreSharedStayAsTheyAre) {
+TEST(Claims, SharedNamesDoNotChange) {
   // A lease keeps the names of a claim that is gone while other claims come and go, until reuse().
   Claims claims(3);
   const ClaimId id = claims.take("orders:42", token);

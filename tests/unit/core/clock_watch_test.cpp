@@ -43,7 +43,7 @@ class Node {
   double clock_ = 0;  // ns since then
 };
 
-TEST(ClockWatch, OneSampleSaysNothing) {
+TEST(ClockWatch, OneSampleProvesNothing) {
   // Only the advance of a node's clock counts, not the time that it shows.
   ClockWatch watch(bound, span);
   Node node;
@@ -97,7 +97,7 @@ TEST(ClockWatch, AStepWithinTheSamplesWidthIsNotSeen) {
   }
 }
 
-TEST(ClockWatch, SamplesSideBySideSayNothing) {
+TEST(ClockWatch, SamplesCloseTogetherProveNothing) {
   // Two commands are under way at the same time and are answered in order; the order of the node's
   // readings within their common span is unknown. A step between them shows in the next sample that
   // was asked for after the first answer.
@@ -123,7 +123,7 @@ TEST(ClockWatch, EachNodeIsJudgedByItself) {
   }
 }
 
-TEST(ClockWatch, TooFastIsCaughtWithinTheSpan) {
+TEST(ClockWatch, AClockThatIsTooFastIsCaughtWithinTheSpan) {
   // The clock is two per cent too fast or too slow, and one per cent is allowed. With ten samples a
   // second, each 10 ms wide, no two neighbours prove the drift, but a few seconds do.
   for (const double rate : {1.02, 1 / 1.02}) {
@@ -141,7 +141,7 @@ TEST(ClockWatch, TooFastIsCaughtWithinTheSpan) {
   }
 }
 
-TEST(ClockWatch, ItBecomesTooFastAfterADay) {
+TEST(ClockWatch, AClockThatBecomesTooFastAfterADayIsCaught) {
   // The clock is right for a day, then two per cent too fast. The watch catches that within two
   // spans, since it compares with no older sample than that.
   ClockWatch watch(bound, span);
@@ -160,7 +160,7 @@ TEST(ClockWatch, ItBecomesTooFastAfterADay) {
   EXPECT_TRUE(beyond);
 }
 
-TEST(ClockWatch, WithinTheBoundIsNeverReported) {
+TEST(ClockWatch, ARateWithinTheBoundIsNeverReported) {
   // Random walks: the rate changes all the time, anywhere within the bound and often at one of its
   // ends; answers take from no time to seconds, up to an hour passes in between, and nothing is
   // ever reported.
@@ -186,7 +186,7 @@ TEST(ClockWatch, WithinTheBoundIsNeverReported) {
   }
 }
 
-TEST(ClockWatch, BeyondTheBoundIsProvenWhereTheSamplesAreSharp) {
+TEST(ClockWatch, ARateBeyondTheBoundIsProvenIfTheSamplesAreSharp) {
   // The rate is one tenth of a per cent beyond either end of the bound: over ten seconds that is 10
   // ms, and the samples are a millisecond wide.
   for (const double rate : {1.011, 1 / 1.011}) {
@@ -210,7 +210,7 @@ TEST(ClockWatch, WithoutToleranceTheRoundingIsStillAllowed) {
   }
 }
 
-TEST(ClockDrift, IsUnknownUntilTwoSamplesStandApart) {
+TEST(ClockDrift, IsUnknownUntilTwoSamplesAreFarApart) {
   // Neither one sample nor two that overlap give a rate.
   ClockWatch watch(0.01, 60s);
   const core::Time start = at(1h);
@@ -234,7 +234,7 @@ TEST(ClockDrift, IsTheRateWithItsUncertainty) {
   EXPECT_FALSE(watch.drift(1).has_value());
 }
 
-TEST(ClockDrift, IsJudgedAnewAfterAStep) {
+TEST(ClockDrift, IsMeasuredAgainAfterAStep) {
   // A step does not count as a rate.
   ClockWatch watch(0.01, 60s);
   const core::Time start = at(1h);

@@ -269,7 +269,7 @@ TEST(EngineAcquire, TwoAcquisitionsDoNotMix) {
   EXPECT_EQ(driver.engine().claim(driver.lease())->key(), "one");
 }
 
-TEST(EngineAcquire, ThirtyTwoNodes) {
+TEST(EngineAcquire, SeventeenOfThirtyTwoNodesAreAQuorum) {
   // This is the maximum number of nodes: seventeen grants win, sixteen don't.
   EngineDriver driver(32);
   driver.acquire(1, ten_seconds);

@@ -39,7 +39,7 @@ TEST_F(EngineAll, AsksForAllInOneCommandANode) {
   }
 }
 
-TEST_F(EngineAll, TheFencesSeenOfEachCount) {
+TEST_F(EngineAll, TheFencesSeenOfEachLockCount) {
   // The set's number exceeds what was seen of either key; then each key remembers that number.
   EngineDriver fenced(config(true));
   const auto win = [&fenced](std::uint64_t fence) {
@@ -80,7 +80,7 @@ TEST_F(EngineAll, ANodeWithoutOneOfThemMayHaveTheOthers) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineAll, IsLostWhereAQuorumHasNotAllOfThem) {
+TEST_F(EngineAll, IsLostIfAQuorumDoesNotHaveAllOfThem) {
   // Two nodes lack one key of the set: the lease is lost, and everything that is left is deleted.
   driver.acquire_all(1, terms, 0s, {"a", "b"});
   driver.answer_all();
@@ -129,7 +129,7 @@ TEST_F(EngineAll, ItsPlaceIsTheWorstOfItsPlaces) {
   EXPECT_EQ(sent(CommandKind::acquire).at(0).waiter, 1U);
 }
 
-TEST_F(EngineAll, LooksAgainWhenTheLastOfWhatHindersItMayEnd) {
+TEST_F(EngineAll, LooksAgainWhenTheLastObstacleMayEnd) {
   // One holder's key expires in 100 ms, the other's in 300 ms.
   enqueue_all(1, {"a", "b"});
   driver.pass(1s);
@@ -230,7 +230,7 @@ TEST_F(EngineAll, IsRefreshedOnceAndItsEntriesStayTogether) {
   }
 }
 
-TEST_F(EngineAll, InNoOrderAnyReleaseBringsTheNextAttempt) {
+TEST_F(EngineAll, WithoutOrderAnyReleaseBringsTheNextAttempt) {
   // The waiter listens to each of its keys while it pauses, and to none after it has acquired them.
   driver.acquire_all(1, terms, 1h, {"a", "b"}, false);
   for (const int node : {0, 1, 2}) driver.reply(node, refused());
@@ -250,7 +250,7 @@ TEST_F(EngineAll, InNoOrderAnyReleaseBringsTheNextAttempt) {
   EXPECT_EQ(left, (Keys{"a", "b"}));
 }
 
-TEST_F(EngineAll, ToReadAsksEveryNodeForReadersOfThemAll) {
+TEST_F(EngineAll, ASharedOneAsksEveryNodeForReadersOfAllLocks) {
   // The attempt, each entry of the line, the try and the renewal all ask for a reader's lock.
   const core::Terms to_read{.ttl = 10s, .stop_margin = 1s, .shared = true};
   driver.acquire_all(1, to_read, 1h, {"a", "b"});

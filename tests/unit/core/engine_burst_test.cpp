@@ -44,7 +44,7 @@ class EngineBurst : public ::testing::Test {
   std::vector<core::WaiterId> waiters_;
 };
 
-TEST_F(EngineBurst, OnlySoManyAttemptsAreOutAndTheRestGoesInItsOrder) {
+TEST_F(EngineBurst, ABoundedNumberOfAttemptsIsOutAndTheRestFollowsInOrder) {
   ask(5);
   EXPECT_EQ(sent(), (Names{"key/0", "key/1"}));
   driver_.reply(0, Vote::granted);
@@ -142,7 +142,7 @@ TEST_F(EngineBurst, WithAWaitItIsRefusedAtItsEnd) {
   }
 }
 
-TEST_F(EngineBurst, AnAcquisitionThatWasSentHasNoSuchEnd) {
+TEST_F(EngineBurst, AnAcquisitionThatWasSentMayTakeLonger) {
   // The nodes are slow: send_within has passed since the request, and the acquisition is still won.
   ask(3);
   driver_.pass_until(at(400ms));
@@ -163,7 +163,7 @@ TEST_F(EngineBurst, TheLeaseCountsFromWhenItIsSent) {
   EXPECT_EQ(driver_.lease_end(), at(5s + validity));
 }
 
-TEST_F(EngineBurst, WhoIsCancelledInTheQueueLeavesIt) {
+TEST_F(EngineBurst, AWaiterCancelledInTheQueueLeavesIt) {
   ask(5, 20s);
   driver_.forget_seen();
   driver_.cancel(waiters_[2]);
@@ -205,7 +205,7 @@ TEST_F(EngineBurst, ARetryIsNotQueued) {
   EXPECT_EQ(sent(), Names{"key/3"});
 }
 
-TEST_F(EngineBurst, ATurnInTheLineIsNotQueuedBehindNewcomers) {
+TEST_F(EngineBurst, ATurnInTheLineIsNotQueuedAfterNewcomers) {
   const core::Place far_behind{.before = 3, .free = false};
   driver_.acquire_in_order(50, ten_seconds, 100s, "line");
   for (const int node : {0, 1, 2}) driver_.reply(node, Vote::held);
@@ -235,7 +235,7 @@ TEST_F(EngineBurst, ARenewalAnExtendAndAReleaseAreNotQueued) {
   EXPECT_EQ(driver_.count(CommandKind::release), 3U);
 }
 
-TEST_F(EngineBurst, SetsPermitsAndReadersAreQueuedTheSame) {
+TEST_F(EngineBurst, SetsPermitsAndReadersAreQueuedToo) {
   EngineDriver driver(few_out(1, true));
   driver.acquire(1, ten_seconds, 100s);
   driver.acquire_all(2, ten_seconds, 100s, {"a", "b"});

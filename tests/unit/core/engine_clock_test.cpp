@@ -6,7 +6,7 @@ namespace {
 
 constexpr core::Duration mistrust = 30s + 302ms;
 
-TEST(EngineClock, GoodClocksAreNoNews) {
+TEST(EngineClock, GoodClocksAreNotReported) {
   // A minute of renewals, with the time in each answer.
   Clocks clocks(3);
   clocks.hold();
@@ -32,7 +32,7 @@ TEST(EngineClock, AJumpIsReportedWithItsSize) {
   EXPECT_EQ(jumped.until, clocks.driver.now + mistrust);
 }
 
-TEST(EngineClock, ItIsNotAskedForVotesUntilMaxTtlHasPassed) {
+TEST(EngineClock, AJumpedNodeIsNotAskedForVotesUntilMaxTtlHasPassed) {
   // For max_ttl and its margin n2 is left out of renewals and acquisitions; afterwards it is asked
   // again.
   Clocks clocks(3);
@@ -56,7 +56,7 @@ TEST(EngineClock, ItIsNotAskedForVotesUntilMaxTtlHasPassed) {
   }
 }
 
-TEST(EngineClock, ItsGrantIsVoidAndReleased) {
+TEST(EngineClock, TheGrantOfAJumpedNodeIsVoidAndReleased) {
   // n1 grants, and the same answer shows that its clock has jumped since the last one: with n3's
   // refusal there is no quorum, whatever n2 says. The key that n1 set is still deleted.
   Clocks clocks(3);
@@ -117,7 +117,7 @@ TEST(EngineClock, ARenewalsVoteFromBeforeTheJumpIsVoidToo) {
   EXPECT_EQ(clocks.driver.count<core::Ended>(), 0U) << "the old end stands";
 }
 
-TEST(EngineClock, ALeaseThatTheOthersBearOutStays) {
+TEST(EngineClock, ALeaseThatTheOtherNodesConfirmStays) {
   // n1 jumps; n2 and n3 had the lock as well, and the lease goes on with them.
   Clocks clocks(3);
   clocks.hold();
@@ -131,7 +131,7 @@ TEST(EngineClock, ALeaseThatTheOthersBearOutStays) {
   EXPECT_EQ(clocks.driver.count<core::Renewed>(), 1U);
 }
 
-TEST(EngineClock, ALeaseThatNoQuorumOfTheOthersBearsOutIsLost) {
+TEST(EngineClock, ALeaseThatNoQuorumOfTheOthersConfirmsIsLost) {
   // The lease is held on n1 and n2 only. After n1's jump nobody can say that a quorum held it.
   Clocks clocks(3);
   clocks.driver.acquire(1, ten_seconds);
@@ -162,7 +162,7 @@ TEST(EngineClock, TheJumpThatAnotherLocksAnswerShowsCounts) {
   EXPECT_EQ(clocks.driver.only<core::Ended>().why, Errc::lost);
 }
 
-TEST(EngineClock, ALateGrantBearsALeaseOut) {
+TEST(EngineClock, ALateGrantConfirmsALease) {
   // The lease is won with n1 and n2; n3's grant comes later and belongs to it. When n1 jumps, n2
   // and n3 are a quorum.
   Clocks clocks(3);
@@ -175,7 +175,7 @@ TEST(EngineClock, ALateGrantBearsALeaseOut) {
   EXPECT_EQ(clocks.driver.count<core::Ended>(), 0U);
 }
 
-TEST(EngineClock, ItStillTakesReleases) {
+TEST(EngineClock, AJumpedNodeStillTakesReleases) {
   // A node that is mistrusted still gets the releases, like the others.
   Clocks clocks(3);
   clocks.hold();
@@ -187,7 +187,7 @@ TEST(EngineClock, ItStillTakesReleases) {
   EXPECT_EQ(clocks.driver.told(CommandKind::release, clocks.driver.tokens()[0]), all_of(3));
 }
 
-TEST(EngineClock, AnAnswerWithoutATimeSaysNothing) {
+TEST(EngineClock, AnAnswerWithoutATimeProvesNothing) {
   // The answers to SET and to releases contain no time, so there is nothing to compare.
   Clocks clocks(3);
   clocks.hold();
@@ -197,7 +197,7 @@ TEST(EngineClock, AnAnswerWithoutATimeSaysNothing) {
   EXPECT_EQ(clocks.driver.count<core::Renewed>(), 1U);
 }
 
-TEST(EngineClock, AStepThatSomebodyElseSeesVoidsTheVotesToo) {
+TEST(EngineClock, AStepThatAnotherClientSeesVoidsTheVotesToo) {
   // The time comes from an inquiry instead of a vote: the node is still mistrusted for max_ttl.
   EngineDriver driver(3);
   const core::Time start = driver.now;

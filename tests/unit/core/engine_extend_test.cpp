@@ -84,7 +84,7 @@ TEST(EngineExtend, FailsAndTheOldEndStands) {
   EXPECT_EQ(driver.only<core::Ended>().why, Errc::expired);
 }
 
-TEST(EngineExtend, TellsThatTheLeaseIsLost) {
+TEST(EngineExtend, ReportsThatTheLeaseIsLost) {
   // A quorum no longer has the key: the extend and the lease both end as lost. The lease ends
   // first, so that a user who hears of the extend never finds the lease still valid.
   EngineDriver driver(3);
@@ -118,7 +118,7 @@ TEST(EngineExtend, IsAnsweredAtTheLeasesEnd) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineExtend, OneAtATime) {
+TEST(EngineExtend, OnlyOneIsOutAtATime) {
   // A second extend is refused while the first one is out, and accepted afterwards.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
@@ -141,7 +141,7 @@ TEST(EngineExtend, SupersedesARenewalThatIsOut) {
   EXPECT_EQ(driver.only<core::Extended>().valid_until, at(4s + 20s - 202ms));
 }
 
-TEST(EngineExtend, AfterTheEndThereIsNothingToExtend) {
+TEST(EngineExtend, FailsAfterTheEnd) {
   // The extend comes at the very end of the lease: the lease ends first.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(not_renewed);
@@ -174,7 +174,7 @@ TEST(EngineDetach, ForgetsALeaseThatNobodyWatches) {
   EXPECT_TRUE(driver.seen().empty());
 }
 
-TEST(EngineDetach, DeletesNothingWhereAGrantComesLate) {
+TEST(EngineDetach, DeletesNothingIfAGrantComesLate) {
   // The lease is won with two of three nodes, then detached and forgotten. The third node's late
   // grant belongs to the holder like the others: its key is left to expire.
   EngineDriver driver(3);
@@ -229,7 +229,7 @@ TEST(EngineExtendToken, IsWorthNothingAfterItsOwnEnd) {
   EXPECT_EQ(driver.only<core::Extended>().why, Errc::expired);
 }
 
-TEST(EngineExtendToken, WithoutAnyNode) {
+TEST(EngineExtendToken, FailsAtOnceWithoutAnyNode) {
   // All nodes are away: the call itself answers.
   EngineDriver driver(3);
   for (const int node : {0, 1, 2}) driver.link(node, LinkState::down);

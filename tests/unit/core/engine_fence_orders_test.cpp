@@ -166,7 +166,7 @@ class FencePlay {
   int lost_ = 0;
 };
 
-TEST(EngineFenceOrders, EveryOrderOfGrantsAndRaises) {
+TEST(EngineFenceOrders, AreDecidedAsByCountingFromScratch) {
   // Three nodes have every combination of small counters; another client may hold one of them, and
   // up to two may lose the key on the way. They answer in every possible order. After each answer
   // the engine has decided, raised or waited as counting from scratch says.

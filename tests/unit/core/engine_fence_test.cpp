@@ -25,7 +25,7 @@ void expect_raise(const EngineDriver& driver, core::NodeSet to, std::uint64_t fe
   EXPECT_EQ(sent.command.token, driver.tokens().back());
 }
 
-TEST(EngineFence, OneRoundTripWhereAQuorumAgrees) {
+TEST(EngineFence, TakesOneRoundTripIfAQuorumAgrees) {
   // All nodes are asked at once; no number is known. The second grant of the same number decides.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
@@ -56,7 +56,7 @@ TEST(EngineFence, WithoutFencingNothingIsRaised) {
   EXPECT_EQ(token_of(driver), 0U);
 }
 
-TEST(EngineFence, IsRaisedAtOnceWhereTheyDisagree) {
+TEST(EngineFence, IsRaisedAtOnceIfTheNodesDisagree) {
   // The second grant shows the difference: the node with the smaller number is raised to the
   // greater, and no other node is. Validity still counts from the first command.
   EngineDriver driver(EngineDriver::fencing(3));
@@ -76,7 +76,7 @@ TEST(EngineFence, IsRaisedAtOnceWhereTheyDisagree) {
   EXPECT_EQ(driver.lease_end(), at(9898ms));
 }
 
-TEST(EngineFence, OfFiveOnlyThoseThatDifferAreRaised) {
+TEST(EngineFence, OnlyNodesThatDifferAreRaised) {
   // The third grant disagrees: the two nodes with smaller numbers are raised. The node that has the
   // number and the two that have not answered are left alone.
   EngineDriver driver(EngineDriver::fencing(5));
@@ -108,7 +108,7 @@ TEST(EngineFence, EveryNumberThatWasSeenIsExceeded) {
   expect_raise(driver, both, 60);
 }
 
-TEST(EngineFence, ALaterTokenExceedsWhatWasSeenBefore) {
+TEST(EngineFence, ALaterTokenExceedsEveryNumberSeenBefore) {
   // The next acquisition of the same key sends the number that was seen; another key's sends none.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
@@ -343,7 +343,7 @@ TEST(EngineFence, ARaiseWithoutItsScriptIsSentWhole) {
   EXPECT_EQ(token_of(driver), 44U);
 }
 
-TEST(EngineFence, CancelledDuringTheRaise) {
+TEST(EngineFence, MayBeCancelledDuringTheRaise) {
   // The user does not want the lock any more: every node gets a release, after the raise.
   EngineDriver driver(EngineDriver::fencing(3));
   const core::WaiterId waiter = driver.acquire(1, ten_seconds, 1min);
@@ -385,7 +385,7 @@ TEST(EngineFenceToken, AnExtendByTokenNeedsOneCounter) {
   }
 }
 
-TEST(EngineFenceToken, TheThirdMayAgreeWithEither) {
+TEST(EngineFenceToken, TheThirdNodeMayAgreeWithEither) {
   // Two numbers that differ do not decide: n3 has the second one's number.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.extend_token(1, "token", 10s);

@@ -36,7 +36,7 @@ TEST(EngineHeal, NothingElseReplants) {
   for (const Sent& sent : driver.all<Sent>()) EXPECT_FALSE(sent.command.replant);
 }
 
-TEST(EngineHeal, AReplantIsNoVoteForItsOwnRound) {
+TEST(EngineHeal, AReplantIsNoVoteInItsOwnRound) {
   // n1 has the key, and n2 has it again: another client may have had the lock on n2 in between, so
   // there is one vote. n3's makes two.
   EngineDriver driver(3);
@@ -49,7 +49,7 @@ TEST(EngineHeal, AReplantIsNoVoteForItsOwnRound) {
   EXPECT_EQ(driver.count<core::Renewed>(), 1U);
 }
 
-TEST(EngineHeal, ItIsAVoteFromTheNextRoundOn) {
+TEST(EngineHeal, AReplantIsAVoteFromTheNextRoundOn) {
   // n2 was re-planted in a renewal that n1 and n3 won. n3 is away in the next one, and n1 and n2
   // win it.
   EngineDriver driver(3);
@@ -151,7 +151,7 @@ TEST(EngineHeal, AMajorityThatLostItEndsTheLease) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineHeal, AReplantThatIsNotEnrolledIsNothing) {
+TEST(EngineHeal, AReplantOnANodeThatForgotProvesNothing) {
   // The node has forgotten whose votes count: this is neither a vote nor a proof of loss.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
@@ -161,7 +161,7 @@ TEST(EngineHeal, AReplantThatIsNotEnrolledIsNothing) {
   EXPECT_EQ(driver.lease_end(), at(validity));
 }
 
-TEST(EngineHeal, WhatMayHaveBeenReplantedIsReleased) {
+TEST(EngineHeal, KeysThatMayHaveBeenReplantedAreReleased) {
   // n3 refused the acquisition, so it had no key of ours. A renewal is on its way to n3 when the
   // connection breaks: it may have planted the key, so n3 is owed the release.
   EngineDriver driver(3);

@@ -202,7 +202,7 @@ TEST(EngineHold, IsLostOnceItIsCertainlyGone) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineHold, IsLostAlsoWhereTheRoundHadFailedBefore) {
+TEST(EngineHold, IsLostEvenIfTheRoundHadFailedBefore) {
   // Three of five nodes are late, so the renewal has failed. Before the next try three nodes report
   // that they no longer have the key. The lease is as certainly lost as in any other order.
   EngineDriver driver(5);
@@ -288,7 +288,7 @@ TEST(EngineHold, WithoutAutoExtendItRunsOut) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineHold, IsWarnedInTimeAlsoWithoutTheNetwork) {
+TEST(EngineHold, IsWarnedInTimeEvenWithoutTheNetwork) {
   // All nodes are lost right after the acquisition: the local timer still warns and ends the lease
   // in time.
   EngineDriver driver(3);
@@ -315,7 +315,7 @@ TEST(EngineHold, AMarginLongerThanTheValidityWarnsAtOnce) {
   EXPECT_EQ(driver.count<core::AtRisk>(), 1U);
 }
 
-TEST(EngineHold, TimeThatJumpedEndsItAtOnce) {
+TEST(EngineHold, AJumpOfTimeEndsItAtOnce) {
   // The machine slept for an hour: the lease ends with its warning, before any old answer counts.
   EngineDriver driver(3);
   driver.hold(ten_seconds);

@@ -59,7 +59,7 @@ TEST_F(EngineLineEnd, AWaitThatRunsOutWithoutNodesSaysSo) {
   EXPECT_EQ(driver.only<core::Refused>().why, Errc::no_quorum);
 }
 
-TEST_F(EngineLineEnd, AWaitWithoutAQuorumBlamesNobodyWhoDoesNotHoldIt) {
+TEST_F(EngineLineEnd, AWaitWithoutAQuorumBlamesNoHolder) {
   // On the one node that is left the lock is free and this waiter is first in the line.
   enqueue(1, 2s);
   driver.pass_until(at(1s));

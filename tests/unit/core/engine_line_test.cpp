@@ -18,7 +18,7 @@ TEST_F(EngineLine, BeginsWithAProbeThatHasNoEntry) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineLine, TicketsExceedTheNodesTimeAndAllThatTheySaw) {
+TEST_F(EngineLine, TicketsExceedTheNodesTimesAndEveryTicketSeen) {
   // A new ticket exceeds the greatest ticket that the probe saw, and the nodes' clock.
   driver.now = at(1s);
   driver.acquire_in_order(1, terms, 1h, "a");
@@ -91,7 +91,7 @@ TEST_F(EngineLine, YieldsAfterALostRoundAndKeepsItsEntry) {
   EXPECT_NE(sent(CommandKind::acquire).at(0).token, yield.token);
 }
 
-TEST_F(EngineLine, PausesWhereRoundAfterRoundIsLost) {
+TEST_F(EngineLine, PausesIfRoundAfterRoundIsLost) {
   // More rounds are lost than the protocol allows for, so the pause of retries applies.
   enqueue(1);
   std::size_t rounds = 0;
@@ -137,7 +137,7 @@ TEST_F(EngineLine, LooksAgainWhenTheHolderOrTheFirstMayBeGone) {
   EXPECT_EQ(driver.count(CommandKind::queue), 3U);
 }
 
-TEST_F(EngineLine, BehindAHolderThatSendsNoMessageTheFirstLooksAtThePaceOfRetry) {
+TEST_F(EngineLine, LooksAtThePaceOfRetryIfTheHolderSendsNoMessage) {
   // The holder's token is not one of this library: its release sends no message. Between two looks
   // there is at most a pause of `retry`.
   enqueue(1);
@@ -156,7 +156,7 @@ TEST_F(EngineLine, BehindAHolderThatSendsNoMessageTheFirstLooksAtThePaceOfRetry)
   EXPECT_EQ(driver.count(CommandKind::queue), 0U);
 }
 
-TEST_F(EngineLine, OneHolderAfterAnotherWithoutAMessageIsLookedAtAtThePaceOfRetry) {
+TEST_F(EngineLine, LooksAtThePaceOfRetryAtEachHolderThatSendsNoMessage) {
   // The holders' tokens look like ours. A message proves that they are, and looks are rare again.
   const auto looks_soon = [this](std::int64_t holder) {
     driver.forget_seen();
@@ -176,7 +176,7 @@ TEST_F(EngineLine, OneHolderAfterAnotherWithoutAMessageIsLookedAtAtThePaceOfRetr
   EXPECT_FALSE(looks_soon(11));
 }
 
-TEST_F(EngineLine, BehindOthersOfThisProcessDoesNotProbe) {
+TEST_F(EngineLine, DoesNotProbeAfterOthersOfThisProcess) {
   // A probe would be refused. Without one the ticket may be too small; it then grows once, by no
   // more than necessary, before the first try.
   enqueue(1);
@@ -196,7 +196,7 @@ TEST_F(EngineLine, BehindOthersOfThisProcessDoesNotProbe) {
   EXPECT_EQ(driver.count(CommandKind::queue), 0U);
 }
 
-TEST_F(EngineLine, ThoseWhoCameSinceAreNoReasonForAGreaterTicket) {
+TEST_F(EngineLine, LaterWaitersAreNoReasonForAGreaterTicket) {
   // A fast node has also answered a refresh before a second node has answered the entry: its
   // greatest ticket by then is that of a later waiter.
   enqueue(1);
@@ -219,7 +219,7 @@ TEST_F(EngineLine, ThoseWhoCameSinceAreNoReasonForAGreaterTicket) {
   EXPECT_EQ(driver.count(CommandKind::queue), 0U);
 }
 
-TEST_F(EngineLine, WhoComesBehindOneWhoseTicketGrowsStaysBehindIt) {
+TEST_F(EngineLine, AWaiterKeepsItsPlaceAfterOneWhoseTicketGrows) {
   // The tickets of both are too small, because of the same ticket of another process: if each grew
   // to one more than that ticket, the two would be equal.
   enqueue(1);
@@ -234,7 +234,7 @@ TEST_F(EngineLine, WhoComesBehindOneWhoseTicketGrowsStaysBehindIt) {
   EXPECT_EQ(sent(CommandKind::queue).at(1).entries.at(0).second, late.greatest_ticket + 2);
 }
 
-TEST_F(EngineLine, AfterAReleaseThatWokeAnotherDoesNotProbe) {
+TEST_F(EngineLine, DoesNotProbeAfterAReleaseThatWokeAnother) {
   // The nodes have reported a waiter and its ticket, so a probe would be refused.
   driver.now = at(1s);
   const core::ClaimId lease = driver.hold(terms);
@@ -290,7 +290,7 @@ TEST_F(EngineLine, HandsOverToTheNextOfTheSameProcessInOneWrite) {
   EXPECT_EQ(driver.lease_end(), core::valid_until(at(500ms), 10s, 0.01));
 }
 
-TEST_F(EngineLine, DoesNotHandOverWhereAnotherProcessIsBefore) {
+TEST_F(EngineLine, DoesNotHandOverIfAnotherProcessIsBefore) {
   // On two of three nodes an entry of another process comes before ours: that waiter is woken.
   const core::ClaimId lease = driver.hold(terms);
   driver.acquire_in_order(2, terms, 1h);
@@ -304,7 +304,7 @@ TEST_F(EngineLine, DoesNotHandOverWhereAnotherProcessIsBefore) {
   EXPECT_EQ(driver.count(CommandKind::acquire), 0U);
 }
 
-TEST_F(EngineLine, AGrantTellsWhoIsNext) {
+TEST_F(EngineLine, AGrantNamesTheNextWaiter) {
   // The reports that come with the grant suffice for the hand-over at the lease's end.
   enqueue(1);
   driver.acquire_in_order(2, terms, 1h);

@@ -45,7 +45,7 @@ TEST(EngineMany, RenewalsAreSpreadOverATwelfthOfTheValidity) {
   EXPECT_EQ(before, 400U);
 }
 
-TEST(EngineMany, AreDueAtTheSameMoments) {
+TEST(EngineMany, RenewalsAreDueAtTheSameMoments) {
   // 400 renewals are spread over 825 ms in steps of 8 ms, so that several are due at the same
   // moment and can share a command.
   EngineDriver driver(3);
@@ -59,7 +59,7 @@ TEST(EngineMany, AreDueAtTheSameMoments) {
   EXPECT_LE(moments.size(), 825U / 8 + 2);
 }
 
-TEST(EngineMany, OnlySoManyRenewalsAreOutAtOnce) {
+TEST(EngineMany, ABoundedNumberOfRenewalsIsOutAtOnce) {
   // The nodes are slow: two of five renewals go out, and the others wait until a quorum has
   // answered one of those.
   EngineDriver driver(few_out(2));
@@ -118,7 +118,7 @@ TEST(EngineMany, ARenewalThatIsSupersededOrLosesTheLeaseMakesRoom) {
   EXPECT_TRUE(third_one != first && third_one != second);
 }
 
-TEST(EngineMany, NoneWaitsIntoTheLastQuarter) {
+TEST(EngineMany, NoRenewalWaitsIntoTheLastQuarter) {
   // No node answers, and one renewal may be out; each lease is still renewed before its end.
   EngineDriver driver(few_out(1));
   hold_many(driver, 5);
@@ -131,7 +131,7 @@ TEST(EngineMany, NoneWaitsIntoTheLastQuarter) {
   EXPECT_EQ(driver.count<core::Ended>(), 0U);
 }
 
-TEST(EngineMany, AfterAFailureTheyTryAgainAtABoundedRate) {
+TEST(EngineMany, FailedRenewalsAreTriedAgainAtABoundedRate) {
   // 5,000 renewals fail at once, for one reason. At 40 us for each they are tried again within a
   // fifth of a second after the usual pause, about as many in each quarter of it.
   constexpr std::size_t leases = 5000;

@@ -195,7 +195,7 @@ int play_all(int nodes, int kinds) {
   });
 }
 
-TEST(EngineOrders, GrantedHeldAndSilentInEveryOrder) {
+TEST(EngineOrders, EveryOrderOfGrantsRefusalsAndSilenceIsDecidedOnceCertain) {
   // One to five nodes grant, refuse or stay silent, in every order. The verdict comes once it is
   // certain. After a loss all get a release, another after a late grant; after a win none does.
   int orders = 0;
@@ -203,7 +203,7 @@ TEST(EngineOrders, GrantedHeldAndSilentInEveryOrder) {
   EXPECT_EQ(orders, 3 * 1 + 9 * 2 + 27 * 6 + 81 * 24 + 243 * 120);
 }
 
-TEST(EngineOrders, WithNodesThatBreakOrAreAway) {
+TEST(EngineOrders, EveryOrderWithNodesThatBreakOrAreAwayIsDecidedOnceCertain) {
   // The same orders with nodes whose connection breaks before the answer, and nodes that are away
   // from the start: the latter are not asked, the former get their release when they are back.
   int orders = 0;

@@ -31,7 +31,7 @@ TEST(EngineOwnClock, AQuorumAheadEndsEveryLease) {
   clocks.driver.expect_nothing_left();
 }
 
-TEST(EngineOwnClock, NobodyIsMistrustedForIt) {
+TEST(EngineOwnClock, NoNodeIsMistrustedForIt) {
   // The next acquisition asks all nodes without a delay, and is won.
   Clocks clocks(3);
   clocks.hold();
@@ -97,7 +97,7 @@ TEST(EngineOwnClock, AQuorumThatIsBehindIsAtFaultItself) {
   EXPECT_EQ(clocks.driver.count<core::ClockStood>(), 0U);
 }
 
-TEST(EngineOwnClock, WhoWasMistrustedForSomethingElseStaysSo) {
+TEST(EngineOwnClock, ANodeMistrustedForAnotherReasonStaysSo) {
   // n1 was set back before; then our clock stands still, which shows on n1 and n2.
   Clocks clocks(3);
   clocks.hold();
@@ -154,7 +154,7 @@ TEST(EngineOwnClock, AnExtendByTokenUnderWayIsVoidToo) {
   EXPECT_EQ(clocks.driver.only<core::Extended>().why, Errc::no_quorum);
 }
 
-TEST(EngineOwnClock, WhatWasAskedBeforeSaysNothingOfTheNodes) {
+TEST(EngineOwnClock, AnswersToEarlierQuestionsProveNothing) {
   // An answer that was under way at the stop has a time from before or after it, nobody knows
   // which. It is not held against the node, not even together with the next answer.
   Clocks clocks(3);
@@ -176,7 +176,7 @@ TEST(EngineOwnClock, WhatWasAskedBeforeSaysNothingOfTheNodes) {
   EXPECT_EQ(clocks.driver.told(CommandKind::set, clocks.driver.tokens().back()), all_of(3));
 }
 
-TEST(EngineClockOf, IsWhatTheNodeShowsAtTheLeast) {
+TEST(EngineClockOf, IsTheLeastThatTheNodeMayShow) {
   // The node's clock may be slower than ours by drift_factor. The result is 0 for a node that was
   // never heard, and if the drift since may exceed a quarter of the duration asked about.
   EngineDriver driver(2);
@@ -190,7 +190,7 @@ TEST(EngineClockOf, IsWhatTheNodeShowsAtTheLeast) {
   EXPECT_EQ(engine.clock_of(at(1h), 1, 10s), 0);
 }
 
-TEST(EngineClockOf, ARenewalSaysWhatIsLeftOfTheOldValidity) {
+TEST(EngineClockOf, ARenewalCarriesWhatIsLeftOfTheOldValidity) {
   // The time left is by the slowest clock within the bound; by token, of the extend's validity.
   EngineDriver driver(3);
   driver.hold(ten_seconds);

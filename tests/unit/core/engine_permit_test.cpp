@@ -54,7 +54,7 @@ TEST_F(EnginePermit, TriesTheSlotThatNodesNameAsFree) {
   EXPECT_EQ(driver.engine().claim(driver.lease())->slot, other);
 }
 
-TEST_F(EnginePermit, PrefersTheOneThatMostNodesName) {
+TEST_F(EnginePermit, PrefersTheSlotThatMostNodesName) {
   EngineDriver five({.nodes = 5, .retry_delay = EngineDriver::delay});
   five.acquire_permit(1, 9);
   const int first = five.unanswered(0).front().slot;
@@ -66,7 +66,7 @@ TEST_F(EnginePermit, PrefersTheOneThatMostNodesName) {
   EXPECT_EQ(five.unanswered(4).back().slot, upper);
 }
 
-TEST_F(EnginePermit, IsContendedWhereNoneIsFreeOnAQuorum) {
+TEST_F(EnginePermit, IsContendedIfNoSlotIsFreeOnAQuorum) {
   driver.acquire_permit(1, 3);
   answer({taken(0), taken(0)});
   EXPECT_EQ(driver.only<core::Refused>().why, Errc::contended);
@@ -75,7 +75,7 @@ TEST_F(EnginePermit, IsContendedWhereNoneIsFreeOnAQuorum) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EnginePermit, WhatOneNodeAloneHasFreeIsNotTried) {
+TEST_F(EnginePermit, ASlotThatOneNodeAloneHasFreeIsNotTried) {
   // The other nodes have reported the slot as taken, one of them in the round before.
   driver.acquire_permit(1, 3);
   const int other = asked() % 3 + 1;
@@ -104,7 +104,7 @@ TEST_F(EnginePermit, DoesNotTryForEver) {
   EXPECT_EQ(rounds, 8);
 }
 
-TEST_F(EnginePermit, BeginsWithTheOneThatItHasReleased) {
+TEST_F(EnginePermit, BeginsWithTheSlotThatItHasReleased) {
   driver.acquire_permit(1, 1000);
   const int first = asked();
   driver.answer_all();
@@ -114,7 +114,7 @@ TEST_F(EnginePermit, BeginsWithTheOneThatItHasReleased) {
   EXPECT_EQ(asked(), first);
 }
 
-TEST_F(EnginePermit, BeginsWithAllThatItHasReleased) {
+TEST_F(EnginePermit, BeginsWithAllSlotsThatItHasReleased) {
   // Three permits are held and released; the next acquisitions get the same slots, without a draw.
   std::set<int> slots;
   std::vector<core::ClaimId> leases;
@@ -134,7 +134,7 @@ TEST_F(EnginePermit, BeginsWithAllThatItHasReleased) {
   }
 }
 
-TEST_F(EnginePermit, AsksForNoneThatThisProcessHasItself) {
+TEST_F(EnginePermit, AsksForNoSlotThatThisProcessHasItself) {
   // As many acquisitions as there are permits each ask for a slot of their own, before any answer.
   // When one lease is lost, the next acquisition asks for its slot.
   constexpr int all = 20;
@@ -171,7 +171,7 @@ TEST_F(EnginePermit, IsTakenOutOfTheLineOnceItIsWon) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EnginePermit, TheFirstOfTheLineTriesWhatAQuorumSaysIsFree) {
+TEST_F(EnginePermit, TheFirstOfTheLineTriesASlotThatAQuorumHasFree) {
   // If two nodes name different free slots, a try is a guess, made once between two looks.
   driver.acquire_permit(1, 3, 1h);
   answer({taken(0), taken(0), taken(0)});
@@ -210,7 +210,7 @@ TEST_F(EnginePermit, AMessageThatOvertakesAnOlderAnswerCounts) {
   EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
 }
 
-TEST_F(EnginePermit, AMessageCastsDoubtOnWhatItsNodeSaidBefore) {
+TEST_F(EnginePermit, AMessageCastsDoubtOnItsNodesEarlierAnswer) {
   // All nodes have reported both slots as taken. Then one names the first slot as free, another the
   // second: the reports on the other slots are older, so either may be free on a quorum.
   wait_in_the_line(2);
@@ -242,7 +242,7 @@ TEST_F(EnginePermit, GuessesBecomeRarer) {
   }
 }
 
-TEST_F(EnginePermit, GivesWhatItReleasesToItsNextWaiter) {
+TEST_F(EnginePermit, HandsAReleasedSlotToItsNextWaiter) {
   // A quorum reports no other process before the waiter: release and attempt go out in one write.
   driver.acquire_permit(1, 3);
   driver.answer_all();
@@ -261,7 +261,7 @@ TEST_F(EnginePermit, GivesWhatItReleasesToItsNextWaiter) {
   EXPECT_EQ(asked(), slot);
 }
 
-TEST_F(EnginePermit, AReleaseThatRunsLateTellsTheNextOfThisProcess) {
+TEST_F(EnginePermit, ALateReleaseInformsTheNextWaiterOfThisProcess) {
   // The nodes had forgotten the script, so the release runs after the attempt that it was to make
   // room for. The client that releases has never been in the line.
   driver.acquire_permit(1, 1, 0s, false);
@@ -284,7 +284,7 @@ TEST_F(EnginePermit, AReleaseThatRunsLateTellsTheNextOfThisProcess) {
   EXPECT_EQ(driver.count(CommandKind::acquire), 3U);
 }
 
-TEST_F(EnginePermit, AnotherCapacityIsTold) {
+TEST_F(EnginePermit, AnotherCapacityIsReported) {
   // A quorum reports another capacity: that is the error, even if the client would wait.
   driver.acquire_permit(1, 3, 1h);
   core::Answer differs{Vote::capacity_differs};

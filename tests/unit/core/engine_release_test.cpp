@@ -23,7 +23,7 @@ TEST(EngineRelease, DeletesEverywhereAndIsDoneWithTheQuorum) {
   EXPECT_EQ(driver.engine().claim(lease), nullptr);
 }
 
-TEST(EngineRelease, TheSecondTimeThereIsNothing) {
+TEST(EngineRelease, ASecondOneHasNothingToDo) {
   // Nor is there anything to release after the lease has ended by itself.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
@@ -57,7 +57,7 @@ TEST(EngineRelease, DoesNotWaitForASilentNode) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineRelease, OfNothingDoesNotWaitForASilentNodeEither) {
+TEST(EngineRelease, DoesNotWaitForASilentNodeIfNothingIsHeld) {
   EngineDriver driver(5);
   driver.release_token(1, "nobody's");
   driver.reply({0, 1, 2, 3}, Vote::absent);
@@ -67,7 +67,7 @@ TEST(EngineRelease, OfNothingDoesNotWaitForASilentNodeEither) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineRelease, WithoutAReportIsSilent) {
+TEST(EngineRelease, IsSilentIfNoReportIsAskedFor) {
   // The user asked for no report, but all nodes get the release.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
@@ -125,7 +125,7 @@ TEST(EngineRelease, NeverTouchesTheNextLease) {
   EXPECT_TRUE(driver.told(CommandKind::release, driver.tokens()[1]).empty());
 }
 
-TEST(EngineRelease, ToNobodyIsToldSoAndOwed) {
+TEST(EngineRelease, WithoutAnyNodeFailsAndIsOwed) {
   // All nodes are away: the release ends with no_quorum, and each node gets it on its return.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
@@ -141,7 +141,7 @@ TEST(EngineRelease, ToNobodyIsToldSoAndOwed) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineRelease, IsRepeatedWhereTheConnectionBrokeOverIt) {
+TEST(EngineRelease, IsRepeatedIfTheConnectionBreaks) {
   // The connection breaks after the release was sent: it may not have run, so it is repeated.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
@@ -207,7 +207,7 @@ TEST(EngineRelease, IsNotOwedToANodeThatRefused) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineRelease, ThatIsRefusedIsTriedAgain) {
+TEST(EngineRelease, IsTriedAgainIfItIsRefused) {
   // n1 is BUSY with somebody's script: the release is repeated with pauses until it has run.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
@@ -226,7 +226,7 @@ TEST(EngineRelease, ThatIsRefusedIsTriedAgain) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineRelease, ThatAStalledNodeRefusesIsTriedAgain) {
+TEST(EngineRelease, IsTriedAgainIfAStalledNodeRefusesIt) {
   // n3's answer was overdue and is finally BUSY, so n3 is up again. It still has our key, so the
   // release is sent to it once more.
   EngineDriver driver(3);
@@ -244,7 +244,7 @@ TEST(EngineRelease, ThatAStalledNodeRefusesIsTriedAgain) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineRelease, OfAKeyThatWasSetLateIsOwedForItsWholeLife) {
+TEST(EngineRelease, IsOwedForTheWholeLifeOfAKeyThatWasSetLate) {
   // n3 was slow: it sets the key six seconds after it was asked, when the attempt is long lost, and
   // its connection breaks before the release is answered. Its key lives for ten seconds after its
   // answer, not after the question; if n3 comes back before that, it gets the release.
@@ -264,7 +264,7 @@ TEST(EngineRelease, OfAKeyThatWasSetLateIsOwedForItsWholeLife) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineRelease, ThatIsRefusedForGoodEndsWithTheKeys) {
+TEST(EngineRelease, EndsWithTheKeysIfItIsAlwaysRefused) {
   // A node that never lets us delete its key is left alone after the key has expired.
   EngineDriver driver(1);
   const core::ClaimId lease = driver.hold(ten_seconds);
@@ -279,7 +279,7 @@ TEST(EngineRelease, ThatIsRefusedForGoodEndsWithTheKeys) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineRelease, WithoutTheScriptOnANode) {
+TEST(EngineRelease, IsSentAgainIfANodeLacksTheScript) {
   // NOSCRIPT for the release: it is sent once more with the source, to that node only. A second
   // NOSCRIPT is no vote, but the release that is owed is tried again.
   EngineDriver driver(1);
@@ -298,7 +298,7 @@ TEST(EngineRelease, WithoutTheScriptOnANode) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineRelease, WithoutTheScriptInTheCleanUp) {
+TEST(EngineRelease, IsSentAgainInTheCleanUpIfANodeLacksTheScript) {
   // The clean-up after a loss handles NOSCRIPT as well, even when its claim is long decided.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
@@ -329,7 +329,7 @@ TEST(EngineRelease, IsSentInOrderToAStalledNode) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineRelease, OfALeaseThatRanOut) {
+TEST(EngineRelease, IsOwedForALeaseThatRanOut) {
   // The lease expired while two nodes were away: the third gets the release at once, the others if
   // they are back before the keys have expired. The user hears of it once, as Ended.
   EngineDriver driver(3);
@@ -351,7 +351,7 @@ TEST(EngineRelease, OfALeaseThatRanOut) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineReleaseToken, ReportsWhatTheNodesSay) {
+TEST(EngineReleaseToken, ReportsTheNodesAnswers) {
   // Another process releases by token: a quorum deletes the key, no node has it, or too few answer.
   EngineDriver driver(3);
   driver.release_token(1, "theirs");

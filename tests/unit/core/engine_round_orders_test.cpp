@@ -59,7 +59,7 @@ int play_all(F&& play) {
 
 constexpr int all_orders = 3 * 1 + 9 * 2 + 27 * 6 + 81 * 24 + 243 * 120;
 
-TEST(EngineRoundOrders, Renewal) {
+TEST(EngineRoundOrders, ARenewalIsDecidedInEveryOrder) {
   // In every order of its votes a renewal is won with the q-th grant, and the lease is lost with
   // the vote that leaves no quorum to hold it; otherwise the old end stands and it is tried again.
   const int orders = play_all([](Round& round, const auto& fates, const auto& order) {
@@ -93,7 +93,7 @@ TEST(EngineRoundOrders, Renewal) {
   EXPECT_EQ(orders, all_orders);
 }
 
-TEST(EngineRoundOrders, Release) {
+TEST(EngineRoundOrders, AReleaseIsDecidedInEveryOrder) {
   // The votes of a release come in every order: it succeeds at once with the q-th deletion.
   // Otherwise it ends when all nodes have answered or are late: with too few answers, with no key
   // of ours anywhere, as lost before, or as done on the nodes that could be reached.
@@ -127,7 +127,7 @@ TEST(EngineRoundOrders, Release) {
   EXPECT_EQ(orders, all_orders);
 }
 
-TEST(EngineRoundOrders, ExtendByToken) {
+TEST(EngineRoundOrders, AnExtendByTokenIsDecidedInEveryOrder) {
   // An extend of somebody's token is decided exactly when its result is certain.
   const int orders = play_all([](Round& round, const auto& fates, const auto& order) {
     EngineDriver& driver = round.driver;

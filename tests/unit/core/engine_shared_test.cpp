@@ -33,7 +33,7 @@ class EngineShared : public EngineLine {
   }
 };
 
-TEST_F(EngineShared, OneAttemptIsAScriptAlsoWithoutFencing) {
+TEST_F(EngineShared, ASingleAttemptIsAScriptEvenWithoutFencing) {
   // A plain SET would ask for exclusive ownership.
   driver.acquire(1, to_read);
   const Command attempt = sent(CommandKind::acquire).at(0);
@@ -47,7 +47,7 @@ TEST_F(EngineShared, OneAttemptIsAScriptAlsoWithoutFencing) {
   driver.expect_nothing_left();
 }
 
-TEST_F(EngineShared, RenewalsAreAReaders) {
+TEST_F(EngineShared, RenewalsAreThoseOfAReader) {
   // Each renewal is a reader's, so that a key that is set anew is a reader's too.
   driver.hold(to_read);
   driver.pass(third + 1ms);
@@ -141,7 +141,7 @@ TEST_F(EngineShared, ADowngradeThatFailsLeavesAReader) {
   EXPECT_TRUE(sent(CommandKind::renew).at(0).shared);
 }
 
-TEST_F(EngineShared, NothingIsDowngradedTwiceAtOnceNorWhenItIsOverOrDetached) {
+TEST_F(EngineShared, ALeaseIsNotDowngradedTwiceAtOnceOrWhenItIsOverOrDetached) {
   const core::ClaimId held = driver.hold(terms);
   EXPECT_TRUE(driver.downgrade(held));
   EXPECT_FALSE(driver.downgrade(held));
@@ -153,7 +153,7 @@ TEST_F(EngineShared, NothingIsDowngradedTwiceAtOnceNorWhenItIsOverOrDetached) {
   EXPECT_FALSE(driver.downgrade(held));
 }
 
-TEST(EngineSharedFences, ReadersWhoMeetRaiseFartherApart) {
+TEST(EngineSharedFences, ReadersThatMeetRaiseFartherApart) {
   // If another reader has already raised a counter as high, the next number exceeds that counter,
   // by a growing distance.
   EngineDriver driver(EngineDriver::fencing(3));

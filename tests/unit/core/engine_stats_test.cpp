@@ -13,7 +13,7 @@ class EngineStats : public EngineLine {
   const Stats& stats() { return driver.engine().stats(); }
 };
 
-TEST_F(EngineStats, AnAcquisitionAndItsVotes) {
+TEST_F(EngineStats, AnAcquisitionAndItsVotesAreCounted) {
   // Two nodes grant and the third is pending: no near miss, and the acquisition never waited.
   driver.acquire(1, terms, 1h);
   driver.reply(0, Vote::granted);
@@ -28,7 +28,7 @@ TEST_F(EngineStats, AnAcquisitionAndItsVotes) {
   EXPECT_EQ(stats().refusals(), 0U);
 }
 
-TEST_F(EngineStats, ABareQuorum) {
+TEST_F(EngineStats, ABareQuorumIsCounted) {
   // One node refuses, later one is down: with three nodes, one more loss would have cost the lock.
   driver.acquire(1, terms);
   driver.reply(0, Vote::held);
@@ -44,7 +44,7 @@ TEST_F(EngineStats, ABareQuorum) {
   EXPECT_EQ(stats().count(Vote::unreachable), 1U);
 }
 
-TEST_F(EngineStats, AcquiredLate) {
+TEST_F(EngineStats, ALateAcquisitionIsCounted) {
   // The second vote comes when less than a tenth of the ttl is left.
   driver.acquire(1, terms);
   driver.reply(0, Vote::granted);
@@ -53,7 +53,7 @@ TEST_F(EngineStats, AcquiredLate) {
   EXPECT_EQ(stats().near_misses.acquired_late, 1U);
 }
 
-TEST_F(EngineStats, RefusalsByReason) {
+TEST_F(EngineStats, RefusalsAreCountedByReason) {
   // One attempt is contended, one has no quorum, one wait is cancelled, and close() ends another.
   driver.acquire(1, terms);
   for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
@@ -76,7 +76,7 @@ TEST_F(EngineStats, RefusalsByReason) {
   EXPECT_EQ(stats().refusals(), 4U);
 }
 
-TEST_F(EngineStats, AWaitThatRunsOut) {
+TEST_F(EngineStats, AWaitThatRunsOutIsCounted) {
   // The acquisition was in the line all the time: the wait counts as long as its limit.
   enqueue(1, 3ms);
   driver.pass_until(at(3ms));
@@ -88,7 +88,7 @@ TEST_F(EngineStats, AWaitThatRunsOut) {
   EXPECT_EQ(stats().waits.percentile(0.5), 4096us);
 }
 
-TEST_F(EngineStats, WonAfterAMessage) {
+TEST_F(EngineStats, AWinAfterAMessageIsCounted) {
   // Two nodes report that the waiter is first.
   enqueue(1);
   driver.pass_until(at(700us));
@@ -102,7 +102,7 @@ TEST_F(EngineStats, WonAfterAMessage) {
   EXPECT_EQ(stats().waits.longest, 700us);
 }
 
-TEST_F(EngineStats, WonAfterALook) {
+TEST_F(EngineStats, AWinAfterALookIsCounted) {
   // The answers to a refresh report that the waiter is first and the lock is free.
   enqueue(1);
   driver.pass_until(at(1s));
@@ -112,7 +112,7 @@ TEST_F(EngineStats, WonAfterALook) {
   EXPECT_EQ(stats().won_after.message, 0U);
 }
 
-TEST_F(EngineStats, WonByHandOver) {
+TEST_F(EngineStats, AWinByHandOverIsCounted) {
   // The waiter's own process holds the lock and hands it over.
   driver.acquire_in_order(1, terms, 1h);
   driver.answer_all();
@@ -127,7 +127,7 @@ TEST_F(EngineStats, WonByHandOver) {
   EXPECT_EQ(stats().won_after.hand_over, 1U);
 }
 
-TEST_F(EngineStats, Renewals) {
+TEST_F(EngineStats, RenewalsAreCounted) {
   // One renewal comes in time, the next one late.
   driver.acquire(1, terms);
   driver.answer_all();
@@ -142,7 +142,7 @@ TEST_F(EngineStats, Renewals) {
   EXPECT_EQ(stats().failed_renewals, 0U);
 }
 
-TEST_F(EngineStats, ALoss) {
+TEST_F(EngineStats, ALossIsCounted) {
   // No node can be reached when the lease is to be renewed.
   driver.acquire(1, terms);
   driver.answer_all();
@@ -154,7 +154,7 @@ TEST_F(EngineStats, ALoss) {
   EXPECT_EQ(stats().expired, 0U);
 }
 
-TEST_F(EngineStats, ALeaseThatRunsOut) {
+TEST_F(EngineStats, ALeaseThatRunsOutIsCounted) {
   // The lease has no automatic renewal.
   core::Terms once = terms;
   once.auto_extend = false;

@@ -24,7 +24,7 @@ TEST(EngineWait, EndsAtItsDeadlineBetweenAttempts) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineWait, WithoutAQuorumPausesWhateverTheOptionsSay) {
+TEST(EngineWait, PausesWithoutAQuorumWhateverTheOptionsSay) {
   // Each attempt is lost as soon as it begins. Without a pause, which {"delay": "0s", "jitter":
   // "1ns"} asks for, the attempts would go on for ever within one moment.
   for (const int there : {0, 1}) {
@@ -39,7 +39,7 @@ TEST(EngineWait, WithoutAQuorumPausesWhateverTheOptionsSay) {
   }
 }
 
-TEST(EngineWait, InNoOrderAsksAtOnceWhenAQuorumIsThere) {
+TEST(EngineWait, WithoutOrderAsksAtOnceWhenAQuorumIsThere) {
   // The next attempt comes at once if the one before was lost for want of nodes; after an attempt
   // that the nodes refused, the pause goes on.
   EngineDriver driver(3);
@@ -63,7 +63,7 @@ TEST(EngineWait, InNoOrderAsksAtOnceWhenAQuorumIsThere) {
   EXPECT_EQ(driver.count(CommandKind::set), 3U);
 }
 
-TEST(EngineWait, InNoOrderTakesItsPlaceInTheLineAfterAWhile) {
+TEST(EngineWait, WithoutOrderTakesItsPlaceInTheLineAfterAWhile) {
   // The waiters in the line could otherwise hand the lock to each other for ever. A plain SET does
   // not look at the line, so a wait with SET never enters it.
   for (const bool fencing : {true, false}) {
@@ -109,7 +109,7 @@ TEST(EngineWait, AGrantAtItsDeadlineIsTooLate) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineWait, SaysTimedOutOnlyWhereTheLockWasSeenHeld) {
+TEST(EngineWait, ReportsTimedOutOnlyIfTheLockWasSeenHeld) {
   // Another client held the lock in the only attempt that was answered: timed_out. The nodes were
   // silent: no_quorum. The lock was held at first, and the last attempt was cut short without an
   // answer: still timed_out, by the latest answers.
@@ -136,7 +136,7 @@ TEST(EngineWait, SaysTimedOutOnlyWhereTheLockWasSeenHeld) {
   EXPECT_EQ(both.only<core::Refused>().tally.vote(0), Vote::held);
 }
 
-TEST(EngineWait, WithoutLimitGoesOnForDays) {
+TEST(EngineWait, GoesOnForDaysWithoutALimit) {
   // `forever` has no end: a million seconds later the wait still tries.
   EngineDriver driver(core::Engine::Config{3, 0.01, 1000s, 0s});
   driver.acquire(1, ten_seconds, forever);
@@ -150,7 +150,7 @@ TEST(EngineWait, WithoutLimitGoesOnForDays) {
   EXPECT_EQ(driver.only<core::Acquired>().attempts, 1001);
 }
 
-TEST(EngineWait, ThatIsZeroIsOneAttempt) {
+TEST(EngineWait, AWaitOfZeroIsOneAttempt) {
   // No pause follows, whatever the verdict is.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
@@ -198,7 +198,7 @@ TEST(EngineCancel, EndsTheWaitAtOnceAndNotTheCleanUp) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineCancel, OfAnAttemptThatIsLostAlready) {
+TEST(EngineCancel, AddsOnlyTheRefusalToALostAttempt) {
   // The attempt is lost (two of three nodes refused or failed), but the reason is not known yet;
   // the release is out. Cancelling adds the refusal and nothing else.
   EngineDriver driver(3);
@@ -214,7 +214,7 @@ TEST(EngineCancel, OfAnAttemptThatIsLostAlready) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineCancel, BetweenAttempts) {
+TEST(EngineCancel, GivesNothingBackBetweenAttempts) {
   // There is nothing to give back during the pause.
   EngineDriver driver(3);
   const core::WaiterId waiter = driver.acquire(1, ten_seconds, 1min);
@@ -226,7 +226,7 @@ TEST(EngineCancel, BetweenAttempts) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineCancel, ComesTooLate) {
+TEST(EngineCancel, FindsNoWaiterAfterTheWin) {
   // After the win or a second time, cancel() finds no waiter, even if another one now has the same
   // place.
   EngineDriver driver(3);
@@ -282,7 +282,7 @@ TEST(EngineClose, ReportsAnExtendThatIsUnderWay) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineClose, WithNothingUnderWay) {
+TEST(EngineClose, ReportsNothingIfNothingIsUnderWay) {
   // There is nothing to report or to send.
   EngineDriver driver(3);
   driver.close();

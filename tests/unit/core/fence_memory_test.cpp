@@ -37,7 +37,7 @@ TEST(FenceMemory, HoldsNumbersUpToTheLast) {
   EXPECT_EQ(memory.of("key"), (1ULL << 53) - 1);
 }
 
-TEST(FenceMemory, ForgetsAndNeverMakesUp) {
+TEST(FenceMemory, ForgetsButNeverInvents) {
   // With far more resources than there is room for, the memory knows a resource's greatest number
   // or nothing, but never another's, which could be too great. The latest is always known.
   FenceMemory memory;

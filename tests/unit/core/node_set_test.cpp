@@ -16,7 +16,7 @@ NodeSet from(const std::set<int>& nodes) {
   return set;
 }
 
-TEST(NodeSet, FirstHoldsThatMany) {
+TEST(NodeSet, FirstHoldsTheFirstNodes) {
   // The first n nodes are members, up to the maximum of 32.
   for (int count = 0; count <= max_nodes; ++count) {
     const NodeSet set = NodeSet::first(count);
@@ -55,14 +55,14 @@ TEST(NodeSet, DoesWhatASetOfNumbersDoes) {
   }
 }
 
-TEST(NodeSet, OnlyHoldsOne) {
+TEST(NodeSet, OnlyHoldsOneNode) {
   // A set of one node is built for every possible node.
   for (int node = 0; node < max_nodes; ++node) {
     EXPECT_EQ(from({node}), NodeSet::only(node));
   }
 }
 
-TEST(Random, BelowStaysBelow) {
+TEST(Random, DrawsStayBelowTheBound) {
   // Draws lie in [0, bound); a bound of zero always gives zero.
   test::SeededRandom random(5);
   bool low = false, high = false;

@@ -22,7 +22,7 @@ std::string group_of(const std::vector<std::string>& groups, const std::string& 
   return groups[Placement(groups, 1, "").of(resource).group];
 }
 
-TEST(Placement, TheTestVectorsOfTheDocs) {
+TEST(Placement, MatchesTheTestVectorsOfTheDocs) {
   // The numbers come from a program in another language, written from the description alone.
   EXPECT_EQ(Placement::hash(""), 0xcbf29ce484222325U);
   EXPECT_EQ(Placement::hash("a"), 0xaf63dc4c8601ec8cU);
@@ -46,7 +46,7 @@ TEST(Placement, TheTestVectorsOfTheDocs) {
   EXPECT_EQ(Placement::mark({"north"}, "north"), "");
 }
 
-TEST(Placement, ATagIsAllThatCounts) {
+TEST(Placement, OnlyTheTagCounts) {
   // The tag is the text between the first '{' and the first '}' after it, if it is not empty; the
   // prefix is part of the key, wherever it ends.
   const auto of = [](const char* prefix, const char* rest) {
@@ -79,7 +79,7 @@ TEST(Placement, IsEvenAndTheSameInWhateverOrderGroupsAreNamed) {
   for (const std::string& group : groups) EXPECT_NEAR(count[group], many / 3, many / 100) << group;
 }
 
-TEST(Placement, AGroupMoreTakesItsShareFromAllAndMovesNothingElse) {
+TEST(Placement, AnAdditionalGroupTakesItsShareFromAllAndMovesNothingElse) {
   // A resource that moves goes to the new group: about a quarter of each of the three.
   std::map<std::string, int> moved;
   for (int i = 0; i < many; ++i) {
@@ -107,13 +107,13 @@ TEST(Placement, LoopsAreEvenInEachGroup) {
   for (const auto& [place, here] : count) EXPECT_NEAR(here, many / 6, many / 100);
 }
 
-TEST(Placement, OneOfEachIsAlwaysIt) {
+TEST(Placement, AnOnlyGroupAndAnOnlyLoopHaveEveryLock) {
   EXPECT_EQ(Placement({""}, 1, "").of("orders:42"), (Placement::Place{0, 0}));
   EXPECT_EQ(Placement({"north"}, 1, "").of("orders:42"), (Placement::Place{0, 0}));
   EXPECT_EQ(Placement({"north"}, 4, "").of("orders:42").group, 0U);
 }
 
-TEST(Placement, AMarkTellsGroupsAndTheNodesOwn) {
+TEST(Placement, AMarkDependsOnTheGroupsAndTheNodesOwn) {
   // A mark depends on all groups' names, whatever their order, and on the node's own group.
   const std::vector<std::string> marks = {
       Placement::mark({"a", "b"}, "a"),      Placement::mark({"a", "b"}, "b"),

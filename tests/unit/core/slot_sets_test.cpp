@@ -43,7 +43,7 @@ struct SlowViews {
   }
 };
 
-TEST(SlotViews, AreThoseOfLookingAtEachSlot) {
+TEST(SlotViews, EqualLookingAtEachSlot) {
   // Few slots and many, up to the ends of words; random reports of the nodes in any order.
   SlotViews views;
   for (const int slots : {1, 2, 3, 63, 64, 65, 128, 200}) {
@@ -82,7 +82,7 @@ TEST(SlotViews, AreThoseOfLookingAtEachSlot) {
   }
 }
 
-TEST(SlotViews, WhatIsNoSlotChangesNothing) {
+TEST(SlotViews, ANumberThatIsNoSlotChangesNothing) {
   // A node may answer with any number.
   SlotViews views;
   views.begin(3, 4);
@@ -94,7 +94,7 @@ TEST(SlotViews, WhatIsNoSlotChangesNothing) {
   EXPECT_EQ(views.likely(NodeSet::first(3), 2), 0);
 }
 
-TEST(SlotViews, BeginAgainWithNothing) {
+TEST(SlotViews, AreEmptyAfterBegin) {
   SlotViews views;
   views.begin(3, 100);
   for (int node = 0; node < 3; ++node) views.learn_free(node, 77);
@@ -103,7 +103,7 @@ TEST(SlotViews, BeginAgainWithNothing) {
   EXPECT_EQ(views.likely(NodeSet::first(5), 3), 0);
 }
 
-TEST(OwnSlots, WhatWasLeftLastIsTriedFirst) {
+TEST(OwnSlots, TheSlotThatWasLeftLastIsTriedFirst) {
   // The other free slots follow from there on, wrapping, each of them once.
   OwnSlots own;
   EXPECT_EQ(own.left(100), 0);
@@ -118,7 +118,7 @@ TEST(OwnSlots, WhatWasLeftLastIsTriedFirst) {
   EXPECT_EQ(own.left(69), 0);
 }
 
-TEST(OwnSlots, WhatIsInUseIsPassedOver) {
+TEST(OwnSlots, SlotsInUseAreSkipped) {
   OwnSlots own;
   EXPECT_EQ(own.unused(64, 64), 64);
   std::set<int> used;

@@ -32,7 +32,7 @@ TEST(Slots, TheDefaultIdNamesNothing) {
   EXPECT_EQ(slots.find(SlotId()), nullptr);
 }
 
-TEST(Slots, WhatAFreedObjectHoldsIsKeptForItsNextUser) {
+TEST(Slots, TheMemoryOfAFreedObjectIsKeptForItsNextUser) {
   // A string's memory is reused.
   Slots<std::string> slots;
   const SlotId id = slots.take();
@@ -50,7 +50,7 @@ TEST(Slots, ObjectsStayWhereTheyAre) {
   EXPECT_EQ(slots.find(first), place);
 }
 
-TEST(Slots, ForEachMayGiveBackWhatItIsGiven) {
+TEST(Slots, ForEachMayFreeTheObjectThatItVisits) {
   // Every object is visited once, although each visit frees it.
   Slots<int> slots;
   for (int i = 0; i < 10; ++i) slots[slots.take()] = i;

@@ -17,7 +17,7 @@ Tally asked(int nodes) {
   return tally;
 }
 
-TEST(Tally, ARoundBegunHasHeardNothing) {
+TEST(Tally, ANewRoundHasNoAnswers) {
   // No node was asked yet: all count as not reached, until ask() makes their votes pending.
   Tally tally;
   tally.begin(3);
@@ -53,7 +53,7 @@ TEST(Tally, BeginForgetsTheRoundBefore) {
   EXPECT_EQ(tally.vote(2), Vote::unreachable);
 }
 
-TEST(Tally, OnlyAnswersReachANode) {
+TEST(Tally, OnlyVotesOnTheKeyAreAnswers) {
   // A node is reached if it answered what it holds; an error or a silence is no answer.
   for (int i = 0; i <= static_cast<int>(Vote::failed); ++i) {
     const auto vote = static_cast<Vote>(i);
@@ -62,7 +62,7 @@ TEST(Tally, OnlyAnswersReachANode) {
   }
 }
 
-TEST(Tally, WhatMayHaveRunIsToldFromWhatDidNot) {
+TEST(Tally, CommandsThatMayHaveRunAreDistinguished) {
   // After a silence, a broken connection or an unknown error the command may have run.
   EXPECT_TRUE(maybe_executed(Vote::timed_out));
   EXPECT_TRUE(maybe_executed(Vote::disconnected));

@@ -65,7 +65,7 @@ TEST(TimerQueue, SetMovesATimer) {
   EXPECT_EQ(queue.pop_due(Time(Duration(100))), std::nullopt);
 }
 
-TEST(TimerQueue, LooksAgainWhereTheEarliestWasCleared) {
+TEST(TimerQueue, LooksAgainIfTheEarliestWasCleared) {
   // The deadline of a cleared timer may stay until it has passed, with nothing due.
   TimerQueue queue;
   queue.set(0, Time(Duration(5'000)));

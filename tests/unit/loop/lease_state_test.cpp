@@ -37,7 +37,7 @@ TEST_F(LeaseStates, ARenewalMovesTheEnd) {
   }
 }
 
-TEST_F(LeaseStates, OneThatWasSeenToEndIsNotRenewed) {
+TEST_F(LeaseStates, ALeaseThatWasSeenToEndIsNotRenewed) {
   // The holder has asked once after the end: no renewal makes the lease valid again.
   begin(-1ns);
   const Clock::time_point end = lease.valid_until();
@@ -49,7 +49,7 @@ TEST_F(LeaseStates, OneThatWasSeenToEndIsNotRenewed) {
   EXPECT_EQ(lease.ended(), Errc::expired);
 }
 
-TEST_F(LeaseStates, OneThatWasReleasedIsNotRenewed) {
+TEST_F(LeaseStates, AReleasedLeaseIsNotRenewed) {
   // The lease is over long before its deadline, and stays so; the first reason stands.
   begin(1h);
   EXPECT_EQ(lease.end(LeaseState::released), Errc());

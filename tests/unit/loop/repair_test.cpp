@@ -87,7 +87,7 @@ TEST(Repair, CopiesFromAllOthersOfAQuorum) {
   for (const int node : {0, 1, 2}) EXPECT_TRUE(driver.asked(node).empty());
 }
 
-TEST(Repair, GoesOnUntilTheScanIsThrough) {
+TEST(Repair, GoesOnUntilTheScanIsComplete) {
   // A step of the scan finds some hundred keys, or none, and a key may be gone before its value is
   // read. The next step is asked for before the values of the current one have come.
   SessionDriver driver(3);
@@ -199,7 +199,7 @@ TEST(Repair, CountersThatThisUserMayNotReadNeedAFloor) {
   }
 }
 
-TEST(Repair, OfFiveThreeOthersWillDo) {
+TEST(Repair, ThreeOthersOfFiveAreEnough) {
   // N - q + 1 = 3: the fourth other node is not asked.
   SessionDriver driver(5);
   driver.servers[2].enrolment = "";
@@ -265,7 +265,7 @@ TEST(Repair, AFloorIsAboveEveryCounterThatWasSeen) {
   }
 }
 
-TEST(Repair, AQuarantinedNodeIsASourceWhereThereIsNoQuorum) {
+TEST(Repair, AQuarantinedNodeIsASourceIfThereIsNoQuorum) {
   // n2 and n3 have forgotten. n2's remaining counters are copied too; its own repair comes later.
   SessionDriver driver(3);
   driver.servers[1].enrolment = "";
@@ -282,7 +282,7 @@ TEST(Repair, AQuarantinedNodeIsASourceWhereThereIsNoQuorum) {
   driver.reply(2, "EVAL enrol 3 ", ":1\r\n");
 }
 
-TEST(Repair, ASourceThatHasForgottenIsNone) {
+TEST(Repair, ANodeThatHasForgottenIsNoSource) {
   // n2's enrolment is gone when its counters have been read, so they were those of a node that had
   // forgotten. The repair fails and its mark is released, and n2 is doubted.
   SessionDriver driver(3);
@@ -346,7 +346,7 @@ TEST(Repair, AnAnswerOfAnOlderRepairDoesNotCount) {
   EXPECT_EQ(driver.asked(2).front(), "TIME");
 }
 
-TEST(Repair, OneNodeAfterTheOther) {
+TEST(Repair, NodesAreRepairedOneAfterTheOther) {
   // Two of five nodes have forgotten and their waits end at the same moment: the second one is
   // repaired after the first.
   SessionDriver driver(5);

@@ -8,7 +8,7 @@ using Strings = std::vector<std::string>;
 
 const std::string granted = "*3\r\n:1\r\n:41\r\n:1700000000000000\r\n";
 
-TEST(Session, AVoteSaysTheWallClockAndWhatTheNodeKnows) {
+TEST(Session, AVoteCarriesTheWallClockAndTheNodesEnrolment) {
   // All nodes get the same words, including the client's wall clock, followed by each node's own
   // record and floor.
   SessionDriver driver(3);
@@ -63,7 +63,7 @@ TEST(Session, TwoOfThreeAddressesThatAreOneAreNoQuorum) {
   EXPECT_EQ(driver.refused[0].tally.vote(1), Vote::same_server);
 }
 
-TEST(Session, AServerThatMovedIsJudgedAnew) {
+TEST(Session, AServerThatMovedIsJudgedAgain) {
   // n2's name pointed at n1's server. It is corrected and the connection made again: n2 votes.
   SessionDriver driver(3);
   const SessionDriver::Server right = driver.servers[1];
@@ -76,7 +76,7 @@ TEST(Session, AServerThatMovedIsJudgedAnew) {
   EXPECT_EQ(driver.session.link(1).state(), LinkState::up);
 }
 
-TEST(Session, ServersThatDoNotSayWhoTheyAreAreNotTheSame) {
+TEST(Session, ServersWithoutARunIdAreNotTakenForOne) {
   // Servers without a run id do not vote, but because of that, and not as one server.
   SessionDriver driver(3);
   for (const std::size_t node : {0U, 1U}) driver.servers[node].run_id = "";
@@ -99,7 +99,7 @@ TEST(Session, ANodeThatForgotCastsNoVote) {
   EXPECT_EQ(driver.refused[0].tally.vote(0), Vote::not_enrolled);
 }
 
-TEST(Session, AWrongClockIsANote) {
+TEST(Session, AWrongClockIsReported) {
   // One sentence reports which clock is wrong, by how much, and in which direction.
   for (const bool ahead : {true, false}) {
     SessionDriver driver(3);
@@ -120,7 +120,7 @@ TEST(Session, AWrongClockIsANote) {
   }
 }
 
-TEST(Session, AClockOfOurOwnThatStoodStillIsANoteToo) {
+TEST(Session, OurOwnClockThatStoodStillIsReportedToo) {
   // A second node that is ahead explains the first one, whose reported jump is withdrawn.
   SessionDriver driver(3);
   driver.start();
@@ -138,7 +138,7 @@ TEST(Session, AClockOfOurOwnThatStoodStillIsANoteToo) {
   for (const int node : {0, 1, 2}) EXPECT_EQ(driver.session.jump(node).size, 0s);
 }
 
-TEST(Session, ARenewalSaysWhenItComesTooLate) {
+TEST(Session, ARenewalCarriesItsOwnEnd) {
   // The limit is by each node's own clock; n2's is a minute ahead, and n3's has not been seen.
   SessionDriver driver(3);
   driver.start();
@@ -163,7 +163,7 @@ TEST(Session, ARenewalSaysWhenItComesTooLate) {
   EXPECT_TRUE(words.ends_with(" 0 " + SessionDriver::record(2) + " 0")) << words;
 }
 
-TEST(Session, QuestionsOfTheDriversOwnAreAnswered) {
+TEST(Session, QuestionsOfTheDriverAreAnswered) {
   // Each question gets its reply, or is reported as late or lost.
   SessionDriver driver(1);
   driver.start();

@@ -82,12 +82,12 @@ TEST(Endpoint, HasOneNameForAllItsSpellings) {
   EXPECT_EQ(parsed("redis://a:b@h").name(), parsed("redis://c:d@h").name());
 }
 
-TEST(Endpoint, RefusesTlsInSoManyWords) {
+TEST(Endpoint, RefusesTlsByName) {
   // A user of TLS must not believe that the connection is encrypted.
   expect_refused("rediss://u:hunter2@h:6380", "rediss://***@h:6380", "built without TLS");
 }
 
-TEST(Endpoint, RefusesWhatIsNoUrlOfANode) {
+TEST(Endpoint, RefusesTextThatIsNoUrlOfANode) {
   // The URL has another scheme or none, and the error shows the two valid forms.
   expect_refused("", "", "write redis://[user[:password]@]host[:port][/db] or unix:///path[?db=N]");
   expect_refused("127.0.0.1:7101", "127.0.0.1:7101", "is not a node's URL");

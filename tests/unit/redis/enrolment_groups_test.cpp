@@ -94,7 +94,7 @@ TEST(EnrolmentGroups, ACandidateForOtherGroupsIsRefused) {
   EXPECT_EQ(driver.asks(), "nothing");
 }
 
-TEST(EnrolmentGroups, WhoHasNothingIsEnrolledOnlyWhereSomebodyVouches) {
+TEST(EnrolmentGroups, ANodeWithoutARecordIsEnrolledOnlyIfAnotherNodeVouches) {
   // A node without a record is not enrolled, however long it waits: locks of clients with other
   // groups may be elsewhere. The candidate stands.
   Driver driver(ours());
@@ -124,7 +124,7 @@ TEST(EnrolmentGroups, ItsOwnRecordVouchesForANode) {
   EXPECT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
 }
 
-TEST(EnrolmentGroups, AnotherCandidateWaitsAnew) {
+TEST(EnrolmentGroups, AnotherCandidateWaitsAgain) {
   // The candidate was ripe; then the node forgot it, or a client with other groups replaced it.
   for (const std::string& other : {"run2:30000,a,86400@" + our_mark + ":volatile:another",
                                    std::string("run2:30000,a,86400:volatile:x")}) {

@@ -20,7 +20,7 @@ TEST(EnrolmentRecords, AreReadAsTheyAreWritten) {
   }
 }
 
-TEST(EnrolmentRecords, WhatIsNoneIsNotRead) {
+TEST(EnrolmentRecords, TextThatIsNoRecordIsNotRead) {
   // A text that is no record enrols nobody, whoever wrote it.
   for (const char* text : {"",
                            "run1",

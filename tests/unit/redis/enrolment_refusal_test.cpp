@@ -115,7 +115,7 @@ TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
   }
 }
 
-TEST(EnrolmentRefusal, SomebodyElseMayHaveChangedIt) {
+TEST(EnrolmentRefusal, AnotherClientMayHaveChangedIt) {
   // The record has changed since it was read, so it is read again.
   Driver driver({.changes_terms = true});
   driver.greet("run2:60000,a,86400:volatile");
@@ -144,7 +144,7 @@ TEST(EnrolmentRefusal, ACandidateIsChangedLikeARecord) {
   EXPECT_EQ(driver.it.until(), driver.now + 90s + 902ms);
 }
 
-TEST(EnrolmentRefusal, WhoAdoptsACandidateWaitsAsLongAsItSays) {
+TEST(EnrolmentRefusal, AnAdoptedCandidateTakesAsLongAsItSays) {
   // Another client has changed max_ttl from a longer one, as the candidate says.
   Driver driver;
   driver.greet(std::nullopt);
@@ -153,7 +153,7 @@ TEST(EnrolmentRefusal, WhoAdoptsACandidateWaitsAsLongAsItSays) {
   EXPECT_EQ(driver.it.until(), driver.now + 60s + 602ms);
 }
 
-TEST(EnrolmentRefusal, WhatIsNoCandidateIsRefused) {
+TEST(EnrolmentRefusal, TextThatIsNoCandidateIsRefused) {
   // The candidate has too few words or too many, or no number in a number's place.
   for (const char* text :
        {"run2", "run2:30000,a,86400:volatile", "run2:x:volatile:n",
@@ -186,7 +186,7 @@ TEST(EnrolmentRefusal, AServerWithoutARunIdIsRefused) {
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
 }
 
-TEST(EnrolmentRefusal, ErrorsAreToldAndLookedAtAgain) {
+TEST(EnrolmentRefusal, ErrorsAreReportedAndTheNodeIsAskedAgain) {
   // An error at any step is reported in the node's own words, with the vote that it means. The wait
   // that was under way is kept.
   struct Case {
@@ -222,7 +222,7 @@ TEST(EnrolmentRefusal, ErrorsAreToldAndLookedAtAgain) {
   }
 }
 
-TEST(EnrolmentRefusal, NoLongerDurableIsSaidInTheRecord) {
+TEST(EnrolmentRefusal, TheRecordSaysThatANodeIsNoLongerDurable) {
   // The AOF of the same run was switched off: the node is enrolled at once, but as volatile, so
   // that its next restart is waited for. A node whose durability is not known keeps its record.
   Driver driver;
@@ -273,7 +273,7 @@ TEST(EnrolmentDoubt, TheRecordIsReadAgain) {
   }
 }
 
-TEST(EnrolmentDoubt, IsNoneWhereTheNodeDoesNotVote) {
+TEST(EnrolmentDoubt, DoesNotApplyToANodeThatDoesNotVote) {
   // Late answers of earlier votes do not matter: the wait goes on, or the node stays unconnected.
   Driver driver;
   driver.it.doubt();
@@ -285,7 +285,7 @@ TEST(EnrolmentDoubt, IsNoneWhereTheNodeDoesNotVote) {
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
 }
 
-TEST(EnrolmentLook, IsNowWhereItIsAskedFor) {
+TEST(EnrolmentLook, ComesAtOnceIfItIsAskedFor) {
   // A node that waits or is refused is looked at without waiting for the next second. An enrolled
   // node is not, nor one that is being looked at.
   Driver waiting;

@@ -33,7 +33,7 @@ TEST(Enrolment, ADurableNodeIsAdoptedWhenItRestarts) {
   EXPECT_EQ(driver.it.record(), "run2:30000,d,86400:durable");
 }
 
-TEST(Enrolment, TheFloorIsKeptWhereARecordIsAdopted) {
+TEST(Enrolment, TheFloorIsKeptIfARecordIsAdopted) {
   // The floor's date is kept too: a restart does not make the floor depend less on clocks.
   Driver driver;
   driver.greet("run1:30000,d,86400:durable:1700:42", true);
@@ -45,7 +45,7 @@ TEST(Enrolment, TheFloorIsKeptWhereARecordIsAdopted) {
   EXPECT_EQ(driver.it.since(), 42);
 }
 
-TEST(Enrolment, SomebodyElseMayBeFirst) {
+TEST(Enrolment, AnotherClientMayBeFirst) {
   // The record has changed in the meantime: it is read again and judged anew.
   Driver driver;
   driver.greet("run1:30000,d,86400:durable", true);
@@ -108,7 +108,7 @@ TEST(Enrolment, UnsafeNeverWaitsForNothing) {
   }
 }
 
-TEST(Enrolment, WhoMayHaveForgottenWaits) {
+TEST(Enrolment, ANodeThatMayHaveForgottenWaits) {
   // Each of these nodes may have forgotten locks, and each reports why it waits.
   struct Case {
     std::optional<std::string> record;
@@ -179,7 +179,7 @@ TEST(Enrolment, TheMarginIsTheConfiguredOne) {
   EXPECT_EQ(driver.it.until(), driver.now + 63s + 2ms);
 }
 
-TEST(Enrolment, FromTheWaitToTheEnrolment) {
+TEST(Enrolment, TheWaitIsFollowedByTheRepairAndTheRecord) {
   // The whole way: the candidate stands, the mark of the repairer is ours, the counters are
   // repaired, and the record is written for exactly this candidate.
   Driver driver;
@@ -213,7 +213,7 @@ TEST(Enrolment, ARepairWithoutAQuorumLeavesAFloor) {
   EXPECT_EQ(driver.it.record(), "run2:30000,a,86400:durable:1700:42");
 }
 
-TEST(Enrolment, ACandidateOfSomebodyElseIsAdopted) {
+TEST(Enrolment, ACandidateOfAnotherClientIsAdopted) {
   // Another client was first: its candidate is waited for and enrolled, and the proposals that go
   // with each look are never written.
   Driver driver;
@@ -225,7 +225,7 @@ TEST(Enrolment, ACandidateOfSomebodyElseIsAdopted) {
   EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile run2:30000,a,86400:volatile:theirs");
 }
 
-TEST(Enrolment, SomebodyElseMayFinishFirst) {
+TEST(Enrolment, AnotherClientMayFinishFirst) {
   // A look finds a record of this run.
   Driver driver;
   driver.greet(std::nullopt);
@@ -238,7 +238,7 @@ TEST(Enrolment, SomebodyElseMayFinishFirst) {
   EXPECT_EQ(driver.it.floor(), 1700U);
 }
 
-TEST(Enrolment, TheWaitBeginsAnewWhereTheCandidateIsAnother) {
+TEST(Enrolment, TheWaitBeginsAgainIfTheCandidateIsAnother) {
   // The node forgets again in the middle of the wait, so that another candidate stands.
   Driver driver;
   driver.greet(std::nullopt);
@@ -283,7 +283,7 @@ TEST(Enrolment, AWaitThatIsOverAtTheReconnectIsOver) {
   EXPECT_TRUE(driver.asks().starts_with("SET quorumlock:repairer "));
 }
 
-TEST(Enrolment, OneRepairsAndTheOthersLook) {
+TEST(Enrolment, OneClientRepairsAndTheOthersLook) {
   // The mark belongs to another client: this one looks again in a second and claims it anew.
   Driver driver;
   driver.greet(std::nullopt);
@@ -308,7 +308,7 @@ TEST(Enrolment, OneRepairsAndTheOthersLook) {
   EXPECT_TRUE(driver.it.take_repair());
 }
 
-TEST(Enrolment, WhoFailsToRepairYields) {
+TEST(Enrolment, AClientThatFailsToRepairYields) {
   // The client releases its mark, so that another one may try; a second later it tries again.
   Driver driver;
   driver.greet(std::nullopt);
@@ -334,7 +334,7 @@ TEST(Enrolment, WhoFailsToRepairYields) {
   EXPECT_TRUE(driver.asks().starts_with("SET quorumlock:repairer "));
 }
 
-TEST(Enrolment, ACandidateThatIsGoneEnrolsNobody) {
+TEST(Enrolment, ACandidateThatIsGoneEnrolsNoNode) {
   // Between the repair and the record the node has forgotten again, or another client was first.
   // The candidate is asked for anew; the one that comes back is waited for from the beginning.
   Driver driver;

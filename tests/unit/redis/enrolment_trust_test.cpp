@@ -58,7 +58,7 @@ TEST(EnrolmentTrust, OtherNodesMayKnowThatItWasNotDurable) {
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
 }
 
-TEST(EnrolmentTrust, ThatItIsNoLongerDurableIsNotedBeforeItsRecordSaysSo) {
+TEST(EnrolmentTrust, ALossOfDurabilityIsNotedBeforeTheRecordSaysSo) {
   // The node is looked at every five seconds. Its next start may read a file that says otherwise.
   Driver driver(of_n1);
   driver.greet("run2:30000,d,86400@#n1:durable", true);
@@ -84,7 +84,7 @@ TEST(EnrolmentTrust, ThatItIsNoLongerDurableIsNotedBeforeItsRecordSaysSo) {
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
 }
 
-TEST(EnrolmentTrust, WhatCannotBeNotedIsTriedAgain) {
+TEST(EnrolmentTrust, ANoteThatFailsIsTriedAgain) {
   // Until the note is made the node casts no vote.
   Driver driver(of_n1);
   driver.greet("run2:30000,d,86400@#n1:durable", false);
@@ -109,7 +109,7 @@ TEST(EnrolmentTrust, AfterItsQuarantineADurableNodeIsTrustedAgain) {
   driver.hear(1);
 }
 
-TEST(EnrolmentTrust, UnderAlwaysNobodyIsAsked) {
+TEST(EnrolmentTrust, WithAlwaysNoOtherNodeIsAsked) {
   Driver driver(of_n1);
   driver.greet("run2:30000,a,86400:durable", true);
   EXPECT_EQ(driver.it.deadline(), core::never);
@@ -120,7 +120,7 @@ TEST(EnrolmentTrust, UnderAlwaysNobodyIsAsked) {
   EXPECT_EQ(driver.asks(), "adopt run2:30000,a,86400:durable run2:30000,a,86400:volatile");
 }
 
-TEST(EnrolmentTrust, ALinkTellsOfReplicasAndPromotions) {
+TEST(EnrolmentTrust, ALinkReportsReplicasAndPromotions) {
   // A node with a replica is not durable, since the replica may take its place. A node that was a
   // replica has another's data.
   for (const bool promoted : {false, true}) {

@@ -6,7 +6,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-TEST(LinkBounds, LongErrors) {
+TEST(LinkBounds, LongErrorsAreReportedInPart) {
   // An error text of the maximum length is reported in part, after a command and in the greeting.
   const std::string error = "-ERR " + std::string(redis::ReplyReader::max_line - 4, 'x') + "\r\n";
   LinkDriver driver;
@@ -26,7 +26,7 @@ TEST(LinkBounds, LongErrors) {
   EXPECT_LT(refused.notes().back().size(), 300U);
 }
 
-TEST(LinkBounds, ErrorsInControlCharacters) {
+TEST(LinkBounds, ControlCharactersInErrorsAreReplaced) {
   // A node's words cannot end our line or colour the terminal.
   LinkDriver driver;
   driver.come_up();
@@ -35,7 +35,7 @@ TEST(LinkBounds, ErrorsInControlCharacters) {
   EXPECT_EQ(driver.link.trouble(driver.now), "ERR ?[31mred?and more");
 }
 
-TEST(LinkBounds, ANodeThatDoesNotRead) {
+TEST(LinkBounds, ANodeThatDoesNotReadIsGivenUp) {
   // The node answers commands that it cannot have read, so it is never late. The output for it
   // piles up until the connection is given up.
   LinkDriver driver;
@@ -57,7 +57,7 @@ TEST(LinkBounds, ANodeThatDoesNotRead) {
   EXPECT_TRUE(driver.link.output().empty());
 }
 
-TEST(LinkBounds, ANodeThatIsNeverDone) {
+TEST(LinkBounds, WrittenOutputIsNotKeptForASlowNode) {
   // Some output is always left to be written, but the written part is not kept.
   LinkDriver driver;
   driver.come_up();

@@ -35,7 +35,7 @@ TEST(NativeDelete, IsLearntInTheGreeting) {
   EXPECT_EQ(learnt(denied, ":0\r\n"), Deletion::delifeq);
 }
 
-TEST(NativeDelete, IsNotAskedForWhereReleasesWake) {
+TEST(NativeDelete, IsNotAskedForIfReleasesWake) {
   // The script also wakes a waiter, so it is used whatever the server offers.
   LinkDriver driver;
   driver.start();
@@ -46,7 +46,7 @@ TEST(NativeDelete, IsNotAskedForWhereReleasesWake) {
   EXPECT_EQ(driver.link.deletion(), Deletion::script);
 }
 
-TEST(NativeDelete, IsLearntAnewFromTheNextServer) {
+TEST(NativeDelete, IsLearntAgainFromTheNextServer) {
   // After a reconnection the same name may lead to another version.
   LinkDriver driver({.host = "n1"}, 1, false);
   LinkDriver::Server server;
@@ -75,7 +75,7 @@ struct Nodes {
   std::string token;
 };
 
-TEST(NativeDelete, EachNodeIsToldInItsOwnWords) {
+TEST(NativeDelete, EachNodeGetsTheCommandThatItOffers) {
   // The replies 1 and 0 mean the same as the script's, so that two of three are a quorum.
   Nodes nodes;
   ASSERT_EQ(nodes.driver.acquired, 1);
@@ -107,7 +107,7 @@ TEST(NativeDelete, AnotherKindOfValueIsNotOurs) {
   EXPECT_EQ(nodes.driver.session.link(0).deletion(), Deletion::delex);
 }
 
-TEST(NativeDelete, WhoIsForbiddenItGoesBackToTheScript) {
+TEST(NativeDelete, AUserWithoutTheRightFallsBackToTheScript) {
   // The user's rights have changed since the greeting. The release is tried again with the script.
   Nodes nodes;
   nodes.driver.release();
@@ -121,7 +121,7 @@ TEST(NativeDelete, WhoIsForbiddenItGoesBackToTheScript) {
       0, "EVALSHA " + std::string(redis::release_script.sha1) + " 1 key " + nodes.token, ":1\r\n");
 }
 
-TEST(NativeDelete, OnlyWhatDeletesOneKeyAndNothingElse) {
+TEST(NativeDelete, IsUsedOnlyForReleasesOfOneKey) {
   // Releases of readers, of several keys, of permits and of entries in a line, and those by token,
   // keep their scripts.
   core::Send release;

@@ -54,7 +54,7 @@ void wait_to_repair(LinkDriver& driver, const std::string& candidate) {
   ASSERT_EQ(driver.said(), Strings{"repair"});
 }
 
-TEST(LinkEnrolment, OwnWordsFollowEveryVote) {
+TEST(LinkEnrolment, TheNodesOwnWordsFollowEveryVote) {
   // The record and the floor of this node follow the arguments that all nodes share, in votes and
   // in nothing else.
   LinkDriver driver;
@@ -101,7 +101,7 @@ TEST(LinkEnrolment, SaysWhyAndHowLong) {
             "has no enrolment: it is new, or has forgotten everything; 11 s left");
 }
 
-TEST(LinkEnrolment, FromTheWaitToTheFirstVote) {
+TEST(LinkEnrolment, TheWaitIsFollowedByTheFirstVote) {
   // After the wait, the repair by the user and the record the node is up, and its own words are the
   // new ones.
   LinkDriver driver;
@@ -129,7 +129,7 @@ TEST(LinkEnrolment, ARepairThatFailsYields) {
   EXPECT_TRUE(driver.said().empty());
 }
 
-TEST(LinkEnrolment, WhatWaitedGetsTheWordsThatAreFoundOut) {
+TEST(LinkEnrolment, WaitingCommandsGetTheWordsThatAreFoundOut) {
   // The commands were sent before the node's own words were known: the link appends those later.
   LinkDriver driver;
   driver.start();
@@ -140,7 +140,7 @@ TEST(LinkEnrolment, WhatWaitedGetsTheWordsThatAreFoundOut) {
   EXPECT_EQ(driver.written(), (Strings{"PING 1 " + run1_record + ":7:42 7", "PING 2"}));
 }
 
-TEST(LinkEnrolment, WhatWaitedForAQuarantinedNodeHasItsAnswer) {
+TEST(LinkEnrolment, CommandsThatWaitedForAQuarantinedNodeAreAnswered) {
   // The vote is answered by the link and never asked for; the release is sent.
   LinkDriver driver;
   driver.start();
@@ -178,7 +178,7 @@ TEST(LinkEnrolment, ANodeThatForgotIsDoubted) {
   EXPECT_EQ(driver.written(), Strings{"PING 4 " + run1_record + ":9:42 9"});
 }
 
-TEST(LinkEnrolment, WhoeverDoubtsHasItLookedAt) {
+TEST(LinkEnrolment, ADoubtMakesTheLinkLookAgain) {
   // A repair has read another record from the node.
   LinkDriver driver;
   driver.come_up();
@@ -250,7 +250,7 @@ TEST(LinkEnrolment, TheWaitGoesOnOverAReconnect) {
   EXPECT_TRUE(written[0].starts_with("SET quorumlock:repairer "));
 }
 
-TEST(LinkEnrolment, TheSameServerTwiceHasOneVote) {
+TEST(LinkEnrolment, AServerNamedTwiceHasOneVote) {
   // The node is barred: it gets releases and no votes, for this reason only and as long as this
   // connection lasts; the next connection is judged anew.
   LinkDriver driver;
@@ -308,7 +308,7 @@ TEST(LinkEnrolment, AnotherMaxTtlIsTheVote) {
                                     "1 enrolled with another max_ttl"}));
 }
 
-TEST(LinkEnrolment, LooksAgainWhereItIsAskedTo) {
+TEST(LinkEnrolment, LooksAgainIfAsked) {
   // Another client has enrolled the node: this is known without waiting for the next second.
   LinkDriver driver;
   come_up_waiting(driver);

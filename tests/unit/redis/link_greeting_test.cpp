@@ -6,7 +6,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-TEST(LinkGreeting, LogsInAndAsksWhoItIs) {
+TEST(LinkGreeting, LogsInAndAsksForTheServersIdentity) {
   // With an ACL user, a password and a database, one write logs in, chooses the database, asks the
   // questions and loads the scripts. The link is up after the last answer.
   LinkDriver driver({.host = "n1", .user = "locker", .password = "s3cret", .db = 3});
@@ -88,7 +88,7 @@ TEST(LinkGreeting, AMissingPasswordIsNotAuthorizedInAnyDatabase) {
   EXPECT_EQ(answered({.host = "n1", .db = 3}, {noauth}), refused_unauthorized);
 }
 
-TEST(LinkGreeting, ADatabaseThatIsNotThereIsAFailure) {
+TEST(LinkGreeting, AMissingDatabaseIsAFailure) {
   // A lock in another database than all other clients' would exclude nobody.
   EXPECT_EQ(answered({.host = "n1", .db = 99}, {"-ERR DB index is out of range\r\n"}),
             (Strings{"disconnect", "down: failed"}));
@@ -111,7 +111,7 @@ TEST(LinkGreeting, AClusterNodeIsRefused) {
   EXPECT_NE(driver.link.trouble(driver.now).find("cluster"), std::string::npos);
 }
 
-TEST(LinkGreeting, WhatThisUserMayNotAskStaysUnknown) {
+TEST(LinkGreeting, AnswersThatThisUserMayNotGetStayUnknown) {
   // An ACL that forbids CLIENT, CONFIG and SCRIPT is no reason to refuse the node. INFO server is
   // needed: without the run id nobody knows whether the node has forgotten.
   const std::string no = "-NOPERM this user has no permissions to run this command\r\n";
@@ -184,7 +184,7 @@ TEST(LinkGreeting, FirstCommandsWaitForTheConnection) {
   EXPECT_EQ(driver.said(), (Strings{"1 granted", "2 held by another"}));
 }
 
-TEST(LinkGreeting, FirstCommandsAreAnsweredWhereThereIsNoConnection) {
+TEST(LinkGreeting, FirstCommandsAreAnsweredIfThereIsNoConnection) {
   // The first connection fails. The node is reported down before the commands are answered, so that
   // the user asks it nothing new because of those answers. From then on no command waits.
   LinkDriver driver;
@@ -205,7 +205,7 @@ TEST(LinkGreeting, FirstCommandsAreAnsweredWhereThereIsNoConnection) {
   EXPECT_TRUE(driver.written().empty());
 }
 
-TEST(LinkGreeting, ARefusalIsTheVoteOfWhatWaited) {
+TEST(LinkGreeting, ARefusalIsTheVoteOfWaitingCommands) {
   // A command that waited for a node that is a replica was never sent: its vote gives the reason.
   LinkDriver driver;
   driver.start();
@@ -254,20 +254,20 @@ TEST(LinkOrphan, MayBeGoneAlready) {
   }
 }
 
-TEST(LinkOrphan, OfAnotherRunIsLeftAlone) {
+TEST(LinkOrphan, IsLeftAloneInAnotherRun) {
   // The server was restarted: its client 7 is somebody else.
   LinkDriver driver;
   EXPECT_TRUE(written_after_loss(driver, {.run_id = "run1"}, {.run_id = "run2"}).empty());
   EXPECT_EQ(driver.said().back(), "up");
 }
 
-TEST(LinkOrphan, OfAnUnknownRunIsLeftAlone) {
+TEST(LinkOrphan, IsLeftAloneInAnUnknownRun) {
   // Without a run id nobody knows whether it is the same run.
   LinkDriver driver;
   EXPECT_TRUE(written_after_loss(driver, {.run_id = ""}, {.run_id = ""}).empty());
 }
 
-TEST(LinkOrphan, WithNothingUnansweredIsNone) {
+TEST(LinkOrphan, IsNoneIfEverythingWasAnswered) {
   // Every command was answered, so none can run later.
   LinkDriver driver;
   EXPECT_TRUE(written_after_loss(driver, {}, {.client_id = 9}, false).empty());
@@ -289,7 +289,7 @@ TEST(LinkOrphan, IsRememberedAcrossFailedTries) {
   EXPECT_EQ(driver.written(), Strings{"CLIENT KILL ID 7"});
 }
 
-TEST(LinkOrphan, IsRememberedWhereTheKillWasNotAnswered) {
+TEST(LinkOrphan, IsRememberedIfTheKillWasNotAnswered) {
   // The connection breaks again before the kill is answered: the kill may not have run, so the next
   // connection repeats it.
   LinkDriver driver;
@@ -300,7 +300,7 @@ TEST(LinkOrphan, IsRememberedWhereTheKillWasNotAnswered) {
   EXPECT_EQ(driver.written(), Strings{"CLIENT KILL ID 7"});
 }
 
-TEST(LinkOrphan, IsTheLastConnectionThatHadOne) {
+TEST(LinkOrphan, IsForgottenOnceItIsKilled) {
   // A killed orphan is forgotten: a later loss with nothing unanswered kills no connection.
   LinkDriver driver;
   written_after_loss(driver, {}, {.client_id = 9});

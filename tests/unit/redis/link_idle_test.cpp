@@ -10,7 +10,7 @@ using Strings = std::vector<std::string>;
 
 constexpr core::Duration idle = redis::idle_may_be_forgotten;
 
-TEST(LinkIdle, AForgottenConnectionIsMadeAnewAtOnce) {
+TEST(LinkIdle, AForgottenConnectionIsReplacedAtOnce) {
   // The first command after an idle time has all of node_timeout. Then the next connection is made
   // without a pause, and kills the old one first.
   LinkDriver driver;
@@ -33,7 +33,7 @@ TEST(LinkIdle, AForgottenConnectionIsMadeAnewAtOnce) {
   EXPECT_EQ(driver.said(), Strings{"up"});
 }
 
-TEST(LinkIdle, OnTheNewConnectionTheNodeIsStalled) {
+TEST(LinkIdle, ANodeThatIsSilentOnTheNewConnectionIsStalled) {
   // The new connection was not idle: a node that is silent on it as well is stalled, and is not
   // reconnected to for ever.
   LinkDriver driver;
@@ -50,7 +50,7 @@ TEST(LinkIdle, OnTheNewConnectionTheNodeIsStalled) {
   EXPECT_EQ(driver.said(), (Strings{"stalled", "2 late"}));
 }
 
-TEST(LinkIdle, ANodeThatIsGoneIsTriedAsEver) {
+TEST(LinkIdle, ANodeThatIsGoneIsTriedAsUsual) {
   // If the new connection fails, the pauses begin with the shortest one.
   LinkDriver driver;
   driver.come_up();
@@ -63,7 +63,7 @@ TEST(LinkIdle, ANodeThatIsGoneIsTriedAsEver) {
   EXPECT_LE(pause, 20ms);
 }
 
-TEST(LinkIdle, OneThatIsInUseIsStalled) {
+TEST(LinkIdle, ANodeWhoseConnectionIsInUseIsStalled) {
   // An answer came a little less than the idle time before; or it came earlier, but after the
   // command that is overdue; or half of an answer came just now.
   LinkDriver short_pause;

@@ -56,7 +56,7 @@ TEST(Link, ErrorsBecomeVotes) {
   EXPECT_EQ(driver.said(), Strings{"4 out of memory"});
 }
 
-TEST(Link, IsLateAtItsTimeoutAndNotBefore) {
+TEST(Link, ACommandIsLateAtItsTimeoutAndNotBefore) {
   // Each command has its own timeout. The first late one stalls the node; the answers still follow.
   LinkDriver driver;
   driver.come_up();
@@ -76,7 +76,7 @@ TEST(Link, IsLateAtItsTimeoutAndNotBefore) {
   EXPECT_EQ(driver.link.deadline(), core::never);
 }
 
-TEST(Link, ManyThatAreLateCostFewTimers) {
+TEST(Link, ManyLateCommandsCostFewTimers) {
   // A node stops with a thousand unanswered commands, all sent within ten milliseconds. The first
   // is reported at its exact moment, each other at most a little after its own, and the timer fires
   // only a few times.
@@ -124,7 +124,7 @@ TEST(Link, AStalledNodeStillTakesReleases) {
   EXPECT_EQ(driver.said(), (Strings{"stalled", "2 late"}));
 }
 
-TEST(Link, ThatStaysStalledIsGivenUp) {
+TEST(Link, ANodeThatStaysStalledIsGivenUp) {
   // The node is late and then silent for connect_timeout: the connection is dropped, and its
   // commands are answered as disconnected, after the node was reported down.
   LinkDriver driver;
@@ -140,7 +140,7 @@ TEST(Link, ThatStaysStalledIsGivenUp) {
             (Strings{"disconnect", "down: unreachable", "1 disconnected", "2 disconnected"}));
 }
 
-TEST(Link, ThatAnswersSlowlyIsNotGivenUp) {
+TEST(Link, ANodeThatAnswersSlowlyIsNotGivenUp) {
   // Every answer takes longer than the timeout, but answers keep coming: the node is not dead.
   LinkDriver driver;
   driver.come_up();
@@ -157,7 +157,7 @@ TEST(Link, ThatAnswersSlowlyIsNotGivenUp) {
   }
 }
 
-TEST(Link, ThatBreaksAnswersAllThatWasOnIt) {
+TEST(Link, ABreakAnswersAllItsCommands) {
   // The commands are answered in order, late or not, sent or not; none is answered twice.
   LinkDriver driver;
   driver.come_up();
@@ -178,7 +178,7 @@ TEST(Link, ThatBreaksAnswersAllThatWasOnIt) {
   EXPECT_TRUE(driver.said().empty());
 }
 
-TEST(Link, AReplyThatNobodyAskedForIsTheEnd) {
+TEST(Link, AnUnexpectedReplyEndsTheConnection) {
   // After such a reply nobody could tell which answer belongs to which command.
   LinkDriver driver;
   driver.come_up();
@@ -187,7 +187,7 @@ TEST(Link, AReplyThatNobodyAskedForIsTheEnd) {
   EXPECT_EQ(driver.said(), (Strings{"1 granted", "disconnect", "down: failed"}));
 }
 
-TEST(Link, GarbageIsTheEnd) {
+TEST(Link, GarbageEndsTheConnection) {
   // Answers before the garbage count; unanswered commands end as disconnected.
   LinkDriver driver;
   driver.come_up();
@@ -197,7 +197,7 @@ TEST(Link, GarbageIsTheEnd) {
   EXPECT_EQ(driver.said(), (Strings{"1 granted", "disconnect", "down: failed", "2 disconnected"}));
 }
 
-TEST(Link, TriesAgainEverLaterUpToASecond) {
+TEST(Link, PausesLongerAfterEachTryUpToASecond) {
   // The pauses grow from 10..20 ms to 500..1000 ms, differ between clients, and begin anew after
   // the link was up.
   std::set<core::Duration> firsts;
@@ -241,7 +241,7 @@ TEST(Link, StopsForGood) {
   EXPECT_TRUE(driver.said().empty());
 }
 
-TEST(Link, StopsWhileItRests) {
+TEST(Link, StopsDuringItsPause) {
   // Between two tries there is no connection to drop.
   LinkDriver driver;
   driver.start();
@@ -252,7 +252,7 @@ TEST(Link, StopsWhileItRests) {
   EXPECT_EQ(driver.link.deadline(), core::never);
 }
 
-TEST(Link, SaysWhatItDoesInSentences) {
+TEST(Link, ReportsWhatItDoesInSentences) {
   // These notes are for the log: each names the node, none the password.
   LinkDriver driver({.host = "n1", .password = "s3cret"});
   driver.come_up();
@@ -268,7 +268,7 @@ TEST(Link, SaysWhatItDoesInSentences) {
   EXPECT_NE(driver.notes()[3].find("reset by peer"), std::string::npos);
 }
 
-TEST(Link, SaysOnceAMinuteThatANodeIsStillDown) {
+TEST(Link, ReportsOnceAMinuteThatANodeIsStillDown) {
   // The first refusal is noted at once, and so are another reason and the node's return. Of the
   // hundreds of refusals in between one a minute is noted, with their number.
   LinkDriver driver;

@@ -76,7 +76,7 @@ const std::vector<std::pair<std::string, Strings>>& examples() {
   return table;
 }
 
-TEST(Reply, EverySplitGivesTheSame) {
+TEST(Reply, EverySplitGivesTheSameReplies) {
   // The bytes may come in any two or three pieces, or one by one: the replies are the same.
   for (const auto& [bytes, replies] : examples()) {
     const std::string_view all = bytes;
@@ -123,7 +123,7 @@ std::string make_reply(SeededRandom& random, std::string& bytes, int depth) {
   }
 }
 
-TEST(Reply, RandomRepliesInRandomPieces) {
+TEST(Reply, RandomRepliesAreReadInRandomPieces) {
   // Sequences of nested arrays and binary strings are cut anywhere.
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -142,7 +142,7 @@ TEST(Reply, RandomRepliesInRandomPieces) {
   }
 }
 
-TEST(Reply, ManyInOneRead) {
+TEST(Reply, ManyAreReadAtOnce) {
   // Small replies that together exceed the limit of one reply come from a busy node, not a bad one.
   std::string bytes;
   for (std::size_t i = 0; i < 3 * ReplyReader::max_bytes / 5; ++i) bytes += "+OK\r\n";
@@ -157,7 +157,7 @@ TEST(Reply, ManyInOneRead) {
   ASSERT_NE(reader.next(), nullptr);
 }
 
-TEST(Reply, AsLargeAsPermitted) {
+TEST(Reply, MayBeAsLargeAsPermitted) {
   // A string of the maximum size is read; one more byte is refused.
   for (const std::size_t size : {ReplyReader::max_bytes, ReplyReader::max_bytes + 1}) {
     ReplyReader reader;
@@ -169,7 +169,7 @@ TEST(Reply, AsLargeAsPermitted) {
   }
 }
 
-TEST(Reply, AsManyElementsAsPermitted) {
+TEST(Reply, MayHaveAsManyElementsAsPermitted) {
   // An array's elements are limited as a whole, whatever its shape, before memory is allocated.
   const auto array = [](std::size_t size) { return "*" + std::to_string(size) + "\r\n"; };
   const auto ones = [&array](std::size_t size) {
@@ -187,7 +187,7 @@ TEST(Reply, AsManyElementsAsPermitted) {
   EXPECT_EQ(read({array(4'000'000'000)}), Strings{"broken"});
 }
 
-TEST(Reply, HugeStringsAreRefusedOnTheWay) {
+TEST(Reply, HugeStringsAreRefusedBeforeTheirEnd) {
   // A string of a gigabyte, or without an end, comes slowly: it is refused long before it is
   // complete, and the bytes after that are not kept.
   for (const std::string_view begin : {"$1000000000\r\n", "+", "-ERR ", "*2\r\n$1000000000\r\n"}) {
@@ -205,7 +205,7 @@ TEST(Reply, HugeStringsAreRefusedOnTheWay) {
   }
 }
 
-TEST(Reply, LinesAreShort) {
+TEST(Reply, LongLinesAreRefused) {
   // An error of the maximum length is read, and one more byte is refused, however it is split. A
   // line is refused before its end has come, since searching for the end costs more with each byte.
   for (const std::size_t size : {ReplyReader::max_line, ReplyReader::max_line + 1}) {
@@ -224,7 +224,7 @@ TEST(Reply, LinesAreShort) {
   }
 }
 
-TEST(Reply, WordsForASentence) {
+TEST(Reply, WordsOfANodeAreSafeInASentence) {
   // A node's words appear in our sentences: on one line, and of limited length.
   Reply reply{Reply::Type::error, 0, "ERR \x1b[31mred\nand \xff", {}};
   EXPECT_EQ(words_of(reply), "ERR ?[31mred?and ?");

@@ -21,7 +21,7 @@ TEST(Ring, FirstInFirstOut) {
   EXPECT_TRUE(ring.empty());
 }
 
-TEST(Ring, TakesWhatCanOnlyBeMoved) {
+TEST(Ring, TakesMoveOnlyValues) {
   // The ring may grow while its contents wrap around its end.
   Ring<std::unique_ptr<int>> ring;
   for (int i = 0; i < 10; ++i) ring.push(std::make_unique<int>(i));

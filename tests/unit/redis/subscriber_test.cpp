@@ -90,7 +90,7 @@ TEST_F(SubscriberTest, AChannelIsLeftWithItsLastListener) {
   EXPECT_TRUE(written().empty());
 }
 
-TEST_F(SubscriberTest, OneThatIsLostIsMadeAnewWithAllItsChannels) {
+TEST_F(SubscriberTest, ALostConnectionIsReplacedWithAllItsChannels) {
   // The new connection comes after a pause, and the log has one line.
   come_up();
   subscriber.listen(now, "b");
@@ -105,7 +105,7 @@ TEST_F(SubscriberTest, OneThatIsLostIsMadeAnewWithAllItsChannels) {
   EXPECT_EQ(written(), (Strings{"AUTH u p", "SUBSCRIBE a", "SUBSCRIBE b"}));
 }
 
-TEST_F(SubscriberTest, OneThatIsRefusedIsTriedSeldomAndTellsOnce) {
+TEST_F(SubscriberTest, ARefusedConnectionIsTriedSeldomAndReportedOnce) {
   // The user may not subscribe: waiting goes on without messages.
   subscriber.listen(now, "a");
   for (int i = 0; i < 20; ++i) {
@@ -121,7 +121,7 @@ TEST_F(SubscriberTest, OneThatIsRefusedIsTriedSeldomAndTellsOnce) {
   EXPECT_EQ(notes.size(), 1U);
 }
 
-TEST_F(SubscriberTest, OneThatDoesNotAnswerIsGivenUp) {
+TEST_F(SubscriberTest, AConnectionThatDoesNotAnswerIsGivenUp) {
   // A look sends PING unless one is unanswered; connect_timeout without an answer is the end.
   come_up();
   subscriber.ping(now);
@@ -138,7 +138,7 @@ TEST_F(SubscriberTest, OneThatDoesNotAnswerIsGivenUp) {
   EXPECT_EQ(said(), Strings{"disconnect"});
 }
 
-TEST_F(SubscriberTest, OneThatWasIdleIsMadeAnewAtOnce) {
+TEST_F(SubscriberTest, AnIdleConnectionIsReplacedAtOnce) {
   // Something on the path may have forgotten the connection. The first command after an idle time,
   // a PING or another channel, has node_timeout for an answer; anything that comes before that
   // counts as an answer.
@@ -166,7 +166,7 @@ TEST_F(SubscriberTest, OneThatWasIdleIsMadeAnewAtOnce) {
   }
 }
 
-TEST_F(SubscriberTest, OneThatIsInUseHasAllOfConnectTimeout) {
+TEST_F(SubscriberTest, AConnectionInUseHasAllOfConnectTimeout) {
   come_up();
   now += redis::idle_may_be_forgotten - std::chrono::nanoseconds(1);
   subscriber.ping(now);

@@ -26,7 +26,7 @@ Vote vote_to(CommandKind kind, const Reply& reply) {
   return answer_of(kind, reply).vote;
 }
 
-TEST(Vote, OnASet) {
+TEST(Vote, ASetIsGrantedHeldOrFailed) {
   // OK is a grant and nil a refusal; any other reply to SET is a failure.
   EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::status, "OK")), Vote::granted);
   EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::nil)), Vote::held);
@@ -43,7 +43,7 @@ core::Answer answer_to(CommandKind kind, std::vector<std::int64_t> numbers) {
   return answer_of(kind, {Reply::Type::array, 0, {}, words});
 }
 
-TEST(Vote, OfAVoteScript) {
+TEST(Vote, AVoteScriptRepliesWithVerdictCounterAndClock) {
   // The first number is the verdict, the others are the counter and the node's clock.
   const auto vote = [](CommandKind kind, std::int64_t what) {
     return answer_to(kind, {what, 41, 1700}).vote;
@@ -74,7 +74,7 @@ TEST(Vote, OfAVoteScript) {
   EXPECT_EQ(answer_to(CommandKind::acquire, {0, 41, 1700, 12000}).vote, Vote::held);
 }
 
-TEST(Vote, OfAnOrderedAcquisition) {
+TEST(Vote, AnOrderedAcquisitionReportsItsPlace) {
   // A refusal reports when it may change and the greatest ticket; a grant reports the next waiter.
   const core::Answer refused = answer_to(CommandKind::acquire, {0, 41, 1700, 250, 99});
   EXPECT_EQ(refused.vote, Vote::held);
@@ -87,7 +87,7 @@ TEST(Vote, OfAnOrderedAcquisition) {
   EXPECT_EQ(answer_to(CommandKind::renew, {1, 41, 1700, 8}).next_waiter, 0U);
 }
 
-TEST(Vote, OfEntries) {
+TEST(Vote, EntriesHaveFourNumbersEach) {
   // Each entry has four numbers; a reply with any other shape is ignored.
   std::vector<Reply> words;
   for (const std::int64_t value : {0, 1, 250, 99, 3, -7, -1, 0}) words.push_back(number(value));
@@ -112,7 +112,7 @@ TEST(Vote, OfEntries) {
   EXPECT_EQ(vote_to(CommandKind::queue, number(1)), Vote::failed);
 }
 
-TEST(Vote, OnARelease) {
+TEST(Vote, AReleaseIsGrantedOrAbsent) {
   // The key is deleted, or there is no key of ours.
   EXPECT_EQ(vote_to(CommandKind::release, number(1)), Vote::granted);
   EXPECT_EQ(vote_to(CommandKind::release, number(0)), Vote::absent);
@@ -130,7 +130,7 @@ TEST(Vote, OnARelease) {
   EXPECT_EQ(vote_to(CommandKind::release, of(Reply::Type::nil)), Vote::failed);
 }
 
-TEST(Vote, OnEachError) {
+TEST(Vote, EachErrorHasItsVote) {
   // The errors of Redis 7, and their meaning for a lock.
   constexpr std::pair<std::string_view, Vote> table[] = {
       {"NOSCRIPT No matching script. Please use EVAL.", Vote::no_script},
@@ -162,7 +162,7 @@ TEST(Vote, OnEachError) {
   }
 }
 
-TEST(Vote, OnAnErrorInsideAScript) {
+TEST(Vote, AnErrorInsideAScriptHasItsVoteToo) {
   // Redis 6 wraps the error of a call inside a script in words of its own.
   constexpr std::string_view around = "ERR Error running script (call to f_0123): @user_script:3: ";
   const auto inside = [&](std::string_view text) {
