@@ -169,7 +169,7 @@ TEST(Replies, AReadersTimeIsRefusedTheSame) {
 
 TEST(Replies, ReadersOfSeveralLocksGetTheSameReplies) {
   // Step by step through states that a walk seldom reaches: yields while others read, locks set
-  // anew, a downgrade.
+  // again, a downgrade.
   Twins twins({.watched = {"x", "y", "quorumlock:fence:x", "quorumlock:queue:x",
                            "quorumlock:queue:y", "quorumlock:waiting:x"}});
   const auto call = [&twins](const redis::Script& script, bool votes, Words args) {
@@ -218,7 +218,7 @@ TEST(Replies, ReadersOfSeveralLocksGetTheSameReplies) {
   EXPECT_EQ(acquire("d", "", "3", "r"), 0);
   EXPECT_EQ(release("d", writer, ""), 0);
   EXPECT_EQ(acquire("d", "r0123456789abcdef.5", "3", "r"), 1);
-  // The score of a lock that was set anew ends in a half, and stays so.
+  // The score of a lock that was set again ends in a half, and stays so.
   twins.ask({"ZREM", "y", "d"});
   EXPECT_EQ(renew("d", "20000"), 2);
   EXPECT_EQ(renew("d", "40000"), 1);

@@ -135,12 +135,11 @@ TEST_F(UnsimulatedScripts, AnnounceRepliesAsListed) {
 }
 
 TEST_F(UnsimulatedScripts, WithdrawRepliesAsListed) {
-  hold(
-      redis::withdraw_script, {"lock", "quorumlock:leader:lock"},
-      {{"nobody has said anything", {}, {"me"}, "0"},
-       {"another has", {mine, your_record}, {"me"}, "0", "{you 6 9 before} -1"},
-       {"mine, while the lock is mine", {mine, my_record}, {"me"}, "1", "", "told"},
-       {"mine, where the lock is another's by now", {others, my_record}, {"me"}, "1", "", "told"}});
+  hold(redis::withdraw_script, {"lock", "quorumlock:leader:lock"},
+       {{"nobody has said anything", {}, {"me"}, "0"},
+        {"another has", {mine, your_record}, {"me"}, "0", "{you 6 9 before} -1"},
+        {"mine, while the lock is mine", {mine, my_record}, {"me"}, "1", "", "told"},
+        {"mine, but the lock is another's by now", {others, my_record}, {"me"}, "1", "", "told"}});
 }
 
 TEST_F(UnsimulatedScripts, LeaderRepliesAsListed) {
@@ -199,7 +198,7 @@ TEST_F(UnsimulatedScripts, InspectOfALockRepliesAsListed) {
         {"readers, of whom one has outlived its life",
          readers + std::vector<Words>{{"PEXPIRE", "lock", "60000"}}, all,
          "{now zset '' soon {a 9000000000000 b 9000000000000} {} 0 {} {}}"},
-        {"more than it is to tell of",
+        {"more than it is asked to report",
          readers,
          {"2", "1024"},
          "{now zset '' -1 {a 9000000000000} {} 0 {} {}}"},
@@ -209,7 +208,7 @@ TEST_F(UnsimulatedScripts, InspectOfALockRepliesAsListed) {
          line("lock", "w1", "5", "1") + line("lock", "w2", "6", far_off) +
              std::vector<Words>{{"ZADD", "quorumlock:queue:lock", "7", "w3"}},
          all, "{now none '' -2 {} {w2 6 9000000000000} 0 {} {}}"},
-        {"a longer line than it is to tell of",
+        {"a longer line than it is asked to report",
          line("lock", "w1", "5", far_off) + line("lock", "w2", "6", far_off),
          {"1", "1024"},
          "{now none '' -2 {} {w1 5 9000000000000} 0 {} {}}"}});
@@ -246,9 +245,9 @@ TEST_F(UnsimulatedScripts, InspectOfASemaphoreRepliesAsListed) {
          {{"HSET", "quorumlock:semaphore:lock", "field", "value"}},
          all,
          "{now none '' -2 {} {} 0 {} {}}"},
-        {"a line where nobody has had a permit yet", waits, all,
+        {"a line in which nobody has had a permit yet", waits, all,
          "{now none '' -2 {} {} 0 {} {w1 5 9000000000000}}"},
-        {"beside a lock of that name, which has a line",
+        {"with a lock of the same name, which has a line",
          of("1") + permit("1", "a") + waits + std::vector<Words>{mine} +
              line("lock", "w2", "6", far_off),
          all, "{now string me soon {} {w2 6 9000000000000} 1 {1 a soon} {w1 5 9000000000000}}"}});

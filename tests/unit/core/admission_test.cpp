@@ -92,7 +92,7 @@ TEST(Admission, CountsEarlierWaitersThatAreNotSent) {
   admission.leave(waiter(2));
   EXPECT_EQ(admission.before(waiter(3)), 2U);
   admission.queue(waiter(1, 2));
-  EXPECT_EQ(admission.before(waiter(1, 2)), 2U) << "behind 3 and 4";
+  EXPECT_EQ(admission.before(waiter(1, 2)), 2U) << "after 3 and 4";
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(Ballot, TheTargetExceedsEveryNumberSeen) {
   EXPECT_EQ(ballot.raise_target(), 60U);
   EXPECT_EQ(ballot.target(), 60U);
   ballot.saw(70);
-  EXPECT_EQ(ballot.target(), 60U) << "moves on only where it is told to";
+  EXPECT_EQ(ballot.target(), 60U) << "it moves only if it is asked to";
   EXPECT_EQ(ballot.raise_target(), 70U);
 }
 

@@ -49,7 +49,7 @@ TEST_F(EngineLineEnd, AWaitThatRunsOutLeaves) {
 }
 
 TEST_F(EngineLineEnd, AWaitThatRunsOutWithoutNodesSaysSo) {
-  // The waiter was behind others when two of three nodes went away: no quorum is possible.
+  // The waiter came after others when two of three nodes went away: no quorum is possible.
   enqueue(1, 2s);
   driver.pass_until(at(1s));
   driver.lose(0);
