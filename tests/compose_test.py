@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""docker-compose.yml as docker-compose understands it: five independent durable nodes and the demo.
+"""Checks that docker-compose reads docker-compose.yml as five independent durable nodes and the demo.
 
 Run by Debian's own python3, whose yaml module comes with Debian's docker-compose.
 """
@@ -20,11 +20,11 @@ def understood():
         import yaml
     except ImportError:
         sys.exit("python3-yaml is not installed; it comes with Debian's docker-compose.")
-    told = subprocess.run(["docker-compose", "--file", str(ROOT / "docker-compose.yml"), "config"],
+    shown = subprocess.run(["docker-compose", "--file", str(ROOT / "docker-compose.yml"), "config"],
                           capture_output=True, text=True, check=False)
-    if told.returncode != 0:
-        sys.exit(f"docker-compose refuses docker-compose.yml: {told.stderr}")
-    return yaml.safe_load(told.stdout)
+    if shown.returncode != 0:
+        sys.exit(f"docker-compose refuses docker-compose.yml: {shown.stderr}")
+    return yaml.safe_load(shown.stdout)
 
 
 CONFIG = understood()
@@ -88,7 +88,7 @@ class Compose(unittest.TestCase):
                          ["--nodes", ",".join(f"redis://{name}" for name in sorted(NODES))])
 
     def enrolled(self, full):
-        """What the service `enroll` writes where these nodes are not empty."""
+        """The records that the service `enroll` writes if the nodes in `full` are not empty."""
         with tempfile.TemporaryDirectory() as directory:
             stub = pathlib.Path(directory, "redis-cli")
             stub.write_text(REDIS_CLI)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The demo in a reduced size: demo_test.sh FLASH_SALE CASE. Whatever the case, the demo must leave
-# no process and no file behind.
+# The demo in a reduced size: demo_test.sh FLASH_SALE CASE. Whatever the case, it must leave no
+# process and no file.
 set -euo pipefail
 flash_sale=$1
 case_name=$2
@@ -24,7 +24,7 @@ fail() {
 
 small=(--processes 2 --buyers 5 --phones 6 --think 50ms)
 
-# The processes that live in our TMPDIR, or were told of it.
+# The processes that run in our TMPDIR, or have it on their command line.
 strays() {
   local process
   for process in /proc/[0-9]*; do
@@ -48,12 +48,12 @@ eventually() {
 nothing_is_left() { [[ -z $(strays) && -z $(ls -A "$TMPDIR") ]]; }
 
 start_and_await() {
-  # Job control gives it the default for SIGINT, which a background process of a script ignores.
+  # With job control it gets the default for SIGINT; a background process of a script would ignore it.
   set -m
   "$flash_sale" --phones 10 --think 200ms >"$work/out" 2>&1 &
   demo=$!
   set +m
-  eventually grep -q "$1" "$work/out" || fail "it never said \"$1\""
+  eventually grep -q "$1" "$work/out" || fail "it never printed \"$1\""
 }
 
 case $case_name in
@@ -61,22 +61,22 @@ case $case_name in
     "$flash_sale" "${small[@]}" >"$work/out" 2>&1 || fail "it ended with $?"
     cat "$work/out"
     grep -q 'nodes 2 and 5 are killed' "$work/out" || fail "no node was killed"
-    grep -q 'each phone was sold once' "$work/out" || fail "it did not say that all held"
-    nothing_is_left || fail "left behind: $(strays; ls -A "$TMPDIR")"
+    grep -q 'each phone was sold once' "$work/out" || fail "it did not report that all promises held"
+    nothing_is_left || fail "still there: $(strays; ls -A "$TMPDIR")"
     ;;
   interrupted-*)
     start_and_await 'phone 4 to'
-    # To its whole process group, as Ctrl-C on a terminal.
+    # The signal goes to its whole process group, as from Ctrl-C on a terminal.
     kill -s "${case_name#interrupted-}" -- "-$demo"
     code=0
     wait "$demo" || code=$?
     demo=""
     expected=$((128 + $(kill -l "${case_name#interrupted-}")))
     ((code == expected)) || fail "it ended with $code, not $expected"
-    nothing_is_left || fail "left behind: $(strays; ls -A "$TMPDIR")"
+    nothing_is_left || fail "still there: $(strays; ls -A "$TMPDIR")"
     ;;
   killed)
-    # Nobody can tidy up after kill -9, but no process may outlive it.
+    # Nothing can tidy up files after kill -9, but no process may outlive the demo.
     start_and_await 'phone 4 to'
     kill -KILL "$demo"
     wait "$demo" || true
@@ -88,7 +88,7 @@ case $case_name in
     code=0
     "$flash_sale" --nodes http://nowhere >"$work/out" 2>&1 || code=$?
     ((code == 64)) || fail "it ended with $code, not 64"
-    nothing_is_left || fail "left behind: $(strays; ls -A "$TMPDIR")"
+    nothing_is_left || fail "still there: $(strays; ls -A "$TMPDIR")"
     ;;
   *) echo "no such case: $case_name" && exit 64 ;;
 esac

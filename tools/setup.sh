@@ -1,21 +1,21 @@
-# Sourced by tools/demo and tools/test, and by the Dockerfile: what has to be installed, and how the
-# two tell what they are doing. Made for Debian 12.
+# Sourced by tools/demo, tools/test and the Dockerfile: the packages that have to be installed, and the
+# reports of progress. Made for Debian 12.
 # shellcheck shell=bash
 
-# What the library, the command line and the demo are built with.
-# shellcheck disable=SC2034  # used by those who source this
+# The packages that the library, the command line and the demo are built with.
+# shellcheck disable=SC2034  # used by the scripts that source this
 build_packages=(g++ cmake ninja-build pkg-config
   libuv1-dev libhiredis-dev nlohmann-json3-dev libcli11-dev)
 
-# What tools/fuzz takes besides: clang alone does not bring libFuzzer and the sanitizers. With
-# clang-format the test of style looks at that, too.
+# The packages that tools/fuzz needs in addition: clang alone does not bring libFuzzer and the
+# sanitizers. With clang-format the test of style checks the format, too.
 # shellcheck disable=SC2034
 fuzz_packages=(clang libclang-rt-dev clang-format)
 
-# --- Telling how far we are -----------------------------------------------------------------------
+# --- Reporting progress ---------------------------------------------------------------------------
 
 steps_done=0
-steps_total=0  # set by those who source this
+steps_total=0  # set by the scripts that source this
 step_name=""
 step_times=()
 
@@ -36,8 +36,8 @@ end_step() {
   step_name=""
 }
 
-# Runs a command as the step's work. Where it fails, says so and how to repeat it, and ends: as the
-# command was given, or as `repeat` says.
+# Runs a command as the step's work. If it fails, reports that and how to repeat it (`repeat`, or else
+# the command itself), and exits with its code.
 attempt() {
   local code=0
   "$@" || code=$?
@@ -65,13 +65,13 @@ is_installed() {
   dpkg-query --show --showformat='${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed
 }
 
-# apt-get install with its progress in steps of 20 per cent, and all else that it says in a file.
-# The progress has a descriptor of its own, made behind sudo, which passes on none: apt-get closes it
-# for dpkg, and a package's script that finds its stdout closed fails where it says something.
+# Runs apt-get install, shows its progress in steps of 20 per cent, and writes its other output to a file.
+# The progress has a descriptor of its own, which is opened after sudo, since sudo passes none on. apt-get
+# closes it for dpkg; if stdout were that descriptor, a package's script that prints something would fail.
 apt_install() {
   local log=$1 kind rest percent now="" shown=0
   shift
-  # shellcheck disable=SC2016  # for the shell behind sudo
+  # shellcheck disable=SC2016  # for the shell that sudo runs
   as_root env DEBIAN_FRONTEND=noninteractive sh -c 'exec apt-get "$@" 3>&1' sh \
     -q -y --no-install-recommends \
     -o APT::Status-Fd=3 -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 \
@@ -93,9 +93,8 @@ apt_install() {
     done
 }
 
-# Packages bring servers that they start, now and at every boot: redis-server one on port 6379,
-# etcd-server one on 2379. Nobody asked for those, and the ports may be somebody's: we want the
-# programs alone.
+# Packages start their servers, now and at every boot: redis-server on port 6379, etcd-server on 2379.
+# We want the programs alone: nobody has asked for these servers, and their ports may be in use.
 forbid_services() {
   # shellcheck disable=SC2016  # for the policy's own shell
   printf '#!/bin/sh\ncase "$1" in redis-server*|etcd*) exit 101 ;; esac\nexit 0\n' |
@@ -104,7 +103,7 @@ forbid_services() {
 }
 policy=/usr/sbin/policy-rc.d
 
-# Whether a package is there, or the program in it from elsewhere.
+# Whether a package is installed, or its program from elsewhere.
 is_there() {
   case $1 in
     redis-server | npm) command -v "$1" >/dev/null && return 0 ;;
@@ -113,7 +112,7 @@ is_there() {
   is_installed "$1"
 }
 
-# Installs those of the packages that are not there.
+# Installs the packages that are missing.
 install_missing() {
   local missing=() services=() package service log=build/setup.log code=0
   for package in "$@"; do
@@ -129,12 +128,12 @@ install_missing() {
     return 0
   fi
   if ! command -v apt-get >/dev/null; then
-    echo "There is no apt-get. Please install what these Debian packages hold: ${missing[*]}" >&2
+    echo "There is no apt-get. Please install the contents of these Debian packages: ${missing[*]}" >&2
     return 1
   fi
   echo "      by apt-get: ${missing[*]}"
   mkdir -p build
-  # A policy that is there is the administrator's.
+  # An existing policy is the administrator's.
   if ((${#services[@]} > 0)) && [[ ! -e $policy ]]; then
     trap 'as_root rm -f "$policy"' EXIT
     forbid_services || return 1
@@ -147,7 +146,7 @@ install_missing() {
   fi
   if ((code != 0)); then
     tail -n 20 "$log" >&2
-    echo "apt-get failed; all that it said is in $log." >&2
+    echo "apt-get failed; its output is in $log." >&2
     return 1
   fi
   for service in "${services[@]}"; do
@@ -157,12 +156,12 @@ install_missing() {
 
 # --- Building -------------------------------------------------------------------------------------
 
-# Configures a preset of CMakePresets.json, anew where its directory stems from another place.
+# Configures a preset of CMakePresets.json; from scratch if its directory was made in another place.
 configure_preset() {
   local preset=$1 fresh=() cache=build/$1/CMakeCache.txt
   shift
   if [[ -e $cache ]] && ! grep -qx "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$cache"; then
     fresh=(--fresh)
   fi
-  cmake --preset "$preset" "${fresh[@]}" "$@" >/dev/null  # what is wrong comes on stderr
+  cmake --preset "$preset" "${fresh[@]}" "$@" >/dev/null  # errors come on stderr
 }

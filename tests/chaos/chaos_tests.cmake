@@ -1,5 +1,5 @@
-# Included by ../CMakeLists.txt: real faults on real servers, and the tests of what makes and judges
-# them.
+# Included by ../CMakeLists.txt: real faults on real servers, and the tests of the code that makes and
+# judges them.
 find_package(CLI11 REQUIRED)
 
 # Preloaded into redis-server: without the sanitizers, and without a library of its own.
@@ -36,20 +36,20 @@ target_link_libraries(chaos PRIVATE quorumlock_build_flags chaos_parts CLI11::CL
 
 # A short run with the tests, from a new seed each time, which it prints.
 add_test(NAME chaos.run COMMAND chaos --seconds 10 --page chaos.html)
-# A store that compares no tokens accepts stale writes, and the run has to say so. It ends with the
-# first.
+# A store that compares no tokens accepts stale writes, and the run has to report that. It ends
+# with the first one.
 add_test(NAME chaos.unfenced COMMAND chaos --seconds 60 --seed 1 --faults stop_worker --resources 1
   --alone --no-fencing-check --page chaos-unfenced.html)
 set_tests_properties(chaos.unfenced PROPERTIES
   PASS_REGULAR_EXPRESSION "FAILED: [^\n]*the store accepts no stale write")
-# So do workers that count the votes of nodes that forgot.
+# The same with workers that count the votes of nodes that forgot: two hold a lock at a time.
 add_test(NAME chaos.unquarantined COMMAND chaos --seconds 60 --seed 1
   --faults forget_in_turn --alone --no-quarantine --page chaos-unquarantined.html)
 set_tests_properties(chaos.unquarantined PROPERTIES
   PASS_REGULAR_EXPRESSION "FAILED: [^\n]*one holder at a time")
 # For `ctest -C long`.
 add_test(NAME chaos.long CONFIGURATIONS long COMMAND chaos --seconds 120 --page chaos-long.html)
-# Each wants both processors: what a worker is late for should be the faults' doing.
+# Each run has both processors, so that a worker is late only because of the faults.
 set_tests_properties(chaos.run chaos.unfenced chaos.unquarantined PROPERTIES LABELS chaos TIMEOUT 900
   PROCESSORS 2)
 set_tests_properties(chaos.long PROPERTIES LABELS chaos TIMEOUT 900 PROCESSORS 2)

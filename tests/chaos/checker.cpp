@@ -49,8 +49,8 @@ std::string_view name_of(Promise promise) {
     case Promise::fence_at_store: return "the store accepts no stale write";
     case Promise::fence_of_locks: return "tokens grow with every holder";
     case Promise::exclusion: return "one holder at a time, or as many as may be";
-    case Promise::told_in_time: return "told before it ends";
-    case Promise::no_orphans: return "nothing left behind";
+    case Promise::told_in_time: return "a holder is notified before its lease ends";
+    case Promise::no_orphans: return "no key is left over";
     case Promise::liveness: return "work goes on after healing";
   }
   return "";
@@ -204,11 +204,12 @@ std::vector<Violation> check_told_in_time(const History& history) {
     // A lease that had ended when it was granted could not be reported before that.
     deadline = std::max(deadline, each.begin + worth_naming);
     if (each.told && *each.told <= deadline) continue;
-    found.push_back({Promise::told_in_time, each.resource, each.until,
-                     who(each.worker, each.token) +
-                         (each.told ? " was told " + ms(*each.told - deadline) + " too late that "
-                                    : std::string(" was never told that ")) +
-                         why});
+    found.push_back(
+        {Promise::told_in_time, each.resource, each.until,
+         who(each.worker, each.token) +
+             (each.told ? " was notified " + ms(*each.told - deadline) + " too late that "
+                        : std::string(" was never notified that ")) +
+             why});
   }
   return found;
 }

@@ -129,20 +129,20 @@ TEST_F(Checker, TokensOfAttemptsThatOverlapMayComeInEitherOrder) {
   EXPECT_THAT(broken(), IsEmpty());
 }
 
-TEST_F(Checker, CatchesTwoWhoBelieveAtTheSameTime) {
+TEST_F(Checker, CatchesTwoHoldersThatBelieveAtTheSameTime) {
   history.holdings.push_back(held(0, 12, 399, 500));
   history.holdings.back().asked = at(90);
   EXPECT_THAT(broken(), ElementsAre(Promise::exclusion));
   EXPECT_EQ(overlaps(history).size(), 1U);
 }
 
-TEST_F(Checker, ALongBeliefIsHeldAgainstAllThatFallIntoIt) {
+TEST_F(Checker, ALongBeliefIsComparedWithAllThatOverlapIt) {
   history.holdings.push_back(held(0, 12, 50, 1000));
   history.holdings.back().token = 9;
   EXPECT_THAT(broken(), ElementsAre(Promise::exclusion, Promise::exclusion));
 }
 
-TEST_F(Checker, ReadersMayBelieveTogetherAndNoWriterBesideThem) {
+TEST_F(Checker, ReadersMayBelieveTogetherButNotWithAWriter) {
   history.holdings.push_back(held(0, 12, 500, 600));
   history.holdings.push_back(held(1, 13, 550, 650));
   EXPECT_THAT(broken(), ElementsAre(Promise::exclusion));
@@ -152,7 +152,7 @@ TEST_F(Checker, ReadersMayBelieveTogetherAndNoWriterBesideThem) {
   EXPECT_THAT(broken(), IsEmpty());
 }
 
-TEST_F(Checker, CatchesOneMoreThanThereArePermits) {
+TEST_F(Checker, CatchesMoreHoldersThanThereArePermits) {
   for (const auto& [token, begin, end] :
        {std::tuple(12, 500, 600), {13, 510, 700}, {14, 605, 710}}) {
     history.holdings.push_back(held(0, static_cast<std::uint64_t>(token), begin, end));
@@ -197,7 +197,7 @@ TEST_F(Checker, AFaultBeyondThemExcusesNoStaleWrite) {
   EXPECT_THAT(broken(), ElementsAre(Promise::fence_at_store));
 }
 
-TEST_F(Checker, CatchesAHolderThatWasNotTold) {
+TEST_F(Checker, CatchesAHolderThatWasNotNotified) {
   history.holdings.push_back(ran_out(0, 12, 500, 1500, {}));
   EXPECT_THAT(broken(), ElementsAre(Promise::told_in_time));
   history.holdings.back() = ran_out(0, 12, 500, 1500, 1400);
@@ -206,7 +206,7 @@ TEST_F(Checker, CatchesAHolderThatWasNotTold) {
   EXPECT_THAT(broken(), ElementsAre(Promise::told_in_time));
 }
 
-TEST_F(Checker, AHolderThatWasStoppedIsToldAtItsFirstTurn) {
+TEST_F(Checker, AStoppedHolderIsNotifiedAtItsFirstTurn) {
   history.faults = {stop(0, 700, 3000)};
   history.holdings.push_back(ran_out(0, 12, 500, 1500, 3010));
   EXPECT_THAT(broken(), IsEmpty());
@@ -220,7 +220,7 @@ TEST_F(Checker, AHolderThatWasStoppedIsToldAtItsFirstTurn) {
   EXPECT_THAT(broken(), ElementsAre(Promise::told_in_time));
 }
 
-TEST_F(Checker, AHolderThatLosesItsLeaseEarlyIsToldThen) {
+TEST_F(Checker, AHolderThatLosesItsLeaseEarlyIsNotifiedThen) {
   Holding lost = ran_out(0, 12, 500, 1500, 810);
   lost.noticed = at(800);
   lost.believed = at(799);

@@ -26,7 +26,7 @@ struct ServerClock : testing::Test {
   bool exists(const std::string& key) { return redis({"EXISTS", key}).integer == 1; }
 };
 
-TEST_F(ServerClock, ShowsTheTrueTimeUntilToldOtherwise) {
+TEST_F(ServerClock, ShowsTheTrueTimeUntilItIsSet) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   EXPECT_NEAR(static_cast<double>(time()),
               static_cast<double>(std::chrono::duration_cast<std::chrono::seconds>(now).count()),

@@ -44,7 +44,7 @@ struct FaultOfANode : testing::Test {
   }
 };
 
-TEST_F(FaultOfANode, EachHasANameOfItsOwnAndWords) {
+TEST_F(FaultOfANode, EachHasItsOwnNameAndDescription) {
   std::set<std::string> names;
   for (const auto& fault : faults) {
     EXPECT_TRUE(names.insert(fault->traits().name).second) << fault->traits().name;
@@ -53,7 +53,7 @@ TEST_F(FaultOfANode, EachHasANameOfItsOwnAndWords) {
   }
 }
 
-TEST_F(FaultOfANode, AKilledServerRemembersWhereItIsDurable) {
+TEST_F(FaultOfANode, AKilledServerRemembersIfItIsDurable) {
   set(durable);
   set(forgetful);
   EXPECT_FALSE(named("kill_durable").available(world, forgetful));
@@ -87,7 +87,7 @@ TEST_F(FaultOfANode, AServerWithoutMemoryRefusesWrites) {
   EXPECT_EQ(nodes.ask(durable, {"SET", "key", "value"}).text, "OK");
 }
 
-TEST_F(FaultOfANode, OneForgetsWhenItsNeighboursAreMended) {
+TEST_F(FaultOfANode, ANodeForgetsWhenItsNeighboursAreHealed) {
   set(durable);
   named("forget_in_turn").inject(world, durable);
   EXPECT_TRUE(has(durable));
@@ -98,13 +98,13 @@ TEST_F(FaultOfANode, OneForgetsWhenItsNeighboursAreMended) {
   EXPECT_EQ(nodes.ask(durable + 1, {"SET", "key", "value"}).text, "OK");
 }
 
-TEST_F(FaultOfANode, ScriptsAreGone) {
+TEST_F(FaultOfANode, AFlushRemovesScripts) {
   const std::string sha = nodes.ask(durable, {"SCRIPT", "LOAD", "return 1"}).text;
   named("script_flush").inject(world, durable);
   EXPECT_TRUE(nodes.ask(durable, {"EVALSHA", sha, "0"}).text.starts_with("NOSCRIPT"));
 }
 
-TEST_F(FaultOfANode, WhatIsHeldUpArrivesLater) {
+TEST_F(FaultOfANode, CommandsHeldUpArriveLater) {
   for (const std::string name : {"partition", "partition_to_node", "partition_from_node"}) {
     test::Redis redis = through_proxy(durable);
     redis({"PING"});
@@ -142,7 +142,7 @@ TEST_F(FaultOfANode, AClockSetForwardStaysThereAndOneSetBackDoesNot) {
   EXPECT_NEAR(static_cast<double>(wall_clock(durable) - before), 60, 5);
 }
 
-TEST_F(FaultOfANode, ADriftingClockIsAMillisecondOffSoon) {
+TEST_F(FaultOfANode, ADriftingClockIsSoonAMillisecondOff) {
   for (const std::string name : {"clock_drift", "clock_drift_beyond"}) {
     const auto off = [&] {
       const test::Reply time = nodes.ask(durable, {"TIME"});

@@ -87,8 +87,9 @@ int main(int argc, char** argv) {
   app.add_flag("--no-fencing-check", unfenced, "a store that accepts everything: it has to fail");
   app.add_flag("--no-quarantine", settings.no_quarantine,
                "workers that count the votes of nodes that forgot: it has to fail");
-  app.add_flag("--alone", settings.alone, "workers want one lock at a time, alone, in no order");
-  app.add_flag("--verbose", settings.verbose, "tell of each fault");
+  app.add_flag("--alone", settings.alone,
+               "workers ask for one exclusive lock at a time, in no order");
+  app.add_flag("--verbose", settings.verbose, "report each fault");
   app.add_flag("--list", list_only, "print the faults and end");
 
   // How this program starts itself again.

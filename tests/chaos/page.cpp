@@ -47,13 +47,13 @@ void put_legend(std::ostream& out, const History& history) {
   };
   out << "<h2>What you see</h2>\n<p>" << history.workers << " worker programs compete for "
       << history.resources.size() << " locks, which " << history.nodes
-      << " independent Redis servers keep together: a lock is held by whom more than half of them "
-         "grant it, for a limited time that can be renewed: alone or to read, one of them or "
-         "several "
-         "at once, or one of the permits of a semaphore. Each holder gets a number, the fencing "
-         "token, greater than all before it. Whoever holds a lock alone writes to a store, which "
-         "remembers the greatest token that it has seen and refuses smaller ones. Meanwhile the "
-         "servers, the network, the clocks and the workers are broken and mended at random. Time "
+      << " independent Redis servers keep together: a worker holds a lock if more than half of "
+         "them have granted it, for a limited time that can be renewed. It may ask for one lock or "
+         "several, exclusive or shared, or for a permit of a semaphore. Each holder gets a number, "
+         "the fencing token, greater than all before it. The holder of an exclusive lock writes to "
+         "a store, which remembers the greatest token that it has seen and refuses smaller ones. "
+         "Meanwhile the "
+         "servers, the network, the clocks and the workers are broken and healed at random. Time "
          "runs to the right, ten seconds a line. Hover over anything for its details.</p>\n"
       << "<table>\n";
   row("<rect x=\"1\" y=\"1\" width=\"32\" height=\"15\" fill=\"" + colour_of(0) +
@@ -78,13 +78,13 @@ void put_legend(std::ostream& out, const History& history) {
   row("<path class=\"stale\" d=\"M13 5l8 8m0 -8l-8 8\"/>",
       "The store accepted a write that came too late. Never to be seen.");
   row("<rect class=\"within\" x=\"1\" y=\"4\" width=\"32\" height=\"10\"/>",
-      "Something is broken in a way that the lock must stand: at most one worker may believe.");
+      "Something is broken in a way that the lock must bear: at most one worker may believe.");
   row("<rect class=\"beyond\" x=\"1\" y=\"4\" width=\"32\" height=\"10\"/>",
-      "Something is broken beyond what any Redlock lock can stand, such as a server's clock that "
+      "Something is broken beyond what any Redlock lock can bear, such as a server's clock that "
       "jumps. Until all leases that it may have touched have ended (shaded) two workers may "
       "believe, and the tokens alone must keep the store right.");
   row("<rect class=\"overlap\" x=\"4\" y=\"2\" width=\"26\" height=\"13\"/>",
-      "Two workers believe in the same lock. Allowed where shaded, a violation elsewhere.");
+      "Two workers believe in the same lock: allowed in shaded parts, a violation elsewhere.");
   row("<path class=\"violation\" d=\"M17 0V17\"/>", "A violation, listed above.");
   out << "</table>\n";
 }
@@ -103,18 +103,18 @@ void put_promises(std::ostream& out, const History& history,
   demanded << static_cast<int>(demanded_seconds(history)) << " of " << static_cast<int>(whole)
            << " s";
   row(Promise::exclusion,
-      "No two workers believe to hold one lock at the same time, but for those who only read; and "
-      "no "
-      "more have a permit of a semaphore than it has. Demanded for " +
-          demanded.str() + ", where no fault was beyond the assumptions.");
+      "No two workers believe at the same time that they hold one lock, except for readers, and no "
+      "more workers have a permit of a semaphore than it has permits. Demanded for " +
+          demanded.str() + ", in which no fault was beyond the assumptions.");
   row(Promise::fence_at_store,
       "The tokens of the writes that the store accepted never go back, whatever is broken.");
   row(Promise::fence_of_locks,
-      "Who asks for a lock after another was granted it gets a greater token, whatever is broken.");
+      "A worker that asks after another was granted the lock gets a greater token, whatever "
+      "breaks.");
   row(Promise::told_in_time,
-      "A holder is told to stop before its lease ends; one that was frozen then, at once after.");
+      "A holder is notified before its lease ends, or right after if it was frozen then.");
   row(Promise::no_orphans, "After the end no server keeps a lock longer than its time limit.");
-  row(Promise::liveness, "Once everything is mended, each worker gets a lock again within " +
+  row(Promise::liveness, "Once everything is healed, each worker gets a lock again within " +
                              std::to_string(history.healing_limit / std::chrono::seconds(1)) +
                              " s.");
   out << "</table>\n";

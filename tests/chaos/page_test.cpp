@@ -49,7 +49,7 @@ TEST_F(Page, SaysThatAllHeld) {
   EXPECT_THAT(page(), HasSubstr("Seed 7"));
 }
 
-TEST_F(Page, NamesAViolationAndLeadsToItsPlace) {
+TEST_F(Page, NamesAViolationAndLinksToItsPlace) {
   history.writes.push_back({"resource-A", "b", 1, 999, at(21'500), true, 1000});
   EXPECT_THAT(page(), HasSubstr("class=\"verdict failed\">FAILED: 1 violation "));
   EXPECT_THAT(page(), HasSubstr("<a href=\"#slice2\">21.500 s</a>"));
@@ -72,7 +72,7 @@ TEST_F(Page, ExplainsEachFault) {
   }
 }
 
-TEST_F(Page, SpoilsNoText) {
+TEST_F(Page, EscapesText) {
   EXPECT_EQ(escaped("<a> & \"b\""), "&lt;a&gt; &amp; &quot;b&quot;");
 }
 

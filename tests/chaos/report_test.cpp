@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Report, ALineGivesTheLeaseAgain) {
+TEST(Report, ALineReadsBackAsItsLease) {
   Holding holding;
   holding.resource = "r";
   holding.owner = "owner";
@@ -46,11 +46,11 @@ TEST(Report, ALineGivesTheLeaseAgain) {
   }
 }
 
-TEST(Report, WhoWasNotToldIsNotTold) {
+TEST(Report, AHolderThatWasNotNotifiedReadsBackAsSuch) {
   EXPECT_FALSE(holding_of(to_line(Holding{})).told);
 }
 
-TEST(Report, RefusesWhatIsNoLeaseOfAWorker) {
+TEST(Report, RefusesALineThatIsNoLease) {
   EXPECT_THROW((void)holding_of("refused"), std::runtime_error);
   EXPECT_THROW((void)holding_of("{}"), std::runtime_error);
 }

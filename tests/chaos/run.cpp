@@ -166,7 +166,7 @@ class Run {
   void end_workers() {
     workers_.end();
     if (!wait_until(Clock::now() + ending_limit, [&] { return !workers_.any_running(); })) {
-      complaints_.emplace_back("a worker did not end when it was told to");
+      complaints_.emplace_back("a worker did not end when it was asked to");
     }
     for (int worker = 0; worker < workers_.size(); ++worker) workers_.kill(worker);
     say("the workers have ended");

@@ -26,7 +26,7 @@ struct RunSettings {
 };
 
 /// One run: starts everything, breaks and heals, ends everything. Throws flash_sale::Interrupted if
-/// a signal comes; nothing is left behind then either.
+/// a signal comes; nothing is left over then either.
 History run(const RunSettings& settings, const Faults& faults,
             const flash_sale::Interruption& interruption);
 

@@ -50,7 +50,7 @@ void add_worker_faults(Faults& faults) {
                       .of_worker = true,
                       .stops_worker = true}));
   add(new KillWorker({.name = "kill_worker",
-                      .words = "killed, and started anew",
+                      .words = "killed, and started again",
                       .least = 100ms,
                       .most = 1500ms,
                       .of_worker = true}));

@@ -52,7 +52,7 @@ Workers::~Workers() {
 }
 
 std::vector<std::string> Workers::arguments(int worker) const {
-  // Each life draws anew.
+  // Each life has draws of its own.
   const std::uint64_t seed =
       settings_.seed * 1000003 + static_cast<std::uint64_t>(worker * 1009 + process(worker).lives);
   std::vector<std::string> words = {"chaos",         "worker",

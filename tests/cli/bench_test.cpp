@@ -37,7 +37,7 @@ TEST_F(BenchCommand, MeasuresAndLeavesNothing) {
   EXPECT_EQ(keys_left(), 0);
 }
 
-TEST_F(BenchCommand, OneKeyThatAllWaitFor) {
+TEST_F(BenchCommand, HandsOneKeyFromRequestToRequest) {
   // The lock is handed from one request to the next.
   const Ended ended = run({"bench", "--seconds", "0.2", "--in-flight", "8", "--shared-key"});
   ASSERT_EQ(ended.code, 0) << ended.err;
@@ -46,7 +46,7 @@ TEST_F(BenchCommand, OneKeyThatAllWaitFor) {
   EXPECT_EQ(keys_left(), 0);
 }
 
-TEST_F(BenchCommand, AnInterruptedOneLeavesNothing) {
+TEST_F(BenchCommand, AnInterruptedRunLeavesNothing) {
   // SIGINT in the middle.
   Program program = start({"bench", "--seconds", "600", "--in-flight", "8", "--shared-key"});
   const long long before = cluster.commands(0);
@@ -58,7 +58,7 @@ TEST_F(BenchCommand, AnInterruptedOneLeavesNothing) {
   EXPECT_EQ(keys_left(), 0);
 }
 
-TEST_F(BenchCommand, WithoutAQuorum) {
+TEST_F(BenchCommand, FailsWithoutAQuorum) {
   // Fails as every command does.
   for (const int node : {0, 1}) cluster.kill(node);
   const Ended ended = run({"--json", "bench", "--seconds", "0.1"});

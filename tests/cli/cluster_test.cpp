@@ -160,7 +160,7 @@ TEST_F(ClusterCommand, AnInterruptedStartLeavesAllOrNothing) {
   }
 }
 
-TEST_F(ClusterCommand, WhatItDidNotMakeIsLeftAlone) {
+TEST_F(ClusterCommand, FilesThatItDidNotMakeAreLeftAlone) {
   // A directory that is not empty is refused; a file that came later stays when all else goes.
   fs::create_directories(dir());
   std::ofstream(fs::path(dir()) / "precious") << "data";
@@ -180,7 +180,7 @@ TEST_F(ClusterCommand, WhatItDidNotMakeIsLeftAlone) {
   EXPECT_FALSE(fs::exists(fs::path(dir()) / "node-1"));
 }
 
-TEST_F(ClusterCommand, StopEndsNobodyElse) {
+TEST_F(ClusterCommand, StopEndsNoOtherProcess) {
   // A pid file names a process that is not the node: the number has been reused since.
   start();
   Program bystander({"sleep", "1000"});
@@ -205,7 +205,7 @@ TEST_F(ClusterCommand, StopEndsAStoppedNode) {
   EXPECT_TRUE(fs::is_empty(directory.path()));
 }
 
-TEST_F(ClusterCommand, OneAtATimeInADirectory) {
+TEST_F(ClusterCommand, OnlyOneCommandAtATimeUsesADirectory) {
   // While another such command works on the directory, this one is refused.
   fs::create_directories(dir());
   const int fd = ::open(dir().c_str(), O_RDONLY | O_CLOEXEC);
@@ -216,7 +216,7 @@ TEST_F(ClusterCommand, OneAtATimeInADirectory) {
   EXPECT_THAT(message(refused), HasSubstr("another quorumlock"));
 }
 
-TEST_F(ClusterCommand, ItsDirectoryIsTheUsersStateByDefault) {
+TEST_F(ClusterCommand, ItsDirectoryIsInTheUsersStateByDefault) {
   // Without --dir the directory is below XDG_STATE_HOME.
   const std::string state = "XDG_STATE_HOME=" + directory.path().string();
   Program program({QUORUMLOCK_PROGRAM, "cluster", "status"}, {state});

@@ -121,7 +121,7 @@ TEST_F(Doctor, NamesAnotherMaxTtl) {
   EXPECT_THAT(codes(examine({"--config", config}), url(0)), ElementsAre("max_ttl_differs"));
 }
 
-TEST(DoctorOnPorts, NamesANodeThatIsProtectedByNothing) {
+TEST(DoctorOnPorts, NamesANodeWithoutAnyProtection) {
   // On all interfaces without a password and protected-mode; a password changes the finding.
   Cluster cluster({.size = 1, .durable = true, .tcp = true});
   const auto examine = [](const std::string& url) {

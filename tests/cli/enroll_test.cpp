@@ -27,7 +27,7 @@ class Enroll : public CommandLine {
   const std::string config = directory.path() / "config.json";
 };
 
-TEST_F(Enroll, WaitsTheQuarantineOut) {
+TEST_F(Enroll, WaitsForTheEndOfTheQuarantine) {
   // At first no node may vote, then all may; progress goes to standard error.
   EXPECT_EQ(quorumlock({"acquire", "orders"}).code, 69);
   const auto before = std::chrono::steady_clock::now();
@@ -42,7 +42,7 @@ TEST_F(Enroll, WaitsTheQuarantineOut) {
   EXPECT_EQ(quorumlock({"acquire", "orders"}).code, 0);
 }
 
-TEST_F(Enroll, WithJsonSaysNothingButTheEnd) {
+TEST_F(Enroll, WithJsonPrintsOnlyTheResult) {
   // One document, and an empty standard error.
   const Ended ended = quorumlock({"--json", "enroll"});
   EXPECT_EQ(ended.code, 0) << ended.err;
@@ -73,7 +73,7 @@ TEST_F(Enroll, IsEndedBySigint) {
   EXPECT_EQ(enrolled(), 0);
 }
 
-TEST_F(Enroll, DoesNotWaitForWhatNeverVotes) {
+TEST_F(Enroll, DoesNotWaitForANodeThatNeverVotes) {
   // One node is a replica.
   cluster.raw(2, {"REPLICAOF", "127.0.0.1", "1"});
   const Ended ended = quorumlock({"--json", "enroll"});
@@ -82,7 +82,7 @@ TEST_F(Enroll, DoesNotWaitForWhatNeverVotes) {
   EXPECT_THAT(ended.out, HasSubstr("is a replica"));
 }
 
-TEST_F(Enroll, ChangesMaxTtlAfterTheLongerOne) {
+TEST_F(Enroll, ChangesMaxTtlAfterTheLongerOfTheTwo) {
   // From one second to two and back: each time the nodes wait for two.
   ASSERT_EQ(quorumlock({"enroll", "--new"}).code, 0);
   for (const std::string max_ttl : {"2s", "1s"}) {
@@ -133,7 +133,7 @@ TEST_F(Enroll, NewEnrollsAtOnce) {
   EXPECT_EQ(enrolled(), 3);
 }
 
-TEST_F(Enroll, NewIsRefusedWhereANodeIsNotNew) {
+TEST_F(Enroll, NewIsRefusedIfANodeIsNotNew) {
   // A node was enrolled, has a fencing counter, or does not answer: the others are not changed.
   const auto refused = [&](const std::string& why) {
     const Ended ended = quorumlock({"--json", "enroll", "--new"});
@@ -189,7 +189,7 @@ TEST_F(Enroll, NewIsRefusedWhileAClientSaysThatTheyWereEnrolled) {
   holder.finish();
 }
 
-TEST_F(Enroll, TheDiskIsTrustedWhereTheOperatorSaysSo) {
+TEST_F(Enroll, TheDiskIsTrustedIfTheOperatorSaysSo) {
   // From the beginning, or later, which takes a quarantine.
   ASSERT_EQ(quorumlock({"enroll", "--new"}).code, 0);
   EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":1000,a,86400:"));
@@ -202,7 +202,7 @@ TEST_F(Enroll, TheDiskIsTrustedWhereTheOperatorSaysSo) {
   EXPECT_EQ(quorumlock({"enroll", "--trust-disk"}).code, 64);
 }
 
-TEST_F(Enroll, ForceEnrollsThemAllTheSame) {
+TEST_F(Enroll, ForceEnrollsNodesThatAreNotNew) {
   // The node keeps its counter; later max_ttl is another.
   cluster.raw(1, {"SET", "quorumlock:fence:orders", "7"});
   EXPECT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);

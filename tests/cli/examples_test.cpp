@@ -80,7 +80,7 @@ TEST_F(Examples, AFewOfManyWorkersWorkAtOnce) {
   EXPECT_THAT(ended.err, HasSubstr("it has a capacity of 2, and not of 3"));
 }
 
-TEST_F(Examples, OneLeadsAfterTheOther) {
+TEST_F(Examples, CandidatesLeadOneAfterTheOther) {
   // Three campaign, in this order. The first is asked to end, the second is killed: each time the
   // next one leads, under a greater token.
   const std::vector<std::string> words{QUORUMLOCK_EXAMPLES "/lead", "billing"};

@@ -34,7 +34,7 @@ class QuorumGroups : public testing::Test {
   Cluster south{{.size = 3, .enrolled = false}};
 };
 
-TEST_F(QuorumGroups, AddingOneGivesNoLockTwice) {
+TEST_F(QuorumGroups, AddingAGroupGivesNoLockTwice) {
   // A client of the one group holds what will belong to the new one. A client that names both
   // groups gets it nowhere, even after the new nodes have waited for max_ttl, until enroll has let
   // all earlier leases expire; then the earlier client is refused.
@@ -63,7 +63,7 @@ TEST_F(QuorumGroups, AddingOneGivesNoLockTwice) {
   EXPECT_THAT(refused.out, HasSubstr("all clients must name the same groups"));
 }
 
-TEST_F(QuorumGroups, NewOnesAreEnrolledAtOnceAllOrNone) {
+TEST_F(QuorumGroups, NewGroupsAreEnrolledTogetherOrNotAtAll) {
   // If one node of either group is not new, nothing is changed in the other group.
   south.raw(1, {"SET", "quorumlock:fence:orders", "7"});
   const Ended refused = run("two", {"enroll", "--new"});
@@ -76,7 +76,7 @@ TEST_F(QuorumGroups, NewOnesAreEnrolledAtOnceAllOrNone) {
   EXPECT_EQ(run("two", {"acquire", of_south}).code, 0);
 }
 
-TEST_F(QuorumGroups, AreToldApartByStatusInspectAndDoctor) {
+TEST_F(QuorumGroups, AreDistinguishedByStatusInspectAndDoctor) {
   ASSERT_EQ(run("two", {"enroll", "--new"}).code, 0);
   const json status = json::parse(run("two", {"--json", "status"}).out);
   EXPECT_EQ(status.at("voters"), 6);

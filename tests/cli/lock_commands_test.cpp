@@ -20,7 +20,7 @@ TEST_F(LockCommands, AcquirePrintsTheTokenThatIsOnTheNodesAfterwards) {
   EXPECT_GT(cluster.pttl(0, "orders"), std::chrono::seconds(10));
 }
 
-TEST_F(LockCommands, AcquireWithJsonTellsTokensValidityAndVotes) {
+TEST_F(LockCommands, AcquireWithJsonReportsTokensValidityAndVotes) {
   // The document has everything that a program needs to go on with.
   const Ended ended = run({"--json", "acquire", "orders"});
   const json document = json::parse(ended.out);
@@ -74,7 +74,7 @@ TEST_F(LockCommands, WithoutAQuorumEverythingEndsWith69) {
   EXPECT_EQ(document.at("error").at("code"), "no_quorum");
 }
 
-TEST_F(LockCommands, ExtendAndReleaseByToken) {
+TEST_F(LockCommands, ExtendAndReleaseWorkByToken) {
   // One process takes a lock, another extends it, and a third releases it.
   const std::string token = without_end_of_line(run({"acquire", "--ttl", "5s", "orders"}).out);
   const Ended extended = run({"--json", "extend", "--token", token, "--ttl", "25s", "orders"});
@@ -85,7 +85,7 @@ TEST_F(LockCommands, ExtendAndReleaseByToken) {
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
-TEST_F(LockCommands, ExtendAndReleaseOfWhatIsNotHeldEndWith75) {
+TEST_F(LockCommands, ExtendAndReleaseOfALockNotHeldEndWith75) {
   // Another client's lock is left as it was.
   hold("orders");
   const Ended extended = run({"extend", "--token", "mine", "orders"});
@@ -125,7 +125,7 @@ TEST_F(LockCommands, InspectOfAFreeResourceEndsWith0) {
   EXPECT_THAT(minority.out, HasSubstr("held by foreign"));
 }
 
-TEST_F(LockCommands, InspectShowsWhoWaits) {
+TEST_F(LockCommands, InspectShowsTheWaiters) {
   // One program holds the lock, another waits.
   const std::string token = without_end_of_line(run({"acquire", "--ttl", "20s", "orders"}).out);
   Program waiting = start({"acquire", "--wait", "forever", "orders"});
@@ -150,7 +150,7 @@ TEST_F(LockCommands, InspectShowsWhoWaits) {
   EXPECT_EQ(waiting.finish().code, 128 + SIGINT);
 }
 
-TEST_F(LockCommands, WhatWaitedAndIsReleasedByTokenIsNoLongerInLine) {
+TEST_F(LockCommands, AWaiterReleasedByTokenIsNoLongerInLine) {
   // As in a loop of a script: the program that had waited has ended, and its token releases the
   // lock. Its place in the line does not delay the next one.
   std::string token = without_end_of_line(run({"acquire", "--ttl", "20s", "orders"}).out);
@@ -217,7 +217,7 @@ TEST_F(LockCommands, InspectShowsThePermitsOfASemaphore) {
   EXPECT_THAT(run({"inspect", "other"}).out, Not(HasSubstr("semaphore")));
 }
 
-TEST_F(LockCommands, InspectOfWhatIsNoLock) {
+TEST_F(LockCommands, InspectNamesAKeyThatIsNoLock) {
   // A hash under the key, on one node.
   cluster.raw(1, {"HSET", "orders", "field", "value"});
   EXPECT_THAT(run({"inspect", "orders"}).out, HasSubstr("held by another kind of value"));

@@ -49,7 +49,7 @@ TEST_F(RunLoss, WithoutAQuorumTheCommandIsAskedAndThenKilled) {
   EXPECT_THAT(ended.err, HasSubstr("lost"));
 }
 
-TEST_F(RunLoss, NodesThatAreSilentAreNoQuorumEither) {
+TEST_F(RunLoss, SilentNodesAreNoQuorumEither) {
   // The nodes are stopped, not dead: nothing refuses the renewals, nothing answers them.
   Program program = start_stubborn({"--json"});
   EXPECT_EQ(program.line(), "ready");
@@ -116,7 +116,7 @@ TEST_F(RunLoss, ALeaseIsRenewedForAsLongAsTheCommandRuns) {
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
-TEST_F(RunLoss, TheCommandIsKilledWhereItsGuardIs) {
+TEST_F(RunLoss, TheCommandIsKilledIfItsGuardIs) {
   // Without the guard nothing would end the command if quorumlock were killed.
   Program program = start_run("orders", "echo ready; sleep 1000");
   EXPECT_EQ(program.line(), "ready");

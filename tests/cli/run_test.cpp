@@ -226,7 +226,7 @@ TEST_F(Run, GrandchildrenDieWithTheProgram) {
   EXPECT_EQ(program.finish().code, 128 + SIGKILL);
 }
 
-TEST_F(Run, WhatTheCommandLeavesRunningIsEnded) {
+TEST_F(Run, ProcessesThatTheCommandLeavesRunningAreEnded) {
   // Such a process would work on without the lock. It is asked to end, and killed if it does not.
   Fifo held = fifo();
   const Ended ended = start_run("orders", "exec 3> " + held.path() +
@@ -242,7 +242,7 @@ TEST_F(Run, WhatTheCommandLeavesRunningIsEnded) {
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
-TEST_F(Run, WhatLeavesTheCommandsGroupIsNotEnded) {
+TEST_F(Run, ProcessesThatLeaveTheCommandsGroupAreNotEnded) {
   // A daemon that the command has started is meant to outlive it, and --help says so.
   Fifo held = fifo();
   EXPECT_EQ(start_run("orders", "setsid sh -c 'echo $$; exec 3> " + held.path() +
@@ -262,7 +262,7 @@ TEST_F(Run, WhatLeavesTheCommandsGroupIsNotEnded) {
   EXPECT_THAT(help, HasSubstr("setsid, is not ended"));
 }
 
-TEST_F(Run, OptionsOfTheFileHold) {
+TEST_F(Run, OptionsOfTheFileApply) {
   // The lease may not be held for longer than max_hold: the command is ended in time.
   const std::filesystem::path file = directory.path() / "options.json";
   std::ofstream(file) << json{

@@ -73,7 +73,7 @@ TEST_F(Status, SaysWhyANodeDoesNotVoteInWordsAndInJsonByName) {
   EXPECT_EQ(json::parse(told.out).at("nodes")[0].at("reason"), "max_ttl_differs");
 }
 
-TEST_F(Status, WhatANodeForbidsIsUnknown) {
+TEST_F(Status, ValuesThatANodeForbidsAreUnknown) {
   // A user who may do hardly more than lock.
   cluster.raw_everywhere(
       {"ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "-config", "-info|all"});

@@ -149,7 +149,7 @@ TEST_F(Terminal, InTheBackgroundItStopsForInputLikeAnyJob) {
   shell.expect("prompt> ");
 }
 
-TEST_F(Terminal, APagerBehindItKeepsTheTerminal) {
+TEST_F(Terminal, APagerAfterItInAPipelineKeepsTheTerminal) {
   // In a pipeline the command leaves the terminal to the others.
   shell.enter(run + "sh -c 'echo first; exec sleep 1000' | " +
               "sh -c 'read a; echo \"$a\"; read key < /dev/tty; echo \"key $key\"; exec cat'");
@@ -205,7 +205,7 @@ TEST_F(Terminal, WithoutAShellCtrlZIsNotTheEnd) {
   alone.expect("got hello");
 }
 
-TEST_F(Terminal, StoppedBeyondItsLeaseItIsNotContinued) {
+TEST_F(Terminal, IsNotContinuedIfItWasStoppedBeyondItsLease) {
   // While the program is stopped nobody renews; another client has its lock by the time of the fg.
   Fifo held = fifo();
   shell.enter(QUORUMLOCK_PROGRAM " run --ttl 1s orders -- sh -c 'exec 3> " + held.path() +

@@ -44,8 +44,8 @@ TEST(Usage, MistakesEndWith64AndASentence) {
       {{"acquire", "--wait", "soon", "x"}, "--wait is \"soon\""},
       {{"extend", "x"}, "--token"},
       {{"release", "x"}, "--token"},
-      {{"run", "x"}, "needs a command behind --"},
-      {{"run", "x", "--"}, "needs a command behind --"},
+      {{"run", "x"}, "needs a command after --"},
+      {{"run", "x", "--"}, "needs a command after --"},
       {{"run", "--bogus", "x", "--", "true"}, "--bogus"},
       {{"run", "--ttl", "100ms", "x", "--", "true"}, "stop_margin"},
       {{"run", "--failure-exit-code", "256", "x", "--", "true"}, "--failure-exit-code"},
@@ -69,7 +69,7 @@ TEST(Usage, MistakesEndWith64AndASentence) {
   }
 }
 
-TEST(Usage, MistakesAreJsonWhereThatIsAskedFor) {
+TEST(Usage, MistakesAreJsonIfThatIsAskedFor) {
   // On standard output; for `run`, whose command owns that, on standard error.
   const json error = json::parse(quorumlock_with({"acquire", "--json"}).out).at("error");
   EXPECT_EQ(error.at("code"), "usage");
@@ -103,7 +103,7 @@ TEST(Usage, AFlagBeatsTheEnvironmentWhichBeatsTheFile) {
               ElementsAre("unix:///nowhere/file"));
 }
 
-TEST(Usage, WithoutAnythingTheNodesAreTheLocalClusters) {
+TEST(Usage, TheNodesAreTheLocalClustersByDefault) {
   // Whether or not a cluster runs here now.
   const std::vector<std::string> nodes = nodes_asked(quorumlock_with({"--json", "inspect", "x"}));
   ASSERT_EQ(nodes.size(), 5);

@@ -6,17 +6,16 @@ The block's info string says how:
   ```cpp            compiles as a file of its own
   ```cpp fragment   compiles as the body of a function that has `quorumlock::Coordinator&
                     coordinator`, and the names of quorumlock and std::chrono_literals, in scope; a
-                    body with co_await or co_return is a coroutine; what it takes for granted is
-                    declared in a comment before it: <!-- given: void serve(Lease); -->
+                    body with co_await or co_return is a coroutine; names that it uses without
+                    declaring them are declared in a comment before it: <!-- given: void serve(Lease); -->
   ```sh             is shell that bash can parse
   ```sh run         is run by bash, in a directory of its own for each file, with the program in
-                    PATH. What it does with `quorumlock cluster start` and `stop` it does with five
-                    nodes on free ports, in that directory: as a reader types it these would be
-                    the default ones
+                    PATH. Its `quorumlock cluster start` and `stop` use five nodes on free ports, in
+                    that directory; for a reader these would be the default ports and directory
   ```json           parses, and the program accepts it as its --config
   ```json output    parses
-  ```cpp excerpt PATH   (or sql, lua ...) stands in that file of the repository, line for line, but
-                    for indentation: there it is compiled and tested
+  ```cpp excerpt PATH   (or sql, lua ...) is in that file of the repository, line for line except for
+                    indentation; it is compiled and tested there
 
 Other blocks (text, console, cmake ...) are left alone; a block without an info string is an error.
 
@@ -139,10 +138,10 @@ def lines_of(text):
 
 def check_excerpt(block):
     if len(block.info) != 3:
-        raise Failure(f"{block.place}: an excerpt names its file")
+        raise Failure(f"{block.place}: an excerpt must name its file")
     file = ROOT / block.info[2]
     if not file.is_file():
-        raise Failure(f"{block.place}: there is no {block.info[2]}")
+        raise Failure(f"{block.place}: the file {block.info[2]} does not exist")
     wanted, there = lines_of(block.text), lines_of(file.read_text())
     starts = range(len(there) - len(wanted) + 1)
     if not wanted or not any(there[start:start + len(wanted)] == wanted for start in starts):
@@ -192,7 +191,7 @@ exec "{program}" "$@"
 
 
 class Place:
-    """Where the `sh run` blocks of one file are run."""
+    """The place in which the `sh run` blocks of one file are run."""
 
     def __init__(self, program):
         self.directory = tempfile.TemporaryDirectory()
@@ -239,7 +238,7 @@ def check_json(blocks, program):
             raise Failure(f"{block.place}: json blocks are `json` or `json output`")
         if not program:
             continue
-        # Whether its nodes are there is none of our concern: only that it was understood.
+        # Its nodes need not exist: the program must only accept the file.
         with tempfile.NamedTemporaryFile("w", suffix=".json") as config:
             config.write(block.text)
             config.flush()
@@ -257,7 +256,7 @@ def check(blocks, program):
     excerpts = 0
     for block in blocks:
         if not block.info:
-            raise Failure(f"{block.place}: the block does not say what it is")
+            raise Failure(f"{block.place}: the block has no info string")
         if block.info[1:2] == ["excerpt"]:
             check_excerpt(block)
             excerpts += 1
@@ -266,7 +265,7 @@ def check(blocks, program):
         if kind in kinds:
             kinds[kind].append(block)
         elif kind not in LEFT_ALONE:
-            raise Failure(f"{block.place}: what is a {kind} block?")
+            raise Failure(f"{block.place}: blocks of the kind {kind} are unknown")
     check_cpp(kinds["cpp"])
     check_sh(kinds["sh"], program)
     check_json(kinds["json"], program)
@@ -315,8 +314,8 @@ if __name__ == "__main__":
 BAD = {
     "does not compile": "```cpp\nint main() { return nowhere; }\n```",
     "a fragment that does not compile": "```cpp fragment\ncoordinator.lock(1);\n```",
-    "one of two fragments": "```cpp fragment\nint a = 1;\n```\n```cpp fragment\nint b = c;\n```",
-    "what was given to another": "<!-- given: void f(); -->\n```cpp fragment\nf();\n```\n"
+    "is one of two fragments and does not compile": "```cpp fragment\nint a = 1;\n```\n```cpp fragment\nint b = c;\n```",
+    "uses what was given to another": "<!-- given: void f(); -->\n```cpp fragment\nf();\n```\n"
                                  "```cpp fragment\nf();\n```",
     "is no shell": "```sh\nif true\n```",
     "fails when it is run": "```sh run\nfalse\n```",
@@ -334,7 +333,7 @@ REFUSED = "```json\n{ \"nodes\": [\"unix:///nowhere/1\"], \"tll\": \"1s\" }\n```
 
 
 def check_myself(program):
-    """A checker that finds nothing checks nothing: each of these must be told from the good."""
+    """Checks that the checker accepts good blocks and finds each bad one."""
     counts = check(blocks_of("good.md", GOOD), program)
     if counts != {"cpp": 4, "sh": 3, "json": 1, "excerpts": 1}:
         raise Failure(f"self-check: counted {counts}")
@@ -343,7 +342,7 @@ def check_myself(program):
             check(blocks_of("bad.md", text), program)
         except Failure as failure:
             if "bad.md" not in str(failure):
-                raise Failure(f"self-check: {what}: does not say where\n{failure}") from failure
+                raise Failure(f"self-check: {what}: the error does not name the place\n{failure}") from failure
             continue
         raise Failure(f"self-check: a block that {what} was not found")
 

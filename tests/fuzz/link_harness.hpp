@@ -115,7 +115,7 @@ class LinkHarness {
       require(had_more, "it has more than it says");
       std::visit([this](const auto& what) { take(what); }, *event);
     }
-    require(!link_.has_events(), "an event is left behind");
+    require(!link_.has_events(), "an event is left over");
     require(link_.trouble(now_).size() <= longest_sentence, "the last trouble is long");
     require(link_.output().size() <= written_ + longest_greeting, "the output grows by itself");
   }
@@ -137,7 +137,7 @@ class LinkHarness {
   }
   void take(const Link::Answer& answer) {
     const Vote vote = answer.answer.vote;
-    require(answer.tag.claim.index < commands_.size(), "an answer is nobody's");
+    require(answer.tag.claim.index < commands_.size(), "an answer belongs to no command");
     require(!std::exchange(commands_[answer.tag.claim.index].answered, true),
             "a command is answered twice");
     ++answered_;

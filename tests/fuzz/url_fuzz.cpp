@@ -40,7 +40,7 @@ void check(std::string_view url, bool with_secret) {
   }
 }
 
-/// Plants the password in its place, and where it ends up if a part of the URL is missing.
+/// Plants the password in its place, and in the places to which a missing part of the URL moves it.
 void check_with_secret(std::string_view before, std::string_view after) {
   const std::string secret_text(secret);
   const std::string front(before);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What a lock costs the library itself must not grow: heap allocations and instructions of a cycle.
+"""The cost of a lock to the library itself must not grow: heap allocations and instructions of a cycle.
 
     guard_test.py PATH_OF_GUARD
 
-Neither depends on the machine's speed or load. Instructions are callgrind's count, the difference of
-a longer and a shorter run; the bounds are a tenth above what GCC 12 makes of it at -O1. Who makes the
-library cheaper lowers them.
+Neither depends on the machine's speed or load. Instructions are callgrind's count, the difference
+between a longer and a shorter run; the bounds are a tenth above the count with GCC 12 at -O1. A change
+that makes the library cheaper lowers them.
 """
 
 import json

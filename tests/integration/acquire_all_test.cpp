@@ -94,7 +94,7 @@ TEST_F(AcquireAll, ItsTokenExceedsEveryEarlierOneOfEach) {
   }
 }
 
-TEST_F(AcquireAll, WhereCountersDifferAllAreRaisedToOneToken) {
+TEST_F(AcquireAll, CountersThatDifferAreRaisedToOneToken) {
   // Each node's counters differ: acquiring takes one more round, after which a quorum of each
   // resource has the token.
   Coordinator coordinator = connect();
@@ -138,7 +138,7 @@ TEST_F(AcquireAll, WaitsForTheReleaseOfEach) {
   for (const std::string& each : {a, b, c}) see_waiters(each, 0);
 }
 
-TEST_F(AcquireAll, IsNotOvertakenByThoseWhoWantLess) {
+TEST_F(AcquireAll, IsNotOvertakenByRequestsForFewerLocks) {
   // While a waiter waits for one of two locks, a newcomer to the free one waits after it.
   Coordinator holder = connect();
   Coordinator waiter = connect();
@@ -161,7 +161,7 @@ TEST_F(AcquireAll, IsNotOvertakenByThoseWhoWantLess) {
   EXPECT_TRUE(ok(single.get()));
 }
 
-TEST_F(AcquireAll, WhoGivesUpLetsAllTheOthersThrough) {
+TEST_F(AcquireAll, AWaiterThatGivesUpLetsAllOthersThrough) {
   // The waiter is first in both lines and one of the locks is free: when the waiter leaves, the
   // next one gets the free lock.
   Coordinator holder = connect();
@@ -205,7 +205,7 @@ TEST_F(AcquireAll, AnUnorderedWaitIsWokenByTheReleaseOfAny) {
   EXPECT_LE(Clock::now() - begun, 10s);
 }
 
-TEST_F(AcquireAll, IsLostWithOneOfThem) {
+TEST_F(AcquireAll, IsLostIfOneOfThemIsLost) {
   // One key of the set is gone from a quorum: the lease ends, and the others are deleted.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire_all({a, b}, {.ttl = 3s});
@@ -217,7 +217,7 @@ TEST_F(AcquireAll, IsLostWithOneOfThem) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(AcquireAll, HealsWhatAMinorityHasLost) {
+TEST_F(AcquireAll, HealsKeysThatAMinorityHasLost) {
   // The renewals set the missing key again while a quorum still has the whole set.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire_all({a, b}, {.ttl = 2s});
@@ -247,7 +247,7 @@ TEST_F(AcquireAll, AReleaseByTokenOfOneEndsTheLease) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(AcquireAll, WithoutFencingItIsAScriptAllTheSame) {
+TEST_F(AcquireAll, IsAScriptEvenWithoutFencing) {
   // No counter is written and no token is given; the set excludes others as before.
   Options plain = options();
   plain.fencing = false;
@@ -260,7 +260,7 @@ TEST_F(AcquireAll, WithoutFencingItIsAScriptAllTheSame) {
             0);
 }
 
-TEST_F(AcquireAll, RefusesWhatCannotBeBeforeAnythingIsSent) {
+TEST_F(AcquireAll, RefusesBadArgumentsBeforeAnythingIsSent) {
   // No resources, a duplicate, an empty or reserved name and too many resources are each refused
   // in a sentence.
   Coordinator coordinator = connect();
@@ -283,7 +283,7 @@ TEST_F(AcquireAll, RefusesWhatCannotBeBeforeAnythingIsSent) {
   EXPECT_TRUE(ok(coordinator.acquire_all(many, {.wait = 20s})));
 }
 
-TEST_F(AcquireAll, ManyWaitersOfOneProcessForManySets) {
+TEST_F(AcquireAll, ServesManyWaitersOfOneProcessForManySets) {
   // There are more entries than fit into one command: each waiter's stay together, and all are
   // served.
   Coordinator coordinator = connect();

@@ -30,7 +30,7 @@ TEST_F(Acquire, PutsOneTokenOnEveryNodeForTheTtl) {
   EXPECT_LE(lease->valid_until(), after + 10s - margin);
 }
 
-TEST_F(Acquire, TellsWhatItHolds) {
+TEST_F(Acquire, TheLeaseReportsWhatItHolds) {
   // The lease has its resource, its votes and its times.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key);
@@ -114,7 +114,7 @@ TEST_F(Acquire, ResourcesAreAnyBytes) {
   }
 }
 
-TEST_F(Acquire, ManyResourcesAtOnce) {
+TEST_F(Acquire, ManyResourcesAreLockedAtOnce) {
   // Five hundred locks are in flight at the same time on one connection per node.
   Coordinator coordinator = connect();
   std::vector<Answer<Result<Lease>>> answers(500);
@@ -134,7 +134,7 @@ TEST_F(Acquire, ManyResourcesAtOnce) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(Acquire, MoreThanTheKernelTakesAtOnce) {
+TEST_F(Acquire, MoreBytesThanTheKernelTakesAtOnceAreSent) {
   // Megabytes of requests in one turn of the loop go out piece by piece, and all are answered.
   Coordinator coordinator = connect();
   std::vector<Answer<Result<Lease>>> answers(150);
@@ -146,7 +146,7 @@ TEST_F(Acquire, MoreThanTheKernelTakesAtOnce) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(Acquire, OneAmongManyWinsAnAttempt) {
+TEST_F(Acquire, AtMostOneOfManyAttemptsIsGranted) {
   // At most one of a hundred simultaneous single attempts from four coordinators is granted.
   std::vector<Coordinator> coordinators;
   for (int i = 0; i < 4; ++i) coordinators.push_back(connect());

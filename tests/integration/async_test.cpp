@@ -30,7 +30,7 @@ TEST_F(Async, HandlersRunOnTheLoopAndOnce) {
   for (auto& answer : answers) EXPECT_EQ(answer.calls(), 1);
 }
 
-TEST_F(Async, NeverInsideTheCall) {
+TEST_F(Async, HandlersNeverRunInsideTheCall) {
   // Even on the loop itself a handler runs only after the call that took it has returned: for a
   // free lock, bad arguments, a stop token already requested, extend and release.
   Coordinator coordinator = connect();
@@ -87,7 +87,7 @@ TEST_F(Async, AHandlerIsGoneAfterItsCall) {
   EXPECT_EQ(*watched, 2);
 }
 
-TEST_F(Async, HandlersMayCallAgain) {
+TEST_F(Async, HandlersMayMakeFurtherCalls) {
   // A chain of two hundred locks, each acquired in the handler of the release before it.
   Coordinator coordinator = connect();
   Answer<int> done;
@@ -112,7 +112,7 @@ TEST_F(Async, HandlersMayCallAgain) {
   EXPECT_EQ(done.get(), 200);
 }
 
-TEST_F(Async, FromManyThreads) {
+TEST_F(Async, CallsMayComeFromManyThreads) {
   // Eight threads use one coordinator at the same time, with blocking and asynchronous calls.
   Coordinator coordinator = connect();
   std::atomic<int> locked{0};
@@ -133,7 +133,7 @@ TEST_F(Async, FromManyThreads) {
   EXPECT_EQ(locked, 8 * 50);
 }
 
-TEST_F(Async, ExtendAndReleaseByHandler) {
+TEST_F(Async, ExtendAndReleaseTakeHandlers) {
   // The asynchronous forms do what the blocking ones do.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key, {.ttl = 5s});

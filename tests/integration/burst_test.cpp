@@ -92,7 +92,7 @@ TEST_F(Burst, IsOneCallForManyLocks) {
   EXPECT_EQ(scripts_run(0) - held, 3);
 }
 
-TEST_F(Burst, WithOneThatAnotherHasGetsTheOthers) {
+TEST_F(Burst, GetsTheOtherLocksIfOneIsHeld) {
   // The set also names one resource twice.
   Coordinator other = connect();
   const Result<Lease> held = other.acquire(key + "/2");
@@ -107,7 +107,7 @@ TEST_F(Burst, WithOneThatAnotherHasGetsTheOthers) {
   EXPECT_GT(got[2]->fencing_token(), 0U);
 }
 
-TEST_F(Burst, WithOneThatMayNotBeTouchedGetsTheOthers) {
+TEST_F(Burst, GetsTheOtherLocksIfOneIsForbidden) {
   // This user may not access all keys. A server refuses a call that names any other key.
   cluster().raw_everywhere(
       {"ACL", "SETUSER", "default", "resetkeys", "~" + key + "*", "~quorumlock:*"});
@@ -124,7 +124,7 @@ TEST_F(Burst, WithOneThatMayNotBeTouchedGetsTheOthers) {
   ASSERT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(Burst, OfManyFreeLocksGetsThemAll) {
+TEST_F(Burst, GetsAllOfManyFreeLocks) {
   // Ten times as many locks as may be in flight are requested, and each is granted at its first
   // attempt.
   Coordinator coordinator = connect();
@@ -137,7 +137,7 @@ TEST_F(Burst, OfManyFreeLocksGetsThemAll) {
   ASSERT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(Burst, WhatIsNotSentInTimeSaysSo) {
+TEST_F(Burst, RequestsNotSentInTimeSaySo) {
   // The nodes do not answer, so that all requests in flight stay there. Later requests are never
   // sent: each fails when its wait ends, or at node_timeout if it has no wait.
   Options hasty = options();

@@ -15,7 +15,7 @@ class ByToken : public FiveNodes {
   Coordinator elsewhere = connect();
 };
 
-TEST_F(ByToken, Release) {
+TEST_F(ByToken, AnyProcessWithTheTokenMayReleaseOnce) {
   // Any process that has the token may release the lock, once.
   Lease lease = coordinator.acquire(key).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -26,7 +26,7 @@ TEST_F(ByToken, Release) {
   EXPECT_TRUE(fails_with(elsewhere.release(key, token), Errc::not_held));
 }
 
-TEST_F(ByToken, ReleaseByTheWrongToken) {
+TEST_F(ByToken, AReleaseByTheWrongTokenReleasesNothing) {
   // Another token releases nothing, and leaves the holder's keys and their expiry alone.
   Lease lease = coordinator.acquire(key, {.auto_extend = false}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -36,7 +36,7 @@ TEST_F(ByToken, ReleaseByTheWrongToken) {
   EXPECT_TRUE(ok(lease.extend(10s)));
 }
 
-TEST_F(ByToken, ReleaseNeverTouchesForeignKeys) {
+TEST_F(ByToken, AReleaseNeverTouchesForeignKeys) {
   // Foreign values and hashes under the key are not ours by any token.
   for (const int node : {0, 1, 2}) cluster().plant(node, key);
   for (const int node : {3, 4}) cluster().raw(node, {"HSET", key, "f", "v"});
@@ -44,7 +44,7 @@ TEST_F(ByToken, ReleaseNeverTouchesForeignKeys) {
   EXPECT_EQ(cluster().holders(key), 5);
 }
 
-TEST_F(ByToken, ReleasedUnderItsHolder) {
+TEST_F(ByToken, AReleasedHolderFindsOutAtItsNextRenewal) {
   // A lease whose keys were released by token finds out at its next renewal.
   Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
   const std::stop_token stop = lease.stop_token();
@@ -54,7 +54,7 @@ TEST_F(ByToken, ReleasedUnderItsHolder) {
   EXPECT_FALSE(lease.release().has_value());
 }
 
-TEST_F(ByToken, Extend) {
+TEST_F(ByToken, AnyProcessWithTheTokenMayExtend) {
   // Any process that has the token may extend the lock, and learns its new end.
   Lease lease = coordinator.acquire(key, {.ttl = 3s, .auto_extend = false}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -71,7 +71,7 @@ TEST_F(ByToken, Extend) {
   }));
 }
 
-TEST_F(ByToken, ExtendOfWhatIsNotHeld) {
+TEST_F(ByToken, AnExtendOfALockNotHeldSetsNothing) {
   // If the key is missing or another's, the result is not_held, and nothing is set or extended.
   const OwnerToken token(std::string(40, 'a'));
   EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 10s), Errc::not_held));
@@ -82,7 +82,7 @@ TEST_F(ByToken, ExtendOfWhatIsNotHeld) {
   for (int node = 0; node < 5; ++node) EXPECT_LE(cluster().pttl(node, key), 5s);
 }
 
-TEST_F(ByToken, ExtendOnAMinorityOnly) {
+TEST_F(ByToken, AnExtendOnAMinorityIsNotHeld) {
   // The token is on two nodes only: too few, whatever the others hold.
   Lease lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -92,7 +92,7 @@ TEST_F(ByToken, ExtendOnAMinorityOnly) {
   for (const int node : {0, 1, 2}) EXPECT_EQ(cluster().value(node, key), std::nullopt);
 }
 
-TEST_F(ByToken, ExtendOfWhatAnotherHasHadInBetween) {
+TEST_F(ByToken, AnExtendFailsIfAnotherHeldTheLockInBetween) {
   // On two nodes the key ran out, and another client acquired and released it there; the other
   // nodes refused that client but raised their counters too. A renewal sets the two keys again:
   // after that neither keys nor counters can show that the lock was not the other's.
@@ -109,7 +109,7 @@ TEST_F(ByToken, ExtendOfWhatAnotherHasHadInBetween) {
   EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 20s), Errc::not_held));
 }
 
-TEST_F(ByToken, BeyondTheMaximum) {
+TEST_F(ByToken, ATtlAboveTheMaximumIsRefused) {
   // A ttl above the cluster's max_ttl is refused, as it is for a lease.
   Lease lease = coordinator.acquire(key).value();
   const OwnerToken token(lease.owner_token());
@@ -117,7 +117,7 @@ TEST_F(ByToken, BeyondTheMaximum) {
   EXPECT_TRUE(fails_with(elsewhere.extend(key, token, 0s), Errc::invalid_argument));
 }
 
-TEST_F(ByToken, WithoutAQuorum) {
+TEST_F(ByToken, ExtendAndReleaseFailWithoutAQuorum) {
   // Too few nodes are up for an answer.
   Lease lease = coordinator.acquire(key).value();
   const OwnerToken token(lease.owner_token());
@@ -126,7 +126,7 @@ TEST_F(ByToken, WithoutAQuorum) {
   EXPECT_TRUE(fails_with(elsewhere.release(key, token), Errc::no_quorum));
 }
 
-TEST_F(ByToken, ExtendAndReleaseUnderFire) {
+TEST_F(ByToken, AReleaseWorksAfterManyExtends) {
   // After ten extends by token in a row a release still works, and a later extend is not_held.
   Lease lease = coordinator.acquire(key, {.ttl = 20s}).value();
   const OwnerToken token(lease.owner_token());
@@ -138,7 +138,7 @@ TEST_F(ByToken, ExtendAndReleaseUnderFire) {
 
 class Inspect : public FiveNodes {};
 
-TEST_F(Inspect, SaysWhoHoldsIt) {
+TEST_F(Inspect, ReportsTheHolder) {
   // Inspection reports node by node: the holder's token and time left, another's value, no key, a
   // dead node.
   Coordinator coordinator = connect();
@@ -159,7 +159,7 @@ TEST_F(Inspect, SaysWhoHoldsIt) {
   EXPECT_GT(*seen->nodes.at(1).expires_in, 1s);
 }
 
-TEST_F(Inspect, SaysWhatElseIsThere) {
+TEST_F(Inspect, ReportsKeysThatAreNoLocks) {
   // A hash, a value without expiry, an empty key and a dead node are no holders; each is reported
   // by name.
   cluster().raw(0, {"HSET", key, "f", "v"});
@@ -177,7 +177,7 @@ TEST_F(Inspect, SaysWhatElseIsThere) {
   EXPECT_EQ(seen->nodes.at(4).vote, Vote::unreachable);
 }
 
-TEST_F(Inspect, SaysWhoReads) {
+TEST_F(Inspect, ReportsTheReaders) {
   // Two readers share the lock, and a writer of a third process waits.
   Coordinator one = connect();
   Coordinator other = connect();
@@ -202,7 +202,7 @@ TEST_F(Inspect, SaysWhoReads) {
   EXPECT_TRUE(fails_with(writes.get(), Errc::cancelled));
 }
 
-TEST_F(Inspect, EndsWithASilentNode) {
+TEST_F(Inspect, DoesNotWaitLongForASilentNode) {
   // A node that does not answer is reported as silent after node_timeout.
   Options impatient = options();
   impatient.node_timeout = 200ms;

@@ -88,7 +88,7 @@ TEST_F(ClocksOfNodes, AStepOfOneIsReportedByTheNextAcquire) {
   EXPECT_EQ(nodes.cluster.value(3, key), std::nullopt);
 }
 
-TEST_F(ClocksOfNodes, TheVoteOfOneThatStepsIsVoidAtOnce) {
+TEST_F(ClocksOfNodes, TheVoteOfANodeThatStepsIsVoidAtOnce) {
   // The node's vote would complete the quorum, but the very answer that reveals the step does not
   // count.
   ClockedNodes nodes = start();
@@ -109,7 +109,7 @@ TEST_F(ClocksOfNodes, TheVoteOfOneThatStepsIsVoidAtOnce) {
   EXPECT_TRUE(eventually([&] { return nodes.cluster.holders(key) == 0; }));
 }
 
-TEST_F(ClocksOfNodes, OneThatSteppedVotesAgainAfterMaxTtl) {
+TEST_F(ClocksOfNodes, ANodeThatSteppedVotesAgainAfterMaxTtl) {
   // The node's vote is needed, so the acquisition waits for it.
   ClockedNodes nodes = start(1500ms);
   Coordinator coordinator = connect(options(nodes.cluster));
@@ -140,7 +140,7 @@ TEST_F(ClocksOfNodes, AStepOfAMajorityForwardEndsTheLease) {
   EXPECT_TRUE(eventually([&] { return nodes.cluster.keys().empty(); }));
 }
 
-TEST_F(ClocksOfNodes, AClientWhoseClockStoodStillMistrustsNobody) {
+TEST_F(ClocksOfNodes, AClientWhoseClockStoodStillMistrustsNoNode) {
   // All nodes are 20 s ahead, which is what a client sees whose machine, clock included, stood
   // still. Its lease is lost, it gets the lock again at once, and no node is reported as wrong.
   ClockedNodes nodes = start();
@@ -171,7 +171,7 @@ TEST_F(ClocksOfNodes, AStepOfAMajorityBackEndsTheLeaseToo) {
   for (const int node : {0, 1, 2}) EXPECT_LT(said_of(nodes.cluster, node), -40);
 }
 
-TEST_F(ClocksOfNodes, WhoGetsALockThatAStepHasFreedHasTheGreaterFencingToken) {
+TEST_F(ClocksOfNodes, TheHolderAfterAStepHasTheGreaterFencingToken) {
   // There are two holders for a while, which no lock can prevent: the resource knows the later one.
   ClockedNodes nodes = start();
   Coordinator first = connect(options(nodes.cluster));

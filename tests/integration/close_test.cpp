@@ -33,7 +33,7 @@ class Close : public FiveNodes {
   }
 };
 
-TEST_F(Close, EverythingAfterItIsClosed) {
+TEST_F(Close, EveryLaterCallReturnsClosed) {
   // Each call on a closed coordinator returns Errc::closed, and closing it again does nothing.
   Coordinator coordinator = connect();
   ASSERT_TRUE(ok(coordinator.acquire(key)));
@@ -45,7 +45,7 @@ TEST_F(Close, EverythingAfterItIsClosed) {
   EXPECT_TRUE(closed_again.get());
 }
 
-TEST_F(Close, ClosedIsToldOnNewThreadsToo) {
+TEST_F(Close, ClosedIsReportedOnNewThreadsToo) {
   // A thread made after the loop's has ended may get its id; its calls return closed nevertheless.
   Coordinator coordinator = connect();
   coordinator.close();
@@ -107,7 +107,7 @@ TEST_F(Close, BlockedThreadsReturnClosed) {
   EXPECT_EQ(closed, 4);
 }
 
-TEST_F(Close, LeasesHeldAreReleasedAndTold) {
+TEST_F(Close, HeldLeasesAreReleasedAndTheirHoldersNotified) {
   // The holder's stop token is requested, its lease is invalid, and the keys are gone when close
   // returns.
   Coordinator coordinator = connect();
@@ -139,7 +139,7 @@ TEST_F(Close, LeasesOutliveTheirCoordinator) {
   EXPECT_TRUE(cluster().keys().empty());
 }
 
-TEST_F(Close, WhatWasReleasedInTheBackgroundIsSeenThrough) {
+TEST_F(Close, ReleasesInTheBackgroundAreCompleted) {
   // A lease destroyed just before the coordinator is still released on all nodes.
   for (int i = 0; i < 20; ++i) {
     Coordinator coordinator = connect();
@@ -149,7 +149,7 @@ TEST_F(Close, WhatWasReleasedInTheBackgroundIsSeenThrough) {
   }
 }
 
-TEST_F(Close, AnswersWhatTheNodesDoNot) {
+TEST_F(Close, AnswersCallsThatTheNodesDoNot) {
   // Extend, release, release by token and inspect are waiting for silent nodes when the coordinator
   // is closed: each handler is called once, and each blocked thread returns.
   Options impatient = options();
@@ -175,7 +175,7 @@ TEST_F(Close, AnswersWhatTheNodesDoNot) {
   EXPECT_EQ(released.calls(), 1);
 }
 
-TEST_F(Close, InTheMiddleOfTraffic) {
+TEST_F(Close, EndsEveryCallInTheMiddleOfTraffic) {
   // Eight threads lock and unlock while the coordinator is closed: each ends with closed, none
   // hangs, and no key is left.
   for (int round = 0; round < 5; ++round) {
@@ -200,7 +200,7 @@ TEST_F(Close, InTheMiddleOfTraffic) {
   }
 }
 
-TEST_F(Close, FromSeveralThreadsAtOnce) {
+TEST_F(Close, MayBeCalledBySeveralThreadsAtOnce) {
   // All threads that close at the same time return once the coordinator is closed.
   Coordinator coordinator = connect();
   ASSERT_TRUE(ok(coordinator.acquire(key)));
@@ -227,7 +227,7 @@ TEST_F(Close, ItsHandlerIsTheLastOfAll) {
   EXPECT_EQ(closed.get(), 11);
 }
 
-TEST_F(Close, OnItsOwnLoop) {
+TEST_F(Close, OnlyBeginsOnItsOwnLoop) {
   // In a handler close() only begins: the handler goes on, later calls return closed, and the
   // destructor waits for the end.
   Answer<bool> inside;
@@ -241,7 +241,7 @@ TEST_F(Close, OnItsOwnLoop) {
   EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::closed));
 }
 
-TEST_F(Close, DestroyedInAHandlerOfItsOwn) {
+TEST_F(Close, ACoordinatorMayBeDestroyedInItsOwnHandler) {
   // The last owner may be a handler on the loop: the loop then ends itself.
   auto coordinator = std::make_unique<Coordinator>(connect());
   Coordinator& still = *coordinator;
@@ -256,7 +256,7 @@ TEST_F(Close, DestroyedInAHandlerOfItsOwn) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(Close, DoesNotWaitForTheDeadForLong) {
+TEST_F(Close, DoesNotWaitLongForDeadNodes) {
   // With nodes dead and silent, close stops waiting for answers after node_timeout.
   Options impatient = options();
   impatient.node_timeout = 200ms;
@@ -272,7 +272,7 @@ TEST_F(Close, DoesNotWaitForTheDeadForLong) {
   EXPECT_FALSE(lease->is_valid());
 }
 
-TEST_F(Close, BeforeAnyConnectionStands) {
+TEST_F(Close, LeavesNothingBeforeAnyConnectionStands) {
   // The coordinator is created and closed at once, with all nodes silent: nothing hangs or is left.
   for (int node = 0; node < 5; ++node) cluster().pause(node);
   Options impatient = options();

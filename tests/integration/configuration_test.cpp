@@ -26,7 +26,7 @@ class Configuration : public ::testing::Test {
   }
 };
 
-TEST_F(Configuration, Nodes) {
+TEST_F(Configuration, BadNodesAreRefused) {
   // No nodes, too many, one node under two spellings, and invalid URLs are refused.
   EXPECT_TRUE(ok(Coordinator::create(good())));
   expect_refused([](Options& o) { o.nodes.clear(); }, "nodes");
@@ -44,7 +44,7 @@ TEST_F(Configuration, Nodes) {
   expect_refused([](Options& o) { o.nodes.push_back("rediss://host"); }, "built without TLS");
 }
 
-TEST_F(Configuration, Durations) {
+TEST_F(Configuration, BadDurationsAreRefused) {
   // Zero, negative and absurd times are refused, each by its name.
   expect_refused([](Options& o) { o.ttl = 0s; }, "ttl");
   expect_refused([](Options& o) { o.ttl = -1s; }, "ttl");
@@ -60,14 +60,14 @@ TEST_F(Configuration, Durations) {
   expect_refused([](Options& o) { o.retry.jitter = -1ms; }, "retry");
 }
 
-TEST_F(Configuration, DriftFactor) {
+TEST_F(Configuration, ABadDriftFactorIsRefused) {
   // A factor is refused if it is no number, negative, or so great that no ttl would be left.
   for (const double factor : {std::nan(""), -0.01, 1.0, std::numeric_limits<double>::infinity()}) {
     expect_refused([&](Options& o) { o.drift_factor = factor; }, "drift_factor");
   }
 }
 
-TEST_F(Configuration, OfOneRequest) {
+TEST_F(Configuration, BadOptionsOfOneRequestAreRefused) {
   // Bad options of one request are refused before anything is sent, each time.
   Coordinator coordinator = Coordinator::create(good()).value();
   for (const LockOptions& options :
@@ -78,7 +78,7 @@ TEST_F(Configuration, OfOneRequest) {
   EXPECT_TRUE(fails_with(coordinator.acquire(""), Errc::invalid_argument));
 }
 
-TEST_F(Configuration, FromJson) {
+TEST_F(Configuration, OptionsMayComeFromJson) {
   // Options read from JSON lock the cluster that they describe.
   Cluster cluster({.size = 3});
   std::string nodes;

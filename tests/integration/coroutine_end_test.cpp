@@ -147,7 +147,7 @@ class CoroutineEnd : public FiveNodes {
   }
 };
 
-TEST_F(CoroutineEnd, AtEveryStage) {
+TEST_F(CoroutineEnd, ACoroutineMayBeDestroyedAtEveryStage) {
   // The coroutine is destroyed on the loop's own thread.
   for (Owned (*begin)(World&) :
        {lock_one, lock_two, lock_mutexes, lock_recursively, campaign, hold, close}) {
@@ -155,7 +155,7 @@ TEST_F(CoroutineEnd, AtEveryStage) {
   }
 }
 
-TEST_F(CoroutineEnd, AtEveryStageFromAnotherThread) {
+TEST_F(CoroutineEnd, ACoroutineMayBeDestroyedAtEveryStageByAnotherThread) {
   // The coroutine is destroyed on another thread while the loop does not run.
   for (Owned (*begin)(World&) :
        {lock_one, lock_two, lock_mutexes, lock_recursively, campaign, hold}) {
@@ -168,7 +168,7 @@ Owned wait_for_ever(Coordinator& coordinator, std::string key, std::stop_token s
   ADD_FAILURE() << "it was destroyed before";
 }
 
-TEST_F(CoroutineEnd, LeavesTheLine) {
+TEST_F(CoroutineEnd, ADestroyedCoroutineLeavesTheLine) {
   // The loop runs on its own thread. A coroutine that waits in the line is destroyed, its entry is
   // removed, and a later request of its stop token does nothing.
   Coordinator coordinator = connect();
@@ -209,7 +209,7 @@ Detached use_on_the_loop(Coordinator& coordinator, std::string key,
   tell(fine && fails_with(closed, Errc::closed));
 }
 
-TEST_F(CoroutineEnd, AllOnTheLoop) {
+TEST_F(CoroutineEnd, ACoroutineMayCloseItsCoordinator) {
   // A coroutine locks, extends, releases and closes; each later call returns closed at once.
   Coordinator coordinator = connect();
   Answer<bool> answer;
@@ -224,7 +224,7 @@ Owned try_often(Coordinator& coordinator, int& refused) {
   }
 }
 
-TEST_F(CoroutineEnd, OfACoordinatorDoesNotFillTheStack) {
+TEST_F(CoroutineEnd, RefusalsWithinTheCallDoNotFillTheStack) {
   // Refusals that complete within the call do not nest on the stack.
   Coordinator coordinator = connect();
   coordinator.close();

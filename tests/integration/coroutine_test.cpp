@@ -138,7 +138,7 @@ Detached wait_for_it(Coordinator& coordinator, std::string key, std::stop_token 
   tell(lease ? 0 : lease.error().code().value());
 }
 
-TEST_F(Coroutine, IsCancelled) {
+TEST_F(Coroutine, IsResumedByAStopRequest) {
   // A stop request resumes the coroutine with cancelled, even if it was made before the co_await.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
@@ -152,7 +152,7 @@ TEST_F(Coroutine, IsCancelled) {
   EXPECT_EQ(late.get(), static_cast<int>(Errc::cancelled));
 }
 
-TEST_F(Coroutine, IsClosed) {
+TEST_F(Coroutine, IsResumedByClose) {
   // close() resumes the waiters; after it, and on a moved-from coordinator, co_await returns
   // closed.
   Coordinator coordinator = connect();
@@ -170,7 +170,7 @@ TEST_F(Coroutine, IsClosed) {
   EXPECT_EQ(moved_from.get(), static_cast<int>(Errc::closed));
 }
 
-TEST_F(Coroutine, AllOfTwoOrOneAndBadArguments) {
+TEST_F(Coroutine, LocksSetsAndRefusesBadArguments) {
   // co_acquire_all of two resources holds both, and of one is co_acquire; co_await, and not the
   // call before it, refuses an impossible ttl.
   Coordinator coordinator = connect();
@@ -192,7 +192,7 @@ TEST_F(Coroutine, AllOfTwoOrOneAndBadArguments) {
   EXPECT_EQ(answer.get(), 1);
 }
 
-TEST_F(Coroutine, PermitsOfASemaphore) {
+TEST_F(Coroutine, TakesPermitsOfASemaphore) {
   // As many coroutines as there are permits hold one at once; one more waits until a permit goes
   // out of scope.
   Coordinator coordinator = connect();
@@ -213,7 +213,7 @@ TEST_F(Coroutine, PermitsOfASemaphore) {
   permits.release();
 }
 
-TEST_F(Coroutine, OnTheHostsLoop) {
+TEST_F(Coroutine, ResumesOnTheHostsThread) {
   // On an attached loop coroutines resume on the host's own thread.
   UvLoop loop;
   Coordinator coordinator = Coordinator::attach(loop.get(), options()).value();

@@ -66,7 +66,7 @@ class Elections : public FiveNodes {
   Election election_of(Coordinator& coordinator) const { return {coordinator, key}; }
 };
 
-TEST_F(Elections, TheNextOneLeadsInOrder) {
+TEST_F(Elections, TheNextCandidateLeadsInOrder) {
   // Three candidates campaign in turn. The first resigns, the second is dropped, the third leads
   // until it resigns: an observer sees each of them, with growing fencing tokens.
   std::vector<Coordinator> candidates;
@@ -110,7 +110,7 @@ TEST_F(Elections, TheNextOneLeadsInOrder) {
   EXPECT_TRUE(eventually([&] { return cluster().holders("quorumlock:leader:" + key) == 0; }));
 }
 
-TEST_F(Elections, WhoLooksLateSeesTheCurrentLeader) {
+TEST_F(Elections, ALateObserverSeesTheCurrentLeader) {
   // leader() returns the current leader, and it is the first that a new observer sees.
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
@@ -147,7 +147,7 @@ TEST_F(Elections, ALeaderProclaims) {
   EXPECT_EQ(seen.back()->fencing_token, leads->fencing_token());
 }
 
-TEST_F(Elections, WhatCannotBeSaid) {
+TEST_F(Elections, ImpossibleProclamationsAreRefused) {
   // Refused: too long a value, a shared campaign, an empty name, a value after resigning, and one
   // by a default-constructed leadership.
   Coordinator coordinator = connect();
@@ -187,7 +187,7 @@ TEST_F(Elections, ACampaignIsCancelledOrRunsOut) {
       fails_with(Election(coordinator, key, {.wait = 10ms}).campaign("x"), Errc::timed_out));
 }
 
-TEST_F(Elections, OneThatSaysNothingLeadsToo) {
+TEST_F(Elections, AHolderThatProclaimsNothingLeadsToo) {
   // A plain holder of the lock of that name, as with `quorumlock run`, is seen without a value.
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
@@ -224,7 +224,7 @@ TEST_F(Elections, AKilledLeaderIsReplaced) {
   EXPECT_LT(seen.front()->fencing_token, seen.back()->fencing_token);
 }
 
-TEST_F(Elections, ALossIsTold) {
+TEST_F(Elections, ALossIsReported) {
   // Too few nodes are left: the leader's stop token is requested, and it can proclaim no more.
   Coordinator coordinator = connect();
   Result<Leadership> leads = Election(coordinator, key, {.ttl = 2s}).campaign("x");
@@ -264,7 +264,7 @@ TEST_F(Elections, ObserversSurviveBrokenConnections) {
   EXPECT_TRUE(observer.hears("y"));
 }
 
-TEST_F(Elections, AStoppedObserverIsToldNothing) {
+TEST_F(Elections, AStoppedObserverIsNotCalled) {
   // An observer that was stopped sees nothing of the next leader; nor does one that was stopped
   // before it began.
   Coordinator coordinator = connect();
@@ -286,7 +286,7 @@ TEST_F(Elections, AStoppedObserverIsToldNothing) {
   EXPECT_EQ(other.calls(), 0);
 }
 
-TEST_F(Elections, ClosingEndsThem) {
+TEST_F(Elections, CloseEndsThem) {
   // A campaign, an observer and a leadership do not keep a coordinator from closing.
   Coordinator coordinator = connect();
   Coordinator elsewhere = connect();
@@ -332,7 +332,7 @@ Started lead(Election election, bool& over) {
   });
 }
 
-TEST_F(Elections, OnTheLoopOfAHost) {
+TEST_F(Elections, WorkOnTheLoopOfAHost) {
   // A coroutine campaigns, proclaims and resigns; after that nothing keeps the loop alive.
   UvLoop loop;
   {

@@ -43,12 +43,12 @@ class Tcp : public ::testing::Test {
   inline static std::unique_ptr<Cluster> cluster_;
 };
 
-TEST_F(Tcp, ByAddress) {
+TEST_F(Tcp, FindsNodesByAddress) {
   // The nodes are named by address and port.
   expect_full_circle(*cluster_, cluster_->options());
 }
 
-TEST_F(Tcp, ByHostName) {
+TEST_F(Tcp, FindsNodesByHostName) {
   // The nodes are named by a host name, which may resolve to several addresses of which one is
   // theirs.
   expect_full_circle(*cluster_, named(*cluster_, [](int node) {
@@ -56,7 +56,7 @@ TEST_F(Tcp, ByHostName) {
   }));
 }
 
-TEST_F(Tcp, ANameThatDoesNotResolveIsOneVoteLess) {
+TEST_F(Tcp, ANameThatDoesNotResolveCostsOneVote) {
   // A node whose name does not resolve is unreachable; the others are enough.
   Options options = cluster_->options();
   options.nodes[1] = "redis://no-such-host.invalid:6379";
@@ -69,7 +69,7 @@ TEST_F(Tcp, ANameThatDoesNotResolveIsOneVoteLess) {
   EXPECT_EQ(refused.error().outcome().count(Vote::unreachable), 2);
 }
 
-TEST_F(Tcp, InADatabaseOfItsOwn) {
+TEST_F(Tcp, LocksOfDifferentDatabasesDoNotMeet) {
   // The number after the slash chooses the database, and locks of different databases do not meet.
   Coordinator in_three = connect(named(
       *cluster_, [](int node) { return "redis://127.0.0.1:" + port_of(*cluster_, node) + "/3"; }));
@@ -85,7 +85,7 @@ TEST_F(Tcp, InADatabaseOfItsOwn) {
   cluster_->raw_everywhere({"SELECT", "0"});
 }
 
-TEST_F(Tcp, ADatabaseThatIsNotThere) {
+TEST_F(Tcp, ANodeWithoutTheDatabaseDoesNotVote) {
   // SELECT is refused: the node does not vote, and the error quotes the server.
   Coordinator coordinator = connect(named(*cluster_, [](int node) {
     return "redis://127.0.0.1:" + port_of(*cluster_, node) + "/9999";
@@ -95,7 +95,7 @@ TEST_F(Tcp, ADatabaseThatIsNotThere) {
   EXPECT_NE(std::string(refused.error().what()).find("SELECT"), std::string::npos);
 }
 
-TEST(UnixSockets, InADatabaseOfItsOwn) {
+TEST(UnixSockets, TheUrlChoosesTheDatabase) {
   // ?db=N chooses the database of a unix socket.
   Cluster cluster({.size = 3});
   const Options options =
@@ -105,7 +105,7 @@ TEST(UnixSockets, InADatabaseOfItsOwn) {
   expect_full_circle(cluster, options);
 }
 
-TEST(UnixSockets, MixedWithTcp) {
+TEST(UnixSockets, MayBeMixedWithTcp) {
   // Some nodes are reached by socket, some by port, and one does not exist.
   Cluster local({.size = 2});
   Cluster remote({.size = 2, .tcp = true});
@@ -168,30 +168,30 @@ class Password : public ::testing::Test {
   std::string said_;
 };
 
-TEST_F(Password, OfTheDefaultUser) {
+TEST_F(Password, LogsTheDefaultUserIn) {
   // The URL has a password alone, with characters that must be percent-encoded.
   expect_full_circle(*cluster_, with(std::string(":") + encoded));
   EXPECT_NE(said_.find("connected"), said_.npos);
 }
 
-TEST_F(Password, OfAnAclUser) {
+TEST_F(Password, LogsAnAclUserIn) {
   // The URL names a user of the server's access control list.
   expect_full_circle(*cluster_, with("locker:pass2word"));
 }
 
-TEST_F(Password, Wrong) {
+TEST_F(Password, AWrongOneIsUnauthorized) {
   // The nodes vote unauthorized, and no message contains the password.
   expect_unauthorized(with("locker:s3cr3t-but-wrong"));
   expect_unauthorized(with(":s3cr3t-but-wrong"));
 }
 
-TEST_F(Password, None) {
+TEST_F(Password, AMissingOneGivesNoQuorum) {
   // Nodes that require a password give no quorum to a client without one.
   Options options = cluster_->options();
   expect_unauthorized(options);
 }
 
-TEST_F(Password, AUserWithoutScripts) {
+TEST_F(Password, AUserWithoutScriptsOnOneNodeCostsOneVote) {
   // One of three nodes accepts the user but does not let it run scripts: the other two are enough
   // to acquire and to release.
   Options options = with("locker:pass2word");
@@ -203,7 +203,7 @@ TEST_F(Password, AUserWithoutScripts) {
   EXPECT_TRUE(ok(lease->release()));
 }
 
-TEST_F(Password, UsersWithoutScriptsAreTold) {
+TEST_F(Password, AUserWithoutScriptsOnAQuorumGetsAnError) {
   // If no quorum runs our scripts, acquire or release fails with unauthorized votes.
   Coordinator coordinator = connect(with("unscripted:pass2word"));
   Result<Lease> lease = coordinator.acquire(thing, {.ttl = 1s});
@@ -235,7 +235,7 @@ class WrongKind : public ::testing::Test {
   }
 };
 
-TEST_F(WrongKind, Replica) {
+TEST_F(WrongKind, AReplicaCastsNoVote) {
   // A replica casts no vote, and the error says that it is one.
   const ClusterSettings replica{.size = 1, .more = {"--replicaof", "127.0.0.1 1"}};
   Cluster one(replica);
@@ -243,7 +243,7 @@ TEST_F(WrongKind, Replica) {
   expect_refused(one, another, "replica");
 }
 
-TEST_F(WrongKind, ClusterMode) {
+TEST_F(WrongKind, ANodeInClusterModeCastsNoVote) {
   // A node in cluster mode casts no vote either.
   const auto clustered = [] {
     return ClusterSettings{

@@ -126,7 +126,7 @@ TEST_F(EnrolmentOfNodes, AFlushedNodeIsFoundOutByTheNextAcquire) {
   EXPECT_EQ(nodes.cluster.value(2, key), std::nullopt);
 }
 
-TEST_F(EnrolmentOfNodes, AFlushedNodeIsNotReplantedFor) {
+TEST_F(EnrolmentOfNodes, AFlushedNodeDoesNotCountForAnExtend) {
   // The holder's own key is gone too: its extend must not count on setting the key again.
   Forgetful nodes(20s);
   Coordinator coordinator = connect(nodes.options());
@@ -168,7 +168,7 @@ TEST_F(EnrolmentOfNodes, ADurableNodeThatRestartedCountsAtOnce) {
   EXPECT_NE(nodes.cluster.value(2, record_key), old);
 }
 
-TEST_F(EnrolmentOfNodes, ClientsThatNameAnotherPolicyAreTold) {
+TEST_F(EnrolmentOfNodes, AClientThatNamesAnotherPolicyGetsAnError) {
   // The error names both policies; clients that name none follow the record.
   Forgetful nodes(1h, true);
   Options other = nodes.options();
@@ -183,7 +183,7 @@ TEST_F(EnrolmentOfNodes, ClientsThatNameAnotherPolicyAreTold) {
   EXPECT_TRUE(ok(connect(nodes.options()).acquire(key)));
 }
 
-TEST_F(EnrolmentOfNodes, ClientsThatDisagreeOnTheFencingMemoryAreTold) {
+TEST_F(EnrolmentOfNodes, AClientWithAnotherFencingMemoryGetsAnError) {
   Forgetful nodes(30s);
   Options other = nodes.options();
   other.fencing_memory = 1h;
@@ -322,7 +322,7 @@ TEST_F(EnrolmentOfNodes, CountersAreRepairedBeforeANodeVotes) {
   EXPECT_GT(coordinator.acquire(key, {.wait = 20s}).value().fencing_token(), last);
 }
 
-TEST_F(EnrolmentOfNodes, WithTooFewOthersTheOrderOfTokensRestsOnClocksAndIsSaidTo) {
+TEST_F(EnrolmentOfNodes, WithTooFewOtherNodesClocksOrderTheTokensAndStatusSaysSo) {
   // Only one other node is left to repair from: tokens still grow, beyond every clock.
   Forgetful nodes(500ms);
   Coordinator coordinator = connect(nodes.options());
@@ -338,7 +338,7 @@ TEST_F(EnrolmentOfNodes, WithTooFewOthersTheOrderOfTokensRestsOnClocksAndIsSaidT
   EXPECT_GT(coordinator.acquire(key, {.wait = 20s}).value().fencing_token(), last);
 }
 
-TEST_F(EnrolmentOfNodes, ClientsThatDisagreeOnMaxTtlAreTold) {
+TEST_F(EnrolmentOfNodes, AClientWithAnotherMaxTtlGetsAnError) {
   // The client that came later gets an error with both values; the record stays.
   Forgetful nodes(30s);
   const auto recorded = nodes.cluster.value(0, record_key);

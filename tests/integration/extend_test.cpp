@@ -32,7 +32,7 @@ TEST_F(Extend, ResetsAndNeverAdds) {
   EXPECT_EQ(cluster().holders(key, lease.owner_token()), 5);
 }
 
-TEST_F(Extend, ByMoreThanItHad) {
+TEST_F(Extend, ALongerTtlTakesEffectAtOnce) {
   // A longer ttl takes effect at once, on the nodes and in the lease.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 2s}).value();
@@ -59,7 +59,7 @@ TEST_F(Extend, NeverShortens) {
   }
 }
 
-TEST_F(Extend, BeyondTheMaximumIsRefused) {
+TEST_F(Extend, ATtlAboveTheMaximumIsRefused) {
   // A ttl above max_ttl, zero or negative is refused before anything is sent; the lease stays.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
@@ -72,7 +72,7 @@ TEST_F(Extend, BeyondTheMaximumIsRefused) {
   EXPECT_TRUE(ok(lease.extend(30s)));
 }
 
-TEST_F(Extend, AfterTheEndFails) {
+TEST_F(Extend, FailsAfterTheEnd) {
   // An expired lease is not extended, whether its keys are free or another's.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 400ms, .auto_extend = false}).value();
@@ -84,7 +84,7 @@ TEST_F(Extend, AfterTheEndFails) {
   EXPECT_TRUE(eventually([&] { return cluster().holders(key, next.owner_token()) >= 3; }));
 }
 
-TEST_F(Extend, AfterReleaseFails) {
+TEST_F(Extend, FailsAfterTheRelease) {
   // A released lease cannot be extended.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
@@ -93,7 +93,7 @@ TEST_F(Extend, AfterReleaseFails) {
   EXPECT_EQ(cluster().holders(key), 0);
 }
 
-TEST_F(Extend, OfWhatAnotherHasTakenIsLost) {
+TEST_F(Extend, ReportsALossIfAnotherHasTakenTheLock) {
   // A quorum of nodes has a foreign value: the lease is lost, and those values stay unchanged.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 20s}).value();
@@ -107,7 +107,7 @@ TEST_F(Extend, OfWhatAnotherHasTakenIsLost) {
   EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 3; }));
 }
 
-TEST_F(Extend, WithAMinorityGoneWorks) {
+TEST_F(Extend, WorksWithAMinorityGone) {
   // Two nodes lost the key, then two are dead: three votes are enough.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
@@ -122,7 +122,7 @@ TEST_F(Extend, WithAMinorityGoneWorks) {
   EXPECT_TRUE(lease.is_valid());
 }
 
-TEST_F(Extend, WithoutAQuorumTheOldEndStands) {
+TEST_F(Extend, TheOldEndStandsWithoutAQuorum) {
   // Three nodes are dead: the extend fails, and the lease keeps its earlier end.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false}).value();
@@ -133,7 +133,7 @@ TEST_F(Extend, WithoutAQuorumTheOldEndStands) {
   EXPECT_EQ(lease.valid_until(), end);
 }
 
-TEST_F(Extend, OneAfterTheOtherIsUnderWay) {
+TEST_F(Extend, OnlyOneIsUnderWayAtATime) {
   // Twenty extends are sent at once: each handler is called once, the first succeeds, and the
   // others either succeed or report that one is under way.
   Coordinator coordinator = connect();
@@ -162,7 +162,7 @@ TEST_F(Extend, SetsTheTtlOfTheRenewals) {
   EXPECT_TRUE(lease.is_valid());
 }
 
-TEST_F(Extend, MoveTheLeaseMeanwhile) {
+TEST_F(Extend, TheLeaseMayMoveMeanwhile) {
   // The lease is moved and destroyed while its extend is in flight: the handler is called once.
   Coordinator coordinator = connect();
   Answer<Result<void>> answer;

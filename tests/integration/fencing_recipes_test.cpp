@@ -171,7 +171,7 @@ TEST_P(FencingRecipes, ACheckShutsOutFormerHoldersBeforeAnythingIsRead) {
   EXPECT_EQ(record->read().text, "15");
 }
 
-TEST_P(FencingRecipes, OneHolderWritesAsOftenAsItLikes) {
+TEST_P(FencingRecipes, AHolderWritesAsOftenAsItLikes) {
   // A repeated token belongs to the same holder, so it is accepted.
   Coordinator coordinator = connect();
   const auto record = open();
@@ -183,7 +183,7 @@ TEST_P(FencingRecipes, OneHolderWritesAsOftenAsItLikes) {
   }
 }
 
-TEST_P(FencingRecipes, OfManyWritersAtOnceTheGreatestTokenRemains) {
+TEST_P(FencingRecipes, TheGreatestTokenOfManyWritersRemains) {
   // Four threads write under interleaved tokens. Each sees the stored token only grow, along with
   // the text that was written under it.
   constexpr std::uint64_t first = 1'700'000'000'000'000;
@@ -216,7 +216,7 @@ TEST_P(FencingRecipes, OfManyWritersAtOnceTheGreatestTokenRemains) {
   EXPECT_EQ(open()->read().fence, first + (turns - 1) * 3 + writers - 1);
 }
 
-TEST_P(FencingRecipes, TokensCloseToTheGreatestAreToldApart) {
+TEST_P(FencingRecipes, TokensCloseToTheGreatestAreDistinguished) {
   // Comparing the numbers as doubles, or as text, would fail one of these.
   const std::uint64_t greatest = (std::uint64_t{1} << 53U) - 1;
   const auto record = open();
@@ -274,13 +274,13 @@ TEST_F(FencingOfRows, AChangeThatFailsIsUndoneWithItsCheck) {
   EXPECT_TRUE(documents.transact("all", 8, [] {}));
 }
 
-TEST_F(FencingOfRows, WhatIsNoTokenIsAnError) {
+TEST_F(FencingOfRows, AZeroTokenIsAnError) {
   // A lease without fencing reports 0 as its token.
   EXPECT_THROW(documents.put("id", "text", 0), std::runtime_error);
   EXPECT_THROW(documents.put("id", "text", ~std::uint64_t{0}), std::runtime_error);
 }
 
-TEST(FencingOfAFile, WhatACrashLeftBesideItIsNoMatter) {
+TEST(FencingOfAFile, AFileThatACrashLeftIsOverwritten) {
   // The new file, which was never renamed, is overwritten.
   const TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "record";
@@ -292,7 +292,7 @@ TEST(FencingOfAFile, WhatACrashLeftBesideItIsNoMatter) {
   EXPECT_FALSE(std::filesystem::exists(path.string() + ".new"));
 }
 
-TEST(FencingOfAFile, OneThatWasWrittenByOthersIsAnError) {
+TEST(FencingOfAFile, AFileWrittenByOthersIsAnError) {
   // The file must not count as a new one, whose first writer may have any token.
   const TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "record";
@@ -310,7 +310,7 @@ class FencingOfAKey : public FiveNodes {
   fencing::RedisKey record{connection.get(), key};
 };
 
-TEST_F(FencingOfAKey, TokensThatARedisScriptCannotTellApartAreErrors) {
+TEST_F(FencingOfAKey, TokensThatARedisScriptCannotDistinguishAreErrors) {
   // From 2^53 on, a script cannot tell a number from its neighbour.
   EXPECT_TRUE(record.write("kept", 7));
   EXPECT_THROW(record.write("text", 0), std::runtime_error);
@@ -319,7 +319,7 @@ TEST_F(FencingOfAKey, TokensThatARedisScriptCannotTellApartAreErrors) {
   EXPECT_EQ(record.read().value, "kept");
 }
 
-TEST_F(FencingOfAKey, OfAnotherKindIsAnErrorAndLeftAlone) {
+TEST_F(FencingOfAKey, AKeyOfAnotherKindIsAnErrorAndLeftAlone) {
   // Another client's string exists under the same name.
   cluster().plant(0, key);
   EXPECT_THROW(record.write("text", 7), std::runtime_error);

@@ -69,7 +69,7 @@ class Fencing : public FiveNodes {
   }
 };
 
-TEST_F(Fencing, CostsNoRoundTripWhereTheNodesAgree) {
+TEST_F(Fencing, CostsNoRoundTripIfTheNodesAgree) {
   // Two coordinators take turns: each acquisition is one script on each node, each release another.
   Coordinator one = test::connect(by_hand());
   Coordinator two = test::connect(by_hand());
@@ -219,7 +219,7 @@ TEST_F(Fencing, ACounterWithoutAnExpiryGetsOneAtItsNextWrite) {
   permits.release();
 }
 
-TEST_F(Fencing, WhoHasSeenATokenNeverGetsASmallerOneEvenWhereEveryCounterIsLost) {
+TEST_F(Fencing, AClientThatHasSeenATokenNeverGetsASmallerOneEvenIfAllCountersAreLost) {
   // This holds even if the token is ahead of all clocks.
   Coordinator coordinator = test::connect(by_hand());
   cluster().raw_everywhere({"SET", counter_of(key), "4000000000000000"});
@@ -229,7 +229,7 @@ TEST_F(Fencing, WhoHasSeenATokenNeverGetsASmallerOneEvenWhereEveryCounterIsLost)
   EXPECT_GT(acquire_and_release(coordinator), first);
 }
 
-TEST_F(Fencing, WhereEveryCounterIsLostTheClocksStillOrderTokens) {
+TEST_F(Fencing, ClocksStillOrderTokensIfAllCountersAreLost) {
   // The second coordinator has seen no token.
   Coordinator one = test::connect(by_hand());
   const std::uint64_t first = acquire_and_release(one);
@@ -251,7 +251,7 @@ TEST_F(Fencing, ACounterAtItsGreatestIsAnErrorAndNoLock) {
   EXPECT_EQ(cluster().holders(counter_of(key), greatest), 5);
 }
 
-TEST_F(Fencing, OffThereIsNoTokenAndNoCounter) {
+TEST_F(Fencing, GivesNoTokenAndSetsNoCounterIfItIsOff) {
   // The nodes see only a plain SET of each acquisition.
   Options off = by_hand();
   off.fencing = false;

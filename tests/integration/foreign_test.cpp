@@ -144,7 +144,7 @@ TEST_F(Foreign, AHashInPlaceOfOursIsNotOurs) {
   }
 }
 
-TEST_F(Foreign, WithoutFencingItIsOneSet) {
+TEST_F(Foreign, AnAcquireWithoutFencingIsOneSet) {
   // Without fencing an exclusive, unordered acquire is exactly SET key token NX PX ttl.
   Options plain = options();
   plain.fencing = false;

@@ -17,7 +17,7 @@ std::vector<detail::Handler<T>> empty_handlers() {
   return all;
 }
 
-TEST_F(Handlers, EmptyOnesAreRefusedAtTheCall) {
+TEST_F(Handlers, EmptyHandlersAreRefusedAtTheCall) {
   // An empty handler of any type is refused by every call, which then begins nothing.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
@@ -52,7 +52,7 @@ TEST_F(Handlers, EmptyOnesAreRefusedAtTheCall) {
   EXPECT_EQ(cluster().holders(key + "/a"), 0);
 }
 
-TEST_F(Handlers, ShortForms) {
+TEST_F(Handlers, TheStopTokenAndTheOptionsMayBeOmitted) {
   // Calls may omit the stop token and the options.
   Coordinator coordinator = connect();
   Answer<Result<Lease>> one;
@@ -70,7 +70,7 @@ TEST_F(Handlers, ShortForms) {
   EXPECT_TRUE(fails_with(coordinator.acquire_all({}), Errc::invalid_argument));
 }
 
-TEST_F(Handlers, AFunctionMayBeOne) {
+TEST_F(Handlers, AFunctionMayBeAHandler) {
   // A function pointer that is not null is called.
   Coordinator coordinator = connect();
   static std::atomic<int> calls{0};
@@ -83,7 +83,7 @@ TEST_F(Handlers, AFunctionMayBeOne) {
   EXPECT_TRUE(eventually([&] { return calls == 2; }));
 }
 
-TEST_F(Handlers, OfACloseMayBeTheCoordinatorsEnd) {
+TEST_F(Handlers, TheHandlerOfACloseMayDestroyTheCoordinator) {
   // The handler of the close destroys the coordinator, on the loop's own thread.
   auto coordinator = std::make_shared<Coordinator>(connect());
   Answer<int> ended;
@@ -95,7 +95,7 @@ TEST_F(Handlers, OfACloseMayBeTheCoordinatorsEnd) {
   EXPECT_EQ(ended.get(), 1);
 }
 
-TEST_F(Handlers, DeadlinesOfAnyKind) {
+TEST_F(Handlers, TheEarliestAndTheLatestDeadlinesAreValid) {
   // The four lockables with deadlines take the earliest and the latest possible ones.
   Coordinator coordinator = connect();
   const auto all_deadlines = [](auto& lockable) {

@@ -70,14 +70,14 @@ class RollingRestart : public ::testing::Test {
   const std::string key = resource_of_this_test();
 };
 
-TEST_F(RollingRestart, OfDurableNodesLosesNoLock) {
+TEST_F(RollingRestart, LosesNoLockOnDurableNodes) {
   // Each node has the key on its disk, which the cluster trusts, and votes at once; meanwhile the
   // others are a quorum.
   Cluster cluster({.durable = true, .enrolled = false, .trust_disk = true});
   expect_held_throughout(cluster);
 }
 
-TEST_F(RollingRestart, OfNodesThatForgetLosesNoLock) {
+TEST_F(RollingRestart, LosesNoLockOnNodesThatForget) {
   // Each node comes back empty, waits out its quarantine and has its counters repaired; then a
   // renewal sets the key again. In the end none of the original keys is left.
   Cluster cluster({.enrolled = false, .max_ttl = 2s});
@@ -115,7 +115,7 @@ TEST_F(Healing, AKeyThatAMinorityLostIsPlantedAgainByTheNextRenewal) {
   EXPECT_EQ(lease.fencing_token(), fence);
 }
 
-TEST_F(Healing, TheWatchdogPlantsItToo) {
+TEST_F(Healing, TheWatchdogPlantsALostKeyToo) {
   // No extend is called, and one node after the other loses the key: more than a quorum in all.
   Coordinator coordinator = connect();
   const Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();

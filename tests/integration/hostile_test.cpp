@@ -87,7 +87,7 @@ class Hostile : public ::testing::TestWithParam<Case> {
   std::vector<std::string> said_;
 };
 
-TEST_P(Hostile, OneOfFive) {
+TEST_P(Hostile, OneNodeOfFiveDoesNoHarm) {
   // Whatever one node does, the others are enough, nothing hangs, its connection is dropped once no
   // sensible reply can follow, and it cannot make us keep what it sends.
   HostileServer bad(GetParam().server);
@@ -115,7 +115,7 @@ TEST_P(Hostile, OneOfFive) {
   EXPECT_LT(allocated(), allocated_ + most_memory);
 }
 
-TEST_P(Hostile, AllOfThem) {
+TEST_P(Hostile, AllNodesTogetherGiveNoQuorum) {
   // There is soon known to be no quorum, and a sentence of moderate length describes each node's
   // fault.
   std::vector<std::unique_ptr<HostileServer>> bad;

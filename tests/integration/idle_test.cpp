@@ -69,7 +69,7 @@ TEST_F(IdleConnections, AreAskedForASignOfLife) {
   }
 }
 
-TEST_F(IdleConnections, AreMadeAnewIfTheyWereForgotten) {
+TEST_F(IdleConnections, AreReplacedIfTheyWereForgotten) {
   // The nodes are well: an acquisition that waits gets the lock. No node is reported as stalled.
   Log log;
   Options options = over_tcp();

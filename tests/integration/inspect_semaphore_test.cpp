@@ -34,7 +34,7 @@ class SemaphoreInspection : public FiveNodes {
   }
 };
 
-TEST_F(SemaphoreInspection, HoldersAndWhoWaits) {
+TEST_F(SemaphoreInspection, ReportsHoldersAndWaiters) {
   // At first no permit was ever held; then two of three are; then all three, with one waiter of
   // this process and one of another.
   warm(coordinator);
@@ -79,7 +79,7 @@ TEST_F(SemaphoreInspection, HoldersAndWhoWaits) {
   EXPECT_TRUE(ok(second.get()));
 }
 
-TEST_F(SemaphoreInspection, OfTheGreatestOne) {
+TEST_F(SemaphoreInspection, ReportsAllPermitsOfTheGreatestSemaphore) {
   // All permits are reported, as held on every node.
   const auto slot = [this](long number) {
     return "quorumlock:permit:" + std::to_string(number) + ":" + key;

@@ -73,7 +73,7 @@ class LateRenewal : public FiveNodes {
   Proxy proxy_{sockets()};
 };
 
-TEST_F(LateRenewal, OfAProcessThatIsGoneBringsNoLockBack) {
+TEST_F(LateRenewal, BringsNoLockOfADeadProcessBack) {
   // A process is killed behind a partition with a renewal on its way, which arrives when the
   // process's lock has run out everywhere.
   std::string urls;
@@ -121,7 +121,7 @@ TEST_F(LateRenewal, ATokenIsNotExtendedAfterAnothersHold) {
   weather({});
 }
 
-TEST_F(LateRenewal, NorIsThatOfSeveralLocks) {
+TEST_F(LateRenewal, ATokenOfSeveralLocksIsNotExtendedAfterAnothersHold) {
   Coordinator coordinator = test::connect(held_up(proxy_));
   Result<Lease> lease = coordinator.acquire_all({key, other}, {.ttl = 20s, .auto_extend = false});
   ASSERT_TRUE(ok(lease));
@@ -135,7 +135,7 @@ TEST_F(LateRenewal, NorIsThatOfSeveralLocks) {
   weather({});
 }
 
-TEST_F(LateRenewal, NorThatOfAWriterWhoReadsByNow) {
+TEST_F(LateRenewal, ATokenOfADowngradedWriterIsNotExtendedAfterAnothersHold) {
   // The lease whose key the renewal set again is downgraded afterwards.
   Coordinator coordinator = test::connect(held_up(proxy_));
   Result<Lease> lease = coordinator.acquire(key, {.ttl = 8s});
@@ -156,7 +156,7 @@ TEST_F(LateRenewal, NorThatOfAWriterWhoReadsByNow) {
   weather({});
 }
 
-TEST_F(LateRenewal, OneThatNobodyElseHeldMeanwhileIsExtended) {
+TEST_F(LateRenewal, ATokenIsExtendedIfNobodyElseHeldTheLockMeanwhile) {
   // The nodes lost the key, but no client took it: the counter has not grown.
   Coordinator coordinator = test::connect(held_up(proxy_));
   Result<Lease> lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false});

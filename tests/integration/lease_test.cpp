@@ -19,7 +19,7 @@ class Leases : public FiveNodes {
   }
 };
 
-TEST_F(Leases, OneThatHoldsNothing) {
+TEST_F(Leases, AnEmptyLeaseHoldsNothing) {
   // A default-constructed lease is not valid and cannot be extended, released or detached.
   Lease lease;
   EXPECT_FALSE(lease.is_valid());
@@ -83,7 +83,7 @@ TEST_F(Leases, AreDestroyedWithoutBlocking) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(Leases, ReleasedTwice) {
+TEST_F(Leases, ASecondReleaseHasNothingToDo) {
   // The second release has nothing to do, reports that, and leaves the next holder's keys alone.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
@@ -94,7 +94,7 @@ TEST_F(Leases, ReleasedTwice) {
   EXPECT_TRUE(eventually([&] { return cluster().holders(key, next.owner_token()) == 5; }));
 }
 
-TEST_F(Leases, ReleasedAfterTheirEnd) {
+TEST_F(Leases, AReleaseAfterTheEndReportsExpired) {
   // The ttl has passed and another has the lock: release reports expired and touches nothing.
   Coordinator coordinator = connect();
   Coordinator other = connect();
@@ -107,7 +107,7 @@ TEST_F(Leases, ReleasedAfterTheirEnd) {
   EXPECT_TRUE(next.is_valid());
 }
 
-TEST_F(Leases, ReleasedAfterAThirdPartyTookTheKeys) {
+TEST_F(Leases, AReleaseReportsThatAThirdPartyTookTheKeys) {
   // The keys were removed and taken by another while the lease seemed valid: release reports a
   // loss.
   Coordinator coordinator = connect();
@@ -137,7 +137,7 @@ TEST_F(Leases, AreOverAtOnceWhenReleased) {
   EXPECT_FALSE(lease.is_valid());
 }
 
-TEST_F(Leases, ReleasedAndDestroyedAtOnce) {
+TEST_F(Leases, MayBeReleasedAndDestroyedAtOnce) {
   // The lease goes out of scope while its release is in flight: the handler is called once.
   Coordinator coordinator = connect();
   Answer<Result<void>> answer;
@@ -169,7 +169,7 @@ TEST_F(Leases, AReleaseBeatsARenewal) {
   EXPECT_EQ(cluster().holders(key), 0);
 }
 
-TEST_F(Leases, AReleaseIsAskedForBeforeARenewalIsHeard) {
+TEST_F(Leases, AReleaseSucceedsBeforeARenewalsAnswersAreRead) {
   // The nodes have renewed, but when the holder releases, the loop is in a handler and has not read
   // their answers. The release succeeds: the lease has not expired.
   Coordinator coordinator = connect();
@@ -201,7 +201,7 @@ TEST_F(Leases, AReleaseIsAskedForBeforeARenewalIsHeard) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(Leases, DetachedRunOut) {
+TEST_F(Leases, DetachedLeasesRunOut) {
   // detach() leaves the keys to their expiry: not renewed, not released by the destructor.
   Coordinator coordinator = connect();
   {
@@ -215,7 +215,7 @@ TEST_F(Leases, DetachedRunOut) {
   EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 0; }));
 }
 
-TEST_F(Leases, DetachedAreStillWatched) {
+TEST_F(Leases, DetachedLeasesAreStillWatched) {
   // A detached lease that is kept stays valid to its end, requests its stop token in time, and may
   // still be released.
   Options early = options();

@@ -58,19 +58,19 @@ TEST_F(LineEnd, AReleaseByTokenTakesTheEntryOut) {
   EXPECT_TRUE(ok(other.acquire(key)));
 }
 
-TEST_F(LineEnd, OfOneThatDiesTheEntryBlocksNobodyOnceTheKeyIsGone) {
+TEST_F(LineEnd, ADeadHoldersEntryBlocksNobodyOnceItsKeyIsGone) {
   // The entry would last for 3 s, but the key lasts for half a second.
   dies(waited(brief()));
   EXPECT_TRUE(ok(other.acquire(key)));
 }
 
-TEST_F(LineEnd, SoWithSeveralLocks) {
+TEST_F(LineEnd, ADeadHoldersEntriesInSeveralLinesBlockNobody) {
   // Each line is as free as its lock.
   dies(waited(brief(), true));
   EXPECT_TRUE(ok(other.acquire_all(keys)));
 }
 
-TEST_F(LineEnd, SoWithReaders) {
+TEST_F(LineEnd, ADeadReadersEntryBlocksNobody) {
   // A writer is refused while the reader holds the lock, and no longer.
   LockOptions reads = brief();
   reads.mode = LockMode::shared;
@@ -82,7 +82,7 @@ TEST_F(LineEnd, SoWithReaders) {
   EXPECT_TRUE(ok(other.acquire(key, reads)));
 }
 
-TEST_F(LineEnd, TheNextOneInTheLineIsWokenByAReleaseByToken) {
+TEST_F(LineEnd, TheNextWaiterIsWokenByAReleaseByToken) {
   // The next waiter does not have to look for itself.
   const Lease lease = waited({});
   Answer<Result<Lease>> next;

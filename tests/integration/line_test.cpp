@@ -102,7 +102,7 @@ TEST_F(Line, ServesWaitersOfOneProcessInOrder) {
   see_nothing_left();
 }
 
-TEST_F(Line, AsksNoMoreForAHandOverTheMoreProcessesWait) {
+TEST_F(Line, AHandOverCostsNoMoreIfMoreProcessesWait) {
   // A hand-over takes 15 requests as a rule, and some more if messages and looks cross; every
   // process also refreshes its entries once a second.
   constexpr int waits = 48;
@@ -135,7 +135,7 @@ TEST_F(Line, AsksNoMoreForAHandOverTheMoreProcessesWait) {
   }
 }
 
-TEST_F(Line, WhoDoesNotWaitInItIsRefusedWhileSomebodyWaits) {
+TEST_F(Line, AcquiresOutsideOfItAreRefusedWhileSomebodyWaits) {
   // The lock is free, but a live entry exists: a single attempt is contended, and so is an
   // unordered wait; both succeed once the entry is gone.
   Coordinator coordinator = connect();
@@ -148,7 +148,7 @@ TEST_F(Line, WhoDoesNotWaitInItIsRefusedWhileSomebodyWaits) {
   EXPECT_TRUE(ok(coordinator.acquire(key)));
 }
 
-TEST_F(Line, OneThatDiesAsTheFirstDelaysTheNextByItsEntrysLife) {
+TEST_F(Line, ADeadFirstWaiterDelaysTheNextByItsEntrysLife) {
   // The dead waiter's entry is not refreshed: the next waiter has the lock soon after its end.
   Coordinator coordinator = connect();
   warm(coordinator);
@@ -161,7 +161,7 @@ TEST_F(Line, OneThatDiesAsTheFirstDelaysTheNextByItsEntrysLife) {
   EXPECT_LE(waited, 10s);
 }
 
-TEST_F(Line, OneThatIsStoppedAsTheFirstIsPassedAndKeepsItsPlace) {
+TEST_F(Line, AStoppedFirstWaiterIsPassedAndKeepsItsPlace) {
   // Another process is first and is stopped by SIGSTOP: its entry expires, and the next waiter is
   // served. When the process goes on it is first again, before a waiter that came after it.
   Coordinator coordinator = connect();
@@ -224,7 +224,7 @@ TEST_F(Line, ALostSubscriberConnectionCostsOneLookAtMost) {
   }
 }
 
-TEST_F(Line, WhoGivesUpLeavesAtOnce) {
+TEST_F(Line, AWaiterThatGivesUpLeavesAtOnce) {
   // Waiters are cancelled, timed out and closed: their entries go, and the others are served.
   Coordinator holder = connect();
   Coordinator other = connect();
@@ -255,7 +255,7 @@ TEST_F(Line, WhoGivesUpLeavesAtOnce) {
   see_nothing_left();
 }
 
-TEST_F(Line, AnEntryThatIsTakenAwayByHandIsMissedByNobody) {
+TEST_F(Line, AnEntryRemovedByHandBlocksNobody) {
   // The first waiter is gone without a message: the next one's look finds that out.
   Coordinator waiter = connect();
   warm(waiter);
@@ -291,7 +291,7 @@ TEST_F(Line, AnUnorderedWaitIsWokenByTheRelease) {
   EXPECT_LE(Clock::now() - begun, 10s);
 }
 
-TEST_F(Line, WithoutFencingWaitsInOrderWhereAskedTo) {
+TEST_F(Line, WithoutFencingWaitsInOrderIfAskedTo) {
   // The default is then a plain SET; WaitOrder::fifo uses the line, and no counter is written.
   Options plain = options();
   plain.fencing = false;
@@ -307,7 +307,7 @@ TEST_F(Line, WithoutFencingWaitsInOrderWhereAskedTo) {
   EXPECT_EQ(cluster().holders("quorumlock:fence:" + key), 0);
 }
 
-TEST(LineOfAUser, WhoMayNotListenWaitsAllTheSame) {
+TEST(LineOfAUser, WaitsWithoutTheRightToListen) {
   // PUBLISH and SUBSCRIBE are refused to this user: releases work, and looks replace messages.
   Cluster cluster({.size = 1, .tcp = true});
   cluster.raw(0, {"ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "resetchannels"});

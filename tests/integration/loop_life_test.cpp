@@ -49,7 +49,7 @@ class Once {
   std::function<void()> call_;
 };
 
-TEST_F(LoopLife, GoesOnForWhatAnotherThreadAsksWhileItRuns) {
+TEST_F(LoopLife, GoesOnForCallsOfAnotherThreadWhileItRuns) {
   // The host's last work is a timer; during its callback another thread requests a lock.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
@@ -65,7 +65,7 @@ TEST_F(LoopLife, GoesOnForWhatAnotherThreadAsksWhileItRuns) {
   end(loop, coordinator);
 }
 
-TEST_F(LoopLife, TheNextCallOnItsThreadTakesWhatCameBefore) {
+TEST_F(LoopLife, TheNextCallOnItsThreadTakesEarlierCalls) {
   // While the loop is not running another thread asks for a lock, then the loop's thread for
   // another: the loop runs until both have their answers, in that order.
   UvLoop loop;
@@ -83,7 +83,7 @@ TEST_F(LoopLife, TheNextCallOnItsThreadTakesWhatCameBefore) {
   end(loop, coordinator);
 }
 
-TEST_F(LoopLife, TheNextTurnTakesWhatCameBefore) {
+TEST_F(LoopLife, TheNextTurnTakesEarlierCalls) {
   // Only the host's own work keeps the loop running.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
@@ -96,7 +96,7 @@ TEST_F(LoopLife, TheNextTurnTakesWhatCameBefore) {
   end(loop, coordinator);
 }
 
-TEST_F(LoopLife, CloseEndsWhatCameBefore) {
+TEST_F(LoopLife, CloseEndsEarlierCalls) {
   // A thread that waits for an answer gets closed, instead of waiting for ever.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
@@ -113,7 +113,7 @@ TEST_F(LoopLife, CloseEndsWhatCameBefore) {
   EXPECT_EQ(loop.close(), 0);
 }
 
-TEST_F(LoopLife, IdleAfterWhatAnotherThreadAsked) {
+TEST_F(LoopLife, EndsAfterCallsOfAnotherThread) {
   // The loop ends by itself once the other thread's lock is released, and does not spin before.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
@@ -130,7 +130,7 @@ TEST_F(LoopLife, IdleAfterWhatAnotherThreadAsked) {
   end(loop, coordinator);
 }
 
-TEST_F(LoopLife, HundredsOfShutdownsWhileAnotherThreadLocks) {
+TEST_F(LoopLife, SurvivesHundredsOfShutdownsWhileAnotherThreadLocks) {
   // The loop ends whenever it has nothing to do; the host then closes, whatever the other thread is
   // doing. Each call of that thread returns, with a lock or with closed.
   for (int round = 0; round < 200; ++round) {
@@ -163,7 +163,7 @@ TEST_F(LoopLife, HundredsOfShutdownsWhileAnotherThreadLocks) {
   }
 }
 
-TEST_F(LoopLife, HundredsOfRunsWhileAnotherThreadLocks) {
+TEST_F(LoopLife, SurvivesHundredsOfRunsWhileAnotherThreadLocks) {
   // The host follows docs/architecture.md: it keeps a handle of its own for as long as another
   // thread may ask. No call waits in vain, and nothing needs a close to end.
   UvLoop loop;

@@ -96,7 +96,7 @@ TEST_F(HostLoop, GoesOnWhileALeaseIsHeld) {
   close(loop, coordinator);
 }
 
-TEST_F(HostLoop, GoesOnUntilARefusalIsTold) {
+TEST_F(HostLoop, GoesOnUntilARefusalIsReported) {
   // A refusal that needs no node is work, too: its handler runs before the loop ends.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
@@ -117,7 +117,7 @@ TEST_F(HostLoop, GoesOnUntilARefusalIsTold) {
   close(loop, coordinator);
 }
 
-TEST_F(HostLoop, IsWorkedOffAgainAndAgain) {
+TEST_F(HostLoop, MayRunToItsEndAgainAndAgain) {
   // The host runs its loop to the end, makes another request and runs it again.
   UvLoop loop;
   Coordinator coordinator = attach(loop);
@@ -199,7 +199,7 @@ TEST_F(HostLoop, IsClosedBeforeItEverTurned) {
   EXPECT_EQ(loop.close(), 0);
 }
 
-TEST_F(HostLoop, CloseWithWorkUnderWay) {
+TEST_F(HostLoop, CloseEndsWorkUnderWay) {
   // Attempts in flight and waits end with closed, each once, before the close's own handler, and
   // nothing is left on the loop or the nodes.
   UvLoop loop;
@@ -223,7 +223,7 @@ TEST_F(HostLoop, CloseWithWorkUnderWay) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().size() == 5; }));
 }
 
-TEST_F(HostLoop, SharesItWithTheHostAndItsLike) {
+TEST_F(HostLoop, IsSharedWithTheHostAndOtherCoordinators) {
   // Two coordinators and the host's own timer share one loop.
   UvLoop loop;
   Coordinator first = attach(loop);
@@ -276,7 +276,7 @@ TEST_F(HostLoop, IsWokenByAClockThatGoesOnInSleep) {
   close(loop, coordinator);
 }
 
-TEST_F(HostLoop, TellsTheHolderInTime) {
+TEST_F(HostLoop, NotifiesTheHolderInTime) {
   // Without renewal the stop token is requested on the loop before the lease ends, and the loop
   // ends after the lease.
   UvLoop loop;
@@ -299,7 +299,7 @@ TEST_F(HostLoop, TellsTheHolderInTime) {
   close(loop, coordinator);
 }
 
-TEST_F(HostLoop, NullIsRefused) {
+TEST_F(HostLoop, ANullLoopIsRefused) {
   // There is no loop to attach to.
   EXPECT_TRUE(fails_with(Coordinator::attach(nullptr, options()), Errc::invalid_argument));
 }
@@ -365,7 +365,7 @@ TEST_F(StandingStill, MoreAnswersThanOneReadTakesAreNotLate) {
   EXPECT_EQ(said_, "");
 }
 
-TEST_F(StandingStill, AnswersThatCameBehindTheTimerAreNotLate) {
+TEST_F(StandingStill, AnswersThatCameAfterTheTimerAreNotLate) {
   // Three nodes answer after their deadline, but before the loop has looked: enough for two reads.
   for (const int node : {0, 1, 2}) cluster().pause(node);
   acquire(400);

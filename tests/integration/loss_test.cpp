@@ -33,7 +33,7 @@ class Loss : public FiveNodes {
   }
 };
 
-TEST_F(Loss, AThirdPartyDeletesTheKeys) {
+TEST_F(Loss, IsReportedIfAThirdPartyDeletesTheKeys) {
   // The keys are removed on three nodes: the next renewal finds out, the stop token is requested
   // before the lease's known end, and the keys of the other two are deleted.
   Coordinator coordinator = connect();
@@ -52,7 +52,7 @@ TEST_F(Loss, AThirdPartyDeletesTheKeys) {
   EXPECT_FALSE(lease.is_valid());
 }
 
-TEST_F(Loss, AThirdPartyTakesTheKeys) {
+TEST_F(Loss, IsReportedIfAThirdPartyTakesTheKeys) {
   // Three nodes have another client's values: the lease is lost in the same way, and they stay.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 4s}).value();
@@ -67,7 +67,7 @@ TEST_F(Loss, AThirdPartyTakesTheKeys) {
   EXPECT_EQ(cluster().holders(key, "foreign"), 3);
 }
 
-TEST_F(Loss, AMinorityIsNone) {
+TEST_F(Loss, KeysLostOnAMinorityAreNone) {
   // Keys removed on two nodes change nothing: the other three renew the lease.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
@@ -80,7 +80,7 @@ TEST_F(Loss, AMinorityIsNone) {
   EXPECT_FALSE(lease.stop_token().stop_requested());
 }
 
-TEST_F(Loss, ThreeNodesDie) {
+TEST_F(Loss, IsAnnouncedAMarginAheadIfThreeNodesDie) {
   // Without a quorum no renewal succeeds: the stop token is requested stop_margin before the
   // lease's end, which leaves the holder a second to stop.
   Coordinator coordinator = test::connect(with_margin(1s));
@@ -98,7 +98,7 @@ TEST_F(Loss, ThreeNodesDie) {
   EXPECT_TRUE(fails_with(released, Errc::lost) || fails_with(released, Errc::expired));
 }
 
-TEST_F(Loss, ThreeNodesFallSilent) {
+TEST_F(Loss, IsAnnouncedAMarginAheadIfThreeNodesFallSilent) {
   // The same holds if nodes are stopped: the deadline is the holder's own, not the network's.
   Coordinator coordinator = test::connect(with_margin(1s));
   Lease lease = coordinator.acquire(key, {.ttl = 2s}).value();
@@ -113,7 +113,7 @@ TEST_F(Loss, ThreeNodesFallSilent) {
   EXPECT_FALSE(lease.is_valid());
 }
 
-TEST_F(Loss, ThreeNodesRefuseRenewals) {
+TEST_F(Loss, IsAnnouncedAMarginAheadIfThreeNodesRefuseRenewals) {
   // Nodes that answer every write with an error are as bad as dead ones.
   Coordinator coordinator = test::connect(with_margin(1s));
   Lease lease = coordinator.acquire(key, {.ttl = 2s}).value();
@@ -129,7 +129,7 @@ TEST_F(Loss, ThreeNodesRefuseRenewals) {
   }
 }
 
-TEST_F(Loss, TheHolderIsToldWhateverTheCause) {
+TEST_F(Loss, TheHolderIsNotifiedWhateverTheCause) {
   // A release, a destruction, max_hold and the coordinator's close each request the stop token.
   Coordinator coordinator = test::connect(with_margin(500ms));
   Lease released = coordinator.acquire(key + "/released").value();
@@ -152,7 +152,7 @@ TEST_F(Loss, TheHolderIsToldWhateverTheCause) {
   EXPECT_TRUE(close.yet());
 }
 
-TEST_F(Loss, AStopTokenAskedForLate) {
+TEST_F(Loss, AStopTokenTakenAfterTheEndIsAlreadyRequested) {
   // A stop token that is first taken after the end has already been requested.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 300ms, .auto_extend = false}).value();
@@ -175,7 +175,7 @@ class OtherProcess : public FiveNodes {
   }
 };
 
-TEST_F(OtherProcess, StoppedBeyondTheTtlNeverBelievesAfter) {
+TEST_F(OtherProcess, AStoppedHolderDoesNotBelieveAfterItsTtl) {
   // A holder is stopped by SIGSTOP until another has the lock. When it goes on its lease is never
   // valid again, its stop token is requested, and it leaves the new holder's keys alone.
   Coordinator coordinator = connect();
@@ -202,7 +202,7 @@ TEST_F(OtherProcess, StoppedBeyondTheTtlNeverBelievesAfter) {
   EXPECT_TRUE(eventually([&] { return cluster().holders(key, lease.owner_token()) >= 3; }));
 }
 
-TEST_F(OtherProcess, KilledItsLockFreesAfterTheTtl) {
+TEST_F(OtherProcess, TheLockOfAKilledHolderIsFreeAfterItsTtl) {
   // A killed holder renews no more: the lock is free one ttl later, and not before.
   Coordinator coordinator = connect();
   Process holder = hold("1500");

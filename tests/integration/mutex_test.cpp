@@ -48,7 +48,7 @@ class Mutexes : public FiveNodes {
   }
 };
 
-TEST_F(Mutexes, LockAndUnlock) {
+TEST_F(Mutexes, LockExcludesOthersUntilUnlock) {
   // lock() sets the key on the nodes and keeps others out, and unlock() deletes it.
   Mutex mutex(coordinator, key);
   mutex.lock();
@@ -59,7 +59,7 @@ TEST_F(Mutexes, LockAndUnlock) {
   EXPECT_TRUE(free());
 }
 
-TEST_F(Mutexes, GuardsOfTheStandardLibrary) {
+TEST_F(Mutexes, WorkWithGuardsOfTheStandardLibrary) {
   // lock_guard, unique_lock with its constructors, and scoped_lock over two resources.
   Mutex mutex(coordinator, key + "/a");
   Mutex other(coordinator, key + "/b");
@@ -90,7 +90,7 @@ TEST_F(Mutexes, GuardsOfTheStandardLibrary) {
   EXPECT_TRUE(free());
 }
 
-TEST_F(Mutexes, ScopedLocksInOppositeOrder) {
+TEST_F(Mutexes, ScopedLocksInOppositeOrderDoNotDeadlock) {
   // Two threads take the same two resources in opposite order, and both always succeed.
   Mutex first(coordinator, key + "/a");
   Mutex second(coordinator, key + "/b");
@@ -102,7 +102,7 @@ TEST_F(Mutexes, ScopedLocksInOppositeOrder) {
   EXPECT_TRUE(free());
 }
 
-TEST_F(Mutexes, TryLockOfATakenLock) {
+TEST_F(Mutexes, TryLockOfATakenLockFails) {
   // A single attempt, and attempts for a given time, return false and never throw.
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   Mutex mutex(coordinator, key);
@@ -126,7 +126,7 @@ TEST_F(Mutexes, TryLockForHoursIsNotAnOverflow) {
   mutex.unlock();
 }
 
-TEST_F(Mutexes, LockWithALimit) {
+TEST_F(Mutexes, LockWithALimitThrowsWithTheVotes) {
   // With `wait` set lock() waits no longer, and throws the reason, with the votes.
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   Mutex mutex(coordinator, key, {.wait = 100ms});
@@ -174,7 +174,7 @@ TEST_F(Mutexes, ThreadsThatShareOneObjectExcludeEachOther) {
   EXPECT_TRUE(free());
 }
 
-TEST_F(Mutexes, LockedTwiceOnOneThread) {
+TEST_F(Mutexes, ASecondLockByTheSameThreadIsAnError) {
   // A thread cannot wait for itself: that is an error at once; the lock is still held, once.
   Mutex mutex(coordinator, key);
   mutex.lock();
@@ -209,7 +209,7 @@ TEST_F(Mutexes, UnlockOfALostLeaseLeavesTheSuccessorAlone) {
   EXPECT_TRUE(free());
 }
 
-TEST_F(Mutexes, SuccessorInTheSameObject) {
+TEST_F(Mutexes, EachThreadUnlocksItsOwnLease) {
   // Two threads share one object: each unlocks the lease that it took.
   Mutex mutex(coordinator, key, {.ttl = 2s, .auto_extend = false});
   mutex.lock();
@@ -233,7 +233,7 @@ TEST_F(Mutexes, SuccessorInTheSameObject) {
   EXPECT_TRUE(free());
 }
 
-TEST_F(Mutexes, LockedAgainAfterALoss) {
+TEST_F(Mutexes, MayBeLockedAgainAfterALoss) {
   // A thread whose lease has run out may lock again, and then has a new lease.
   Mutex mutex(coordinator, key, {.ttl = 400ms, .auto_extend = false});
   mutex.lock();
@@ -264,7 +264,7 @@ TEST_F(Mutexes, BadArgumentsAndDeadNodesThrow) {
   EXPECT_FALSE(mutex.try_lock());
 }
 
-TEST_F(Mutexes, WithAConditionVariable) {
+TEST_F(Mutexes, WorkWithAConditionVariable) {
   // condition_variable_any requires no more than a BasicLockable.
   Mutex mutex(coordinator, key);
   std::condition_variable_any changed;

@@ -29,7 +29,7 @@ class Orphan : public FiveNodes {
   }
 };
 
-TEST_F(Orphan, ReleasedWhileTheSetIsOnItsWay) {
+TEST_F(Orphan, NoKeyStaysAfterAReleaseWhileTheSetIsOnItsWay) {
   // Two nodes are silent while a lock is acquired and released: both run both commands when they go
   // on.
   Coordinator coordinator = connect();
@@ -47,7 +47,7 @@ TEST_F(Orphan, ReleasedWhileTheSetIsOnItsWay) {
   EXPECT_EQ(cluster().holders(key), 0);
 }
 
-TEST_F(Orphan, ReleasedBeyondTheTimeout) {
+TEST_F(Orphan, NoKeyStaysAfterAReleaseBeyondTheTimeout) {
   // The silence lasts beyond node_timeout, so the nodes are known to be stalled.
   std::atomic<int> stalled{0};
   Options impatient = long_lived(options());
@@ -67,7 +67,7 @@ TEST_F(Orphan, ReleasedBeyondTheTimeout) {
   EXPECT_EQ(cluster().holders(key), 0);
 }
 
-TEST_F(Orphan, CancelledWhileTheSetIsOnItsWay) {
+TEST_F(Orphan, NoKeyStaysAfterACancellationWhileTheSetIsOnItsWay) {
   // A cancelled acquire ends at once, and its clean-up still reaches the silent nodes.
   Coordinator coordinator = connect();
   warm(coordinator);
@@ -84,7 +84,7 @@ TEST_F(Orphan, CancelledWhileTheSetIsOnItsWay) {
   EXPECT_EQ(cluster().holders(key), 0);
 }
 
-TEST_F(Orphan, RefusedWhileTheSetIsOnItsWay) {
+TEST_F(Orphan, NoKeyStaysAfterARefusalWhileTheSetIsOnItsWay) {
   // An attempt that fails because of three foreign values is undone on the silent node, too.
   Coordinator coordinator = connect();
   warm(coordinator);
@@ -97,7 +97,7 @@ TEST_F(Orphan, RefusedWhileTheSetIsOnItsWay) {
   EXPECT_EQ(cluster().holders(key, "foreign"), 3);
 }
 
-TEST_F(Orphan, OwedToANodeThatWasAway) {
+TEST_F(Orphan, AReleaseIsOwedToANodeThatWasAway) {
   // A durable node is killed while it has our key. The lock is released without it, and the node
   // gets the release when it comes back with its data.
   Cluster durable({.size = 3, .durable = true, .max_ttl = long_ttl});
@@ -111,7 +111,7 @@ TEST_F(Orphan, OwedToANodeThatWasAway) {
   EXPECT_TRUE(eventually([&] { return durable.holders(key) == 0; }));
 }
 
-TEST_F(Orphan, OwedAfterADestruction) {
+TEST_F(Orphan, AReleaseIsOwedAfterADestruction) {
   // The lease just goes out of scope, and two nodes are away one after the other.
   Cluster durable({.size = 3, .durable = true, .max_ttl = long_ttl});
   Coordinator coordinator = test::connect(long_lived(durable.options()));
@@ -127,7 +127,7 @@ TEST_F(Orphan, OwedAfterADestruction) {
   EXPECT_TRUE(eventually([&] { return durable.holders(key) == 0; }));
 }
 
-TEST_F(Orphan, AttemptCutOffWithTheSetUnanswered) {
+TEST_F(Orphan, NoKeyStaysIfAnAttemptIsCutOffBeforeTheAnswer) {
   // A node delays our SET, then drops the connection, so that its outcome is unknown: after the
   // release none of our keys is there.
   Coordinator coordinator = connect();
@@ -144,7 +144,7 @@ TEST_F(Orphan, AttemptCutOffWithTheSetUnanswered) {
   EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 0; }));
 }
 
-TEST_F(Orphan, ReleaseCutOffUnanswered) {
+TEST_F(Orphan, NoKeyStaysIfAReleaseIsCutOffBeforeTheAnswer) {
   // A node delays our release, then drops the connection: the release is sent again on the next
   // one.
   Coordinator coordinator = connect();
@@ -159,7 +159,7 @@ TEST_F(Orphan, ReleaseCutOffUnanswered) {
   EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 0; }));
 }
 
-TEST_F(Orphan, AllConnectionsCutInTheMiddle) {
+TEST_F(Orphan, NoKeyStaysIfAllConnectionsAreCut) {
   // Every node drops us again and again while locks are taken and released; in the end no key is
   // left.
   Coordinator coordinator = connect();

@@ -191,7 +191,7 @@ TEST_F(OneStopped, IsNotWaitedForWhileConnecting) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(OneStopped, IsRefusedLikeAnyOther) {
+TEST_F(OneStopped, ATakenLockIsRefusedAtOnceDespiteIt) {
   // A taken lock is contended at once, although one node does not answer.
   Coordinator holder = test::connect(patient());
   Coordinator other = test::connect(patient());

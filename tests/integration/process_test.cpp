@@ -195,7 +195,7 @@ TEST_F(Host, AnAttachedCoordinatorInAForkedChildIsClosed) {
 }
 
 #ifndef __SANITIZE_THREAD__  // ThreadSanitizer supports no threads after a fork
-TEST_F(Host, AChildMayMakeItsOwn) {
+TEST_F(Host, AForkedChildMayMakeItsOwnCoordinator) {
   // A coordinator that was made after the fork works in the child.
   Coordinator coordinator = connect();
   const Lease lease = coordinator.acquire(key).value();
@@ -293,7 +293,7 @@ class Sigpipe : public FiveNodes {
   }
 };
 
-TEST_F(Sigpipe, IsNotRaisedByWritingToTheDead) {
+TEST_F(Sigpipe, IsNotRaisedByWritingToADeadNode) {
   // All servers die while the loop is busy; the loop then writes to them before it reads.
   Process host = worker("broken");
   EXPECT_EQ(host.line(), "busy");

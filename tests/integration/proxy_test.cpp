@@ -44,7 +44,7 @@ TEST_F(ProxyOnTheWay, DelaysEachDirection) {
   EXPECT_LT(round_trip(redis), 40ms);
 }
 
-TEST_F(ProxyOnTheWay, HoldsWhatGoesToTheNodeAndLetsItThroughLater) {
+TEST_F(ProxyOnTheWay, HoldsCommandsAndLetsThemThroughLater) {
   Redis redis(proxy.url(0));
   proxy.set(0, {.to_node = {.held = true}});
   redis.send({"SET", "late", "1"});
@@ -97,7 +97,7 @@ TEST_F(ProxyOnTheWay, ResetsConnections) {
   EXPECT_EQ(again({"PING"}).text, "PONG");
 }
 
-TEST_F(ProxyOnTheWay, ForgetsConnectionsWithoutAWord) {
+TEST_F(ProxyOnTheWay, ForgetsConnectionsSilently) {
   Redis redis(proxy.url(0));
   redis({"PING"});
   proxy.forget(0);
@@ -109,7 +109,7 @@ TEST_F(ProxyOnTheWay, ForgetsConnectionsWithoutAWord) {
   EXPECT_EQ(direct({"EXISTS", "never"}).integer, 0);
 }
 
-TEST_F(ProxyOnTheWay, Trickles) {
+TEST_F(ProxyOnTheWay, PassesRepliesInSmallPieces) {
   Redis redis(proxy.url(0));
   proxy.set(0, {.from_node = {.trickle = 10}});
   redis({"SET", "key", std::string(500, 'x')});

@@ -45,7 +45,7 @@ class Race : public ::testing::Test {
   const std::filesystem::path file_ = directory_.path() / "number";
 };
 
-TEST_F(Race, FiveNodes) {
+TEST_F(Race, NoUpdateIsLostOnFiveNodes) {
   // In each of three races four processes finish, and no update is lost.
   Cluster cluster;
   for (int round = 0; round < 3; ++round) {
@@ -55,7 +55,7 @@ TEST_F(Race, FiveNodes) {
   }
 }
 
-TEST_F(Race, FourNodes) {
+TEST_F(Race, NoUpdateIsLostOnFourNodes) {
   // With an even number of nodes votes may split in halves: it is slower, but all finish.
   Cluster cluster({.size = 4});
   std::vector<Process> workers = start(cluster, 4);
@@ -63,14 +63,14 @@ TEST_F(Race, FourNodes) {
   EXPECT_TRUE(eventually([&] { return cluster.keys().empty(); }));
 }
 
-TEST_F(Race, OneNode) {
+TEST_F(Race, NoUpdateIsLostOnOneNode) {
   // The smallest cluster has one node.
   Cluster cluster({.size = 1});
   std::vector<Process> workers = start(cluster, 4);
   expect_no_lost_update(workers);
 }
 
-TEST_F(Race, WhileNodesDieAndStop) {
+TEST_F(Race, NoUpdateIsLostWhileNodesDieAndStop) {
   // Throughout the race two of five durable nodes at a time are killed and restarted, or stopped
   // and resumed.
   Cluster cluster({.durable = true});
@@ -98,7 +98,7 @@ TEST_F(Race, WhileNodesDieAndStop) {
   expect_no_lost_update(workers);
 }
 
-TEST_F(Race, AmongThreadsOfManyCoordinators) {
+TEST_F(Race, NoUpdateIsLostAmongThreadsOfManyCoordinators) {
   // Eight threads of one process race, with a coordinator each.
   Cluster cluster;
   std::atomic<int> counter{0};

@@ -70,7 +70,7 @@ TEST_F(RecursiveMutexes, TheLastUnlockReleases) {
   EXPECT_EQ(thrown_by([&] { mutex.lease(); }), Errc::not_held);
 }
 
-TEST_F(RecursiveMutexes, GuardsOfTheStandardLibrary) {
+TEST_F(RecursiveMutexes, WorkWithGuardsOfTheStandardLibrary) {
   // Guards are nested, and one is timed.
   const std::lock_guard outer(mutex);
   {
@@ -107,7 +107,7 @@ TEST_F(RecursiveMutexes, ALostLeaseIsNotNested) {
   EXPECT_FALSE(brief.try_lock());  // another holds the key
 }
 
-TEST_F(RecursiveMutexes, AnOwnerInPlaceOfAThread) {
+TEST_F(RecursiveMutexes, AnOwnerMayReplaceTheThread) {
   // Handlers have no thread of their own: a LockOwner identifies their caller instead. Another
   // owner, and every thread, waits.
   const LockOwner owner;
@@ -160,7 +160,7 @@ TEST_F(RecursiveMutexes, OnTheLoopAHandlerIsNeverCalledInsideTheCall) {
   EXPECT_EQ(mutex.depth(owner), 2U);
 }
 
-TEST_F(RecursiveMutexes, WhenItGoesWhatIsHeldIsReleased) {
+TEST_F(RecursiveMutexes, DestructionReleasesWhatIsHeld) {
   // A lock in flight fails, as its mutex no longer exists.
   const LockOwner holder;
   std::binary_semaphore done(0);

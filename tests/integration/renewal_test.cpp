@@ -92,7 +92,7 @@ TEST_F(Renewal, EndsAtMaxHold) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(Renewal, AMaxHoldBelowTheTtl) {
+TEST_F(Renewal, AMaxHoldBelowTheTtlApplies) {
   // The shorter of the two applies from the beginning, and to an extend.
   Coordinator coordinator = connect();
   const Clock::time_point before = Clock::now();
@@ -118,7 +118,7 @@ TEST_F(Renewal, EndsAfterMaxRenewals) {
   EXPECT_TRUE(fails_with(lease.release(), Errc::expired));
 }
 
-TEST_F(Renewal, NoneAtAllWhereItIsOff) {
+TEST_F(Renewal, IsNeverSentIfItIsOff) {
   // Without auto_extend, or with no renewals allowed, the lease ends with its first ttl.
   Coordinator coordinator = connect();
   Lease off = coordinator.acquire(key + "/off", {.ttl = 900ms, .auto_extend = false}).value();

@@ -126,7 +126,7 @@ TEST_F(Groups, NoLockHasTwoHoldersWhateverThreadsTakeIt) {
   EXPECT_EQ(one.stats().acquired + other.stats().acquired, static_cast<unsigned>(count));
 }
 
-TEST_F(Groups, OneThatIsDownLeavesTheOther) {
+TEST_F(Groups, AGroupThatIsDownDoesNotAffectTheOther) {
   Coordinator coordinator = connect(options());
   ASSERT_TRUE(ok(coordinator.acquire(in(0, 0))));
   ASSERT_TRUE(ok(coordinator.acquire(in(1, 0))));
@@ -142,7 +142,7 @@ TEST_F(Groups, OneThatIsDownLeavesTheOther) {
   EXPECT_TRUE(status->groups[1].has_quorum());
 }
 
-TEST_F(Groups, StatusTellsOfAllNodesAndTheirGroups) {
+TEST_F(Groups, StatusReportsAllNodesAndTheirGroups) {
   Coordinator coordinator = connect(options());
   ASSERT_TRUE(ok(coordinator.acquire(in(0, 0))));
   ASSERT_TRUE(eventually([&] { return coordinator.status()->voters() == 6; }));
@@ -180,7 +180,7 @@ TEST_F(Groups, AcquireAllTakesLocksOfOneGroupWhateverTheirLoops) {
   EXPECT_TRUE(fails_with(coordinator.acquire_all(both), Errc::contended));
 }
 
-TEST_F(Groups, AcquireAllAcrossGroupsIsRefusedAndSaysWhatHelps) {
+TEST_F(Groups, AcquireAllAcrossGroupsIsRefusedWithARemedy) {
   // Nothing is sent. With a common tag the locks are in one group.
   Coordinator coordinator = connect(options());
   const std::string one = in(0, 0);
@@ -196,7 +196,7 @@ TEST_F(Groups, AcquireAllAcrossGroupsIsRefusedAndSaysWhatHelps) {
   EXPECT_TRUE(ok(coordinator.acquire_all({"{" + key + "}" + one, "{" + key + "}" + other})));
 }
 
-TEST_F(Groups, ToBlockOnAnyOfTheLoopsWouldDeadlock) {
+TEST_F(Groups, BlockingOnAnyOfTheLoopsWouldDeadlock) {
   // In a handler on one loop, even calls for another loop's lock are refused.
   Coordinator coordinator = connect(options());
   Result<Lease> held = coordinator.acquire(in(1, 1));
@@ -279,7 +279,7 @@ TEST_F(Groups, AForkedChildHasNone) {
   EXPECT_TRUE(lease->is_valid());
 }
 
-TEST_F(Groups, MayRideOneLoopOfTheCallers) {
+TEST_F(Groups, MayShareOneLoopOfTheCallers) {
   // An attached coordinator may have several groups, but not several loops.
   UvLoop loop;
   const Result<Coordinator> refused = Coordinator::attach(loop.get(), options(2));
@@ -320,7 +320,7 @@ TEST_F(Groups, ElectionsAndSemaphoresAreInTheirGroupsToo) {
   EXPECT_TRUE(semaphore.try_acquire());
 }
 
-TEST_F(Groups, WhoNamesOthersIsRefusedByTheNodes) {
+TEST_F(Groups, AClientThatNamesOthersIsRefusedByTheNodes) {
   // One group alone, other group names, and a node in the wrong group would each put locks on nodes
   // that other clients do not ask for them.
   Options alone = options(1);

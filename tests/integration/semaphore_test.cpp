@@ -93,7 +93,7 @@ TEST_F(Semaphores, GivesAsManyPermitsAsThereAreAndNoMore) {
   EXPECT_EQ(thrown_by([&] { (void)here.lease(); }), Errc::not_held);
 }
 
-TEST_F(Semaphores, WhoDoesNotWaitFindsTheOneThatIsLeft) {
+TEST_F(Semaphores, ASingleAttemptFindsTheOnlyFreePermit) {
   // One permit of twenty is free, each of them in turn.
   Semaphore semaphore(coordinator, key, 20);
   std::deque<Lease> permits;
@@ -119,7 +119,7 @@ TEST_F(Semaphores, WhoDoesNotWaitFindsTheOneThatIsLeft) {
   EXPECT_TRUE(none_given());
 }
 
-TEST_F(Semaphores, NeverMoreAtOnceAmongThreadsOfManyCoordinators) {
+TEST_F(Semaphores, ThreadsOfManyCoordinatorsNeverHoldTooManyPermits) {
   // Twelve threads share three permits; all three are in use at some time.
   std::atomic<int> inside{0};
   std::atomic<int> most{0};
@@ -226,7 +226,7 @@ TEST_F(Semaphores, APermitIsRenewedAndRunsOutWithItsHolder) {
   semaphore.release();
 }
 
-TEST_F(Semaphores, NeverMoreAtOnceAmongProcesses) {
+TEST_F(Semaphores, ProcessesNeverHoldTooManyPermits) {
   // Each process has a file in a directory while it holds one of two permits, and counts the files.
   const TemporaryDirectory directory;
   std::string nodes;
@@ -240,7 +240,7 @@ TEST_F(Semaphores, NeverMoreAtOnceAmongProcesses) {
   EXPECT_TRUE(none_given());
 }
 
-TEST_F(Semaphores, WhoSaysAnotherCapacityIsTold) {
+TEST_F(Semaphores, AnotherCapacityIsRefusedWithBothNumbers) {
   // While a permit is held the error has both numbers, with or without a wait. If none is held, the
   // new capacity applies.
   Semaphore three(coordinator, key, 3);
@@ -307,7 +307,7 @@ TEST_F(Semaphores, ForeignKeysAndDeadNodesOnAMinorityDoNotMatter) {
   EXPECT_FALSE(semaphore.try_acquire());
 }
 
-TEST_F(Semaphores, GuardsOfTheStandardLibrary) {
+TEST_F(Semaphores, WorkWithGuardsOfTheStandardLibrary) {
   Semaphore semaphore(coordinator, key, 2);
   {
     const std::lock_guard one(semaphore);

@@ -46,7 +46,7 @@ class ServerErrors : public FiveNodes {
   std::string last_;  ///< the last refusal's sentence
 };
 
-TEST_F(ServerErrors, ReadOnly) {
+TEST_F(ServerErrors, AReadOnlyNodeDoesNotVote) {
   // A node became a replica: it accepts no writes, and its vote does not count.
   expect_votes(
       Vote::read_only,
@@ -58,7 +58,7 @@ TEST_F(ServerErrors, ReadOnly) {
       });
 }
 
-TEST_F(ServerErrors, MasterDown) {
+TEST_F(ServerErrors, AReplicaWithoutItsMasterDoesNotVote) {
   // A replica has lost its master and must not answer from stale data.
   expect_votes(
       Vote::loading,
@@ -74,21 +74,21 @@ TEST_F(ServerErrors, MasterDown) {
       });
 }
 
-TEST_F(ServerErrors, OutOfMemory) {
+TEST_F(ServerErrors, ANodeOutOfMemoryDoesNotVote) {
   // A node at its maxmemory refuses new keys.
   expect_votes(
       Vote::out_of_memory, [](int node) { configure(node, "maxmemory", "1"); },
       [](int node) { configure(node, "maxmemory", "0"); });
 }
 
-TEST_F(ServerErrors, NoReplicas) {
+TEST_F(ServerErrors, ANodeWithTooFewReplicasDoesNotVote) {
   // A node requires replicas before it accepts writes, and has none.
   expect_votes(
       Vote::not_writable, [](int node) { configure(node, "min-replicas-to-write", "1"); },
       [](int node) { configure(node, "min-replicas-to-write", "0"); });
 }
 
-TEST_F(ServerErrors, Misconf) {
+TEST_F(ServerErrors, ANodeThatCannotSaveDoesNotVote) {
   // A node that cannot save its data refuses writes, because of stop-writes-on-bgsave-error.
   const auto obstacle = [](int node) { return cluster().server(node).settings().dir / "dump.rdb"; };
   expect_votes(
@@ -108,7 +108,7 @@ TEST_F(ServerErrors, Misconf) {
       });
 }
 
-TEST_F(ServerErrors, NoAuth) {
+TEST_F(ServerErrors, ANodeThatBeginsToRequireAPasswordDoesNotVote) {
   // A node begins to require a password that we don't have, and drops us.
   expect_votes(
       Vote::unauthorized,
@@ -119,7 +119,7 @@ TEST_F(ServerErrors, NoAuth) {
       [](int node) { configure(node, "requirepass", ""); });
 }
 
-TEST_F(ServerErrors, Busy) {
+TEST_F(ServerErrors, ABusyNodeDoesNotVote) {
   // Another client's endless script blocks a node until it is killed.
   std::vector<std::unique_ptr<Redis>> hogs;
   expect_votes(
@@ -136,7 +136,7 @@ TEST_F(ServerErrors, Busy) {
       });
 }
 
-TEST_F(ServerErrors, Loading) {
+TEST_F(ServerErrors, ALoadingNodeDoesNotVote) {
   // Nodes that load their data answer but execute nothing; a waiter gets the lock afterwards.
   Cluster slow({.size = 3,
                 .more = {"--enable-debug-command", "yes", "--loading-process-events-interval-bytes",
@@ -222,7 +222,7 @@ TEST_F(ServerErrors, FlushedScriptsAreNotNoticed) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(ServerErrors, ConnectionsAreDroppedAllTheTime) {
+TEST_F(ServerErrors, DroppedConnectionsCostOnlyVotesNowAndThen) {
   // A node that drops our connection again and again only costs its vote now and then.
   Coordinator coordinator = connect();
   for (int i = 0; i < 50; ++i) {

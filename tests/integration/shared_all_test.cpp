@@ -62,7 +62,7 @@ TEST_F(SharedAll, ReadersOfSetsThatOverlapHoldTogether) {
   EXPECT_GT(writer->fencing_token(), std::max(one->fencing_token(), other->fencing_token()));
 }
 
-TEST_F(SharedAll, AllOfThemOrNone) {
+TEST_F(SharedAll, GetsAllOfThemOrNone) {
   // Another holds one lock as a writer, or a foreign value is under one key: no key is read.
   Result<Lease> writer = elsewhere.acquire(b);
   ASSERT_TRUE(ok(writer));
@@ -98,7 +98,7 @@ TEST_F(SharedAll, NeitherSideStarves) {
   EXPECT_TRUE(ok(later.get()));
 }
 
-TEST_F(SharedAll, AReaderThatLeavesTheLineIsInNobodysWay) {
+TEST_F(SharedAll, AReaderThatLeavesTheLineBlocksNobody) {
   // The reader waits for a writer of one lock, and a writer of the other lock waits after the
   // reader.
   Result<Lease> writer = elsewhere.acquire(a);
@@ -117,7 +117,7 @@ TEST_F(SharedAll, AReaderThatLeavesTheLineIsInNobodysWay) {
   for (const std::string& each : {a, b}) see_waiters(each, 0);
 }
 
-TEST_F(SharedAll, Downgrade) {
+TEST_F(SharedAll, ADowngradeLetsReadersInAndNoWriter) {
   // A writer of a set becomes its reader: every key on every node is a reader's, a waiting reader
   // of one lock gets in, and a writer does not.
   Result<Lease> lease = coordinator.acquire_all({a, b}, {.wait = 1s});
@@ -141,7 +141,7 @@ TEST_F(SharedAll, Downgrade) {
   EXPECT_TRUE(nothing_left());
 }
 
-TEST_F(SharedAll, HealsWhatAMinorityHasLost) {
+TEST_F(SharedAll, HealsKeysThatAMinorityHasLost) {
   // The reader's token is set again next to other readers; it does not count for an extend by
   // token.
   Result<Lease> lease = coordinator.acquire_all({a, b}, reading({.ttl = 2s}));
@@ -163,7 +163,7 @@ TEST_F(SharedAll, HealsWhatAMinorityHasLost) {
   EXPECT_TRUE(nothing_left());
 }
 
-TEST_F(SharedAll, IsLostWithOneOfThem) {
+TEST_F(SharedAll, IsLostIfOneOfThemIsLost) {
   // One lock is released by token, which the renewals find out; the rest is released.
   Result<Lease> lease = coordinator.acquire_all({a, b}, reading({.ttl = 2s}));
   ASSERT_TRUE(ok(lease));
@@ -172,7 +172,7 @@ TEST_F(SharedAll, IsLostWithOneOfThem) {
   EXPECT_TRUE(nothing_left());
 }
 
-TEST_F(SharedAll, WithoutFencingAndUnordered) {
+TEST_F(SharedAll, WorksWithoutFencingAndUnordered) {
   // No counter is written; the writer's release triggers the next attempt.
   Options plain = options();
   plain.fencing = false;

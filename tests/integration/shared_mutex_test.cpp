@@ -49,7 +49,7 @@ class SharedMutexes : public FiveNodes {
   }
 };
 
-TEST_F(SharedMutexes, ReadersTogetherAndWritersAlone) {
+TEST_F(SharedMutexes, ReadersHoldTogetherAndWritersAlone) {
   // Two threads read at once while nobody writes, and a writer is alone.
   {
     const std::shared_lock mine(mutex);
@@ -77,7 +77,7 @@ TEST_F(SharedMutexes, AnUpgradeIsRefusedWithTheReason) {
   EXPECT_TRUE(mutex.lease().is_valid());
 }
 
-TEST_F(SharedMutexes, EachFunctionSaysItsOwnMode) {
+TEST_F(SharedMutexes, EachFunctionUsesItsOwnMode) {
   // A mode in the options would contradict one of the functions.
   SharedMutex wrong(coordinator, key, {.mode = LockMode::shared});
   EXPECT_EQ(thrown_by([&] { wrong.lock(); }).code(), Errc::invalid_argument);
@@ -112,7 +112,7 @@ TEST_F(SharedMutexes, DowngradeLetsReadersInAndNoWriter) {
   EXPECT_TRUE(eventually([&] { return written.load(); }));
 }
 
-TEST_F(SharedMutexes, ManyThreadsOfManyProcessesNeverWriteBesideAReader) {
+TEST_F(SharedMutexes, ThreadsOfManyProcessesNeverWriteWhileOthersRead) {
   // The holders count themselves: every thread gets its turns, and the counters never meet.
   Coordinator other = connect();
   SharedMutex others(other, key);

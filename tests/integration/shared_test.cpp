@@ -54,7 +54,7 @@ TEST_F(Shared, ReadersHoldTogetherAndHaveTokensOfTheirOwn) {
   EXPECT_TRUE(fails_with(elsewhere.acquire(key, to_read), Errc::contended));
 }
 
-TEST_F(Shared, ByEveryWayToAsk) {
+TEST_F(Shared, EveryCallLetsReadersIn) {
   // Every call succeeds while one reader holds, also unordered and without fencing.
   const Lease held = coordinator.acquire(key, to_read).value();
   std::atomic<int> won = 0;
@@ -177,7 +177,7 @@ TEST_F(Shared, ReadersAreWokenTogether) {
   leases.clear();
 }
 
-TEST_F(Shared, Downgrade) {
+TEST_F(Shared, ADowngradeLetsANewReaderIn) {
   // The lease becomes a reader's on every node, and a new reader gets in next to it.
   Lease lease = coordinator.acquire(key, {.wait = 1s}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key, lease.owner_token()) == 5; }));
@@ -222,7 +222,7 @@ TEST_F(Shared, AreRenewedAndHealed) {
   EXPECT_TRUE(nothing_left());
 }
 
-TEST_F(Shared, ByToken) {
+TEST_F(Shared, ALeaseIsExtendedAndReleasedByToken) {
   // The lease is extended while others read, which raises the counters, and then released.
   Lease lease = coordinator.acquire(key, reading({.ttl = 5s, .auto_extend = false})).value();
   ASSERT_TRUE(
@@ -242,7 +242,7 @@ TEST_F(Shared, ByToken) {
   EXPECT_TRUE(fails_with(elsewhere.release(key, token), Errc::not_held));
 }
 
-TEST_F(Shared, WhatWasSetAnewDoesNotCountForAnExtendByToken) {
+TEST_F(Shared, KeysSetAgainDoNotCountForAnExtendByToken) {
   // The earlier holder there is unknown: three of five keys were set again, and two are no quorum.
   Lease lease = coordinator.acquire(key, reading({.ttl = 3s})).value();
   const auto readers = [&](int node) { return cluster().raw(node, {"ZCARD", key}).integer; };
@@ -277,7 +277,7 @@ TEST_F(Shared, AReaderReleasedByTokenWakesAWriter) {
   EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));
 }
 
-TEST_F(Shared, Inspect) {
+TEST_F(Shared, InspectionShowsReadersAndWaiters) {
   // Inspection shows the readers on a quorum of nodes, and the waiters with their modes.
   const Lease one = coordinator.acquire(key, to_read).value();
   const Lease other = elsewhere.acquire(key, to_read).value();

@@ -60,7 +60,7 @@ TEST_P(ClusterOf, NeedsMoreThanHalfOfTheConfiguredNodes) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ClusterOf, ::testing::Values(1, 2, 3, 4, 6, 7));
 
-TEST(Sizes, ThirtyTwoNodes) {
+TEST(Sizes, ThirtyTwoNodesAreTheMaximum) {
   // 32 nodes are the maximum: with fifteen dead there are just enough; one node more is refused.
   Cluster cluster({.size = 17});
   Options options = cluster.options();

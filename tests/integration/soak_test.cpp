@@ -82,7 +82,7 @@ class Soak : public FiveNodes {
   static constexpr std::size_t most_growth = 64 * 1024;
 };
 
-TEST_F(Soak, BlockingCalls) {
+TEST_F(Soak, BlockingCallsLeakNothing) {
   // acquire, extend and release, and a lease that is only destroyed.
   Coordinator coordinator = connect();
   each_stays_flat([&] {
@@ -93,7 +93,7 @@ TEST_F(Soak, BlockingCalls) {
   });
 }
 
-TEST_F(Soak, BlockingCallsOfManyThreads) {
+TEST_F(Soak, BlockingCallsOfManyThreadsLeakNothing) {
   // Each thread has its own lock, and all of them wait for one more.
   Coordinator coordinator = connect();
   each_stays_flat_among_threads([&](int thread) {
@@ -104,7 +104,7 @@ TEST_F(Soak, BlockingCallsOfManyThreads) {
   });
 }
 
-TEST_F(Soak, Refusals) {
+TEST_F(Soak, RefusalsLeakNothing) {
   // Contended attempts, bad arguments and cancelled waits.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
@@ -121,7 +121,7 @@ TEST_F(Soak, Refusals) {
   });
 }
 
-TEST_F(Soak, HandlersOfCallsFromAnotherThread) {
+TEST_F(Soak, HandlersOfCallsFromAnotherThreadLeakNothing) {
   // async_acquire and async_release.
   Coordinator coordinator = connect();
   each_stays_flat([&] {
@@ -135,7 +135,7 @@ TEST_F(Soak, HandlersOfCallsFromAnotherThread) {
   });
 }
 
-TEST_F(Soak, HandlersOfCallsOnTheLoop) {
+TEST_F(Soak, HandlersOfCallsOnTheLoopLeakNothing) {
   // The handler of each cycle requests the next one.
   Coordinator coordinator = connect();
   struct Chain {
@@ -169,7 +169,7 @@ Detached lock_some(Coordinator& coordinator, std::string key, std::binary_semaph
   done.release();
 }
 
-TEST_F(Soak, Coroutines) {
+TEST_F(Soak, CoroutinesLeakNothing) {
   // The test's thread requests the first lock of each cycle, the loop the others.
   Coordinator coordinator = connect();
   each_stays_flat([&] {
@@ -179,7 +179,7 @@ TEST_F(Soak, Coroutines) {
   });
 }
 
-TEST_F(Soak, TheMutexes) {
+TEST_F(Soak, MutexesLeakNothing) {
   // Every kind of mutex, and a permit.
   Coordinator coordinator = connect();
   Mutex mutex(coordinator, key + "/mutex");
@@ -199,7 +199,7 @@ TEST_F(Soak, TheMutexes) {
   });
 }
 
-TEST_F(Soak, MutexesOfThreadsThatEnd) {
+TEST_F(Soak, MutexesOfThreadsThatEndLeakNothing) {
   // Each cycle has its own thread and mutex; every other one is never unlocked.
   Coordinator coordinator = connect();
   int number = 0;
@@ -214,7 +214,7 @@ TEST_F(Soak, MutexesOfThreadsThatEnd) {
   });
 }
 
-TEST_F(Soak, SetsAndFunctions) {
+TEST_F(Soak, SetsAndFunctionsLeakNothing) {
   // acquire_all, with_lock, and a release by token.
   Coordinator coordinator = connect();
   each_stays_flat([&] {
@@ -228,7 +228,7 @@ TEST_F(Soak, SetsAndFunctions) {
   });
 }
 
-TEST_F(Soak, Elections) {
+TEST_F(Soak, ElectionsLeakNothing) {
   // A candidate leads, proclaims another value, and resigns.
   Coordinator coordinator = connect();
   Election election(coordinator, key);

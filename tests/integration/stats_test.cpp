@@ -9,7 +9,7 @@ namespace {
 
 class Counted : public FiveNodes {};
 
-TEST_F(Counted, FromAnyThread) {
+TEST_F(Counted, StatsMayBeReadFromAnyThread) {
   // stats() works on another thread, on the loop's own, and after the close.
   Coordinator coordinator = connect();
   warm(coordinator);
@@ -36,7 +36,7 @@ TEST_F(Counted, FromAnyThread) {
   EXPECT_EQ(coordinator.stats().acquired, 0U);
 }
 
-TEST_F(Counted, WaitsOfACrowd) {
+TEST_F(Counted, WaitsOfACrowdAreCounted) {
   // Twenty waiters of one process wait for its holder and take turns, most of them by hand-over.
   Coordinator coordinator = connect();
   warm(coordinator);
@@ -66,7 +66,7 @@ TEST_F(Counted, WaitsOfACrowd) {
   EXPECT_GE(stats.waits.percentile(1), stats.waits.longest);
 }
 
-TEST_F(Counted, OnTheLoopOfAHost) {
+TEST_F(Counted, StatsMayBeReadOnTheLoopOfAHost) {
   // stats() works on the host's thread before its loop runs and after it has ended.
   UvLoop loop;
   {

@@ -53,7 +53,7 @@ class StdLock : public FiveNodes {
   };
 };
 
-TEST_F(StdLock, InBothOrders) {
+TEST_F(StdLock, LocksInBothOrdersWithoutADeadlock) {
   // Threads that lock two mutexes in both orders do not block each other.
   Coordinator coordinator = connect();
   Pair<Mutex, Mutex> pair(coordinator);
@@ -63,7 +63,7 @@ TEST_F(StdLock, InBothOrders) {
   EXPECT_LT(coordinator.stats().attempts, 8 * 15 * 10);
 }
 
-TEST_F(StdLock, ManyInTheSameOrder) {
+TEST_F(StdLock, LocksManyInTheSameOrder) {
   // Nor do many threads block each other in one order, be it that of the names or its reverse.
   Coordinator coordinator = connect();
   Pair<Mutex, Mutex> pair(coordinator);
@@ -74,7 +74,7 @@ TEST_F(StdLock, ManyInTheSameOrder) {
   EXPECT_LT(coordinator.stats().attempts, 2 * 16 * 5 * 10);
 }
 
-TEST_F(StdLock, OfDifferentKindsAndProcesses) {
+TEST_F(StdLock, LocksMutexesOfDifferentKindsAndProcesses) {
   // Other mutexes work with std::lock too, as do threads of different coordinators.
   Coordinator one = connect();
   Coordinator other = connect();
@@ -107,7 +107,7 @@ TEST_F(StdLock, ATryThatWaitsIsOverAfterASecond) {
   EXPECT_EQ(coordinator.stats().refused.contended, 2);
 }
 
-TEST_F(StdLock, ATryOfAMutexThatAnotherThreadHasAsksNobody) {
+TEST_F(StdLock, ATryOfAMutexOfAnotherThreadAsksNoNode) {
   // The holder is a thread of this process: no node is asked, and std::lock turns to the other
   // mutex sooner.
   Coordinator coordinator = connect();

@@ -53,7 +53,7 @@ TEST_F(ThreadEnd, ReleasesItsMutexAndSaysSo) {
   }
 }
 
-TEST_F(ThreadEnd, ReleasesWhatReadsAndWrites) {
+TEST_F(ThreadEnd, ReleasesSharedAndExclusiveLocks) {
   // A shared lock, and one that was downgraded, are released too.
   Coordinator coordinator = connect_and_log();
   SharedMutex mutex(coordinator, key, {.ttl = 30s});
@@ -69,7 +69,7 @@ TEST_F(ThreadEnd, ReleasesWhatReadsAndWrites) {
   mutex.unlock();
 }
 
-TEST_F(ThreadEnd, ReleasesWhatWasLockedOftenAndEveryPermit) {
+TEST_F(ThreadEnd, ReleasesNestedLocksAndEveryPermit) {
   // A thread's end releases a recursive mutex at any depth, and any number of permits.
   Coordinator coordinator = connect_and_log();
   RecursiveMutex mutex(coordinator, key, {.ttl = 30s});
@@ -92,7 +92,7 @@ TEST_F(ThreadEnd, ReleasesWhatWasLockedOftenAndEveryPermit) {
   permits.release();
 }
 
-TEST_F(ThreadEnd, LeavesAloneWhatOthersHold) {
+TEST_F(ThreadEnd, LeavesLocksOfOthersAlone) {
   // Two threads hold a shared lock; one of them ends.
   Coordinator coordinator = connect_and_log();
   SharedMutex mutex(coordinator, key);
@@ -103,7 +103,7 @@ TEST_F(ThreadEnd, LeavesAloneWhatOthersHold) {
   mutex.unlock_shared();
 }
 
-TEST_F(ThreadEnd, SaysNothingOfWhatWasUnlocked) {
+TEST_F(ThreadEnd, ReportsNothingIfTheMutexWasUnlocked) {
   // Nothing is logged for a mutex that was destroyed, or whose coordinator has closed, either.
   Coordinator coordinator = connect_and_log();
   Mutex kept(coordinator, key + "/kept");
@@ -150,7 +150,7 @@ TEST_F(ThreadEnd, OtherThreadLocalsMayStillUnlock) {
   EXPECT_TRUE(is_free(key));
 }
 
-TEST_F(ThreadEnd, OfAProcess) {
+TEST_F(ThreadEnd, ReleasesAStaticMutexAtTheEndOfTheProcess) {
   // A process that leaves main() with a static mutex locked releases it and ends in order.
   std::string urls;
   for (const std::string& url : cluster().urls()) urls += (urls.empty() ? "" : ",") + url;

@@ -97,7 +97,7 @@ TEST_F(Wait, GetsTheLockWhenItIsReleased) {
   EXPECT_TRUE(eventually([&] { return cluster().holders(key, second->owner_token()) >= 3; }));
 }
 
-TEST_F(Wait, GetsTheLockWhenAForeignOneRunsOut) {
+TEST_F(Wait, GetsTheLockWhenAForeignKeyRunsOut) {
   // A holder of another library dies: its keys' expiry lets the waiter in.
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) {
@@ -127,7 +127,7 @@ TEST_F(Wait, ManyWaitersAreAllServed) {
   EXPECT_EQ(together, 0);
 }
 
-TEST_F(Wait, IsCancelledWithinIt) {
+TEST_F(Wait, MayBeCancelled) {
   // A stop request ends a wait without limit, and no key or entry of it is left.
   Coordinator coordinator = connect();
   for (const int node : {0, 1, 2}) cluster().plant(node, key);
@@ -167,7 +167,7 @@ TEST_F(Wait, AStoppedTokenCancelsBeforeItBegins) {
   EXPECT_TRUE(cluster().keys().empty());
 }
 
-TEST_F(Wait, AHundredAreCancelledAtOnce) {
+TEST_F(Wait, AHundredWaitersAreCancelledAtOnce) {
   // One stop request ends a hundred waits, each handler once; a later waiter gets the lock.
   Coordinator coordinator = connect();
   Result<Lease> held = coordinator.acquire(key);
@@ -187,7 +187,7 @@ TEST_F(Wait, AHundredAreCancelledAtOnce) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(Wait, OneCancelledLeavesTheOthersWaiting) {
+TEST_F(Wait, ACancelledWaiterLeavesTheOthersWaiting) {
   // One of two waiters is cancelled; the other gets the lock.
   Coordinator coordinator = connect();
   Result<Lease> held = coordinator.acquire(key);
@@ -203,7 +203,7 @@ TEST_F(Wait, OneCancelledLeavesTheOthersWaiting) {
   EXPECT_TRUE(ok(patient.get()));
 }
 
-TEST_F(Wait, ACancellationThatMeetsTheGrant) {
+TEST_F(Wait, ACancellationThatMeetsTheGrantLeavesALeaseOrNoKey) {
   // The first of the two decides: a lease, or cancelled with no key on any node.
   Coordinator coordinator = connect();
   for (int i = 0; i < 200; ++i) {
@@ -222,7 +222,7 @@ TEST_F(Wait, ACancellationThatMeetsTheGrant) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(Wait, TheStopTokenIsOfTheWaitAndNotOfTheLease) {
+TEST_F(Wait, TheStopTokenCancelsTheWaitAndNotTheLease) {
   // A stop request after the grant does not affect the lease.
   Coordinator coordinator = connect();
   std::stop_source stop;
@@ -233,7 +233,7 @@ TEST_F(Wait, TheStopTokenIsOfTheWaitAndNotOfTheLease) {
   EXPECT_FALSE(lease->stop_token().stop_requested());
 }
 
-TEST_F(Wait, AServerIsKilledAndRestartedUnderIt) {
+TEST_F(Wait, SurvivesServersThatAreKilledAndRestarted) {
   // During a wait the nodes die and come back one after the other, and then all at once.
   Cluster durable({.size = 3, .durable = true});
   Coordinator coordinator = test::connect(durable.options());

@@ -9,7 +9,7 @@ namespace {
 
 class WithLock : public FiveNodes {};
 
-TEST_F(WithLock, GivesWhatTheBodyReturns) {
+TEST_F(WithLock, ReturnsWhatTheBodyReturns) {
   // A value, a move-only value and void are returned; the lock is free afterwards.
   Coordinator coordinator = connect();
   const Result<int> number = coordinator.with_lock(key, {}, [&](Lease& lease) {
@@ -84,7 +84,7 @@ TEST_F(WithLock, ALossInsideIsTheResult) {
   EXPECT_EQ(cluster().holders(key, "foreign"), 5);
 }
 
-TEST_F(WithLock, ALossThatOnlyTheNodesKnowOfIsTheResult) {
+TEST_F(WithLock, ALossThatOnlyTheNodesHaveSeenIsTheResult) {
   // An unnoticed loss is the result too, even of a body that returns void or a Result.
   Coordinator coordinator = connect();
   const auto lose = [&](Lease& lease) {
@@ -110,7 +110,7 @@ TEST_F(WithLock, ALeaseThatRunsOutInsideIsTheResult) {
   EXPECT_TRUE(fails_with(lost, Errc::lost));
 }
 
-TEST_F(WithLock, AResultAndAReferenceComeThroughAsTheyAre) {
+TEST_F(WithLock, AResultAndAReferenceArePassedOn) {
   // A Result is not wrapped in another one, and a reference refers to the same object.
   Coordinator coordinator = connect();
   const Result<std::string> text = coordinator.with_lock(
@@ -154,7 +154,7 @@ TEST_F(WithLock, TheBodyMayReleaseOrKeepTheLease) {
   EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
 }
 
-TEST_F(WithLock, Nested) {
+TEST_F(WithLock, MayBeNested) {
   // One lock is taken within another.
   Coordinator coordinator = connect();
   const Result<int> sum = coordinator.with_lock(key + "/outer", {}, [&](Lease&) {

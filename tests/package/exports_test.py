@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the shared library exports is public API: its name stands in a public header, and it is no
-unique symbol, which would keep a program from unloading the library.
+"""Every symbol that the shared library exports is public API: its name is in a public header, and it is
+no unique symbol, which would keep a program from unloading the library.
 
     tests/package/exports_test.py LIBRARY HEADERS_DIR
 """
@@ -42,7 +42,7 @@ def problem(kind, name, words):
 
 
 def self_test():
-    """A rule that cannot fail is none."""
+    """Checks that each rule can fail."""
     words = {"Lease", "release", "operator"}
     refused = [("u", "quorumlock::Lease"), ("T", "std::vector<quorumlock::Lease>::clear()"),
                ("T", "redisConnect"), ("T", "quorumlock::detail::Lease::release()"),

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs a build to a prefix of its own and uses it there as a stranger would: with find_package,
-# with pkg-config, each header alone, and the program.
+# Installs a build to a prefix of its own and uses it from outside: with find_package, with pkg-config,
+# each header alone, and the program.
 #
 #   package_test.sh BUILD_DIR
 set -euo pipefail
@@ -29,7 +29,7 @@ cmake --install "$build" --prefix "$prefix" >"$work/install.log" 2>&1 || {
 extra=$(find "$prefix/include" -type f ! -path "$prefix/include/quorumlock/*")
 [ -z "$extra" ] || fail "headers that are not the library's own: $extra"
 
-# Headers that a consumer must not need: whoever includes one of them is stopped here.
+# Headers that a consumer must not need: including one of them is an error here.
 poison=$work/poison
 for header in hiredis/hiredis.h hiredis/read.h hiredis/async.h uv.h nlohmann/json.hpp \
   nlohmann/json_fwd.hpp openssl/ssl.h; do
@@ -40,13 +40,13 @@ flags=(-std=c++20 -Wall -Wextra -Wpedantic -Werror -isystem "$poison")
 sanitize=$(cached QUORUMLOCK_SANITIZE)
 [ -z "$sanitize" ] || flags+=("-fsanitize=$sanitize")
 
-step "every header by itself"
+step "each header by itself"
 for header in "$prefix"/include/quorumlock/*.hpp "$prefix"/include/quorumlock/*/*.hpp; do
   echo "#include \"$header\"" | "$cxx" "${flags[@]}" -I"$prefix/include" -fsyntax-only -x c++ - ||
     fail "$header does not compile by itself"
 done
 
-step "what the umbrella header includes"
+step "the umbrella header includes no other library"
 "$cxx" "${flags[@]}" -I"$prefix/include" -M "$here/consumer/main.cpp" | tr -d '\\' |
   tr ' ' '\n' | grep '^/' | sort -u >"$work/includes"
 ! grep -E '/(hiredis|nlohmann|openssl)/|/uv(\.h|/)' "$work/includes" || fail "see above"
@@ -75,9 +75,9 @@ libdir=$(dirname "$(dirname "$pc")")
 export PKG_CONFIG_PATH
 PKG_CONFIG_PATH=$(dirname "$pc")
 if [ "$(cached QUORUMLOCK_SHARED)" != OFF ]; then
-  # Nothing else is needed, and so nothing else is there.
+  # Nothing else may be needed, so nothing else can be found.
   PKG_CONFIG_LIBDIR=$PKG_CONFIG_PATH pkg-config --cflags --libs quorumlock >/dev/null ||
-    fail "quorumlock.pc asks for other packages, which a user of the shared library need not have"
+    fail "quorumlock.pc asks for other packages, which users of the shared library need not have"
 fi
 [ "$(pkg-config --variable=prefix quorumlock | xargs realpath -m)" = "$(realpath "$prefix")" ] ||
   fail "quorumlock.pc says prefix=$(pkg-config --variable=prefix quorumlock), it is in $prefix"
@@ -90,9 +90,9 @@ LD_LIBRARY_PATH=$libdir "$work/consumer" || fail "running what was built with pk
 
 shared=$(find "$libdir" -maxdepth 1 -name 'libquorumlock.so.*.*.*')
 if [ -n "$shared" ]; then
-  step "what is exported is public"
+  step "all exported symbols are public"
   python3 "$here/exports_test.py" "$shared" "$prefix/include/quorumlock" || fail "exported: see above"
-  if [ -z "$sanitize" ]; then  # which keeps what it has instrumented
+  if [ -z "$sanitize" ]; then  # a sanitizer keeps the plugin loaded
     step "a plugin that uses the library can be unloaded"
     # Any other symbol of the plugin could bind the C++ library to it, which is never unloaded.
     echo '{ global: try_to_lock; local: *; };' >"$work/plugin.map"
@@ -109,7 +109,7 @@ cmake -G Ninja -S "$here/../.." -B "$work/static" -DCMAKE_CXX_COMPILER="$cxx" \
   -DQUORUMLOCK_SHARED=OFF -DQUORUMLOCK_BUILD_TESTS=OFF -DQUORUMLOCK_BUILD_BENCH=OFF \
   -DQUORUMLOCK_BUILD_CHAOS=OFF >"$work/static.log" 2>&1 || {
   cat "$work/static.log"
-  fail "-DQUORUMLOCK_SHARED=OFF, which the Dockerfile says"
+  fail "-DQUORUMLOCK_SHARED=OFF, which the Dockerfile uses, does not work"
 }
 
 step "the program"

@@ -32,7 +32,7 @@ build_and_run() {
   cmake --install "$work/$1" --prefix "$work/$1/prefix" >/dev/null || fail "installing $1"
   local installed
   installed=$(cd "$work/$1/prefix" && find . -type f)
-  [[ $installed == ./bin/parent ]] || fail "the parent installs more than its own: $installed"
+  [[ $installed == ./bin/parent ]] || fail "the parent installs more than its own program: $installed"
 }
 
 echo "== BUILD_SHARED_LIBS unset: the library is shared, and the parent's own stays static"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what package-lock.json pins into a folder, unless it is there already.
+# Installs the packages that package-lock.json pins into a folder, unless they are there already.
 #
 #   install.sh FOLDER
 set -eu

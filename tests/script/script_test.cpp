@@ -61,7 +61,7 @@ std::vector<std::filesystem::path> scripts() {
 
 class Script : public testing::TestWithParam<std::filesystem::path> {};
 
-TEST_P(Script, ComesOutAsItIsWritten) {
+TEST_P(Script, MatchesItsTranscript) {
   // The file is played from its first line to its last.
   const std::filesystem::path& path = GetParam();
   const std::string written = content_of(path);

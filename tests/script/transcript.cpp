@@ -272,7 +272,7 @@ std::string Transcript::shown(const Sent& sent) {
     text += (raises ? " to " : ", fence ") + std::to_string(command.fence);
   }
   if (command.ordered) {
-    text += command.waiter == 0 ? ", where nobody waits"
+    text += command.waiter == 0 ? ", if nobody waits"
                                 : ", as " + std::to_string(command.waiter) + " with ticket " +
                                       std::to_string(command.ticket);
   }

@@ -76,17 +76,17 @@ void walk(Walk walk) {
 }
 
 // Random commands, on a server that forgets everything when it is restarted.
-TEST(Differential, Volatile) {
+TEST(Differential, VolatileServersReplyTheSame) {
   walk({.settings = {}, .steps = 4000});
 }
 
 // The same on a server that logs every write.
-TEST(Differential, Durable) {
+TEST(Differential, DurableServersReplyTheSame) {
   walk({.settings = {.durable = true}, .steps = 2000});
 }
 
 // On a server whose snapshots have nowhere to go, so that it refuses to write.
-TEST(Differential, CannotPersist) {
+TEST(Differential, ServersThatCannotPersistReplyTheSame) {
   const test::TemporaryDirectory directory;
   Twins::Settings settings{.more = {"--dir", directory.path(), "--save", "3600 1"}};
   walk({.settings = std::move(settings),

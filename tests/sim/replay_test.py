@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A history can be told again: by its seed, and by the draw that was printed; and what fails with a
-planted mistake is made smaller, and fails still.
+"""A history can be replayed by its seed and by the draw that was printed. A history that fails with a
+planted mistake is made smaller, and the smaller one still fails.
 
     replay_test.py PATH_OF_SIMULATE
 """
@@ -23,14 +23,14 @@ def main():
     wrong = 0
     for focus in focuses:
         for seed in SEEDS:
-            told = simulate(program, "--seed", str(seed), "--focus", focus, "--trace")
+            first = simulate(program, "--seed", str(seed), "--focus", focus, "--trace")
             again = simulate(program, "--seed", str(seed), "--focus", focus, "--trace")
-            draw = told.stdout.splitlines()[0]
+            draw = first.stdout.splitlines()[0]
             by_draw = simulate(program, "--draw", draw, "--trace")
             for name, other in (("its seed", again), ("its draw", by_draw)):
-                if other.stdout != told.stdout or told.returncode != 0:
+                if other.stdout != first.stdout or first.returncode != 0:
                     wrong += 1
-                    print(f"{focus}, seed {seed}: another history by {name}: {draw}")
+                    print(f"{focus}, seed {seed}: {name} gives another history: {draw}")
     failing = simulate(program, "--seed", "1", "--mutant", "half-margin", "--focus", "clocks")
     for seed in range(2, 100):
         if failing.returncode != 0:
@@ -45,7 +45,7 @@ def main():
         print(f"a history that fails was not made smaller:\n{failing.stdout}")
     elif simulate(program, "--draw", smaller[0], "--mutant", "half-margin").returncode != 1:
         wrong += 1
-        print(f"what was made smaller does not fail: {smaller[0]}")
+        print(f"the smaller history does not fail: {smaller[0]}")
     print(f"{len(focuses)} focuses, {len(SEEDS)} seeds of each, {wrong} wrong")
     return wrong != 0
 

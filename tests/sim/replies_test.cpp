@@ -69,7 +69,7 @@ std::vector<std::string> steady_lines(std::string_view info) {
   return lines;
 }
 
-TEST(Replies, WithAPasswordNothingWorksBeforeIt) {
+TEST(Replies, NothingWorksBeforeThePassword) {
   Twins twins({.password = "secret", .more = {"--requirepass", "secret"}});
   for (const Words& words : every_kind()) twins.expect_same(words);
   twins.expect_same({"AUTH", "secret"});
@@ -77,7 +77,7 @@ TEST(Replies, WithAPasswordNothingWorksBeforeIt) {
   twins.expect_same({"AUTH", "default", "secret"});
 }
 
-TEST(Replies, WhileItIsBusyWithAScript) {
+TEST(Replies, ABusyServerRepliesTheSame) {
   Twins twins({.more = {"--busy-reply-threshold", "1"}});
   test::Redis another(twins.url());
   twins.control().send({"EVAL", "while true do end", "0"});
@@ -88,7 +88,7 @@ TEST(Replies, WhileItIsBusyWithAScript) {
   EXPECT_TRUE(twins.control().read().is_error());
 }
 
-TEST(Replies, WhileItLoads) {
+TEST(Replies, ALoadingServerRepliesTheSame) {
   Twins twins({.more = {"--enable-debug-command", "yes", "--loading-process-events-interval-bytes",
                         "1024"}});
   test::Redis another(twins.url());
@@ -102,7 +102,7 @@ TEST(Replies, WhileItLoads) {
   twins.control().read();
 }
 
-TEST(Replies, WhatItTellsAboutItself) {
+TEST(Replies, IntrospectionIsTheSame) {
   for (const bool durable : {false, true}) {
     Twins twins({.durable = durable});
     for (const bool replica : {false, true}) {
@@ -150,7 +150,7 @@ TEST(Replies, KeysExpireAtTheSameMillisecond) {
   EXPECT_EQ(twins.undecided(), 0);
 }
 
-TEST(Replies, AReadersTimeThatTheServerRefuses) {
+TEST(Replies, AReadersTimeIsRefusedTheSame) {
   Twins twins({.watched = {"x", "y"}});
   const std::string long_after = "9223372036854775807";
   twins.ask({"SET", "quorumlock:enrolment", "E"});
@@ -167,9 +167,9 @@ TEST(Replies, AReadersTimeThatTheServerRefuses) {
   EXPECT_EQ(twins.ask({"EXISTS", "x", "y"}).integer, 0);
 }
 
-TEST(Replies, ReadersOfSeveralLocks) {
+TEST(Replies, ReadersOfSeveralLocksGetTheSameReplies) {
   // Step by step through states that a walk seldom reaches: yields while others read, locks set
-  // anew, a downgrade.
+  // again, a downgrade.
   Twins twins({.watched = {"x", "y", "quorumlock:fence:x", "quorumlock:queue:x",
                            "quorumlock:queue:y", "quorumlock:waiting:x"}});
   const auto call = [&twins](const redis::Script& script, bool votes, Words args) {
@@ -218,7 +218,7 @@ TEST(Replies, ReadersOfSeveralLocks) {
   EXPECT_EQ(acquire("d", "", "3", "r"), 0);
   EXPECT_EQ(release("d", writer, ""), 0);
   EXPECT_EQ(acquire("d", "r0123456789abcdef.5", "3", "r"), 1);
-  // The score of a lock that was set anew ends in a half, and stays so.
+  // The score of a lock that was set again ends in a half, and stays so.
   twins.ask({"ZREM", "y", "d"});
   EXPECT_EQ(renew("d", "20000"), 2);
   EXPECT_EQ(renew("d", "40000"), 1);

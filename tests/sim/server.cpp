@@ -115,7 +115,7 @@ void Server::stop_writing() {
 void Server::promote(Data of_the_other) {
   conditions.replica = false;
   promoted_ = true;
-  file_.reset();  // a replica writes its file anew
+  file_.reset();  // a replica writes a new file
   data_ = std::move(of_the_other);
 }
 

@@ -36,7 +36,7 @@ class ServerTest : public testing::Test {
   int client = server.connect();
 };
 
-TEST_F(ServerTest, ExecutesWhenItIsToldTo) {
+TEST_F(ServerTest, ExecutesCommandsOnlyWhenAsked) {
   const std::string ping = bytes_of({"PING"});
   server.feed(client, ping + ping.substr(0, 5));
   ASSERT_NE(server.next(client), nullptr);
@@ -48,7 +48,7 @@ TEST_F(ServerTest, ExecutesWhenItIsToldTo) {
   EXPECT_TRUE(server.execute_next(client, now));
 }
 
-TEST_F(ServerTest, PausedItExecutesNothing) {
+TEST_F(ServerTest, ExecutesNothingWhilePaused) {
   server.feed(client, bytes_of({"PING"}));
   server.pause();
   EXPECT_FALSE(server.execute_next(client, now));
@@ -56,7 +56,7 @@ TEST_F(ServerTest, PausedItExecutesNothing) {
   EXPECT_TRUE(server.execute_next(client, now));
 }
 
-TEST_F(ServerTest, WhatArrivedIsExecutedAfterTheClientHasHungUp) {
+TEST_F(ServerTest, CommandsThatArrivedAreExecutedAfterTheClientHasHungUp) {
   server.feed(client, bytes_of({"SET", "key", "1"}) + bytes_of({"SET", "key", "2"}));
   server.hang_up(client);
   EXPECT_TRUE(server.execute_next(client, now));
@@ -65,7 +65,7 @@ TEST_F(ServerTest, WhatArrivedIsExecutedAfterTheClientHasHungUp) {
   EXPECT_FALSE(server.is_open(client));
 }
 
-TEST_F(ServerTest, OfAKilledConnectionNothingMoreIsExecuted) {
+TEST_F(ServerTest, ExecutesNothingMoreOfAKilledConnection) {
   const std::string id = ask({"CLIENT", "ID"});
   server.feed(client, bytes_of({"SET", "key", "value"}));
   client = server.connect();
@@ -76,7 +76,7 @@ TEST_F(ServerTest, OfAKilledConnectionNothingMoreIsExecuted) {
   EXPECT_EQ(server.token_of("key", now), std::nullopt);
 }
 
-TEST_F(ServerTest, HasOneOfTheLaterCommandsWhereItIsSaid) {
+TEST_F(ServerTest, HasOneOfTheLaterCommandsIfConfigured) {
   // Deletes a key that holds exactly this text; 7.0 does not know the command.
   EXPECT_THAT(ask({"DELEX", "key", "IFEQ", "mine"}), HasSubstr("ERR unknown command 'DELEX'"));
   for (const std::string name : {"delex", "delifeq"}) {
@@ -112,7 +112,7 @@ TEST_F(ServerTest, ItsKeysExpireByItsOwnClock) {
   EXPECT_EQ(ask({"GET", "key"}), "$-1\r\n");
 }
 
-TEST_F(ServerTest, ADurableOneKeepsItsDataOverARestart) {
+TEST_F(ServerTest, ADurableServerKeepsItsDataOverARestart) {
   ask({"SET", "short", "value", "PX", "1000"});
   ask({"SET", "long", "value", "PX", "5000"});
   ask({"SCRIPT", "LOAD", redis::release_script.source});
@@ -130,7 +130,7 @@ TEST_F(ServerTest, ADurableOneKeepsItsDataOverARestart) {
   EXPECT_THAT(ask({"INFO", "server"}), HasSubstr("run_id:" + server.run_id()));
 }
 
-TEST_F(ServerTest, AnotherForgetsAll) {
+TEST_F(ServerTest, AVolatileServerForgetsAllItsData) {
   server = Server({.seed = 2});
   client = server.connect();
   ask({"SET", "key", "value"});
@@ -139,7 +139,7 @@ TEST_F(ServerTest, AnotherForgetsAll) {
   EXPECT_THAT(server.keys(now), testing::IsEmpty());
 }
 
-TEST_F(ServerTest, FailsOverToWhatItOnceWas) {
+TEST_F(ServerTest, FailsOverToAnEarlierState) {
   ask({"SET", "key", "old"});
   const Server::Data snapshot = server.data();
   const std::string run = server.run_id();
@@ -150,7 +150,7 @@ TEST_F(ServerTest, FailsOverToWhatItOnceWas) {
   EXPECT_FALSE(server.is_open(client));
 }
 
-TEST_F(ServerTest, ACopyGoesItsOwnWay) {
+TEST_F(ServerTest, ACopyIsIndependent) {
   Server copy = server;
   ask({"SET", "key", "value"});
   EXPECT_EQ(copy.token_of("key", now), std::nullopt);
@@ -166,7 +166,7 @@ TEST_F(ServerTest, LosesKeysOneByOne) {
   EXPECT_EQ(server.evict(3), std::nullopt);
 }
 
-TEST_F(ServerTest, DatabasesAreApart) {
+TEST_F(ServerTest, DatabasesAreSeparate) {
   ask({"SELECT", "5"});
   ask({"SET", "key", "value"});
   EXPECT_EQ(server.token_of("key", now), std::nullopt);
@@ -188,7 +188,7 @@ TEST_F(ServerTest, ScansInSteps) {
   }
 }
 
-TEST_F(ServerTest, WhatTheLibraryNeverSendsIsAMistakeOfTheTest) {
+TEST_F(ServerTest, ACommandThatTheLibraryNeverSendsIsAnErrorOfTheTest) {
   EXPECT_THROW(ask({"EVAL", "return 1", "0"}), std::logic_error);
   EXPECT_THROW(server.feed(client, "PING\r\n"), std::runtime_error);
 }

@@ -1,10 +1,9 @@
-# A Redis server of the simulation, held to real ones by a differential test. It runs the library's
-# own scripts in LuaJIT, which is Lua 5.1 as Redis has it.
+# The simulated Redis server, which a differential test compares with real ones. It runs the library's
+# own scripts in LuaJIT, which is Lua 5.1 like that of Redis.
 pkg_check_modules(LUAJIT IMPORTED_TARGET luajit)
 if(NOT LUAJIT_FOUND)
-  message(FATAL_ERROR "LuaJIT's header and library are not there, which the tests of the protocol "
-    "run the scripts with. Install libluajit-5.1-dev, or configure with "
-    "-DQUORUMLOCK_BUILD_TESTS=OFF.")
+  message(FATAL_ERROR "The tests of the protocol run the scripts in LuaJIT, whose header and library "
+    "are missing. Install libluajit-5.1-dev, or configure with -DQUORUMLOCK_BUILD_TESTS=OFF.")
 endif()
 set(sim_server_sources
   sim/commands.cpp
@@ -25,13 +24,13 @@ target_link_libraries(sim_server PUBLIC PkgConfig::LUAJIT PRIVATE quorumlock_bui
 if(QUORUMLOCK_BUILD_TOOLS)
   quorumlock_tests(sim_tests sim TIMEOUT 900 SOURCES sim/*_test.cpp)
   target_sources(sim_tests PRIVATE sim/twins.cpp sim/words_maker.cpp)
-  # The library's objects, too: the words of a command are not public.
+  # The tests need the library's objects, too, since the words of a command are not public.
   target_link_libraries(sim_tests PRIVATE sim_server quorumlock_objects ${QUORUMLOCK_HIREDIS}
     test_support)
 endif()
 
-# The simulator. All that it runs it has as objects of its own: they can have mistakes planted in
-# them, and are optimised whatever the build type.
+# The simulator has objects of its own of all that it runs: mistakes can be planted in them, and they
+# are optimised whatever the build type is.
 list(TRANSFORM sim_server_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(simulated config/duration api/error loop/notes api/outcome loop/repair loop/session loop/session_send
   core/acquisition core/acquisitions core/claims core/cleanup core/engine core/exchange core/leases core/lines core/nodes core/permits
@@ -49,7 +48,7 @@ target_include_directories(simulate PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}
 target_link_libraries(simulate PRIVATE quorumlock_build_flags ${QUORUMLOCK_HIREDIS}
   PkgConfig::LUAJIT)
 
-# Every promise under every fault; and that it would be noticed if one were broken.
+# Checks every promise under every fault, and that a broken promise would be noticed.
 add_test(NAME sim.mutants COMMAND simulate --mutants CONFIGURATIONS long)
 add_test(NAME sim.seeds COMMAND simulate --seeds 10000)
 set_tests_properties(sim.mutants sim.seeds PROPERTIES LABELS sim TIMEOUT 900 PROCESSORS 2)

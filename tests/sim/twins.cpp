@@ -212,7 +212,7 @@ std::vector<std::int64_t> Twins::Span::instants(const Words& words, const Reply&
   if (words[0] == "TIME") return {us_of(reply)};
   if (const auto told = script_time(words, reply)) {
     if (*told < from || *told > to) {
-      throw std::runtime_error("a script tells a time that it was not: " +
+      throw std::runtime_error("a script reports a time at which it did not run: " +
                                printable(to_resp(reply)));
     }
     return {*told};

@@ -116,7 +116,7 @@ const Words your_record = {
     "HSET",  "quorumlock:leader:lock", "token", "you", "fence", "6", "version", "9", "value",
     "before"};
 
-TEST_F(UnsimulatedScripts, Announce) {
+TEST_F(UnsimulatedScripts, AnnounceRepliesAsListed) {
   const Words third = {"me", "7", "3", "after", "60000"};
   const Words fourth = {"me", "7", "4", "after", "60000"};
   hold(redis::announce_script, {"lock", "quorumlock:leader:lock"},
@@ -134,16 +134,15 @@ TEST_F(UnsimulatedScripts, Announce) {
          "{me 7 3 before} soon"}});
 }
 
-TEST_F(UnsimulatedScripts, Withdraw) {
-  hold(
-      redis::withdraw_script, {"lock", "quorumlock:leader:lock"},
-      {{"nobody has said anything", {}, {"me"}, "0"},
-       {"another has", {mine, your_record}, {"me"}, "0", "{you 6 9 before} -1"},
-       {"mine, while the lock is mine", {mine, my_record}, {"me"}, "1", "", "told"},
-       {"mine, where the lock is another's by now", {others, my_record}, {"me"}, "1", "", "told"}});
+TEST_F(UnsimulatedScripts, WithdrawRepliesAsListed) {
+  hold(redis::withdraw_script, {"lock", "quorumlock:leader:lock"},
+       {{"nobody has said anything", {}, {"me"}, "0"},
+        {"another has", {mine, your_record}, {"me"}, "0", "{you 6 9 before} -1"},
+        {"mine, while the lock is mine", {mine, my_record}, {"me"}, "1", "", "told"},
+        {"mine, but the lock is another's by now", {others, my_record}, {"me"}, "1", "", "told"}});
 }
 
-TEST_F(UnsimulatedScripts, Leader) {
+TEST_F(UnsimulatedScripts, LeaderRepliesAsListed) {
   reads_only_ = true;
   const Words counter = {"SET", "quorumlock:fence:lock", "41"};
   hold(redis::leader_script, {"lock", "quorumlock:fence:lock", "quorumlock:leader:lock"},
@@ -182,7 +181,7 @@ std::vector<Words> operator+(std::vector<Words> one, const std::vector<Words>& o
   return one;
 }
 
-TEST_F(UnsimulatedScripts, InspectOfALock) {
+TEST_F(UnsimulatedScripts, InspectOfALockRepliesAsListed) {
   reads_only_ = true;
   const Words all = {"1000", "1024"};
   const std::string long_value(2000, 'x');
@@ -199,7 +198,7 @@ TEST_F(UnsimulatedScripts, InspectOfALock) {
         {"readers, of whom one has outlived its life",
          readers + std::vector<Words>{{"PEXPIRE", "lock", "60000"}}, all,
          "{now zset '' soon {a 9000000000000 b 9000000000000} {} 0 {} {}}"},
-        {"more than it is to tell of",
+        {"more than it is asked to report",
          readers,
          {"2", "1024"},
          "{now zset '' -1 {a 9000000000000} {} 0 {} {}}"},
@@ -209,13 +208,13 @@ TEST_F(UnsimulatedScripts, InspectOfALock) {
          line("lock", "w1", "5", "1") + line("lock", "w2", "6", far_off) +
              std::vector<Words>{{"ZADD", "quorumlock:queue:lock", "7", "w3"}},
          all, "{now none '' -2 {} {w2 6 9000000000000} 0 {} {}}"},
-        {"a longer line than it is to tell of",
+        {"a longer line than it is asked to report",
          line("lock", "w1", "5", far_off) + line("lock", "w2", "6", far_off),
          {"1", "1024"},
          "{now none '' -2 {} {w1 5 9000000000000} 0 {} {}}"}});
 }
 
-TEST_F(UnsimulatedScripts, InspectOfASemaphore) {
+TEST_F(UnsimulatedScripts, InspectOfASemaphoreRepliesAsListed) {
   reads_only_ = true;
   const auto of = [](const std::string& number) {
     return std::vector<Words>{{"SET", "quorumlock:semaphore:lock", number}};
@@ -246,9 +245,9 @@ TEST_F(UnsimulatedScripts, InspectOfASemaphore) {
          {{"HSET", "quorumlock:semaphore:lock", "field", "value"}},
          all,
          "{now none '' -2 {} {} 0 {} {}}"},
-        {"a line where nobody has had a permit yet", waits, all,
+        {"a line in which nobody has had a permit yet", waits, all,
          "{now none '' -2 {} {} 0 {} {w1 5 9000000000000}}"},
-        {"beside a lock of that name, which has a line",
+        {"with a lock of the same name, which has a line",
          of("1") + permit("1", "a") + waits + std::vector<Words>{mine} +
              line("lock", "w2", "6", far_off),
          all, "{now string me soon {} {w2 6 9000000000000} 1 {1 a soon} {w1 5 9000000000000}}"}});

@@ -32,7 +32,7 @@ def says(text, word):
 
 
 def errors_in_rows(root, text, code):
-    """A row of the walk names files, and functions of these files."""
+    """A row of the walk names files, and functions in these files."""
     for number, line in enumerate(text.splitlines(), 1):
         if not re.match(r"\| \d+ \|", line):
             continue

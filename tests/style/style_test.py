@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The house's rules: who includes whom, what the core must not know, how long a file may get, and
-that clang-format 14, where it is installed, would change nothing.
+"""The rules of the house: which folder may include which, what the core must not use, how long a file
+may get, and that clang-format 14, if it is installed, would change nothing.
 
 Prints each violation as path:line: sentence and ends with 1 if there is one. Before that, each rule
 is shown a snippet that breaks it and one that does not: a rule that cannot fail is a violation too.
@@ -20,7 +20,7 @@ LONGEST_FILE = 400
 
 
 def without_comments_and_strings(text):
-    """The same lines, with what is only said or quoted blanked out."""
+    """The same lines, with comments and the contents of strings blanked out."""
 
     def blank(match):
         token = match.group(0)
@@ -124,7 +124,7 @@ def old_servers_understand(path, text):
     if path.endswith(".lua"):
         for number, line in enumerate(text.splitlines(), 1):
             if re.search(r"redis\.call\(.*'(?:GT|LT|GETEX|GETDEL|ZADD', '.*CH)'", line):
-                yield number, "asks what Redis 5 does not know: compare here, or pcall and go on"
+                yield number, "calls what Redis 5 does not have: compare here, or use pcall"
 
 
 CLOCKS = [r"(?:\w*[cC]lock)::now", "steady_clock", "system_clock", "high_resolution_clock",
@@ -154,7 +154,7 @@ RULES = [
                  lambda name: not is_ours(name, "config", "loop", "admin", "api", "uv", "tls")),
      ("lib/redis/a.cpp", '#include "loop/node.hpp"\n'),
      ("lib/redis/a.cpp", '#include "core/engine.hpp"\n#include <hiredis/read.h>\n')),
-    (may_include("lib/uv/", "streams and timers know nobody above them",
+    (may_include("lib/uv/", "streams and timers know nothing above them",
                  lambda name: not is_ours(name, "config", "loop", "admin", "api", "core", "redis",
                                           "tls")),
      ("lib/uv/a.cpp", '#include "core/types.hpp"\n'),
@@ -235,7 +235,7 @@ RULES = [
 
 
 def unreferenced_scripts(scripts, build_file, code):
-    """Each script must be built into the header, and what is built in must be sent by somebody."""
+    """Each script must be built into the header, and code must send it."""
     for name in scripts:
         if not re.search(rf"\b{name}\b", build_file):
             yield f"lib/redis/scripts/{name}.lua", 1, "is not named in lib/CMakeLists.txt"
@@ -251,7 +251,7 @@ def unused_fragments(fragments, scripts):
 
 
 def does_not_compile(compiler, include, header):
-    """The compiler's words where a file that includes only this, twice, does not compile."""
+    """The compiler's errors for a file that includes only this header, twice; empty if it compiles."""
     source = f"#include <{header}>\n" * 2 + "int main() {}\n"
     run = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
                           "-I", str(include), "-x", "c++", "-"],
@@ -266,7 +266,7 @@ def self_check(compiler, include):
         if list(rule(*good)):
             yield f"rule {number} refuses this: {good}"
     if len(list(unreferenced_scripts(["a"], "foreach(b)", "b_script"))) != 2:
-        yield "the rule on scripts lets a script pass that nobody uses"
+        yield "the rule on scripts accepts a script that no code uses"
     if list(unreferenced_scripts(["a"], "foreach(a)", "f(a_script);")):
         yield "the rule on scripts refuses one that is used"
     if list(unused_fragments(["a", "b"], "  --> b\n")) != list(unused_fragments(["a"], "")):
@@ -276,7 +276,7 @@ def self_check(compiler, include):
 
 
 def not_formatted(root):
-    """What clang-format 14 would change; a sentence where there is none of that version."""
+    """What clang-format 14 would change; prints a sentence if that version is not installed."""
     program = shutil.which("clang-format-14") or shutil.which("clang-format")
     version = subprocess.run([program, "--version"], capture_output=True, text=True,
                              check=False).stdout if program else ""

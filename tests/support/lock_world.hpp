@@ -278,8 +278,8 @@ class LockWorld {
     ++renewed_;
   }
   void take(Client&, const core::AtRisk& risk) { ASSERT_EQ(++operation(risk.user).warnings, 1); }
-  void take(Client&, const core::ClockJumped&) { FAIL() << "no node has told its time"; }
-  void take(Client&, const core::ClockStood&) { FAIL() << "no node has told its time"; }
+  void take(Client&, const core::ClockJumped&) { FAIL() << "no node has reported its time"; }
+  void take(Client&, const core::ClockStood&) { FAIL() << "no node has reported its time"; }
   void take(Client&, const core::Ended& ended) {
     ++ended_;
     ASSERT_TRUE(std::exchange(operation(ended.user).held, false));

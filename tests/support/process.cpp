@@ -84,7 +84,7 @@ Process::~Process() {
 void Process::say(const std::string& line) {
   const std::string text = line + "\n";
   if (::send(in_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) {
-    throw std::runtime_error("cannot tell the process: " + line);
+    throw std::runtime_error("cannot write to the process: " + line);
   }
 }
 

@@ -53,7 +53,7 @@ void keep_open(int descriptor) {
   ASSERT_EQ(fcntl(descriptor, F_SETFD, FD_CLOEXEC), 0);
 }
 
-TEST(Descriptors, ThatLibuvClosedAreGivenToAnotherThread) {
+TEST(Descriptors, AreReusedByAnotherThreadAfterLibuvHasClosedThem) {
   const auto open_some_of_each_kind = [] {
     int ends[2];
     ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
@@ -65,7 +65,7 @@ TEST(Descriptors, ThatLibuvClosedAreGivenToAnotherThread) {
   one_after_the_other({open_and_close_by_libuv, open_some_of_each_kind});
 }
 
-TEST(Descriptors, ThatLibuvClosedAreGivenToAnotherLoop) {
+TEST(Descriptors, AreReusedByAnotherLoopAfterLibuvHasClosedThem) {
   one_after_the_other({open_and_close_by_libuv, open_and_close_by_libuv});
 }
 

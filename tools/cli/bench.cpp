@@ -179,8 +179,8 @@ void add_bench(CLI::App& app, Globals& globals, Action& chosen) {
       command
           .add_option_function<int>(
               "--keys", [asked](int count) { asked->keys = count; },
-              "how many resources; where they are fewer than are in flight, locks are waited "
-              "for in order; as many if it is not given")
+              "how many resources; if they are fewer than the locks in flight, locks are waited "
+              "for in order; by default as many as are in flight")
           ->check(CLI::Range(1, 100000))
           ->type_name("N");
   command.add_flag("--shared-key", asked->shared_key, "one resource, that all wait for")

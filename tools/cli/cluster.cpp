@@ -226,7 +226,7 @@ void add_cluster(CLI::App& app, Globals& globals, Action& chosen) {
         .add_option_function<std::string>(
             "--dir", [asked](const std::string& dir) { asked->dir = dir; },
             "where the nodes keep their data; by default quorumlock/cluster in $XDG_STATE_HOME, "
-            "which is ~/.local/state where it is not set")
+            "which is ~/.local/state if it is not set")
         ->type_name("DIR");
     globals.add_flags_to(command);
     command.callback(

@@ -202,12 +202,12 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
       "lost it gets SIGTERM, and SIGKILL when the lock has ended. What it leaves running in that\n"
       "group is ended before the lock is released. What leaves the group, such as a daemon or\n"
       "the child of setsid, is not ended, and goes on without the lock.\n\n"
-      "Ends with the command's own exit code, or with 128 + N where signal N ended it.");
+      "Ends with the command's own exit code, or with 128 + N if signal N ended it.");
   add_duration(command, "--ttl", asked->ttl, "how long the lock outlives a crash; it is renewed");
   add_wait(command, "--wait", asked->wait, "how long to wait for the lock, or forever");
   command.add_flag("--shared", asked->shared, "lock for reading, together with other readers");
   add_duration(command, "--kill-after", asked->kill_after,
-               "from SIGTERM to SIGKILL when the lock is being lost; what lies behind the end of "
+               "from SIGTERM to SIGKILL when the lock is being lost; the time after the end of "
                "the lock is unprotected");
   command
       .add_option_function<int>(
@@ -228,7 +228,7 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
     }
     if (!globals.behind_dashes || globals.behind_dashes->empty()) {
       throw Failure::usage(
-          "run needs a command behind --, such as: quorumlock run RESOURCE -- CMD ARG...");
+          "run needs a command after --, such as: quorumlock run RESOURCE -- CMD ARG...");
     }
     asked->words = *globals.behind_dashes;
     chosen = [=, &globals] { return run_or_fail_as_asked(globals, *asked); };

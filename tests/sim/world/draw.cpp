@@ -353,7 +353,8 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     draw.sets = random.between(20, 100);
   }
   if (focus == Focus::permits && draw.capacities_differ && random.one_in(2)) {
-    // A holder loses sight of one node after another, and sets anew what has run out there.
+    // A holder loses sight of one node after another, and sets the keys again that have run out
+    // there.
     draw.nodes = 3;
     draw.clients = random.between(2, 3);
     draw.capacity = 1;

@@ -64,7 +64,7 @@ enum class Focus {
   permits,      ///< permits of a semaphore, in the line and out of it
   pieces,       ///< requests arrive in pieces, between which others take the lock, or nodes forget
   silence,      ///< nodes fall silent in mid-round, always too few to stop a quorum
-  tokens,       ///< extends by token of leases that nodes dropped, others held, renewals set anew
+  tokens,       ///< extends by token of leases that nodes dropped, others held, renewals set again
   standstills,  ///< clients' clocks stand still
   disks,        ///< durable nodes fail over, are copied, or stop writing their file
   tenants,      ///< some clients may not touch one lock's keys; nodes forget, clients repair

@@ -3,7 +3,7 @@
 
 #include "sim/world/trace.hpp"
 
-// What goes wrong, and when it works again.
+// The faults, and when they end.
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
@@ -210,7 +210,7 @@ TrueTime World::promptly() const {
 }
 
 /// Checks a single client whose idle connections were forgotten: if it waits, it notices at its
-/// node_timeout, connects anew and has the lock.
+/// node_timeout, connects again and has the lock.
 void World::soon(const Operation& one) {
   if (!draw_.forgetful_paths || draw_.clients > 1 || healing_ || one.wait == 0s) return;
   const TrueTime most = TrueTime(draw_.node_timeout) * 101 / 100 + 2 * promptly();

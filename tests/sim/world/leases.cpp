@@ -62,7 +62,7 @@ void World::look_at_renewal(int node, const Renewed& one, TrueTime before) {
   const TrueTime after = time_of(node, one);
   if (before == TrueTime() && after > TrueTime()) {
     report("operation " + std::to_string(lease->number) + " is over, and a renewal sets " +
-           one.key + " anew at node " + std::to_string(node + 1));
+           one.key + " again at node " + std::to_string(node + 1));
   } else if (one.end_known && after > before) {
     report("operation " + std::to_string(lease->number) + " is over, and a renewal prolongs " +
            one.key + " at node " + std::to_string(node + 1));

@@ -27,13 +27,13 @@ namespace {
 constexpr std::string_view usage =
     "usage: simulate [--seeds N] [--from SEED] [--jobs N] [--mutant NAME]\n"
     "       simulate --seed SEED [--trace] [--mutant NAME]   one history, as often as you like\n"
-    "       simulate --draw 'seed=...' [--trace] [--mutant NAME]   likewise, of all that was "
+    "       simulate --draw 'seed=...' [--trace] [--mutant NAME]   the same, from what was "
     "printed\n"
     "       simulate --mutants                               plant every known mistake, see it "
     "caught\n"
-    "       simulate --seconds N [--from SEED] [--jobs N]    for so long\n"
+    "       simulate --seconds N [--from SEED] [--jobs N]    for that long\n"
     "each with --focus NAME: draws of one kind (docs/simulator.md);\n"
-    "with --in-order N: it fails where fewer locks are won in the line's turn;\n"
+    "with --in-order N: it fails if fewer locks are won in the line's turn;\n"
     "with --digest: prints one number of all the traces, which is the same for the same traces\n";
 
 struct Asked {

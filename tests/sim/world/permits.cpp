@@ -3,7 +3,7 @@
 
 #include "sim/world/trace.hpp"
 
-// What a semaphore owes its users when nothing goes wrong.
+// The promises of a semaphore to its users when nothing goes wrong.
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;

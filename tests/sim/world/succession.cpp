@@ -5,7 +5,7 @@
 
 #include "sim/world/trace.hpp"
 
-// What the queue head is owed when a lease ends in another way than by its holder's release.
+// The promise to the queue head when a lease ends in another way than by its holder's release.
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
@@ -47,7 +47,7 @@ void World::demand_succession() {
     if (i == 0 && !has_lock_by(line[0], now_ + look + rounds, message)) {
       return report("operation " + std::to_string(line[0]) + " gets no lock although all is well");
     }
-    // A client that has been idle may have to connect anew before its waiter is in the line.
+    // A client that has been idle may have to connect again before its waiter is in the line.
     const Operation& one = operations_[line[i]];
     core::Engine& engine = clients_[one.client].session->engine();
     const TrueTime end = now_ + look + rounds;

@@ -43,7 +43,7 @@ class Telling {
     }
     const bool ran_out = how.why == Errc::contended || how.why == Errc::no_quorum;
     if (!how.unsent_before && how.attempts == 0 && ran_out) {
-      report_(name + " is told what nodes have said that were never asked");
+      report_(name + " is refused with answers of nodes that were never asked");
     }
   }
   void at_the_end(const Operation& one) {
@@ -59,7 +59,7 @@ class Telling {
   }
   static constexpr core::Duration slack = std::chrono::microseconds(1);
   void late(const Operation& one, core::Duration by) {
-    report_("operation " + std::to_string(one.number) + " was told to stop " +
+    report_("operation " + std::to_string(one.number) + " was notified " +
             std::to_string(by.count()) + " ns late");
   }
   Report report_;

@@ -24,7 +24,7 @@ class Tidiness {
   }
   void has_key(int node, const std::string& token) {
     if (!released_.contains({node, token})) return;
-    report_("node " + std::to_string(node + 1) + " was told to release owner " +
+    report_("node " + std::to_string(node + 1) + " was asked to release owner " +
             token.substr(0, 8) + " and then has its key again");
   }
 

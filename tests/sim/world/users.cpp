@@ -3,7 +3,7 @@
 
 #include "sim/world/trace.hpp"
 
-// What the users of each client do, and what they hear.
+// The calls that the users of each client make, and the results that they get.
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;

@@ -1,0 +1,256 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <quorumlock/admin.hpp>
+
+namespace quorumlock::detail {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+NodeStatus healthy(const std::string& name) {
+  NodeStatus node;
+  node.node = name;
+  node.state = NodeState::up;
+  node.votes = true;
+  node.round_trip = 1ms;
+  node.role = "master";
+  node.version = "7.0.15";
+  node.run_id = "run of " + name;
+  node.uptime = 10s;
+  node.cluster_mode = false;
+  node.persistence = {true, "always", false, true, true};
+  node.memory = {0, "noeviction"};
+  node.access = {true, false};
+  node.clock.offset = 1ms;
+  node.clock.uncertainty = 1ms;
+  node.enrolment = {NodeEnrolment::Standing::enrolled, "", 0s, 30s, true, std::nullopt};
+  return node;
+}
+
+ClusterStatus cluster_of(int size) {
+  ClusterStatus status;
+  for (int i = 0; i < size; ++i) status.nodes.push_back(healthy("node " + std::to_string(i)));
+  status.quorum = size / 2 + 1;
+  status.max_ttl = 30s;
+  status.drift_factor = 0.01;
+  return status;
+}
+
+/// The findings ("error no_fsync", ...) after a change to one of three healthy nodes.
+template <class Change>
+std::vector<std::string> codes(Change change) {
+  ClusterStatus status = cluster_of(3);
+  change(status.nodes[1]);
+  std::vector<std::string> found;
+  for (const Finding& finding : findings_of(status)) {
+    found.push_back(std::string(to_string(finding.severity)) + " " + finding.code);
+    EXPECT_EQ(finding.node, finding.code == "no_quorum" ? "" : "node 1");
+    EXPECT_FALSE(finding.what.empty());
+    EXPECT_FALSE(finding.remedy.empty());
+  }
+  return found;
+}
+
+TEST(Findings, AHealthyClusterHasNone) {
+  // Healthy clusters of three and of five nodes have no findings.
+  EXPECT_THAT(findings_of(cluster_of(3)), IsEmpty());
+  EXPECT_THAT(findings_of(cluster_of(5)), IsEmpty());
+}
+
+TEST(Findings, TheNumberOfNodesIsAtMostAHint) {
+  // Too few nodes to do without one, or an even number of them: neither puts a lock in danger.
+  for (const auto& [size, code] :
+       {std::pair(1, "few_nodes"), {2, "few_nodes"}, {4, "even_nodes"}}) {
+    const std::vector<Finding> found = findings_of(cluster_of(size));
+    ASSERT_EQ(found.size(), 1U) << size;
+    EXPECT_EQ(found[0].code, code);
+    EXPECT_EQ(found[0].severity, Severity::hint);
+    EXPECT_EQ(found[0].node, "");
+  }
+}
+
+TEST(Findings, AMissingQuorumIsAnError) {
+  // A finding about a node may be a hint; that nothing can be locked is an error.
+  ClusterStatus status = cluster_of(3);
+  for (NodeStatus& node : status.nodes) {
+    node.votes = false;
+    node.state = NodeState::down;
+    node.reason = Vote::unreachable;
+  }
+  const std::vector<Finding> found = findings_of(status);
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[0].code, "no_quorum");
+  EXPECT_EQ(found[0].severity, Severity::error);
+  EXPECT_EQ(found[3].code, "unreachable");
+  EXPECT_EQ(found[3].severity, Severity::hint);
+}
+
+TEST(Findings, UnsafeNeverIsReported) {
+  // This option is a danger by itself.
+  ClusterStatus status = cluster_of(3);
+  status.quarantine = Quarantine::unsafe_never;
+  ASSERT_EQ(findings_of(status).size(), 1U);
+  EXPECT_EQ(findings_of(status)[0].code, "no_quarantine");
+}
+
+TEST(Findings, MissingPersistenceIsReported) {
+  // Each of the three settings alone, an unknown setting, and a disk that fails.
+  const auto error = ElementsAre("error no_fsync");
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.persistence = {false, "always", false, true, false};
+              }),
+              error);
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.persistence = {true, "everysec", false, true, false};
+              }),
+              error);
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.persistence = {true, "always", true, true, false};
+              }),
+              error);
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.persistence = {true, "", std::nullopt, true, false};
+              }),
+              ElementsAre("hint durability_unknown"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.persistence.last_write_ok = false; }),
+              ElementsAre("error disk_failing"));
+}
+
+TEST(Findings, EvictionIsReportedIfMemoryIsLimited) {
+  // An evicting policy matters only if there is a memory limit.
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.memory = {1 << 20, "allkeys-lru"};
+              }),
+              ElementsAre("error eviction"));
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.memory = {1 << 20, "volatile-ttl"};
+              }),
+              ElementsAre("error eviction"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.memory = {0, "allkeys-lru"}; }), IsEmpty());
+  EXPECT_THAT(codes([](NodeStatus& node) { node.memory = {1 << 20, "noeviction"}; }), IsEmpty());
+}
+
+TEST(Findings, ManyCountersAreReported) {
+  // The counters take more than a tenth of the memory limit, or else of the machine's memory.
+  const auto with = [](std::uint64_t limit, std::uint64_t machine, std::uint64_t bytes) {
+    return codes([&](NodeStatus& node) {
+      node.memory = {limit, "noeviction", machine, 1000, bytes};
+    });
+  };
+  EXPECT_THAT(with(1'000'000, 0, 100'000), IsEmpty());
+  EXPECT_THAT(with(1'000'000, 9'000'000, 100'001), ElementsAre("hint many_counters"));
+  EXPECT_THAT(with(0, 1'000'000, 100'000), IsEmpty());
+  EXPECT_THAT(with(0, 1'000'000, 100'001), ElementsAre("hint many_counters"));
+  EXPECT_THAT(with(0, 0, 100'001), IsEmpty());
+}
+
+TEST(Findings, AServerOfAnotherKindHasNoOtherFinding) {
+  // A server of another kind never votes, and has no other finding.
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.role = "replica";
+                node.persistence = {};
+              }),
+              ElementsAre("error replica"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.cluster_mode = true; }),
+              ElementsAre("error cluster_mode"));
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.state = NodeState::down;
+                node.reason = Vote::not_standalone;
+                node.trouble = "is odd";
+                node.role = "";
+              }),
+              ElementsAre("error not_standalone"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.version = "4.0.14"; }),
+              ElementsAre("error too_old"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.version = "valkey 8.0.1"; }), IsEmpty());
+  EXPECT_THAT(codes([](NodeStatus& node) { node.same_server_as = {"node 0"}; }),
+              ElementsAre("error same_server"));
+}
+
+TEST(Findings, OpenAndMissingAccessIsReported) {
+  // The server lets in anybody, or does not let us run scripts or log in.
+  EXPECT_THAT(codes([](NodeStatus& node) { node.access.scripts = false; }),
+              ElementsAre("error no_scripts"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.access.open_to_all = true; }),
+              ElementsAre("error unprotected"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.access = {}; }), IsEmpty());
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.state = NodeState::down;
+                node.reason = Vote::unauthorized;
+              }),
+              ElementsAre("error unauthorized"));
+}
+
+TEST(Findings, AWrongClockIsReported) {
+  // An offset beyond the look's own error, a step, and a rate beyond the bound are findings.
+  EXPECT_THAT(codes([](NodeStatus& node) { node.clock.offset = -2s; }),
+              ElementsAre("error clock_offset"));
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.clock.offset = 2s;
+                node.clock.uncertainty = 1500ms;
+              }),
+              IsEmpty());
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.clock.jump = 500ms;
+                node.clock.mistrusted_for = 20s;
+              }),
+              ElementsAre("error clock_jumped"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.clock.jump = 60s; }), IsEmpty());  // is over
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.clock.drift = -0.03;
+                node.clock.drift_uncertainty = 0.001;
+              }),
+              ElementsAre("error clock_drift"));
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.clock.drift = 0.03;
+                node.clock.drift_uncertainty = 0.5;
+              }),
+              IsEmpty());
+}
+
+TEST(Findings, TroubleWithTheEnrolmentIsReported) {
+  // Another max_ttl, a quarantine with its end, a refusal, and an enrolment's report of the past.
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.enrolment.max_ttl = 60s;
+                node.enrolment.standing = NodeEnrolment::Standing::refused;
+              }),
+              ElementsAre("error max_ttl_differs"));
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.enrolment = {NodeEnrolment::Standing::refused,
+                                  "cannot be enrolled: ERR",
+                                  0s,
+                                  std::nullopt,
+                                  std::nullopt,
+                                  std::nullopt};
+              }),
+              ElementsAre("error not_enrolled"));
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.enrolment.clocks_order_fences_since = std::chrono::system_clock::time_point();
+              }),
+              ElementsAre("hint fences_by_clock"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.enrolment.durable = false; }),
+              ElementsAre("hint enrolled_volatile"));
+
+  ClusterStatus status = cluster_of(3);
+  NodeStatus& waiting = status.nodes[2];
+  waiting.state = NodeState::quarantined;
+  waiting.votes = false;
+  waiting.enrolment = {NodeEnrolment::Standing::quarantined,
+                       "has no enrolment",
+                       11500ms,
+                       std::nullopt,
+                       std::nullopt,
+                       std::nullopt};
+  const std::vector<Finding> found = findings_of(status);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].code, "quarantined");
+  EXPECT_EQ(found[0].severity, Severity::hint);
+  EXPECT_THAT(found[0].what, HasSubstr("has no enrolment; 12 s left"));
+}
+
+}  // namespace
+}  // namespace quorumlock::detail

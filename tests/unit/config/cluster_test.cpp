@@ -1,0 +1,138 @@
+#include "config/cluster.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "unit/support/refusal.hpp"
+
+namespace quorumlock {
+namespace {
+
+using namespace std::chrono_literals;
+
+Options usual() {
+  Options options;
+  options.nodes = {"redis://127.0.0.1:7101", "redis://u:hunter2@lock2.example:6380/3",
+                   "unix:///run/redis/lock3.sock"};
+  return options;
+}
+
+TEST(Cluster, KnowsItsNodesByNamesWithoutSecrets) {
+  // Cluster::from() turns the options into what the driver works with.
+  const Result<std::vector<detail::Cluster>> clusters = detail::Cluster::from(usual());
+  ASSERT_TRUE(clusters) << clusters.error().what();
+  ASSERT_EQ(clusters->size(), 1U);
+  const detail::Cluster* cluster = &clusters->front();
+  EXPECT_EQ(cluster->names,
+            (std::vector<std::string>{"redis://127.0.0.1:7101", "redis://lock2.example:6380/3",
+                                      "unix:///run/redis/lock3.sock"}));
+  EXPECT_EQ(cluster->size(), 3);
+  EXPECT_EQ(cluster->endpoints[1].password, "hunter2");
+  EXPECT_TRUE(starts(error_of(detail::Cluster::from(Options())), "nodes is"));
+}
+
+TEST(Cluster, ReportsHowEachNodeVoted) {
+  // One node granted, one was never asked, and one has not answered yet.
+  const detail::Cluster cluster = detail::Cluster::from(usual()).value().front();
+  core::Tally tally;
+  tally.begin(3);
+  tally.ask(0);
+  tally.ask(2);
+  tally.record(0, Vote::granted);
+  EXPECT_EQ(cluster.outcome_of(tally, 4),
+            (Outcome{{{"redis://127.0.0.1:7101", Vote::granted, ""},
+                      {"redis://lock2.example:6380/3", Vote::unreachable, ""},
+                      {"unix:///run/redis/lock3.sock", Vote::pending, ""}},
+                     2,
+                     4}));
+}
+
+TEST(Request, TakesTheOptionsAsDefaults) {
+  // The contract's defaults reach the engine.
+  const detail::Request request = detail::request_of(usual(), {}).value();
+  EXPECT_EQ(request.wait, 0s);
+  EXPECT_EQ(request.terms.ttl, 10s);
+  EXPECT_EQ(request.terms.stop_margin, 1s);
+  EXPECT_EQ(request.terms.max_hold, core::Duration::max());
+  EXPECT_EQ(request.terms.max_renewals, -1);
+  EXPECT_TRUE(request.terms.auto_extend);
+}
+
+TEST(Request, OverridesTheOptions) {
+  // Every member of LockOptions that has an effect is set, against an option with another value.
+  Options options = usual();
+  options.max_hold = 1min;
+  options.max_renewals = 7;
+  options.stop_margin = 2s;
+  const detail::Request plain = detail::request_of(options, {}).value();
+  EXPECT_EQ(plain.terms.max_hold, 1min);
+  EXPECT_EQ(plain.terms.max_renewals, 7);
+  EXPECT_EQ(plain.terms.stop_margin, 2s);
+
+  const detail::Request request = detail::request_of(options, {.ttl = 20s,
+                                                               .wait = forever,
+                                                               .auto_extend = false,
+                                                               .max_hold = 5min,
+                                                               .max_renewals = 0,
+                                                               .mode = LockMode::exclusive,
+                                                               .order = WaitOrder::unordered})
+                                      .value();
+  EXPECT_EQ(request.terms.ttl, 20s);
+  EXPECT_EQ(request.wait, forever);
+  EXPECT_FALSE(request.terms.auto_extend);
+  EXPECT_EQ(request.terms.max_hold, 5min);
+  EXPECT_EQ(request.terms.max_renewals, 0);
+}
+
+TEST(Request, HasAStopMarginOfATenthButAtLeast100ms) {
+  // The stop margin follows the ttl of the request, not that of the options.
+  EXPECT_EQ(detail::request_of(usual(), {.ttl = 20s}).value().terms.stop_margin, 2s);
+  EXPECT_EQ(detail::request_of(usual(), {.ttl = 500ms}).value().terms.stop_margin, 100ms);
+}
+
+TEST(Request, RefusesImpossibleValues) {
+  // The errors have the same sentences as those for the options, and valid options give none.
+  const auto error = [](const LockOptions& asked, Options options = usual()) {
+    return error_of(detail::request_of(options, asked));
+  };
+  EXPECT_TRUE(starts(error({.ttl = 31s}), "ttl is 31s, above max_ttl, which is 30s"));
+  EXPECT_TRUE(starts(error({.ttl = 1ns}), "ttl is 1ns: it must be whole milliseconds, whi"));
+  EXPECT_TRUE(starts(error({.ttl = 1ms}), "ttl is 1ms, and its margi"));
+  EXPECT_TRUE(starts(error({.wait = -1s}), "wait is -1s"));
+  EXPECT_TRUE(starts(error({.max_hold = 0s}), "max_hold is 0s"));
+  EXPECT_TRUE(starts(error({.max_renewals = -1}), "max_renewals is -1"));
+  Options careful = usual();
+  careful.stop_margin = 5s;
+  EXPECT_EQ(error({.ttl = 4s}, careful),
+            "stop_margin is 5s: it must be shorter than the ttl, which is 4s");
+  EXPECT_EQ(error({.order = WaitOrder::fifo}), "no error");
+}
+
+TEST(Resource, RefusesNamesThatCannotBeLocked) {
+  // The name is empty or too long, or prefix and resource together make one of the library's own
+  // keys.
+  Options options = usual();
+  const auto error = [&options](std::string_view resource) {
+    return error_of(detail::check_resource(options, resource));
+  };
+  EXPECT_EQ(error("orders:42"), "no error");
+  EXPECT_EQ(error(""), "the resource is empty: name what is to be locked");
+  EXPECT_EQ(error(std::string(65536, 'x')), "no error");
+  EXPECT_EQ(error(std::string(65537, 'x')),
+            "the resource has 65537 bytes: it must have at most 65536");
+  EXPECT_EQ(error("quorumlock:x"),
+            "the resource \"quorumlock:x\" would have a key that starts with \"quorumlock:\", "
+            "where the library keeps its own: choose another name");
+  EXPECT_EQ(error("quorumlock"), "no error");
+  options.key_prefix = "quorum";
+  EXPECT_NE(error("lock:x"), "no error");
+  EXPECT_NE(error("lock:"), "no error");
+  EXPECT_EQ(error("lock"), "no error");
+  EXPECT_EQ(error("quorumlock:x"), "no error");
+  options.key_prefix = "my:quorumlock:";
+  EXPECT_EQ(error("x"), "no error");
+}
+
+}  // namespace
+}  // namespace quorumlock

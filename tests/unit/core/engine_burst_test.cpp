@@ -1,0 +1,274 @@
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/engine_driver.hpp"
+
+// More acquisitions at the same time than may be out: the client queues the rest.
+namespace quorumlock::test {
+namespace {
+
+class EngineBurst : public ::testing::Test {
+ protected:
+  static core::Engine::Config few_out(int acquisitions_out, bool fencing = false) {
+    core::Engine::Config config = EngineDriver::fencing(3);
+    config.fencing = fencing;
+    config.acquisitions_out = acquisitions_out;
+    config.send_within = 500ms;
+    return config;
+  }
+  static std::string key_of(int number) { return "key/" + std::to_string(number); }
+  /// Asks for this many different names; name i is asked for by user i.
+  void ask(int names, core::Duration wait = 0s) {
+    for (int number = 0; number < names; ++number) {
+      waiters_.push_back(
+          driver_.acquire(static_cast<core::UserId>(number), ten_seconds, wait, key_of(number)));
+    }
+  }
+  /// The names whose attempts went out since the last call, in this order.
+  std::vector<std::string> sent() {
+    std::vector<std::string> names;
+    for (const Sent& one : driver_.all<Sent>()) {
+      const CommandKind kind = one.command.tag.kind;
+      if (kind == CommandKind::set || kind == CommandKind::acquire) {
+        names.push_back(one.command.key);
+      }
+    }
+    driver_.forget_seen();
+    return names;
+  }
+  using Names = std::vector<std::string>;
+
+  EngineDriver driver_{few_out(2)};
+  std::vector<core::WaiterId> waiters_;
+};
+
+TEST_F(EngineBurst, ABoundedNumberOfAttemptsIsOutAndTheRestFollowsInOrder) {
+  ask(5);
+  EXPECT_EQ(sent(), (Names{"key/0", "key/1"}));
+  driver_.reply(0, Vote::granted);
+  EXPECT_EQ(sent(), Names{}) << "one node is no quorum";
+  driver_.reply(1, Vote::granted);
+  EXPECT_EQ(sent(), Names{"key/2"});
+  driver_.answer_all();
+  EXPECT_EQ(sent(), (Names{"key/3", "key/4"}));
+  EXPECT_EQ(driver_.engine().stats().acquired, 5U);
+}
+
+TEST_F(EngineBurst, ALostAttemptMakesRoom) {
+  ask(3);
+  driver_.forget_seen();
+  driver_.reply({0, 1}, Vote::held);
+  EXPECT_EQ(driver_.only<core::Refused>().why, Errc::contended);
+  EXPECT_EQ(sent(), Names{"key/2"});
+}
+
+TEST_F(EngineBurst, AnAttemptThatIsCancelledOrWhoseWaitEndsMakesRoom) {
+  waiters_.push_back(driver_.acquire(0, ten_seconds, 100ms, key_of(0)));
+  waiters_.push_back(driver_.acquire(1, ten_seconds, 10s, key_of(1)));
+  for (int number = 2; number < 4; ++number) {
+    driver_.acquire(static_cast<core::UserId>(number), ten_seconds, 10s, key_of(number));
+  }
+  driver_.forget_seen();
+  driver_.pass(100ms);
+  EXPECT_EQ(driver_.only<core::Refused>().user, 0U);
+  EXPECT_EQ(sent(), Names{"key/2"});
+  driver_.cancel(waiters_[1]);
+  EXPECT_EQ(sent(), Names{"key/3"});
+}
+
+TEST_F(EngineBurst, AnAttemptThatNobodyAnswersMakesRoom) {
+  // The attempt is late on all nodes; or, if no driver notices that, its ttl ends.
+  ask(4, core::Duration::max());
+  driver_.forget_seen();
+  for (const int node : {0, 1, 2}) driver_.time_out(node);
+  EXPECT_EQ(sent(), Names{"key/2"});
+  driver_.pass_until(at(validity - 1ms));
+  driver_.forget_seen();
+  driver_.pass(1ms);
+  const Names after = sent();
+  EXPECT_TRUE(std::ranges::find(after, "key/3") != after.end());
+}
+
+TEST_F(EngineBurst, AttemptsThatFailAtOnceLetTheWholeQueueGo) {
+  ask(100);
+  for (const int node : {0, 1, 2}) driver_.lose(node);
+  EXPECT_EQ(driver_.count<core::Refused>(), 100U);
+  for (const core::Refused& refused : driver_.all<core::Refused>()) {
+    EXPECT_EQ(refused.why, Errc::no_quorum);
+    EXPECT_FALSE(refused.unsent_before);
+  }
+}
+
+TEST_F(EngineBurst, WithoutAWaitItIsRefusedWhenItIsNotSentInTime) {
+  ask(5);
+  driver_.forget_seen();
+  driver_.pass_until(at(500ms - 1ns));
+  EXPECT_EQ(driver_.count<core::Refused>(), 0U);
+  driver_.pass(1ns);
+  std::set<std::uint64_t> before;
+  for (const core::Refused& refused : driver_.all<core::Refused>()) {
+    EXPECT_GE(refused.user, 2U);
+    EXPECT_EQ(refused.why, Errc::timed_out);
+    EXPECT_EQ(refused.attempts, 0);
+    EXPECT_EQ(refused.unsent_before, refused.user - 2);
+    before.insert(refused.unsent_before.value_or(99));
+  }
+  EXPECT_EQ(before, (std::set<std::uint64_t>{0, 1, 2}));
+  // The two attempts that were sent still win, and nothing is sent for the refused ones.
+  driver_.forget_seen();
+  driver_.answer_all();
+  EXPECT_EQ(driver_.count<core::Acquired>(), 2U);
+  EXPECT_EQ(sent(), Names{});
+}
+
+TEST_F(EngineBurst, WithAWaitItIsRefusedAtItsEnd) {
+  // A waiter is not refused after send_within; earlier waiters that were sent do not count.
+  ask(2, core::Duration::max());
+  ask(2, 2s);
+  driver_.forget_seen();
+  driver_.pass_until(at(1s));
+  driver_.reply({0, 1}, Vote::granted);
+  EXPECT_EQ(sent(), Names{"key/0"});
+  driver_.pass_until(at(2s - 1ns));
+  EXPECT_EQ(driver_.count<core::Refused>(), 0U);
+  driver_.pass(1ns);
+  const auto refused = driver_.all<core::Refused>();
+  ASSERT_EQ(refused.size(), 2U);
+  for (const core::Refused& one : refused) {
+    EXPECT_EQ(one.unsent_before.has_value(), one.attempts == 0);
+    EXPECT_EQ(one.unsent_before.value_or(0), 0U);
+  }
+}
+
+TEST_F(EngineBurst, AnAcquisitionThatWasSentMayTakeLonger) {
+  // The nodes are slow: send_within has passed since the request, and the acquisition is still won.
+  ask(3);
+  driver_.pass_until(at(400ms));
+  driver_.reply({0, 1}, Vote::granted);
+  driver_.forget_seen();
+  driver_.pass_until(at(600ms));
+  EXPECT_EQ(driver_.count<core::Refused>(), 0U);
+  driver_.answer_all();
+  EXPECT_EQ(driver_.count<core::Acquired>(), 2U);
+}
+
+TEST_F(EngineBurst, TheLeaseCountsFromWhenItIsSent) {
+  ask(3, 20s);
+  driver_.pass_until(at(5s));
+  driver_.reply({0, 1}, Vote::granted);
+  driver_.answer_all();
+  EXPECT_EQ(driver_.count<core::Acquired>(), 3U);
+  EXPECT_EQ(driver_.lease_end(), at(5s + validity));
+}
+
+TEST_F(EngineBurst, AWaiterCancelledInTheQueueLeavesIt) {
+  ask(5, 20s);
+  driver_.forget_seen();
+  driver_.cancel(waiters_[2]);
+  driver_.cancel(waiters_[3]);
+  for (const core::Refused& refused : driver_.all<core::Refused>()) {
+    EXPECT_EQ(refused.why, Errc::cancelled);
+    EXPECT_FALSE(refused.unsent_before);
+  }
+  EXPECT_EQ(driver_.count<core::Refused>(), 2U);
+  driver_.forget_seen();
+  driver_.answer_all();
+  EXPECT_EQ(sent(), Names{"key/4"});
+}
+
+TEST_F(EngineBurst, CloseEndsTheQueue) {
+  ask(5, 20s);
+  driver_.forget_seen();
+  driver_.close();
+  EXPECT_EQ(driver_.count<core::Refused>(), 5U);
+  for (const core::Refused& refused : driver_.all<core::Refused>()) {
+    EXPECT_EQ(refused.why, Errc::closed);
+  }
+  EXPECT_EQ(sent(), Names{});
+  driver_.answer_all();
+  driver_.pass(20s);
+  driver_.expect_nothing_left();
+}
+
+TEST_F(EngineBurst, ARetryIsNotQueued) {
+  // The first waiter's lock is held; when it tries again, the newcomers' attempts are out.
+  ask(4, 20s);
+  driver_.forget_seen();
+  driver_.reply({0, 1}, Vote::held);
+  EXPECT_EQ(sent(), Names{"key/2"});
+  driver_.pass(EngineDriver::delay + EngineDriver::jitter);
+  EXPECT_EQ(sent(), Names{"key/0"});
+  // The retry counts as out: after one decision two are still out, the next one makes room.
+  driver_.answer_all();
+  EXPECT_EQ(sent(), Names{"key/3"});
+}
+
+TEST_F(EngineBurst, ATurnInTheLineIsNotQueuedAfterNewcomers) {
+  const core::Place far_behind{.before = 3, .free = false};
+  driver_.acquire_in_order(50, ten_seconds, 100s, "line");
+  for (const int node : {0, 1, 2}) driver_.reply(node, Vote::held);
+  driver_.reply(2, Vote::absent);
+  for (const int node : {0, 1, 2}) driver_.reply(node, {far_behind});
+  ask(10, 100s);
+  const core::WaiterId unsent = driver_.acquire_in_order(51, ten_seconds, 100s, "line");
+  EXPECT_EQ(driver_.engine().place_of(unsent).first, 0U) << "it is in the line before it is sent";
+  driver_.forget_seen();
+  driver_.pass(1s);
+  EXPECT_EQ(driver_.count(CommandKind::queue), 3U) << "the entry in the line is not refreshed";
+  driver_.forget_seen();
+  driver_.wake(0, 1);
+  driver_.wake(1, 1);
+  EXPECT_EQ(sent(), Names{"line"});
+}
+
+TEST_F(EngineBurst, ARenewalAnExtendAndAReleaseAreNotQueued) {
+  const core::ClaimId held = driver_.hold(ten_seconds);
+  ask(5, 100s);
+  driver_.forget_seen();
+  driver_.pass_until(at(third + 100ms));
+  EXPECT_EQ(driver_.count(CommandKind::renew), 3U);
+  driver_.extend(held, 10s);
+  EXPECT_EQ(driver_.count(CommandKind::renew), 6U);
+  driver_.release(held);
+  EXPECT_EQ(driver_.count(CommandKind::release), 3U);
+}
+
+TEST_F(EngineBurst, SetsPermitsAndReadersAreQueuedToo) {
+  EngineDriver driver(few_out(1, true));
+  driver.acquire(1, ten_seconds, 100s);
+  driver.acquire_all(2, ten_seconds, 100s, {"a", "b"});
+  driver.acquire_permit(3, 2, 100s);
+  driver.acquire(4, {.ttl = 10s, .stop_margin = 1s, .shared = true}, 100s, "read");
+  EXPECT_EQ(driver.count<Sent>(), 1U);
+  for (std::uint64_t fence = 10; driver.count<core::Acquired>() < 4 && fence < 20; ++fence) {
+    const std::size_t won = driver.count<core::Acquired>();
+    for (const int node : {0, 1, 2}) {
+      core::Answer granted{Vote::granted};
+      granted.fence = fence;
+      driver.reply(node, granted);
+    }
+    ASSERT_EQ(driver.count<core::Acquired>(), won + 1);
+  }
+}
+
+TEST_F(EngineBurst, ABurstOfManyIsServedToTheLastWithoutAScan) {
+  // Of 20,000 waiters every other one is cancelled, from the last to the first: a scan for each
+  // would take minutes.
+  constexpr int names = 20'000;
+  ask(names, 100s);
+  for (int number = names - 1; number > 2; number -= 2) {
+    driver_.cancel(waiters_[static_cast<std::size_t>(number)]);
+  }
+  EXPECT_EQ(driver_.count<core::Refused>(), 9'999U);
+  for (int turns = 0; turns < names && driver_.engine().unanswered() > 0; ++turns) {
+    for (const int node : {0, 1, 2}) {
+      if (!driver_.unanswered(node).empty()) driver_.reply(node, Vote::granted);
+    }
+  }
+  EXPECT_EQ(driver_.engine().stats().acquired, 10'001U);
+}
+
+}  // namespace
+}  // namespace quorumlock::test

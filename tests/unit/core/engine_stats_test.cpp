@@ -1,0 +1,184 @@
+#include <array>
+#include <bit>
+
+#include "loop/stats.hpp"
+#include "support/engine_line.hpp"
+
+// The engine's statistics: each number is counted when its event happens.
+namespace quorumlock::test {
+namespace {
+
+class EngineStats : public EngineLine {
+ protected:
+  const Stats& stats() { return driver.engine().stats(); }
+};
+
+TEST_F(EngineStats, AnAcquisitionAndItsVotesAreCounted) {
+  // Two nodes grant and the third is pending: no near miss, and the acquisition never waited.
+  driver.acquire(1, terms, 1h);
+  driver.reply(0, Vote::granted);
+  EXPECT_EQ(stats().acquired, 0U);
+  driver.reply(1, Vote::granted);
+  EXPECT_EQ(stats().attempts, 1U);
+  EXPECT_EQ(stats().acquired, 1U);
+  EXPECT_EQ(stats().count(Vote::granted), 2U);
+  EXPECT_EQ(stats().near_misses.bare_quorum, 0U);
+  EXPECT_EQ(stats().near_misses.acquired_late, 0U);
+  EXPECT_EQ(stats().waits.count, 0U);
+  EXPECT_EQ(stats().refusals(), 0U);
+}
+
+TEST_F(EngineStats, ABareQuorumIsCounted) {
+  // One node refuses, later one is down: with three nodes, one more loss would have cost the lock.
+  driver.acquire(1, terms);
+  driver.reply(0, Vote::held);
+  driver.reply(1, Vote::granted);
+  driver.reply(2, Vote::granted);
+  EXPECT_EQ(stats().near_misses.bare_quorum, 1U);
+  EXPECT_EQ(stats().count(Vote::held), 1U);
+  driver.link(0, LinkState::down);
+  driver.acquire(2, terms, 0s, "other");
+  driver.reply(1, Vote::granted);
+  driver.reply(2, Vote::granted);
+  EXPECT_EQ(stats().near_misses.bare_quorum, 2U);
+  EXPECT_EQ(stats().count(Vote::unreachable), 1U);
+}
+
+TEST_F(EngineStats, ALateAcquisitionIsCounted) {
+  // The second vote comes when less than a tenth of the ttl is left.
+  driver.acquire(1, terms);
+  driver.reply(0, Vote::granted);
+  driver.pass_until(at(9s));
+  driver.reply(1, Vote::granted);
+  EXPECT_EQ(stats().near_misses.acquired_late, 1U);
+}
+
+TEST_F(EngineStats, RefusalsAreCountedByReason) {
+  // One attempt is contended, one has no quorum, one wait is cancelled, and close() ends another.
+  driver.acquire(1, terms);
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
+  driver.answer_all(Vote::absent);
+  EXPECT_EQ(stats().refused.contended, 1U);
+  driver.acquire(2, terms);
+  for (const int node : {0, 1}) driver.time_out(node);
+  EXPECT_EQ(stats().count(Vote::timed_out), 2U);
+  EXPECT_EQ(stats().refused.no_quorum, 1U);
+  driver.answer_all(Vote::absent);
+  EXPECT_EQ(stats().waits.count, 0U);
+
+  driver.cancel(enqueue(3));
+  driver.answer_all(Vote::absent);
+  EXPECT_EQ(stats().refused.cancelled, 1U);
+  EXPECT_EQ(stats().waits.count, 1U);
+  enqueue(4);
+  driver.close();
+  EXPECT_EQ(stats().refused.closed, 1U);
+  EXPECT_EQ(stats().refusals(), 4U);
+}
+
+TEST_F(EngineStats, AWaitThatRunsOutIsCounted) {
+  // The acquisition was in the line all the time: the wait counts as long as its limit.
+  enqueue(1, 3ms);
+  driver.pass_until(at(3ms));
+  EXPECT_EQ(stats().refused.timed_out, 1U);
+  EXPECT_EQ(stats().waits.count, 1U);
+  EXPECT_EQ(stats().waits.longest, 3ms);
+  EXPECT_EQ(stats().waits.total, 3ms);
+  EXPECT_EQ(stats().waits.histogram[12], 1U);  // 2048 to 4095 us
+  EXPECT_EQ(stats().waits.percentile(0.5), 4096us);
+}
+
+TEST_F(EngineStats, AWinAfterAMessageIsCounted) {
+  // Two nodes report that the waiter is first.
+  enqueue(1);
+  driver.pass_until(at(700us));
+  driver.wake(0, 1);
+  driver.wake(1, 1);
+  driver.answer_all();
+  EXPECT_EQ(stats().acquired, 1U);
+  EXPECT_EQ(stats().attempts, 2U);
+  EXPECT_EQ(stats().won_after.message, 1U);
+  EXPECT_EQ(stats().waits.count, 1U);
+  EXPECT_EQ(stats().waits.longest, 700us);
+}
+
+TEST_F(EngineStats, AWinAfterALookIsCounted) {
+  // The answers to a refresh report that the waiter is first and the lock is free.
+  enqueue(1);
+  driver.pass_until(at(1s));
+  for (const int node : {0, 1}) driver.reply(node, {first_and_free});
+  driver.answer_all();
+  EXPECT_EQ(stats().won_after.look, 1U);
+  EXPECT_EQ(stats().won_after.message, 0U);
+}
+
+TEST_F(EngineStats, AWinByHandOverIsCounted) {
+  // The waiter's own process holds the lock and hands it over.
+  driver.acquire_in_order(1, terms, 1h);
+  driver.answer_all();
+  driver.acquire_in_order(2, terms, 1h);
+  for (const int node : {0, 1, 2}) driver.reply(node, refused());
+  driver.reply(2, Vote::absent);
+  for (const int node : {0, 1, 2}) driver.reply(node, {first});
+  driver.release(driver.lease());
+  driver.answer_all();
+  EXPECT_EQ(stats().acquired, 2U);
+  EXPECT_EQ(stats().released, 1U);
+  EXPECT_EQ(stats().won_after.hand_over, 1U);
+}
+
+TEST_F(EngineStats, RenewalsAreCounted) {
+  // One renewal comes in time, the next one late.
+  driver.acquire(1, terms);
+  driver.answer_all();
+  driver.pass_until(at(third));
+  driver.answer_all();
+  EXPECT_EQ(stats().renewals, 1U);
+  EXPECT_EQ(stats().near_misses.renewed_late, 0U);
+  driver.pass_until(at(third + validity - 1ms));
+  driver.answer_all();
+  EXPECT_EQ(stats().renewals, 2U);
+  EXPECT_EQ(stats().near_misses.renewed_late, 1U);
+  EXPECT_EQ(stats().failed_renewals, 0U);
+}
+
+TEST_F(EngineStats, ALossIsCounted) {
+  // No node can be reached when the lease is to be renewed.
+  driver.acquire(1, terms);
+  driver.answer_all();
+  for (int node = 0; node < 3; ++node) driver.link(node, LinkState::down);
+  driver.pass_until(at(10s));
+  EXPECT_EQ(stats().renewals, 0U);
+  EXPECT_GE(stats().failed_renewals, 3U);
+  EXPECT_EQ(stats().lost, 1U);
+  EXPECT_EQ(stats().expired, 0U);
+}
+
+TEST_F(EngineStats, ALeaseThatRunsOutIsCounted) {
+  // The lease has no automatic renewal.
+  core::Terms once = terms;
+  once.auto_extend = false;
+  driver.acquire(1, once);
+  driver.answer_all();
+  driver.pass_until(at(10s));
+  EXPECT_EQ(stats().expired, 1U);
+  EXPECT_EQ(stats().lost, 0U);
+}
+
+TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
+  // Stats consists of 64-bit words only, so the test covers numbers that are added later. Of the
+  // longest waits the sum is the maximum.
+  using Words = std::array<std::uint64_t, sizeof(Stats) / sizeof(std::uint64_t)>;
+  Words words;
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = i + 1;
+  const Stats one = std::bit_cast<Stats>(words);
+  Stats sum = one;
+  detail::add(sum, one);
+  EXPECT_EQ(sum.waits.longest, one.waits.longest);
+  sum.waits.longest *= 2;
+  Words doubled = std::bit_cast<Words>(sum);
+  for (std::size_t i = 0; i < words.size(); ++i) EXPECT_EQ(doubled[i], 2 * words[i]) << i;
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,201 @@
+#include "redis/endpoint.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "unit/support/refusal.hpp"
+
+namespace quorumlock::redis {
+namespace {
+
+Endpoint parsed(std::string_view url) {
+  const Result<Endpoint> result = Endpoint::parse(url);
+  EXPECT_TRUE(result) << result.error().what();
+  return result ? *result : Endpoint();
+}
+
+/// The fields of a parsed URL that are not empty.
+std::string fields_of(std::string_view url) {
+  const Endpoint endpoint = parsed(url);
+  std::string text;
+  if (!endpoint.user.empty()) text += "user=" + endpoint.user + " ";
+  if (!endpoint.password.empty()) text += "password=" + endpoint.password + " ";
+  if (!endpoint.host.empty()) {
+    text += "host=" + endpoint.host + " port=" + std::to_string(endpoint.port) + " ";
+  }
+  if (!endpoint.path.empty()) text += "path=" + endpoint.path + " ";
+  return text + "db=" + std::to_string(endpoint.db);
+}
+
+/// Expects an error that begins with the URL as it may be shown, and contains `why`.
+void expect_refused(std::string_view url, const std::string& shown, std::string_view why) {
+  const std::string error = error_of(Endpoint::parse(url));
+  EXPECT_TRUE(starts(error, "\"" + shown + "\" ")) << url;
+  EXPECT_TRUE(contains(error, why)) << url;
+}
+
+TEST(Endpoint, ReadsHostPortAndDatabase) {
+  // The parts that a URL may leave out have Redis' own defaults.
+  EXPECT_EQ(fields_of("redis://127.0.0.1:7101"), "host=127.0.0.1 port=7101 db=0");
+  EXPECT_EQ(fields_of("redis://lock2.example"), "host=lock2.example port=6379 db=0");
+  EXPECT_EQ(fields_of("redis://h/"), "host=h port=6379 db=0");
+  EXPECT_EQ(fields_of("redis://h:65535/2147483647"), "host=h port=65535 db=2147483647");
+  EXPECT_EQ(fields_of("redis://[::1]:7101/3"), "host=::1 port=7101 db=3");
+}
+
+TEST(Endpoint, ReadsUserAndPassword) {
+  // Either may be percent-encoded, and either may be missing.
+  EXPECT_EQ(fields_of("redis://user:secret@lock2.example:6380/3"),
+            "user=user password=secret host=lock2.example port=6380 db=3");
+  EXPECT_EQ(fields_of("redis://:secret@h"), "password=secret host=h port=6379 db=0");
+  EXPECT_EQ(fields_of("redis://user@h"), "user=user host=h port=6379 db=0");
+  EXPECT_EQ(fields_of("redis://u%40x:a%2fb%3A%25%c3%a9@h"),
+            "user=u@x password=a/b:%\u00e9 host=h port=6379 db=0");
+  EXPECT_EQ(fields_of("redis://u:a:b@h"), "user=u password=a:b host=h port=6379 db=0");
+}
+
+TEST(Endpoint, ReadsAUnixSocket) {
+  // The path is taken literally; a database is given as a query.
+  EXPECT_EQ(fields_of("unix:///run/redis/lock3.sock"), "path=/run/redis/lock3.sock db=0");
+  EXPECT_EQ(fields_of("unix:///run/a@b%20c.sock?db=4"), "path=/run/a@b%20c.sock db=4");
+  const std::string longest = "/" + std::string(106, 'x');
+  EXPECT_EQ(fields_of("unix://" + longest), "path=" + longest + " db=0");
+}
+
+TEST(Endpoint, HasANameWithoutUserAndPassword) {
+  // Logs and errors call a node by this name.
+  EXPECT_EQ(parsed("redis://user:secret@lock2.example:6380/3").name(),
+            "redis://lock2.example:6380/3");
+  EXPECT_EQ(parsed("redis://h").name(), "redis://h:6379");
+  EXPECT_EQ(parsed("redis://[::1]:7101").name(), "redis://[::1]:7101");
+  EXPECT_EQ(parsed("unix:///run/a.sock").name(), "unix:///run/a.sock");
+  EXPECT_EQ(parsed("unix:///run/a.sock?db=2").name(), "unix:///run/a.sock?db=2");
+}
+
+TEST(Endpoint, HasOneNameForAllItsSpellings) {
+  // A node that is listed twice is detected even if its two spellings differ.
+  EXPECT_EQ(parsed("redis://LocalHost:06379/0").name(), parsed("redis://localhost").name());
+  EXPECT_EQ(parsed("redis://[0:0:0:0:0:0:0:1]").name(), parsed("redis://[::1]/").name());
+  EXPECT_EQ(parsed("redis://[FE80::A]").name(), parsed("redis://[fe80::a]").name());
+  EXPECT_EQ(parsed("unix:////run//a.sock?db=0").name(), parsed("unix:///run/a.sock").name());
+  EXPECT_EQ(parsed("redis://a:b@h").name(), parsed("redis://c:d@h").name());
+}
+
+TEST(Endpoint, RefusesTlsByName) {
+  // A user of TLS must not believe that the connection is encrypted.
+  expect_refused("rediss://u:hunter2@h:6380", "rediss://***@h:6380", "built without TLS");
+}
+
+TEST(Endpoint, RefusesTextThatIsNoUrlOfANode) {
+  // The URL has another scheme or none, and the error shows the two valid forms.
+  expect_refused("", "", "write redis://[user[:password]@]host[:port][/db] or unix:///path[?db=N]");
+  expect_refused("127.0.0.1:7101", "127.0.0.1:7101", "is not a node's URL");
+  expect_refused("http://h:80/x", "http://h***", "is not a node's URL");
+  expect_refused("REDIS://h", "REDIS://h", "is not a node's URL");
+  expect_refused("redis:/h", "redis***", "is not a node's URL");
+  expect_refused(" redis://h", "***", "is not a node's URL");
+  expect_refused("redis://h\n", "redis://h***", "control character");
+  expect_refused(std::string_view("unix:///a\0b", 11), "unix://***", "control character");
+}
+
+TEST(Endpoint, RefusesABadPort) {
+  // The port is zero, too large, not a number, or empty.
+  expect_refused("redis://h:0", "redis://h:0", "a number from 1 to 65535");
+  expect_refused("redis://h:65536", "redis://h:65536", "a number from 1 to 65535");
+  for (const char* port : {"", "x", "-1", "+1", "6379x", "99999999999", "6379?db=1"}) {
+    expect_refused("redis://h:" + std::string(port), "redis://h***", "");
+  }
+  expect_refused("redis://h:x/1", "redis://h***", "bad port");
+}
+
+TEST(Endpoint, RefusesABadDatabase) {
+  // The place of the database depends on the kind of URL, and the error says so.
+  expect_refused("redis://h:1/x", "redis://h***", "bad database");
+  expect_refused("redis://h:1/-1", "redis://h***", "bad database");
+  expect_refused("redis://h:1/3/4", "redis://h***", "bad database");
+  expect_refused("redis://h:1/3?x=1", "redis://h***", "bad database");
+  expect_refused("redis://h/2147483648", "redis://h/2147483648", "from 0 to 2147483647");
+  expect_refused("unix:///a?db=", "unix:///a?db=", "unix:///run/redis.sock?db=3");
+  expect_refused("unix:///a?db=1&db=2", "unix:///a?***", "bad database");
+}
+
+TEST(Endpoint, RefusesAMissingOrImpossibleHost) {
+  // An IPv6 address without brackets cannot be distinguished from a port.
+  for (const char* url : {"redis://", "redis://:6379", "redis:///0", "redis://?x"}) {
+    EXPECT_TRUE(contains(error_of(Endpoint::parse(url)), "names no host")) << url;
+  }
+  expect_refused("redis://u:hunter2@", "redis://***@", "names no host");
+  for (const char* url : {"redis://::1:6379", "redis://::1", "redis://u:hunter2@::1:6379/3"}) {
+    EXPECT_TRUE(contains(error_of(Endpoint::parse(url)), "brackets: write it as in redis://[::1]"))
+        << url;
+    EXPECT_FALSE(contains(error_of(Endpoint::parse(url)), "hunter2"));
+  }
+  expect_refused("redis://fe80::1", "redis://fe80***", "stands in brackets");
+  expect_refused("redis://[::1", "redis://***", "bad IPv6 address");
+  expect_refused("redis://[1.2.3.4]", "redis://[1.2.3.4]", "bad IPv6 address");
+  expect_refused("redis://[fe80::1%eth0]", "redis://***", "bad IPv6 address");
+  expect_refused("redis://[::1]x", "redis://[::1]***", "cannot be read");
+  expect_refused("redis://h x", "redis://h***", "cannot be read");
+  expect_refused("redis://h?db=1", "redis://h***", "cannot be read");
+  expect_refused("redis://h#1", "redis://h***", "cannot be read");
+}
+
+TEST(Endpoint, RefusesCredentialsThatCannotBeMeant) {
+  // A letter should have been encoded, an escape is invalid, or the password is empty.
+  for (const char* bad : {"u:se/cret", "u:se?cret", "u:se#cret", "u:se@cret"}) {
+    expect_refused("redis://" + std::string(bad) + "@h:1", "redis://***@h:1",
+                   "write it as %2F, %3F, %23 or %40");
+  }
+  for (const char* bad : {"u:%", "u:%4", "u:%zz", "u:% 1", "%g0:p", "u:%-1", "u:%4_"}) {
+    expect_refused("redis://" + std::string(bad) + "@h", "redis://***@h", "bad percent escape");
+  }
+  for (const char* bad : {"", ":", "u:"}) {
+    expect_refused("redis://" + std::string(bad) + "@h", "redis://***@h", "empty password");
+  }
+}
+
+TEST(Endpoint, RefusesABadSocketPath) {
+  // The path is relative, missing, a directory or too long for the system, or has an unknown query.
+  expect_refused("unix://run/a.sock", "unix://run/a.sock", "absolute path");
+  expect_refused("unix://", "unix://", "absolute path");
+  expect_refused("unix:///", "unix:///", "absolute path");
+  expect_refused("unix:///run/", "unix:///run/", "absolute path");
+  expect_refused("unix:///a?db", "unix:///a?***", "only ?db=N");
+  expect_refused("unix:///a?password=hunter2", "unix:///a?***", "only ?db=N");
+  expect_refused("unix://u:hunter2@/a", "unix://***@***", "absolute path");
+  const std::string path = "/" + std::string(107, 'x');
+  expect_refused("unix://" + path, "unix://" + path,
+                 "of 108 bytes: the system permits at most 107");
+}
+
+TEST(Endpoint, NeverShowsAPasswordHoweverMalformedTheUrl) {
+  // Every URL that is one letter off a good one, as a user might mistype it. Neither the error nor
+  // the name contains the password.
+  const std::string good = "redis://user:hunter2@lock2.example:6380/3";
+  const auto check = [&](const std::string& url) {
+    const Result<Endpoint> result = Endpoint::parse(url);
+    const std::string shown = result ? result->name() : result.error().what();
+    EXPECT_EQ(shown.find(secret), std::string::npos) << url << "\n" << shown;
+  };
+  for (std::size_t i = 0; i <= good.size(); ++i) {
+    for (const char c : std::string_view("@:/?#[]%,. x0\\\n\0\xff", 17)) {
+      check(std::string(good).insert(i, 1, c));
+      if (i < good.size()) check(std::string(good).replace(i, 1, 1, c));
+    }
+    if (i < good.size()) check(std::string(good).erase(i, 1));
+    check(good.substr(0, i));
+  }
+  for (const char* url :
+       {"redis://user:hunter2", "redis://:hunter2", "redis:/user:hunter2@host",
+        "redis:user:hunter2@host", "user:hunter2@host", "redis://u:12hunter2",
+        "redis://u:hunter2/h", "redis://h?password=hunter2", "redis://h:1/hunter2",
+        "redis://h:1#hunter2", "redis://host@user:hunter2", "rediss://u:hunter2@h",
+        "http://u:hunter2@h", "unix://u:hunter2@/run/a.sock", "unix:///a?db=hunter2",
+        "redis://[hunter2@h"}) {
+    check(url);
+  }
+}
+
+}  // namespace
+}  // namespace quorumlock::redis

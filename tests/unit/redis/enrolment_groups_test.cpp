@@ -1,0 +1,173 @@
+#include "support/enrolment_driver.hpp"
+
+// Nodes of one of several quorum groups: their enrolment, and which nodes vouch for it.
+namespace quorumlock::test {
+namespace {
+
+using Driver = EnrolmentDriver;
+using redis::EnrolmentRecord;
+using redis::EnrolmentTerms;
+using Standing = redis::Enrolment::Standing;
+
+const std::string our_mark = "89724ff9dd739524";
+const std::string our_record = "run2:30000,a,86400@" + our_mark + ":volatile";
+
+redis::Enrolment::Config ours() {
+  return {.groups = our_mark};
+}
+
+/// Waits until the candidate of a node without a record has stood for max_ttl; returns it.
+std::string ripen(Driver& driver) {
+  driver.greet(std::nullopt);
+  std::string candidate = driver.proposes();
+  driver.hear(2, candidate);
+  driver.wait(driver.it.until() - 1ns, candidate);
+  EXPECT_FALSE(driver.it.ripe());
+  driver.now = driver.it.deadline();
+  driver.it.advance(driver.now);
+  EXPECT_TRUE(driver.asks().starts_with("candidate "));
+  driver.hear(2, candidate);
+  return candidate;
+}
+
+TEST(EnrolmentGroups, TermsAreReadAsTheyAreWritten) {
+  for (const char* text : {"30000,a,86400", "1,d,4@a", "30000,a,86400@89724ff9dd739524"}) {
+    const std::optional<EnrolmentTerms> terms = EnrolmentTerms::parse(text);
+    ASSERT_TRUE(terms) << text;
+    EXPECT_EQ(terms->to_string(), text);
+  }
+  for (const char* text :
+       {"", "@", "@a", "30000", "30000,a,86400@", "0,a,86400", "-1,a,86400", "30000 ,a,86400",
+        "30000,b,86400", "30000,a,0", "30000,a,", "30000,a,86400,1", "30000,86400"}) {
+    EXPECT_FALSE(EnrolmentTerms::parse(text)) << text;
+  }
+  EXPECT_EQ(EnrolmentRecord::parse(our_record)->terms,
+            (EnrolmentTerms{30000, Quarantine::always, 86400, our_mark}));
+}
+
+TEST(EnrolmentGroups, ANodeOfOurGroupsIsEnrolled) {
+  Driver driver(ours());
+  driver.greet(our_record);
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+  EXPECT_EQ(driver.it.record(), our_record);
+  EXPECT_TRUE(driver.it.ripe());
+}
+
+TEST(EnrolmentGroups, ANodeOfOtherGroupsIsRefused) {
+  // A node is refused even if one side has no groups, and whatever else the record contains.
+  struct Case {
+    std::string ours, record, why;
+  };
+  const std::string must = ": all clients must name the same groups, and each node in its own";
+  for (const Case& it :
+       {Case{our_mark, "run2:30000,a,86400:volatile",
+             "is enrolled for one group alone, and ours are groups with the mark " + our_mark +
+                 must},
+        Case{"", our_record,
+             "is enrolled for groups with the mark " + our_mark + ", and ours are one group alone" +
+                 must},
+        Case{our_mark, "run1:30000,a,86400@other:durable",
+             "is enrolled for groups with the mark other, and ours are groups with the mark " +
+                 our_mark + must}}) {
+    Driver driver({.groups = it.ours});
+    driver.greet(it.record, true);
+    EXPECT_EQ(driver.it.standing(), Standing::refused);
+    EXPECT_EQ(driver.it.vote(), Vote::groups_differ);
+    EXPECT_EQ(driver.it.why(), it.why);
+    EXPECT_EQ(driver.asks(), "nothing");
+    EXPECT_FALSE(driver.it.ripe());
+  }
+}
+
+TEST(EnrolmentGroups, ACandidateForOtherGroupsIsRefused) {
+  // The candidate of a client with other groups is neither waited for nor overwritten.
+  Driver driver(ours());
+  driver.greet(std::nullopt);
+  driver.proposes();
+  driver.hear(2, "run2:30000,a,86400:volatile:theirs");
+  EXPECT_EQ(driver.it.vote(), Vote::groups_differ);
+  EXPECT_EQ(
+      driver.it.why(),
+      "is being enrolled as run2:30000,a,86400:volatile:theirs by a client with other groups than "
+      "groups with the mark " +
+          our_mark + ": all clients must name the same groups, and each node in its own");
+  EXPECT_EQ(driver.asks(), "nothing");
+}
+
+TEST(EnrolmentGroups, ANodeWithoutARecordIsEnrolledOnlyIfAnotherNodeVouches) {
+  // A node without a record is not enrolled, however long it waits: locks of clients with other
+  // groups may be elsewhere. The candidate stands.
+  Driver driver(ours());
+  const std::string candidate = ripen(driver);
+  EXPECT_TRUE(driver.it.ripe());
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_EQ(driver.it.vote(), Vote::quarantined);
+  EXPECT_EQ(driver.it.why(),
+            "is not enrolled for these groups, nor is another node of its group that we reach: run "
+            "quorumlock enroll with them");
+  ASSERT_NO_FATAL_FAILURE(driver.wait(driver.now + 1min, candidate));
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  driver.it.vouch(true);
+  driver.now = driver.it.deadline();
+  driver.it.advance(driver.now);
+  EXPECT_TRUE(driver.asks().starts_with("candidate "));
+  driver.hear(2, candidate);
+  EXPECT_TRUE(driver.asks().starts_with("SET quorumlock:repairer "));
+}
+
+TEST(EnrolmentGroups, ItsOwnRecordVouchesForANode) {
+  // The restarted node remembers for which groups it was enrolled, though not its latest grants.
+  Driver driver(ours());
+  driver.greet("run1:30000,a,86400@" + our_mark + ":volatile");
+  const std::string candidate = driver.proposes();
+  driver.hear(2, candidate);
+  EXPECT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
+}
+
+TEST(EnrolmentGroups, AnotherCandidateWaitsAgain) {
+  // The candidate was ripe; then the node forgot it, or a client with other groups replaced it.
+  for (const std::string& other : {"run2:30000,a,86400@" + our_mark + ":volatile:another",
+                                   std::string("run2:30000,a,86400:volatile:x")}) {
+    Driver driver(ours());
+    ripen(driver);
+    driver.now = driver.it.deadline();
+    driver.it.advance(driver.now);
+    driver.asks();
+    driver.hear(2, other);
+    EXPECT_FALSE(driver.it.ripe());
+  }
+  Driver driver(ours());
+  ripen(driver);
+  driver.it.disconnected();
+  EXPECT_FALSE(driver.it.ripe());
+}
+
+TEST(EnrolmentGroups, TheOperatorTakesNodesFromOtherGroups) {
+  // A candidate replaces the record, and the wait is that of every such change; then a node has to
+  // vouch.
+  for (const std::string& record : {std::string("run2:30000,a,86400:volatile"),
+                                    std::string("run2:60000,a,86400@other:volatile")}) {
+    Driver driver({.groups = our_mark, .changes_terms = true});
+    driver.greet(record);
+    const std::string said = driver.asks();
+    const std::string asked = "replace quorumlock:enrolment " + record + " ";
+    ASSERT_TRUE(said.starts_with(asked)) << said;
+    const std::string candidate = said.substr(asked.size());
+    EXPECT_TRUE(candidate.starts_with("run2:30000,a,86400@" + our_mark + ":volatile:"))
+        << candidate;
+    driver.hear(1);
+    driver.proposes();
+    driver.hear(2, candidate);
+    const bool longer = record.find("60000") != record.npos;
+    EXPECT_EQ(driver.it.until(), driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
+    driver.it.vouch(true);
+    ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
+    driver.it.repaired(0, 0);
+    EXPECT_EQ(driver.asks(), "enrol " + our_record + " " + candidate);
+    driver.hear(1);
+    EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+  }
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,50 @@
+#include "redis/enrolment_record.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+// The text of an enrolment record: reading and writing it.
+namespace quorumlock::redis {
+namespace {
+
+TEST(EnrolmentRecords, AreReadAsTheyAreWritten) {
+  // The texts include records with a floor and without one.
+  for (const char* text :
+       {"run1:30000,a,86400:durable", "run1:1,a,86400:volatile",
+        "run1:30000,d,86400:durable:1700:42", "run1:30000,a,86400:volatile:18446744073709551615:9",
+        "run1:30000,d,4@#n1%3A7101:durable", "run1:30000,d,86400@mark#n1:durable:1700:42"}) {
+    const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(text);
+    ASSERT_TRUE(record) << text;
+    EXPECT_EQ(record->to_string(), text);
+  }
+}
+
+TEST(EnrolmentRecords, TextThatIsNoRecordIsNotRead) {
+  // A text that is no record enrols nobody, whoever wrote it.
+  for (const char* text : {"",
+                           "run1",
+                           "run1:30000",
+                           ":30000,a,86400:durable",
+                           "run1::durable",
+                           "run1:0,a,86400:durable",
+                           "run1:-5,a,86400:durable",
+                           "run1:30000:",
+                           "run1:30000,a,86400:Durable",
+                           "run1:30000,a,86400:durable:",
+                           "run1:30000,a,86400:durable:1700",
+                           "run1:30000,a,86400:durable:1700:",
+                           "run1:30000,a,86400:durable:x:42",
+                           "run1:30000,a,86400:durable:1700:42:1",
+                           "run1: 30000,a,86400:durable",
+                           "run1:30000s,a,86400:durable",
+                           "run1:30000:durable",
+                           "run1:30000,d,86400#n1:durable",
+                           "run1:30000,d,86400@#:durable",
+                           "run1:30000,d,86400@:durable"}) {
+    EXPECT_FALSE(EnrolmentRecord::parse(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace quorumlock::redis

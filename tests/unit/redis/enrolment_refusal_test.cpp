@@ -1,0 +1,310 @@
+#include "support/enrolment_driver.hpp"
+
+// Nodes that contradict the options or themselves: refusals, another max_ttl, doubt.
+namespace quorumlock::test {
+namespace {
+
+using Driver = EnrolmentDriver;
+using Standing = redis::Enrolment::Standing;
+
+TEST(EnrolmentRefusal, AnotherMaxTtlIsRefusedWithBoth) {
+  // The record may be of this run or of another: one sentence names both values. The node is looked
+  // at again, and enrolled as soon as the record fits.
+  for (const char* record : {"run2:60000,a,86400:volatile", "run1:60000,a,86400:durable"}) {
+    Driver driver;
+    driver.greet(record, true);
+    EXPECT_EQ(driver.it.standing(), Standing::refused);
+    EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs);
+    EXPECT_EQ(
+        driver.it.why(),
+        "is enrolled with max_ttl 60000 ms, and ours is 30000 ms: it must be the same for all "
+        "clients");
+    EXPECT_EQ(driver.asks(), "nothing");
+    EXPECT_EQ(driver.it.deadline(), driver.now + look);
+    driver.now += look;
+    driver.it.advance(driver.now);
+    EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
+    driver.hear_record("run2:30000,a,86400:durable");
+    EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+    EXPECT_EQ(driver.it.deadline(), core::never);
+  }
+}
+
+TEST(EnrolmentRefusal, OtherTermsAreRefusedWithBoth) {
+  // The policy has to match only if this client names one.
+  struct Case {
+    redis::Enrolment::Config config;
+    std::string why;
+  };
+  for (const Case& one :
+       {Case{{.policy = Quarantine::trust_disk},
+             "is enrolled with quarantine \"always\", and ours is \"trust_disk\": it must be the "
+             "same for all clients; leave it out to follow the nodes, or change theirs with "
+             "quorumlock enroll"},
+        Case{{.fencing_memory = 1h},
+             "is enrolled with fencing_memory 86400 s, and ours is 3600 s: it must be the same for "
+             "all clients"}}) {
+    Driver driver(one.config);
+    driver.greet("run2:30000,a,86400:volatile");
+    EXPECT_EQ(driver.it.standing(), Standing::refused);
+    EXPECT_EQ(driver.it.vote(), Vote::terms_differ);
+    EXPECT_EQ(driver.it.why(), one.why);
+  }
+  Driver follows;
+  follows.greet("run2:30000,d,86400:volatile");
+  EXPECT_EQ(follows.it.standing(), Standing::enrolled);
+  EXPECT_EQ(follows.it.policy(), Quarantine::trust_disk);
+  Driver candidate({.fencing_memory = 1h});
+  candidate.greet(std::nullopt);
+  candidate.proposes();
+  candidate.hear(2, "run2:30000,a,86400:volatile:theirs");
+  EXPECT_EQ(candidate.it.vote(), Vote::terms_differ);
+}
+
+TEST(EnrolmentRefusal, AChangeOfMaxTtlKeepsThePolicy) {
+  // The record's policy stays if this client names none.
+  Driver driver({.changes_terms = true});
+  driver.greet("run2:60000,d,86400:volatile");
+  const std::string said = driver.asks();
+  EXPECT_NE(said.find(" run2:30000,d,86400:volatile:"), said.npos) << said;
+}
+
+TEST(EnrolmentRefusal, TheNameInARecordCannotBeTakenForAnother) {
+  EXPECT_EQ(redis::name_in_record("redis://n1:7101/3"), "redis%3A//n1%3A7101/3");
+  EXPECT_EQ(redis::name_in_record("unix:///a#b@c%3A"), "unix%3A///a%23b%40c%253A");
+}
+
+TEST(EnrolmentRefusal, ACandidateWithAnotherMaxTtlIsRefused) {
+  // The candidate of a client with other options is neither waited for nor overwritten.
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.proposes();
+  driver.hear(2, "run2:60000,a,86400:volatile:theirs");
+  EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs);
+  EXPECT_EQ(driver.it.why(),
+            "is being enrolled as run2:60000,a,86400:volatile:theirs by a client with another "
+            "max_ttl than "
+            "our 30000 ms: it must be the same for all clients");
+  EXPECT_EQ(driver.asks(), "nothing");
+}
+
+TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
+  // One step replaces the record by a candidate that says how long to wait: the longer of the two
+  // values of max_ttl.
+  for (const bool longer : {true, false}) {
+    Driver driver({.changes_terms = true});
+    const std::string record =
+        longer ? "run2:60000,a,86400:volatile" : "run2:5000,a,86400:volatile";
+    driver.greet(record);
+    const std::string said = driver.asks();
+    const std::string asked = "replace quorumlock:enrolment " + record + " ";
+    ASSERT_TRUE(said.starts_with(asked)) << said;
+    const std::string candidate = said.substr(asked.size());
+    EXPECT_EQ(candidate.ends_with(":60000"), longer) << candidate;
+    EXPECT_TRUE(candidate.starts_with("run2:30000,a,86400:volatile:"));
+    driver.hear(1);
+    EXPECT_EQ(driver.it.why(), "is being enrolled anew, with other terms");
+    driver.proposes();
+    driver.hear(2, candidate);
+    EXPECT_EQ(driver.it.until(), driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
+    ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
+    driver.it.repaired(0, 0);
+    EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile " + candidate);
+    driver.hear(1);
+    EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+  }
+}
+
+TEST(EnrolmentRefusal, AnotherClientMayHaveChangedIt) {
+  // The record has changed since it was read, so it is read again.
+  Driver driver({.changes_terms = true});
+  driver.greet("run2:60000,a,86400:volatile");
+  driver.asks();
+  driver.hear(0);
+  EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
+  driver.hear_record("run2:30000,a,86400:volatile");
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+}
+
+TEST(EnrolmentRefusal, ACandidateIsChangedLikeARecord) {
+  // A candidate with another max_ttl that no client completes is replaced too, and its longer wait
+  // is kept.
+  Driver driver({.changes_terms = true});
+  driver.greet(std::nullopt);
+  driver.proposes();
+  driver.hear(2, "run2:5000,a,86400:volatile:theirs:90000");
+  const std::string said = driver.asks();
+  const std::string asked = "replace quorumlock:candidate run2:5000,a,86400:volatile:theirs:90000 ";
+  ASSERT_TRUE(said.starts_with(asked)) << said;
+  const std::string candidate = said.substr(asked.size());
+  EXPECT_TRUE(candidate.ends_with(":90000")) << candidate;
+  driver.hear(1);
+  driver.asks();
+  driver.hear(2, candidate);
+  EXPECT_EQ(driver.it.until(), driver.now + 90s + 902ms);
+}
+
+TEST(EnrolmentRefusal, AnAdoptedCandidateTakesAsLongAsItSays) {
+  // Another client has changed max_ttl from a longer one, as the candidate says.
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.proposes();
+  driver.hear(2, "run2:30000,a,86400:volatile:theirs:60000");
+  EXPECT_EQ(driver.it.until(), driver.now + 60s + 602ms);
+}
+
+TEST(EnrolmentRefusal, TextThatIsNoCandidateIsRefused) {
+  // The candidate has too few words or too many, or no number in a number's place.
+  for (const char* text :
+       {"run2", "run2:30000,a,86400:volatile", "run2:x:volatile:n",
+        "run2:30000,a,86400:volatile:n:x", "run2:30000,a,86400:volatile:n:1:1"}) {
+    Driver driver;
+    driver.greet(std::nullopt);
+    driver.proposes();
+    driver.hear(2, text);
+    EXPECT_EQ(driver.it.standing(), Standing::refused) << text;
+    EXPECT_EQ(driver.it.vote(), Vote::max_ttl_differs) << text;
+  }
+}
+
+TEST(EnrolmentRefusal, AnotherKindOfAnswerIsRefused) {
+  // The answer is not one of the script's, perhaps a proxy's. Nothing is concluded from it.
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.proposes();
+  driver.hear_ok();
+  EXPECT_EQ(driver.it.vote(), Vote::failed);
+  EXPECT_EQ(driver.it.why(), "cannot be enrolled: it answers with something else");
+}
+
+TEST(EnrolmentRefusal, AServerWithoutARunIdIsRefused) {
+  // Without a run id nobody knows whether the node has forgotten, even if it has a record.
+  Driver driver;
+  driver.greet("run2:30000,a,86400:volatile", false, "");
+  EXPECT_EQ(driver.it.vote(), Vote::unauthorized);
+  EXPECT_EQ(driver.it.why(), "does not tell its run id: let this user call INFO server");
+  EXPECT_EQ(driver.it.deadline(), driver.now + look);
+}
+
+TEST(EnrolmentRefusal, ErrorsAreReportedAndTheNodeIsAskedAgain) {
+  // An error at any step is reported in the node's own words, with the vote that it means. The wait
+  // that was under way is kept.
+  struct Case {
+    std::string_view error;
+    Vote vote;
+  };
+  for (const Case& one :
+       {Case{"OOM command not allowed when used memory > 'maxmemory'.", Vote::out_of_memory},
+        Case{"NOPERM this user has no permissions to run the 'eval' command", Vote::unauthorized},
+        Case{"READONLY You can't write against a read only replica.", Vote::read_only},
+        Case{"WRONGTYPE Operation against a key holding the wrong kind of value", Vote::failed},
+        Case{"ERR what", Vote::failed}}) {
+    Driver driver;
+    driver.greet(std::nullopt);
+    const std::string candidate = driver.proposes();
+    driver.hear(2, candidate);
+    const core::Time until = driver.it.until();
+    driver.now = driver.it.deadline();
+    driver.it.advance(driver.now);
+    driver.asks();
+    driver.hear_error(one.error);
+    EXPECT_EQ(driver.it.standing(), Standing::refused);
+    EXPECT_EQ(driver.it.vote(), one.vote);
+    EXPECT_EQ(driver.it.why(), "cannot be enrolled: " + std::string(one.error));
+    driver.now = driver.it.deadline();
+    driver.it.advance(driver.now);
+    EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
+    driver.hear_nil();
+    driver.proposes();
+    driver.hear(2, candidate);
+    EXPECT_EQ(driver.it.standing(), Standing::waiting);
+    EXPECT_EQ(driver.it.until(), until);
+  }
+}
+
+TEST(EnrolmentRefusal, TheRecordSaysThatANodeIsNoLongerDurable) {
+  // The AOF of the same run was switched off: the node is enrolled at once, but as volatile, so
+  // that its next restart is waited for. A node whose durability is not known keeps its record.
+  Driver driver;
+  driver.greet("run2:30000,a,86400:durable:1700:42", false);
+  EXPECT_EQ(driver.asks(),
+            "adopt run2:30000,a,86400:durable:1700:42 run2:30000,a,86400:volatile:1700:42");
+  driver.hear(1);
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+  EXPECT_EQ(driver.it.floor(), 1700U);
+
+  Driver unknown;
+  unknown.greet("run2:30000,a,86400:durable", std::nullopt);
+  EXPECT_EQ(unknown.asks(), "nothing");
+  EXPECT_EQ(unknown.it.standing(), Standing::enrolled);
+}
+
+TEST(EnrolmentRefusal, ItDoesNotBecomeDurableByItself) {
+  // A volatile node that has become durable in the same run may have lost something before: its
+  // record stays, and its next restart is waited for.
+  Driver driver;
+  driver.greet("run2:30000,a,86400:volatile", true);
+  EXPECT_EQ(driver.asks(), "nothing");
+  EXPECT_EQ(driver.it.record(), "run2:30000,a,86400:volatile");
+}
+
+TEST(EnrolmentDoubt, TheRecordIsReadAgain) {
+  // A vote script has found another record. The node does not vote until its record is read. If the
+  // record still fits, the node is enrolled; if there is none, it waits.
+  for (const bool forgotten : {false, true}) {
+    Driver driver;
+    driver.greet("run2:30000,a,86400:volatile");
+    driver.it.doubt();
+    EXPECT_EQ(driver.it.standing(), Standing::unknown);
+    EXPECT_EQ(driver.it.vote(), Vote::quarantined);
+    EXPECT_EQ(driver.it.why(), "does not have the enrolment that it had");
+    EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
+    driver.it.doubt();
+    EXPECT_EQ(driver.asks(), "nothing") << "asked once, however many votes say so";
+    if (forgotten) {
+      driver.hear_nil();
+      driver.hear(2, driver.proposes());
+      EXPECT_EQ(driver.it.until(), driver.now + quarantine);
+    } else {
+      driver.hear_record("run2:30000,a,86400:volatile:1700:42");
+      EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+      EXPECT_EQ(driver.it.floor(), 1700U);
+    }
+  }
+}
+
+TEST(EnrolmentDoubt, DoesNotApplyToANodeThatDoesNotVote) {
+  // Late answers of earlier votes do not matter: the wait goes on, or the node stays unconnected.
+  Driver driver;
+  driver.it.doubt();
+  EXPECT_EQ(driver.asks(), "nothing");
+  driver.greet(std::nullopt);
+  driver.hear(2, driver.proposes());
+  driver.it.doubt();
+  EXPECT_EQ(driver.asks(), "nothing");
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+}
+
+TEST(EnrolmentLook, ComesAtOnceIfItIsAskedFor) {
+  // A node that waits or is refused is looked at without waiting for the next second. An enrolled
+  // node is not, nor one that is being looked at.
+  Driver waiting;
+  waiting.greet(std::nullopt);
+  const std::string candidate = waiting.proposes();
+  waiting.hear(2, candidate);
+  waiting.it.look_again(waiting.now);
+  waiting.proposes();
+  waiting.it.look_again(waiting.now);
+  EXPECT_EQ(waiting.asks(), "nothing");
+  Driver refused;
+  refused.greet("run2:60000,a,86400:volatile");
+  refused.it.look_again(refused.now);
+  EXPECT_EQ(refused.asks(), "GET quorumlock:enrolment");
+  Driver enrolled;
+  enrolled.greet("run2:30000,a,86400:volatile");
+  enrolled.it.look_again(enrolled.now);
+  EXPECT_EQ(enrolled.asks(), "nothing");
+}
+
+}  // namespace
+}  // namespace quorumlock::test

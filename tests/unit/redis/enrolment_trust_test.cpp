@@ -1,0 +1,179 @@
+#include "support/enrolment_driver.hpp"
+#include "support/link_driver.hpp"
+#include "support/session_driver.hpp"
+
+// Nodes whose disk is trusted: what they must show, and what the other nodes note about them.
+namespace quorumlock::test {
+namespace {
+
+using Driver = EnrolmentDriver;
+using Errand = redis::Enrolment::Errand;
+using Standing = redis::Enrolment::Standing;
+using Strings = std::vector<std::string>;
+
+const redis::Enrolment::Config of_n1{.node = "n1"};
+const std::string durable = "run1:30000,d,86400@#n1:durable";
+
+TEST(EnrolmentTrust, ANodeWithAnothersMemoryWaits) {
+  // The node has a copy of a peer's directory, a record without a name, or was a replica before:
+  // each such node is quarantined, and reports why.
+  struct Case {
+    std::string record;
+    bool promoted;
+    std::string why;
+  };
+  for (const Case& one :
+       {Case{"run1:30000,d,86400@#n2:durable", false,
+             "has the record of n2 and not its own: its data is a copy"},
+        Case{"run1:30000,d,86400:durable", false,
+             "has the record of no node by name and not its own: its data is a copy"},
+        Case{durable, true, "was a replica before: its data is a copy"}}) {
+    Driver driver(of_n1);
+    driver.it.greeted(driver.now, {"run2", true, one.promoted}, one.record);
+    EXPECT_EQ(driver.it.take_errand(), Errand::suspect);
+    driver.proposes();
+    EXPECT_EQ(driver.it.why(), one.why);
+  }
+}
+
+TEST(EnrolmentTrust, OtherNodesMayKnowThatItWasNotDurable) {
+  // The node is then quarantined. While it waits the other nodes are asked again, since those that
+  // could vouch for it may have been away.
+  Driver driver(of_n1);
+  driver.greet(durable, true);
+  EXPECT_EQ(driver.it.take_errand(), Errand::look_up);
+  driver.it.errand_done(driver.now, false);
+  driver.hear(2, driver.proposes());
+  EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  const core::Time until = driver.it.until();
+  driver.now += look;
+  driver.it.advance(driver.now);
+  EXPECT_TRUE(driver.it.take_check());
+  EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
+  driver.hear_record(durable);
+  driver.others_know_nothing();
+  EXPECT_EQ(driver.it.until(), until);
+  EXPECT_EQ(driver.asks(), "adopt " + durable + " run2:30000,d,86400@#n1:durable");
+  driver.hear(1);
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+}
+
+TEST(EnrolmentTrust, ALossOfDurabilityIsNotedBeforeTheRecordSaysSo) {
+  // The node is looked at every five seconds. Its next start may read a file that says otherwise.
+  Driver driver(of_n1);
+  driver.greet("run2:30000,d,86400@#n1:durable", true);
+  ASSERT_EQ(driver.it.standing(), Standing::enrolled);
+  EXPECT_EQ(driver.it.deadline(), driver.now + 5s);
+  driver.now += 5s;
+  driver.it.advance(driver.now);
+  EXPECT_TRUE(driver.it.take_check());
+  EXPECT_EQ(driver.asks(), "nothing");
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled) << "it votes meanwhile";
+  driver.it.look_at(driver.now, {"run2", false});
+  EXPECT_EQ(driver.it.take_errand(), Errand::note);
+  EXPECT_EQ(driver.asks(), "nothing");
+  driver.it.errand_done(driver.now, true);
+  EXPECT_EQ(driver.asks(), "adopt run2:30000,d,86400@#n1:durable run2:30000,d,86400@#n1:volatile");
+  driver.hear(1);
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+  // The note is renewed for as long as the node is not durable.
+  driver.now += 5s;
+  driver.it.advance(driver.now);
+  driver.it.look_at(driver.now, {"run2", false});
+  EXPECT_EQ(driver.it.take_errand(), Errand::remind);
+  EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+}
+
+TEST(EnrolmentTrust, ANoteThatFailsIsTriedAgain) {
+  // Until the note is made the node casts no vote.
+  Driver driver(of_n1);
+  driver.greet("run2:30000,d,86400@#n1:durable", false);
+  EXPECT_EQ(driver.it.take_errand(), Errand::note);
+  driver.it.errand_done(driver.now, false);
+  EXPECT_EQ(driver.it.standing(), Standing::refused);
+  EXPECT_EQ(driver.it.vote(), Vote::quarantined);
+  driver.now += look;
+  driver.it.advance(driver.now);
+  EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
+}
+
+TEST(EnrolmentTrust, AfterItsQuarantineADurableNodeIsTrustedAgain) {
+  // The node's new record says that it is durable.
+  Driver driver(of_n1);
+  driver.greet("run1:30000,d,86400@#n1:volatile", true);
+  const std::string candidate = driver.proposes();
+  driver.hear(2, candidate);
+  ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
+  driver.it.repaired(0, 0);
+  EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:durable " + candidate);
+  driver.hear(1);
+}
+
+TEST(EnrolmentTrust, WithAlwaysNoOtherNodeIsAsked) {
+  Driver driver(of_n1);
+  driver.greet("run2:30000,a,86400:durable", true);
+  EXPECT_EQ(driver.it.deadline(), core::never);
+  driver.reconnect();
+  driver.it.disconnected();
+  driver.greet("run2:30000,a,86400:durable", false);
+  EXPECT_EQ(driver.it.take_errand(), Errand::none);
+  EXPECT_EQ(driver.asks(), "adopt run2:30000,a,86400:durable run2:30000,a,86400:volatile");
+}
+
+TEST(EnrolmentTrust, ALinkReportsReplicasAndPromotions) {
+  // A node with a replica is not durable, since the replica may take its place. A node that was a
+  // replica has another's data.
+  for (const bool promoted : {false, true}) {
+    LinkDriver driver;
+    driver.come_up({.durable = true, .replicas = promoted ? 0 : 1, .promoted = promoted});
+    EXPECT_EQ(driver.link.facts().durable, promoted);
+    EXPECT_EQ(driver.link.facts().promoted, promoted);
+  }
+}
+
+TEST(EnrolmentTrust, ALinkLooksAgain) {
+  // The link looks every five seconds, with three commands; the user hears nothing of it.
+  LinkDriver driver;
+  const std::string record = "run1:30000,d,86400:durable";
+  driver.come_up({.durable = true, .enrolment = record});
+  driver.pass(5s);
+  EXPECT_EQ(driver.greet({.durable = true}), (Strings{"INFO replication", "CONFIG GET append*",
+                                                      "CONFIG GET no-appendfsync-on-rewrite"}));
+  driver.pass(0s);
+  EXPECT_EQ(driver.said(), Strings{});
+  EXPECT_EQ(driver.link.state(), LinkState::up);
+}
+
+TEST(Candidates, SayWhetherTheClusterWasEnrolled) {
+  // A client that has seen an enrolment marks its own or another's candidate; the wait goes on.
+  Driver driver;
+  driver.it.follow({}, true);
+  driver.greet(std::nullopt);
+  EXPECT_TRUE(driver.proposes().ends_with(":known"));
+  EXPECT_TRUE(driver.it.was_enrolled());
+
+  Driver other;
+  other.greet(std::nullopt);
+  const std::string candidate = other.proposes();
+  EXPECT_FALSE(candidate.ends_with(":known"));
+  other.hear(2, candidate);
+  EXPECT_FALSE(other.it.was_enrolled());
+  const core::Time until = other.it.until();
+  other.now += look;
+  other.it.advance(other.now);
+  other.proposes();
+  other.hear(2, candidate + ":known");
+  EXPECT_TRUE(other.it.was_enrolled());
+  EXPECT_EQ(other.it.until(), until);
+}
+
+TEST(Candidates, DoNotLiveForEver) {
+  // A candidate expires after twice the wait plus a minute since the last look.
+  Driver driver;
+  driver.greet(std::nullopt);
+  driver.proposes();
+  EXPECT_EQ(driver.life, "120000");
+}
+
+}  // namespace
+}  // namespace quorumlock::test

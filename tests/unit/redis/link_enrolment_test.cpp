@@ -1,0 +1,322 @@
+#include "support/link_driver.hpp"
+
+// The link of a node whose votes do not count, or not yet.
+namespace quorumlock::test {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+constexpr core::Duration quarantine = 30s + 302ms;
+const std::string run1_record = "run1:30000,a,86400:volatile";
+
+/// The candidate script's answer {2, the candidate that stands}.
+std::string standing(const std::string& candidate) {
+  return "*2\r\n:2\r\n" + LinkDriver::bulk(candidate);
+}
+/// Expects that the only command written is a call of this script. Returns its last argument; for
+/// "candidate", the one before that, since the last one is the candidate's life.
+std::string last_word(LinkDriver& driver, const std::string& script) {
+  const Strings written = driver.written();
+  EXPECT_EQ(written.size(), 1U);
+  if (written.size() != 1) return {};
+  EXPECT_TRUE(written[0].starts_with("EVAL " + script + " ")) << written[0];
+  std::string text = written[0];
+  if (script == "candidate") text.resize(text.rfind(' '));
+  return text.substr(text.rfind(' ') + 1);
+}
+/// Connects to a server without an enrolment, which then waits. Returns the candidate.
+std::string come_up_waiting(LinkDriver& driver) {
+  driver.start();
+  driver.open();
+  driver.greet({.enrolment = ""});
+  const std::string candidate = last_word(driver, "candidate");
+  driver.feed(standing(candidate));
+  EXPECT_EQ(driver.said().back(), "quarantined: quarantined");
+  return candidate;
+}
+/// Lets the time pass while the candidate stands and is looked at each second.
+void wait(LinkDriver& driver, core::Duration span, const std::string& candidate) {
+  const core::Time then = driver.now + span;
+  while (driver.link.deadline() <= then && !testing::Test::HasFailure()) {
+    driver.pass(driver.link.deadline() - driver.now);
+    last_word(driver, "candidate");
+    driver.feed(standing(candidate));
+  }
+  driver.pass(then - driver.now);
+}
+/// Takes a link from the candidate to the moment when the counters are to be repaired.
+void wait_to_repair(LinkDriver& driver, const std::string& candidate) {
+  wait(driver, quarantine, candidate);
+  const Strings written = driver.written();
+  ASSERT_EQ(written.size(), 1U);
+  ASSERT_TRUE(written[0].starts_with("SET quorumlock:repairer ")) << written[0];
+  driver.feed("+OK\r\n");
+  ASSERT_EQ(driver.said(), Strings{"repair"});
+}
+
+TEST(LinkEnrolment, TheNodesOwnWordsFollowEveryVote) {
+  // The record and the floor of this node follow the arguments that all nodes share, in votes and
+  // in nothing else.
+  LinkDriver driver;
+  driver.come_up({.enrolment = run1_record + ":1700:42"});
+  driver.send(1, CommandKind::acquire);
+  driver.send(2, CommandKind::raise);
+  driver.send(3, CommandKind::renew);
+  driver.send(4, CommandKind::set);
+  driver.send(5, CommandKind::release);
+  const std::string own = " " + run1_record + ":1700:42 1700";
+  EXPECT_EQ(driver.written(),
+            (Strings{"PING 1" + own, "PING 2" + own, "PING 3" + own, "PING 4", "PING 5"}));
+}
+
+TEST(LinkEnrolment, AQuarantinedNodeTakesReleasesAndNoVotes) {
+  // The link itself answers commands that ask for a vote; releases and queries go to the node.
+  LinkDriver driver;
+  come_up_waiting(driver);
+  driver.send(1, CommandKind::set);
+  driver.send(2, CommandKind::acquire);
+  driver.send(3, CommandKind::raise);
+  driver.send(4, CommandKind::renew);
+  EXPECT_EQ(driver.said(),
+            (Strings{"1 quarantined", "2 quarantined", "3 quarantined", "4 quarantined"}));
+  EXPECT_TRUE(driver.written().empty());
+  driver.send(5, CommandKind::release);
+  driver.send(6, CommandKind::query);
+  EXPECT_EQ(driver.written(), (Strings{"PING 5", "PING 6"}));
+  driver.feed(":0\r\n+PONG\r\n");
+  EXPECT_EQ(driver.said(), (Strings{"5 absent", "6 unanswered"}));
+}
+
+TEST(LinkEnrolment, SaysWhyAndHowLong) {
+  // The reason appears in the log once, and in trouble() together with the time left.
+  LinkDriver driver;
+  const std::string candidate = come_up_waiting(driver);
+  EXPECT_EQ(
+      driver.notes().back(),
+      "redis://n1:6379 does not vote: has no enrolment: it is new, or has forgotten everything");
+  EXPECT_EQ(driver.link.trouble(driver.now),
+            "has no enrolment: it is new, or has forgotten everything; 31 s left");
+  wait(driver, 20s, candidate);
+  EXPECT_EQ(driver.link.trouble(driver.now),
+            "has no enrolment: it is new, or has forgotten everything; 11 s left");
+}
+
+TEST(LinkEnrolment, TheWaitIsFollowedByTheFirstVote) {
+  // After the wait, the repair by the user and the record the node is up, and its own words are the
+  // new ones.
+  LinkDriver driver;
+  const std::string candidate = come_up_waiting(driver);
+  ASSERT_NO_FATAL_FAILURE(wait_to_repair(driver, candidate));
+  driver.repaired(1700, 42);
+  EXPECT_EQ(last_word(driver, "enrol"), candidate);
+  EXPECT_TRUE(driver.said().empty());
+  driver.feed(":1\r\n");
+  EXPECT_EQ(driver.said(), Strings{"up"});
+  EXPECT_EQ(driver.link.trouble(driver.now), "");
+  driver.send(1, CommandKind::acquire);
+  EXPECT_EQ(driver.written(), Strings{"PING 1 " + run1_record + ":1700:42 1700"});
+}
+
+TEST(LinkEnrolment, ARepairThatFailsYields) {
+  // The mark is released, and the repair is tried again in a second.
+  LinkDriver driver;
+  const std::string candidate = come_up_waiting(driver);
+  ASSERT_NO_FATAL_FAILURE(wait_to_repair(driver, candidate));
+  driver.repair_failed();
+  last_word(driver, "release");
+  driver.feed(":1\r\n");
+  EXPECT_EQ(driver.link.deadline(), driver.now + 1s);
+  EXPECT_TRUE(driver.said().empty());
+}
+
+TEST(LinkEnrolment, WaitingCommandsGetTheWordsThatAreFoundOut) {
+  // The commands were sent before the node's own words were known: the link appends those later.
+  LinkDriver driver;
+  driver.start();
+  driver.send(1, CommandKind::acquire);
+  driver.send(2, CommandKind::release);
+  driver.open();
+  driver.greet({.enrolment = run1_record + ":7:42"});
+  EXPECT_EQ(driver.written(), (Strings{"PING 1 " + run1_record + ":7:42 7", "PING 2"}));
+}
+
+TEST(LinkEnrolment, CommandsThatWaitedForAQuarantinedNodeAreAnswered) {
+  // The vote is answered by the link and never asked for; the release is sent.
+  LinkDriver driver;
+  driver.start();
+  driver.send(1, CommandKind::acquire);
+  driver.send(2, CommandKind::release);
+  driver.open();
+  driver.greet({.enrolment = ""});
+  EXPECT_EQ(driver.said(), Strings{"connect"}) << "not known yet";
+  driver.feed(standing(last_word(driver, "candidate")));
+  EXPECT_EQ(driver.said(), (Strings{"quarantined: quarantined", "1 quarantined"}));
+  EXPECT_EQ(driver.written(), Strings{"PING 2"});
+}
+
+TEST(LinkEnrolment, ANodeThatForgotIsDoubted) {
+  // A vote script finds another record than ours: that is no vote, and no more votes are asked for
+  // until the record is read. A command that is on its way gets its own answer.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1, CommandKind::acquire);
+  driver.send(2, CommandKind::acquire);
+  driver.written();
+  driver.feed("*3\r\n:-1\r\n:0\r\n:1700\r\n");
+  Strings said = driver.said();
+  std::ranges::sort(said);
+  EXPECT_EQ(said, (Strings{"1 not enrolled", "quarantined: quarantined"}));
+  EXPECT_EQ(driver.written(), Strings{"GET quorumlock:enrolment"});
+  driver.send(3, CommandKind::acquire);
+  EXPECT_EQ(driver.said(), Strings{"3 quarantined"});
+  driver.feed("*3\r\n:-1\r\n:0\r\n:1700\r\n");
+  EXPECT_EQ(driver.said(), Strings{"2 not enrolled"});
+  EXPECT_TRUE(driver.written().empty()) << "asked once";
+  driver.feed(LinkDriver::bulk(run1_record + ":9:42"));
+  EXPECT_EQ(driver.said(), Strings{"up"});
+  driver.send(4, CommandKind::acquire);
+  EXPECT_EQ(driver.written(), Strings{"PING 4 " + run1_record + ":9:42 9"});
+}
+
+TEST(LinkEnrolment, ADoubtMakesTheLinkLookAgain) {
+  // A repair has read another record from the node.
+  LinkDriver driver;
+  driver.come_up();
+  driver.doubt();
+  EXPECT_EQ(driver.said(), Strings{"quarantined: quarantined"});
+  EXPECT_EQ(driver.written(), Strings{"GET quorumlock:enrolment"});
+}
+
+TEST(LinkEnrolment, ANodeThatIsAwayIsNotDoubted) {
+  // The node will be greeted anyway.
+  LinkDriver driver;
+  driver.come_up();
+  driver.close();
+  driver.said();
+  driver.doubt();
+  driver.look_again();
+  driver.repaired();
+  driver.repair_failed();
+  EXPECT_TRUE(driver.said().empty());
+  driver.reconnect();
+  driver.greet();
+  EXPECT_EQ(driver.said().back(), "up");
+}
+
+TEST(LinkEnrolment, ItsOwnCommandsAreOverdueLikeOthers) {
+  // The look at the candidate is not answered: the node is stalled, and given up in the end. No
+  // command is reported to the user, who has sent none.
+  LinkDriver driver;
+  come_up_waiting(driver);
+  driver.pass(1s);
+  last_word(driver, "candidate");
+  driver.pass(LinkDriver::node_timeout);
+  EXPECT_EQ(driver.said(), Strings{"stalled"});
+  driver.pass(LinkDriver::connect_timeout);
+  const Strings said = driver.said();
+  ASSERT_GE(said.size(), 2U);
+  EXPECT_EQ(said[0], "disconnect");
+  EXPECT_EQ(said[1], "down: unreachable");
+}
+
+TEST(LinkEnrolment, AfterAReconnectTooASilentNodeIsGivenUp) {
+  // Whether the wait goes on depends on the candidate that stands. The question for it is not
+  // answered, and that is noticed as with any other command.
+  LinkDriver driver;
+  come_up_waiting(driver);
+  driver.close();
+  driver.reconnect();
+  driver.greet({.enrolment = ""});
+  last_word(driver, "candidate");
+  driver.said();
+  driver.pass(LinkDriver::node_timeout + LinkDriver::connect_timeout);
+  EXPECT_EQ(driver.said().at(0), "disconnect");
+}
+
+TEST(LinkEnrolment, TheWaitGoesOnOverAReconnect) {
+  // The same candidate stands: only the rest of the wait is left.
+  LinkDriver driver;
+  const std::string candidate = come_up_waiting(driver);
+  const core::Time begun = driver.now;
+  wait(driver, 20s, candidate);
+  driver.close();
+  driver.reconnect();
+  driver.greet({.enrolment = ""});
+  last_word(driver, "candidate");
+  driver.feed(standing(candidate));
+  wait(driver, begun + quarantine - driver.now, candidate);
+  const Strings written = driver.written();
+  ASSERT_EQ(written.size(), 1U);
+  EXPECT_TRUE(written[0].starts_with("SET quorumlock:repairer "));
+}
+
+TEST(LinkEnrolment, AServerNamedTwiceHasOneVote) {
+  // The node is barred: it gets releases and no votes, for this reason only and as long as this
+  // connection lasts; the next connection is judged anew.
+  LinkDriver driver;
+  driver.bars = true;
+  driver.start();
+  driver.open();
+  driver.greet();
+  EXPECT_EQ(driver.said(), (Strings{"connect", "quarantined: the same server twice"}));
+  EXPECT_EQ(driver.link.trouble(driver.now), "is the same server as n2");
+  driver.send(1, CommandKind::acquire);
+  driver.send(2, CommandKind::release);
+  EXPECT_EQ(driver.said(), Strings{"1 the same server twice"});
+  EXPECT_EQ(driver.written(), Strings{"PING 2"});
+  driver.bars = false;
+  driver.close();
+  driver.reconnect();
+  driver.greet({.run_id = "run9"});
+  EXPECT_EQ(driver.said().back(), "up");
+  EXPECT_EQ(driver.link.trouble(driver.now), "");
+}
+
+TEST(LinkEnrolment, ANodeThatIsNotReadyHasNotForgotten) {
+  // BUSY or LOADING anywhere in the greeting, even as the answer to the question for the record,
+  // does not mean "I have no enrolment". The node is tried again.
+  for (const char* answer : {"-BUSY Redis is busy running a script.\r\n",
+                             "-LOADING Redis is loading the dataset in memory\r\n"}) {
+    LinkDriver driver;
+    driver.start();
+    driver.open();
+    const Strings greetings = driver.written();
+    driver.said();
+    for (const std::string& greeting : greetings) {
+      if (greeting == "GET quorumlock:enrolment") break;
+      driver.feed(greeting.starts_with("CONFIG") ? "*0\r\n" : "+OK\r\n");
+    }
+    driver.feed(answer);
+    const std::string vote = answer[1] == 'B' ? "busy" : "loading";
+    EXPECT_EQ(driver.said(), (Strings{"disconnect", "down: " + vote}));
+    EXPECT_TRUE(driver.link.trouble(driver.now).starts_with("is not ready: "));
+    EXPECT_TRUE(driver.written().empty()) << "no candidate";
+    driver.reconnect();
+    driver.greet();
+    EXPECT_EQ(driver.said().back(), "up");
+  }
+}
+
+TEST(LinkEnrolment, AnotherMaxTtlIsTheVote) {
+  // Both the waiting command and later ones are answered with the reason.
+  LinkDriver driver;
+  driver.start();
+  driver.send(1, CommandKind::acquire);
+  driver.open();
+  driver.greet({.enrolment = "run1:60000,a,86400:volatile"});
+  EXPECT_EQ(driver.said(), (Strings{"connect", "quarantined: enrolled with another max_ttl",
+                                    "1 enrolled with another max_ttl"}));
+}
+
+TEST(LinkEnrolment, LooksAgainIfAsked) {
+  // Another client has enrolled the node: this is known without waiting for the next second.
+  LinkDriver driver;
+  come_up_waiting(driver);
+  driver.look_again();
+  last_word(driver, "candidate");
+  driver.feed("*2\r\n:1\r\n" + LinkDriver::bulk(run1_record));
+  EXPECT_EQ(driver.said(), Strings{"up"});
+}
+
+}  // namespace
+}  // namespace quorumlock::test

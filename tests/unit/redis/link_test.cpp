@@ -1,0 +1,350 @@
+#include <algorithm>
+#include <set>
+
+#include "support/link_driver.hpp"
+
+// The link while it is up and afterwards: answers, lateness, loss, the next try.
+namespace quorumlock::test {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+/// Sorts events whose order does not matter.
+Strings sorted(Strings said) {
+  std::ranges::sort(said);
+  return said;
+}
+
+TEST(Link, AnswersInOrder) {
+  // Three commands of different kinds are answered in one read.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.send(2, CommandKind::renew);
+  driver.send(3, CommandKind::release);
+  EXPECT_EQ(driver.written(),
+            (Strings{"PING 1", "PING 2 run1:30000,a,86400:volatile 0", "PING 3"}));
+  driver.feed("+OK\r\n*3\r\n:3\r\n:0\r\n:1700\r\n:0\r\n");
+  EXPECT_EQ(driver.said(), (Strings{"1 granted", "2 absent", "3 absent"}));
+}
+
+TEST(Link, IsWrittenInPieces) {
+  // The socket takes some bytes at a time; commands that are sent in between are appended.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  const std::string first(driver.link.output());
+  driver.link.wrote(3);
+  EXPECT_EQ(driver.link.output(), std::string_view(first).substr(3));
+  driver.send(2);
+  EXPECT_TRUE(driver.link.output().starts_with(first.substr(3)));
+  driver.link.wrote(driver.link.output().size());
+  EXPECT_TRUE(driver.link.output().empty());
+}
+
+TEST(Link, ErrorsBecomeVotes) {
+  // The latest error's own words are kept for trouble().
+  LinkDriver driver;
+  driver.come_up();
+  for (int i = 1; i <= 4; ++i) driver.send(i);
+  driver.feed("-LOADING Redis is loading the dataset in memory\r\n-BUSY Redis is busy\r\n");
+  driver.feed("-READONLY You can't write against a read only replica.\r\n");
+  EXPECT_EQ(driver.said(), (Strings{"1 loading", "2 busy", "3 read-only"}));
+  EXPECT_EQ(driver.link.trouble(driver.now),
+            "READONLY You can't write against a read only replica.");
+  driver.feed("-OOM command not allowed\r\n");
+  EXPECT_EQ(driver.said(), Strings{"4 out of memory"});
+}
+
+TEST(Link, ACommandIsLateAtItsTimeoutAndNotBefore) {
+  // Each command has its own timeout. The first late one stalls the node; the answers still follow.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.pass(100ms);
+  driver.send(2);
+  driver.pass(399ms);
+  EXPECT_TRUE(driver.said().empty());
+  driver.pass(1ms);
+  EXPECT_EQ(driver.said(), (Strings{"stalled", "1 late"}));
+  driver.pass(100ms);
+  EXPECT_EQ(driver.said(), Strings{"2 late"});
+  driver.feed("+OK\r\n");
+  EXPECT_EQ(driver.said(), Strings{"1 granted"});
+  driver.feed("+OK\r\n");
+  EXPECT_EQ(sorted(driver.said()), (Strings{"2 granted", "up"}));
+  EXPECT_EQ(driver.link.deadline(), core::never);
+}
+
+TEST(Link, ManyLateCommandsCostFewTimers) {
+  // A node stops with a thousand unanswered commands, all sent within ten milliseconds. The first
+  // is reported at its exact moment, each other at most a little after its own, and the timer fires
+  // only a few times.
+  LinkDriver driver;
+  driver.come_up();
+  for (int i = 0; i < 1000; ++i) {
+    driver.send(i);
+    driver.now += 10us;
+  }
+  driver.now -= 10ms;
+  driver.said();
+  int timers = 0;
+  const core::Time begun = driver.now;
+  while (driver.link.deadline() <= begun + 600ms) {
+    driver.pass(driver.link.deadline() - driver.now);
+    const int due = static_cast<int>((driver.now - begun - LinkDriver::node_timeout) / 10us) + 1;
+    const Strings said = driver.said();
+    ASSERT_FALSE(said.empty());
+    if (++timers == 1) {
+      EXPECT_EQ(said, (Strings{"stalled", "0 late"}));
+    } else {
+      EXPECT_EQ(said.back(), std::to_string(std::min(due, 1000) - 1) + " late");
+    }
+    ASSERT_LT(timers, 1000);
+  }
+  EXPECT_LE(timers, 5);
+}
+
+TEST(Link, AStalledNodeStillTakesReleases) {
+  // A release follows the earlier commands, and has its own timeout.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.pass(600ms);
+  driver.written();
+  driver.send(2, CommandKind::release);
+  EXPECT_EQ(driver.written(), Strings{"PING 2"});
+  driver.said();
+  driver.feed("$-1\r\n");
+  // No command is late any more, so the node is up again.
+  EXPECT_EQ(sorted(driver.said()), (Strings{"1 held by another", "up"}));
+  driver.pass(499ms);
+  EXPECT_TRUE(driver.said().empty());
+  driver.pass(1ms);
+  EXPECT_EQ(driver.said(), (Strings{"stalled", "2 late"}));
+}
+
+TEST(Link, ANodeThatStaysStalledIsGivenUp) {
+  // The node is late and then silent for connect_timeout: the connection is dropped, and its
+  // commands are answered as disconnected, after the node was reported down.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.pass(LinkDriver::node_timeout);
+  driver.send(2, CommandKind::release);
+  driver.said();
+  driver.pass(LinkDriver::connect_timeout - 1ns);
+  EXPECT_EQ(driver.said(), Strings{"2 late"});
+  driver.pass(1ns);
+  EXPECT_EQ(driver.said(),
+            (Strings{"disconnect", "down: unreachable", "1 disconnected", "2 disconnected"}));
+}
+
+TEST(Link, ANodeThatAnswersSlowlyIsNotGivenUp) {
+  // Every answer takes longer than the timeout, but answers keep coming: the node is not dead.
+  LinkDriver driver;
+  driver.come_up();
+  for (int i = 1; i <= 10; ++i) driver.send(i);
+  driver.pass(LinkDriver::node_timeout);
+  EXPECT_EQ(driver.said().size(), 11U);
+  for (int i = 1; i <= 10; ++i) {
+    driver.pass(LinkDriver::connect_timeout - 1ns);
+    driver.feed("+OK\r\n");
+    const Strings said = driver.said();
+    ASSERT_FALSE(said.empty());
+    EXPECT_EQ(std::ranges::find(said, "disconnect"), said.end());
+    EXPECT_NE(std::ranges::find(said, std::to_string(i) + " granted"), said.end());
+  }
+}
+
+TEST(Link, ABreakAnswersAllItsCommands) {
+  // The commands are answered in order, late or not, sent or not; none is answered twice.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.pass(LinkDriver::node_timeout);
+  driver.send(2);
+  driver.said();
+  driver.close("reset");
+  EXPECT_EQ(driver.said(),
+            (Strings{"disconnect", "down: unreachable", "1 disconnected", "2 disconnected"}));
+  EXPECT_TRUE(driver.link.output().empty());
+  EXPECT_NE(driver.link.trouble(driver.now).find("reset"), std::string::npos);
+  driver.send(3);
+  EXPECT_EQ(driver.said(), Strings{"3 unreachable"});
+  // Bytes and a close that come after the loss have no effect.
+  driver.feed("+OK\r\n");
+  driver.close("again");
+  EXPECT_TRUE(driver.said().empty());
+}
+
+TEST(Link, AnUnexpectedReplyEndsTheConnection) {
+  // After such a reply nobody could tell which answer belongs to which command.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.feed("+OK\r\n+OK\r\n");
+  EXPECT_EQ(driver.said(), (Strings{"1 granted", "disconnect", "down: failed"}));
+}
+
+TEST(Link, GarbageEndsTheConnection) {
+  // Answers before the garbage count; unanswered commands end as disconnected.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.send(2);
+  driver.feed("+OK\r\nHello\r\n");
+  EXPECT_EQ(driver.said(), (Strings{"1 granted", "disconnect", "down: failed", "2 disconnected"}));
+}
+
+TEST(Link, PausesLongerAfterEachTryUpToASecond) {
+  // The pauses grow from 10..20 ms to 500..1000 ms, differ between clients, and begin anew after
+  // the link was up.
+  std::set<core::Duration> firsts;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    LinkDriver driver({.host = "n1"}, seed);
+    driver.start();
+    for (int round = 0; round < 2; ++round) {
+      core::Duration most = 20ms;
+      for (int failures = 1; failures <= 12; ++failures) {
+        driver.close("refused");
+        const core::Duration pause = driver.link.deadline() - driver.now;
+        ASSERT_GE(pause, most / 2) << "after " << failures;
+        ASSERT_LE(pause, most) << "after " << failures;
+        if (failures == 1) firsts.insert(pause);
+        most = std::min<core::Duration>(2 * most, 1s);
+        driver.pass(pause - 1ns);
+        driver.said();
+        driver.pass(1ns);
+        ASSERT_EQ(driver.said(), Strings{"connect"});
+      }
+      driver.open();
+      driver.greet();
+      ASSERT_EQ(driver.said(), Strings{"up"});
+    }
+  }
+  EXPECT_GT(firsts.size(), 25U);
+}
+
+TEST(Link, StopsForGood) {
+  // The link's commands are answered, nothing is tried again, and no new command is accepted.
+  LinkDriver driver;
+  driver.come_up();
+  driver.send(1);
+  driver.stop();
+  EXPECT_EQ(driver.said(), (Strings{"disconnect", "down: unreachable", "1 disconnected"}));
+  EXPECT_EQ(driver.link.deadline(), core::never);
+  driver.pass(1h);
+  driver.send(2);
+  EXPECT_EQ(driver.said(), Strings{"2 unreachable"});
+  driver.stop();
+  EXPECT_TRUE(driver.said().empty());
+}
+
+TEST(Link, StopsDuringItsPause) {
+  // Between two tries there is no connection to drop.
+  LinkDriver driver;
+  driver.start();
+  driver.close("refused");
+  driver.said();
+  driver.stop();
+  EXPECT_TRUE(driver.said().empty());
+  EXPECT_EQ(driver.link.deadline(), core::never);
+}
+
+TEST(Link, ReportsWhatItDoesInSentences) {
+  // These notes are for the log: each names the node, none the password.
+  LinkDriver driver({.host = "n1", .password = "s3cret"});
+  driver.come_up();
+  driver.send(1);
+  driver.pass(LinkDriver::node_timeout);
+  driver.feed("+OK\r\n");
+  driver.close("reset by peer");
+  ASSERT_EQ(driver.notes().size(), 4U);
+  for (const std::string& note : driver.notes()) {
+    EXPECT_NE(note.find("n1"), std::string::npos) << note;
+    EXPECT_EQ(note.find("s3cret"), std::string::npos) << note;
+  }
+  EXPECT_NE(driver.notes()[3].find("reset by peer"), std::string::npos);
+}
+
+TEST(Link, ReportsOnceAMinuteThatANodeIsStillDown) {
+  // The first refusal is noted at once, and so are another reason and the node's return. Of the
+  // hundreds of refusals in between one a minute is noted, with their number.
+  LinkDriver driver;
+  driver.start();
+  int attempts = 0;
+  const auto fail_for = [&](core::Duration span, const char* why) {
+    const core::Time end = driver.now + span;
+    while (driver.now < end) {
+      driver.close(why);
+      ++attempts;
+      driver.pass(driver.link.deadline() - driver.now);
+    }
+  };
+  fail_for(59s, "Connection refused");
+  EXPECT_EQ(driver.notes(), Strings{"redis://n1:6379 no connection: Connection refused"});
+  EXPECT_GT(attempts, 59);
+  const int before = attempts;
+  driver.close("No route to host");
+  EXPECT_EQ(driver.notes().back(), "redis://n1:6379 no connection: No route to host (" +
+                                       std::to_string(before + 1) + " attempts so far)");
+  ++attempts;
+  driver.pass(driver.link.deadline() - driver.now);
+  fail_for(181s, "No route to host");
+  EXPECT_EQ(driver.notes().size(), 5U);
+  driver.open();
+  driver.greet();
+  EXPECT_EQ(driver.notes().back(),
+            "redis://n1:6379 connected after " + std::to_string(attempts) + " failed attempts");
+  driver.close("closed by the server");
+  EXPECT_EQ(driver.notes().back(), "redis://n1:6379 lost: closed by the server");
+  driver.pass(driver.link.deadline() - driver.now);
+  driver.close("Connection refused");
+  EXPECT_EQ(driver.notes().back(), "redis://n1:6379 no connection: Connection refused");
+}
+
+TEST(Link, AnswersEveryCommandOnceWhateverHappens) {
+  // Random walks of bytes, silences, losses and tries. Every command gets exactly one answer, in
+  // order; it is late at most once, and before its answer.
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    SeededRandom random(seed);
+    LinkDriver driver({.host = "n1"}, seed);
+    driver.start();
+    int sent = 0;
+    for (int step = 0; step < 200; ++step) {
+      switch (random.between(0, 9)) {
+        case 0:
+        case 1:
+        case 2: driver.send(++sent); break;
+        case 3:
+        case 4: driver.pass(random.between(0, 700) * 1ms); break;
+        case 5: driver.feed(random.one_in(20) ? "?" : "+OK\r\n"); break;
+        case 6:
+          if (random.one_in(4)) driver.close();
+          break;
+        default:
+          driver.open();
+          if (!random.one_in(5)) driver.greet({.client_id = step});
+      }
+    }
+    driver.stop();
+    int answered = 0;
+    std::set<int> late;
+    for (const std::string& what : driver.said()) {
+      if (what.find_first_of("0123456789") != 0) continue;
+      const int number = std::stoi(what);
+      if (what.ends_with(" late")) {
+        ASSERT_TRUE(late.insert(number).second);
+        ASSERT_GT(number, answered);
+      } else {
+        ASSERT_EQ(number, ++answered);
+      }
+    }
+    ASSERT_EQ(answered, sent);
+  }
+}
+
+}  // namespace
+}  // namespace quorumlock::test

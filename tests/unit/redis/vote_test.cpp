@@ -1,0 +1,191 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "redis/command.hpp"
+#include "support/printing.hpp"
+
+// The meaning of the replies to the engine's commands.
+namespace quorumlock::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using core::CommandKind;
+
+Reply of(Reply::Type type, std::string_view text = {}) {
+  return {type, 0, text, {}};
+}
+Reply number(std::int64_t value) {
+  return {Reply::Type::integer, value, {}, {}};
+}
+
+Vote vote_to(CommandKind kind, const Reply& reply) {
+  return answer_of(kind, reply).vote;
+}
+
+TEST(Vote, ASetIsGrantedHeldOrFailed) {
+  // OK is a grant and nil a refusal; any other reply to SET is a failure.
+  EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::status, "OK")), Vote::granted);
+  EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::nil)), Vote::held);
+  EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::status, "QUEUED")), Vote::failed);
+  EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::string, "OK")), Vote::failed);
+  EXPECT_EQ(vote_to(CommandKind::set, number(1)), Vote::failed);
+  EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::array)), Vote::failed);
+}
+
+/// The answer to a vote script's reply: verdict, counter and the node's time.
+core::Answer answer_to(CommandKind kind, std::vector<std::int64_t> numbers) {
+  std::vector<Reply> words;
+  for (const std::int64_t value : numbers) words.push_back(number(value));
+  return answer_of(kind, {Reply::Type::array, 0, {}, words});
+}
+
+TEST(Vote, AVoteScriptRepliesWithVerdictCounterAndClock) {
+  // The first number is the verdict, the others are the counter and the node's clock.
+  const auto vote = [](CommandKind kind, std::int64_t what) {
+    return answer_to(kind, {what, 41, 1700}).vote;
+  };
+  EXPECT_EQ(vote(CommandKind::acquire, 1), Vote::granted);
+  EXPECT_EQ(vote(CommandKind::raise, 1), Vote::granted);
+  EXPECT_EQ(vote(CommandKind::renew, 1), Vote::granted);
+  EXPECT_EQ(vote(CommandKind::renew, 2), Vote::absent);
+  EXPECT_FALSE(answer_to(CommandKind::renew, {1, 41, 1700}).replanted);
+  EXPECT_TRUE(answer_to(CommandKind::renew, {2, 41, 1700}).replanted);
+  EXPECT_EQ(vote(CommandKind::renew, 3), Vote::absent);
+  EXPECT_EQ(vote(CommandKind::raise, 3), Vote::absent);
+  for (const auto kind : {CommandKind::acquire, CommandKind::raise, CommandKind::renew}) {
+    EXPECT_EQ(vote(kind, 0), Vote::held);
+    EXPECT_EQ(vote(kind, -1), Vote::not_enrolled);
+    EXPECT_EQ(vote(kind, 4), kind == CommandKind::renew ? Vote::timed_out : Vote::failed);
+    EXPECT_EQ(vote(kind, 5), Vote::failed);
+    EXPECT_EQ(answer_to(kind, {1, 41, 1700}).fence, 41U);
+    EXPECT_EQ(answer_to(kind, {1, 41, 1700}).node_time, 1700);
+    EXPECT_EQ(answer_to(kind, {1, 41}).vote, Vote::failed);
+    EXPECT_EQ(answer_to(kind, {1, -41, 1700}).vote, Vote::failed);
+    EXPECT_EQ(answer_of(kind, number(1)).vote, Vote::failed);
+    EXPECT_EQ(answer_of(kind, of(Reply::Type::nil)).vote, Vote::failed);
+  }
+  EXPECT_EQ(vote(CommandKind::acquire, 2), Vote::failed);
+  EXPECT_EQ(vote(CommandKind::acquire, 3), Vote::failed);
+  EXPECT_EQ(vote(CommandKind::raise, 2), Vote::failed);
+  EXPECT_EQ(answer_to(CommandKind::acquire, {0, 41, 1700, 12000}).vote, Vote::held);
+}
+
+TEST(Vote, AnOrderedAcquisitionReportsItsPlace) {
+  // A refusal reports when it may change and the greatest ticket; a grant reports the next waiter.
+  const core::Answer refused = answer_to(CommandKind::acquire, {0, 41, 1700, 250, 99});
+  EXPECT_EQ(refused.vote, Vote::held);
+  EXPECT_EQ(refused.due, std::chrono::milliseconds(250));
+  EXPECT_EQ(refused.greatest_ticket, 99U);
+  EXPECT_LE(answer_to(CommandKind::acquire, {0, 41, 1700, -2, 0}).due, core::Duration::zero());
+  const core::Answer granted = answer_to(CommandKind::acquire, {1, 41, 1700, 8});
+  EXPECT_EQ(granted.vote, Vote::granted);
+  EXPECT_EQ(granted.next_waiter, 8U);
+  EXPECT_EQ(answer_to(CommandKind::renew, {1, 41, 1700, 8}).next_waiter, 0U);
+}
+
+TEST(Vote, EntriesHaveFourNumbersEach) {
+  // Each entry has four numbers; a reply with any other shape is ignored.
+  std::vector<Reply> words;
+  for (const std::int64_t value : {0, 1, 250, 99, 3, -7, -1, 0}) words.push_back(number(value));
+  std::vector<core::Place> places;
+  places_of({Reply::Type::array, 0, {}, words}, places);
+  ASSERT_EQ(places.size(), 2U);
+  EXPECT_EQ(places[0].before, 0);
+  EXPECT_TRUE(places[0].free);
+  EXPECT_EQ(places[0].due, std::chrono::milliseconds(250));
+  EXPECT_EQ(places[0].greatest_ticket, 99U);
+  EXPECT_EQ(places[1].before, 3);
+  EXPECT_FALSE(places[1].free);
+  EXPECT_EQ(places[0].holder, 0);
+  EXPECT_EQ(places[1].holder, 7);
+  words.pop_back();
+  places_of({Reply::Type::array, 0, {}, words}, places);
+  EXPECT_TRUE(places.empty());
+  words.push_back(of(Reply::Type::string, "x"));
+  places_of({Reply::Type::array, 0, {}, words}, places);
+  EXPECT_TRUE(places.empty());
+  EXPECT_EQ(vote_to(CommandKind::queue, of(Reply::Type::array)), Vote::granted);
+  EXPECT_EQ(vote_to(CommandKind::queue, number(1)), Vote::failed);
+}
+
+TEST(Vote, AReleaseIsGrantedOrAbsent) {
+  // The key is deleted, or there is no key of ours.
+  EXPECT_EQ(vote_to(CommandKind::release, number(1)), Vote::granted);
+  EXPECT_EQ(vote_to(CommandKind::release, number(0)), Vote::absent);
+  EXPECT_EQ(vote_to(CommandKind::release, number(-1)), Vote::failed);
+  // 2: the key is deleted, and the waiter that was not woken is first in the line.
+  EXPECT_FALSE(answer_of(CommandKind::release, number(1)).first_in_line);
+  EXPECT_EQ(vote_to(CommandKind::release, number(2)), Vote::granted);
+  EXPECT_TRUE(answer_of(CommandKind::release, number(2)).first_in_line);
+  // 3 + t: the key is deleted, others wait, and t is the greatest ticket.
+  EXPECT_EQ(vote_to(CommandKind::release, number(3)), Vote::granted);
+  EXPECT_FALSE(answer_of(CommandKind::release, number(3)).first_in_line);
+  EXPECT_TRUE(answer_of(CommandKind::release, number(103)).waited_for);
+  EXPECT_EQ(answer_of(CommandKind::release, number(103)).greatest_ticket, 100U);
+  EXPECT_FALSE(answer_of(CommandKind::release, number(1)).waited_for);
+  EXPECT_EQ(vote_to(CommandKind::release, of(Reply::Type::nil)), Vote::failed);
+}
+
+TEST(Vote, EachErrorHasItsVote) {
+  // The errors of Redis 7, and their meaning for a lock.
+  constexpr std::pair<std::string_view, Vote> table[] = {
+      {"NOSCRIPT No matching script. Please use EVAL.", Vote::no_script},
+      {"LOADING Redis is loading the dataset in memory", Vote::loading},
+      {"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+       Vote::loading},
+      {"BUSY Redis is busy running a script. You can only call SCRIPT KILL.", Vote::busy},
+      {"READONLY You can't write against a read only replica.", Vote::read_only},
+      {"OOM command not allowed when used memory > 'maxmemory'.", Vote::out_of_memory},
+      {"MISCONF Redis is configured to save RDB snapshots", Vote::not_writable},
+      {"NOREPLICAS Not enough good replicas to write.", Vote::not_writable},
+      {"NOAUTH Authentication required.", Vote::unauthorized},
+      {"WRONGPASS invalid username-password pair or user is disabled.", Vote::unauthorized},
+      {"NOPERM this user has no permissions to run the 'set' command", Vote::unauthorized},
+      {"CLUSTERDOWN The cluster is down", Vote::not_standalone},
+      {"MOVED 3999 127.0.0.1:6381", Vote::not_standalone},
+      {"CROSSSLOT Keys in request don't hash to the same slot", Vote::not_standalone},
+      {"WRONGTYPE Operation against a key holding the wrong kind of value", Vote::held},
+      {"ERR unknown command 'SET'", Vote::failed},
+      {"ERR max number of clients reached", Vote::failed},
+      {"EXECABORT Transaction discarded because of previous errors.", Vote::failed},
+      {"BUSYGROUP Consumer Group name already exists", Vote::failed},
+      {"", Vote::failed},
+  };
+  for (const auto& [text, vote] : table) {
+    EXPECT_EQ(vote_of_error(text), vote) << text;
+    EXPECT_EQ(vote_to(CommandKind::set, of(Reply::Type::error, text)), vote) << text;
+    EXPECT_EQ(vote_to(CommandKind::renew, of(Reply::Type::error, text)), vote) << text;
+  }
+}
+
+TEST(Vote, AnErrorInsideAScriptHasItsVoteToo) {
+  // Redis 6 wraps the error of a call inside a script in words of its own.
+  constexpr std::string_view around = "ERR Error running script (call to f_0123): @user_script:3: ";
+  const auto inside = [&](std::string_view text) {
+    return vote_of_error(std::string(around) + std::string(text));
+  };
+  EXPECT_EQ(inside("-READONLY You can't write against a read only replica."), Vote::read_only);
+  EXPECT_EQ(inside("-OOM command not allowed when used memory > 'maxmemory'."),
+            Vote::out_of_memory);
+  EXPECT_EQ(inside("WRONGTYPE Operation against a key holding the wrong kind of value"),
+            Vote::held);
+  EXPECT_EQ(inside("The user executing the script can't access at least one of the keys"),
+            Vote::unauthorized);
+  EXPECT_EQ(inside("The user executing the script has no permissions to run this command"),
+            Vote::unauthorized);
+  EXPECT_EQ(inside("something else"), Vote::failed);
+}
+
+TEST(Vote, AnotherKindOfValueIsNothingToRelease) {
+  // The value under the key is not ours, so there is nothing to release.
+  const Reply wrong_type = of(Reply::Type::error, "WRONGTYPE Operation against a key");
+  EXPECT_EQ(vote_to(CommandKind::release, wrong_type), Vote::absent);
+  EXPECT_EQ(vote_to(CommandKind::renew, wrong_type), Vote::held);
+}
+
+}  // namespace
+}  // namespace quorumlock::redis
