@@ -1,0 +1,126 @@
+#include "core/round.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/printing.hpp"
+#include "support/seeded_random.hpp"
+
+// A round by itself: which answers it counts, and what they amount to.
+namespace quorumlock::core {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A round of three nodes, all of which have been asked to acquire.
+class OneRound : public ::testing::Test {
+ protected:
+  OneRound() {
+    round.open(Time(1s), 10s, 3);
+    for (int node = 0; node < 3; ++node) round.tally.ask(node);
+    ballot.begin(0);
+  }
+  bool answer(int node, CommandKind kind, Vote vote, std::uint64_t fence = 0, bool shared = false) {
+    return round.count(node, {kind, vote, fence, shared}, &ballot, random);
+  }
+  bool grant(int node, std::uint64_t fence) {
+    return answer(node, CommandKind::acquire, Vote::granted, fence);
+  }
+  [[nodiscard]] Round::Fence fence() { return round.judge_fence(ballot, NodeSet::first(3)); }
+
+  Round round;
+  Ballot ballot;
+  test::SeededRandom random{1};
+};
+
+TEST_F(OneRound, NumbersFollowEachOtherAndSkipTheUncounted) {
+  EXPECT_EQ(round.number(), 1);
+  round.resume(65535, 3);
+  round.open(Time(2s), 5s, 3);
+  EXPECT_EQ(round.number(), 1) << "zero is the number of commands whose answers are not counted";
+  EXPECT_EQ(round.start(), Time(2s));
+  EXPECT_EQ(round.ttl(), 5s);
+  EXPECT_TRUE(round.tally.pending().empty());
+}
+
+TEST_F(OneRound, IsClosedOnce) {
+  EXPECT_TRUE(round.is_open());
+  EXPECT_TRUE(round.close());
+  EXPECT_FALSE(round.close());
+  EXPECT_FALSE(round.is_open());
+}
+
+TEST_F(OneRound, AGrantStandsWhateverTheNodeSaysLater) {
+  EXPECT_TRUE(grant(0, 7));
+  EXPECT_FALSE(grant(0, 8)) << "this node had granted already";
+  EXPECT_FALSE(answer(0, CommandKind::acquire, Vote::held));
+  EXPECT_EQ(round.tally.granted_by(), NodeSet::only(0));
+}
+
+TEST_F(OneRound, ALateNodeIsCountedOnceAndMayStillGrant) {
+  EXPECT_TRUE(round.late(1, CommandKind::acquire, &ballot));
+  EXPECT_FALSE(round.late(1, CommandKind::acquire, &ballot));
+  EXPECT_EQ(round.tally.vote(1), Vote::timed_out);
+  EXPECT_TRUE(grant(1, 7));
+  EXPECT_FALSE(round.late(1, CommandKind::acquire, &ballot)) << "its answer is there";
+}
+
+TEST_F(OneRound, AQuorumForOneNumberDecidesTheToken) {
+  grant(0, 7);
+  grant(1, 7);
+  const Round::Fence decided = fence();
+  EXPECT_TRUE(decided.decided);
+  EXPECT_EQ(decided.number, 7U);
+}
+
+TEST_F(OneRound, DifferentNumbersAreRaisedToTheGreatestByTheNodesThatGranted) {
+  grant(0, 7);
+  grant(1, 9);
+  const Round::Fence first = fence();
+  EXPECT_FALSE(first.decided);
+  EXPECT_EQ(first.number, 9U);
+  EXPECT_EQ(first.to_raise, NodeSet::only(0)) << "node 1 stands for 9 already";
+  EXPECT_TRUE(fence().to_raise.empty()) << "a node is asked once";
+  answer(0, CommandKind::raise, Vote::granted, 9);
+  EXPECT_TRUE(fence().decided);
+}
+
+TEST_F(OneRound, ACounterThatIsAsHighMakesTheNextNumberGreater) {
+  grant(0, 7);
+  grant(1, 9);
+  fence();
+  answer(0, CommandKind::raise, Vote::held, 9);  // somebody else has the number there
+  EXPECT_EQ(round.tally.granted_by(), NodeSet::first(2)) << "no vote against the lock";
+  const Round::Fence again = fence();
+  EXPECT_FALSE(again.decided);
+  EXPECT_EQ(again.number, 10U);
+  EXPECT_EQ(again.to_raise, NodeSet::first(2));
+}
+
+TEST_F(OneRound, ANodeThatIsLateWithARaiseNoLongerHoldsUpTheOthers) {
+  grant(0, 7);
+  grant(1, 9);
+  grant(2, 8);
+  const Round::Fence first = fence();
+  EXPECT_EQ(first.to_raise.size(), 2);
+  answer(2, CommandKind::raise, Vote::granted, 9);
+  EXPECT_TRUE(fence().decided) << "nodes 1 and 2 are a quorum without node 0";
+  EXPECT_TRUE(round.late(0, CommandKind::raise, &ballot));
+  EXPECT_EQ(round.tally.vote(0), Vote::timed_out);
+}
+
+TEST_F(OneRound, IsGivenThreeTimesAsLongAsTheQuorumTookForTheRest) {
+  EXPECT_EQ(round.patient_until(Time(1s) + 1ms), Time(1s) + 6ms) << "at least 5 ms";
+  EXPECT_EQ(round.patient_until(Time(1s) + 100ms), Time(1s) + 400ms);
+}
+
+TEST(WhyUnreached, IsTheOptionsFaultIfANodeContradictsThem) {
+  Tally tally;
+  tally.begin(3);
+  tally.record(0, Vote::timed_out);
+  EXPECT_EQ(why_unreached(tally), Errc::no_quorum);
+  tally.record(1, Vote::terms_differ);
+  EXPECT_EQ(why_unreached(tally), Errc::misconfigured);
+}
+
+}  // namespace
+}  // namespace quorumlock::core
