@@ -85,24 +85,29 @@ void Engine::send(ClaimId id, const Tag& tag, NodeSet to) {
   const bool replant =
       tag.kind == CommandKind::renew && claim.phase == Phase::held && !claim.detached;
   if (sets_key(tag.kind) || replant) claim.may_hold = claim.may_hold | to;
-  Send sending{to,          tag,     claim.key(),    claim.token(),     claim.round_ttl,
-               claim.fence, replant, claim.by_token, claim.terms.shared};
-  if (claim.others != nullptr) sending.others = *claim.others;
+  Send sending{.to = to,
+               .tag = tag,
+               .lock = {.first = claim.key(),
+                        .shared = claim.terms.shared,
+                        .by_token = claim.by_token,
+                        .permit = {claim.capacity, claim.slot}},
+               .token = claim.token(),
+               .ttl = claim.round_ttl,
+               .fence = claim.fence,
+               .replant = replant};
+  if (claim.others != nullptr) sending.lock.others = *claim.others;
   if (tag.kind == CommandKind::renew) sending.left = clocks_.least(claim.deadline - now_);
   if (tag.kind == CommandKind::acquire) {
     sending.ordered = claim.ordered;
     sending.fenced = config_.fencing;
   }
-  if (claim.place != 0 || claim.not_woken != 0) {
-    sending.process = process_;
-    sending.waiter = tag.kind == CommandKind::acquire || claim.leaves ? claim.place : 0;
-    sending.ticket = claim.ticket;
-    sending.not_woken = claim.not_woken;
-    sending.not_woken_reads = claim.not_woken_reads;
+  if (claim.place != 0 && (tag.kind == CommandKind::acquire || claim.leaves)) {
+    sending.place = {process_, claim.place, claim.ticket, claim.terms.shared};
     sending.entry_life = config_.entry_life;
   }
-  sending.capacity = claim.capacity;
-  sending.slot = claim.slot;
+  if (claim.not_woken != 0) {
+    sending.not_woken = {process_, claim.not_woken, 0, claim.not_woken_reads};
+  }
   output(std::move(sending));
 }
 
