@@ -8,6 +8,7 @@
 #include "core/quorum.hpp"
 #include "loop/driver.hpp"
 #include "redis/scripts.hpp"
+#include "redis/verbs/vote.hpp"
 
 namespace quorumlock::detail {
 namespace {

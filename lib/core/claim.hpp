@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/lock.hpp"
 #include "core/names.hpp"
 #include "core/round.hpp"
 #include "core/slots.hpp"
@@ -87,12 +88,6 @@ struct Held {
   bool detached = false;  ///< the keys run out by themselves at the end: delete nothing
 };
 
-/// One permit of a semaphore.
-struct PermitOf {
-  int capacity = 0;  ///< permits of the semaphore; zero: a lock
-  int slot = 0;      ///< the number of the permit, from 1 on
-};
-
 /// One owner token and its state. The fields that every answer needs come first: when many claims
 /// have rounds out, handling an answer costs mostly the cache misses on them.
 struct Claim {
@@ -104,7 +99,7 @@ struct Claim {
   WaiterId waiter;  ///< the waiter that the attempt is for, until it has its verdict
   Fencing fencing;
   LineEntry entry;
-  PermitOf permit;
+  Permit permit;
   Names names;
   OtherKeys others;
   Terms terms;

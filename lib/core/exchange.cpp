@@ -68,34 +68,30 @@ void Exchange::send(ClaimId id, const Tag& tag, NodeSet to) {
   const bool replant =
       tag.kind == CommandKind::renew && claim.phase == Phase::held && !claim.held.detached;
   if (sets_key(tag.kind) || replant) claim.footprint.nodes = claim.footprint.nodes | to;
-  Send sending{to,
-               tag,
-               claim.key(),
-               claim.token(),
-               claim.round.ttl(),
-               claim.fencing.number,
-               replant,
-               claim.by_token,
-               claim.terms.shared};
-  if (claim.others != nullptr) sending.others = *claim.others;
-  if (tag.kind == CommandKind::renew) {
-    sending.left = nodes.clocks().least(claim.deadline - now);
-  }
+  Send sending{.to = to,
+               .tag = tag,
+               .lock = {.first = claim.key(),
+                        .shared = claim.terms.shared,
+                        .by_token = claim.by_token,
+                        .permit = claim.permit},
+               .token = claim.token(),
+               .ttl = claim.round.ttl(),
+               .fence = claim.fencing.number,
+               .replant = replant};
+  if (claim.others != nullptr) sending.lock.others = *claim.others;
+  if (tag.kind == CommandKind::renew) sending.left = nodes.clocks().least(claim.deadline - now);
   const LineEntry& entry = claim.entry;
   if (tag.kind == CommandKind::acquire) {
     sending.ordered = entry.ordered;
     sending.fenced = config.fencing;
   }
-  if (entry.place != 0 || entry.not_woken != 0) {
-    sending.process = process;
-    sending.waiter = tag.kind == CommandKind::acquire || entry.leaves ? entry.place : 0;
-    sending.ticket = entry.ticket;
-    sending.not_woken = entry.not_woken;
-    sending.not_woken_reads = entry.not_woken_reads;
+  if (entry.place != 0 && (tag.kind == CommandKind::acquire || entry.leaves)) {
+    sending.place = {process, entry.place, entry.ticket, claim.terms.shared};
     sending.entry_life = config.entry_life;
   }
-  sending.capacity = claim.permit.capacity;
-  sending.slot = claim.permit.slot;
+  if (entry.not_woken != 0) {
+    sending.not_woken = {process, entry.not_woken, 0, entry.not_woken_reads};
+  }
   output(std::move(sending));
 }
 

@@ -11,6 +11,7 @@
 #include <quorumlock/error.hpp>
 
 #include "core/claim.hpp"
+#include "core/lock.hpp"
 
 // The engine's inputs and outputs.
 namespace quorumlock::core {
@@ -46,25 +47,16 @@ struct AcquireRequest {
 struct Send {
   NodeSet to;
   Tag tag;
-  std::string_view key;
+  LockSet lock;
   std::string_view token;
-  Duration ttl{};
-  std::uint64_t fence = 0;  ///< see CommandKind; for a renewal the fencing token
-  bool replant = false;     ///< renew: set the key again if the node has lost it
-  bool by_token = false;    ///< the holder may be another client; release: keep it from re-planting
-  bool shared = false;      ///< acquire, renew: to read; `waiter` is named as a reader
-  bool ordered = false;     ///< acquire: only if no other waiter is before `waiter` in the line
-  bool fenced = true;       ///< acquire: with a fencing counter
-  std::string_view process = {};  ///< prefix of our waiters' names, before their numbers
-  /// acquire: the waiter with the entry; release: the waiter whose entry goes. Zero for none.
-  std::uint64_t waiter = 0;
-  std::uint64_t ticket = 0;     ///< acquire: the entry's ticket
-  std::uint64_t not_woken = 0;  ///< release: the waiter that need not be woken, zero for none
-  bool not_woken_reads = false;
-  Duration entry_life{};
-  std::span<const std::string> others = {};  ///< several locks at once: the keys after `key`
-  int capacity = 0;                          ///< permits of the semaphore with this key; 0: a lock
-  int slot = 0;                              ///< the number of the permit, from 1 on
+  Duration ttl{};            ///< set, acquire, renew
+  std::uint64_t fence = 0;   ///< see CommandKind; for a renewal the fencing token
+  LinePlace place = {};      ///< acquire: the waiter's entry; release: the entry that goes
+  LinePlace not_woken = {};  ///< release: the waiter that need not be woken
+  Duration entry_life{};     ///< acquire: how long the entry of `place` lives
+  bool ordered = false;      ///< acquire: only if no other waiter is before `place` in the line
+  bool fenced = true;        ///< acquire: with a fencing counter
+  bool replant = false;      ///< renew: set the key again if the node has lost it
   /// renew: how long the validity to prolong still lasts on the node's clock, however slow that is
   /// within the bound. The node ignores a renewal that comes later (see Engine::clock_of).
   Duration left{};

@@ -7,6 +7,7 @@
 #include "loop/runtime.hpp"
 #include "loop/token_call.hpp"
 #include "redis/keys.hpp"
+#include "redis/words.hpp"
 
 // The driver's calls for tasks, which it hands on to the engine.
 namespace quorumlock::detail {

@@ -6,6 +6,7 @@
 #include "loop/session.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
+#include "redis/words.hpp"
 
 namespace quorumlock::detail {
 

@@ -9,6 +9,8 @@
 #include "loop/session.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
+#include "redis/verbs/vote.hpp"
+#include "redis/words.hpp"
 
 namespace quorumlock::detail {
 namespace {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "redis/keys.hpp"
+#include "redis/verbs/line.hpp"
 
 namespace quorumlock::detail {
 
@@ -34,8 +35,8 @@ Session::Session(Config config, core::Random& random, core::WallClock& wall)
       repair_(*this, wall),
       notes_(*this, config.links.size()),
       jumps_(config.links.size()),
-      max_ttl_(config.engine.max_ttl),
-      counter_life_(std::to_string(config.engine.fencing_memory / std::chrono::milliseconds(1))) {
+      counter_life_(std::to_string(config.engine.fencing_memory / std::chrono::milliseconds(1))),
+      around_{.max_ttl = config.engine.max_ttl, .counter_life = counter_life_} {
   for (Link::Config& link : config.links) {
     subscribers_.push_back(std::make_unique<Subscriber>(
         Subscriber::Config{link.endpoint, link.connect_timeout, link.node_timeout}, random));
@@ -241,7 +242,7 @@ std::optional<Session::Output> Session::on_answer(Time now, int node, const Link
       begin_told(node, answer.tag, false, answer.answer, answer.reply);
       break;
     case core::CommandKind::queue:
-      if (answer.reply != nullptr) redis::places_of(*answer.reply, places_);
+      if (answer.reply != nullptr) redis::line::read_places(*answer.reply, places_);
       engine_.on_places(now, node, answer.tag, answer.answer.vote, places_);
       break;
     default: break;  // next() has passed answers to a claim to the engine
@@ -310,7 +311,7 @@ void Session::begin_told(int node, const core::Tag& tag, bool late, const core::
   telling_.node = node;
   telling_.late = late;
   telling_.next = 0;
-  telling_.votes.read(tag.kind, said, reply, sent.tags.size());
+  telling_.answers.read(tag.kind, said, reply, sent.tags.size());
 }
 
 /// Hands the engine one more of those answers; false if there is none left. One at a time, since
@@ -326,7 +327,7 @@ bool Session::tell_next(Time now) {
   if (telling_.late) {
     engine_.on_timeout(now, telling_.node, tag);
   } else {
-    engine_.on_answer(now, telling_.node, tag, telling_.votes.of(telling_.next));
+    engine_.on_answer(now, telling_.node, tag, telling_.answers.of(telling_.next));
   }
   ++telling_.next;
   return true;

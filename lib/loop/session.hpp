@@ -9,7 +9,7 @@
 #include "core/engine.hpp"
 #include "loop/notes.hpp"
 #include "loop/repair.hpp"
-#include "redis/batch.hpp"
+#include "redis/dispatch.hpp"
 #include "redis/link.hpp"
 #include "redis/subscriber.hpp"
 
@@ -150,8 +150,8 @@ class Session {
   Repair repair_;
   Notes notes_;
   std::vector<Jump> jumps_;
-  core::Duration max_ttl_;
-  std::string counter_life_;  ///< in ms
+  std::string counter_life_;    ///< in ms
+  redis::Surroundings around_;  ///< of the command being sent
   bool vouched_ = false;
   bool ever_enrolled_ = false;  ///< we have seen an enrolled node
   core::NodeSet talkative_;     ///< nodes whose link may have events
@@ -171,7 +171,7 @@ class Session {
     int node = 0;
     bool late = false;
     std::size_t next = 0;
-    redis::BatchVotes votes;
+    redis::BatchAnswers answers;
   };
   redis::Batch batch_;
   core::Slots<Sent> batches_;

@@ -4,6 +4,9 @@
 #include <limits>
 
 #include "redis/keys.hpp"
+#include "redis/verbs/line.hpp"
+#include "redis/verbs/release.hpp"
+#include "redis/words.hpp"
 
 // The commands that a session sends to its nodes.
 namespace quorumlock::detail {
@@ -34,16 +37,16 @@ bool Session::all_run_scripts(const core::Send& send) const {
 
 void Session::put(Time now, const core::Send& send) {
   const bool tells_time = send.tag.kind == core::CommandKind::acquire && send.fenced;
-  const bool only_deletes = redis::only_deletes(send);
-  redis::Surroundings around{tells_time ? wall_.now_us() : 0, max_ttl_};
-  around.counter_life = counter_life_;
+  const bool only_deletes = redis::release::only_deletes(send);
+  around_.wall_us = tells_time ? wall_.now_us() : 0;
+  around_.deletion = redis::Deletion::script;
   bytes_.clear();
   for (const int node : send.to) {
     const redis::Deletion deletion = only_deletes ? link(node).deletion() : redis::Deletion::script;
-    if (bytes_.empty() || deletion != around.deletion) {
-      around.deletion = deletion;
+    if (bytes_.empty() || deletion != around_.deletion) {
+      around_.deletion = deletion;
       bytes_.clear();
-      redis::append_command(bytes_, send, around);
+      redis::append_command(bytes_, send, around_);
     }
     if (send.tag.kind == core::CommandKind::renew) {
       const std::int64_t clock = engine_.clock_of(now, node, send.left);
@@ -81,13 +84,13 @@ void Session::ask_clocks(Time now, int node) {
 
 void Session::send_batch(Time now) {
   const core::CommandKind kind = batch_.kind();
-  if (batch_.tags().size() == 1 && kind != core::CommandKind::renewals) {
+  if (batch_.is_single()) {
     put(now, batch_.first());
     return batch_.clear();
   }
   bytes_.clear();
-  batch_.append_to(bytes_, kind == core::CommandKind::acquisitions ? wall_.now_us() : 0,
-                   counter_life_);
+  around_.wall_us = kind == core::CommandKind::acquisitions ? wall_.now_us() : 0;
+  batch_.append_to(bytes_, around_);
   const core::SlotId id = batches_.take();
   Sent& sent = batches_[id];
   sent.tags.assign(batch_.tags().begin(), batch_.tags().end());
@@ -106,7 +109,7 @@ void Session::send_batch(Time now) {
 void Session::send(Time now, const core::SendEntries& sending) {
   if (!batch_.empty()) send_batch(now);
   bytes_.clear();
-  redis::append_command(bytes_, sending);
+  redis::line::append(bytes_, sending);
   for (const int node : sending.to) put(now, node, sending.tag);
   // The connections for messages are checked as long as there are waiters that ask for their place.
   if (now < next_ping_) return;

@@ -8,9 +8,10 @@
 
 #include "core/mutants.hpp"
 #include "core/validity.hpp"
-#include "redis/command.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
+#include "redis/verbs/vote.hpp"
+#include "redis/words.hpp"
 
 namespace quorumlock::redis {
 namespace {

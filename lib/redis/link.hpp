@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/engine.hpp"
-#include "redis/command.hpp"
+#include "redis/dispatch.hpp"
 #include "redis/endpoint.hpp"
 #include "redis/enrolment.hpp"
 #include "redis/reply.hpp"

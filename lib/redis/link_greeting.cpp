@@ -5,6 +5,8 @@
 #include "redis/keys.hpp"
 #include "redis/link.hpp"
 #include "redis/scripts.hpp"
+#include "redis/verbs/vote.hpp"
+#include "redis/words.hpp"
 
 // Identifies the server on a new connection and finds out whether its votes count.
 namespace quorumlock::redis {

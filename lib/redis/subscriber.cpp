@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "redis/back_off.hpp"
-#include "redis/command.hpp"
+#include "redis/words.hpp"
 
 namespace quorumlock::redis {
 

@@ -1,17 +1,24 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <span>
+#include <string>
 #include <string_view>
 
-// Builds the words of a command without an allocation.
+#include "core/lock.hpp"
+
+// Builds the words of a command as RESP without an allocation.
 namespace quorumlock::redis {
 
 /// The most bytes that a number takes, with its mark and the end of its line.
-constexpr std::size_t number_room = 24;
+inline constexpr std::size_t number_room = 24;
+/// The most bytes that the name of a waiter takes.
+inline constexpr std::size_t waiter_room = 56;
 
 inline char* put_number(char* at, char mark, std::size_t number) {
   *at++ = mark;
@@ -28,37 +35,77 @@ inline char* put_number(char* at, char mark, std::size_t number) {
   return at;
 }
 
-/// A number as decimal digits.
-class Number {
- public:
-  explicit Number(std::int64_t value)
-      : size_(static_cast<std::size_t>(
-            std::to_chars(digits_.data(), digits_.data() + digits_.size(), value).ptr -
-            digits_.data())) {}
-  operator std::string_view() const { return {digits_.data(), size_}; }
+/// Puts the name of a waiter in a line: the mode that it waits for (w: to write, r: to read), the
+/// process (16 digits), a dot and its number there. Nothing for number 0.
+inline char* put_waiter(char* at, const core::LinePlace& place) {
+  if (place.number == 0) return at;
+  *at++ = place.reads ? 'r' : 'w';
+  at += place.process.copy(at, 32);
+  *at++ = '.';
+  return std::to_chars(at, at + 20, place.number).ptr;
+}
 
- private:
-  std::array<char, 24> digits_;
-  std::size_t size_;
-};
-
-/// The name of one of our waiters in a line: the mode that it waits for (w: to write, r: to read),
-/// the process (16 digits), a dot and its number there. Empty for none.
-class WaiterName {
+/// Writes a command at the end of a string. Makes room in large steps; finish() gives back the
+/// rest.
+class Writer {
  public:
-  WaiterName(bool reads, std::string_view process, std::uint64_t number) {
-    if (number == 0) return;
-    text_[0] = reads ? 'r' : 'w';
-    char* at = std::ranges::copy(process.substr(0, 32), text_.data() + 1).out;
-    *at++ = '.';
-    at = std::to_chars(at, text_.data() + text_.size(), number).ptr;
-    size_ = static_cast<std::size_t>(at - text_.data());
+  explicit Writer(std::string& out, std::size_t room = 512) : out_(out) {
+    const std::size_t before = out.size();
+    out.resize(before + room);
+    at_ = out.data() + before;
+    end_ = at_ + room;
   }
-  operator std::string_view() const { return {text_.data(), size_}; }
+  /// Writes the head of a command of `words` words.
+  void count(std::size_t words) { at_ = put_number(at_, '*', words); }
+  void word(std::string_view text) {
+    begin(text.size());
+    put(text);
+    end();
+  }
+  /// Writes one word in two parts.
+  void word(std::string_view prefix, std::string_view text) {
+    begin(prefix.size() + text.size());
+    put(prefix);
+    put(text);
+    end();
+  }
+  void number(std::int64_t number);
+  /// Takes words that are written already.
+  void written(std::string_view words) {
+    if (static_cast<std::size_t>(end_ - at_) < words.size()) grow(words.size());
+    at_ += words.copy(at_, words.size());
+  }
+  void finish() { out_.resize(static_cast<std::size_t>(at_ - out_.data())); }
 
  private:
-  std::array<char, 56> text_;
-  std::size_t size_ = 0;
+  void begin(std::size_t size) {
+    if (static_cast<std::size_t>(end_ - at_) < size + 2 * number_room) grow(size);
+    at_ = put_number(at_, '$', size);
+  }
+  void put(std::string_view text) {
+    if (!text.empty()) std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+  void end() {
+    std::memcpy(at_, "\r\n", 2);
+    at_ += 2;
+  }
+  void grow(std::size_t size);
+
+  std::string& out_;
+  char* at_;
+  char* end_;
 };
+
+/// Appends one command: the bytes of redisFormatCommandArgv, without its allocation.
+void append_command(std::string& out, std::span<const std::string_view> words);
+inline void append_command(std::string& out, std::initializer_list<std::string_view> words) {
+  append_command(out, std::span(words.begin(), words.size()));
+}
+/// Appends the head of a command of `words` words.
+void append_count(std::string& out, std::size_t words);
+/// Appends one word of a command.
+void append_word(std::string& out, std::string_view word);
+void append_number(std::string& out, std::int64_t number);
 
 }  // namespace quorumlock::redis

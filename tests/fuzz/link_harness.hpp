@@ -9,6 +9,7 @@
 #include "fuzz/good_server.hpp"
 #include "fuzz/require.hpp"
 #include "redis/link.hpp"
+#include "redis/words.hpp"
 #include "support/seeded_random.hpp"
 
 namespace quorumlock::fuzz {

@@ -16,8 +16,7 @@
 
 #include "bench/allocations.hpp"
 #include "loop/session.hpp"
-#include "redis/batch.hpp"
-#include "redis/words.hpp"
+#include "redis/verbs/acquire.hpp"
 #include "support/link_driver.hpp"
 
 namespace quorumlock::test {
@@ -119,7 +118,9 @@ class Guard {
     }
     tell();
   }
-  static std::size_t batch_of(std::size_t left) { return std::min(left, redis::Batch::most); }
+  static std::size_t batch_of(std::size_t left) {
+    return std::min(left, redis::acquire::batch.most);
+  }
   /// Appends the replies to a batch of acquisitions.
   void acquisitions(std::size_t locks) {
     reply_.clear();

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "redis/command.hpp"
 #include "redis/scripts.hpp"
+#include "redis/words.hpp"
 
 // What only the simulation can do to a server, and what checkers see of it.
 namespace quorumlock::sim {

@@ -34,9 +34,10 @@ endif()
 list(TRANSFORM sim_server_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(simulated config/duration api/error loop/notes api/outcome loop/repair loop/session loop/session_send
   core/acquisition core/acquisitions core/claims core/cleanup core/engine core/exchange core/leases core/lines core/nodes core/permits
-  core/round core/statistics core/timer_queue core/types core/watches redis/command redis/command_all
-  redis/command_permit redis/endpoint redis/batch redis/enrolment redis/enrolment_record redis/enrolment_trust redis/link
-  redis/link_greeting redis/reply redis/subscriber)
+  core/round core/statistics core/timer_queue core/types core/watches redis/dispatch redis/endpoint
+  redis/enrolment redis/enrolment_record redis/enrolment_trust redis/link redis/link_greeting redis/reply redis/subscriber
+  redis/verbs/acquire redis/verbs/call redis/verbs/line redis/verbs/raise redis/verbs/release redis/verbs/renew
+  redis/verbs/vote redis/words)
 list(TRANSFORM simulated PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 list(TRANSFORM simulated APPEND .cpp)
 file(GLOB world_sources CONFIGURE_DEPENDS sim/world/*.cpp)

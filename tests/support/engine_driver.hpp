@@ -46,8 +46,8 @@ struct Command {
   core::Duration ttl{};
   std::uint64_t fence = 0;
   bool replant = false, ordered = false;
-  std::uint64_t waiter = 0;  ///< as in core::Send
-  std::uint64_t ticket = 0, not_woken = 0;
+  std::uint64_t waiter = 0, ticket = 0;  ///< of Send::place
+  std::uint64_t not_woken = 0;
   bool shared = false;
   bool not_woken_reads = false;
   int slot = 0;  ///< of a permit
@@ -343,20 +343,20 @@ class EngineDriver {
   void take(const core::Send& send) {
     ASSERT_FALSE(send.to.empty()) << "a command for nobody";
     Command command{send.tag,
-                    std::string(send.key),
+                    std::string(send.lock.first),
                     std::string(send.token),
                     send.ttl,
                     send.fence,
                     send.replant,
                     send.ordered,
-                    send.waiter,
-                    send.ticket,
-                    send.not_woken,
-                    send.shared,
-                    send.not_woken_reads};
-    command.keys.assign(send.others.begin(), send.others.end());
-    command.keys.emplace(command.keys.begin(), send.key);
-    command.slot = send.slot;
+                    send.place.number,
+                    send.place.ticket,
+                    send.not_woken.number,
+                    send.lock.shared,
+                    send.not_woken.reads};
+    command.keys.assign(send.lock.others.begin(), send.lock.others.end());
+    command.keys.emplace(command.keys.begin(), send.lock.first);
+    command.slot = send.lock.permit.slot;
     command.left = send.left;
     for (const int node : send.to) unanswered_[static_cast<std::size_t>(node)].push_back(command);
     const bool sets = send.tag.kind == CommandKind::set || send.tag.kind == CommandKind::acquire;

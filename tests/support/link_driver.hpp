@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "redis/link.hpp"
+#include "redis/words.hpp"
 #include "support/printing.hpp"
 #include "support/script_names.hpp"
 #include "support/seeded_random.hpp"

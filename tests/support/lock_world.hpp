@@ -251,8 +251,8 @@ class LockWorld {
       ASSERT_TRUE(link.state == LinkState::up || &link == changing_ || send.tag.with_source ||
                   send.tag.kind == CommandKind::release)
           << "asked a stalled node";
-      link.pending.push_back({{send.tag, std::string(send.key), std::string(send.token), send.ttl,
-                               send.fence, send.replant}});
+      link.pending.push_back({{send.tag, std::string(send.lock.first), std::string(send.token),
+                               send.ttl, send.fence, send.replant}});
     }
     if (send.tag.kind != CommandKind::set) return;
     ASSERT_TRUE(tokens_.insert(std::string(send.token)).second) << "a token was used again";

@@ -1,4 +1,5 @@
 #include "redis/scripts.hpp"
+#include "redis/verbs/release.hpp"
 #include "support/session_driver.hpp"
 
 // Without waiters (Options::wake off) a release is the server's own compare-and-delete, on nodes
@@ -126,20 +127,20 @@ TEST(NativeDelete, IsUsedOnlyForReleasesOfOneKey) {
   // keep their scripts.
   core::Send release;
   release.tag.kind = CommandKind::release;
-  EXPECT_TRUE(redis::only_deletes(release));
+  EXPECT_TRUE(redis::release::only_deletes(release));
   const std::vector<std::string> others = {"other"};
   const auto but = [&release](auto&& change) {
     core::Send send = release;
     change(send);
-    return redis::only_deletes(send);
+    return redis::release::only_deletes(send);
   };
   EXPECT_FALSE(but([](core::Send& send) { send.tag.kind = CommandKind::renew; }));
-  EXPECT_FALSE(but([](core::Send& send) { send.shared = true; }));
-  EXPECT_FALSE(but([](core::Send& send) { send.by_token = true; }));
-  EXPECT_FALSE(but([](core::Send& send) { send.waiter = 1; }));
-  EXPECT_FALSE(but([](core::Send& send) { send.not_woken = 1; }));
-  EXPECT_FALSE(but([](core::Send& send) { send.capacity = 2; }));
-  EXPECT_FALSE(but([&others](core::Send& send) { send.others = others; }));
+  EXPECT_FALSE(but([](core::Send& send) { send.lock.shared = true; }));
+  EXPECT_FALSE(but([](core::Send& send) { send.lock.by_token = true; }));
+  EXPECT_FALSE(but([](core::Send& send) { send.place.number = 1; }));
+  EXPECT_FALSE(but([](core::Send& send) { send.not_woken.number = 1; }));
+  EXPECT_FALSE(but([](core::Send& send) { send.lock.permit.capacity = 2; }));
+  EXPECT_FALSE(but([&others](core::Send& send) { send.lock.others = others; }));
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "redis/command.hpp"
+#include "redis/dispatch.hpp"
+#include "redis/verbs/line.hpp"
+#include "redis/verbs/vote.hpp"
 #include "support/printing.hpp"
 
 // The meaning of the replies to the engine's commands.
@@ -92,7 +94,7 @@ TEST(Vote, EntriesHaveFourNumbersEach) {
   std::vector<Reply> words;
   for (const std::int64_t value : {0, 1, 250, 99, 3, -7, -1, 0}) words.push_back(number(value));
   std::vector<core::Place> places;
-  places_of({Reply::Type::array, 0, {}, words}, places);
+  line::read_places({Reply::Type::array, 0, {}, words}, places);
   ASSERT_EQ(places.size(), 2U);
   EXPECT_EQ(places[0].before, 0);
   EXPECT_TRUE(places[0].free);
@@ -103,10 +105,10 @@ TEST(Vote, EntriesHaveFourNumbersEach) {
   EXPECT_EQ(places[0].holder, 0);
   EXPECT_EQ(places[1].holder, 7);
   words.pop_back();
-  places_of({Reply::Type::array, 0, {}, words}, places);
+  line::read_places({Reply::Type::array, 0, {}, words}, places);
   EXPECT_TRUE(places.empty());
   words.push_back(of(Reply::Type::string, "x"));
-  places_of({Reply::Type::array, 0, {}, words}, places);
+  line::read_places({Reply::Type::array, 0, {}, words}, places);
   EXPECT_TRUE(places.empty());
   EXPECT_EQ(vote_to(CommandKind::queue, of(Reply::Type::array)), Vote::granted);
   EXPECT_EQ(vote_to(CommandKind::queue, number(1)), Vote::failed);

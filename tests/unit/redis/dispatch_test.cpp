@@ -1,11 +1,11 @@
-#include "redis/batch.hpp"
+#include "redis/dispatch.hpp"
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "redis/command.hpp"
-#include "redis/scripts.hpp"
+#include "redis/verbs/acquire.hpp"
+#include "redis/verbs/renew.hpp"
 #include "support/engine_driver.hpp"
 #include "support/session_driver.hpp"
 
@@ -20,7 +20,7 @@ core::Send sending(CommandKind kind, std::string_view key, std::string_view toke
   core::Send send{};
   send.to = core::NodeSet::first(3);
   send.tag.kind = kind;
-  send.key = key;
+  send.lock.first = key;
   send.token = token;
   send.ttl = 12345ms;
   send.fence = fence;
@@ -41,7 +41,7 @@ std::string bytes_of(const std::vector<core::Send>& sends, std::int64_t wall_us 
     batch.add(send);
   }
   std::string bytes;
-  batch.append_to(bytes, wall_us, "86400000");
+  batch.append_to(bytes, {.wall_us = wall_us});
   return bytes;
 }
 
@@ -52,7 +52,7 @@ TEST(Batch, OfRenewals) {
   renewals.add(renewal("orders:42", "t0ken"));
   renewals.add(renewal("", "an0ther", 1'700'000'000'000'000));
   std::string bytes = "before";
-  renewals.append_to(bytes, 0, "86400000");
+  renewals.append_to(bytes, {});
   EXPECT_EQ(bytes, "before*18\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::renew_script.sha1) +
                        "\r\n$1\r\n3\r\n$20\r\nquorumlock:enrolment\r\n$9\r\norders:42\r\n$0\r\n\r\n"
                        "$5\r\n12345\r\n$1\r\n1\r\n$8\r\n86400000\r\n$5\r\nt0ken\r\n$1\r\n7\r\n"
@@ -64,7 +64,7 @@ TEST(Batch, OfRenewals) {
   whole.tag.with_source = true;
   renewals.add(whole);
   bytes.clear();
-  renewals.append_to(bytes, 0, "86400000");
+  renewals.append_to(bytes, {});
   EXPECT_TRUE(bytes.starts_with("*14\r\n$4\r\nEVAL\r\n")) << bytes;
   EXPECT_NE(bytes.find(redis::renew_script.source), bytes.npos);
 }
@@ -78,11 +78,11 @@ TEST(Batch, KeepsTheWordsOfTheFirst) {
     batch.add(sending(kind, key, token));
     key = "overwrit";
     token = "0verw";
-    EXPECT_EQ(batch.first().key, "orders:42");
+    EXPECT_EQ(batch.first().lock.first, "orders:42");
     EXPECT_EQ(batch.first().token, "t0ken");
     batch.add(sending(kind, "stock:7", "an0ther"));
     std::string bytes;
-    batch.append_to(bytes, 0, "86400000");
+    batch.append_to(bytes, {});
     EXPECT_EQ(bytes,
               bytes_of({sending(kind, "orders:42", "t0ken"), sending(kind, "stock:7", "an0ther")}));
   }
@@ -130,7 +130,8 @@ TEST(Batch, TakesWhatDiffersInNothingElse) {
     others[4].fenced = false;
     others[5].tag.kind = kind == CommandKind::renew ? CommandKind::release : CommandKind::renew;
     for (const core::Send& other : others) EXPECT_FALSE(batch.takes(other));
-    const std::size_t most = kind == CommandKind::renew ? Batch::most_renewals : Batch::most;
+    const std::size_t most =
+        kind == CommandKind::renew ? redis::renew::batch.most : redis::acquire::batch.most;
     while (batch.tags().size() < most) {
       ASSERT_TRUE(batch.takes(one));
       batch.add(one);
@@ -145,23 +146,23 @@ TEST(Batch, IsOfPlainLocksOutsideOfLines) {
     const core::Send one = sending(kind, "a", "t");
     EXPECT_TRUE(Batch::can_be(one));
     std::vector<core::Send> never(4, one);
-    never[0].others = more;
-    never[1].capacity = 3;
-    never[2].shared = true;
-    never[3].by_token = true;
+    never[0].lock.others = more;
+    never[1].lock.permit.capacity = 3;
+    never[2].lock.shared = true;
+    never[3].lock.by_token = true;
     for (const core::Send& other : never) EXPECT_FALSE(Batch::can_be(other));
   }
   // A probe stands in no line, so it may be in a batch.
   core::Send ordered = sending(CommandKind::acquire, "a", "t");
   ordered.ordered = true;
   EXPECT_TRUE(Batch::can_be(ordered));
-  ordered.waiter = 7;
+  ordered.place.number = 7;
   EXPECT_FALSE(Batch::can_be(ordered));
   core::Send leaves = sending(CommandKind::release, "a", "t");
-  leaves.waiter = 7;
+  leaves.place.number = 7;
   EXPECT_FALSE(Batch::can_be(leaves));
-  leaves.waiter = 0;
-  leaves.not_woken = 8;
+  leaves.place.number = 0;
+  leaves.not_woken.number = 8;
   EXPECT_FALSE(Batch::can_be(leaves));
   for (const CommandKind kind : {CommandKind::set, CommandKind::raise}) {
     EXPECT_FALSE(Batch::can_be(sending(kind, "a", "t")));
@@ -187,7 +188,7 @@ std::vector<core::Answer> read(CommandKind kind, const std::vector<redis::Reply>
   redis::Reply reply;
   reply.type = redis::Reply::Type::array;
   reply.elements = words;
-  redis::BatchVotes votes;
+  redis::BatchAnswers votes;
   core::Answer said = redis::answer_of(kind, reply);
   said.asked = at(5ms);
   votes.read(kind, said, &reply, locks);
@@ -197,7 +198,7 @@ std::vector<core::Answer> read(CommandKind kind, const std::vector<redis::Reply>
   return answers;
 }
 
-TEST(BatchVotes, OfAcquisitions) {
+TEST(BatchAnswers, OfAcquisitions) {
   // The node's time, then for each lock the four words of a single acquisition, or an error.
   const std::vector<core::Answer> each =
       read(CommandKind::acquisitions,
@@ -232,7 +233,7 @@ TEST(BatchVotes, OfAcquisitions) {
   EXPECT_EQ(read(CommandKind::acquisitions, and_a_word, 1).front().vote, Vote::failed);
 }
 
-TEST(BatchVotes, OfReleases) {
+TEST(BatchAnswers, OfReleases) {
   const std::vector<core::Answer> each =
       read(CommandKind::releases,
            {number(1), number(0), number(20), error("NOPERM this user"), number(-1)}, 5);
@@ -247,7 +248,7 @@ TEST(BatchVotes, OfReleases) {
   }
 }
 
-TEST(BatchVotes, OfRenewalsAreDigits) {
+TEST(BatchAnswers, OfRenewalsAreDigits) {
   // One digit for each lock and one time of the node; an unreadable reply votes for no lock.
   redis::Reply words[2];
   words[0].type = redis::Reply::Type::integer;
@@ -258,7 +259,7 @@ TEST(BatchVotes, OfRenewalsAreDigits) {
   reply.elements = words;
   const auto votes = [&](std::string_view digits, std::size_t renewals) {
     words[1].text = digits;
-    redis::BatchVotes read;
+    redis::BatchAnswers read;
     read.read(CommandKind::renewals, redis::answer_of(CommandKind::renewals, reply), &reply,
               renewals);
     std::vector<core::Answer> answers;

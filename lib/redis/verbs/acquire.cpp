@@ -1,0 +1,136 @@
+#include "redis/verbs/acquire.hpp"
+
+#include <chrono>
+
+#include "redis/verbs/vote.hpp"
+#include "redis/words.hpp"
+
+namespace quorumlock::redis::acquire {
+namespace {
+
+using core::LockKind;
+using enum Word;
+
+constexpr Call plain{
+    &acquire_script, {locks, counters, enrolment}, {token, ttl, fence, wall, life_if_used}};
+constexpr Call in_line{&acquire_ordered_script,
+                       {locks, counters, enrolment},
+                       {token, ttl, fence, wall, life_if_used, waiter, ticket, entry_life}};
+constexpr Call shared{&acquire_shared_script,
+                      {locks, counters, enrolment},
+                      {token, ttl, fence, wall, life_if_used, waiter, ticket, entry_life}};
+constexpr Call all{&acquire_all_script,
+                   {locks, counters, enrolment},
+                   {token, ttl, fence, wall, life_if_used, waiter, ticket, entry_life, mode}};
+constexpr Call permit{
+    &acquire_permit_script,
+    {locks, counters, enrolment},
+    {token, ttl, fence, wall, life, fenced, waiter, ticket, entry_life, slot, capacity}};
+
+const Call& call_of(const core::Send& send) {
+  switch (send.lock.kind()) {
+    case LockKind::shared: return shared;
+    case LockKind::all: return all;
+    case LockKind::permit: return permit;
+    case LockKind::one:
+    case LockKind::by_token: break;  // the engine never acquires by token
+  }
+  return send.place.number != 0 ? in_line : plain;
+}
+
+/// Reads why an acquisition was refused: the milliseconds until that may change, the greatest
+/// ticket in the line and, of a semaphore, a free slot.
+void read_refusal(std::span<const Reply> words, core::Answer& answer) {
+  if (!words.empty()) answer.due = milliseconds_of(words[0].integer);
+  if (words.size() > 1) answer.greatest_ticket = positive(words[1].integer);
+  if (words.size() > 2) answer.free_slot = slot_of(words[2].integer);
+}
+
+/// Each lock has four words in the reply to a batch, after the time that comes once.
+constexpr std::size_t words_of_a_lock = 4;
+
+core::Answer read_batch(const Reply& reply) {
+  const std::span<const Reply> words = reply.elements;
+  if (reply.type != Reply::Type::array || words.size() % words_of_a_lock != 1 ||
+      words[0].type != Reply::Type::integer || words[0].integer < 0) {
+    return {Vote::failed};
+  }
+  core::Answer answer{words.size() == 1 ? Vote::not_enrolled : Vote::granted};
+  answer.node_time = words[0].integer;
+  return answer;
+}
+
+/// Reads one lock's {verdict, counter, ms until that may change, greatest ticket}, or its error.
+void read_lock(std::span<const Reply> words, core::Answer& answer) {
+  answer.vote = Vote::failed;
+  if (words[0].type == Reply::Type::error) answer.vote = vote_of_error(words[0].text);
+  for (const Reply& word : words) {
+    if (word.type != Reply::Type::integer) return;
+  }
+  const Verdict verdict{words[0].integer};
+  if ((verdict != Verdict::held && verdict != Verdict::granted) || words[1].integer < 0) return;
+  answer.vote = verdict == Verdict::granted ? Vote::granted : Vote::held;
+  answer.fence = static_cast<std::uint64_t>(words[1].integer);
+  if (verdict == Verdict::held) read_refusal(words.subspan(2), answer);
+}
+
+bool read_each(const Reply& reply, std::span<core::Answer> answers) {
+  if (reply.elements.size() != 1 + words_of_a_lock * answers.size()) return false;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    read_lock(reply.elements.subspan(1 + words_of_a_lock * i, words_of_a_lock), answers[i]);
+  }
+  return true;
+}
+
+}  // namespace
+
+constinit const BatchForm batch{
+    .kind = core::CommandKind::acquisitions,
+    .most = 32,
+    .call = {{&acquire_script, {enrolment}, {ttl, wall, life_if_used}},
+             {nullptr, {}, {locks, token, fence}}},
+    .takes =
+        [](const core::Send& send) {
+          return send.lock.kind() == LockKind::one && send.place.number == 0;
+        },
+    .read = read_batch,
+    .read_each = read_each,
+};
+
+void append(std::string& out, const core::Send& send, const Surroundings& around) {
+  append_call(out, call_of(send), send, around);
+}
+
+void append_set(std::string& out, const core::Send& send) {
+  Writer writer(out);
+  writer.count(6);
+  writer.word("SET");
+  writer.word(send.lock.first);
+  writer.word(send.token);
+  writer.word("NX");
+  writer.word("PX");
+  writer.number(send.ttl / std::chrono::milliseconds(1));
+  writer.finish();
+}
+
+core::Answer read(const Reply& reply) {
+  core::Answer answer;
+  const Verdict verdict = read_vote(reply, answer);
+  const std::span<const Reply> words = reply.elements;
+  if (verdict == Verdict::held) {
+    read_refusal(words.subspan(3), answer);
+  } else if (verdict == Verdict::granted && words.size() > 3) {
+    answer.next_waiter = positive(words[3].integer);
+  } else if (verdict == Verdict::capacity_differs) {
+    answer.vote = Vote::capacity_differs;
+    answer.capacity = slot_of(words[1].integer);
+  }
+  return answer;
+}
+
+core::Answer read_set(const Reply& reply) {
+  if (reply.type == Reply::Type::status && reply.text == "OK") return {Vote::granted};
+  return {reply.type == Reply::Type::nil ? Vote::held : Vote::failed};
+}
+
+}  // namespace quorumlock::redis::acquire

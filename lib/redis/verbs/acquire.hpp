@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "redis/verbs/batch_form.hpp"
+
+/// The verb "acquire": takes a lock for an owner token, if it is free and nobody is before us.
+namespace quorumlock::redis::acquire {
+
+void append(std::string& out, const core::Send& send, const Surroundings& around);
+core::Answer read(const Reply& reply);
+
+/// SET NX, for a lock outside of lines without a fencing counter.
+void append_set(std::string& out, const core::Send& send);
+core::Answer read_set(const Reply& reply);
+
+/// Acquisitions outside of lines, with or without a fencing counter.
+extern const BatchForm batch;
+
+}  // namespace quorumlock::redis::acquire

@@ -1,0 +1,82 @@
+#include "redis/verbs/release.hpp"
+
+#include "redis/verbs/vote.hpp"
+#include "redis/words.hpp"
+
+namespace quorumlock::redis::release {
+namespace {
+
+using core::LockKind;
+using enum Word;
+
+constexpr Call one{&release_script, {locks}, {token}};
+constexpr Call in_line{&release_script, {locks}, {token, waiter, not_woken}};
+constexpr Call all{&release_all_script, {locks}, {token}};
+constexpr Call all_in_line{&release_all_script, {locks}, {token, waiter, not_woken}};
+constexpr Call permit{&release_permit_script, {locks}, {token, slot, waiter, not_woken}};
+constexpr Call by_token{&release_token_script, {locks}, {token, max_ttl}};
+
+const Call& call_of(const core::Send& send) {
+  const bool lined = send.place.number != 0 || send.not_woken.number != 0;
+  switch (send.lock.kind()) {
+    case LockKind::all: return lined ? all_in_line : all;
+    case LockKind::permit: return permit;
+    case LockKind::by_token: return by_token;
+    case LockKind::one:
+    case LockKind::shared: break;
+  }
+  return lined ? in_line : one;
+}
+
+core::Answer read_batch(const Reply& reply) {
+  return {reply.type == Reply::Type::array ? Vote::granted : Vote::failed};
+}
+
+bool read_each(const Reply& reply, std::span<core::Answer> answers) {
+  if (reply.elements.size() != answers.size()) return false;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const core::Time asked = answers[i].asked;
+    answers[i] = read(reply.elements[i]);
+    answers[i].asked = asked;
+  }
+  return true;
+}
+
+}  // namespace
+
+constinit const BatchForm batch{
+    .kind = core::CommandKind::releases,
+    .most = 32,
+    .call = {{&release_script, {}, {}}, {nullptr, {}, {locks, token}}},
+    .takes = only_deletes,
+    .read = read_batch,
+    .read_each = read_each,
+};
+
+void append(std::string& out, const core::Send& send, const Surroundings& around) {
+  switch (around.deletion) {
+    case Deletion::delex:
+      return append_command(out, {"DELEX", send.lock.first, "IFEQ", send.token});
+    case Deletion::delifeq: return append_command(out, {"DELIFEQ", send.lock.first, send.token});
+    case Deletion::script: return append_call(out, call_of(send), send, around);
+  }
+}
+
+core::Answer read(const Reply& reply) {
+  core::Answer answer{Vote::failed};
+  if (reply.type != Reply::Type::integer || reply.integer < 0) {
+    if (reply.type == Reply::Type::error) answer.vote = vote_of_error(reply.text);
+    // A value of another type under the key is not ours, so there is nothing to delete.
+    if (answer.vote == Vote::held) answer.vote = Vote::absent;
+    return answer;
+  }
+  answer.vote = reply.integer == 0 ? Vote::absent : Vote::granted;
+  if (reply.integer >= 2) {
+    answer.first_in_line = reply.integer == 2;
+    answer.waited_for = true;
+    if (reply.integer > 3) answer.greatest_ticket = positive(reply.integer - 3);
+  }
+  return answer;
+}
+
+}  // namespace quorumlock::redis::release

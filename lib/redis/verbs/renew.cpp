@@ -1,0 +1,97 @@
+#include "redis/verbs/renew.hpp"
+
+#include "core/mutants.hpp"
+#include "redis/verbs/vote.hpp"
+
+namespace quorumlock::redis::renew {
+namespace {
+
+using core::LockKind;
+using enum Word;
+
+constexpr Call shared{
+    &renew_shared_script, {locks, counters, enrolment}, {token, ttl, fence, replant, life}};
+constexpr Call all{
+    &renew_all_script, {locks, counters, enrolment}, {token, ttl, fence, replant, life, mode}};
+constexpr Call permit{&renew_permit_script,
+                      {slot_key, counters, enrolment, locks},
+                      {token, ttl, fence, replant, life, capacity}};
+
+const Call& call_of(LockKind kind) {
+  switch (kind) {
+    case LockKind::all: return all;
+    case LockKind::permit: return permit;
+    case LockKind::one:  // goes out as a batch
+    case LockKind::shared:
+    case LockKind::by_token: break;
+  }
+  return shared;
+}
+
+void read_replanted(core::Answer& answer) {
+  const bool counts = core::planted(core::Mutant::replant_without_enrolment) ||
+                      core::planted(core::Mutant::replant_after_the_old_end);
+  answer.vote = counts ? Vote::granted : Vote::absent;
+  answer.replanted = true;
+}
+
+/// Reads {time, digits}, with a digit for each lock; none if the node is not enrolled.
+core::Answer read_batch(const Reply& reply) {
+  const std::span<const Reply> words = reply.elements;
+  if (reply.type != Reply::Type::array || words.size() != 2 ||
+      words[0].type != Reply::Type::integer || words[0].integer < 0 ||
+      words[1].type != Reply::Type::string) {
+    return {Vote::failed};
+  }
+  core::Answer answer{words[1].text.empty() ? Vote::not_enrolled : Vote::granted};
+  answer.node_time = words[0].integer;
+  return answer;
+}
+
+void read_digit(char digit, core::Answer& answer) {
+  switch (digit) {
+    case '0': answer.vote = Vote::held; break;
+    case '1': answer.vote = Vote::granted; break;
+    case '2': read_replanted(answer); break;
+    case '3': answer.vote = Vote::absent; break;
+    case '4': answer.vote = Vote::out_of_memory; break;
+    case '5': answer.vote = Vote::timed_out; break;
+    default: answer.vote = Vote::failed;
+  }
+}
+
+bool read_each(const Reply& reply, std::span<core::Answer> answers) {
+  const std::string_view digits = reply.elements[1].text;
+  if (digits.size() != answers.size()) return false;
+  for (std::size_t i = 0; i < answers.size(); ++i) read_digit(digits[i], answers[i]);
+  return true;
+}
+
+}  // namespace
+
+constinit const BatchForm batch{
+    .kind = core::CommandKind::renewals,
+    .most = 100,
+    .call = {{&renew_script, {enrolment}, {ttl, replant, life}},
+             {nullptr, {locks}, {token, fence, left}}},
+    .takes = [](const core::Send& send) { return send.lock.kind() == LockKind::one; },
+    .read = read_batch,
+    .read_each = read_each,
+};
+
+void append(std::string& out, const core::Send& send, const Surroundings& around) {
+  append_call(out, call_of(send.lock.kind()), send, around);
+}
+
+core::Answer read(const Reply& reply) {
+  core::Answer answer;
+  switch (read_vote(reply, answer)) {
+    case Verdict::replanted: read_replanted(answer); break;
+    case Verdict::absent: answer.vote = Vote::absent; break;
+    case Verdict::late: answer.vote = Vote::timed_out; break;
+    default: break;
+  }
+  return answer;
+}
+
+}  // namespace quorumlock::redis::renew

@@ -1,0 +1,32 @@
+#include "redis/verbs/vote.hpp"
+
+#include <utility>
+
+namespace quorumlock::redis {
+
+Vote vote_of_error(std::string_view text) {
+  static constexpr std::pair<std::string_view, Vote> table[] = {
+      {"NOSCRIPT", Vote::no_script},   {"LOADING", Vote::loading},
+      {"MASTERDOWN", Vote::loading},   {"BUSY", Vote::busy},
+      {"READONLY", Vote::read_only},   {"OOM", Vote::out_of_memory},
+      {"MISCONF", Vote::not_writable}, {"NOREPLICAS", Vote::not_writable},
+      {"NOAUTH", Vote::unauthorized},  {"WRONGPASS", Vote::unauthorized},
+      {"NOPERM", Vote::unauthorized},  {"CLUSTERDOWN", Vote::not_standalone},
+      {"MOVED", Vote::not_standalone}, {"CROSSSLOT", Vote::not_standalone},
+  };
+  const std::string_view code = text.substr(0, text.find(' '));
+  for (const auto& [name, vote] : table) {
+    if (code == name) return vote;
+  }
+  // An error of redis.call inside a script is passed on after words of the script's own.
+  if (text.find("WRONGTYPE") != text.npos) return Vote::held;
+  if (text.find("READONLY") != text.npos) return Vote::read_only;
+  if (text.find("OOM ") != text.npos) return Vote::out_of_memory;
+  for (const std::string_view forbidden :
+       {"NOPERM", "permissions to", "user executing the script"}) {
+    if (text.find(forbidden) != text.npos) return Vote::unauthorized;
+  }
+  return Vote::failed;
+}
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/answer.hpp"
+#include "redis/reply.hpp"
+
+// What the replies to several verbs have in common.
+namespace quorumlock::redis {
+
+/// The meaning of an error reply to any command.
+Vote vote_of_error(std::string_view text);
+
+/// Whether a reply is an array of numbers, at least `least` of them.
+inline bool is_numbers(const Reply& reply, std::size_t least) {
+  if (reply.type != Reply::Type::array || reply.elements.size() < least) return false;
+  for (const Reply& word : reply.elements) {
+    if (word.type != Reply::Type::integer) return false;
+  }
+  return true;
+}
+
+/// The reply of a script that votes: {verdict, fencing counter, node's time, ...}.
+enum class Verdict : std::int64_t {
+  malformed = -100,
+  capacity_differs = -2,  ///< only of an acquisition: the second number is the capacity
+  not_enrolled = -1,
+  held = 0,  ///< another's; of a raise: the counter is as high already
+  granted = 1,
+  replanted = 2,  ///< only of a renewal
+  absent = 3,     ///< gone, or not ours
+  late = 4,       ///< only of a renewal: it came too late and did nothing
+};
+/// Reads the parts that all verbs share into the answer: the votes `not_enrolled`, `held` and
+/// `granted`, the counter and the time. Any other verdict is left to the verb, as a failed vote.
+inline Verdict read_vote(const Reply& reply, core::Answer& answer) {
+  answer.vote = Vote::failed;
+  if (!is_numbers(reply, 3)) return Verdict::malformed;
+  const Reply* const words = reply.elements.data();
+  if (words[1].integer < 0 || words[2].integer < 0) return Verdict::malformed;
+  const Verdict verdict{words[0].integer};
+  if (verdict == Verdict::capacity_differs) return verdict;
+  if (verdict == Verdict::not_enrolled) answer.vote = Vote::not_enrolled;
+  if (verdict == Verdict::held) answer.vote = Vote::held;
+  if (verdict == Verdict::granted) answer.vote = Vote::granted;
+  answer.fence = static_cast<std::uint64_t>(words[1].integer);
+  answer.node_time = words[2].integer;
+  return verdict;
+}
+
+/// A node's report of a time to come, in ms; not positive if the node does not know.
+inline core::Duration milliseconds_of(std::int64_t number) {
+  constexpr std::int64_t most = 1'000'000'000'000;  // 30 years
+  return std::chrono::milliseconds(std::clamp<std::int64_t>(number, -1, most));
+}
+/// The number of a slot, or of all slots; zero if `number` is out of range.
+inline int slot_of(std::int64_t number) {
+  return number < 0 || number > 1'000'000 ? 0 : static_cast<int>(number);
+}
+/// A ticket, or a waiter's number; zero for a negative number.
+inline std::uint64_t positive(std::int64_t number) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(number, 0));
+}
+
+}  // namespace quorumlock::redis

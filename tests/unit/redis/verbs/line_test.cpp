@@ -1,0 +1,22 @@
+#include "redis/verbs/line.hpp"
+
+#include "unit/redis/verbs/calls.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+TEST(Line, EntriesOfSeveralWaiters) {
+  // The locks are the keys; then come the entries' life and, for each lock, a waiter and its
+  // ticket.
+  std::string bytes;
+  redis::line::append(bytes, {core::NodeSet::first(3),
+                              {},
+                              "0123456789abcdef",
+                              {{"a", 7, 100}, {"b", 8, 101, true}},
+                              std::chrono::seconds(3)});
+  EXPECT_EQ(bytes, formatted({"EVALSHA", redis::queue_script.sha1, "2", "a", "b", "3000",
+                              "w0123456789abcdef.7", "100", "r0123456789abcdef.8", "101"}));
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,64 @@
+#include "redis/verbs/release.hpp"
+
+#include "unit/redis/verbs/calls.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+TEST(Release, OneLock) {
+  const core::Send release = command(CommandKind::release);
+  EXPECT_EQ(encoded(release),
+            formatted({"EVALSHA", redis::release_script.sha1, "1", "orders:42", "t0ken"}));
+  EXPECT_EQ(encoded(command(CommandKind::release, true)),
+            formatted({"EVAL", redis::release_script.source, "1", "orders:42", "t0ken"}));
+  // If nobody is ever woken, the server's own command does the same.
+  std::string bytes;
+  redis::append_command(bytes, release, {.deletion = redis::Deletion::delex});
+  EXPECT_EQ(bytes, formatted({"DELEX", "orders:42", "IFEQ", "t0ken"}));
+  bytes.clear();
+  redis::append_command(bytes, release, {.deletion = redis::Deletion::delifeq});
+  EXPECT_EQ(bytes, formatted({"DELIFEQ", "orders:42", "t0ken"}));
+}
+
+TEST(Release, ByToken) {
+  core::Send by_token = command(CommandKind::release);
+  by_token.lock.by_token = true;
+  EXPECT_EQ(encoded(by_token), formatted({"EVALSHA", redis::release_token_script.sha1, "1",
+                                          "orders:42", "t0ken", "30000"}));
+}
+
+TEST(Release, InTheLine) {
+  // One waiter may leave the line, and one need not be woken.
+  core::Send release = command(CommandKind::release);
+  release.not_woken = place(8);
+  EXPECT_EQ(encoded(release), formatted({"EVALSHA", redis::release_script.sha1, "1", "orders:42",
+                                         "t0ken", "", "w0123456789abcdef.8"}));
+  release.place = place(7);
+  release.not_woken = no_place;
+  EXPECT_EQ(encoded(release), formatted({"EVALSHA", redis::release_script.sha1, "1", "orders:42",
+                                         "t0ken", "w0123456789abcdef.7", ""}));
+  release.not_woken = place(8, 0, true);
+  EXPECT_EQ(encoded(release), formatted({"EVALSHA", redis::release_script.sha1, "1", "orders:42",
+                                         "t0ken", "w0123456789abcdef.7", "r0123456789abcdef.8"}));
+}
+
+TEST(Release, SeveralLocks) {
+  core::Send release = command_for_all(CommandKind::release);
+  EXPECT_EQ(encoded(release), formatted({"EVALSHA", redis::release_all_script.sha1, "4",
+                                         "orders:42", "stock:7", "", "cash", "t0ken"}));
+  release.place = place(9);
+  EXPECT_EQ(encoded(release),
+            formatted({"EVALSHA", redis::release_all_script.sha1, "4", "orders:42", "stock:7", "",
+                       "cash", "t0ken", "w0123456789abcdef.9", ""}));
+  release.tag.with_source = true;
+  EXPECT_EQ(encoded(release).find("*10\r\n$4\r\nEVAL\r\n"), 0U);
+}
+
+TEST(Release, APermit) {
+  EXPECT_EQ(encoded(command_for_permit(CommandKind::release)),
+            formatted({"EVALSHA", redis::release_permit_script.sha1, "1",
+                       "quorumlock:semaphore:orders:42", "t0ken", "7", "", ""}));
+}
+
+}  // namespace
+}  // namespace quorumlock::test
