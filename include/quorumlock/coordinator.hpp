@@ -96,9 +96,10 @@ class OwnerToken {
 /// resource is always on, and "the loop's own thread" is the thread of any of them.
 ///
 /// All calls are thread-safe except moving and destroying. A handler runs on the loop, exactly
-/// once, never inside the call that took it; it must not block or throw. In a forked child,
-/// blocking calls and coroutines fail with Errc::closed, and calls that take a handler throw that
-/// error.
+/// once, never inside the call that took it; it must not block or throw. Only a call that is made
+/// once the coordinator has closed runs its handler itself, since no loop is left. In a forked
+/// child, and if the coordinator was moved from, blocking calls and coroutines fail with
+/// Errc::closed, and calls that take a handler throw that error and never run the handler.
 class QUORUMLOCK_EXPORT Coordinator {
  public:
   /// Creates a coordinator with a loop thread of its own. It starts to connect and returns; a node
@@ -139,7 +140,7 @@ class QUORUMLOCK_EXPORT Coordinator {
 
   /// Acquires asynchronously, from any thread. On the loop's own thread the call allocates nothing
   /// once it is warm, if the resource name is short and the handler small (see Handler). An empty
-  /// handler throws std::invalid_argument, a call in a forked child throws Error(Errc::closed).
+  /// handler throws std::invalid_argument.
   void async_acquire(std::string resource, LockOptions options, std::stop_token stop,
                      detail::Handler<Result<Lease>> handler);
   void async_acquire(std::string resource, LockOptions options,

@@ -86,9 +86,9 @@ class QUORUMLOCK_EXPORT Lease {
   /// Stops renewing and lets the keys run out. The destructor then releases nothing.
   void detach() noexcept;
 
-  /// The same as extend(), downgrade() and release(), from any thread; the handler runs on the
-  /// loop, once. An empty handler throws std::invalid_argument, a call in a forked child throws
-  /// Error(Errc::closed).
+  /// The same as extend(), downgrade() and release(), from any thread; the handler runs as those of
+  /// Coordinator do. An empty handler throws std::invalid_argument, a call in a forked child throws
+  /// Error(Errc::closed), and a call on a Lease that holds nothing Error(Errc::not_held).
   void async_extend(std::chrono::nanoseconds ttl, detail::Handler<Result<void>> handler);
   void async_downgrade(detail::Handler<Result<void>> handler);
   void async_release(detail::Handler<Result<void>> handler);

@@ -72,15 +72,14 @@ class QUORUMLOCK_EXPORT RecursiveMutex {
   /// How many times the calling thread has locked the mutex without unlocking it.
   [[nodiscard]] std::size_t depth() const;
 
-  /// Waits as lock() does. The handler runs on the loop, once, never inside the call. Further locks
-  /// by the same owner while its first one is under way get the result of that first one.
+  /// Waits as lock() does. The handler runs as those of Coordinator do. Further locks by the same
+  /// owner while its first one is under way get the result of that first one.
   void async_lock(LockOwner owner, std::stop_token stop, detail::Handler<Result<void>> handler);
   /// `Result<void> locked = co_await mutex.co_lock(owner);`
   LockAwaitable co_lock(LockOwner owner, std::stop_token stop = {});
   LockAwaitable co_unlock(LockOwner owner);
-  /// Unlocks as unlock() does. The handler runs on the loop once a quorum has released the lease;
-  /// if the owner still has the mutex locked, no node is asked. Errc::not_held if the owner has not
-  /// locked it.
+  /// Unlocks as unlock() does. The handler runs once a quorum has released the lease; if the owner
+  /// still has the mutex locked, no node is asked. Errc::not_held if the owner has not locked it.
   void async_unlock(LockOwner owner, detail::Handler<Result<void>> handler);
   Lease& lease(LockOwner owner);
   [[nodiscard]] std::size_t depth(LockOwner owner) const;

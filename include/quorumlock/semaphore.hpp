@@ -79,8 +79,8 @@ class QUORUMLOCK_EXPORT Semaphore {
   /// The permit that the calling thread got last. Throws Error(not_held) if the thread has none.
   Lease& lease();
 
-  /// Waits as acquire() does, for a permit that belongs to no thread. The handler runs on the loop,
-  /// once, never inside the call.
+  /// Waits as acquire() does, for a permit that belongs to no thread. The handler runs as those of
+  /// Coordinator do.
   void async_acquire(std::stop_token stop, detail::Handler<Result<Lease>> handler);
   void async_acquire(detail::Handler<Result<Lease>> handler);
   /// `Result<Lease> permit = co_await semaphore.co_acquire();`

@@ -24,8 +24,8 @@ void EnrolNew::start(Driver& driver) {
 
 void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
   Node& node = nodes_[static_cast<std::size_t>(answer.node)];
-  const bool late = answer.tag.round < enrol && (enrolling_ || !node.objection.empty());
-  if (late || node.answered) return;
+  // An answer that comes after its timeout: the node has been counted already.
+  if (node.done || (enrolling_ && answer.tag.round < enrol)) return;
   const Reply* reply = answer.reply;
   if (reply == nullptr || reply->type == Reply::Type::error) {
     return looked(driver, answer.node,
@@ -65,14 +65,14 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
       // Our link must know of the enrolment before we report it: its look is answered before PING.
       driver.look_again();
       return driver.ask(*this, answer.node, settled, {"PING"});
-    case settled:
-      node.answered = true;
-      if (--to_come_ == 0) finish(driver);
+    case settled: return looked(driver, answer.node, node.objection);
   }
 }
 
 void EnrolNew::looked(Driver& driver, int node, const std::string& objection) {
-  nodes_[static_cast<std::size_t>(node)].objection = objection;
+  Node& of = nodes_[static_cast<std::size_t>(node)];
+  of.objection = objection;
+  of.done = true;
   if (--to_come_ > 0) return;
   if (enrolling_) return finish(driver);
   for (const Node& one : nodes_) {
@@ -85,8 +85,9 @@ void EnrolNew::looked(Driver& driver, int node, const std::string& objection) {
 void EnrolNew::enrol_all(Driver& driver) {
   enrolling_ = true;
   for (int i = 0; i < driver.cluster().size(); ++i) {
-    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    Node& node = nodes_[static_cast<std::size_t>(i)];
     if (!node.objection.empty()) continue;
+    node.done = false;
     ++to_come_;
     driver.ask(*this, i, enrol,
                {"EVAL", redis::adopt_script.source, "2", redis::enrolment_key, redis::candidate_key,

@@ -29,6 +29,7 @@ class EnrolNew final : public Inquiry {
  private:
   enum Question : std::uint16_t { record, candidate, keys, enrol, settled };
 
+  /// This node has been looked at, or then enrolled.
   void looked(Driver& driver, int node, const std::string& objection);
   void enrol_all(Driver& driver);
   void finish(Driver& driver);
@@ -36,7 +37,7 @@ class EnrolNew final : public Inquiry {
   struct Node {
     std::string record;
     std::string objection;  ///< why the node must not be enrolled
-    bool answered = false;
+    bool done = false;  ///< looked at, or then enrolled, or given up: its answers no longer count
   };
   std::vector<Node> nodes_;
   int to_come_ = 0;  // nodes that are still being asked

@@ -51,7 +51,7 @@ Coordinator::~Coordinator() {
 void Coordinator::async_acquire(std::string resource, LockOptions options, std::stop_token stop,
                                 detail::Handler<Result<Lease>> handler) {
   detail::check_handler(handler, "lock");
-  if (router_ == nullptr) return handler(gone("lock"));
+  if (router_ == nullptr) throw gone("lock");
   router_->of(resource)->acquire(std::move(resource), options, std::move(stop), std::move(handler));
 }
 
@@ -73,7 +73,7 @@ void Coordinator::async_acquire_all(std::initializer_list<std::string_view> reso
 void Coordinator::async_acquire_all(std::vector<std::string> resources, LockOptions options,
                                     std::stop_token stop, detail::Handler<Result<Lease>> handler) {
   detail::check_handler(handler, "lock");
-  if (router_ == nullptr) return handler(gone("lock"));
+  if (router_ == nullptr) throw gone("lock");
   router_->acquire_all(std::move(resources), options, std::move(stop), std::move(handler));
 }
 
@@ -105,7 +105,7 @@ AcquireAwaitable Coordinator::co_acquire(std::string resource, LockOptions optio
   return AcquireAwaitable(
       [router = router_, resource = std::move(resource), options](
           std::stop_token either, detail::Handler<Result<Lease>> handler) mutable {
-        if (router == nullptr) return handler(gone("lock"));
+        if (router == nullptr) throw gone("lock");
         router->of(resource)->acquire(std::move(resource), options, std::move(either),
                                       std::move(handler));
       },
@@ -117,7 +117,7 @@ AcquireAwaitable Coordinator::co_acquire_all(detail::Resources resources, LockOp
   return AcquireAwaitable(
       [router = router_, resources = std::move(resources.names), options](
           std::stop_token either, detail::Handler<Result<Lease>> handler) mutable {
-        if (router == nullptr) return handler(gone("lock"));
+        if (router == nullptr) throw gone("lock");
         router->acquire_all(std::move(resources), options, std::move(either), std::move(handler));
       },
       std::move(stop));
@@ -163,7 +163,7 @@ Result<ClusterStatus> Coordinator::status() {
 
 void Coordinator::async_status(detail::Handler<Result<ClusterStatus>> handler) {
   detail::check_handler(handler, "look at the nodes");
-  if (router_ == nullptr) return handler(gone("look at the nodes"));
+  if (router_ == nullptr) throw gone("look at the nodes");
   router_->refuse_in_child("look at the nodes");
   router_->async_status(std::move(handler));
 }
@@ -185,7 +185,7 @@ void Coordinator::close() {
 
 void Coordinator::async_close(detail::Handler<> handler) {
   detail::check_handler(handler, "close");
-  if (router_ == nullptr) return handler();
+  if (router_ == nullptr) throw gone("close");
   router_->refuse_in_child("close");
   router_->async_close(std::move(handler));
 }
@@ -193,7 +193,7 @@ void Coordinator::async_close(detail::Handler<> handler) {
 Awaitable<detail::Done> Coordinator::co_close() {
   return Awaitable<detail::Done>(
       [router = router_](const std::stop_token&, detail::Handler<detail::Done> handler) {
-        if (router == nullptr) return handler(detail::Done());
+        if (router == nullptr) throw gone("close");
         router->refuse_in_child("close");
         router->async_close([then = std::move(handler)]() mutable { then(detail::Done()); });
       });

@@ -8,6 +8,7 @@
 #include "api/router.hpp"
 #include "config/refusal.hpp"
 #include "loop/blocking.hpp"
+#include "loop/call_later.hpp"
 
 namespace quorumlock {
 
@@ -72,15 +73,17 @@ const Lease& Leadership::lease() const noexcept {
 
 void Leadership::async_proclaim(std::string value, detail::Handler<Result<void>> handler) {
   detail::check_handler(handler, "proclaim");
-  if (announcement_ == nullptr) return handler(nothing_led("proclaim"));
+  if (announcement_ == nullptr) throw nothing_led("proclaim");
   announcement_->runtime().refuse_in_child("proclaim");
-  if (Result<void> fine = detail::check_value(value); !fine) return handler(fine.error());
+  if (Result<void> fine = detail::check_value(value); !fine) {
+    return detail::call_later(announcement_->runtime(), std::move(handler), std::move(fine));
+  }
   post_call(announcement_, std::move(value), std::move(handler));
 }
 
 void Leadership::async_resign(detail::Handler<Result<void>> handler) {
   detail::check_handler(handler, "resign");
-  if (announcement_ == nullptr) return handler(nothing_led("resign"));
+  if (announcement_ == nullptr) throw nothing_led("resign");
   announcement_->runtime().refuse_in_child("resign");
   post_call(announcement_, std::nullopt, std::move(handler));
 }
@@ -107,12 +110,15 @@ Election::Election(Coordinator& coordinator, std::string name, LockOptions optio
 void Election::async_campaign(std::string value, std::stop_token stop,
                               detail::Handler<Result<Leadership>> handler) {
   detail::check_handler(handler, "campaign");
-  if (runtime_ == nullptr) return handler(coordinator_gone("campaign"));
+  if (runtime_ == nullptr) throw coordinator_gone("campaign");
   runtime_->refuse_in_child("campaign");
+  Result<void> fine = detail::check_value(value);
   if (options_.mode == LockMode::shared) {
-    return handler(detail::refusal("an election has one leader: leave mode exclusive"));
+    fine = detail::refusal("an election has one leader: leave mode exclusive");
   }
-  if (Result<void> fine = detail::check_value(value); !fine) return handler(fine.error());
+  if (!fine) {
+    return detail::call_later<Result<Leadership>>(*runtime_, std::move(handler), fine.error());
+  }
   auto announcement = std::make_shared<Announcement>(std::move(value), std::move(handler));
   runtime_->acquire(
       name_, options_, std::move(stop),
@@ -140,11 +146,12 @@ CampaignAwaitable Election::co_campaign(std::string value, std::stop_token stop)
 
 void Election::async_leader(detail::Handler<Result<std::optional<Leader>>> handler) {
   detail::check_handler(handler, "tell who leads");
-  if (runtime_ == nullptr) return handler(coordinator_gone("tell who leads"));
+  if (runtime_ == nullptr) throw coordinator_gone("tell who leads");
   runtime_->refuse_in_child("tell who leads");
   const detail::Cluster& cluster = runtime_->cluster();
   if (Result<void> fine = detail::check_resource(cluster.options, name_); !fine) {
-    return handler(fine.error());
+    return detail::call_later<Result<std::optional<Leader>>>(*runtime_, std::move(handler),
+                                                             fine.error());
   }
   auto look = std::make_unique<detail::LeaderLook>();
   look->name = name_;

@@ -5,6 +5,7 @@
 #include "api/check_handler.hpp"
 #include "config/quoted.hpp"
 #include "loop/blocking.hpp"
+#include "loop/call_later.hpp"
 #include "loop/lease_state.hpp"
 #include "loop/runtime.hpp"
 
@@ -41,14 +42,10 @@ class LeaseCall final : public detail::Task {
 
   core::Duration ttl{};
   Errc ended_before{};
-  std::optional<Error> refused;
   detail::Handler<Result<void>> handler;
 
   void run(detail::Driver& driver) override {
     const std::unique_ptr<LeaseCall> mine(this);
-    if (refused) {
-      return driver.later([then = std::move(handler), error = *refused]() mutable { then(error); });
-    }
     switch (what_) {
       case What::extend: return driver.extend(lease_, ttl, std::move(handler));
       case What::downgrade: return driver.downgrade(lease_, std::move(handler));
@@ -136,21 +133,21 @@ Outcome Lease::outcome() const {
 
 void Lease::async_extend(std::chrono::nanoseconds ttl, detail::Handler<Result<void>> handler) {
   detail::check_handler(handler, "extend");
-  if (state_ == nullptr) return handler(nothing_held("extend"));
+  if (state_ == nullptr) throw nothing_held("extend");
   const std::shared_ptr<Runtime> runtime = state_->runtime;
   runtime->refuse_in_child("extend");
+  if (Result<void> fine = detail::check_ttl(runtime->cluster().options, ttl); !fine) {
+    return detail::call_later(*runtime, std::move(handler), std::move(fine));
+  }
   auto call = std::make_unique<LeaseCall>(LeaseCall::What::extend, *state_);
   call->ttl = ttl;
-  if (Result<void> fine = detail::check_ttl(runtime->cluster().options, ttl); !fine) {
-    call->refused = fine.error();
-  }
   call->handler = std::move(handler);
   runtime->post(call.release());
 }
 
 void Lease::async_downgrade(detail::Handler<Result<void>> handler) {
   detail::check_handler(handler, "downgrade");
-  if (state_ == nullptr) return handler(nothing_held("downgrade"));
+  if (state_ == nullptr) throw nothing_held("downgrade");
   const std::shared_ptr<Runtime> runtime = state_->runtime;
   runtime->refuse_in_child("downgrade");
   auto call = std::make_unique<LeaseCall>(LeaseCall::What::downgrade, *state_);
@@ -160,7 +157,7 @@ void Lease::async_downgrade(detail::Handler<Result<void>> handler) {
 
 void Lease::async_release(detail::Handler<Result<void>> handler) {
   detail::check_handler(handler, "release");
-  if (state_ == nullptr) return handler(nothing_held("release"));
+  if (state_ == nullptr) throw nothing_held("release");
   const std::shared_ptr<Runtime> runtime = state_->runtime;
   runtime->refuse_in_child("release");
   // A lease that has run out by now must not end as released. On the loop the engine sees to that

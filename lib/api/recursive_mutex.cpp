@@ -11,6 +11,7 @@
 #include "api/check_handler.hpp"
 #include "api/router.hpp"
 #include "config/quoted.hpp"
+#include "loop/call_later.hpp"
 #include "loop/lease_state.hpp"
 #include "loop/this_thread.hpp"
 
@@ -18,19 +19,6 @@ namespace quorumlock {
 namespace {
 
 using Owner = std::variant<detail::ThreadNumber, LockOwner>;
-
-/// Calls a handler in a later turn of the loop, or at once if the loop is gone.
-struct Call final : detail::Task {
-  detail::Handler<Result<void>> handler;
-  Result<void> result;
-  void run(detail::Driver& driver) override {
-    driver.later([this] { dismiss(); });
-  }
-  void dismiss() override {
-    const std::unique_ptr<Call> mine(this);
-    handler(std::move(result));
-  }
-};
 
 }  // namespace
 
@@ -163,15 +151,11 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
     return mine == held.end() ? 0 : mine->second.depth;
   }
 
-  void call(detail::Handler<Result<void>> handler, Result<void> result) const {
+  /// The way to the loop. Throws Error(closed) if there is none.
+  [[nodiscard]] detail::Runtime& runtime() const {
     const std::shared_ptr<detail::Router>& router = coordinator.router_;
-    if (router == nullptr) {
-      return handler(error(Errc::closed, "its coordinator is of no use here"));
-    }
-    auto task = std::make_unique<Call>();
-    task->handler = std::move(handler);
-    task->result = std::move(result);
-    router->of(resource)->post(task.release());
+    if (router == nullptr) throw error(Errc::closed, "its coordinator was moved from");
+    return *router->of(resource);
   }
 
   [[nodiscard]] LockOptions waiting() const {
@@ -227,15 +211,19 @@ void RecursiveMutex::async_lock(LockOwner owner, std::stop_token stop,
                                 detail::Handler<Result<void>> handler) {
   detail::check_handler(handler, "lock");
   if (state_->fork.forked()) throw detail::closed_by_fork("cannot lock", state_->resource);
+  detail::Runtime& runtime = state_->runtime();
+  std::optional<Result<void>> nested;
   {
     const std::lock_guard<std::mutex> lock(state_->guard);
-    if (std::optional<Result<void>> nested = state_->nest(owner)) {
-      return state_->call(std::move(handler), std::move(*nested));
+    nested = state_->nest(owner);
+    if (!nested) {
+      State::Handlers& handlers = state_->under_way[owner];
+      handlers.push_back(std::move(handler));
+      if (handlers.size() > 1) return;
     }
-    State::Handlers& handlers = state_->under_way[owner];
-    handlers.push_back(std::move(handler));
-    if (handlers.size() > 1) return;
   }
+  // The handler may run inside this if the loop is gone, and must find the guard free.
+  if (nested) return detail::call_later(runtime, std::move(handler), std::move(*nested));
   state_->coordinator.async_acquire(
       state_->resource, state_->waiting(), std::move(stop),
       [state = state_, owner](Result<Lease> lease) { state->acquired(owner, std::move(lease)); });
@@ -262,14 +250,15 @@ LockAwaitable RecursiveMutex::co_unlock(LockOwner owner) {
 void RecursiveMutex::async_unlock(LockOwner owner, detail::Handler<Result<void>> handler) {
   detail::check_handler(handler, "unlock");
   if (state_->fork.forked()) throw detail::closed_by_fork("cannot unlock", state_->resource);
+  detail::Runtime& runtime = state_->runtime();
   State::Left left = state_->leave(owner);
+  if (left.last) return left.last->async_release(std::move(handler));
+  Result<void> result;
   if (!left.was_locked) {
-    return state_->call(std::move(handler),
-                        Error(Errc::not_held, "cannot unlock " + detail::quoted(state_->resource) +
-                                                  ": this owner has not locked it"));
+    result = Error(Errc::not_held, "cannot unlock " + detail::quoted(state_->resource) +
+                                       ": this owner has not locked it");
   }
-  if (!left.last) return state_->call(std::move(handler), {});
-  left.last->async_release(std::move(handler));
+  detail::call_later(runtime, std::move(handler), std::move(result));
 }
 
 Lease& RecursiveMutex::lease(LockOwner owner) {

@@ -36,21 +36,22 @@ struct Semaphore::State : detail::ThreadBound, std::enable_shared_from_this<Stat
     return how;
   }
 
+  static Error gone(const std::string& resource) {
+    return {Errc::closed, "cannot get a permit of " + detail::quoted(resource) +
+                              ": the coordinator was moved from"};
+  }
+
   static void ask(const std::shared_ptr<detail::Router>& router, const std::string& resource,
                   std::ptrdiff_t capacity, const LockOptions& how, std::stop_token stop,
                   detail::Handler<Result<Lease>> handler) {
-    if (router == nullptr) {
-      return handler(Error(Errc::closed, "cannot get a permit of " + detail::quoted(resource) +
-                                             ": the coordinator was moved from"));
-    }
+    if (router == nullptr) throw gone(resource);
     router->of(resource)->acquire_permit(resource, capacity, how, std::move(stop),
                                          std::move(handler));
   }
 
   Result<void> take(const LockOptions& how) {
-    if (coordinator.router_ != nullptr) {
-      if (const auto error = coordinator.router_->cannot_block("get a permit")) return *error;
-    }
+    if (coordinator.router_ == nullptr) return gone(resource);
+    if (const auto error = coordinator.router_->cannot_block("get a permit")) return *error;
     Result<Lease> permit = detail::wait_for<Result<Lease>>([&](auto handler) {
       ask(coordinator.router_, resource, capacity, how, {}, std::move(handler));
     });

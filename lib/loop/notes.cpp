@@ -17,7 +17,7 @@ void Notes::begin(Time now, int node, NodeErrand what) {
   Errand& errand = errands_[static_cast<std::size_t>(node)];
   errand.what = what;
   ++errand.run;
-  errand.to_come = session_.nodes() - 1;
+  errand.to_come = core::NodeSet::first(session_.nodes()) - core::NodeSet::only(node);
   errand.good = 0;
   const redis::Enrolment& of = session_.link(node).enrolment();
   const std::string key = std::string(redis::node_prefix) + of.config().node;
@@ -48,7 +48,7 @@ void Notes::on_answer(Time now, int from, const core::Tag& tag, const redis::Rep
   const int node = static_cast<int>(tag.claim.index);
   Errand& errand = errands_[static_cast<std::size_t>(node)];
   if (errand.what == NodeErrand::none || tag.claim.generation != errand.run) return;
-  --errand.to_come;
+  errand.to_come.remove(from);  // an answer that comes after its timeout counts once, too
   using Type = redis::Reply::Type;
   const bool noted = reply != nullptr && reply->type == Type::string;
   const bool none = reply != nullptr && reply->type == Type::nil;
@@ -83,7 +83,7 @@ void Notes::judge(Time now, int node, bool refuted) {
   const bool looks = errand.what == NodeErrand::look_up;
   const int needed = looks ? std::min(all - quorum + 1, all - 1) : quorum - 1;
   const bool done = errand.good >= needed;
-  if (!done && !refuted && errand.to_come > 0) return;
+  if (!done && !refuted && !errand.to_come.empty()) return;
   const bool awaited = looks || errand.what == NodeErrand::note;
   errand.what = NodeErrand::none;
   if (!awaited) return;

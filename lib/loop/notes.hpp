@@ -37,7 +37,7 @@ class Notes {
   struct Errand {
     redis::Enrolment::Errand what = redis::Enrolment::Errand::none;
     std::uint32_t run = 0;  ///< answers to an earlier run don't count
-    int to_come = 0;
+    core::NodeSet to_come;  ///< nodes that have neither answered nor timed out
     int good = 0;
   };
   void ask_others(core::Time now, int node, const std::vector<std::string>& words);

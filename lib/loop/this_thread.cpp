@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <memory>
+#include <new>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -13,15 +16,14 @@ namespace {
 
 std::atomic<ThreadNumber> last_number{0};
 
-// These two have no destructor: the destructors of other thread_locals and, on the main thread, of
-// static objects may lock and unlock after the end of the thread_local below.
+// No thread_local of the library may have a destructor: dlclose() would not unload the library
+// before each thread that has used it has ended, and the main thread ends with the process.
 constinit thread_local ThreadNumber own_number = 0;
-constinit thread_local bool ended = false;
 
+/// What one thread has locked.
 class Bound {
  public:
   ~Bound() {
-    ended = true;
     for (const One& one : std::exchange(all_, {})) {
       const std::shared_ptr<ThreadBound> holder = one.holder.lock();
       if (holder == nullptr) continue;
@@ -77,9 +79,40 @@ class Bound {
   std::size_t purged_at_ = 16;
 };
 
-Bound& bound() {
-  static thread_local Bound all;
-  return all;
+/// False before the first lock, and again from static destruction or dlclose() on.
+constinit std::atomic<bool> usable{false};
+pthread_key_t key_of_bound;  // while usable
+
+/// Owns the key under which each thread has its Bound. A thread that ends deletes its own. If a
+/// later destructor of the thread locks again, it makes a new one, which is deleted after it.
+class Key {
+ public:
+  Key() {
+    const int error =
+        pthread_key_create(&key_of_bound, [](void* bound) { delete static_cast<Bound*>(bound); });
+    if (error != 0) {
+      throw std::system_error(error, std::generic_category(),
+                              "cannot keep what a thread has locked, since the process has the "
+                              "most thread-specific keys that it may have");
+    }
+    usable = true;
+  }
+  /// Deletes the calling thread's Bound. Threads that still run keep the memory of theirs: they may
+  /// be using it, and what they have locked belongs to the mutexes.
+  ~Key() {
+    usable = false;
+    void* const mine = pthread_getspecific(key_of_bound);
+    pthread_setspecific(key_of_bound, nullptr);
+    delete static_cast<Bound*>(mine);
+    pthread_key_delete(key_of_bound);
+  }
+  Key(const Key&) = delete;
+  Key& operator=(const Key&) = delete;
+};
+
+/// The calling thread's Bound, or null if it has none.
+Bound* bound() {
+  return usable ? static_cast<Bound*>(pthread_getspecific(key_of_bound)) : nullptr;
 }
 
 /// The number of forks between the first process and this one.
@@ -100,15 +133,25 @@ ThreadNumber this_thread_number() noexcept {
 }
 
 void bind_to_this_thread(const std::shared_ptr<ThreadBound>& holder) {
-  if (!ended) bound().add(holder);
+  static const Key key;
+  if (!usable) return;
+  if (Bound* const mine = bound()) return mine->add(holder);
+  auto made = std::make_unique<Bound>();
+  made->add(holder);
+  if (pthread_setspecific(key_of_bound, made.get()) == 0) {
+    (void)made.release();
+  } else if (usable) {
+    throw std::bad_alloc();
+  }
 }
 
 void unbind_from_this_thread(const ThreadBound& holder) noexcept {
-  if (!ended) bound().remove(holder);
+  if (Bound* const mine = bound()) mine->remove(holder);
 }
 
 std::chrono::nanoseconds patience_of_this_thread(std::string_view resource) {
-  if (ended || !bound().has_only_before(resource)) return std::chrono::nanoseconds::zero();
+  const Bound* const mine = bound();
+  if (mine == nullptr || !mine->has_only_before(resource)) return std::chrono::nanoseconds::zero();
   return longest_try;
 }
 

@@ -24,8 +24,8 @@ class ThreadBound {
 };
 
 /// The calling thread has a lease of `holder`, whose thread_ends() is called when the thread ends.
-/// Binding the same holder again changes nothing. A thread whose thread_locals have ended binds
-/// nothing.
+/// Binding the same holder again changes nothing. Once static objects are destroyed, nothing is
+/// bound any more. Throws std::system_error if the process has no thread-specific key left.
 void bind_to_this_thread(const std::shared_ptr<ThreadBound>& holder);
 /// The calling thread has no lease of `holder` any more.
 void unbind_from_this_thread(const ThreadBound& holder) noexcept;

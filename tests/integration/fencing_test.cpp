@@ -251,6 +251,18 @@ TEST_F(Fencing, ACounterAtItsGreatestIsAnErrorAndNoLock) {
   EXPECT_EQ(cluster().holders(counter_of(key), greatest), 5);
 }
 
+TEST_F(Fencing, ACounterThatIsNoNumberIsAnErrorAndNoLock) {
+  // Somebody wrote to the counters of a quorum.
+  Coordinator coordinator = connect();
+  for (const int node : {0, 1, 2}) cluster().raw(node, {"SET", counter_of(key), "nan"});
+  const Result<Lease> refused = coordinator.acquire(key);
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  const std::string sentence = refused.error().what();
+  EXPECT_NE(sentence.find("not a whole number below 2^53"), sentence.npos) << sentence;
+  EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 0; }));
+  EXPECT_EQ(cluster().holders(counter_of(key), "nan"), 3);
+}
+
 TEST_F(Fencing, GivesNoTokenAndSetsNoCounterIfItIsOff) {
   // The nodes see only a plain SET of each acquisition.
   Options off = by_hand();

@@ -1,3 +1,5 @@
+#include <pthread.h>
+
 #include <mutex>
 #include <thread>
 
@@ -125,8 +127,7 @@ TEST_F(ThreadEnd, ReportsNothingIfTheMutexWasUnlocked) {
 }
 
 TEST_F(ThreadEnd, OtherThreadLocalsMayStillUnlock) {
-  // A thread_local that is destroyed after the library's own finds the lock released, and may lock
-  // again.
+  // A thread_local with a destructor may unlock what the thread has locked, and lock again.
   Coordinator coordinator = connect_and_log();
   Mutex mutex(coordinator, key, {.ttl = 30s});
   struct Last {
@@ -147,6 +148,25 @@ TEST_F(ThreadEnd, OtherThreadLocalsMayStillUnlock) {
     mutex.lock();
   }).join();
   EXPECT_TRUE(locked);
+  EXPECT_TRUE(is_free(key));
+}
+
+TEST_F(ThreadEnd, LaterDestructorsMayLockAgain) {
+  // The destructor of a thread-specific key runs after the library has released the thread's locks.
+  // What it locks is released, too.
+  Coordinator coordinator = connect_and_log();
+  Mutex mutex(coordinator, key, {.ttl = 30s});
+  mutex.lock();
+  mutex.unlock();
+  pthread_key_t last{};
+  ASSERT_EQ(
+      pthread_key_create(&last, [](void* it) { (void)static_cast<Mutex*>(it)->try_lock_for(20s); }),
+      0);
+  std::thread([&] {
+    mutex.lock();
+    pthread_setspecific(last, &mutex);
+  }).join();
+  pthread_key_delete(last);
   EXPECT_TRUE(is_free(key));
 }
 

@@ -8,7 +8,8 @@ set -euo pipefail
 build=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+server=
+trap '[ -z "$server" ] || kill "$server"; rm -rf "$work"' EXIT
 prefix=$work/prefix
 cxx=${CXX:-c++}
 
@@ -100,7 +101,16 @@ if [ -n "$shared" ]; then
       -o "$work/plugin.so" "${libs[@]}" -Wl,-rpath,"$libdir" \
       -Wl,--version-script="$work/plugin.map" &&
       "$cxx" -std=c++20 "$here/unload.cpp" -o "$work/unload" -ldl || fail "building the plugin"
-    "$work/unload" "$work/plugin.so" "$shared" || fail "unloading the plugin"
+    node=unix://$work/node.sock
+    redis-server --port 0 --unixsocket "$work/node.sock" --save "" --dir "$work" \
+      >"$work/server.log" 2>&1 &
+    server=$!
+    until grep -q 'ready to accept' "$work/server.log"; do
+      kill -0 "$server" || fail "the server does not start: $(cat "$work/server.log")"
+    done
+    "$prefix/bin/quorumlock" --nodes "$node" enroll --new >"$work/enroll.log" 2>&1 ||
+      fail "enrolling a node: $(cat "$work/enroll.log")"
+    "$work/unload" "$work/plugin.so" "$shared" "$node" || fail "unloading the plugin"
   fi
 fi
 

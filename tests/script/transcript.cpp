@@ -292,7 +292,8 @@ std::string Transcript::shown(const core::Acquired& acquired) {
   const core::Claim* claim = driver_->engine().claim(acquired.claim);
   return user_name(acquired.user) + " holds " + token_name(std::string(claim->token())) +
          " until " + seconds(claim->deadline) + ", attempt " + std::to_string(acquired.attempts) +
-         (claim->fence == 0 ? "" : ", fencing token " + std::to_string(claim->fence));
+         (claim->fencing.number == 0 ? ""
+                                     : ", fencing token " + std::to_string(claim->fencing.number));
 }
 
 std::string Transcript::shown(const core::Refused& refused) {

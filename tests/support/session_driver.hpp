@@ -22,6 +22,7 @@ class SessionDriver {
   explicit SessionDriver(int nodes, bool wakes = true)
       : servers(static_cast<std::size_t>(nodes)),
         away(servers.size(), false),
+        slow(servers.size(), false),
         asked_(servers.size()),
         session(config(nodes, wakes), random_, wall) {
     for (std::size_t i = 0; i < servers.size(); ++i) {
@@ -37,6 +38,7 @@ class SessionDriver {
 
   std::vector<Server> servers;
   std::vector<bool> away;  ///< nodes that cannot be connected to
+  std::vector<bool> slow;  ///< nodes whose connections are made by open()
   struct Wall final : core::WallClock {
     std::int64_t us = 1'700'000'000'000'000;
     std::int64_t now_us() override { return us; }
@@ -91,6 +93,12 @@ class SessionDriver {
     session.touched(node);
     pull();
   }
+  /// The connection that was under way to this slow node is made.
+  void open(int node) {
+    slow[static_cast<std::size_t>(node)] = false;
+    take(detail::Session::Connect{node});
+    pull();
+  }
   void close(int node) {
     away[static_cast<std::size_t>(node)] = true;
     asked_[static_cast<std::size_t>(node)].clear();
@@ -141,7 +149,7 @@ class SessionDriver {
       config.links.push_back({{.host = "n" + std::to_string(node)},
                               node_timeout,
                               LinkDriver::connect_timeout,
-                              {.max_ttl = max_ttl},
+                              {.max_ttl = max_ttl, .node = "n" + std::to_string(node)},
                               wakes});
     }
     return config;
@@ -167,6 +175,7 @@ class SessionDriver {
     const auto node = static_cast<std::size_t>(connect.wire);
     redis::Link& link = session.link(connect.wire);
     session.touched(connect.wire);
+    if (slow[node]) return;
     if (away[node]) return link.on_closed(now, "connection refused");
     link.on_open();
     for (const std::string& greeting : written(connect.wire)) {

@@ -14,7 +14,8 @@
 -- line. It uses no variable from outside: each would be made anew for each call of the script.
 local function acquire(time, ttl, wall, life, floor, lock, counter_key, token, seen, found, alone)
   found = found or redis.call('MGET', counter_key, lock)
-  local counter = tonumber(found[1])
+  local written = found[1]
+  --> counter
   local line, ends = 'quorumlock:queue:' .. lock, nil
   -- As a rule nobody waits, and EXISTS says that for less than a range that is empty.
   while not alone and redis.call('EXISTS', line) == 1 do

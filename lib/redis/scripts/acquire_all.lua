@@ -27,7 +27,8 @@ end
 --> writer_before
 local granted, fence, last, due, greatest = true, 0, 0, -2, 0
 for i = 1, n do
-  local counter = tonumber(counters[i])
+  local written = counters[i]
+  --> counter
   fence = math.max(fence, counter or 0)
   -- A counter that is not there has lived its life since its last write, on this node's own clock.
   last = math.max(last, counter or time - ARGV[5] * 500)

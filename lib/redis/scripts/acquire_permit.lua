@@ -12,7 +12,9 @@ local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
 if found[1] ~= ARGV[12] then return {-1, 0, time} end
-local counter = tonumber(found[2]) or 0
+local written = found[2]
+--> counter
+counter = counter or 0
 local waiter, ticket, life = ARGV[7], ARGV[8], ARGV[9]
 local slot, capacity = tonumber(ARGV[10]), tonumber(ARGV[11])
 local name = string.sub(KEYS[1], 22)

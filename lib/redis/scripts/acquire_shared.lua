@@ -12,7 +12,9 @@ local time = now[1] * 1000000 + now[2]
 local ms = math.floor(time / 1000)
 local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
 if found[1] ~= ARGV[9] then return {-1, 0, time} end
-local counter = tonumber(found[2]) or 0
+local written = found[2]
+--> counter
+counter = counter or 0
 local waiter, ticket, life = ARGV[6], ARGV[7], ARGV[8]
 local line, lives = 'quorumlock:queue:' .. KEYS[1], 'quorumlock:waiting:' .. KEYS[1]
 if waiter ~= '' and not redis.call('ZSCORE', line, waiter) then

@@ -6,7 +6,9 @@ local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
 if found[1] ~= ARGV[4] then return {-1, 0, time} end
-local counter = tonumber(found[2]) or 0
+local written = found[2]
+--> counter
+counter = counter or 0
 if found[3] ~= ARGV[1] then
   -- A reader has it together with others (see acquire_shared.lua).
   local ends = not found[3] and redis.pcall('ZSCORE', KEYS[1], ARGV[1])

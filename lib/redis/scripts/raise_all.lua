@@ -8,7 +8,9 @@ local found = redis.call('MGET', unpack(KEYS))
 if found[#KEYS] ~= ARGV[4] then return {-1, 0, time} end
 local greatest, ours = 0, true
 for i = 1, n do
-  greatest = math.max(greatest, tonumber(found[n + i]) or 0)
+  local written = found[n + i]
+  --> counter
+  greatest = math.max(greatest, counter or 0)
   if found[i] ~= ARGV[1] then
     -- A reader has it together with others (see acquire_shared.lua).
     local ends = not found[i] and redis.pcall('ZSCORE', KEYS[i], ARGV[1])

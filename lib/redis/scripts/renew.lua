@@ -27,7 +27,11 @@ local function replant(lock, token, fence)
     return exists(lock) and '0' or stays and '3' or '5'
   end
   local counter = 'quorumlock:fence:' .. lock
-  local counted, least = tonumber(redis.call('GET', counter)) or 0, tonumber(fence)
+  local written = redis.call('GET', counter)
+  local counted, least = tonumber(written or 0), tonumber(fence)
+  -- Not a script's: see part/counter.lua. The lock is gone, and stays so.
+  local whole = counted and counted >= 0 and counted < 9007199254740992 and counted % 1 == 0
+  if not whole then return '3' end
   if math.max(counted, ARGV[#ARGV]) > least then
     -- Another may have had the lock here since: an extend by token is not to count this node.
     if set('quorumlock:replanted:' .. lock, token, 'PX', ARGV[3]) == 'no room' then return '4' end

@@ -16,7 +16,9 @@ local ttl, reads, over = tonumber(ARGV[2]), ARGV[6] == 'r', tonumber(ARGV[7])
 if over > 0 and time >= over then return {4, 0, time} end
 local greatest, gone, another, ends = 0, 0, false, {}
 for i = 1, n do
-  greatest = math.max(greatest, tonumber(found[n + i]) or 0)
+  local written = found[n + i]
+  --> counter
+  greatest = math.max(greatest, counter or 0)
   if found[i] then
     another = another or found[i] ~= ARGV[1]
   else

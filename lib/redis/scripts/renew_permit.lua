@@ -12,7 +12,9 @@ local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1], KEYS[4])
 if found[1] ~= ARGV[8] then return {-1, 0, time} end
 local over = tonumber(ARGV[7])
 if over > 0 and time >= over then return {4, 0, time} end
-local counter = tonumber(found[2]) or 0
+local written = found[2]
+--> counter
+counter = counter or 0
 if found[3] == ARGV[1] then
   if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
     redis.call('PEXPIRE', KEYS[1], ARGV[2])

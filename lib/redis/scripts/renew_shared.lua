@@ -14,7 +14,9 @@ local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
 if found[1] ~= ARGV[7] then return {-1, 0, time} end
 local ttl, own, over = tonumber(ARGV[2]), ARGV[4] == '1', tonumber(ARGV[6])
 if over > 0 and time >= over then return {4, 0, time} end
-local counter = tonumber(found[2]) or 0
+local written = found[2]
+--> counter
+counter = counter or 0
 local left = redis.call('PTTL', KEYS[1])
 local function last(longer)
   if longer then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end

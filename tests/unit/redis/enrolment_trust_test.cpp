@@ -107,6 +107,31 @@ TEST(EnrolmentTrust, AfterItsQuarantineADurableNodeIsTrustedAgain) {
   driver.it.repaired(0, 0);
   EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:durable " + candidate);
   driver.hear(1);
+  EXPECT_EQ(driver.it.take_errand(), Errand::none);
+}
+
+TEST(EnrolmentTrust, AfterItsQuarantineNothingIsHeldAgainstADurableNode) {
+  // What other nodes noted about an earlier run would have the node wait after each restart. The
+  // notes are erased if the node is durable by now, and stay if it is not.
+  for (const bool is_durable : {true, false}) {
+    redis::Enrolment::Config config = of_n1;
+    config.policy = Quarantine::trust_disk;
+    Driver driver(config);
+    driver.greet("run1:30000,d,86400@#n1:volatile", is_durable);
+    const std::string candidate = driver.proposes();
+    driver.hear(2, candidate);
+    ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
+    driver.it.repaired(0, 0);
+    if (!is_durable) {
+      EXPECT_EQ(driver.it.take_errand(), Errand::note);
+      driver.it.errand_done(driver.now, true);
+    }
+    EXPECT_TRUE(driver.asks().starts_with("enrol run2:30000,d,86400@#n1:"));
+    EXPECT_EQ(driver.it.take_errand(), Errand::none);
+    driver.hear(1);
+    EXPECT_EQ(driver.it.standing(), Standing::enrolled);
+    EXPECT_EQ(driver.it.take_errand(), is_durable ? Errand::erase : Errand::none);
+  }
 }
 
 TEST(EnrolmentTrust, WithAlwaysNoOtherNodeIsAsked) {
