@@ -8,31 +8,32 @@
 
 namespace quorumlock::core {
 
-/// One node's answer to one command.
+/// One node's answer to one command. A field that the command's verb does not set is zero.
 struct Answer {
   Vote vote = Vote::pending;
-  /// Renewal: the key was absent and has been set anew. It counts as a vote only from the next
-  /// round on, since another client may have held it on this node in between.
+  /// Renew: the key was absent and has been set anew. It counts as a vote only from the next round
+  /// on, since another client may have held it on this node in between.
   bool replanted = false;
-  /// The node's fencing counter after the command; if granted, the number that this node has voted
-  /// for. Zero if the node did not report it.
+  /// Acquire, raise, renew: the node's fencing counter after the command; if granted, the number
+  /// that this node has voted for. Zero if the node did not report it.
   std::uint64_t fence = 0;
-  /// The node's own clock while it ran the command, in us since 1970; zero if not reported.
+  /// Acquire, raise, renew: the node's own clock while it ran the command, in us since 1970; zero
+  /// if not reported.
   std::int64_t node_time = 0;
-  /// When the command was sent: the node's clock was read between this time and `now`.
+  /// Every verb: when the command was sent; the node's clock was read between this time and `now`.
   Time asked{};
-  /// Refused acquisition: how long after the node's answer the refusal may lapse by itself; zero if
+  /// Acquire, if refused: how long after the node's answer the refusal may lapse by itself; zero if
   /// not reported.
   Duration due{};
-  /// Refused ordered acquisition, or release: the greatest ticket in the line. Granted ordered
-  /// acquisition: the next waiter in the line if it is one of ours, else zero.
+  /// Acquire in order, if refused, and release: the greatest ticket in the line.
   std::uint64_t greatest_ticket = 0;
+  /// Acquire in order, if granted: the next waiter in the line if it is one of ours, else zero.
   std::uint64_t next_waiter = 0;
   /// Release: the lock is free and Send::not_woken is first in its line.
   bool first_in_line = false;
   /// Release: the line has waiters.
   bool waited_for = false;
-  /// Refused acquisition of a permit: another slot that is free, zero for none; or the semaphore's
+  /// Acquire a permit, if refused: another slot that is free, zero for none; or the semaphore's
   /// capacity if it differs from the requested one.
   int free_slot = 0;
   int capacity = 0;

@@ -182,7 +182,7 @@ TEST(Replies, ReadersOfSeveralLocksGetTheSameReplies) {
     }
     words.insert(words.end(), args.begin(), args.end());
     const test::Reply reply = twins.ask(words);
-    return votes ? reply.elements.at(0).integer : reply.integer;
+    return reply.elements.empty() ? reply.integer : reply.elements.at(0).integer;
   };
   const std::string reader = "r0123456789abcdef.3";
   const std::string writer = "w0123456789abcdef.4";
@@ -200,7 +200,7 @@ TEST(Replies, ReadersOfSeveralLocksGetTheSameReplies) {
   };
   const auto release = [&](const char* token, const std::string& leaver,
                            const std::string& not_woken) {
-    return call(redis::release_all_script, false, {token, leaver, not_woken});
+    return call(redis::release_all_script, false, {token, leaver, not_woken});  // 1: deleted
   };
   twins.ask({"SET", "quorumlock:enrolment", "E"});
   EXPECT_EQ(acquire("a", "", "1", "r"), 1);
@@ -211,7 +211,7 @@ TEST(Replies, ReadersOfSeveralLocksGetTheSameReplies) {
   EXPECT_EQ(raise("c", "9000000000000001"), 3);
   // The reader yields to a writer that came after it, and may have the lock again at once.
   EXPECT_EQ(acquire("c", writer, "2", "w"), 0);
-  EXPECT_EQ(release("b", "", reader), 2);
+  EXPECT_EQ(release("b", "", reader), 1);
   EXPECT_EQ(release("b", "", reader), 0);
   // A reader after the writer may not have it, and neither may a reader that does not wait.
   EXPECT_EQ(acquire("d", "r0123456789abcdef.5", "3", "r"), 0);

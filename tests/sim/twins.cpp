@@ -47,7 +47,8 @@ bool is_batch(const Words& words) {
 /// The time at which a script ran, by its reply: the third element, or the first one of a batch.
 std::optional<std::int64_t> script_time(const Words& words, const Reply& reply) {
   if (!words[0].starts_with("EVAL") || is_script(words, redis::queue_script) ||
-      is_script(words, redis::release_script)) {
+      is_script(words, redis::release_script) || is_script(words, redis::release_all_script) ||
+      is_script(words, redis::release_permit_script)) {
     return std::nullopt;
   }
   const std::size_t place = is_batch(words) ? 0 : 2;

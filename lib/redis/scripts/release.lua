@@ -1,7 +1,7 @@
 -- One lock: KEYS lock. ARGV token, the waiter that leaves the line (optional, empty: none), one that
--- need not be woken (optional). 1: deleted; 2: likewise, and the one that is not woken may have the
--- lock now; 3 or more: likewise, and others wait; what it is more than 3 is the greatest ticket in
--- the line; 0: nothing of ours there. Where the lock is free now the first in the line is woken, or,
+-- need not be woken (optional). 0: nothing of ours there; 1: deleted. Deleted, and the line has
+-- waiters: {1, may the one that is not woken have the lock now (1 or 0), if not the greatest ticket in
+-- the line, else 0}. Where the lock is free now the first in the line is woken, or,
 -- where nobody is in it, all who said that they want to know. Readers who have come to the front
 -- of the line are woken together, also while others read. Where nobody leaves the line, the one that is
 -- not woken gives a grant back and waits on: its entry's mark goes (see acquire_ordered.lua).
@@ -82,9 +82,9 @@ local function release(lock, token, leaver, not_woken)
       wake(entry)
     end
   end
-  if mine then return 2 * deleted end
-  local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
-  return deleted == 1 and 3 + last[2] or 0
+  if deleted == 0 then return 0 end
+  if mine then return {1, 1, 0} end
+  return {1, 0, tonumber(redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2])}
 end
 
 if KEYS[1] then return release(KEYS[1], ARGV[1], ARGV[2] or '', ARGV[3]) end

@@ -2,7 +2,8 @@
 -- none), one that need not be woken (optional). Each lock that is the token's is deleted, or given back
 -- by one of its readers; where one is free by this the first in its line is woken, once, or, where
 -- nobody is in it, all who want to know.
--- 1: all were ours; 2: likewise, and the one that is not woken may have all of them now; 0: not all.
+-- 1: all were ours; {1, 1, 0}: all were, and the one that is not woken may have all of them now; 0: not
+-- all.
 local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
 -- MGET: another kind of value under one of the keys must not keep the others.
@@ -62,4 +63,4 @@ for i = 1, #KEYS do
   end
 end
 if ours < #KEYS then return 0 end
-return first_in == #KEYS and 2 or 1
+return first_in == #KEYS and {1, 1, 0} or 1

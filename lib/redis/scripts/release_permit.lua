@@ -32,9 +32,9 @@ if not first then
 elseif first ~= ARGV[4] then
   --> wake
   wake(first, free)
-  local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
-  return deleted == 1 and 3 + last[2] or 0
-else
-  return 2 * deleted
+  if deleted == 0 then return 0 end
+  return {1, 0, tonumber(redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2])}
+elseif deleted == 1 then
+  return {1, 1, 0}
 end
 return deleted

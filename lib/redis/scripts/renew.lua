@@ -2,8 +2,8 @@
 -- lock token, fence (0: none) and how many us its validity had left when this was sent; this node's
 -- time us at that moment at the least (0: unknown), enrolment, floor.
 -- {time, votes}, a digit for each lock. 1: ours, for at least ttl now; 2: re-planted; 0: another's; 3:
--- gone, or released by token; 4: not re-planted, for want of memory; 5: too late, since the validity
--- that this was to prolong is over, or gone and perhaps too late: nothing touched. No digits: not
+-- gone, or released by token; 4: too late, since the validity that this was to prolong is over, or gone
+-- and perhaps too late: nothing touched; 5: not re-planted, for want of memory. No digits: not
 -- enrolled, nothing touched. Never shortens: a slow answer must not end what a later round has promised.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
@@ -24,7 +24,7 @@ local function replant(lock, token, fence)
   local stays = ARGV[2] ~= '1' or exists('quorumlock:released:' .. token .. ':' .. lock)
   if stays or sent == 0 then
     -- Another kind of value reads as absent.
-    return exists(lock) and '0' or stays and '3' or '5'
+    return exists(lock) and '0' or stays and '3' or '4'
   end
   local counter = 'quorumlock:fence:' .. lock
   local written = redis.call('GET', counter)
@@ -34,13 +34,13 @@ local function replant(lock, token, fence)
   if not whole then return '3' end
   if math.max(counted, ARGV[#ARGV]) > least then
     -- Another may have had the lock here since: an extend by token is not to count this node.
-    if set('quorumlock:replanted:' .. lock, token, 'PX', ARGV[3]) == 'no room' then return '4' end
+    if set('quorumlock:replanted:' .. lock, token, 'PX', ARGV[3]) == 'no room' then return '5' end
   end
   if counted < least then
-    if set(counter, fence, 'PX', ARGV[3]) == 'no room' then return '4' end
+    if set(counter, fence, 'PX', ARGV[3]) == 'no room' then return '5' end
   end
   local done = set(lock, token, 'NX', 'PX', ARGV[1])
-  return done == 'no room' and '4' or done == 'held' and '0' or '2'
+  return done == 'no room' and '5' or done == 'held' and '0' or '2'
 end
 
 local function extend(lock)
@@ -53,7 +53,7 @@ local votes = {}
 for i = 2, #KEYS do
   local token = ARGV[3 * i - 2]
   if sent > 0 and time >= sent + ARGV[3 * i] then
-    votes[i - 1] = '5'
+    votes[i - 1] = '4'
   elseif found[i] == token then
     extend(KEYS[i])
     votes[i - 1] = '1'

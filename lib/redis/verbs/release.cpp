@@ -64,17 +64,18 @@ void append(std::string& out, const core::Send& send, const Surroundings& around
 
 core::Answer read(const Reply& reply) {
   core::Answer answer{Vote::failed};
-  if (reply.type != Reply::Type::integer || reply.integer < 0) {
-    if (reply.type == Reply::Type::error) answer.vote = vote_of_error(reply.text);
+  if (reply.type == Reply::Type::integer) {
+    if (reply.integer == 0) answer.vote = Vote::absent;
+    if (reply.integer == 1) answer.vote = Vote::granted;
+  } else if (reply.type == Reply::Type::error) {
     // A value of another type under the key is not ours, so there is nothing to delete.
-    if (answer.vote == Vote::held) answer.vote = Vote::absent;
-    return answer;
-  }
-  answer.vote = reply.integer == 0 ? Vote::absent : Vote::granted;
-  if (reply.integer >= 2) {
-    answer.first_in_line = reply.integer == 2;
+    const Vote vote = vote_of_error(reply.text);
+    answer.vote = vote == Vote::held ? Vote::absent : vote;
+  } else if (is_numbers(reply, 3) && reply.elements[0].integer == 1) {
+    answer.vote = Vote::granted;
     answer.waited_for = true;
-    if (reply.integer > 3) answer.greatest_ticket = positive(reply.integer - 3);
+    answer.first_in_line = reply.elements[1].integer == 1;
+    answer.greatest_ticket = positive(reply.elements[2].integer);
   }
   return answer;
 }

@@ -16,6 +16,8 @@ inline bool only_deletes(const core::Send& send) {
 }
 
 void append(std::string& out, const core::Send& send, const Surroundings& around);
+/// Reads 0 (nothing of ours there) or 1 (deleted), as the server's own commands reply, too; or, if
+/// the line has waiters, {1, whether Send::not_woken is first in it, greatest ticket}.
 core::Answer read(const Reply& reply);
 
 /// Releases that only_deletes().

@@ -28,11 +28,21 @@ const Call& call_of(LockKind kind) {
   return shared;
 }
 
-void read_replanted(core::Answer& answer) {
-  const bool counts = core::planted(core::Mutant::replant_without_enrolment) ||
-                      core::planted(core::Mutant::replant_after_the_old_end);
-  answer.vote = counts ? Vote::granted : Vote::absent;
-  answer.replanted = true;
+/// Reads what only a renewal's verdict can say.
+void read_verdict(Verdict verdict, core::Answer& answer) {
+  switch (verdict) {
+    case Verdict::replanted:
+      answer.vote = core::planted(core::Mutant::replant_without_enrolment) ||
+                            core::planted(core::Mutant::replant_after_the_old_end)
+                        ? Vote::granted
+                        : Vote::absent;
+      answer.replanted = true;
+      break;
+    case Verdict::absent: answer.vote = Vote::absent; break;
+    case Verdict::late: answer.vote = Vote::timed_out; break;
+    case Verdict::no_room: answer.vote = Vote::out_of_memory; break;
+    default: break;
+  }
 }
 
 /// Reads {time, digits}, with a digit for each lock; none if the node is not enrolled.
@@ -48,22 +58,14 @@ core::Answer read_batch(const Reply& reply) {
   return answer;
 }
 
-void read_digit(char digit, core::Answer& answer) {
-  switch (digit) {
-    case '0': answer.vote = Vote::held; break;
-    case '1': answer.vote = Vote::granted; break;
-    case '2': read_replanted(answer); break;
-    case '3': answer.vote = Vote::absent; break;
-    case '4': answer.vote = Vote::out_of_memory; break;
-    case '5': answer.vote = Vote::timed_out; break;
-    default: answer.vote = Vote::failed;
-  }
-}
-
 bool read_each(const Reply& reply, std::span<core::Answer> answers) {
   const std::string_view digits = reply.elements[1].text;
   if (digits.size() != answers.size()) return false;
-  for (std::size_t i = 0; i < answers.size(); ++i) read_digit(digits[i], answers[i]);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const Verdict verdict{digits[i] - '0'};
+    answers[i].vote = vote_of(verdict);
+    read_verdict(verdict, answers[i]);
+  }
   return true;
 }
 
@@ -85,12 +87,7 @@ void append(std::string& out, const core::Send& send, const Surroundings& around
 
 core::Answer read(const Reply& reply) {
   core::Answer answer;
-  switch (read_vote(reply, answer)) {
-    case Verdict::replanted: read_replanted(answer); break;
-    case Verdict::absent: answer.vote = Vote::absent; break;
-    case Verdict::late: answer.vote = Vote::timed_out; break;
-    default: break;
-  }
+  read_verdict(read_vote(reply, answer), answer);
   return answer;
 }
 

@@ -34,7 +34,14 @@ enum class Verdict : std::int64_t {
   replanted = 2,  ///< only of a renewal
   absent = 3,     ///< gone, or not ours
   late = 4,       ///< only of a renewal: it came too late and did nothing
+  no_room = 5,    ///< only of a renewal: not re-planted, for want of memory
 };
+/// The vote of a verdict that means the same for all verbs; failed for another.
+inline Vote vote_of(Verdict verdict) {
+  if (verdict == Verdict::granted) return Vote::granted;
+  if (verdict == Verdict::held) return Vote::held;
+  return verdict == Verdict::not_enrolled ? Vote::not_enrolled : Vote::failed;
+}
 /// Reads the parts that all verbs share into the answer: the votes `not_enrolled`, `held` and
 /// `granted`, the counter and the time. Any other verdict is left to the verb, as a failed vote.
 inline Verdict read_vote(const Reply& reply, core::Answer& answer) {
@@ -44,9 +51,7 @@ inline Verdict read_vote(const Reply& reply, core::Answer& answer) {
   if (words[1].integer < 0 || words[2].integer < 0) return Verdict::malformed;
   const Verdict verdict{words[0].integer};
   if (verdict == Verdict::capacity_differs) return verdict;
-  if (verdict == Verdict::not_enrolled) answer.vote = Vote::not_enrolled;
-  if (verdict == Verdict::held) answer.vote = Vote::held;
-  if (verdict == Verdict::granted) answer.vote = Vote::granted;
+  answer.vote = vote_of(verdict);
   answer.fence = static_cast<std::uint64_t>(words[1].integer);
   answer.node_time = words[2].integer;
   return verdict;

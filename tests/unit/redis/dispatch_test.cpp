@@ -234,9 +234,13 @@ TEST(BatchAnswers, OfAcquisitions) {
 }
 
 TEST(BatchAnswers, OfReleases) {
+  const std::vector<redis::Reply> words = {number(1), number(0), number(17)};
+  redis::Reply waited_for;
+  waited_for.type = redis::Reply::Type::array;
+  waited_for.elements = words;
   const std::vector<core::Answer> each =
       read(CommandKind::releases,
-           {number(1), number(0), number(20), error("NOPERM this user"), number(-1)}, 5);
+           {number(1), number(0), waited_for, error("NOPERM this user"), number(2)}, 5);
   EXPECT_EQ(each[0].vote, Vote::granted);
   EXPECT_EQ(each[1].vote, Vote::absent);
   EXPECT_EQ(each[2].vote, Vote::granted);
@@ -275,8 +279,8 @@ TEST(BatchAnswers, OfRenewalsAreDigits) {
   EXPECT_TRUE(each[2].replanted);
   EXPECT_EQ(each[3].vote, Vote::absent);
   EXPECT_FALSE(each[3].replanted);
-  EXPECT_EQ(each[4].vote, Vote::out_of_memory);
-  EXPECT_EQ(each[5].vote, Vote::timed_out);
+  EXPECT_EQ(each[4].vote, Vote::timed_out);
+  EXPECT_EQ(each[5].vote, Vote::out_of_memory);
   EXPECT_EQ(each[6].vote, Vote::failed);
   for (const core::Answer& answer : votes("", 2)) EXPECT_EQ(answer.vote, Vote::not_enrolled);
   for (const std::string_view wrong : {"1", "111"}) {

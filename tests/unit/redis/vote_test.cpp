@@ -62,7 +62,7 @@ TEST(Vote, AVoteScriptRepliesWithVerdictCounterAndClock) {
     EXPECT_EQ(vote(kind, 0), Vote::held);
     EXPECT_EQ(vote(kind, -1), Vote::not_enrolled);
     EXPECT_EQ(vote(kind, 4), kind == CommandKind::renew ? Vote::timed_out : Vote::failed);
-    EXPECT_EQ(vote(kind, 5), Vote::failed);
+    EXPECT_EQ(vote(kind, 6), Vote::failed);
     EXPECT_EQ(answer_to(kind, {1, 41, 1700}).fence, 41U);
     EXPECT_EQ(answer_to(kind, {1, 41, 1700}).node_time, 1700);
     EXPECT_EQ(answer_to(kind, {1, 41}).vote, Vote::failed);
@@ -119,16 +119,23 @@ TEST(Vote, AReleaseIsGrantedOrAbsent) {
   EXPECT_EQ(vote_to(CommandKind::release, number(1)), Vote::granted);
   EXPECT_EQ(vote_to(CommandKind::release, number(0)), Vote::absent);
   EXPECT_EQ(vote_to(CommandKind::release, number(-1)), Vote::failed);
-  // 2: the key is deleted, and the waiter that was not woken is first in the line.
+  EXPECT_EQ(vote_to(CommandKind::release, number(2)), Vote::failed);
   EXPECT_FALSE(answer_of(CommandKind::release, number(1)).first_in_line);
-  EXPECT_EQ(vote_to(CommandKind::release, number(2)), Vote::granted);
-  EXPECT_TRUE(answer_of(CommandKind::release, number(2)).first_in_line);
-  // 3 + t: the key is deleted, others wait, and t is the greatest ticket.
-  EXPECT_EQ(vote_to(CommandKind::release, number(3)), Vote::granted);
-  EXPECT_FALSE(answer_of(CommandKind::release, number(3)).first_in_line);
-  EXPECT_TRUE(answer_of(CommandKind::release, number(103)).waited_for);
-  EXPECT_EQ(answer_of(CommandKind::release, number(103)).greatest_ticket, 100U);
   EXPECT_FALSE(answer_of(CommandKind::release, number(1)).waited_for);
+  // The line has waiters, and the one that was not woken is first in it.
+  const core::Answer first = answer_to(CommandKind::release, {1, 1, 0});
+  EXPECT_EQ(first.vote, Vote::granted);
+  EXPECT_TRUE(first.first_in_line);
+  EXPECT_TRUE(first.waited_for);
+  EXPECT_EQ(first.greatest_ticket, 0U);
+  // Others wait, with this greatest ticket.
+  const core::Answer others = answer_to(CommandKind::release, {1, 0, 100});
+  EXPECT_EQ(others.vote, Vote::granted);
+  EXPECT_FALSE(others.first_in_line);
+  EXPECT_TRUE(others.waited_for);
+  EXPECT_EQ(others.greatest_ticket, 100U);
+  EXPECT_EQ(answer_to(CommandKind::release, {1, 0}).vote, Vote::failed);
+  EXPECT_EQ(answer_to(CommandKind::release, {0, 0, 100}).vote, Vote::failed);
   EXPECT_EQ(vote_to(CommandKind::release, of(Reply::Type::nil)), Vote::failed);
 }
 
