@@ -170,16 +170,10 @@ TEST(Batch, IsOfPlainLocksOutsideOfLines) {
 }
 
 redis::Reply number(std::int64_t value) {
-  redis::Reply reply;
-  reply.type = redis::Reply::Type::integer;
-  reply.integer = value;
-  return reply;
+  return {redis::Reply::Type::integer, value, {}, {}};
 }
 redis::Reply error(std::string_view text) {
-  redis::Reply reply;
-  reply.type = redis::Reply::Type::error;
-  reply.text = text;
-  return reply;
+  return {redis::Reply::Type::error, 0, text, {}};
 }
 
 /// The answers that a batch's reply of these words gives to `locks` locks.
@@ -235,9 +229,7 @@ TEST(BatchAnswers, OfAcquisitions) {
 
 TEST(BatchAnswers, OfReleases) {
   const std::vector<redis::Reply> words = {number(1), number(0), number(17)};
-  redis::Reply waited_for;
-  waited_for.type = redis::Reply::Type::array;
-  waited_for.elements = words;
+  const redis::Reply waited_for{redis::Reply::Type::array, 0, {}, words};
   const std::vector<core::Answer> each =
       read(CommandKind::releases,
            {number(1), number(0), waited_for, error("NOPERM this user"), number(2)}, 5);
