@@ -8,7 +8,8 @@ namespace quorumlock::core {
 void Acquisition::begin(const AcquireRequest& request, Time now, int nodes) {
   std::string its_key = std::move(key);
   SlotViews views = permit ? std::move(permit->seen) : SlotViews();
-  *this = Acquisition();
+  std::destroy_at(this);
+  std::construct_at(this);
   key = std::move(its_key);
   key.assign(request.key);
   if (!request.others.empty()) {

@@ -102,27 +102,20 @@ void Acquisitions::attempt(Time now, WaiterId id) {
                         acquisition.others != nullptr || acquisition.permit;
   exchange_.send_round(claim_id, scripted ? CommandKind::acquire : CommandKind::set, asked);
   exchange_.timers.set(claim_id.index, claim.deadline);
-  judge(now, claim_id);
+  judge(now, claim_id, claim);
   cleanup_.forget_if_done(now, claim_id);
 }
 
 // --- From the answers to a verdict ---------------------------------------------------------------
 
-void Acquisitions::hear(Time now, int node, Claim& claim, const Answer& answer) {
-  if (answer.fence > claim.fencing.noted) {  // most nodes say the same
-    each_key(claim.key(), claim.others,
-             [&](std::string_view key) { fences_seen_.note(key, answer.fence); });
-    claim.fencing.noted = answer.fence;
-  }
-  if (answer.due > Duration::zero()) {
-    claim.frees_at = std::min(claim.frees_at, later(now, answer.due));
-  }
-  if (claim.entry.ordered || claim.entry.not_woken != 0) {
-    const WaiterId woken = lines_.hear(now, node, claim, answer);
-    if (woken != WaiterId()) attempt(now, woken);
-  }
-  if (claim.permit.capacity != 0) hear_slot(now, node, claim, answer);
-  if (answer.waited_for) lines_.note_waiters(now, claim.key(), answer.greatest_ticket);
+void Acquisitions::note_fence(Claim& claim, std::uint64_t fence) {
+  each_key(claim.key(), claim.others, [&](std::string_view key) { fences_seen_.note(key, fence); });
+  claim.fencing.noted = fence;
+}
+
+void Acquisitions::hear_in_line(Time now, int node, const Claim& claim, const Answer& answer) {
+  const WaiterId woken = lines_.hear(now, node, claim, answer);
+  if (woken != WaiterId()) attempt(now, woken);
 }
 
 /// Notes what the answer to a refused acquisition, or to its clean-up, reports of other slots.
@@ -141,8 +134,7 @@ void Acquisitions::hear_slot(Time now, int node, const Claim& claim, const Answe
   if (woken != WaiterId()) attempt(now, woken);
 }
 
-void Acquisitions::judge(Time now, ClaimId id) {
-  Claim& claim = exchange_.claims[id];
+void Acquisitions::judge(Time now, ClaimId id, Claim& claim) {
   switch (claim.round.tally.granted()) {
     case Verdict::pending: return;
     case Verdict::won: {

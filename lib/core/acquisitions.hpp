@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 
@@ -29,13 +30,21 @@ class Acquisitions {
   void close(Time now);
 
   /// Decides an attempt, as far as its answers allow.
-  void judge(Time now, ClaimId id);
+  void judge(Time now, ClaimId id, Claim& claim);
   /// Gives the acquisition, if it is still waiting, the verdict of an attempt that was given up.
   void settle(Time now, ClaimId id);
   /// The attempt's deadline has passed.
   void on_deadline(Time now, ClaimId id);
   /// Notes what the answer to a claim's command reports about fencing tokens, the line and permits.
-  void hear(Time now, int node, Claim& claim, const Answer& answer);
+  void hear(Time now, int node, Claim& claim, const Answer& answer) {
+    if (answer.fence > claim.fencing.noted) note_fence(claim, answer.fence);  // most say the same
+    if (answer.due > Duration::zero()) {
+      claim.frees_at = std::min(claim.frees_at, later(now, answer.due));
+    }
+    if (claim.entry.ordered || claim.entry.not_woken != 0) hear_in_line(now, node, claim, answer);
+    if (claim.permit.capacity != 0) hear_slot(now, node, claim, answer);
+    if (answer.waited_for) lines_.note_waiters(now, claim.key(), answer.greatest_ticket);
+  }
 
   void on_places(Time now, int node, const Tag& tag, Vote vote, std::span<const Place> places);
   void on_wake(Time now, int node, std::uint64_t place, int slot);
@@ -77,6 +86,8 @@ class Acquisitions {
   void lost_in_line(Time now, ClaimId id);
   void pause(Time now, WaiterId id, const Claim& claim);
   void enter_line(Time now, WaiterId id);
+  void note_fence(Claim& claim, std::uint64_t fence);
+  void hear_in_line(Time now, int node, const Claim& claim, const Answer& answer);
   void hear_slot(Time now, int node, const Claim& claim, const Answer& answer);
   void on_due(Time now, WaiterId id);
   void refuse(WaiterId id, Errc why, const Tally& tally,

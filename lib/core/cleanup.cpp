@@ -19,7 +19,7 @@ void Cleanup::release(Time now, ClaimId id, bool report, const LineEntry& heir) 
   exchange_.send_round(id, CommandKind::release,
                        nodes.take_requests() | (nodes.take_releases() & claim.footprint.nodes));
   exchange_.timers.clear(id.index);
-  judge(now, id);
+  judge(now, id, claim);
   forget_if_done(now, id);
 }
 
@@ -31,7 +31,7 @@ void Cleanup::release_token(Time now, std::string_view key, std::string_view tok
   claim.held.user = user;
   exchange_.open_round(now, claim, Duration::zero());
   exchange_.send_round(id, CommandKind::release, exchange_.nodes.take_releases());
-  judge(now, id);
+  judge(now, id, claim);
   forget_if_done(now, id);
 }
 
@@ -99,9 +99,7 @@ void Cleanup::take_out(Time now, ClaimId id) {
 /// Decides a release as soon as a quorum has deleted the key. If some nodes did not have it, the
 /// others may show whether the lock had been lost; but once a quorum has answered, the lock is free
 /// whatever they answer, so the others are given only a moment.
-void Cleanup::judge(Time now, ClaimId id) {
-  Claim& claim = exchange_.claims[id];
-  if (!claim.asked_for) return;
+void Cleanup::decide(Time now, ClaimId id, Claim& claim) {
   const Tally& tally = claim.round.tally;
   std::optional<Errc> why;
   if (tally.granted() == Verdict::won) {
@@ -181,7 +179,7 @@ void Cleanup::forget_if_done(Time now, ClaimId id) {
 void Cleanup::on_due(Time now, ClaimId id) {
   Claim& claim = exchange_.claims[id];
   if (claim.asked_for) {
-    judge(now, id);
+    judge(now, id, claim);
     return forget_if_done(now, id);
   }
   const Footprint& footprint = claim.footprint;

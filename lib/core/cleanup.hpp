@@ -24,8 +24,10 @@ class Cleanup {
   void take_out(Time now, const Claim& of, NodeSet nodes);
   /// The same with this new claim, which holds no key and has its place and its footprint's nodes.
   void take_out(Time now, ClaimId id);
-  /// Decides a release that a user waits for.
-  void judge(Time now, ClaimId id);
+  /// Decides a release, if a user waits for it.
+  void judge(Time now, ClaimId id, Claim& claim) {
+    if (claim.asked_for) decide(now, id, claim);
+  }
   /// Keeps track of the nodes that may have a key of ours, and until when: a key that was set or
   /// renewed late lives for a whole ttl from then, not from when the command was sent.
   static void note_answer(Time now, Claim& claim, int node, const Tag& tag, const Answer& answer);
@@ -38,6 +40,7 @@ class Cleanup {
   void on_back(int node);
 
  private:
+  void decide(Time now, ClaimId id, Claim& claim);
   void owe_entry(Time now, Claim& claim) const;
 
   Exchange& exchange_;

@@ -113,7 +113,8 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   Claim* const claim = exchange_.claims.find(tag.claim);
   if (claim == nullptr) return;
   --claim->footprint.unanswered;
-  if (repeats(now, node, tag, answer)) return;
+  const bool did_nothing = answer.vote == Vote::no_script || answer.vote == Vote::timed_out;
+  if (did_nothing && repeats(now, node, tag, answer)) return;
 
   Cleanup::note_answer(now, *claim, node, tag, answer);
   acquisitions_.hear(now, node, *claim, answer);
@@ -159,14 +160,14 @@ bool Engine::repeats(Time now, int node, Tag tag, const Answer& answer) {
   return true;
 }
 
-void Engine::judge(Time now, ClaimId id, const Claim& claim) {
+void Engine::judge(Time now, ClaimId id, Claim& claim) {
   switch (claim.phase) {
-    case Phase::acquiring: return acquisitions_.judge(now, id);
-    case Phase::held: return leases_.judge(now, id);
+    case Phase::acquiring: return acquisitions_.judge(now, id, claim);
+    case Phase::held: return leases_.judge(now, id, claim);
     case Phase::extending: return leases_.judge_token_extend(now, id);
     case Phase::releasing:
       if (claim.waiter != WaiterId()) acquisitions_.settle(now, id);
-      return cleanup_.judge(now, id);
+      return cleanup_.judge(now, id, claim);
   }
 }
 

@@ -129,7 +129,7 @@ class Engine {
  private:
   void do_due(Time now);
   void on_claim_due(Time now, ClaimId id);
-  void judge(Time now, ClaimId id, const Claim& claim);
+  void judge(Time now, ClaimId id, Claim& claim);
   bool repeats(Time now, int node, Tag tag, const Answer& answer);
   void read_clock(Time now, int node, Time asked, std::int64_t node_time);
   void void_votes(Time now, int node);

@@ -33,9 +33,7 @@ class Exchange {
   /// Puts out entries for the lines; counts them as unanswered.
   void send(SendEntries&& entries);
   /// Sends a release whose answers are not counted.
-  void clean_up(ClaimId id, NodeSet to) {
-    send(id, Tag{id, uncounted, CommandKind::release}, to);
-  }
+  void clean_up(ClaimId id, NodeSet to) { send(id, Tag{id, uncounted, CommandKind::release}, to); }
   void drop_ballot(Claim& claim);
   Ballot* ballot_of(const Claim& claim) { return ballots_.find(claim.fencing.ballot); }
   /// Begins to count fencing counters; `seen` is what the token has to exceed.

@@ -74,15 +74,14 @@ void Leases::renew(Time now, ClaimId id, Duration ttl) {
   claim.next_try = never;
   exchange_.send_round(id, CommandKind::renew, exchange_.nodes.voters(now));
   schedule(id);
-  judge(now, id);
+  judge(now, id, claim);
 }
 
 void Leases::close_renewal(Claim& claim) {
   if (claim.phase == Phase::held && claim.round.close()) --renewals_out_;
 }
 
-void Leases::judge(Time now, ClaimId id) {
-  Claim& claim = exchange_.claims[id];
+void Leases::judge(Time now, ClaimId id, Claim& claim) {
   const Tally& tally = claim.round.tally;
   // The lease is lost even if the answer that shows it comes after the round has failed: if no
   // quorum can have held the key all along, another client may have the lock, or have had it.

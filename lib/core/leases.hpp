@@ -31,7 +31,7 @@ class Leases {
                     UserId user);
 
   /// Decides a renewal, or an extension by token, as far as its answers allow.
-  void judge(Time now, ClaimId id);
+  void judge(Time now, ClaimId id, Claim& claim);
   void judge_token_extend(Time now, ClaimId id);
   void on_due(Time now, ClaimId id);
   /// How many leases are held.
