@@ -33,6 +33,8 @@ class Engine {
   using Config = core::Config;
 
   Engine(const Config& config, Random& random);
+  Engine(const Engine&) = delete;  // its machines know each other by reference
+  Engine& operator=(const Engine&) = delete;
 
   // Inputs. Each costs O(nodes + log(claims)) unless stated otherwise. on_link, and an answer that
   // shows a wrong clock, cost O(claims + waiters).

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Options usual() {
+Options usual_options() {
   Options options;
   options.nodes = {"redis://127.0.0.1:7101", "redis://u:hunter2@lock2.example:6380/3",
                    "unix:///run/redis/lock3.sock"};
@@ -24,14 +24,14 @@ Options usual() {
 /// The error of validate() after this change to the usual options.
 template <class F>
 std::string error_with(F&& change) {
-  Options options = usual();
+  Options options = usual_options();
   change(options);
   return error_of(options.validate());
 }
 
 TEST(Options, AreValidByDefaultOnceThereAreNodes) {
   // Every default is valid; only the nodes have no default.
-  EXPECT_EQ(error_of(usual().validate()), "no error");
+  EXPECT_EQ(error_of(usual_options().validate()), "no error");
   EXPECT_EQ(error_with([](Options& o) { o.nodes.resize(1); }), "no error");
   EXPECT_EQ(error_of(Options().validate()),
             "nodes is missing or empty: give the URLs of 1 to 32 nodes, such as "

@@ -6,7 +6,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-const std::string granted = "*3\r\n:1\r\n:41\r\n:1700000000000000\r\n";
+const std::string granted_vote = "*3\r\n:1\r\n:41\r\n:1700000000000000\r\n";
 
 TEST(Session, AVoteCarriesTheWallClockAndTheNodesEnrolment) {
   // All nodes get the same words, including the client's wall clock, followed by each node's own
@@ -24,8 +24,8 @@ TEST(Session, AVoteCarriesTheWallClockAndTheNodesEnrolment) {
     const std::string own = SessionDriver::record(node) + (node == 1 ? ":1700:42 1700" : " 0");
     EXPECT_TRUE(command.ends_with(" " + own)) << command;
   }
-  driver.reply(0, "EVALSHA", granted);
-  driver.reply(2, "EVALSHA", granted);
+  driver.reply(0, "EVALSHA", granted_vote);
+  driver.reply(2, "EVALSHA", granted_vote);
   EXPECT_EQ(driver.acquired, 1);
 }
 
@@ -42,9 +42,9 @@ TEST(Session, AServerNamedTwiceHasOneVote) {
             "is the same server as redis://n1:6379: name each server once");
   driver.acquire();
   EXPECT_TRUE(driver.asked(1).empty());
-  driver.reply(0, "EVALSHA", granted);
+  driver.reply(0, "EVALSHA", granted_vote);
   EXPECT_EQ(driver.acquired, 0);
-  driver.reply(2, "EVALSHA", granted);
+  driver.reply(2, "EVALSHA", granted_vote);
   EXPECT_EQ(driver.acquired, 1);
 }
 
@@ -56,7 +56,7 @@ TEST(Session, TwoOfThreeAddressesThatAreOneAreNoQuorum) {
   driver.start();
   driver.acquire();
   EXPECT_EQ(driver.acquired, 0);
-  driver.reply(0, "EVALSHA", granted);
+  driver.reply(0, "EVALSHA", granted_vote);
   EXPECT_EQ(driver.acquired, 0);
   ASSERT_EQ(driver.refused.size(), 1U);
   EXPECT_EQ(driver.refused[0].why, Errc::misconfigured);
@@ -93,7 +93,7 @@ TEST(Session, ANodeThatForgotCastsNoVote) {
     driver.reply(node, "EVALSHA", "*3\r\n:-1\r\n:0\r\n:1700000000000000\r\n");
     EXPECT_EQ(driver.session.link(node).state(), LinkState::quarantined);
   }
-  driver.reply(2, "EVALSHA", granted);
+  driver.reply(2, "EVALSHA", granted_vote);
   EXPECT_EQ(driver.acquired, 0);
   ASSERT_EQ(driver.refused.size(), 1U);
   EXPECT_EQ(driver.refused[0].tally.vote(0), Vote::not_enrolled);
@@ -105,7 +105,7 @@ TEST(Session, AWrongClockIsReported) {
     SessionDriver driver(3);
     driver.start();
     driver.acquire();
-    for (const int node : {0, 1, 2}) driver.reply(node, "EVALSHA", granted);
+    for (const int node : {0, 1, 2}) driver.reply(node, "EVALSHA", granted_vote);
     driver.pass(300ms);  // until the renewal
     driver.reply(
         0, "EVALSHA",
@@ -125,7 +125,7 @@ TEST(Session, OurOwnClockThatStoodStillIsReportedToo) {
   SessionDriver driver(3);
   driver.start();
   driver.acquire();
-  for (const int node : {0, 1, 2}) driver.reply(node, "EVALSHA", granted);
+  for (const int node : {0, 1, 2}) driver.reply(node, "EVALSHA", granted_vote);
   driver.pass(300ms);
   const std::string minute_later = "*2\r\n:1700000060000000\r\n$1\r\n1\r\n";
   driver.reply(0, "EVALSHA", minute_later);
@@ -144,7 +144,7 @@ TEST(Session, ARenewalCarriesItsOwnEnd) {
   driver.start();
   const core::Time begun = driver.now;
   driver.acquire();
-  driver.reply(0, "EVALSHA", granted);
+  driver.reply(0, "EVALSHA", granted_vote);
   driver.reply(1, "EVALSHA", "*3\r\n:1\r\n:41\r\n:1700000060000000\r\n");
   ASSERT_EQ(driver.acquired, 1);
   driver.pass(300ms);
