@@ -62,7 +62,6 @@ enum class Mutant {
   expiry_shortened,
   candidate_overwritten,
   raise_acknowledged_when_greater,
-  raise_without_owner,
   counter_not_raised,
   counter_set_whatever_it_was,
   replant_before_the_decision,

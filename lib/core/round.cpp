@@ -70,9 +70,8 @@ Round::Fence Round::judge_fence(Ballot& ballot, NodeSet takes_requests) const {
   const NodeSet idle = granted - ballot.raising();
   if (planted(Mutant::silent_node_waited_for) && idle != granted) return {false, wanted, {}};
   if (ballot.target() == 0 || idle.size() >= quorum) ballot.raise_target();
-  // Planted mistakes ask all nodes; the scripts as they are would make that harmless.
-  const bool of_all =
-      planted(Mutant::raise_without_owner) || planted(Mutant::raise_acknowledged_when_greater);
+  // A planted mistake asks all nodes; the scripts as they are would make that harmless.
+  const bool of_all = planted(Mutant::raise_acknowledged_when_greater);
   const NodeSet to_raise = ballot.to_ask(of_all ? takes_requests : granted);
   ballot.ask(to_raise);
   return {false, ballot.target(), to_raise};

@@ -167,6 +167,29 @@ TEST(Replies, AReadersTimeIsRefusedTheSame) {
   EXPECT_EQ(twins.ask({"EXISTS", "x", "y"}).integer, 0);
 }
 
+TEST(Replies, ACounterIsRaisedByItsOwnerOnly) {
+  // Whoever holds the lock on the node raises the counter, strictly; to anybody else the lock is
+  // gone, and the counter stays.
+  Twins twins({.watched = {"x", "quorumlock:fence:x"}});
+  const auto raise = [&twins](const char* token, const char* fence) {
+    return twins
+        .ask({"EVAL", std::string(redis::raise_script.source), "3", "x", "quorumlock:fence:x",
+              "quorumlock:enrolment", token, fence, "1000000", "E", "0"})
+        .elements.at(0)
+        .integer;
+  };
+  twins.ask({"SET", "quorumlock:enrolment", "E"});
+  twins.ask({"SET", "quorumlock:fence:x", "5"});
+  twins.ask({"SET", "x", "owner"});
+  EXPECT_EQ(raise("another", "7"), 3);
+  EXPECT_EQ(twins.ask({"GET", "quorumlock:fence:x"}).text, "5");
+  EXPECT_EQ(raise("owner", "7"), 1);
+  EXPECT_EQ(raise("owner", "7"), 0);
+  EXPECT_EQ(twins.ask({"GET", "quorumlock:fence:x"}).text, "7");
+  twins.ask({"DEL", "x"});
+  EXPECT_EQ(raise("owner", "9"), 3);
+}
+
 TEST(Replies, ReadersOfSeveralLocksGetTheSameReplies) {
   // Step by step through states that a walk seldom reaches: yields while others read, locks set
   // again, a downgrade.

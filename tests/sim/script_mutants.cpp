@@ -129,7 +129,6 @@ const std::vector<ScriptMistake>& script_mistakes() {
       {delete_without_compare, &release_script, "if holder == token then", "if true then"},
 
       // Fencing.
-      {raise_without_owner, &raise_script, "if found[3] ~= ARGV[1] then", "if false then"},
       {counter_set_whatever_it_was, &raise_script, "if found[3] ~= ARGV[1] then", "if false then"},
       {counter_set_whatever_it_was, &raise_script,
        "if counter >= fence then return {0, counter, time} end", ""},

@@ -80,8 +80,6 @@ const std::vector<KnownMutant>& known_mutants() {
        "a raise is decided only once every node that was asked has answered", 1000, Focus::silence},
       {Mutant::raise_acknowledged_when_greater, "raise-acknowledged-when-greater",
        "a counter that is higher than asked for is an acknowledgement", 5000, Focus::fences},
-      {Mutant::raise_without_owner, "raise-without-owner",
-       "a counter is raised for a client that does not hold the lock there", 40000, Focus::raises},
       {Mutant::counter_not_raised, "counter-not-raised", "a grant leaves the counter as it was",
        1000, Focus::fences},
       {Mutant::counter_set_whatever_it_was, "counter-set-whatever-it-was",

@@ -58,10 +58,16 @@ void World::demand_succession() {
   }
   give_back(operations_[line[0]]);
   turn(clients_[0]);
-  if (!has_lock_by(line[1], now_ + look + rounds, message)) {
+  const TrueTime ended_by = now_ + look + rounds;
+  if (!has_lock_by(line[1], ended_by, message)) {
     return report("operation " + std::to_string(line[1]) + " gets no lock although it is next");
   }
   Operation& holder = operations_[line[1]];
+  // The holder may have refreshed its entry just before it won. A refresh that arrives after the
+  // lease has ended enters the line again, for the entry's life.
+  const core::Engine& engine = clients_[holder.client].session->engine();
+  while (violation_.empty() && engine.unanswered() > 0 && now_ < ended_by)
+    run_until(now_ + message);
   const TrueTime ended = now_;
   TrueTime limit = rounds;
   if (random_.one_in(2)) {
