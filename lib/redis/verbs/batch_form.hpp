@@ -12,7 +12,7 @@ namespace quorumlock::redis {
 /// How commands of one verb go out together and are answered together (see Batch).
 struct BatchForm {
   core::CommandKind kind;  ///< of the batch as one command
-  /// A longer batch gains nothing and makes other clients wait: so many locks take a node 0.2 ms.
+  /// A longer batch gains nothing and makes other clients wait: this many take a node 0.2 ms.
   std::size_t most;
   BatchCall call;
   /// Whether this command, for one lock, can be part of a batch.

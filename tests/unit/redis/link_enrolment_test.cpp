@@ -205,7 +205,7 @@ TEST(LinkEnrolment, ANodeThatIsAwayIsNotDoubted) {
 
 TEST(LinkEnrolment, ItsOwnCommandsAreOverdueLikeOthers) {
   // The look at the candidate is not answered: the node is stalled, and given up in the end. No
-  // command is reported to the user, who has sent none.
+  // command is reported to the user, since the user has sent none.
   LinkDriver driver;
   come_up_waiting(driver);
   driver.pass(1s);
