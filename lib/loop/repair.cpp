@@ -95,7 +95,7 @@ void Repair::choose_sources() {
 
 void Repair::next_source(Time now) {
   if (sources_.empty()) return ask_times(now);
-  cursor_ = "0";
+  cursor_.assign(1, '0');  // g++ 12 warns of an assignment of "0" (GCC bug 105651)
   scan_next_ = !refused_;
   proceed(now);
 }
