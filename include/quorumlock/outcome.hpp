@@ -35,6 +35,7 @@ enum class Vote : std::uint8_t {
   capacity_differs,  ///< the semaphore has another capacity on the node, and permits are held
   groups_differ,     ///< the node has been enrolled for other quorum groups than ours
   terms_differ,      ///< the node has been enrolled with another quarantine or fencing_memory
+  nodes_differ,      ///< the node votes for another list of nodes than ours
   failed,            ///< any other error reply; the command may have run
 };
 

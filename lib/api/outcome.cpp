@@ -29,6 +29,7 @@ std::string_view to_string(Vote vote) noexcept {
     case Vote::max_ttl_differs: return "max_ttl_differs";
     case Vote::groups_differ: return "groups_differ";
     case Vote::terms_differ: return "terms_differ";
+    case Vote::nodes_differ: return "nodes_differ";
     case Vote::same_server: return "same_server";
     case Vote::clock_jumped: return "clock_jumped";
     case Vote::capacity_differs: return "capacity_differs";
@@ -60,6 +61,7 @@ std::string_view describe(Vote vote) noexcept {
     case Vote::max_ttl_differs: return "enrolled with another max_ttl";
     case Vote::groups_differ: return "enrolled for other groups";
     case Vote::terms_differ: return "enrolled on other terms";
+    case Vote::nodes_differ: return "enrolled for another list of nodes";
     case Vote::same_server: return "the same server twice";
     case Vote::clock_jumped: return "with a wrong clock";
     case Vote::capacity_differs: return "of another capacity";

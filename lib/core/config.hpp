@@ -37,7 +37,6 @@ struct Config {
   /// How long an acquisition that does not wait may be queued here.
   Duration send_within = std::chrono::milliseconds(500);
 
-  [[nodiscard]] int quorum() const { return quorum_of(nodes); }
   /// The time between two looks at, and refreshes of, an entry in a line.
   [[nodiscard]] Duration refresh_every() const { return entry_life / 3; }
   /// The usual pause between two attempts, drawn anew for each.

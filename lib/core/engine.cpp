@@ -120,9 +120,9 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   acquisitions_.hear(now, node, *claim, answer);
   if (tag.round == claim->round.number() || planted(Mutant::answers_of_an_older_round)) {
     exchange_.note_vote(counts);
-    const bool granted =
-        claim->round.count(node, {tag.kind, counts, answer.fence, claim->terms.shared},
-                           exchange_.ballot_of(*claim), exchange_.random);
+    const bool granted = claim->round.count(
+        node, {tag.kind, counts, answer.fence, claim->terms.shared, nodes.says(node)},
+        exchange_.ballot_of(*claim), exchange_.random);
     if (granted && claim->phase == Phase::held) claim->held.standing.add(node);
   }
   // After a win, a late grant belonged to the lease, whose own release has gone out after it.
@@ -190,7 +190,7 @@ void Engine::on_timeout(Time now, int node, Tag tag) {
 void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
   advance(now);
   Nodes& nodes = exchange_.nodes;
-  const int quorum = exchange_.config.quorum();
+  const int quorum = exchange_.nodes.majority().votes();
   const bool was_away = !nodes.take_releases().contains(node);
   const bool could_decide = nodes.voters(now).size() >= quorum;
   nodes.on_link(node, state, reason);
@@ -242,7 +242,7 @@ void Engine::read_clock(Time now, int node, Time asked, std::int64_t node_time) 
 /// A node's clock was found wrong. Its keys may have run out early: its earlier votes are void, and
 /// a lease without a quorum of votes from other nodes is lost.
 void Engine::void_votes(Time now, int node) {
-  const int quorum = exchange_.config.quorum();
+  const int quorum = exchange_.nodes.majority().votes();
   Claims& claims = exchange_.claims;
   claims.for_each_folded([&](ClaimId id, NodeSet& standing) {
     standing.remove(node);

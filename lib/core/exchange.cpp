@@ -37,7 +37,7 @@ ClaimId Exchange::new_claim(std::string_view key, std::string_view token) {
 }
 
 void Exchange::open_round(Time at, Claim& claim, Duration ttl) {
-  claim.round.open(at, ttl, config.nodes);
+  claim.round.open(at, ttl, config.nodes, nodes.majority());
   Footprint& footprint = claim.footprint;
   footprint.longest_ttl = std::max(footprint.longest_ttl, ttl);
   footprint.gone_at = std::max(footprint.gone_at, at + ttl);

@@ -22,7 +22,7 @@ bool confirms_in_another_round(const Claim& claim) {
   for (const int node : claim.footprint.nodes - tally.pending()) {
     if (tally.vote(node) == Vote::absent) ++able;
   }
-  return able >= quorum_of(tally.nodes());
+  return able >= tally.needed();
 }
 
 Extended extended(const Claim& claim, std::optional<Errc> why) {
@@ -262,7 +262,7 @@ void Leases::judge_token_extend(Time now, ClaimId id) {
   const Tally& tally = claim.round.tally;
   const NodeSet granted = tally.granted_by();
   const NodeSet agreeing = ballot.standing_for(ballot.most_common(granted), granted);
-  switch (verdict(exchange_.config.nodes, agreeing.size(), tally.pending().size())) {
+  switch (verdict(tally.needed(), agreeing.size(), tally.pending().size())) {
     case Verdict::pending: return;
     case Verdict::won:
       if (now >= claim.deadline) why = Errc::expired;

@@ -183,7 +183,7 @@ bool Lines::hear(Time now, WaiterId id, int node, Vote vote, std::span<const Pla
     in_line.look_at = std::min(in_line.look_at, later(now, place.due + milliseconds(1)));
   }
   if (place.before == 0) look_sooner(now, in_line, place);
-  if (!in_line.settled && in_line.heard.size() >= exchange_.config.quorum()) {
+  if (!in_line.settled && in_line.heard.size() >= exchange_.nodes.majority().votes()) {
     settle_ticket(now, id);
   }
   schedule(id);
@@ -260,7 +260,7 @@ bool Lines::may_try(Time now, WaiterId id) {
   const InLine& in_line = *acquisition.line();
   if (!acquisition.pausing || !in_line.settled || in_line.place == 0) return false;
   const NodeSet ready = in_line.ready & exchange_.nodes.voters(now);
-  if (ready.size() < exchange_.config.quorum()) return false;
+  if (ready.size() < exchange_.nodes.majority().votes()) return false;
   if (acquisition.permit && !permits_.may_try(now, acquisition)) {
     const Time guess_at = acquisition.permit->guess_at;
     if (now >= guess_at) return false;
@@ -290,7 +290,7 @@ void Lines::schedule(WaiterId id) {
   Time due = acquisition.wait_until;
   if (acquisition.pausing) {
     due = std::min(due, in_line.look_at);
-    if (in_line.ready.size() >= exchange_.config.quorum()) {
+    if (in_line.ready.size() >= exchange_.nodes.majority().votes()) {
       due = std::min(due, std::max(in_line.not_before, Time()));
     }
   }
@@ -365,7 +365,7 @@ WaiterId Lines::heir_of(Time now, const Claim& claim) {
   if (acquisition.others != nullptr) return {};
   if (planted(Mutant::hand_over_past_others)) return id;
   const NodeSet next = in_line.next & exchange_.nodes.voters(now);
-  return next.size() >= exchange_.config.quorum() ? id : WaiterId();
+  return next.size() >= exchange_.nodes.majority().votes() ? id : WaiterId();
 }
 
 }  // namespace quorumlock::core

@@ -8,7 +8,8 @@
 namespace quorumlock::core {
 
 Nodes::Nodes(const Config& config)
-    : quorum_(quorum_of(config.nodes)),
+    : of_all_{0, quorum_of(config.nodes)},
+      majority_(of_all_),
       mistrust_for_(config.max_ttl + margin(config.max_ttl, config.drift_factor)),
       take_requests_(NodeSet::first(config.nodes)),
       take_releases_(take_requests_),
@@ -22,6 +23,18 @@ void Nodes::on_link(int node, LinkState state, Vote reason) {
   take_releases_.remove(node);
   if (state == LinkState::connecting || state == LinkState::up) take_requests_.add(node);
   if (state != LinkState::down) take_releases_.add(node);
+  count_majority();
+}
+
+void Nodes::on_list(int node, Majority says) {
+  says_[static_cast<std::size_t>(node)] = says;
+  count_majority();
+}
+
+void Nodes::count_majority() {
+  majority_ = {};
+  for (const int node : take_requests_) majority_ = std::max(majority_, says(node));
+  if (majority_ == Majority()) majority_ = of_all_;
 }
 
 NodeSet Nodes::voters(Time now) {
@@ -44,7 +57,7 @@ std::optional<Nodes::Finding> Nodes::judge_clock(Time now, int node, Time asked,
   if (!beyond) return std::nullopt;
   NodeSet ahead;
   if (*beyond > Duration::zero()) ahead = clocks_.ahead_with(node);
-  if (ahead.size() >= quorum_ && !planted(Mutant::nodes_blamed)) {
+  if (ahead.size() >= majority_.votes() && !planted(Mutant::nodes_blamed)) {
     return trust_again(now, ahead, *beyond);
   }
   return mistrust(now, node, *beyond);

@@ -18,6 +18,12 @@ class Nodes {
   explicit Nodes(const Config& config);
 
   void on_link(int node, LinkState state, Vote reason);
+  /// Notes what a node says of the list that it votes for.
+  void on_list(int node, Majority says);
+  [[nodiscard]] Majority says(int node) const { return says_[static_cast<std::size_t>(node)]; }
+  /// The newest list that a connected node votes for, and the most votes that one of them says a
+  /// lock needs; a majority of all nodes as long as none has said anything.
+  [[nodiscard]] Majority majority() const { return majority_; }
   /// The nodes that are connecting or up.
   [[nodiscard]] NodeSet take_requests() const { return take_requests_; }
   /// The nodes that are not down.
@@ -46,7 +52,11 @@ class Nodes {
   ClockJumped mistrust(Time now, int node, Duration beyond);
   ClockStood trust_again(Time now, NodeSet ahead, Duration beyond);
 
-  int quorum_;
+  void count_majority();
+
+  Majority of_all_;
+  Majority majority_;
+  std::array<Majority, max_nodes> says_{};
   Duration mistrust_for_;  // a ttl at most, with its margin
   NodeSet take_requests_;
   NodeSet take_releases_;

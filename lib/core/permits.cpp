@@ -28,7 +28,8 @@ void Permits::begin(Acquisition& acquisition) {
 }
 
 int Permits::likely(Time now, Acquisition& acquisition) {
-  return acquisition.permit->seen.likely(exchange_.nodes.voters(now), exchange_.config.quorum());
+  return acquisition.permit->seen.likely(exchange_.nodes.voters(now),
+                                         exchange_.nodes.majority().votes());
 }
 
 void Permits::choose(Time now, Acquisition& acquisition) {
@@ -43,7 +44,9 @@ bool Permits::may_try(Time now, Acquisition& acquisition) {
   const int slot = likely(now, acquisition);
   if (slot == 0) return false;
   const Config& config = exchange_.config;
-  if (search.seen.free_votes(exchange_.nodes.voters(now), slot) >= config.quorum()) return true;
+  if (search.seen.free_votes(exchange_.nodes.voters(now), slot) >=
+      exchange_.nodes.majority().votes())
+    return true;
   if (now < search.guess_at) return false;
   search.guess_at = now + config.refresh_every() / (64 >> std::min(search.guesses++, 6));
   return true;

@@ -14,12 +14,12 @@ std::uint64_t apart(Ballot& ballot, Random& random) {
 
 }  // namespace
 
-void Round::open(Time now, Duration ttl, int nodes) {
+void Round::open(Time now, Duration ttl, int nodes, Majority by) {
   if (++number_ == uncounted) ++number_;
   open_ = true;
   start_ = now;
   ttl_ = ttl;
-  tally.begin(nodes);
+  tally.begin(nodes, by);
 }
 
 bool Round::count(int node, const Counted& answer, Ballot* ballot, Random& random) {
@@ -37,7 +37,7 @@ bool Round::count(int node, const Counted& answer, Ballot* ballot, Random& rando
     // A counter that is as high already is no vote for this number, but none against the lock
     // either: a greater number will do.
     if (answer.vote != Vote::held) {
-      tally.record(node, answer.vote);
+      tally.record(node, answer.vote, answer.says);
     } else if (ballot != nullptr) {
       ballot->refused(node, answer.fence);
       ballot->saw(answer.fence + 1 + (answer.shared ? apart(*ballot, random) : 0));
@@ -45,8 +45,8 @@ bool Round::count(int node, const Counted& answer, Ballot* ballot, Random& rando
     return false;
   }
   if (tally.vote(node) == Vote::granted) return false;
-  tally.record(node, answer.vote);
-  return granted;
+  tally.record(node, answer.vote, answer.says);
+  return granted && tally.vote(node) == Vote::granted;
 }
 
 bool Round::late(int node, CommandKind kind, Ballot* ballot) {
@@ -63,7 +63,7 @@ bool Round::late(int node, CommandKind kind, Ballot* ballot) {
 
 Round::Fence Round::judge_fence(Ballot& ballot, NodeSet takes_requests) const {
   const NodeSet granted = tally.granted_by();
-  const int quorum = quorum_of(tally.nodes());
+  const int quorum = tally.needed();
   const std::uint64_t wanted = ballot.target() != 0 ? ballot.target() : ballot.most_common(granted);
   if (planted(Mutant::greatest_without_a_raise)) return {true, ballot.greatest(), {}};
   if (ballot.standing_for(wanted, granted).size() >= quorum) return {true, wanted, {}};
@@ -85,7 +85,8 @@ Errc why_unreached(const Tally& tally) {
   for (int node = 0; node < tally.nodes(); ++node) {
     const Vote vote = tally.vote(node);
     if (vote == Vote::max_ttl_differs || vote == Vote::groups_differ ||
-        vote == Vote::terms_differ || vote == Vote::same_server || vote == Vote::capacity_differs) {
+        vote == Vote::terms_differ || vote == Vote::nodes_differ || vote == Vote::same_server ||
+        vote == Vote::capacity_differs) {
       return Errc::misconfigured;
     }
   }

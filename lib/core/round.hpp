@@ -20,7 +20,8 @@ class Round {
     CommandKind kind;
     Vote vote;
     std::uint64_t fence;
-    bool shared;  ///< to a reader: see Round::count
+    bool shared;    ///< to a reader: see Round::count
+    Majority says;  ///< what the node says of its list
   };
   /// What the votes for fencing tokens lead to, once a quorum has granted a lock.
   struct Fence {
@@ -30,7 +31,7 @@ class Round {
   };
 
   /// Begins the next round: from now on only answers to its own commands count.
-  void open(Time now, Duration ttl, int nodes);
+  void open(Time now, Duration ttl, int nodes, Majority by);
   /// Continues after the round of this number, with no vote.
   void resume(std::uint16_t number, int nodes) {
     number_ = number;

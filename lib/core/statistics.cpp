@@ -37,7 +37,7 @@ void note_win(Stats& stats, Time now, const Claim& claim, const Acquisition& acq
   ++stats.acquired;
   const Tally& tally = claim.round.tally;
   const int possible = tally.granted_by().size() + tally.pending().size();
-  if (possible == quorum_of(tally.nodes())) ++stats.near_misses.bare_quorum;
+  if (possible == tally.needed()) ++stats.near_misses.bare_quorum;
   if (claim.deadline - now < claim.terms.ttl / 10) ++stats.near_misses.acquired_late;
   if (!acquisition.waits || acquisition.attempts == 1) return;
   add_to(stats.waits, now - acquisition.began);

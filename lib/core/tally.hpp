@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -23,9 +24,12 @@ constexpr bool maybe_executed(Vote vote) {
 /// The votes of one round: the nodes asked and their answers.
 class Tally {
  public:
-  /// Begins a round over `nodes` nodes, none of which has been asked yet.
-  void begin(int nodes) {
+  /// Begins a round over `nodes` nodes, none of which has been asked yet. `by` is what the nodes
+  /// have said of their list so far; if they have not, a majority of all nodes is needed.
+  void begin(int nodes) { begin(nodes, {0, quorum_of(nodes)}); }
+  void begin(int nodes, Majority by) {
     nodes_ = nodes;
+    by_ = by;
     granted_ = answered_ = pending_ = NodeSet();
     votes_.fill(Vote::unreachable);
   }
@@ -35,7 +39,12 @@ class Tally {
   }
   /// Records a node's answer, or why it was not asked. The last record counts, so that an answer
   /// after the timeout still does.
-  void record(int node, Vote vote) {
+  ///
+  /// `says` is what the node says of its list. The newest list is the one that counts: votes for
+  /// older ones do not. As many votes are needed as the most that any voter says, since during a
+  /// change of the list two majorities have to meet.
+  void record(int node, Vote vote, Majority says = {}) {
+    if (vote == Vote::granted && says != by_) vote = of_another_list(says);
     votes_[static_cast<std::size_t>(node)] = vote;
     pending_.remove(node);
     granted_.remove(node);
@@ -51,13 +60,16 @@ class Tally {
   /// Have too many nodes answered that they do not hold the key for a quorum to hold it, whatever
   /// the rest would answer?
   [[nodiscard]] bool certainly_gone() const {
-    return nodes_ - (answered_ - granted_).size() < quorum_of(nodes_);
+    return nodes_ - (answered_ - granted_).size() < by_.votes();
   }
+  /// The votes that the round needs, by the words of its voters.
+  [[nodiscard]] int needed() const { return by_.votes(); }
 
   [[nodiscard]] int nodes() const { return nodes_; }
 #ifdef QUORUMLOCK_MUTANTS
   void count_over(int nodes) {
     nodes_ = nodes;
+    by_ = {0, quorum_of(nodes)};
   }
 #else
   void count_over(int) {}
@@ -74,10 +86,21 @@ class Tally {
 
  private:
   [[nodiscard]] Verdict judge(NodeSet yes) const {
-    return verdict(nodes_, yes.size(), pending_.size());
+    return verdict(by_.votes(), yes.size(), pending_.size());
+  }
+  /// Counts a vote by the word of a node that says something else than the nodes before it.
+  Vote of_another_list(Majority says) {
+    if (says == Majority() || planted(Mutant::quorum_over_connected)) return Vote::granted;
+    if (says.list() < by_.list()) return Vote::nodes_differ;
+    if (says.list() > by_.list()) {
+      for (const int node : NodeSet(granted_)) record(node, Vote::nodes_differ);
+    }
+    by_ = std::max(by_, says);
+    return Vote::granted;
   }
 
   int nodes_ = 0;
+  Majority by_;
   NodeSet granted_, answered_, pending_;
   std::array<Vote, max_nodes> votes_{};
 };

@@ -54,7 +54,8 @@ void Watches::on_freed(Time now, int node, std::string_view key) {
   Watch& watch = found->second;
   watch.free.add(node);
   const Config& config = exchange_.config;
-  if ((watch.free & exchange_.nodes.voters(now)).size() < config.quorum()) return;
+  if ((watch.free & exchange_.nodes.voters(now)).size() < exchange_.nodes.majority().votes())
+    return;
   watch.free = NodeSet();
   Random& random = exchange_.random;
   for (const WaiterId id : watch.waiters) {

@@ -187,8 +187,8 @@ TEST(EngineAcquire, ErrorsAreNoAnswers) {
     driver.reply({0, 1}, vote);
     const core::Refused refused = driver.only<core::Refused>();
     const bool contradicts = vote == Vote::max_ttl_differs || vote == Vote::groups_differ ||
-                             vote == Vote::terms_differ || vote == Vote::same_server ||
-                             vote == Vote::capacity_differs;
+                             vote == Vote::terms_differ || vote == Vote::nodes_differ ||
+                             vote == Vote::same_server || vote == Vote::capacity_differs;
     EXPECT_EQ(refused.why, contradicts ? Errc::misconfigured : Errc::no_quorum) << to_string(vote);
     EXPECT_EQ(refused.tally.vote(1), vote);
     EXPECT_EQ(driver.told(CommandKind::release, driver.tokens()[0]), all_of(3));

@@ -71,7 +71,9 @@ TEST_F(OneClaim, IsNotFoldedIfFoldingWouldForgetSomething) {
   const std::vector<std::function<void(Claim&)>> changes = {
       [](Claim& claim) { claim.phase = Phase::releasing; },
       [](Claim& claim) { claim.held.user = 0; },
-      [](Claim& claim) { claim.round.open(Time(), 10s, 3); },
+      [](Claim& claim) {
+        claim.round.open(Time(), 10s, 3, {0, 2});
+      },
       [](Claim& claim) { claim.asked_for = true; },
       [](Claim& claim) { claim.footprint.unanswered = 1; },
       [](Claim& claim) { claim.by_token = true; },

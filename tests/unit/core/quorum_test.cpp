@@ -28,7 +28,7 @@ TEST(Quorum, EveryVerdictIsThatOfTryingEveryCompletion) {
   for (int nodes = 1; nodes <= 9; ++nodes) {
     for (int yes = 0; yes <= nodes; ++yes) {
       for (int pending = 0; yes + pending <= nodes; ++pending) {
-        EXPECT_EQ(verdict(nodes, yes, pending), slow_verdict(nodes, yes, pending))
+        EXPECT_EQ(verdict(quorum_of(nodes), yes, pending), slow_verdict(nodes, yes, pending))
             << yes << " of " << nodes << " said yes, " << pending << " are out";
       }
     }
@@ -45,9 +45,9 @@ TEST(Quorum, TwoQuorumsAlwaysShareANode) {
 
 TEST(Quorum, AnEvenSplitIsLostAndNotPending) {
   // Two of four said yes and two said no: the verdict waits for no other vote.
-  EXPECT_EQ(verdict(4, 2, 0), Verdict::lost);
-  EXPECT_EQ(verdict(4, 2, 1), Verdict::pending);
-  EXPECT_EQ(verdict(4, 3, 1), Verdict::won);
+  EXPECT_EQ(verdict(quorum_of(4), 2, 0), Verdict::lost);
+  EXPECT_EQ(verdict(quorum_of(4), 2, 1), Verdict::pending);
+  EXPECT_EQ(verdict(quorum_of(4), 3, 1), Verdict::won);
 }
 
 static_assert(quorum_of(1) == 1 && quorum_of(2) == 2 && quorum_of(3) == 2 && quorum_of(4) == 3 &&

@@ -15,12 +15,12 @@ using namespace std::chrono_literals;
 class OneRound : public ::testing::Test {
  protected:
   OneRound() {
-    round.open(Time(1s), 10s, 3);
+    round.open(Time(1s), 10s, 3, {0, 2});
     for (int node = 0; node < 3; ++node) round.tally.ask(node);
     ballot.begin(0);
   }
   bool answer(int node, CommandKind kind, Vote vote, std::uint64_t fence = 0, bool shared = false) {
-    return round.count(node, {kind, vote, fence, shared}, &ballot, random);
+    return round.count(node, {kind, vote, fence, shared, {}}, &ballot, random);
   }
   bool grant(int node, std::uint64_t fence) {
     return answer(node, CommandKind::acquire, Vote::granted, fence);
@@ -35,7 +35,7 @@ class OneRound : public ::testing::Test {
 TEST_F(OneRound, NumbersFollowEachOtherAndSkipTheUncounted) {
   EXPECT_EQ(round.number(), 1);
   round.resume(65535, 3);
-  round.open(Time(2s), 5s, 3);
+  round.open(Time(2s), 5s, 3, {0, 2});
   EXPECT_EQ(round.number(), 1) << "zero is the number of commands whose answers are not counted";
   EXPECT_EQ(round.start(), Time(2s));
   EXPECT_EQ(round.ttl(), 5s);

@@ -89,6 +89,36 @@ TEST(Tally, GoneIsCertainOnceTooFewNodesAreLeftToHoldIt) {
   }
 }
 
+TEST(Tally, AsManyVotesAreNeededAsTheMostThatAVoterSays) {
+  // The list grows from three nodes to five: the first voter says two, the second already three.
+  Tally tally;
+  tally.begin(3, {7, 2});
+  for (int node = 0; node < 3; ++node) tally.ask(node);
+  tally.record(0, Vote::granted, {7, 2});
+  tally.record(1, Vote::granted, {7, 3});
+  EXPECT_EQ(tally.granted(), Verdict::pending);
+  EXPECT_EQ(tally.needed(), 3);
+  tally.record(2, Vote::granted, {7, 2});
+  EXPECT_EQ(tally.granted(), Verdict::won);
+}
+
+TEST(Tally, VotesForAnOlderListDoNotCount) {
+  // The same nodes were the list of epoch 1 and are that of epoch 3: a node left behind is no
+  // voter, whether it votes before the others or after them.
+  for (const bool first : {false, true}) {
+    Tally tally;
+    tally.begin(3, {1, 2});
+    for (int node = 0; node < 3; ++node) tally.ask(node);
+    if (first) tally.record(0, Vote::granted, {1, 2});
+    tally.record(1, Vote::granted, {3, 2});
+    if (!first) tally.record(0, Vote::granted, {1, 2});
+    EXPECT_EQ(tally.vote(0), Vote::nodes_differ);
+    EXPECT_EQ(tally.granted(), Verdict::pending);
+    tally.record(2, Vote::granted, {3, 2});
+    EXPECT_EQ(tally.granted(), Verdict::won);
+  }
+}
+
 TEST(Tally, CountsLikeAPlainList) {
   // Random votes, several of them from one node: its last one counts, as in a plain list.
   test::SeededRandom random(7);
@@ -112,8 +142,8 @@ TEST(Tally, CountsLikeAPlainList) {
       answered += is_answer(vote) ? 1 : 0;
       pending += vote == Vote::pending ? 1 : 0;
     }
-    ASSERT_EQ(tally.granted(), verdict(nodes, granted, pending));
-    ASSERT_EQ(tally.reached(), verdict(nodes, answered, pending));
+    ASSERT_EQ(tally.granted(), verdict(quorum_of(nodes), granted, pending));
+    ASSERT_EQ(tally.reached(), verdict(quorum_of(nodes), answered, pending));
   }
 }
 
