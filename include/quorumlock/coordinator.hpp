@@ -215,7 +215,7 @@ class QUORUMLOCK_EXPORT Coordinator {
   friend class RecursiveMutex;
   friend class Semaphore;
   friend Result<Coordinator> create_enrolling(Options options);
-  friend void vouch_for_groups(const Coordinator& coordinator);
+  friend void vouch_for_nodes(const Coordinator& coordinator);
   friend void forget_counters(Coordinator& coordinator, std::vector<std::string> resources);
   explicit Coordinator(std::shared_ptr<detail::Router> router) noexcept
       : router_(std::move(router)) {}

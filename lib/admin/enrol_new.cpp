@@ -1,5 +1,7 @@
 #include "admin/enrol_new.hpp"
 
+#include <algorithm>
+
 #include "loop/driver.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
@@ -84,14 +86,23 @@ void EnrolNew::looked(Driver& driver, int node, const std::string& objection) {
 
 void EnrolNew::enrol_all(Driver& driver) {
   enrolling_ = true;
+  redis::NodeNames names;
+  for (const redis::Endpoint& endpoint : driver.cluster().endpoints) {
+    names.push_back(endpoint.member_name());
+  }
+  redis::Membership founding = driver.link(0).enrolment().others().founded;
+  founding.to = names;
+  std::ranges::sort(founding.to);
   for (int i = 0; i < driver.cluster().size(); ++i) {
     Node& node = nodes_[static_cast<std::size_t>(i)];
     if (!node.objection.empty()) continue;
     node.done = false;
     ++to_come_;
+    const redis::Membership as = founding.for_node(names[static_cast<std::size_t>(i)]);
+    const std::string text = driver.link(i).enrolment().wanted(as).to_string();
     driver.ask(*this, i, enrol,
-               {"EVAL", redis::adopt_script.source, "2", redis::enrolment_key, redis::candidate_key,
-                node.record, driver.link(i).record_wanted()});
+               {"EVAL", redis::adopt_script.source, "3", redis::enrolment_key, redis::candidate_key,
+                redis::members_key, node.record, text, as.text()});
   }
   if (to_come_ == 0) finish(driver);
 }

@@ -213,6 +213,11 @@ class Examination {
           "terms_differ", is.why,
           "give all clients the same quarantine and fencing_memory; to change those of the nodes: "
           "quorumlock enroll");
+    } else if (node_.reason == Vote::nodes_differ) {
+      error(
+          "nodes_differ", node_.trouble,
+          "give all clients the same nodes; if this list is the right one, and no client can hold "
+          "a lock: quorumlock enroll --new --force");
     } else if (is.standing == NodeEnrolment::Standing::refused) {
       error("not_enrolled", is.why,
             node_.access.scripts == false ? "let this user call EVAL" : "see what it says");

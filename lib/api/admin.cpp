@@ -72,7 +72,7 @@ Result<Coordinator> create_enrolling(Options options) {
   return Coordinator(std::move(*router));
 }
 
-void vouch_for_groups(const Coordinator& coordinator) {
+void vouch_for_nodes(const Coordinator& coordinator) {
   if (coordinator.router_ != nullptr) coordinator.router_->vouch();
 }
 

@@ -235,12 +235,15 @@ Result<void> Router::enroll_new(bool force) const {
 }
 
 void Router::vouch() const {
-  if (groups_ == 1 || cannot_block("enroll")) return;
-  for (const auto ask : {+[](Driver& driver) { return driver.ripe(); },
-                         +[](Driver& driver) {
-                           driver.vouch();
-                           return true;
-                         }}) {
+  if (cannot_block("enroll")) return;
+  // The nodes of other groups may hold locks that this group's nodes do not know of.
+  constexpr auto is_ripe = +[](Driver& driver) { return driver.ripe(); };
+  constexpr auto vouch = +[](Driver& driver) {
+    driver.vouch();
+    return true;
+  };
+  for (const auto ask : {is_ripe, vouch}) {
+    if (groups_ == 1 && ask == is_ripe) continue;
     for (const auto& runtime : groups()) {
       const bool yes = wait_for<bool>([&](auto handler) {
         auto question = std::make_unique<Question>();

@@ -52,7 +52,7 @@ class Router final : public std::enable_shared_from_this<Router> {
   /// Blocking. With several groups, all groups are checked before any of them is changed.
   [[nodiscard]] Result<void> enroll_new(bool force) const;
 
-  /// See vouch_for_groups().
+  /// See vouch_for_nodes().
   void vouch() const;
 
   void close();

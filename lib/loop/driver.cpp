@@ -38,7 +38,7 @@ Session::Config session_config(const Cluster& cluster) {
                              .fencing_memory = options.fencing_memory,
                              .groups = cluster.mark,
                              .changes_terms = cluster.changes_terms,
-                             .node = redis::name_in_record(endpoint.name())},
+                             .node = endpoint.member_name()},
                             options.wake});
   }
   return config;

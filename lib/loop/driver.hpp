@@ -72,7 +72,7 @@ class Driver final : public Node::Listener {
   [[nodiscard]] std::string trouble(int node) const;
   /// See Session.
   [[nodiscard]] bool ripe() const { return session_.ripe(); }
-  void vouch() { session_.vouch(); }
+  void vouch();
   /// Looks at the nodes that do not vote now.
   void look_again();
   /// Runs `then` in this turn of the loop, but not inside the current call.

@@ -222,6 +222,10 @@ void Driver::saw_clock(int node, core::Time asked, core::Time now, std::int64_t 
   engine_.on_clock(now, node, asked, node_time);
 }
 
+void Driver::vouch() {
+  session_.vouch(Clock::now());
+}
+
 void Driver::look_again() {
   session_.look_again(Clock::now());
 }

@@ -60,6 +60,10 @@ void Repair::start(Time now) {
   scan_next_ = refused_ = false;
   cursor_.clear();
   reading_.clear();
+  const std::optional<redis::Membership>& admitted =
+      session_.link(target_).enrolment().others().admitted;
+  if (!admitted) return finish(now, false);
+  as_ = *admitted;
   choose_sources();
   // The node may have waited for its turn: check that we are still its repairer.
   write(now, Step::mark, {}, {});
@@ -72,7 +76,9 @@ void Repair::choose_sources() {
   for (int node = 0; node < session_.nodes(); ++node) {
     const core::LinkState state = session_.link(node).state();
     if (node == target_) continue;
-    if (state == core::LinkState::quarantined) quarantined.push_back(node);
+    const redis::Enrolment::Standing its = session_.link(node).enrolment().standing();
+    if (its == redis::Enrolment::Standing::waiting && state == core::LinkState::quarantined)
+      quarantined.push_back(node);
     if (state != core::LinkState::up) continue;
     sources_.push_back(node);
     const redis::Enrolment& enrolment = session_.link(node).enrolment();
@@ -83,7 +89,7 @@ void Repair::choose_sources() {
   clocks_ = sources_;
   clocks_.insert(clocks_.end(), quarantined.begin(), quarantined.end());
   clocks_.push_back(target_);
-  const int needed = session_.nodes() - core::quorum_of(session_.nodes()) + 1;
+  const int needed = as_.vouchers_needed();
   from_quorum_ = static_cast<int>(sources_.size()) >= needed;
   by_clock_ = !from_quorum_;
   if (from_quorum_) {
@@ -241,9 +247,9 @@ void Repair::ask(Time now, int node, Step step, std::span<const std::string_view
 
 void Repair::finish(Time now, bool done) {
   const int node = std::exchange(target_, -1);
-  if (done) {
+  if (done && session_.link(node).enrolment().others().admitted == as_) {
     session_.link(node).repaired(now, by_clock_ ? std::max(floor_, greatest_) : floor_,
-                                 by_clock_ ? wall_.now_us() : since_);
+                                 by_clock_ ? wall_.now_us() : since_, as_);
   } else {
     session_.link(node).repair_failed(now);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/claim.hpp"
+#include "redis/membership.hpp"
 #include "redis/reply.hpp"
 
 namespace quorumlock::detail {
@@ -17,7 +18,8 @@ class Session;
 /// Raises the fencing counters of a node that forgot, as far as needed before it votes again.
 ///
 /// A token that was decided with this node's vote is on at least q - 1 other nodes. So the greatest
-/// counter on N - q + 1 others is at least every such token: each counter of those nodes is copied
+/// counter on N - q + 1 others is at least every such token: each counter of the nodes that vouch
+/// for this one (see redis::Electorate) is copied
 /// if it is greater, some hundred at a time (SCAN, MGET, repair.lua), while locking goes on. A few
 /// of these calls are under way at a time, and none keeps a server busy for long.
 /// Tokens decided meanwhile don't need this node: their quorum and a later one with it share
@@ -66,6 +68,7 @@ class Repair {
   std::vector<int> waiting_;  ///< nodes to be repaired after target_
   std::uint32_t run_ = 0;     ///< answers of an earlier run don't count
   std::vector<int> sources_;  ///< nodes still to be copied from, the last one first
+  redis::Membership as_;      ///< as what the node is going to be enrolled
   bool from_quorum_ = false;
   bool by_clock_ = false;    ///< a floor above the clocks is needed
   bool refused_ = false;     ///< this user may not read or write all counters

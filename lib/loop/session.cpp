@@ -36,7 +36,8 @@ Session::Session(Config config, core::Random& random, core::WallClock& wall)
       notes_(*this, config.links.size()),
       jumps_(config.links.size()),
       counter_life_(std::to_string(config.engine.fencing_memory / std::chrono::milliseconds(1))),
-      around_{.max_ttl = config.engine.max_ttl, .counter_life = counter_life_} {
+      around_{.max_ttl = config.engine.max_ttl, .counter_life = counter_life_},
+      members_(*this, random) {
   for (Link::Config& link : config.links) {
     subscribers_.push_back(std::make_unique<Subscriber>(
         Subscriber::Config{link.endpoint, link.connect_timeout, link.node_timeout}, random));
@@ -45,6 +46,12 @@ Session::Session(Config config, core::Random& random, core::WallClock& wall)
 }
 
 void Session::start(Time now) {
+  // A client that does not wait for a node to have forgotten nothing needs no other node's word.
+  const bool careless = std::ranges::any_of(links_, [](const auto& link) {
+    return link->enrolment().config().policy == Quarantine::unsafe_never;
+  });
+  if (careless) members_.vouch(now);
+  members_.judge(now);
   for (int node = 0; node < nodes(); ++node) {
     link(node).start(now);
     touched(node);
@@ -69,26 +76,6 @@ void Session::look_again(Time now) {
 
 bool Session::ripe() const {
   return std::ranges::all_of(links_, [](const auto& link) { return link->enrolment().ripe(); });
-}
-
-void Session::vouch() {
-  vouched_ = true;
-  pass_word_on();
-}
-
-/// Reports to all links whether an enrolled node, or the operator, vouches for our groups, and the
-/// enrolled node's policy.
-void Session::pass_word_on() {
-  const auto enrolled = std::ranges::find_if(links_, [](const auto& link) {
-    return link->enrolment().standing() == redis::Enrolment::Standing::enrolled;
-  });
-  std::optional<Quarantine> policy;
-  ever_enrolled_ = ever_enrolled_ || enrolled != links_.end();
-  if (enrolled != links_.end()) policy = (*enrolled)->enrolment().policy();
-  for (const auto& link : links_) {
-    link->vouch(vouched_ || enrolled != links_.end());
-    link->follow(policy, ever_enrolled_);
-  }
 }
 
 bool Session::was_enrolled() const {
@@ -119,11 +106,12 @@ void Session::advance(Time now) {
     subscriber.advance(now);
     touched(wire);
   }
+  members_.advance(now);
   engine_.advance(now);
 }
 
 Time Session::deadline() const {
-  Time due = engine_.deadline();
+  Time due = std::min(engine_.deadline(), members_.deadline());
   for (const auto& link : links_) due = std::min(due, link->deadline());
   if (!listens_) return due;
   for (const auto& subscriber : subscribers_) due = std::min(due, subscriber->deadline());
@@ -208,7 +196,9 @@ std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event
     }
   } else if (const auto* changed = std::get_if<Link::Changed>(&event)) {
     engine_.on_link(now, node, changed->state, changed->reason);
-    pass_word_on();
+    members_.judge(now);
+  } else if (std::holds_alternative<Link::Enrolled>(event)) {
+    members_.judge(now);
   } else if (std::holds_alternative<Link::Greeted>(event)) {
     on_greeted(now, node);
   } else if (std::holds_alternative<Link::Repair>(event)) {

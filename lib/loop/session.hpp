@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/engine.hpp"
+#include "loop/members.hpp"
 #include "loop/notes.hpp"
 #include "loop/repair.hpp"
 #include "redis/dispatch.hpp"
@@ -95,8 +96,8 @@ class Session {
   [[nodiscard]] bool was_enrolled() const;
   /// Every node votes on our terms, or all locks that it granted on other terms have expired.
   [[nodiscard]] bool ripe() const;
-  /// The operator vouches for our groups.
-  void vouch();
+  /// The operator vouches for nodes without a record.
+  void vouch(core::Time now) { members_.vouch(now); }
   /// This node's enrolment turned out to be different from what its link knows.
   void doubt(core::Time now, int node);
   /// Gives up all connections.
@@ -117,6 +118,7 @@ class Session {
   };
   [[nodiscard]] const Jump& jump(int node) const { return jumps_[static_cast<std::size_t>(node)]; }
   [[nodiscard]] const Repair& repair() const { return repair_; }
+  [[nodiscard]] const redis::Electorate& electorate() const { return members_.electorate(); }
   /// Engine::Config::fencing_memory in ms.
   [[nodiscard]] std::string_view counter_life() const { return counter_life_; }
 
@@ -126,7 +128,6 @@ class Session {
   std::optional<Output> on_message(core::Time now, int node, redis::Subscriber::Event& event);
   void on_greeted(core::Time now, int node);
   void on_repair(core::Time now, int node, const core::Tag& tag, const redis::Reply* reply);
-  void pass_word_on();
   void send(core::Time now, const core::Send& send);
   void send_batch(core::Time now);
   void put(core::Time now, const core::Send& send);
@@ -152,10 +153,9 @@ class Session {
   std::vector<Jump> jumps_;
   std::string counter_life_;    ///< in ms
   redis::Surroundings around_;  ///< of the command being sent
-  bool vouched_ = false;
-  bool ever_enrolled_ = false;  ///< we have seen an enrolled node
-  core::NodeSet talkative_;     ///< nodes whose link may have events
-  core::NodeSet told_;          ///< nodes whose subscriber may have events
+  Members members_;
+  core::NodeSet talkative_;  ///< nodes whose link may have events
+  core::NodeSet told_;       ///< nodes whose subscriber may have events
   std::vector<core::Place> places_;
   core::Time next_ping_{};
   std::string bytes_;  // of the command being sent

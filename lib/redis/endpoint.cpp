@@ -242,12 +242,15 @@ Result<Endpoint> parse_tcp(std::string_view url) {
 }  // namespace
 
 std::string Endpoint::name() const {
-  if (!path.empty()) {
-    return std::string(unix_scheme) + path + (db == 0 ? "" : "?db=" + std::to_string(db));
-  }
+  const std::string database = std::to_string(db);
+  if (!path.empty()) return std::string(unix_scheme) + path + (db == 0 ? "" : "?db=" + database);
+  return std::string(tcp_scheme) + member_name() + (db == 0 ? "" : '/' + database);
+}
+
+std::string Endpoint::member_name() const {
+  if (!path.empty()) return path;
   const bool brackets = host.find(':') != host.npos;
-  return std::string(tcp_scheme) + (brackets ? '[' + host + "]" : host) + ":" +
-         std::to_string(port) + (db == 0 ? "" : '/' + std::to_string(db));
+  return (brackets ? '[' + host + "]" : host) + ":" + std::to_string(port);
 }
 
 Result<Endpoint> Endpoint::parse(std::string_view url) {

@@ -18,6 +18,9 @@ struct Endpoint {
 
   /// As a URL without user and password, for messages; equal for two spellings of one endpoint.
   [[nodiscard]] std::string name() const;
+  /// What the node is called among the members of its list unless it is given a name: host:port,
+  /// or the path of its socket.
+  [[nodiscard]] std::string member_name() const;
   bool operator==(const Endpoint&) const = default;
 
   /// `redis://[user[:password]@]host[:port][/db]` or `unix:///path[?db=N]`. User and password may

@@ -1,8 +1,6 @@
 #include "redis/enrolment.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,19 +21,6 @@ using core::Time;
 /// The time between two looks at a node that does not vote: another client may have enrolled it.
 constexpr core::Duration between_looks = std::chrono::seconds(1);
 
-std::string nonce(core::Random& random) {
-  std::uint64_t number = 0;
-  random.fill(std::as_writable_bytes(std::span(&number, 1)));
-  if (planted(Mutant::candidate_without_nonce)) return "0";
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
-  return text;
-}
-
-constexpr std::string_view nobody_vouches =
-    "is not enrolled for these groups, nor is another node of its group that we reach: run "
-    "quorumlock enroll with them";
-
 void call(std::string& out, const Script& script, std::initializer_list<std::string_view> keys,
           std::initializer_list<std::string_view> arguments) {
   // The script is sent in full: calls are rare, and the server may have forgotten its scripts, too.
@@ -48,7 +33,18 @@ void call(std::string& out, const Script& script, std::initializer_list<std::str
 
 }  // namespace
 
-EnrolmentRecord Enrolment::wanted() const {
+Enrolment::Texts texts_of(const Reply& reply) {
+  Enrolment::Texts texts;
+  if (reply.type != Reply::Type::array || reply.elements.size() != 2) return texts;
+  const auto text = [](const Reply& word) {
+    return word.type == Reply::Type::string ? std::optional<std::string>(word.text) : std::nullopt;
+  };
+  texts.record = text(reply.elements[0]);
+  texts.members = text(reply.elements[1]);
+  return texts;
+}
+
+EnrolmentRecord Enrolment::wanted(const Membership& as) const {
   EnrolmentRecord record;
   record.run_id = facts_.run_id;
   record.terms.max_ttl_ms =
@@ -56,10 +52,10 @@ EnrolmentRecord Enrolment::wanted() const {
   record.terms.fencing_memory_s =
       std::chrono::duration_cast<std::chrono::seconds>(config_.fencing_memory).count();
   record.terms.groups = config_.groups;
-  record.terms.policy = names_policy()
-                            ? *config_.policy
-                            : followed_.value_or(candidates_policy_.value_or(Quarantine::always));
-  if (record.terms.policy == Quarantine::trust_disk) record.node = config_.node;
+  record.terms.policy =
+      names_policy() ? *config_.policy
+                     : others_.policy.value_or(candidacy_.policy().value_or(Quarantine::always));
+  record.members = as.mark();
   record.durable = facts_.durable.value_or(false);
   return record;
 }
@@ -71,9 +67,10 @@ bool Enrolment::names_policy() const {
 }
 
 /// The node is enrolled with this record, which has our terms.
-void Enrolment::enrol_as(Time now, std::string record) {
+void Enrolment::enrol_as(Time now, std::string record, Membership membership) {
   const std::optional<EnrolmentRecord> is = EnrolmentRecord::parse(record);
   record_ = std::move(record);
+  membership_ = std::move(membership);
   policy_ = is->terms.policy;
   floor_ = is->floor;
   since_ = is->since;
@@ -82,6 +79,7 @@ void Enrolment::enrol_as(Time now, std::string record) {
 }
 
 void Enrolment::go(Step step) {
+  news_ = news_ || (step_ == Step::enrolled) != (step == Step::enrolled) || step == Step::enrolled;
   step_ = step;
   to_send_ = step != Step::repairing && step != Step::enrolled && step != Step::waiting &&
              step != Step::refused && step != Step::idle && step != Step::asking &&
@@ -100,14 +98,28 @@ void Enrolment::refuse(Time now, Vote vote, std::string why) {
   rest(now, Step::refused, std::move(why));
 }
 
-void Enrolment::greeted(Time now, ServerFacts facts, const std::optional<std::string>& record) {
+void Enrolment::greeted(Time now, ServerFacts facts, const Texts& texts) {
   facts_ = std::move(facts);
-  judge(now, record);
+  judge(now, texts);
+}
+
+void Enrolment::follow(Time now, Others others) {
+  others.ever = others.ever || others_.ever;
+  others_ = std::move(others);
+  if (others_.ever) known_ = true;
+  if (step_ == Step::enrolled && others_.outdated) {
+    why_ = "has a record that no change of the nodes takes along";
+    change_terms(enrolment_key, record_, {});
+  }
+  // A node that only waited for this need not wait for its next look.
+  if (step_ == Step::waiting && candidacy_.ripe() && others_.admitted)
+    next_look_ = std::min(next_look_, now);
 }
 
 void Enrolment::disconnected() {
   go(Step::idle);
-  to_repair_ = to_check_ = ripe_ = false;
+  to_repair_ = to_check_ = false;
+  candidacy_.disconnected();
   errand_ = Errand::none;
 }
 
@@ -118,10 +130,15 @@ void Enrolment::doubt() {
   go(Step::reading);
 }
 
-/// Decides what to do about a node with this record.
-void Enrolment::judge(Time now, const std::optional<std::string>& text) {
+/// Decides what to do about a node with these texts.
+void Enrolment::judge(Time now, const Texts& texts) {
+  const std::optional<std::string>& text = texts.record;
   hopes_ = false;
-  const std::optional<EnrolmentRecord> record = text ? EnrolmentRecord::parse(*text) : std::nullopt;
+  std::optional<EnrolmentRecord> record = text ? EnrolmentRecord::parse(*text) : std::nullopt;
+  const std::optional<Membership> membership =
+      record && record->members ? Membership::parse(texts.members.value_or(""), *record->members)
+                                : std::nullopt;
+  if (!membership) record.reset();
   if (facts_.run_id.empty()) {
     return refuse(now, Vote::unauthorized,
                   "does not tell its run id: let this user call INFO server");
@@ -132,7 +149,7 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
   own_word_ = record && record->terms == ours.terms;
   if (record && record->terms != ours.terms) {
     if (config_.changes_terms) {
-      candidates_policy_ = ours.terms.policy;
+      candidacy_.set_policy(ours.terms.policy);
       return change_terms(enrolment_key, *text,
                           std::chrono::milliseconds(record->terms.max_ttl_ms));
     }
@@ -141,15 +158,17 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
   }
   if (record && record->run_id == facts_.run_id) {
     const bool no_longer = record->durable && facts_.durable == false;
-    if (!no_longer) return enrol_as(now, *text);
+    if (!no_longer) return enrol_as(now, *text, *membership);
   }
   EnrolmentRecord next = record.value_or(ours);
   next.run_id = facts_.run_id;
   next.durable = ours.durable && (!record || record->durable);
   const bool this_run = record && record->run_id == facts_.run_id;
   const bool trusts = record && record->terms.policy == Quarantine::trust_disk;
-  const std::string doubts = trusts ? why_not_trusted(*record) : "";
+  const std::string doubts = trusts ? why_not_trusted(*record, *membership) : "";
   const bool no_text = planted(Mutant::absent_taken_as_new) && !text;
+  wanted_as_ = membership.value_or(others_.admitted.value_or(others_.founded));
+  next.members = wanted_as_.mark();
   wanted_ = next.to_string();
   if (planted(Mutant::no_quarantine) || no_text || config_.policy == Quarantine::unsafe_never) {
     return go(Step::adopting);
@@ -165,6 +184,8 @@ void Enrolment::judge(Time now, const std::optional<std::string>& text) {
          : !record->durable ? "has been restarted, and does not write every change to its disk"
          : !doubts.empty()  ? doubts
                             : "has been restarted";
+  // The candidate script would take an unreadable record of this run for the enrolment.
+  if (text && text->starts_with(facts_.run_id + ':')) return change_terms(enrolment_key, *text, {});
   go(Step::applying);
 }
 
@@ -177,30 +198,26 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
   }
   const bool done = reply.type == Type::integer && reply.integer == 1;
   switch (step_) {
-    case Step::reading:
-      return judge(
-          now, reply.type == Type::string ? std::optional<std::string>(reply.text) : std::nullopt);
+    case Step::reading: return judge(now, texts_of(reply));
     case Step::adopting:
       if (!done) return go(Step::reading);
-      return enrol_as(now, wanted_);
+      return enrol_as(now, wanted_, wanted_as_);
     case Step::replacing:
       if (!done) return go(Step::reading);
-      why_ = "is being enrolled anew, with other terms";
+      if (config_.changes_terms) why_ = "is being enrolled anew, with other terms";
       return go(Step::applying);
     case Step::applying: return on_candidate(now, reply);
     case Step::claiming:
       if (reply.type != Type::status) return rest(now, Step::waiting, why_);
       to_repair_ = !planted(Mutant::no_repair);
       go(Step::repairing);
-      if (planted(Mutant::no_repair)) repaired(0, 0);
+      if (planted(Mutant::no_repair)) repaired(0, 0, others_.admitted.value_or(others_.founded));
       return;
     case Step::yielding: return rest(now, Step::waiting, why_);
     case Step::enrolling:
       if (!done) return go(Step::applying);
-      candidate_.clear();
-      candidates_policy_.reset();
-      other_max_ttl_ = {};
-      enrol_as(now, wanted_);
+      candidacy_.end();
+      enrol_as(now, wanted_, wanted_as_);
       if (policy_ == Quarantine::trust_disk && facts_.durable == true) errand_ = Errand::erase;
       return;
     case Step::idle:
@@ -217,25 +234,8 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
 void Enrolment::change_terms(std::string_view key, std::string_view from, core::Duration wait) {
   replaced_key_ = key;
   expected_ = from;
-  other_max_ttl_ = std::max(other_max_ttl_, wait);
+  candidacy_.lengthen(wait);
   go(Step::replacing);
-}
-
-/// Builds our candidate. If its wait is longer than its max_ttl, it contains the wait, so that a
-/// client that adopts the candidate waits as long.
-std::string Enrolment::new_candidate() {
-  EnrolmentCandidate candidate{wanted(), nonce(random_), 0, known_};
-  if (other_max_ttl_ > config_.max_ttl) {
-    candidate.wait_ms = std::chrono::ceil<std::chrono::milliseconds>(other_max_ttl_).count();
-  }
-  return candidate.to_string();
-}
-
-/// The time to live of a candidate, in ms, after the last look at it. A waiting client looks at it
-/// every second, so it lives for as long as any client waits.
-std::string Enrolment::candidate_life() const {
-  const core::Duration wait = std::max(config_.max_ttl, other_max_ttl_);
-  return std::to_string((2 * wait + std::chrono::minutes(1)) / std::chrono::milliseconds(1));
 }
 
 /// Reads the candidate script's reply: {1, the record of this run} or {2, the current candidate}.
@@ -245,50 +245,61 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
     return refuse(now, Vote::failed, "cannot be enrolled: it answers with something else");
   }
   const std::string text(reply.elements[1].text);
-  if (reply.elements[0].integer == 1) return judge(now, text);
+  if (reply.elements[0].integer == 1) return go(Step::reading);
   const auto candidate = EnrolmentCandidate::parse(text).value_or(EnrolmentCandidate());
+  known_ = known_ || candidate.known;
   EnrolmentTerms its = candidate.record.terms;
   const core::Duration wait =
       std::chrono::milliseconds(std::max(its.max_ttl_ms, candidate.wait_ms));
-  candidates_policy_ = its.policy;
+  const std::optional<MembersMark> before = candidacy_.mark();
+  candidacy_.reads(candidate);
   const EnrolmentTerms ours = wanted().terms;
   its.policy = ours.policy;  // the record's policy is decided when it is written
   if (its != ours) {
-    ripe_ = false;
+    candidacy_.forget();
     if (config_.changes_terms) return change_terms(candidate_key, text, wait);
     const TermsDifference what(its, ours);
     return refuse(now, what.vote,
                   "is being enrolled as " + words_of(reply.elements[1]) + what.of_a_candidate());
   }
-  // The wait goes on if the candidate is still the one that it began with: if the node had
-  // forgotten anything since, the candidate would be another.
-  const auto without_mark = [](std::string_view one) {
-    return one.ends_with(known_mark) ? one.substr(0, one.size() - known_mark.size()) : one;
-  };
-  const bool same = without_mark(text) == without_mark(candidate_);
-  candidate_ = text;
-  if (!same) {
-    const core::Duration longest = std::max(wait, other_max_ttl_);
-    until_ = now + longest + core::margin(longest, config_.drift_factor);
-    if (planted(Mutant::quarantine_too_short)) until_ = now + longest / 2;
-    if (planted(Mutant::quarantine_by_a_fast_clock)) {
-      until_ = now + longest - core::margin(longest, config_.drift_factor);
-    }
-    if (planted(Mutant::repair_before_quarantine)) {
-      wanted_.clear();
-      return go(Step::claiming);
-    }
+  news_ = news_ || before != candidacy_.mark();
+  if (other_founding(now, candidate, text)) return;
+  const bool begins = candidacy_.stands(now, text, wait, config_.drift_factor);
+  if (planted(Mutant::repair_before_quarantine) && begins) {
+    wanted_.clear();
+    return go(Step::claiming);
   }
-  if (planted(Mutant::repair_before_quarantine) && now >= until_ && !wanted_.empty()) {
+  if (planted(Mutant::repair_before_quarantine) && now >= until() && !wanted_.empty()) {
     return go(Step::enrolling);
   }
-  ripe_ = now >= until_;
-  if (ripe_ && (config_.groups.empty() || vouched_ || own_word_)) return go(Step::claiming);
-  if (ripe_) {
-    return rest(now, Step::waiting, std::string(nobody_vouches));
-  }
+  candidacy_.look(now);
+  const bool ripe = candidacy_.ripe();
+  news_ = news_ || ripe;  // the others may have to be looked at before they can vouch
+  if (ripe && others_.admitted) return go(Step::claiming);
+  if (ripe) return rest(now, Step::waiting, others_.why_not);
   rest(now, Step::waiting, why_);
-  next_look_ = std::min(next_look_, until_);
+  next_look_ = std::min(next_look_, until());
+}
+
+/// Whether this candidate is of another founding than ours while the list is being founded. Of two
+/// foundings the smaller one stays, and the wait of its candidates begins again.
+bool Enrolment::other_founding(Time now, const EnrolmentCandidate& candidate,
+                               const std::string& text) {
+  const MembersMark ours = others_.founded.mark();
+  const std::optional<MembersMark>& its = candidate.record.members;
+  if (!others_.founds || !its || *its == ours) return false;
+  const bool smaller = its->founding < ours.founding;
+  // The user will propose this founding, too.
+  if (its->digest == ours.digest && (smaller || !others_.begun)) return false;
+  candidacy_.forget();
+  if (!smaller) {
+    change_terms(candidate_key, text, std::chrono::milliseconds(candidate.wait_ms));
+  } else {
+    rest(now, Step::waiting,
+         "is being enrolled in another list of nodes by another client: all clients must have the "
+         "same");
+  }
+  return true;
 }
 
 void Enrolment::advance(Time now) {
@@ -307,15 +318,16 @@ void Enrolment::look_again(Time now) {
   if (next_look_ != core::never && step_ != Step::enrolled) advance(std::max(now, next_look_));
 }
 
-void Enrolment::repaired(std::uint64_t floor, std::int64_t since) {
+void Enrolment::repaired(std::uint64_t floor, std::int64_t since, const Membership& as) {
   if (step_ != Step::repairing) return;
-  EnrolmentRecord record = wanted();
+  EnrolmentRecord record = wanted(as);
+  wanted_as_ = as;
   record.floor = floor;
   record.since = since;
   wanted_ = record.to_string();
   if (planted(Mutant::repair_before_quarantine)) {
     go(Step::waiting);
-    next_look_ = until_;
+    next_look_ = until();
     return;
   }
   write(Step::enrolling);
@@ -325,24 +337,23 @@ void Enrolment::repair_failed() {
   if (step_ == Step::repairing) go(Step::yielding);
 }
 
-bool Enrolment::take_repair() {
-  return std::exchange(to_repair_, false);
-}
-
 bool Enrolment::take_command(std::string& out) {
   if (!std::exchange(to_send_, false)) return false;
   switch (step_) {
-    case Step::reading: append_command(out, {"GET", enrolment_key}); break;
+    case Step::reading: append_command(out, {"MGET", enrolment_key, members_key}); break;
     case Step::adopting:
-      call(out, adopt_script, {enrolment_key, candidate_key}, {expected_, wanted_});
+      call(out, adopt_script, {enrolment_key, candidate_key, members_key},
+           {expected_, wanted_, wanted_as_.text()});
       break;
     case Step::replacing:
       call(out, replace_script, {replaced_key_, candidate_key},
-           {expected_, new_candidate(), candidate_life()});
+           {expected_, candidacy_.propose(wanted(), random_, known_),
+            candidacy_.life(config_.max_ttl)});
       break;
     case Step::applying:
       call(out, candidate_script, {enrolment_key, candidate_key},
-           {facts_.run_id, new_candidate(), candidate_life()});
+           {facts_.run_id, candidacy_.propose(wanted(), random_, known_),
+            candidacy_.life(config_.max_ttl)});
       break;
     case Step::claiming:
       mark_ = nonce(random_);
@@ -350,7 +361,8 @@ bool Enrolment::take_command(std::string& out) {
       break;
     case Step::yielding: call(out, release_script, {repairer_key}, {mark_}); break;
     case Step::enrolling:
-      call(out, enrol_script, {enrolment_key, candidate_key, repairer_key}, {wanted_, candidate_});
+      call(out, enrol_script, {enrolment_key, candidate_key, repairer_key, members_key},
+           {wanted_, candidacy_.text(), wanted_as_.text()});
       break;
     case Step::idle:
     case Step::waiting:
@@ -374,7 +386,7 @@ Enrolment::Standing Enrolment::standing() const {
     case Step::repairing:
     case Step::yielding:
     case Step::enrolling: return Standing::waiting;
-    case Step::applying: return candidate_.empty() ? Standing::unknown : Standing::waiting;
+    case Step::applying: return candidacy_.text().empty() ? Standing::unknown : Standing::waiting;
     case Step::idle:
     case Step::reading:
     case Step::adopting:

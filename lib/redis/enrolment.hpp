@@ -10,6 +10,7 @@
 #include <quorumlock/outcome.hpp>
 
 #include "core/types.hpp"
+#include "redis/candidacy.hpp"
 #include "redis/enrolment_record.hpp"
 #include "redis/reply.hpp"
 
@@ -41,10 +42,8 @@ struct ServerFacts {
 /// other nodes are asked whether it was seen not to be durable: before a record says "volatile",
 /// that is noted on q - 1 of them, since the node may start from a file without that record.
 ///
-/// If there are several groups, clients that name other groups may hold locks on nodes that this
-/// client does not know. So a node without a record of our groups is enrolled only if they are
-/// vouched for: by another node of its group that is enrolled for them, or by the operator's
-/// enroll.
+/// As what it is enrolled, and whether it may be at all, depends on the other nodes: the user
+/// judges them with an Electorate, and passes the result to follow().
 class Enrolment {
  public:
   struct Config {
@@ -55,7 +54,7 @@ class Enrolment {
     std::string groups = {};                                 ///< see EnrolmentTerms
     /// A node enrolled with other terms is enrolled anew, after the greater max_ttl of the two.
     bool changes_terms = false;
-    std::string node = {};  ///< the node's name: see name_in_record()
+    std::string node = {};  ///< the node's name, as configured
     /// The time between two checks whether an enrolled node is still durable, under trust_disk.
     core::Duration between_checks = std::chrono::seconds(5);
   };
@@ -81,8 +80,13 @@ class Enrolment {
 
   // Inputs.
 
-  /// There is a new connection; `record` is what was read on it.
-  void greeted(core::Time now, ServerFacts facts, const std::optional<std::string>& record);
+  /// What a node carries; either is unset if the node does not have it.
+  struct Texts {
+    std::optional<std::string> record, members;
+  };
+
+  /// There is a new connection, on which these texts were read.
+  void greeted(core::Time now, ServerFacts facts, const Texts& texts);
   void disconnected();
   /// A vote script has found a record other than ours.
   void doubt();
@@ -91,20 +95,24 @@ class Enrolment {
   void advance(core::Time now);
   /// The counters are repaired. `floor` is 0 unless the order of tokens rests on clocks, here or on
   /// a node that they came from, since `since`.
-  void repaired(std::uint64_t floor, std::int64_t since);
+  void repaired(std::uint64_t floor, std::int64_t since, const Membership& as);
   void repair_failed();
   /// A look_up is `good` if enough nodes have no note, a note if it stands on enough nodes.
   void errand_done(core::Time now, bool good);
   /// Takes the facts that a connected node reports now.
   void look_at(core::Time now, ServerFacts facts);
-  /// Sets whether another node of the group, or the operator, vouches for our groups.
-  void vouch(bool yes) { vouched_ = yes; }
-  /// Sets the policy of the enrolled nodes, for a client that names none (unset: not known), and
-  /// whether any node was ever enrolled: then locks may be held.
-  void follow(std::optional<Quarantine> policy, bool ever) {
-    followed_ = policy;
-    known_ = known_ || ever;
-  }
+  /// What the other nodes say.
+  struct Others {
+    std::optional<Quarantine> policy{};  ///< of the enrolled nodes, for a client that names none
+    bool ever = false;                   ///< some node was ever enrolled: then locks may be held
+    bool founds = false;   ///< the list is being founded, so candidates have to be of one founding
+    bool begun = false;    ///< another node has a candidate of the founding below
+    Membership founded{};  ///< how the node would be enrolled then
+    std::optional<Membership> admitted{};  ///< as what it may be enrolled now
+    std::string why_not{};                 ///< if it may not
+    bool outdated = false;                 ///< its record is to be replaced: see Electorate
+  };
+  void follow(core::Time now, Others others);
   /// Like advance(), but does not wait for the next look of a node that does not vote.
   void look_again(core::Time now);
 
@@ -113,7 +121,7 @@ class Enrolment {
   /// Appends the next command; false if there is none.
   bool take_command(std::string& out);
   /// True once each time the counters are to be repaired.
-  bool take_repair();
+  bool take_repair() { return std::exchange(to_repair_, false); }
   Errand take_errand() { return std::exchange(errand_, Errand::none); }
   /// True once each time the server must be asked for its facts, for look_at(), before the command
   /// that is taken next.
@@ -121,22 +129,30 @@ class Enrolment {
   [[nodiscard]] core::Time deadline() const { return next_look_; }
   [[nodiscard]] Standing standing() const;
   /// The earliest end of a waiting node's wait.
-  [[nodiscard]] core::Time until() const { return until_; }
+  [[nodiscard]] core::Time until() const { return candidacy_.until(); }
   /// The vote of a node that is not enrolled.
   [[nodiscard]] Vote vote() const { return step_ == Step::refused ? vote_ : Vote::quarantined; }
   /// One clause on a node that is not enrolled, such as "has no enrolment".
   [[nodiscard]] const std::string& why() const { return why_; }
   /// The node votes on our terms, or every lock that it granted on other terms has expired.
-  [[nodiscard]] bool ripe() const { return step_ == Step::enrolled || ripe_; }
+  [[nodiscard]] bool ripe() const { return step_ == Step::enrolled || candidacy_.ripe(); }
   /// The record of an enrolled node, as vote commands carry it.
   [[nodiscard]] const std::string& record() const { return record_; }
+  /// Of an enrolled node.
+  [[nodiscard]] const Membership& membership() const { return membership_; }
+  /// See Candidacy::mark().
+  [[nodiscard]] const std::optional<MembersMark>& candidate() const { return candidacy_.mark(); }
+  /// There is one group, or the node has a record of our groups.
+  [[nodiscard]] bool knows_groups() const { return config_.groups.empty() || own_word_; }
+  /// True once each time something has changed that other nodes' links have to know.
+  bool take_news() { return std::exchange(news_, false); }
   [[nodiscard]] Quarantine policy() const { return policy_; }
   /// Whether the node's notes on others count: it is enrolled, or being enrolled without a wait.
   [[nodiscard]] bool remembers() const {
     return step_ == Step::enrolled || step_ == Step::asking || step_ == Step::adopting;
   }
   /// Some client has seen nodes of this cluster enrolled, so clients may hold locks.
-  [[nodiscard]] bool was_enrolled() const { return known_ || candidate_.ends_with(known_mark); }
+  [[nodiscard]] bool was_enrolled() const { return known_; }
   [[nodiscard]] const std::string& run_id() const { return facts_.run_id; }
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] std::uint64_t floor() const { return floor_; }
@@ -144,7 +160,9 @@ class Enrolment {
   /// Our mark under the repairer's key while we repair.
   [[nodiscard]] const std::string& mark() const { return mark_; }
   /// The record as we would have it.
-  [[nodiscard]] EnrolmentRecord wanted() const;
+  [[nodiscard]] EnrolmentRecord wanted() const { return wanted(others_.founded); }
+  [[nodiscard]] EnrolmentRecord wanted(const Membership& as) const;
+  [[nodiscard]] const Others& others() const { return others_; }
 
  private:
   enum class Step {
@@ -164,16 +182,16 @@ class Enrolment {
     refused,  ///< with a new look now and then
   };
 
-  void judge(core::Time now, const std::optional<std::string>& record);
+  void judge(core::Time now, const Texts& texts);
   void on_candidate(core::Time now, const Reply& reply);
   void change_terms(std::string_view key, std::string_view from, core::Duration wait);
-  [[nodiscard]] std::string new_candidate();
-  [[nodiscard]] std::string candidate_life() const;
   [[nodiscard]] bool names_policy() const;
-  void enrol_as(core::Time now, std::string record);
+  void enrol_as(core::Time now, std::string record, Membership membership);
+  bool other_founding(core::Time now, const EnrolmentCandidate& candidate, const std::string& text);
   void write(Step step);
   void run(Errand errand, Step step);
-  [[nodiscard]] std::string why_not_trusted(const EnrolmentRecord& record) const;
+  [[nodiscard]] std::string why_not_trusted(const EnrolmentRecord& record,
+                                            const Membership& membership) const;
   void go(Step step);
   void rest(core::Time now, Step step, std::string why);
   void refuse(core::Time now, Vote vote, std::string why);
@@ -189,23 +207,25 @@ class Enrolment {
   Step after_noting_ = Step::adopting;  // the step that writes wanted_ after that
   bool hopes_ = false;                  // other nodes may still vouch for its durability
   bool known_ = false;                  // some node was enrolled
-  bool vouched_ = false;
-  bool own_word_ = false;          ///< the node has a record of our groups
-  bool ripe_ = false;              ///< the node has waited long enough
+  bool own_word_ = false;               ///< the node has a record of our groups
+  bool news_ = false;
   std::string expected_, wanted_;  // of the change under way
+  Membership wanted_as_;
   std::string record_;
-  Quarantine policy_ = Quarantine::always;                  // of record_
-  std::optional<Quarantine> followed_, candidates_policy_;  // see follow(); of candidate_
+  Membership membership_;
+  Quarantine policy_ = Quarantine::always;  // of record_
+  Others others_;                           // see follow()
   std::uint64_t floor_ = 0;
   std::int64_t since_ = 0;
-  std::string candidate_;
-  std::string mark_;                // ours, as the repairer
-  std::string_view replaced_key_;   // the key that held expected_
-  core::Duration other_max_ttl_{};  // of the terms that are being changed
-  core::Time until_{};
+  Candidacy candidacy_;
+  std::string mark_;               // ours, as the repairer
+  std::string_view replaced_key_;  // the key that held expected_
   core::Time next_look_ = core::never;
   std::string why_;
   Vote vote_ = Vote::quarantined;
 };
+
+/// Reads the reply to MGET enrolment_key members_key.
+Enrolment::Texts texts_of(const Reply& reply);
 
 }  // namespace quorumlock::redis

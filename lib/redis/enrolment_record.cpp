@@ -1,7 +1,6 @@
 #include "redis/enrolment_record.hpp"
 
 #include <charconv>
-#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -75,24 +74,6 @@ std::string TermsDifference::of_a_candidate() const {
          ": it must be the same for all clients";
 }
 
-std::string name_in_record(std::string_view name) {
-  std::string text;
-  for (const char each : name) {
-    const bool plain = (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
-                       (each >= '0' && each <= '9') || each == '.' || each == '-' || each == '_' ||
-                       each == '/';
-    if (plain) {
-      text += each;
-      continue;
-    }
-    char code[4];
-    std::snprintf(code, sizeof code, "%%%02X",
-                  static_cast<unsigned>(static_cast<unsigned char>(each)));
-    text += code;
-  }
-  return text;
-}
-
 std::optional<EnrolmentTerms> EnrolmentTerms::parse(std::string_view text) {
   EnrolmentTerms terms;
   const std::size_t at = text.find('@');
@@ -120,9 +101,9 @@ std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
   if (record.run_id.empty() || (!record.durable && words[2] != "volatile")) return std::nullopt;
   std::string_view agreed = words[1];
   if (const std::size_t at = agreed.find('#'); at != agreed.npos) {
-    record.node = agreed.substr(at + 1);
+    record.members = MembersMark::parse(agreed.substr(at + 1));
     agreed = agreed.substr(0, at);
-    if (record.node.empty() || agreed.find('@') == agreed.npos) return std::nullopt;
+    if (!record.members || agreed.find('@') == agreed.npos) return std::nullopt;
     if (agreed.ends_with('@')) agreed.remove_suffix(1);
   }
   const std::optional<EnrolmentTerms> terms = EnrolmentTerms::parse(agreed);
@@ -136,7 +117,7 @@ std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
 
 std::string EnrolmentRecord::to_string() const {
   std::string text = run_id + ':' + terms.to_string();
-  if (!node.empty()) text += (terms.groups.empty() ? "@#" : "#") + node;
+  if (members) text += (terms.groups.empty() ? "@#" : "#") + members->to_string();
   text += durable ? ":durable" : ":volatile";
   if (floor != 0) text += ':' + std::to_string(floor) + ':' + std::to_string(since);
   return text;

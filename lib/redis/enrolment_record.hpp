@@ -8,6 +8,8 @@
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
 
+#include "redis/membership.hpp"
+
 namespace quorumlock::redis {
 
 /// The terms that all clients of a node must agree on: "max_ttl in ms,policy,fencing memory in s",
@@ -40,14 +42,13 @@ struct TermsDifference {
 /// (in us since 1970) if the fencing counters of this node, or of one that it was repaired from,
 /// could not be repaired from a quorum.
 ///
-/// Under trust_disk the terms are followed by "#name", which says whose record this is (see
-/// name_in_record()), so that a directory copied from a peer is not taken for the node's own. The
-/// name is no part of the terms, since it differs from node to node; it always comes after an '@',
-/// in the place reserved for a membership, which will name the nodes, too.
+/// The terms are followed by "#" and the mark of the membership under members_key, after an '@' in
+/// any case. The membership names the node, so that a directory copied from a peer is not taken for
+/// the node's own.
 struct EnrolmentRecord {
   std::string run_id;
   EnrolmentTerms terms;
-  std::string node;  ///< as from name_in_record(); empty: the record does not say
+  std::optional<MembersMark> members;  ///< a record without one is not valid
   bool durable = false;
   std::uint64_t floor = 0;  ///< every fencing token from here on is greater
   std::int64_t since = 0;   ///< when the floor was set; 0: the order of tokens rests on counters
@@ -55,10 +56,6 @@ struct EnrolmentRecord {
   static std::optional<EnrolmentRecord> parse(std::string_view text);
   [[nodiscard]] std::string to_string() const;
 };
-
-/// The name of a node as written in a record: characters that could be taken for the record's
-/// punctuation become %XX, so that different names stay different.
-std::string name_in_record(std::string_view name);
 
 /// The candidate under candidate_key while a node waits: the future record, without a floor,
 /// followed by ":nonce" and, if the wait is longer than its max_ttl, by ":wait in ms"; and by

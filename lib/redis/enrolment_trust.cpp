@@ -46,21 +46,21 @@ void Enrolment::look_at(Time now, ServerFacts facts) {
   next_look_ = now + config_.between_checks;
   if (facts_.durable.value_or(true)) return;
   const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(record_);
-  if (record->durable) return judge(now, record_);
+  if (record->durable) return judge(now, {record_, membership_.text()});
   errand_ = Errand::remind;
 }
 
 /// Why a node whose record was written in another run, under trust_disk, may have forgotten locks.
 /// Empty if it remembers, as far as the node itself can report.
-std::string Enrolment::why_not_trusted(const EnrolmentRecord& record) const {
+std::string Enrolment::why_not_trusted(const EnrolmentRecord& record,
+                                       const Membership& membership) const {
   if (!record.durable) return "has been restarted, and does not write every change to its disk";
   if (facts_.durable != true) {
     return "has been restarted, and is not known to write every change to its disk any more";
   }
-  if (record.node != config_.node && !planted(Mutant::anothers_record_adopted) &&
+  if (membership.name != config_.node && !planted(Mutant::anothers_record_adopted) &&
       !planted(Mutant::made_a_replica_by_mistake)) {
-    return "has the record of " + (record.node.empty() ? "no node by name" : record.node) +
-           " and not its own: its data is a copy";
+    return "has the record of " + membership.name + " and not its own: its data is a copy";
   }
   if (facts_.promoted && !planted(Mutant::promotion_not_looked_at) &&
       !planted(Mutant::made_a_replica_by_mistake)) {

@@ -37,6 +37,8 @@ inline constexpr std::string_view led_prefix = "quorumlock:led:";
 /// The run of the server whose votes count, and the candidate for it: see Enrolment.
 inline constexpr std::string_view enrolment_key = "quorumlock:enrolment";
 inline constexpr std::string_view candidate_key = "quorumlock:candidate";
+/// The list of nodes that this node votes for: see Membership.
+inline constexpr std::string_view members_key = "quorumlock:members";
 /// The mark of the client that repairs this node's counters; it lives for this many ms unless it is
 /// refreshed.
 inline constexpr std::string_view repairer_key = "quorumlock:repairer";

@@ -82,6 +82,7 @@ void Link::fail(Time now, Vote reason, std::string why) {
   // The greeting was not completed: keep the run id of the connection before.
   if (state_ == State::greeting) facts_.run_id = std::move(run_before_);
   enrolment_.disconnected();
+  judged_ = false;
   if (was_up && !stopping_) note("lost: " + why);
   if (!was_up && !stopping_) note_failure(now, why);
   trouble_ = std::move(why);
@@ -128,7 +129,7 @@ void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
 }
 
 bool Link::votes() const {
-  return barred_ == Vote::pending && enrolment_.standing() == Enrolment::Standing::enrolled;
+  return barred_ == Vote::pending && judged_ && refusal_.empty();
 }
 
 /// Whether the oldest command was the first after an idle time, and nothing has come in since.
@@ -272,7 +273,8 @@ void Link::announce() {
     reason = Vote::stalled;
   } else if (!votes()) {
     state = LinkState::quarantined;
-    reason = barred_ != Vote::pending ? barred_ : enrolment_.vote();
+    const bool refuses = judged_ && !refusal_.empty();
+    reason = barred_ != Vote::pending ? barred_ : refuses ? refusing_ : enrolment_.vote();
   }
   if (state == announced_ && reason == reason_) return;
   if (state == LinkState::quarantined && reason != reason_) {
@@ -285,6 +287,7 @@ void Link::announce() {
 
 std::string Link::trouble(Time now) const {
   if (state_ != State::up || late_ > 0 || barred_ != Vote::pending || votes()) return trouble_;
+  if (judged_) return refusal_;
   std::string text = enrolment_.why();
   if (now < enrolment_.until()) {
     const auto left = std::chrono::ceil<std::chrono::seconds>(enrolment_.until() - now);

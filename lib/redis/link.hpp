@@ -48,6 +48,8 @@ class Link final : public Wire {
   struct Greeted {};
   /// Repair the node's fencing counters; repaired() or repair_failed() follows.
   struct Repair {};
+  /// The node's enrolment has changed: follow() what that means for all nodes.
+  struct Enrolled {};
   /// Do this with the other nodes; errand_done() follows a look_up or a note.
   struct Errand {
     Enrolment::Errand what;
@@ -80,8 +82,8 @@ class Link final : public Wire {
   struct Note {
     std::string sentence;
   };
-  using Event =
-      std::variant<Connect, Disconnect, Greeted, Repair, Errand, Changed, Answer, Late, Note>;
+  using Event = std::variant<Connect, Disconnect, Greeted, Enrolled, Repair, Errand, Changed,
+                             Answer, Late, Note>;
 
   Link(Config config, core::Random& random);
 
@@ -93,7 +95,7 @@ class Link final : public Wire {
   void admit(core::Time now);
   /// The node's votes must not be counted while this connection lasts.
   void bar(core::Time now, Vote reason, std::string why);
-  void repaired(core::Time now, std::uint64_t floor, std::int64_t since);
+  void repaired(core::Time now, std::uint64_t floor, std::int64_t since, const Membership& as);
   void repair_failed(core::Time now);
   void errand_done(core::Time now, bool good);
   /// The node's enrolment turned out to be different from what the link knows.
@@ -128,12 +130,15 @@ class Link final : public Wire {
   [[nodiscard]] bool greeted() const { return state_ != State::greeting && connected(); }
   [[nodiscard]] const ServerFacts& facts() const { return facts_; }
   [[nodiscard]] const Enrolment& enrolment() const { return enrolment_; }
-  /// Sets whether another node of the group, or the operator, vouches for our groups.
-  void vouch(bool yes) { enrolment_.vouch(yes); }
-  /// Sets the policy of the enrolled nodes, and whether any node was ever enrolled.
-  void follow(std::optional<Quarantine> policy, bool ever) { enrolment_.follow(policy, ever); }
-  /// The enrolment record as we would have it for this run of the server.
-  [[nodiscard]] std::string record_wanted() const { return enrolment_.wanted().to_string(); }
+  [[nodiscard]] bool barred() const { return barred_ != Vote::pending; }
+  /// The first connection is being made.
+  [[nodiscard]] bool is_first() const { return !ever_up_or_failed_; }
+  /// Sets what the other nodes say. Why this node does not vote for our list although it is
+  /// enrolled; empty if it votes.
+  void follow(core::Time now, Enrolment::Others others, const std::string& refusal = {},
+              Vote vote = Vote::nodes_differ);
+  /// The same while it is not known yet whether the node votes for our list: commands wait.
+  void follow_undecided(core::Time now, Enrolment::Others others);
   [[nodiscard]] core::LinkState state() const { return announced_; }
   /// The vote of this node while it takes nothing.
   [[nodiscard]] Vote reason() const { return reason_; }
@@ -232,9 +237,12 @@ class Link final : public Wire {
   core::Time next_failure_note_{};
 
   Enrolment enrolment_;
+  bool judged_ = false;  ///< follow() has been called since the node was enrolled
+  std::string refusal_;  ///< see follow()
+  Vote refusing_ = Vote::nodes_differ;
   std::string own_words_;  ///< of an enrolled node: its record and floor, as RESP
   ServerFacts facts_;      ///< of the server greeted last
-  std::optional<std::string> record_;
+  Enrolment::Texts texts_;
   bool append_only_ = false, always_ = false, known_durability_ = false;
   bool alone_ = false;  ///< INFO reports that no replica is attached
   std::string role_, mode_;

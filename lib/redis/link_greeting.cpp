@@ -22,7 +22,7 @@ void Link::greet() {
   client_id_ = -1;
   run_before_ = std::move(facts_.run_id);
   facts_ = {};
-  record_.reset();
+  texts_ = {};
   barred_ = Vote::pending;
   append_only_ = always_ = known_durability_ = alone_ = false;
   deletion_ = Deletion::script;
@@ -48,7 +48,7 @@ void Link::greet() {
     ask(Greeting::delifeq, {"DELIFEQ", repairer_key, ""});
     ask(Greeting::delex, {"DELEX", repairer_key, "IFEQ", ""});
   }
-  ask(Greeting::record, {"GET", enrolment_key});
+  ask(Greeting::record, {"MGET", enrolment_key, members_key});
   ask(Greeting::server, {"INFO", "server"});
 }
 
@@ -97,7 +97,7 @@ void Link::on_greeting(Time now, const Reply& reply) {
       return;
     case Greeting::durability: return on_durability(reply);
     case Greeting::record:
-      if (reply.type == Reply::Type::string) record_ = reply.text;
+      texts_ = texts_of(reply);
       if (error) trouble_ = words_of(reply);
       break;
     case Greeting::script: break;
@@ -191,7 +191,7 @@ void Link::bar(Time now, Vote reason, std::string why) {
 void Link::enrol(Time now) {
   state_ = State::enrolling;
   orphan_id_ = -1;
-  enrolment_.greeted(now, facts_, record_);
+  enrolment_.greeted(now, facts_, texts_);
   follow_enrolment(now);
 }
 
@@ -209,14 +209,33 @@ void Link::follow_enrolment(Time now) {
   if (enrolment_.take_repair()) events_.push(Repair{});
   const Enrolment::Errand errand = enrolment_.take_errand();
   if (errand != Enrolment::Errand::none) events_.push(Errand{errand});
-  if (enrolment_.standing() == Enrolment::Standing::enrolled) {
+  const bool enrolled = enrolment_.standing() == Enrolment::Standing::enrolled;
+  if (enrolment_.take_news()) {
+    judged_ = false;
+    events_.push(Enrolled{});
+  }
+  if (enrolled) {
     own_words_.clear();
     append_word(own_words_, enrolment_.record());
     append_word(own_words_, std::to_string(enrolment_.floor()));
   }
   if (state_ == State::up) return announce();
   // Not while an answer to the greeting is missing: once up, the link would not notice its absence.
-  if (greetings_.empty() && enrolment_.standing() != Enrolment::Standing::unknown) come_up(now);
+  const bool known = enrolled ? judged_ : enrolment_.standing() != Enrolment::Standing::unknown;
+  if (greetings_.empty() && known) come_up(now);
+  if (greetings_.empty() && enrolled && !known) give_up_opening_ = core::never;
+}
+
+void Link::follow_undecided(Time now, Enrolment::Others others) {
+  enrolment_.follow(now, std::move(others));
+}
+
+void Link::follow(Time now, Enrolment::Others others, const std::string& refusal, Vote vote) {
+  enrolment_.follow(now, std::move(others));
+  judged_ = enrolment_.standing() == Enrolment::Standing::enrolled;
+  refusal_ = refusal;
+  refusing_ = vote;
+  if (state_ == State::enrolling || state_ == State::up) follow_enrolment(now);
 }
 
 void Link::doubt(Time now) {
@@ -231,8 +250,8 @@ void Link::look_again(Time now) {
   follow_enrolment(now);
 }
 
-void Link::repaired(Time now, std::uint64_t floor, std::int64_t since) {
-  enrolment_.repaired(floor, since);
+void Link::repaired(Time now, std::uint64_t floor, std::int64_t since, const Membership& as) {
+  enrolment_.repaired(floor, since, as);
   follow_enrolment(now);
 }
 

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/members_marks.hpp"
+
 namespace quorumlock::fuzz {
 
 /// The commands in these bytes, each with its words separated by spaces. The library wrote the
@@ -36,7 +38,10 @@ inline std::string good_answer(std::string_view command) {
   };
   if (command == "CLIENT ID" || command.starts_with("CLIENT KILL")) return ":7\r\n";
   if (command.starts_with("CONFIG GET")) return "*0\r\n";
-  if (command == "GET quorumlock:enrolment") return bulk("run1:30000,a,86400:volatile");
+  if (command == "MGET quorumlock:enrolment quorumlock:members") {
+    const redis::Membership its = test::founded("n1", {"n1", "n2", "n3"});
+    return "*2\r\n" + bulk(test::with_mark("run1:30000,a,86400:volatile", its)) + bulk(its.text());
+  }
   if (command == "INFO replication") return bulk("role:master\r\nconnected_slaves:0\r\n");
   if (command == "INFO server") return bulk("redis_mode:standalone\r\nrun_id:run1\r\n");
   if (command.starts_with("SCRIPT LOAD")) return bulk(std::string(40, 'a'));

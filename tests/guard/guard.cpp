@@ -68,8 +68,9 @@ class Guard {
   static detail::Session::Config config(bool fencing) {
     detail::Session::Config config{.engine = {.nodes = nodes, .fencing = fencing}, .links = {}};
     for (int node = 1; node <= nodes; ++node) {
+      const std::string name = "n" + std::to_string(node);
       config.links.push_back(
-          {{.host = "n" + std::to_string(node)}, 500ms, 2s, {.max_ttl = std::chrono::seconds(30)}});
+          {{.host = name}, 500ms, 2s, {.max_ttl = std::chrono::seconds(30), .node = name}});
     }
     return config;
   }
@@ -184,6 +185,7 @@ class Guard {
     LinkDriver::Server server;
     server.run_id = "run" + std::to_string(wire);
     server.enrolment = server.run_id + ":30000,a,86400:volatile";
+    server.members = founded("n" + std::to_string(wire + 1), {"n1", "n2", "n3", "n4", "n5"});
     link.on_open();
     const std::vector<std::string> commands = LinkDriver::commands_in(link.output());
     link.wrote(link.output().size());

@@ -60,13 +60,16 @@ TEST_F(Tcp, ANameThatDoesNotResolveCostsOneVote) {
   // A node whose name does not resolve is unreachable; the others are enough.
   Options options = cluster_->options();
   options.nodes[1] = "redis://no-such-host.invalid:6379";
+  cluster_->enrol_for(options.nodes);
   Coordinator coordinator = connect(options);
   EXPECT_TRUE(ok(coordinator.acquire(thing)));
   options.nodes[2] = "redis://nor-this-one.invalid:6379";
+  cluster_->enrol_for(options.nodes);
   Coordinator hopeless = connect(options);
   const Result<Lease> refused = hopeless.acquire(thing);
   ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
   EXPECT_EQ(refused.error().outcome().count(Vote::unreachable), 2);
+  cluster_->enrol_for(cluster_->urls());
 }
 
 TEST_F(Tcp, LocksOfDifferentDatabasesDoNotMeet) {
@@ -112,6 +115,12 @@ TEST(UnixSockets, MayBeMixedWithTcp) {
   Options options = local.options();
   for (const std::string& url : remote.urls()) options.nodes.push_back(url);
   options.nodes.push_back("unix:///nowhere/redis.sock");
+  local.enrol_for(options.nodes);
+  std::vector<std::string> remote_first = remote.urls();
+  for (const std::string& url : options.nodes) {
+    if (std::ranges::find(remote_first, url) == remote_first.end()) remote_first.push_back(url);
+  }
+  remote.enrol_for(remote_first);
   Coordinator coordinator = connect(options);
   Result<Lease> lease = coordinator.acquire(thing);
   ASSERT_TRUE(ok(lease));
@@ -220,6 +229,7 @@ class WrongKind : public ::testing::Test {
     Options options = good.options();
     options.nodes.push_back(one.urls().front());
     options.nodes.push_back(another.urls().front());
+    good.enrol_for(options.nodes);
     Coordinator works = connect(options);
     EXPECT_TRUE(ok(works.acquire(thing)));
     good.kill(0);

@@ -92,7 +92,8 @@ TEST_P(Hostile, OneNodeOfFiveDoesNoHarm) {
   // sensible reply can follow, and it cannot make us keep what it sends.
   HostileServer bad(GetParam().server);
   Options options = good_->options();
-  options.nodes.insert(options.nodes.begin() + 2, bad.url());
+  options.nodes.push_back(bad.url());
+  good_->enrol_for(options.nodes);
   options.connect_timeout = 2s;
   options.log = [this](std::string_view sentence) { note(sentence); };
   Coordinator coordinator = connect(options);

@@ -67,6 +67,7 @@ TEST(Sizes, ThirtyTwoNodesAreTheMaximum) {
   while (options.nodes.size() < 32) {
     options.nodes.push_back("unix:///nowhere/" + std::to_string(options.nodes.size()));
   }
+  cluster.enrol_for(options.nodes);
   Coordinator coordinator = connect(options);
   Result<Lease> lease = coordinator.acquire("resource");
   ASSERT_TRUE(ok(lease));

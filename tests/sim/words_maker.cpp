@@ -32,6 +32,7 @@ std::string permit(int slot) {
   return std::string(redis::permit_prefix) + std::to_string(slot) + ":{odd} \0 jobs"s;
 }
 const std::string enrolment_key(redis::enrolment_key);
+const std::string members_key(redis::members_key);
 const std::string candidate_key(redis::candidate_key);
 
 }  // namespace
@@ -366,15 +367,16 @@ Words WordsMaker::script(std::int64_t now_us) {
       return call("replace", {enrolment_key, candidate_key},
                   {enrolment(), run + ":30000,a,86400:volatile:abc", life()});
     case 0:
-      return call("adopt", {enrolment_key, candidate_key},
-                  {random_.one_in(4) ? "" : enrolment(), random_.one_in(5) ? "" : enrolment()});
+      return call("adopt", {enrolment_key, candidate_key, members_key},
+                  {random_.one_in(4) ? "" : enrolment(), enrolment(), "n1 s - n1,n2"});
     case 1:
       return call(
           "candidate", {enrolment_key, candidate_key},
           {run, run + ":30000,a,86400:volatile:abc" + (random_.one_in(3) ? ":known" : ""), life()});
     case 2:
-      return call("enrol", {enrolment_key, candidate_key, "quorumlock:repairer"},
-                  {enrolment(), one_of({"run-1", "run-2"}) + ":30000,a,86400:volatile:abc"});
+      return call("enrol", {enrolment_key, candidate_key, "quorumlock:repairer", members_key},
+                  {enrolment(), one_of({"run-1", "run-2"}) + ":30000,a,86400:volatile:abc",
+                   "n1 s - n1,n2"});
     case 3:
       return call(
           "repair", {"quorumlock:repairer", counter(locks()[0]), counter(locks()[1])},

@@ -1,15 +1,30 @@
 #include "support/cluster.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 
 namespace quorumlock::test {
 namespace {
 
-/// A URL as the library writes it in a record, if nothing in it is special but its colons.
-std::string name_in_record(std::string name) {
-  for (std::size_t at = 0; (at = name.find(':', at)) != name.npos;) name.replace(at, 1, "%3A");
-  return name;
+/// What a node is called by default: host:port, or the path of its socket.
+std::string member_name(std::string url) {
+  url.erase(0, url.find("://") + 3);
+  url.erase(0, url.find('@') + 1);
+  if (url.starts_with('/')) return url.substr(0, url.find('?'));
+  url = url.substr(0, url.find('/'));
+  return url.find(':') == url.npos ? url + ":6379" : url;
+}
+
+/// FNV-1a, 64 bits, in 16 hexadecimal digits.
+std::string digest(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char next : text) hash = (hash ^ static_cast<unsigned char>(next)) * 0x100000001b3U;
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
 }
 
 }  // namespace
@@ -33,15 +48,28 @@ Cluster::Cluster(ClusterSettings settings) : settings_(settings) {
 }
 
 void Cluster::enrol(int node) {
-  const std::string mark = "run_id:";
+  const std::string run = "run_id:";
   const std::string info = raw(node, {"INFO", "server"}).text;
-  const std::string run_id = info.substr(info.find(mark) + mark.size(), 40);
+  const std::string run_id = info.substr(info.find(run) + run.size(), 40);
+  const std::vector<std::string> list = list_.empty() ? urls() : list_;
+  std::vector<std::string> names;
+  for (const std::string& url : list) names.push_back(member_name(url));
+  std::string members = names.at(static_cast<std::size_t>(node)) + " s - ";
+  std::ranges::sort(names);
+  for (const std::string& name : names) members += (&name == &names[0] ? "" : ",") + name;
+  raw(node, {"SET", "quorumlock:members", members});
   raw(node, {"SET", "quorumlock:enrolment",
              run_id + ":" + std::to_string(settings_.max_ttl.count()) +
-                 (settings_.trust_disk ? ",d,86400" : ",a,86400") +
-                 (settings_.mark.empty() && !settings_.trust_disk ? "" : "@" + settings_.mark) +
-                 (settings_.trust_disk ? "#" + name_in_record(server(node).url()) : "") +
+                 (settings_.trust_disk ? ",d,86400@" : ",a,86400@") + settings_.mark +
+                 "#0000000000000001.0s." + digest(members) +
                  (settings_.durable ? ":durable" : ":volatile")});
+}
+
+void Cluster::enrol_for(std::vector<std::string> urls) {
+  list_ = std::move(urls);
+  for (int node = 0; node < std::min(size(), static_cast<int>(list_.size())); ++node) {
+    if (can_be_asked(node)) enrol(node);
+  }
 }
 
 std::vector<std::string> Cluster::urls() const {

@@ -70,6 +70,9 @@ class Cluster {
   void restart(int node);
   /// Enrols the node, as an operator does who knows that it has forgotten nothing.
   void enrol(int node);
+  /// Enrols all nodes for clients with these URLs, of which the first ones are this cluster's nodes
+  /// in their order.
+  void enrol_for(std::vector<std::string> urls);
   /// Breaks the connections of all clients but this cluster's own.
   void drop_clients(int node);
   /// Makes everything run again, with no keys but the library's own.
@@ -81,6 +84,7 @@ class Cluster {
   TemporaryDirectory directory_;
   ClusterSettings settings_;
   std::vector<local::Server> servers_;
+  std::vector<std::string> list_;  ///< of enrol_for(); empty: urls()
   std::map<int, Redis> connections_;
   std::map<int, bool> paused_;
   std::map<int, long long> own_commands_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "redis/enrolment.hpp"
+#include "support/members_marks.hpp"
 #include "support/printing.hpp"
 #include "support/script_names.hpp"
 #include "support/seeded_random.hpp"
@@ -24,19 +25,27 @@ inline constexpr core::Duration look = 1s;
 class EnrolmentDriver {
  public:
   explicit EnrolmentDriver(const redis::Enrolment::Config& config = {}, std::uint64_t seed = 1)
-      : random_(seed), it(config, random_) {}
+      : random_(seed), it(called_n1(config), random_) {
+    members = founded("n1", {"n1", "n2", "n3"});
+    it.follow(now, all_agree(members));
+  }
 
  private:
+  static redis::Enrolment::Config called_n1(redis::Enrolment::Config config) {
+    config.node = "n1";
+    return config;
+  }
   SeededRandom random_;
 
  public:
   redis::Enrolment it;
   core::Time now = core::Time(1h);
-  std::string life;  ///< of the candidate that was written last, in ms
+  redis::Membership members;  ///< of every record and candidate here, whose texts do not show it
+  std::string life;           ///< of the candidate that was written last, in ms
 
   void greet(const std::optional<std::string>& record, std::optional<bool> durable = false,
              const std::string& run_id = "run2") {
-    it.greeted(now, {run_id, durable}, record);
+    it.greeted(now, {run_id, durable}, texts(record));
   }
   /// The enrolment asks what other nodes have seen of this one: nothing.
   void others_know_nothing() {
@@ -66,7 +75,8 @@ class EnrolmentDriver {
       words.erase(words.begin(), words.begin() + 2 + std::stoi(words[2]));
     }
     for (std::size_t i = 1; i < words.size(); ++i) {
-      said += " " + (words[i].empty() ? "''" : words[i]);
+      if (words[i] == members.text()) continue;
+      said += " " + (words[i].empty() ? "''" : without_marks(words[i]));
     }
     return said;
   }
@@ -85,14 +95,25 @@ class EnrolmentDriver {
   void hear_error(std::string_view text) {
     it.on_reply(now, {redis::Reply::Type::error, 0, text, {}});
   }
+  /// Replies to MGET of the record and the members.
   void hear_record(std::string_view text) {
-    it.on_reply(now, {redis::Reply::Type::string, 0, text, {}});
+    const redis::Enrolment::Texts own = texts(std::string(text));
+    const std::string list = own.members.value_or("");
+    const std::array<redis::Reply, 2> words{
+        redis::Reply{redis::Reply::Type::string, 0, *own.record, {}},
+        redis::Reply{redis::Reply::Type::string, 0, list, {}}};
+    it.on_reply(now, {redis::Reply::Type::array, 0, {}, words});
   }
   /// Replies with 1: the record of this run, or 2: the standing candidate.
   void hear(std::int64_t what, std::string_view text) {
-    const std::array<redis::Reply, 2> words{redis::Reply{redis::Reply::Type::integer, what, {}, {}},
-                                            redis::Reply{redis::Reply::Type::string, 0, text, {}}};
+    const std::string marked = with_mark(std::string(text), members);
+    const std::array<redis::Reply, 2> words{
+        redis::Reply{redis::Reply::Type::integer, what, {}, {}},
+        redis::Reply{redis::Reply::Type::string, 0, marked, {}}};
     it.on_reply(now, {redis::Reply::Type::array, 0, {}, words});
+    if (what != 1) return;
+    EXPECT_EQ(asks(), "MGET quorumlock:enrolment quorumlock:members");
+    hear_record(text);
   }
 
   /// Lets time pass, and answers what is due meanwhile: the candidate still stands.
@@ -119,6 +140,10 @@ class EnrolmentDriver {
   }
 
  private:
+  [[nodiscard]] redis::Enrolment::Texts texts(const std::optional<std::string>& record) const {
+    if (!record) return {};
+    return {with_mark(*record, members), members.text()};
+  }
   static std::vector<std::string> words_of(std::string_view bytes) {
     std::vector<std::string> words;
     const auto take = [&bytes] {

@@ -10,6 +10,7 @@
 
 #include "redis/link.hpp"
 #include "redis/words.hpp"
+#include "support/members_marks.hpp"
 #include "support/printing.hpp"
 #include "support/script_names.hpp"
 #include "support/seeded_random.hpp"
@@ -29,7 +30,9 @@ class LinkDriver {
   explicit LinkDriver(redis::Endpoint endpoint = {.host = "n1"}, std::uint64_t seed = 1,
                       bool wakes = true)
       : random_(seed),
-        link({std::move(endpoint), node_timeout, connect_timeout, {}, wakes}, random_) {}
+        link({std::move(endpoint), node_timeout, connect_timeout, {}, wakes}, random_) {
+    link.follow(now, all_agree(members()), {});
+  }
 
  private:
   SeededRandom random_;
@@ -37,7 +40,11 @@ class LinkDriver {
  public:
   redis::Link link;
   core::Time now = core::Time(1h);
-  bool bars = false;  ///< refuses each server that it greets, as the same one as another node
+  std::string refusal;  ///< why the node does not vote for our list
+  bool bars = false;    ///< refuses each server that it greets, as the same one as another node
+
+  /// Of every record and candidate here, whose texts do not show it.
+  static redis::Membership members() { return founded("n1", {"n1", "n2", "n3"}); }
 
   // What the socket does.
 
@@ -70,7 +77,7 @@ class LinkDriver {
     pull();
   }
   void repaired(std::uint64_t floor = 0, std::int64_t since = 0) {
-    link.repaired(now, floor, since);
+    link.repaired(now, floor, since, members());
     pull();
   }
   void repair_failed() {
@@ -114,8 +121,8 @@ class LinkDriver {
       std::string command;
       for (std::size_t words = take_number(); words > 0; --words) {
         const std::size_t size = take_number();
-        const std::string_view word = script_name(bytes.substr(0, size));
-        command += (command.empty() ? "" : " ") + std::string(word);
+        const std::string word(script_name(bytes.substr(0, size)));
+        if (!is_members(word)) command += (command.empty() ? "" : " ") + without_marks(word);
         bytes.remove_prefix(size + 2);
       }
       commands.push_back(command.starts_with("SCRIPT LOAD") ? "SCRIPT LOAD" : command);
@@ -141,7 +148,8 @@ class LinkDriver {
     bool durable = false;
     /// The value of the enrolment's key, "" for no key; nothing: a record of this very run.
     std::optional<std::string> enrolment = std::nullopt;
-    std::string delex = unknown, delifeq = unknown;  ///< its answers to these commands
+    std::optional<redis::Membership> members = std::nullopt;  ///< nothing: LinkDriver::members()
+    std::string delex = unknown, delifeq = unknown;           ///< its answers to these commands
     int replicas = 0;
     bool promoted = false;  ///< it was a replica in this run
     static constexpr const char* unknown = "-ERR unknown command\r\n";
@@ -168,10 +176,11 @@ class LinkDriver {
     if (greeting == "CONFIG GET no-appendfsync-on-rewrite") {
       return "*2\r\n$25\r\nno-appendfsync-on-rewrite\r\n$2\r\nno\r\n";
     }
-    if (greeting == "GET quorumlock:enrolment") {
+    if (greeting == "MGET quorumlock:enrolment quorumlock:members") {
       const std::string own =
           server.run_id + ":30000,a,86400:" + (server.durable ? "durable" : "volatile");
-      return server.enrolment == "" ? "$-1\r\n" : bulk(server.enrolment.value_or(own));
+      if (server.enrolment == "") return "*2\r\n$-1\r\n$-1\r\n";
+      return both(server.enrolment.value_or(own), server.members.value_or(members()));
     }
     if (greeting == "DELEX quorumlock:repairer IFEQ ") return server.delex;
     if (greeting == "DELIFEQ quorumlock:repairer ") return server.delifeq;
@@ -199,6 +208,12 @@ class LinkDriver {
     open();
   }
 
+  /// The answer to MGET of this record, with the mark of the members, and of the members.
+  static std::string both(const std::string& record, const redis::Membership& its = members()) {
+    return "*2\r\n" + bulk(with_mark(record, its)) + bulk(its.text());
+  }
+  /// Whether this is a text under the members' key.
+  static bool is_members(const std::string& word) { return word.find(" s - ") != word.npos; }
   static std::string bulk(std::string_view text) {
     return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
   }
@@ -234,6 +249,7 @@ class LinkDriver {
     if (!bars) return link.admit(now);
     link.bar(now, Vote::same_server, "is the same server as n2");
   }
+  void take(const redis::Link::Enrolled&) { link.follow(now, all_agree(members()), refusal); }
   void take(const redis::Link::Repair&) { said_.emplace_back("repair"); }
   void take(const redis::Link::Errand&) { said_.emplace_back("errand"); }
   void take(const redis::Link::Answer& answer) {

@@ -28,12 +28,20 @@ class SessionDriver {
     for (std::size_t i = 0; i < servers.size(); ++i) {
       servers[i].run_id = "run" + std::to_string(i + 1);
       servers[i].enrolment = record(static_cast<int>(i));
+      servers[i].members = founded(name(static_cast<int>(i)), names(nodes));
     }
   }
 
   /// The record that enrols this node.
   static std::string record(int node) {
     return "run" + std::to_string(node + 1) + ":1000,a,86400:volatile";
+  }
+
+  static std::string name(int node) { return "n" + std::to_string(node + 1); }
+  static redis::NodeNames names(int nodes) {
+    redis::NodeNames names;
+    for (int node = 0; node < nodes; ++node) names.push_back(name(node));
+    return names;
   }
 
   std::vector<Server> servers;

@@ -38,7 +38,8 @@ Options options_of(const Globals& globals, const EnrollArguments& asked) {
 bool may_vote_one_day(const NodeStatus& node) {
   return node.votes || (node.reason != Vote::not_standalone && node.reason != Vote::same_server &&
                         node.reason != Vote::unauthorized && node.reason != Vote::max_ttl_differs &&
-                        node.reason != Vote::groups_differ && node.reason != Vote::terms_differ);
+                        node.reason != Vote::groups_differ && node.reason != Vote::terms_differ &&
+                        node.reason != Vote::nodes_differ);
 }
 
 /// Returns "1 of 3 nodes may vote; a quorum is 2; redis://...: has no enrolment; 12 s left"
@@ -76,7 +77,7 @@ int wait_for_all(const Globals& globals, const EnrollArguments& asked) {
     if (!std::ranges::all_of(status->nodes, may_vote_one_day)) {
       throw Failure(ExitCode::usage, "misconfigured", "not every node can be enrolled: " + now);
     }
-    vouch_for_groups(*coordinator);
+    vouch_for_nodes(*coordinator);
     // The remaining time changes, and so does the number of repaired counters.
     if (!globals.json && now != told && Clock::now() >= tell_again) {
       Globals::warn(now);

@@ -42,7 +42,7 @@ const std::vector<KnownMutant>& known_mutants() {
       {Mutant::quarantine_too_short, "quarantine-too-short", "it waits for half of max_ttl", 5000,
        Focus::forgetting},
       {Mutant::quarantine_by_a_fast_clock, "quarantine-by-a-fast-clock",
-       "it waits as long as a lease is valid, by a clock that may be fast", 3000, Focus::clocks},
+       "it waits as long as a lease is valid, by a clock that may be fast", 10000, Focus::clocks},
       {Mutant::candidate_without_nonce, "candidate-without-nonce",
        "two candidates of one run are taken for the same", 5000, Focus::forgetting},
       {Mutant::candidate_overwritten, "candidate-overwritten",

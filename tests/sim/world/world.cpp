@@ -19,6 +19,10 @@ TrueTime patience(const Draw& draw) {
 
 }  // namespace
 
+std::string World::name_of(int node) {
+  return "n" + std::to_string(node + 1);
+}
+
 World::World(const Draw& draw, std::ostream* trace)
     : draw_(draw),
       trace_(trace),
@@ -37,6 +41,8 @@ World::World(const Draw& draw, std::ostream* trace)
       order_(operations_, draw.order_holds(), patience(draw),
              [this](const auto& what) { report(what); }) {
   const int far_ahead = draw.one_ahead ? random_.between(0, draw.nodes - 1) : -1;
+  redis::NodeNames list;
+  for (int node = 0; node < draw.nodes; ++node) list.push_back(name_of(node));
   for (int node = 0; node < draw.nodes; ++node) {
     ServerSettings settings;
     settings.seed = draw.seed * 100 + static_cast<std::uint64_t>(node);
@@ -53,11 +59,11 @@ World::World(const Draw& draw, std::ostream* trace)
     redis::EnrolmentRecord record;
     record.run_id = server.run_id();
     record.terms.max_ttl_ms = draw.max_ttl / 1ms;
-    if (draw.trust_disk) {
-      record.terms.policy = Quarantine::trust_disk;
-      record.node = "n" + std::to_string(node + 1);
-    }
+    if (draw.trust_disk) record.terms.policy = Quarantine::trust_disk;
     record.durable = draw.durable;
+    const redis::Membership members{1, 0, redis::MembersPhase::settled, name_of(node), {}, list};
+    record.members = members.mark();
+    data[0].put(std::string(redis::members_key), {members.text(), std::nullopt});
     data[0].put(std::string(redis::enrolment_key), {record.to_string(), std::nullopt});
     for (const std::string& key : {lock_, std::string("other")}) {
       if (!draw.low_counters) break;
@@ -185,16 +191,44 @@ void World::heal() {
   }
 }
 
+/// Whether some nodes have a record, and fewer of one founding than it takes to vouch for another.
+bool World::too_few_vouch() const {
+  const redis::Membership list{1,          0,  redis::MembersPhase::settled,
+                               name_of(0), {}, redis::NodeNames(nodes_.size())};
+  std::map<std::uint64_t, int> enrolled;
+  int most = 0;
+  for (const Server& server : nodes_) {
+    const std::string* const text = server.text_of(std::string(redis::enrolment_key), now_);
+    const auto record = text != nullptr ? redis::EnrolmentRecord::parse(*text) : std::nullopt;
+    if (!record || record->run_id != server.run_id()) continue;
+    most = std::max(most, ++enrolled[record->members->founding]);
+  }
+  return most > 0 && most < list.vouchers_needed();
+}
+
 /// Checks that each client in turn gets the lock, and at once.
 void World::demand_progress() {
   // Nodes that forgot vote again after max_ttl; nodes whose clock was wrong are trusted again.
   run_until(now_ + 3 * draw_.max_ttl + 15s);
   if (draw_.has(Fault::clock_step)) return;  // a clock that was set back lets keys live longer
+  if (too_few_vouch()) {
+    // The operator runs enroll. Nodes that forgot come back by themselves only if enough of the
+    // others remember, or if none does.
+    trace("the operator vouches for the nodes that forgot");
+    Client& operators = clients_.front();
+    for (int node = 0; node < draw_.nodes; ++node) {
+      operators.session->doubt(operators.local(now_), node);
+    }
+    operators.session->vouch(operators.local(now_));
+    turn(operators);
+    run_until(now_ + 3 * draw_.max_ttl + 15s);
+  }
   for (const Client& client : clients_) {
     for (int node = 0; node < draw_.nodes && draw_.timing_holds(); ++node) {
       if (client.session->link(node).state() == core::LinkState::up) continue;
       report("node " + std::to_string(node + 1) + " does not vote for client " +
-             std::to_string(client.number + 1) + " although all is well");
+             std::to_string(client.number + 1) + " although all is well: it " +
+             client.session->link(node).trouble(client.local(now_)));
     }
   }
   for (Client& client : clients_) {

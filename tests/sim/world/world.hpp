@@ -52,6 +52,8 @@ class World {
   void run_until(TrueTime end);
   void heal();
   void demand_progress();
+  [[nodiscard]] bool too_few_vouch() const;
+  static std::string name_of(int node);
   void demand_order();
   void demand_tidiness();
   void report(const std::string& sentence);

@@ -8,8 +8,8 @@ const std::string note_question = "GET quorumlock:node:n1";
 const std::string no_note = "$-1\r\n";
 
 /// The record of a durable node, written in this run.
-std::string durable_record(int node, const std::string& run) {
-  return run + ":1000,d,86400@#n" + std::to_string(node + 1) + ":durable";
+std::string durable_record(const std::string& run) {
+  return run + ":1000,d,86400:durable";
 }
 
 TEST(Notes, AnAnswerThatComesLateIsCountedOnce) {
@@ -20,8 +20,7 @@ TEST(Notes, AnAnswerThatComesLateIsCountedOnce) {
   for (int node = 0; node < 5; ++node) {
     const auto i = static_cast<std::size_t>(node);
     driver.servers[i].durable = true;
-    driver.servers[i].enrolment =
-        durable_record(node, node == 0 ? "run0" : driver.servers[i].run_id);
+    driver.servers[i].enrolment = durable_record(node == 0 ? "run0" : driver.servers[i].run_id);
   }
   driver.slow[3] = driver.slow[4] = true;
   driver.start();
@@ -31,9 +30,10 @@ TEST(Notes, AnAnswerThatComesLateIsCountedOnce) {
   EXPECT_TRUE(driver.asked(0).empty()) << driver.asked(0).front();
   driver.open(3);
   driver.reply(3, note_question, no_note);
-  driver.reply(
-      0, "EVAL adopt 2 quorumlock:enrolment quorumlock:candidate " + durable_record(0, "run0"),
-      ":1\r\n");
+  driver.reply(0,
+               "EVAL adopt 3 quorumlock:enrolment quorumlock:candidate quorumlock:members " +
+                   durable_record("run0"),
+               ":1\r\n");
   EXPECT_EQ(driver.session.link(0).state(), LinkState::up);
 }
 
@@ -44,9 +44,9 @@ TEST(Notes, AreErasedAfterTheQuarantineOfADurableNode) {
   for (int node = 0; node < 4; ++node) {
     const auto i = static_cast<std::size_t>(node);
     driver.servers[i].durable = true;
-    driver.servers[i].enrolment = durable_record(node, driver.servers[i].run_id);
+    driver.servers[i].enrolment = durable_record(driver.servers[i].run_id);
   }
-  driver.servers[0].enrolment = "run0:1000,d,86400@#n1:volatile";
+  driver.servers[0].enrolment = "run0:1000,d,86400:volatile";
   driver.start();
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(0));
   driver.reply(0, "SET quorumlock:repairer ", "+OK\r\n");
@@ -54,7 +54,7 @@ TEST(Notes, AreErasedAfterTheQuarantineOfADurableNode) {
   for (const int node : {2, 1}) {
     driver.reply(node, "SCAN ", "*2\r\n$1\r\n0\r\n*0\r\n");
     driver.reply(node, "GET quorumlock:enrolment",
-                 LinkDriver::bulk(*driver.servers[static_cast<std::size_t>(node)].enrolment));
+                 LinkDriver::bulk(driver.session.link(node).enrolment().record()));
   }
   driver.reply(0, "EVAL enrol ", ":1\r\n");
   EXPECT_EQ(driver.session.link(0).state(), LinkState::up);

@@ -55,11 +55,14 @@ void copy_one(SessionDriver& driver, int from, int to, const std::string& value)
   driver.reply(from, "MGET quorumlock:fence:a", bulks({value}));
   written(driver, to, {"quorumlock:fence:a"}, value);
 }
+/// The answer of a node whose record is still the one that its link knows.
+std::string still_enrolled(SessionDriver& driver, int node) {
+  return LinkDriver::bulk(driver.session.link(node).enrolment().record());
+}
 /// Copies one counter as copy_one() does, and `from` still has its enrolment.
 void copy_all(SessionDriver& driver, int from, int to, const std::string& value) {
   copy_one(driver, from, to, value);
-  driver.reply(from, "GET quorumlock:enrolment",
-               LinkDriver::bulk(*driver.servers[static_cast<std::size_t>(from)].enrolment));
+  driver.reply(from, "GET quorumlock:enrolment", still_enrolled(driver, from));
 }
 /// Node n3 of three has forgotten everything, and its wait is over.
 void forget_n3(SessionDriver& driver) {
@@ -77,11 +80,11 @@ TEST(Repair, CopiesFromAllOthersOfAQuorum) {
   driver.reply(1, scan, found("0", {"quorumlock:fence:a", "quorumlock:fence:b"}));
   driver.reply(1, "MGET quorumlock:fence:a quorumlock:fence:b", bulks({"41", "7"}));
   written(driver, 2, {"quorumlock:fence:a", "quorumlock:fence:b"}, "41 7");
-  driver.reply(1, "GET quorumlock:enrolment", LinkDriver::bulk(SessionDriver::record(1)));
+  driver.reply(1, "GET quorumlock:enrolment", still_enrolled(driver, 1));
   copy_all(driver, 0, 2, "50");
   driver.reply(2,
-               "EVAL enrol 3 quorumlock:enrolment quorumlock:candidate quorumlock:repairer "
-               "run3:1000,a,86400:volatile run3:1000,a,86400:volatile:",
+               "EVAL enrol 4 quorumlock:enrolment quorumlock:candidate quorumlock:repairer "
+               "quorumlock:members run3:1000,a,86400:volatile run3:1000,a,86400:volatile:",
                ":1\r\n");
   EXPECT_EQ(driver.session.link(2).state(), LinkState::up);
   for (const int node : {0, 1, 2}) EXPECT_TRUE(driver.asked(node).empty());
@@ -101,7 +104,7 @@ TEST(Repair, GoesOnUntilTheScanIsComplete) {
   driver.reply(1, "SCAN 5 MATCH", found("0", {"quorumlock:fence:c"}));
   written(driver, 2, {"quorumlock:fence:b"}, "7");
   driver.reply(1, "MGET quorumlock:fence:c", array({"$-1\r\n"}));
-  driver.reply(1, "GET quorumlock:enrolment", LinkDriver::bulk(SessionDriver::record(1)));
+  driver.reply(1, "GET quorumlock:enrolment", still_enrolled(driver, 1));
   EXPECT_EQ(driver.asked(0).size(), 1U);
 }
 
@@ -174,7 +177,7 @@ TEST(Repair, ACounterThatIsNoNumberNeedsAFloor) {
     driver.reply(1, scan, found("0", {"quorumlock:fence:a", "quorumlock:fence:b"}));
     driver.reply(1, "MGET quorumlock:fence:a quorumlock:fence:b", bulks({odd, "41"}));
     written(driver, 2, {"quorumlock:fence:b"}, "41");
-    driver.reply(1, "GET quorumlock:enrolment", LinkDriver::bulk(SessionDriver::record(1)));
+    driver.reply(1, "GET quorumlock:enrolment", still_enrolled(driver, 1));
     copy_all(driver, 0, 2, "50");
     const std::string enrolled = enrolled_by_clock(driver);
     EXPECT_NE(enrolled.find(above_all_clocks), std::string::npos) << odd << ": " << enrolled;
@@ -192,7 +195,7 @@ TEST(Repair, CountersThatThisUserMayNotReadNeedAFloor) {
     if (step > 0) driver.reply(1, "MGET", step == 1 ? refused : bulks({"41"}));
     if (step > 1) driver.reply(2, "EVAL repair 2", refused);
     for (const int node : {1, 0}) {
-      driver.reply(node, "GET quorumlock:enrolment", LinkDriver::bulk(SessionDriver::record(node)));
+      driver.reply(node, "GET quorumlock:enrolment", still_enrolled(driver, node));
     }
     const std::string enrolled = enrolled_by_clock(driver);
     EXPECT_NE(enrolled.find(above_all_clocks), std::string::npos) << step << ": " << enrolled;
@@ -213,7 +216,7 @@ TEST(Repair, ThreeOthersOfFiveAreEnough) {
     ++copied;
   }
   EXPECT_EQ(copied, 3);
-  driver.reply(2, "EVAL enrol 3 ", ":1\r\n");
+  driver.reply(2, "EVAL enrol 4 ", ":1\r\n");
 }
 
 TEST(Repair, FloorsAreInherited) {
@@ -232,9 +235,11 @@ TEST(Repair, FloorsAreInherited) {
 }
 
 TEST(Repair, WithTooFewOthersItSetsAFloor) {
-  // n2 is away. n1's counter is copied, and a floor is set a minute above the greatest clock of a
-  // node: every token that n2 may know of is smaller. The floor's date is from the client's clock.
+  // n2 is away, and the operator vouches for n3. n1's counter is copied, and a floor is set a
+  // minute above the greatest clock of a node: every token that n2 may know of is smaller. The
+  // floor's date is from the client's clock.
   SessionDriver driver(3);
+  driver.session.vouch(driver.now);
   driver.away[1] = true;
   ASSERT_NO_FATAL_FAILURE(forget_n3(driver));
   copy_one(driver, 0, 2, "41");
@@ -251,6 +256,7 @@ TEST(Repair, AFloorIsAboveEveryCounterThatWasSeen) {
   // n1's counter is ahead of all clocks, and n1's floor further still.
   for (const bool floor : {false, true}) {
     SessionDriver driver(3);
+    driver.session.vouch(driver.now);
     driver.away[1] = true;
     if (floor) driver.servers[0].enrolment = SessionDriver::record(0) + ":1900000000000000:42";
     ASSERT_NO_FATAL_FAILURE(forget_n3(driver));
@@ -266,8 +272,10 @@ TEST(Repair, AFloorIsAboveEveryCounterThatWasSeen) {
 }
 
 TEST(Repair, AQuarantinedNodeIsASourceIfThereIsNoQuorum) {
-  // n2 and n3 have forgotten. n2's remaining counters are copied too; its own repair comes later.
+  // n2 and n3 have forgotten, and the operator vouches for them. n2's remaining counters are copied
+  // too; its own repair comes later.
   SessionDriver driver(3);
+  driver.session.vouch(driver.now);
   driver.servers[1].enrolment = "";
   driver.servers[2].enrolment = "";
   driver.start();
@@ -279,7 +287,7 @@ TEST(Repair, AQuarantinedNodeIsASourceIfThereIsNoQuorum) {
   copy_one(driver, 0, 2, "41");
   driver.reply(2, "TIME", time(1'700'000'000));
   driver.reply(0, "TIME", time(1'700'000'000));
-  driver.reply(2, "EVAL enrol 3 ", ":1\r\n");
+  driver.reply(2, "EVAL enrol 4 ", ":1\r\n");
 }
 
 TEST(Repair, ANodeThatHasForgottenIsNoSource) {
@@ -292,8 +300,11 @@ TEST(Repair, ANodeThatHasForgottenIsNoSource) {
   driver.reply(2, "EVAL release 1 quorumlock:repairer ", ":1\r\n");
   EXPECT_EQ(driver.session.link(1).state(), LinkState::quarantined);
   ASSERT_FALSE(driver.asked(1).empty());
-  EXPECT_EQ(driver.asked(1).front(), "GET quorumlock:enrolment") << "of its own link, this time";
-  EXPECT_TRUE(driver.asked(0).empty());
+  EXPECT_EQ(driver.asked(1).front(), "MGET quorumlock:enrolment quorumlock:members")
+      << "of its own link, this time";
+  // n3 now has too few nodes to vouch for it, so n1 is looked at, too.
+  ASSERT_FALSE(driver.asked(0).empty());
+  EXPECT_EQ(driver.asked(0).front(), "MGET quorumlock:enrolment quorumlock:members");
 }
 
 TEST(Repair, AnErrorFailsIt) {
@@ -364,7 +375,7 @@ TEST(Repair, NodesAreRepairedOneAfterTheOther) {
     driver.reply(target, "EVAL repair 1 quorumlock:repairer ", ":0\r\n");
     EXPECT_TRUE(driver.asked(other).empty());
     for (const int node : {4, 3, 0}) copy_all(driver, node, target, "41");
-    driver.reply(target, "EVAL enrol 3 ", ":1\r\n");
+    driver.reply(target, "EVAL enrol 4 ", ":1\r\n");
     EXPECT_EQ(driver.session.link(target).state(), LinkState::up);
   }
 }

@@ -18,6 +18,10 @@ redis::Enrolment::Config ours() {
 
 /// Waits until the candidate of a node without a record has stood for max_ttl; returns it.
 std::string ripen(Driver& driver) {
+  redis::Enrolment::Others others;
+  others.founded = driver.members;
+  others.why_not = "is vouched for by no other node";
+  driver.it.follow(driver.now, others);
   driver.greet(std::nullopt);
   std::string candidate = driver.proposes();
   driver.hear(2, candidate);
@@ -49,7 +53,7 @@ TEST(EnrolmentGroups, ANodeOfOurGroupsIsEnrolled) {
   Driver driver(ours());
   driver.greet(our_record);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(driver.it.record(), our_record);
+  EXPECT_EQ(without_marks(driver.it.record()), our_record);
   EXPECT_TRUE(driver.it.ripe());
 }
 
@@ -87,14 +91,14 @@ TEST(EnrolmentGroups, ACandidateForOtherGroupsIsRefused) {
   driver.hear(2, "run2:30000,a,86400:volatile:theirs");
   EXPECT_EQ(driver.it.vote(), Vote::groups_differ);
   EXPECT_EQ(
-      driver.it.why(),
+      without_marks(driver.it.why()),
       "is being enrolled as run2:30000,a,86400:volatile:theirs by a client with other groups than "
       "groups with the mark " +
           our_mark + ": all clients must name the same groups, and each node in its own");
   EXPECT_EQ(driver.asks(), "nothing");
 }
 
-TEST(EnrolmentGroups, ANodeWithoutARecordIsEnrolledOnlyIfAnotherNodeVouches) {
+TEST(EnrolmentGroups, ANodeWithoutARecordIsEnrolledOnlyIfTheOthersAdmitIt) {
   // A node without a record is not enrolled, however long it waits: locks of clients with other
   // groups may be elsewhere. The candidate stands.
   Driver driver(ours());
@@ -102,26 +106,23 @@ TEST(EnrolmentGroups, ANodeWithoutARecordIsEnrolledOnlyIfAnotherNodeVouches) {
   EXPECT_TRUE(driver.it.ripe());
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   EXPECT_EQ(driver.it.vote(), Vote::quarantined);
-  EXPECT_EQ(driver.it.why(),
-            "is not enrolled for these groups, nor is another node of its group that we reach: run "
-            "quorumlock enroll with them");
+  EXPECT_EQ(driver.it.why(), "is vouched for by no other node");
   ASSERT_NO_FATAL_FAILURE(driver.wait(driver.now + 1min, candidate));
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
-  driver.it.vouch(true);
-  driver.now = driver.it.deadline();
+  driver.it.follow(driver.now, all_agree(driver.members));
+  EXPECT_EQ(driver.it.deadline(), driver.now);
   driver.it.advance(driver.now);
   EXPECT_TRUE(driver.asks().starts_with("candidate "));
   driver.hear(2, candidate);
   EXPECT_TRUE(driver.asks().starts_with("SET quorumlock:repairer "));
 }
 
-TEST(EnrolmentGroups, ItsOwnRecordVouchesForANode) {
-  // The restarted node remembers for which groups it was enrolled, though not its latest grants.
+TEST(EnrolmentGroups, ARestartedNodeKnowsItsGroups) {
+  // Its record says for which groups the node was enrolled, though not which locks it granted.
   Driver driver(ours());
+  EXPECT_FALSE(driver.it.knows_groups());
   driver.greet("run1:30000,a,86400@" + our_mark + ":volatile");
-  const std::string candidate = driver.proposes();
-  driver.hear(2, candidate);
-  EXPECT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
+  EXPECT_TRUE(driver.it.knows_groups());
 }
 
 TEST(EnrolmentGroups, AnotherCandidateWaitsAgain) {
@@ -143,8 +144,7 @@ TEST(EnrolmentGroups, AnotherCandidateWaitsAgain) {
 }
 
 TEST(EnrolmentGroups, TheOperatorTakesNodesFromOtherGroups) {
-  // A candidate replaces the record, and the wait is that of every such change; then a node has to
-  // vouch.
+  // A candidate replaces the record, and the wait is that of every such change.
   for (const std::string& record : {std::string("run2:30000,a,86400:volatile"),
                                     std::string("run2:60000,a,86400@other:volatile")}) {
     Driver driver({.groups = our_mark, .changes_terms = true});
@@ -160,9 +160,8 @@ TEST(EnrolmentGroups, TheOperatorTakesNodesFromOtherGroups) {
     driver.hear(2, candidate);
     const bool longer = record.find("60000") != record.npos;
     EXPECT_EQ(driver.it.until(), driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
-    driver.it.vouch(true);
     ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-    driver.it.repaired(0, 0);
+    driver.it.repaired(0, 0, driver.members);
     EXPECT_EQ(driver.asks(), "enrol " + our_record + " " + candidate);
     driver.hear(1);
     EXPECT_EQ(driver.it.standing(), Standing::enrolled);

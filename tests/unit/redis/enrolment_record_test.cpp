@@ -13,7 +13,8 @@ TEST(EnrolmentRecords, AreReadAsTheyAreWritten) {
   for (const char* text :
        {"run1:30000,a,86400:durable", "run1:1,a,86400:volatile",
         "run1:30000,d,86400:durable:1700:42", "run1:30000,a,86400:volatile:18446744073709551615:9",
-        "run1:30000,d,4@#n1%3A7101:durable", "run1:30000,d,86400@mark#n1:durable:1700:42"}) {
+        "run1:30000,d,4@#00000000000000a1.0s.0000000000000b2c:durable",
+        "run1:30000,d,86400@mark#00000000000000a1.12u.0000000000000b2c:durable:1700:42"}) {
     const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(text);
     ASSERT_TRUE(record) << text;
     EXPECT_EQ(record->to_string(), text);

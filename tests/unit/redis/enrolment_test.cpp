@@ -14,7 +14,7 @@ TEST(Enrolment, ThisRunsRecordEnrolsAtOnce) {
   EXPECT_EQ(driver.it.standing(), Standing::unknown);
   driver.greet("run2:30000,a,86400:volatile");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(driver.it.record(), "run2:30000,a,86400:volatile");
+  EXPECT_EQ(without_marks(driver.it.record()), "run2:30000,a,86400:volatile");
   EXPECT_EQ(driver.it.floor(), 0U);
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.deadline(), core::never);
@@ -30,7 +30,7 @@ TEST(Enrolment, ADurableNodeIsAdoptedWhenItRestarts) {
   EXPECT_EQ(driver.it.standing(), Standing::unknown);
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(driver.it.record(), "run2:30000,d,86400:durable");
+  EXPECT_EQ(without_marks(driver.it.record()), "run2:30000,d,86400:durable");
 }
 
 TEST(Enrolment, TheFloorIsKeptIfARecordIsAdopted) {
@@ -52,7 +52,7 @@ TEST(Enrolment, AnotherClientMayBeFirst) {
   driver.others_know_nothing();
   driver.asks();
   driver.hear(0);
-  EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
+  EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
   driver.hear_record("run2:30000,d,86400:durable");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
 }
@@ -72,13 +72,15 @@ TEST(Enrolment, ANewNodeGetsThePolicyThatTheClientNames) {
   const auto written = [](const redis::Enrolment::Config& config, std::optional<Quarantine> others,
                           std::string_view candidate) {
     Driver driver(config);
-    driver.it.follow(others, false);
+    redis::Enrolment::Others its = all_agree(driver.members);
+    its.policy = others;
+    driver.it.follow(driver.now, its);
     driver.greet(std::nullopt);
     std::string stands = driver.proposes();
     if (!candidate.empty()) stands = candidate;
     driver.hear(2, stands);
     driver.wait_to_repair(stands);
-    driver.it.repaired(0, 0);
+    driver.it.repaired(0, 0, driver.members);
     if (driver.it.take_errand() == Errand::note) driver.it.errand_done(driver.now, true);
     const std::string said = driver.asks();
     return said.substr(0, said.find(' ', 6));
@@ -91,7 +93,7 @@ TEST(Enrolment, ANewNodeGetsThePolicyThatTheClientNames) {
   EXPECT_EQ(written({.policy = Quarantine::always}, {}, trusts),
             "enrol run2:30000,a,86400:volatile");
   EXPECT_EQ(written({.policy = Quarantine::trust_disk, .node = "n1"}, {}, ""),
-            "enrol run2:30000,d,86400@#n1:volatile");
+            "enrol run2:30000,d,86400:volatile");
 }
 
 TEST(Enrolment, UnsafeNeverWaitsForNothing) {
@@ -190,12 +192,12 @@ TEST(Enrolment, TheWaitIsFollowedByTheRepairAndTheRecord) {
   EXPECT_FALSE(driver.it.take_repair()) << "once";
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.deadline(), core::never);
-  driver.it.repaired(0, 0);
+  driver.it.repaired(0, 0, driver.members);
   EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile " + candidate);
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(driver.it.record(), "run2:30000,a,86400:volatile");
+  EXPECT_EQ(without_marks(driver.it.record()), "run2:30000,a,86400:volatile");
 }
 
 TEST(Enrolment, ARepairWithoutAQuorumLeavesAFloor) {
@@ -205,12 +207,12 @@ TEST(Enrolment, ARepairWithoutAQuorumLeavesAFloor) {
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-  driver.it.repaired(1700, 42);
+  driver.it.repaired(1700, 42, driver.members);
   EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:durable:1700:42 " + candidate);
   driver.hear(1);
   EXPECT_EQ(driver.it.floor(), 1700U);
   EXPECT_EQ(driver.it.since(), 42);
-  EXPECT_EQ(driver.it.record(), "run2:30000,a,86400:durable:1700:42");
+  EXPECT_EQ(without_marks(driver.it.record()), "run2:30000,a,86400:durable:1700:42");
 }
 
 TEST(Enrolment, ACandidateOfAnotherClientIsAdopted) {
@@ -221,7 +223,7 @@ TEST(Enrolment, ACandidateOfAnotherClientIsAdopted) {
   driver.proposes();
   driver.hear(2, "run2:30000,a,86400:volatile:theirs");
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair("run2:30000,a,86400:volatile:theirs"));
-  driver.it.repaired(0, 0);
+  driver.it.repaired(0, 0, driver.members);
   EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile run2:30000,a,86400:volatile:theirs");
 }
 
@@ -342,7 +344,7 @@ TEST(Enrolment, ACandidateThatIsGoneEnrolsNoNode) {
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-  driver.it.repaired(0, 0);
+  driver.it.repaired(0, 0, driver.members);
   driver.asks();
   driver.hear(0);
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
@@ -359,7 +361,7 @@ TEST(Enrolment, ALostConnectionEndsTheRepair) {
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
   driver.it.disconnected();
-  driver.it.repaired(0, 0);
+  driver.it.repaired(0, 0, driver.members);
   EXPECT_EQ(driver.asks(), "nothing");
   driver.it.repair_failed();
   EXPECT_EQ(driver.asks(), "nothing");

@@ -12,24 +12,23 @@ using Standing = redis::Enrolment::Standing;
 using Strings = std::vector<std::string>;
 
 const redis::Enrolment::Config of_n1{.node = "n1"};
-const std::string durable = "run1:30000,d,86400@#n1:durable";
+const std::string durable = "run1:30000,d,86400:durable";
 
 TEST(EnrolmentTrust, ANodeWithAnothersMemoryWaits) {
-  // The node has a copy of a peer's directory, a record without a name, or was a replica before:
+  // The node has a copy of a peer's directory, or was a replica before:
   // each such node is quarantined, and reports why.
   struct Case {
-    std::string record;
+    std::string named;
     bool promoted;
     std::string why;
   };
   for (const Case& one :
-       {Case{"run1:30000,d,86400@#n2:durable", false,
-             "has the record of n2 and not its own: its data is a copy"},
-        Case{"run1:30000,d,86400:durable", false,
-             "has the record of no node by name and not its own: its data is a copy"},
-        Case{durable, true, "was a replica before: its data is a copy"}}) {
+       {Case{"n2", false, "has the record of n2 and not its own: its data is a copy"},
+        Case{"n1", true, "was a replica before: its data is a copy"}}) {
     Driver driver(of_n1);
-    driver.it.greeted(driver.now, {"run2", true, one.promoted}, one.record);
+    const redis::Membership its = driver.members.for_node(one.named);
+    driver.it.greeted(driver.now, {"run2", true, one.promoted},
+                      {with_mark(durable, its), its.text()});
     EXPECT_EQ(driver.it.take_errand(), Errand::suspect);
     driver.proposes();
     EXPECT_EQ(driver.it.why(), one.why);
@@ -49,11 +48,11 @@ TEST(EnrolmentTrust, OtherNodesMayKnowThatItWasNotDurable) {
   driver.now += look;
   driver.it.advance(driver.now);
   EXPECT_TRUE(driver.it.take_check());
-  EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
+  EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
   driver.hear_record(durable);
   driver.others_know_nothing();
   EXPECT_EQ(driver.it.until(), until);
-  EXPECT_EQ(driver.asks(), "adopt " + durable + " run2:30000,d,86400@#n1:durable");
+  EXPECT_EQ(driver.asks(), "adopt " + durable + " run2:30000,d,86400:durable");
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
 }
@@ -61,7 +60,7 @@ TEST(EnrolmentTrust, OtherNodesMayKnowThatItWasNotDurable) {
 TEST(EnrolmentTrust, ALossOfDurabilityIsNotedBeforeTheRecordSaysSo) {
   // The node is looked at every five seconds. Its next start may read a file that says otherwise.
   Driver driver(of_n1);
-  driver.greet("run2:30000,d,86400@#n1:durable", true);
+  driver.greet("run2:30000,d,86400:durable", true);
   ASSERT_EQ(driver.it.standing(), Standing::enrolled);
   EXPECT_EQ(driver.it.deadline(), driver.now + 5s);
   driver.now += 5s;
@@ -73,7 +72,7 @@ TEST(EnrolmentTrust, ALossOfDurabilityIsNotedBeforeTheRecordSaysSo) {
   EXPECT_EQ(driver.it.take_errand(), Errand::note);
   EXPECT_EQ(driver.asks(), "nothing");
   driver.it.errand_done(driver.now, true);
-  EXPECT_EQ(driver.asks(), "adopt run2:30000,d,86400@#n1:durable run2:30000,d,86400@#n1:volatile");
+  EXPECT_EQ(driver.asks(), "adopt run2:30000,d,86400:durable run2:30000,d,86400:volatile");
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
   // The note is renewed for as long as the node is not durable.
@@ -87,24 +86,24 @@ TEST(EnrolmentTrust, ALossOfDurabilityIsNotedBeforeTheRecordSaysSo) {
 TEST(EnrolmentTrust, ANoteThatFailsIsTriedAgain) {
   // Until the note is made the node casts no vote.
   Driver driver(of_n1);
-  driver.greet("run2:30000,d,86400@#n1:durable", false);
+  driver.greet("run2:30000,d,86400:durable", false);
   EXPECT_EQ(driver.it.take_errand(), Errand::note);
   driver.it.errand_done(driver.now, false);
   EXPECT_EQ(driver.it.standing(), Standing::refused);
   EXPECT_EQ(driver.it.vote(), Vote::quarantined);
   driver.now += look;
   driver.it.advance(driver.now);
-  EXPECT_EQ(driver.asks(), "GET quorumlock:enrolment");
+  EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
 }
 
 TEST(EnrolmentTrust, AfterItsQuarantineADurableNodeIsTrustedAgain) {
   // The node's new record says that it is durable.
   Driver driver(of_n1);
-  driver.greet("run1:30000,d,86400@#n1:volatile", true);
+  driver.greet("run1:30000,d,86400:volatile", true);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-  driver.it.repaired(0, 0);
+  driver.it.repaired(0, 0, driver.members);
   EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:durable " + candidate);
   driver.hear(1);
   EXPECT_EQ(driver.it.take_errand(), Errand::none);
@@ -117,16 +116,16 @@ TEST(EnrolmentTrust, AfterItsQuarantineNothingIsHeldAgainstADurableNode) {
     redis::Enrolment::Config config = of_n1;
     config.policy = Quarantine::trust_disk;
     Driver driver(config);
-    driver.greet("run1:30000,d,86400@#n1:volatile", is_durable);
+    driver.greet("run1:30000,d,86400:volatile", is_durable);
     const std::string candidate = driver.proposes();
     driver.hear(2, candidate);
     ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-    driver.it.repaired(0, 0);
+    driver.it.repaired(0, 0, driver.members);
     if (!is_durable) {
       EXPECT_EQ(driver.it.take_errand(), Errand::note);
       driver.it.errand_done(driver.now, true);
     }
-    EXPECT_TRUE(driver.asks().starts_with("enrol run2:30000,d,86400@#n1:"));
+    EXPECT_TRUE(driver.asks().starts_with("enrol run2:30000,d,86400:"));
     EXPECT_EQ(driver.it.take_errand(), Errand::none);
     driver.hear(1);
     EXPECT_EQ(driver.it.standing(), Standing::enrolled);
@@ -172,7 +171,9 @@ TEST(EnrolmentTrust, ALinkLooksAgain) {
 TEST(Candidates, SayWhetherTheClusterWasEnrolled) {
   // A client that has seen an enrolment marks its own or another's candidate; the wait goes on.
   Driver driver;
-  driver.it.follow({}, true);
+  redis::Enrolment::Others others = all_agree(driver.members);
+  others.ever = true;
+  driver.it.follow(driver.now, others);
   driver.greet(std::nullopt);
   EXPECT_TRUE(driver.proposes().ends_with(":known"));
   EXPECT_TRUE(driver.it.was_enrolled());

@@ -166,13 +166,13 @@ TEST(LinkEnrolment, ANodeThatForgotIsDoubted) {
   Strings said = driver.said();
   std::ranges::sort(said);
   EXPECT_EQ(said, (Strings{"1 not enrolled", "quarantined: quarantined"}));
-  EXPECT_EQ(driver.written(), Strings{"GET quorumlock:enrolment"});
+  EXPECT_EQ(driver.written(), Strings{"MGET quorumlock:enrolment quorumlock:members"});
   driver.send(3, CommandKind::acquire);
   EXPECT_EQ(driver.said(), Strings{"3 quarantined"});
   driver.feed("*3\r\n:-1\r\n:0\r\n:1700\r\n");
   EXPECT_EQ(driver.said(), Strings{"2 not enrolled"});
   EXPECT_TRUE(driver.written().empty()) << "asked once";
-  driver.feed(LinkDriver::bulk(run1_record + ":9:42"));
+  driver.feed(LinkDriver::both(run1_record + ":9:42"));
   EXPECT_EQ(driver.said(), Strings{"up"});
   driver.send(4, CommandKind::acquire);
   EXPECT_EQ(driver.written(), Strings{"PING 4 " + run1_record + ":9:42 9"});
@@ -184,7 +184,7 @@ TEST(LinkEnrolment, ADoubtMakesTheLinkLookAgain) {
   driver.come_up();
   driver.doubt();
   EXPECT_EQ(driver.said(), Strings{"quarantined: quarantined"});
-  EXPECT_EQ(driver.written(), Strings{"GET quorumlock:enrolment"});
+  EXPECT_EQ(driver.written(), Strings{"MGET quorumlock:enrolment quorumlock:members"});
 }
 
 TEST(LinkEnrolment, ANodeThatIsAwayIsNotDoubted) {
@@ -283,7 +283,7 @@ TEST(LinkEnrolment, ANodeThatIsNotReadyHasNotForgotten) {
     const Strings greetings = driver.written();
     driver.said();
     for (const std::string& greeting : greetings) {
-      if (greeting == "GET quorumlock:enrolment") break;
+      if (greeting == "MGET quorumlock:enrolment quorumlock:members") break;
       driver.feed(greeting.starts_with("CONFIG") ? "*0\r\n" : "+OK\r\n");
     }
     driver.feed(answer);
@@ -315,6 +315,8 @@ TEST(LinkEnrolment, LooksAgainIfAsked) {
   driver.look_again();
   last_word(driver, "candidate");
   driver.feed("*2\r\n:1\r\n" + LinkDriver::bulk(run1_record));
+  EXPECT_EQ(driver.written(), Strings{"MGET quorumlock:enrolment quorumlock:members"});
+  driver.feed(LinkDriver::both(run1_record));
   EXPECT_EQ(driver.said(), Strings{"up"});
 }
 

@@ -18,7 +18,7 @@ TEST(LinkGreeting, LogsInAndAsksForTheServersIdentity) {
             (Strings{"AUTH locker s3cret", "SELECT 3", "CLIENT ID", "INFO replication",
                      "CONFIG GET append*", "CONFIG GET no-appendfsync-on-rewrite", "SCRIPT LOAD",
                      "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD", "SCRIPT LOAD",
-                     "GET quorumlock:enrolment", "INFO server"}));
+                     "MGET quorumlock:enrolment quorumlock:members", "INFO server"}));
   EXPECT_EQ(driver.said(), Strings{"up"});
   EXPECT_EQ(driver.link.deadline(), core::never);
   for (const std::string& note : driver.notes()) {
@@ -46,7 +46,7 @@ TEST(LinkGreeting, IsReadInAnyPieces) {
   const std::string answers = ":7\r\n" + driver.bulk("role:master\r\n") + "*0\r\n*0\r\n" +
                               driver.bulk("sha") + driver.bulk("sha") + driver.bulk("sha") +
                               driver.bulk("sha") + driver.bulk("sha") + driver.bulk("sha") +
-                              driver.bulk("x:30000,a,86400:volatile") + driver.bulk("run_id:x\r\n");
+                              driver.both("x:30000,a,86400:volatile") + driver.bulk("run_id:x\r\n");
   driver.said();
   for (std::size_t i = 0; i + 1 < answers.size(); ++i) driver.feed(answers.substr(i, 1));
   EXPECT_TRUE(driver.said().empty());
@@ -115,7 +115,7 @@ TEST(LinkGreeting, AnswersThatThisUserMayNotGetStayUnknown) {
   // An ACL that forbids CLIENT, CONFIG and SCRIPT is no reason to refuse the node. INFO server is
   // needed: without the run id nobody knows whether the node has forgotten.
   const std::string no = "-NOPERM this user has no permissions to run this command\r\n";
-  const std::string record = LinkDriver::bulk("x:30000,a,86400:volatile");
+  const std::string record = LinkDriver::both("x:30000,a,86400:volatile");
   EXPECT_EQ(answered(plain, {no, no, no, no, no, no, no, no, no, no, record,
                              LinkDriver::bulk("run_id:x\r\n")}),
             Strings{"up"});

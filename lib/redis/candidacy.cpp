@@ -1,0 +1,73 @@
+#include "redis/candidacy.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "core/mutants.hpp"
+#include "core/validity.hpp"
+
+namespace quorumlock::redis {
+
+using core::Mutant;
+using core::planted;
+using core::Time;
+
+std::string nonce(core::Random& random) {
+  std::uint64_t number = 0;
+  random.fill(std::as_writable_bytes(std::span(&number, 1)));
+  if (planted(Mutant::candidate_without_nonce)) return "0";
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+std::string Candidacy::propose(EnrolmentRecord record, core::Random& random, bool known) const {
+  const std::chrono::milliseconds max_ttl(record.terms.max_ttl_ms);
+  EnrolmentCandidate candidate{std::move(record), nonce(random), 0, known};
+  if (longest_ > max_ttl) {
+    candidate.wait_ms = std::chrono::ceil<std::chrono::milliseconds>(longest_).count();
+  }
+  return candidate.to_string();
+}
+
+std::string Candidacy::life(core::Duration max_ttl) const {
+  const core::Duration wait = std::max(max_ttl, longest_);
+  return std::to_string((2 * wait + std::chrono::minutes(1)) / std::chrono::milliseconds(1));
+}
+
+void Candidacy::reads(const EnrolmentCandidate& candidate) {
+  mark_ = candidate.record.members;
+  policy_ = candidate.record.terms.policy;
+}
+
+bool Candidacy::stands(Time now, std::string text, core::Duration wait, double drift_factor) {
+  const auto without_mark = [](std::string_view one) {
+    return one.ends_with(known_mark) ? one.substr(0, one.size() - known_mark.size()) : one;
+  };
+  const bool same = without_mark(text) == without_mark(text_);
+  text_ = std::move(text);
+  if (same) return false;
+  const core::Duration longest = std::max(wait, longest_);
+  until_ = now + longest + core::margin(longest, drift_factor);
+  if (planted(Mutant::quarantine_too_short)) until_ = now + longest / 2;
+  if (planted(Mutant::quarantine_by_a_fast_clock)) {
+    until_ = now + longest - core::margin(longest, drift_factor);
+  }
+  return true;
+}
+
+void Candidacy::disconnected() {
+  ripe_ = false;
+  mark_.reset();
+}
+
+void Candidacy::forget() {
+  ripe_ = false;
+  text_.clear();
+  mark_.reset();
+}
+
+}  // namespace quorumlock::redis

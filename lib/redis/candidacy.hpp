@@ -1,0 +1,59 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <quorumlock/options.hpp>
+
+#include "core/types.hpp"
+#include "redis/enrolment_record.hpp"
+
+namespace quorumlock::redis {
+
+/// The wait of a node that may have forgotten locks: a candidate with a nonce stands on it, and if
+/// it is still that very one when the wait is over, the node has forgotten nothing meanwhile.
+class Candidacy {
+ public:
+  /// The candidate that we would write for this future record. If the wait is longer than its
+  /// max_ttl, it contains the wait, so that a client that adopts the candidate waits as long.
+  [[nodiscard]] std::string propose(EnrolmentRecord record, core::Random& random, bool known) const;
+  /// The time to live of a candidate, in ms, after the last look at it. A waiting client looks at
+  /// it every second, so it lives for as long as any client waits.
+  [[nodiscard]] std::string life(core::Duration max_ttl) const;
+
+  /// Makes the wait last at least so long: locks on other terms, which are being changed, may.
+  void lengthen(core::Duration wait) { longest_ = std::max(longest_, wait); }
+  /// Notes what the standing candidate says.
+  void reads(const EnrolmentCandidate& candidate);
+  /// Notes that this candidate stands, whose own wait is this long. Returns true if the wait begins
+  /// again, since it is another than before.
+  bool stands(core::Time now, std::string text, core::Duration wait, double drift_factor);
+  /// Forgets that the wait is over: the node is not connected.
+  void disconnected();
+  /// Forgets the candidate, but not how long to wait.
+  void forget();
+  /// Forgets everything: the node is enrolled.
+  void end() { *this = {}; }
+  void look(core::Time now) { ripe_ = now >= until_; }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] bool ripe() const { return ripe_; }
+  [[nodiscard]] core::Time until() const { return until_; }
+  /// What the candidate was made for; unset if there is none, or its terms are not ours.
+  [[nodiscard]] const std::optional<MembersMark>& mark() const { return mark_; }
+  [[nodiscard]] const std::optional<Quarantine>& policy() const { return policy_; }
+  void set_policy(Quarantine policy) { policy_ = policy; }
+
+ private:
+  std::string text_;
+  std::optional<MembersMark> mark_;
+  std::optional<Quarantine> policy_;
+  core::Duration longest_{};
+  core::Time until_{};
+  bool ripe_ = false;
+};
+
+/// Random bits in hexadecimal: a nonce.
+std::string nonce(core::Random& random);
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,215 @@
+#include "redis/electorate.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+namespace quorumlock::redis {
+namespace {
+
+constexpr std::string_view nobody_vouches =
+    "is not enrolled for these groups, nor is another node of its group that we reach: run "
+    "quorumlock enroll with them";
+
+std::uint64_t draw(core::Random& random) {
+  std::uint64_t number = 0;
+  while (number == 0) random.fill(std::as_writable_bytes(std::span(&number, 1)));
+  return number;
+}
+
+NodeNames without(const NodeNames& names, const NodeNames& others) {
+  NodeNames rest;
+  std::ranges::set_difference(names, others, std::back_inserter(rest));
+  return rest;
+}
+
+std::string are(const NodeNames& names) {
+  return names_in_words(names) +
+         (names.size() == 1 ? ", which is not one of them" : ", which are not of them");
+}
+
+/// Why a node with this membership does not serve clients with this list.
+std::string difference(const Membership& its, const NodeNames& ours) {
+  const NodeNames& list = its.phase == MembersPhase::announced ? its.from : its.to;
+  const std::string epoch = std::to_string(its.epoch);
+  if (its.phase == MembersPhase::unsettled && ours == its.from) {
+    const NodeNames left = without(its.from, its.to), joined = without(its.to, its.from);
+    return (left.empty() ? "" : names_in_words(left) + " left") +
+           std::string(left.empty() || joined.empty() ? "" : " and ") +
+           (joined.empty() ? "" : names_in_words(joined) + " joined") + " in epoch " + epoch +
+           ": give this client the new nodes";
+  }
+  const NodeNames extra = without(ours, list), lacking = without(list, ours);
+  std::string text = "votes for {" + names_in_words(list) + "} since epoch " + epoch + "; our list";
+  if (!extra.empty()) text += " has " + are(extra);
+  if (!lacking.empty()) {
+    text += std::string(extra.empty() ? "" : ", and") + " lacks " + names_in_words(lacking);
+  }
+  return text + ": give all clients the same nodes";
+}
+
+/// Why a node with a record of its own run does not vote for our list; empty if its word counts.
+std::string refusal_of(const Membership& its, const NodeNames& list, bool twice) {
+  if (twice) return "is called " + its.name + ", as another of our nodes is: name each server once";
+  if (!its.may_vote() && its.phase != MembersPhase::announced) {
+    return "was removed from its list in epoch " + std::to_string(its.epoch);
+  }
+  if (!its.epoch_of(list)) return difference(its, list);
+  if (!its.may_vote()) return "is not a member of its list yet";
+  return {};
+}
+
+}  // namespace
+
+Electorate::Electorate(core::Random& random) : random_(random), own_(draw(random)) {}
+
+/// Keeps the founding as long as a node votes for it, else takes the one that most nodes vote for.
+void Electorate::choose_founding(std::span<const Node> nodes, const NodeNames& list) {
+  std::map<std::uint64_t, int> votes;
+  for (const Node& node : nodes) {
+    if (node.membership && node.membership->may_vote() && node.membership->epoch_of(list)) {
+      ++votes[node.membership->founding];
+    }
+  }
+  if (votes.empty() || votes.contains(founding_)) return;
+  founding_ =
+      std::ranges::max_element(votes, {}, [](const auto& one) { return one.second; })->first;
+  ++generation_;
+}
+
+/// Proposes the smallest founding of the candidates that stand for our list, else our own. A
+/// founding that is on record is never proposed anew: its node may have forgotten it.
+void Electorate::propose(std::span<const Node> nodes, const NodeNames& list) {
+  for (const Node& node : nodes) {
+    if (node.membership && node.membership->founding == own_) own_ = draw(random_);
+  }
+  std::optional<std::uint64_t> smallest;
+  for (const Node& node : nodes) {
+    if (!node.candidate) continue;
+    const Membership ours{0, 0, MembersPhase::settled, node.name, {}, list};
+    if (node.candidate->digest != ours.mark().digest) continue;
+    smallest = std::min(smallest.value_or(node.candidate->founding), node.candidate->founding);
+  }
+  begun_ = smallest.has_value();
+  proposed_ = smallest.value_or(own_);
+  founds_ = std::ranges::all_of(nodes, [&](const Node& node) {
+    return !node.membership ||
+           *node.membership ==
+               Membership{proposed_, 0, MembersPhase::settled, node.membership->name, {}, list};
+  });
+}
+
+std::vector<Electorate::Judgement> Electorate::judge(std::span<const Node> nodes) {
+  std::vector<std::string> names;
+  for (const Node& node : nodes) {
+    names.push_back(node.membership ? node.membership->name : node.name);
+  }
+  NodeNames list = names;
+  std::ranges::sort(list);
+  choose_founding(nodes, list);
+  propose(nodes, list);
+
+  std::vector<Judgement> judged(nodes.size());
+  std::uint32_t newest = 0;
+  const bool expects = std::ranges::any_of(nodes, &Node::expected);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    judged[i].founded = {proposed_, 0, MembersPhase::settled, names[i], {}, list};
+    if (!nodes[i].membership) continue;
+    const Membership& its = *nodes[i].membership;
+    judged[i].refusal = refusal_of(its, list, std::ranges::count(list, its.name) > 1);
+    judged[i].undecided = expects && !judged[i].refusal.empty();
+    if (!judged[i].refusal.empty()) continue;
+    if (its.founding != founding_) {
+      judged[i].refusal = "was enrolled in another founding of these nodes than the others";
+      judged[i].vote = Vote::quarantined;
+    } else {
+      newest = std::max(newest, *its.epoch_of(list));
+    }
+  }
+  furthest_.reset();
+  vouchers_.clear();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].membership || !judged[i].refusal.empty()) continue;
+    const Membership& its = *nodes[i].membership;
+    const std::uint32_t epoch = *its.epoch_of(list);
+    if (epoch != newest) {
+      judged[i].refusal =
+          "has stayed behind in epoch " + std::to_string(its.epoch) + " of its list";
+      judged[i].vote = Vote::quarantined;
+      continue;
+    }
+    judged[i].says = {std::uint64_t{generation_} << 32U | (std::uint64_t{epoch} + 1),
+                      its.votes_needed()};
+    const bool further = !furthest_ || its.rank() > furthest_->rank();
+    vouchers_.insert(further ? vouchers_.begin() : vouchers_.end(), static_cast<int>(i));
+    if (further) furthest_ = its;
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].membership) {
+      admit(nodes, static_cast<int>(i), judged[i], names);
+    } else if (!judged[i].refusal.empty()) {
+      judged[i].outdated = is_outdated(*nodes[i].membership, nodes);
+    }
+  }
+  return judged;
+}
+
+/// Whether a node that refuses our list can only come back without its record: it is of another
+/// founding, or no step of the change that the others have settled applies to it.
+bool Electorate::is_outdated(const Membership& its, std::span<const Node> nodes) const {
+  if (!furthest_ || furthest_->phase != MembersPhase::settled || !furthest_->may_vote(its.name)) {
+    return false;
+  }
+  const auto settled = std::ranges::count_if(vouchers_, [&](int node) {
+    return nodes[static_cast<std::size_t>(node)].membership->phase == MembersPhase::settled;
+  });
+  if (settled < furthest_->vouchers_needed()) return false;
+  if (its.founding != furthest_->founding) return true;
+  if (its.epoch >= furthest_->epoch) return false;
+  return its.epoch + 1 < furthest_->epoch || !std::ranges::binary_search(its.to, its.name);
+}
+
+/// Decides as what a node without a record may be enrolled.
+void Electorate::admit(std::span<const Node> nodes, int node, Judgement& its,
+                       std::span<const std::string> names) const {
+  const std::string& name = names[static_cast<std::size_t>(node)];
+  if (std::ranges::count(names, name) > 1) {
+    its.why_not = "is called " + name + ", as another of our nodes is: name each server once";
+    return;
+  }
+  const int vouch = static_cast<int>(vouchers_.size());
+  const int needed = furthest_ ? furthest_->vouchers_needed() : 0;
+  const std::string founding = founds_ ? founding_waits_for(nodes, its.founded.to) : "";
+  if (furthest_ && !furthest_->may_vote(name)) {
+    its.why_not = "is not a member of the list until the change of the nodes is settled";
+  } else if (furthest_ && (vouch >= needed || vouched_)) {
+    its.admitted = furthest_->for_node(name);
+  } else if (founds_ && (founding.empty() || vouched_)) {
+    its.admitted = its.founded;
+  } else if (founds_) {
+    its.why_not = founding;
+  } else if (furthest_) {
+    its.why_not = "is vouched for by only " + std::to_string(vouch) + " of the " +
+                  std::to_string(needed) + " nodes that it takes: run quorumlock enroll";
+  } else {
+    its.why_not = "is vouched for by no node, since those that have a record refuse our list";
+  }
+}
+
+/// What keeps the list from being founded; empty if nothing does.
+std::string Electorate::founding_waits_for(std::span<const Node> nodes,
+                                           const NodeNames& list) const {
+  for (const Node& node : nodes) {
+    if (node.membership) continue;  // of this very founding, as propose() has found
+    if (!node.knows_groups) return std::string(nobody_vouches);
+    const Membership founded{proposed_, 0, MembersPhase::settled, node.name, {}, list};
+    if (!node.candidate || *node.candidate != founded.mark() || !node.ripe) {
+      return "is enrolled anew once all nodes of the list have waited together, and " + node.name +
+             " has not: bring it back, or run quorumlock enroll";
+    }
+  }
+  return {};
+}
+
+}  // namespace quorumlock::redis

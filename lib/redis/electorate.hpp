@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <quorumlock/outcome.hpp>
+
+#include "core/quorum.hpp"
+#include "core/types.hpp"
+#include "redis/membership.hpp"
+
+namespace quorumlock::redis {
+
+/// Decides, from what the nodes of our list say, which of them vote for our list, and as what a
+/// node without a record may be enrolled. A pure function of its inputs but for the founding, which
+/// is kept as long as a node votes for it.
+///
+/// - Our list is the set of the nodes' names. A node that has a name says it; another has the one
+///   that we were given.
+/// - A node accepts our list by its founding, epoch and names. Of several epochs the newest counts.
+/// - A node that is new, or may have forgotten, is enrolled as the state furthest on among the
+///   nodes that vote for our list, if enough of them vouch for it by that state's word.
+/// - If no node has a record, the list is founded: every node waits with a candidate of one
+///   founding, and of two the smaller one stays. A record of another founding stops that.
+class Electorate {
+ public:
+  /// What is known of one node.
+  struct Node {
+    std::string name;                        ///< as configured
+    std::optional<Membership> membership{};  ///< if it has a valid record of its run
+    /// What its standing candidate was made for, if it waits with one.
+    std::optional<MembersMark> candidate{};
+    bool ripe = false;  ///< it has waited long enough
+    /// Its first connection is being made: what it is called may turn out to be something else.
+    bool expected = false;
+    bool knows_groups = true;  ///< there is one group, or it has a record of our groups
+  };
+  /// What follows for one node.
+  struct Judgement {
+    /// Why the node does not vote for our list although it has a record; empty if it votes.
+    std::string refusal;
+    /// Its vote then: quarantined if it has our list, but of another founding or an older epoch,
+    /// since waiting may change that.
+    Vote vote = Vote::nodes_differ;
+    bool undecided = false;  ///< the names of expected nodes may make a difference
+    core::Majority says;     ///< of a node that votes
+    /// The node's record is so far behind that no change of the nodes takes it along: it is to be
+    /// enrolled like a node without a record.
+    bool outdated = false;
+    /// How the node would be enrolled in a list that is founded now.
+    Membership founded;
+    /// How a node without a record may be enrolled now, or why it may not.
+    std::optional<Membership> admitted;
+    std::string why_not;
+  };
+
+  explicit Electorate(core::Random& random);
+
+  /// The operator vouches for nodes without a record.
+  void vouch() { vouched_ = true; }
+  [[nodiscard]] std::vector<Judgement> judge(std::span<const Node> nodes);
+  /// Whether the list is being founded, so that all candidates have to be of one founding.
+  [[nodiscard]] bool founds() const { return founds_; }
+  /// Whether some node has a candidate of the founding that is proposed.
+  [[nodiscard]] bool begun() const { return begun_; }
+  /// The nodes that vouch for one without a record, the one furthest on first.
+  [[nodiscard]] const std::vector<int>& vouchers() const { return vouchers_; }
+
+ private:
+  void choose_founding(std::span<const Node> nodes, const NodeNames& list);
+  void propose(std::span<const Node> nodes, const NodeNames& list);
+  [[nodiscard]] bool is_outdated(const Membership& its, std::span<const Node> nodes) const;
+  void admit(std::span<const Node> nodes, int node, Judgement& its,
+             std::span<const std::string> names) const;
+  [[nodiscard]] std::string founding_waits_for(std::span<const Node> nodes,
+                                               const NodeNames& list) const;
+
+  core::Random& random_;
+  std::uint64_t own_;           ///< the founding that we would begin
+  std::uint64_t proposed_ = 0;  ///< the founding of the candidates, or our own
+  std::uint64_t founding_ = 0;  ///< the one that counts among nodes with a record; 0: none yet
+  std::uint32_t generation_ = 0;
+  bool vouched_ = false;
+  bool founds_ = true;
+  bool begun_ = false;
+  std::vector<int> vouchers_;
+  std::optional<Membership> furthest_;
+};
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,218 @@
+#include "redis/membership.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <utility>
+
+#include "core/placement.hpp"
+#include "core/quorum.hpp"
+
+namespace quorumlock::redis {
+namespace {
+
+constexpr std::string_view no_list = "-";
+
+bool contains(const NodeNames& list, std::string_view name) {
+  return std::ranges::binary_search(list, name);
+}
+
+int quorum(const NodeNames& list) {
+  return core::quorum_of(static_cast<int>(list.size()));
+}
+
+/// So many nodes that every quorum of the list has one of them.
+int vouchers(const NodeNames& list) {
+  return static_cast<int>(list.size()) - quorum(list) + 1;
+}
+
+std::string hexadecimal(std::uint64_t number) {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
+  return digits;
+}
+
+template <class T>
+bool read(std::string_view text, T& number, int base) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::optional<MembersPhase> phase_of(char letter) {
+  for (const MembersPhase phase :
+       {MembersPhase::settled, MembersPhase::announced, MembersPhase::unsettled}) {
+    if (letter == static_cast<char>(phase)) return phase;
+  }
+  return std::nullopt;
+}
+
+/// Spaces and commas separate words and names, and bytes that are not printable ASCII would not
+/// survive a terminal.
+std::string escaped(std::string_view name) {
+  std::string text;
+  for (const char each : name) {
+    if (each > ' ' && each < '\x7f' && each != ',' && each != '%') {
+      text += each;
+      continue;
+    }
+    char code[4];
+    std::snprintf(code, sizeof code, "%%%02X",
+                  static_cast<unsigned>(static_cast<unsigned char>(each)));
+    text += code;
+  }
+  return text;
+}
+
+std::optional<std::string> unescaped(std::string_view text) {
+  std::string name;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      name += text[i];
+      continue;
+    }
+    unsigned code = 0;
+    if (i + 2 >= text.size() || !read(text.substr(i + 1, 2), code, 16)) return std::nullopt;
+    name += static_cast<char>(code);
+    i += 2;
+  }
+  if (name.empty()) return std::nullopt;
+  return name;
+}
+
+std::string text_of(const NodeNames& list) {
+  std::string text;
+  for (const std::string& name : list) text += (text.empty() ? "" : ",") + escaped(name);
+  return text.empty() ? std::string(no_list) : text;
+}
+
+std::optional<NodeNames> read_list(std::string_view text) {
+  NodeNames list;
+  if (text == no_list) return list;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    std::optional<std::string> name = unescaped(text.substr(at, end - at));
+    if (!name) return std::nullopt;
+    list.push_back(*std::move(name));
+    at = end + 1;
+  }
+  const bool sorted = std::ranges::adjacent_find(list, std::greater_equal<>()) == list.end();
+  if (!sorted) return std::nullopt;
+  return list;
+}
+
+}  // namespace
+
+std::optional<MembersMark> MembersMark::parse(std::string_view text) {
+  MembersMark mark;
+  const std::size_t first = text.find('.');
+  const std::size_t second = text.find('.', first + 1);
+  if (first != 16 || second == text.npos || second < first + 3 || text.size() != second + 17) {
+    return std::nullopt;
+  }
+  const std::optional<MembersPhase> phase = phase_of(text[second - 1]);
+  if (!phase) return std::nullopt;
+  mark.phase = *phase;
+  const bool good = read(text.substr(0, first), mark.founding, 16) &&
+                    read(text.substr(first + 1, second - first - 2), mark.epoch, 10) &&
+                    read(text.substr(second + 1), mark.digest, 16);
+  if (!good || mark.to_string() != text) return std::nullopt;
+  return mark;
+}
+
+std::string MembersMark::to_string() const {
+  return hexadecimal(founding) + '.' + std::to_string(epoch) + static_cast<char>(phase) + '.' +
+         hexadecimal(digest);
+}
+
+std::optional<Membership> Membership::parse(std::string_view text, const MembersMark& mark) {
+  if (core::Placement::hash(text) != mark.digest) return std::nullopt;
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  if (words.size() != 4 || words[1].size() != 1) return std::nullopt;
+  std::optional<std::string> name = unescaped(words[0]);
+  std::optional<NodeNames> from = read_list(words[2]);
+  std::optional<NodeNames> to = read_list(words[3]);
+  const bool settled = mark.phase == MembersPhase::settled;
+  if (!name || words[1][0] != static_cast<char>(mark.phase) || !from || !to || to->empty() ||
+      from->empty() != settled) {
+    return std::nullopt;
+  }
+  return Membership{mark.founding,    mark.epoch,       mark.phase,
+                    *std::move(name), *std::move(from), *std::move(to)};
+}
+
+std::string Membership::text() const {
+  return escaped(name) + ' ' + static_cast<char>(phase) + ' ' + text_of(from) + ' ' + text_of(to);
+}
+
+MembersMark Membership::mark() const {
+  return {founding, epoch, phase, core::Placement::hash(text())};
+}
+
+std::optional<std::uint32_t> Membership::epoch_of(const NodeNames& list) const {
+  if (phase == MembersPhase::announced) {
+    if (list == from) return epoch;
+    return list == to ? std::optional(epoch + 1) : std::nullopt;
+  }
+  return list == to ? std::optional(epoch) : std::nullopt;
+}
+
+bool Membership::may_vote(std::string_view node) const {
+  switch (phase) {
+    case MembersPhase::settled: return contains(to, node);
+    case MembersPhase::announced: return contains(from, node);
+    case MembersPhase::unsettled: return contains(from, node) && contains(to, node);
+  }
+  return false;
+}
+
+int Membership::votes_needed() const {
+  switch (phase) {
+    case MembersPhase::settled: return quorum(to);
+    case MembersPhase::announced: return quorum(from);
+    case MembersPhase::unsettled: return std::max(quorum(from), quorum(to));
+  }
+  return 0;
+}
+
+int Membership::vouchers_needed() const {
+  switch (phase) {
+    case MembersPhase::settled: return vouchers(to);
+    case MembersPhase::announced: return vouchers(from);
+    case MembersPhase::unsettled: return std::max(vouchers(from), vouchers(to));
+  }
+  return 0;
+}
+
+std::uint64_t Membership::rank() const {
+  // The commit has raised the epoch, but the list of that epoch is not settled yet.
+  const std::uint64_t settled = 3 * std::uint64_t{epoch} + 1;
+  switch (phase) {
+    case MembersPhase::settled: return settled;
+    case MembersPhase::announced: return settled + 1;
+    case MembersPhase::unsettled: return settled - 1;
+  }
+  return 0;
+}
+
+Membership Membership::for_node(std::string node) const {
+  Membership its = *this;
+  its.name = std::move(node);
+  return its;
+}
+
+std::string names_in_words(const NodeNames& names) {
+  if (names.empty()) return "no node";
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+}  // namespace quorumlock::redis

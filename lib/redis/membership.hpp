@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quorumlock::redis {
+
+/// How far a change of the list of nodes has come on one node.
+enum class MembersPhase : char {
+  settled = 's',    ///< one list
+  announced = 'a',  ///< clients with the old list are served, and those with the new one
+  unsettled = 'u',  ///< the new list is decided; leases of the old one may last
+};
+
+/// The part of an enrolment record that is about the list of nodes: it stands for the text under
+/// members_key, of which it has a digest.
+struct MembersMark {
+  std::uint64_t founding = 0;  ///< random bits, drawn when the first list was enrolled
+  std::uint32_t epoch = 0;     ///< grows by one with each change that is decided
+  MembersPhase phase = MembersPhase::settled;
+  std::uint64_t digest = 0;
+
+  /// "founding.epoch phase.digest": the numbers but for the epoch have 16 hexadecimal digits.
+  static std::optional<MembersMark> parse(std::string_view text);
+  [[nodiscard]] std::string to_string() const;
+  bool operator==(const MembersMark&) const = default;
+};
+
+/// The names of the nodes of a list, sorted.
+using NodeNames = std::vector<std::string>;
+
+/// Which nodes vote, as one node knows it. A lock needs a majority of a list, and lists may differ
+/// from client to client, so each node knows the list that it votes for and refuses the others.
+///
+/// The list changes in three steps, and any two sets of nodes that win share a node that
+/// remembers: see docs/members.md.
+struct Membership {
+  std::uint64_t founding = 0;
+  std::uint32_t epoch = 0;
+  MembersPhase phase = MembersPhase::settled;
+  std::string name;  ///< of the node that carries this
+  NodeNames from;    ///< the list before the change; empty if settled
+  NodeNames to;      ///< the list after the change; the only one if settled
+
+  /// Reads the text under members_key; nothing if it is not the one that the mark stands for.
+  static std::optional<Membership> parse(std::string_view text, const MembersMark& mark);
+  /// The text under members_key, such as "a:7001 u a:7001,b:7001 a:7001,c:7001".
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] MembersMark mark() const;
+
+  /// The epoch of this list, if clients with it are served.
+  [[nodiscard]] std::optional<std::uint32_t> epoch_of(const NodeNames& list) const;
+  /// Whether the node itself is one of those that vote in this phase.
+  [[nodiscard]] bool may_vote() const { return may_vote(name); }
+  [[nodiscard]] bool may_vote(std::string_view node) const;
+  /// The votes that a lock needs by this node's word.
+  [[nodiscard]] int votes_needed() const;
+  /// The number of nodes that must vouch for one that has forgotten, or is new.
+  [[nodiscard]] int vouchers_needed() const;
+  /// How far the change of the list has come; of the same founding, a greater number is further.
+  [[nodiscard]] std::uint64_t rank() const;
+  [[nodiscard]] Membership for_node(std::string node) const;
+
+  bool operator==(const Membership&) const = default;
+};
+
+/// "a, b and c"; "no node" if the list is empty.
+std::string names_in_words(const NodeNames& names);
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "redis/enrolment.hpp"
+#include "redis/membership.hpp"
+
+// Tests of other things write records without the mark of the membership, which these put in and
+// take out.
+namespace quorumlock::test {
+
+/// A list that was founded once, as this node carries it.
+inline redis::Membership founded(const std::string& node, redis::NodeNames names) {
+  return {1, 0, redis::MembersPhase::settled, node, {}, std::move(names)};
+}
+
+/// What the other nodes say of a node that may be enrolled whenever it has waited.
+inline redis::Enrolment::Others all_agree(const redis::Membership& as) {
+  redis::Enrolment::Others others;
+  others.founded = as;
+  others.admitted = as;
+  return others;
+}
+
+/// A record or candidate with the mark of this membership, unless it has one or is neither.
+inline std::string with_mark(const std::string& text, const redis::Membership& membership) {
+  static const std::regex terms("^([^:]*:[0-9]+,[ad],[0-9]+)(@[^:#]*)?(:)");
+  std::smatch found;
+  if (!std::regex_search(text, found, terms)) return text;
+  const std::string groups = found[2].matched ? found[2].str() : "@";
+  return found[1].str() + groups + "#" + membership.mark().to_string() + ":" + found.suffix().str();
+}
+
+/// The same text without the marks in it.
+inline std::string without_marks(const std::string& text) {
+  static const std::regex mark("#[0-9a-f]{16}\\.[0-9]+[sau]\\.[0-9a-f]{16}");
+  static const std::regex lone("@:");
+  return std::regex_replace(std::regex_replace(text, mark, ""), lone, ":");
+}
+
+}  // namespace quorumlock::test

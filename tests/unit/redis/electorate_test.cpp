@@ -1,0 +1,179 @@
+#include "redis/electorate.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/printing.hpp"
+#include "support/seeded_random.hpp"
+
+// Which nodes vote for our list, and as what a node without a record may be enrolled.
+namespace quorumlock::redis {
+namespace {
+
+const NodeNames abc = {"a", "b", "c"};
+const NodeNames abd = {"a", "b", "d"};
+
+/// Nodes of which some have a record of this list.
+class ElectorateTest : public ::testing::Test {
+ protected:
+  static Membership settled(const NodeNames& list, std::uint32_t epoch = 0,
+                            std::uint64_t founding = 7) {
+    return {founding, epoch, MembersPhase::settled, {}, {}, list};
+  }
+  static Electorate::Node with(const std::string& name, const Membership& its) {
+    return {.name = name, .membership = its.for_node(name)};
+  }
+  static Electorate::Node blank(const std::string& name) { return {.name = name}; }
+  /// A node that has waited with a candidate of this founding of the list.
+  static Electorate::Node waiting(const std::string& name, std::uint64_t founding,
+                                  const NodeNames& list) {
+    return {
+        .name = name, .candidate = settled(list, 0, founding).for_node(name).mark(), .ripe = true};
+  }
+  std::vector<Electorate::Judgement> judge(const std::vector<Electorate::Node>& nodes) {
+    return electorate.judge(nodes);
+  }
+
+  test::SeededRandom random{1};
+  Electorate electorate{random};
+};
+
+TEST_F(ElectorateTest, NodesWithOurListVote) {
+  const auto judged = judge({with("a", settled(abc)), with("b", settled(abc)), blank("c")});
+  EXPECT_EQ(judged[0].refusal, "");
+  EXPECT_EQ(judged[0].says.votes(), 2);
+  EXPECT_EQ(judged[0].says.list(), judged[1].says.list());
+  EXPECT_EQ(electorate.vouchers(), (std::vector<int>{0, 1}));
+}
+
+TEST_F(ElectorateTest, ListsThatDifferShareNoVote) {
+  // This client has {a, b, d}, and the nodes are of {a, b, c}. Neither do they vote for it, nor
+  // may d be enrolled, so the two lists cannot both get a lock.
+  const auto judged = judge({with("a", settled(abc, 4)), with("b", settled(abc, 4)), blank("d")});
+  EXPECT_EQ(judged[0].refusal,
+            "votes for {a, b and c} since epoch 4; our list has d, which is not one of them, and "
+            "lacks c: give all clients the same nodes");
+  EXPECT_EQ(judged[0].vote, Vote::nodes_differ);
+  EXPECT_TRUE(electorate.vouchers().empty());
+  EXPECT_FALSE(judged[2].admitted);
+}
+
+TEST_F(ElectorateTest, ANodeIsCalledWhatItSays) {
+  // This client spells b otherwise. It learns the name from the node, and nothing from the names
+  // of the others: were b away, it could be any node.
+  Electorate::Node b = with("b", settled(abc));
+  b.name = "b.example";
+  const auto judged = judge({with("a", settled(abc)), b, with("c", settled(abc))});
+  for (const auto& one : judged) EXPECT_EQ(one.refusal, "");
+  const auto away = judge({with("a", settled(abc)), blank("b.example"), with("c", settled(abc))});
+  EXPECT_NE(away[0].refusal.find("lacks b"), std::string::npos) << away[0].refusal;
+}
+
+TEST_F(ElectorateTest, NothingIsDecidedBeforeTheNamesAreKnown) {
+  // The first connection to b.example is still being made.
+  Electorate::Node b = blank("b.example");
+  b.expected = true;
+  const auto judged = judge({with("a", settled(abc)), b, with("c", settled(abc))});
+  EXPECT_TRUE(judged[0].undecided);
+  EXPECT_FALSE(judged[1].undecided);
+}
+
+TEST_F(ElectorateTest, TwoNodesOfOneNameCastNoVote) {
+  const auto judged = judge({with("a", settled(abc)), with("a", settled(abc)), blank("c")});
+  EXPECT_EQ(judged[0].refusal, "is called a, as another of our nodes is: name each server once");
+  EXPECT_EQ(judged[1].refusal, judged[0].refusal);
+}
+
+TEST_F(ElectorateTest, TheNewestEpochOfAListCounts) {
+  // The list of epoch 0 is that of epoch 2 again; c has been away since epoch 0.
+  const auto judged =
+      judge({with("a", settled(abc, 2)), with("b", settled(abc, 2)), with("c", settled(abc, 0))});
+  EXPECT_EQ(judged[0].refusal, "");
+  EXPECT_NE(judged[2].refusal.find("has stayed behind in epoch 0"), std::string::npos);
+  EXPECT_EQ(judged[2].vote, Vote::quarantined);
+  EXPECT_TRUE(judged[2].outdated) << "two changes behind, it is enrolled like a new node";
+}
+
+TEST_F(ElectorateTest, ARemovedNodeRefusesItsOldList) {
+  // c was removed in epoch 5, and this client still has it.
+  const auto judged = judge({blank("a"), blank("b"), with("c", settled(abd, 5))});
+  EXPECT_EQ(judged[2].refusal, "was removed from its list in epoch 5");
+}
+
+TEST_F(ElectorateTest, EnoughNodesMustVouchForOneWithoutARecord) {
+  // Of five nodes three have to; with two the operator has to.
+  const NodeNames list = {"a", "b", "c", "d", "e"};
+  const auto two = judge(
+      {with("a", settled(list)), with("b", settled(list)), blank("c"), blank("d"), blank("e")});
+  EXPECT_FALSE(two[2].admitted);
+  EXPECT_EQ(two[2].why_not,
+            "is vouched for by only 2 of the 3 nodes that it takes: run quorumlock enroll");
+  const auto three = judge({with("a", settled(list)), with("b", settled(list)),
+                            with("d", settled(list)), blank("c"), blank("e")});
+  EXPECT_EQ(three[3].admitted, settled(list).for_node("c"));
+  electorate.vouch();
+  const auto vouched = judge(
+      {with("a", settled(list)), with("b", settled(list)), blank("c"), blank("d"), blank("e")});
+  EXPECT_EQ(vouched[2].admitted, settled(list).for_node("c"));
+}
+
+TEST_F(ElectorateTest, TheNodeFurthestOnDecidesAsWhatAnotherIsEnrolled) {
+  // a has decided to go on to {a, b, d}; b has it announced only. A new d waits until it is
+  // settled.
+  Membership announced{7, 0, MembersPhase::announced, {}, abc, abd};
+  Membership decided{7, 1, MembersPhase::unsettled, {}, abc, abd};
+  const auto judged = judge({with("a", decided), with("b", announced), blank("d")});
+  EXPECT_EQ(judged[0].refusal, "");
+  EXPECT_EQ(judged[1].refusal, "");
+  EXPECT_FALSE(judged[2].admitted);
+  EXPECT_EQ(judged[2].why_not,
+            "is not a member of the list until the change of the nodes is settled");
+}
+
+TEST_F(ElectorateTest, AListIsFoundedOnceAllItsNodesHaveWaitedTogether) {
+  // Of two foundings the smaller one is proposed; a node that is away keeps the list from being
+  // founded, unless the operator vouches.
+  auto judged = judge({waiting("a", 3, abc), waiting("b", 5, abc), waiting("c", 3, abc)});
+  EXPECT_TRUE(electorate.founds());
+  EXPECT_EQ(judged[0].founded.founding, 3U);
+  EXPECT_FALSE(judged[0].admitted) << "b waits for another founding";
+  judged = judge({waiting("a", 3, abc), waiting("b", 3, abc), blank("c")});
+  EXPECT_FALSE(judged[0].admitted);
+  EXPECT_EQ(judged[0].why_not,
+            "is enrolled anew once all nodes of the list have waited together, and c has not: "
+            "bring it back, or run quorumlock enroll");
+  judged = judge({waiting("a", 3, abc), waiting("b", 3, abc), waiting("c", 3, abc)});
+  EXPECT_EQ(judged[0].admitted, settled(abc, 0, 3).for_node("a"));
+  // The first of them is enrolled: the others follow, although one node is too few to vouch.
+  judged = judge({with("a", settled(abc, 0, 3)), waiting("b", 3, abc), waiting("c", 3, abc)});
+  EXPECT_EQ(judged[1].admitted, settled(abc, 0, 3).for_node("b"));
+}
+
+TEST_F(ElectorateTest, ARecordStopsAFoundingOfTheOthers) {
+  // a remembers an earlier founding: b and c may not begin another one beside it, or a node that
+  // is away could remember more than a.
+  const auto judged =
+      judge({with("a", settled(abc, 0, 9)), waiting("b", 3, abc), waiting("c", 3, abc)});
+  EXPECT_FALSE(electorate.founds());
+  EXPECT_FALSE(judged[1].admitted);
+}
+
+TEST_F(ElectorateTest, CandidatesForAnotherListFoundNothing) {
+  const auto judged = judge({waiting("a", 3, abd), waiting("b", 3, abd), waiting("c", 3, abc)});
+  EXPECT_FALSE(judged[2].admitted);
+}
+
+TEST_F(ElectorateTest, ANodeOfAnotherFoundingComesBackWithoutItsRecord) {
+  // Two of three nodes were enrolled anew while c was away.
+  auto judged = judge(
+      {with("a", settled(abc, 0, 3)), with("b", settled(abc, 0, 3)), with("c", settled(abc))});
+  EXPECT_NE(judged[2].refusal.find("another founding"), std::string::npos);
+  EXPECT_TRUE(judged[2].outdated);
+  EXPECT_FALSE(judged[0].outdated);
+  // The founding stays the one that counts as long as one node votes for it.
+  judged = judge({with("a", settled(abc, 0, 3)), with("b", settled(abc)), with("c", settled(abc))});
+  EXPECT_EQ(judged[0].refusal, "");
+  EXPECT_FALSE(judged[1].outdated) << "too few have settled";
+}
+
+}  // namespace
+}  // namespace quorumlock::redis
