@@ -20,11 +20,16 @@ void Members::judge(Time now) {
   using redis::Enrolment;
   std::vector<redis::Electorate::Node> nodes;
   Enrolment::Others others;
+  names_.resize(static_cast<std::size_t>(session_.nodes()));
   for (int number = 0; number < session_.nodes(); ++number) {
     const redis::Link& link = session_.link(number);
     const Enrolment& its = link.enrolment();
     redis::Electorate::Node& node = nodes.emplace_back();
-    node.name = its.config().node;
+    std::string& name = names_[static_cast<std::size_t>(number)];
+    if (its.standing() == Enrolment::Standing::enrolled && !link.barred()) {
+      name = its.membership().name;
+    }
+    node.name = name.empty() ? its.config().node : name;
     node.knows_groups = its.knows_groups();
     if (link.barred()) continue;
     node.expected = link.is_first() && its.standing() != Enrolment::Standing::enrolled;

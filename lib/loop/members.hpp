@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/types.hpp"
@@ -31,6 +32,8 @@ class Members {
 
   Session& session_;
   redis::Electorate electorate_;
+  /// What each node was last called by its own word, which holds while it is away; empty: unknown.
+  std::vector<std::string> names_;
   bool ever_enrolled_ = false;  ///< we have seen an enrolled node
   core::Time last_doubt_{};     ///< when the nodes that vote were last doubted
   core::Time doubt_due_ = core::never;

@@ -1,0 +1,63 @@
+#include "loop/members.hpp"
+
+#include "support/session_driver.hpp"
+
+// What all links are told of the nodes that vote for our list.
+namespace quorumlock::test {
+namespace {
+
+/// Node n2 of three calls itself b, and so do the others.
+class CalledOtherwise : public ::testing::Test {
+ protected:
+  CalledOtherwise() {
+    const redis::NodeNames names = {"b", "n1", "n3"};
+    driver.servers[0].members = founded("n1", names);
+    driver.servers[1].members = founded("b", names);
+    driver.servers[2].members = founded("n3", names);
+  }
+  [[nodiscard]] core::LinkState state(int node) const { return driver.session.link(node).state(); }
+
+  SessionDriver driver{3};
+};
+
+TEST_F(CalledOtherwise, NoNodeVotesBeforeEachHasSaidItsName) {
+  // n2 is being connected to. It may be b, or it may be another node that has taken its place.
+  driver.slow[1] = true;
+  driver.start();
+  EXPECT_EQ(state(0), core::LinkState::connecting);
+  driver.open(1);
+  for (const int node : {0, 1, 2}) EXPECT_EQ(state(node), core::LinkState::up) << node;
+}
+
+TEST_F(CalledOtherwise, ANameHoldsWhileItsNodeIsAway) {
+  // The connection to n2 is lost: the client still knows that b is meant.
+  driver.start();
+  driver.close(1);
+  EXPECT_EQ(state(0), core::LinkState::up);
+  EXPECT_EQ(state(2), core::LinkState::up);
+}
+
+TEST_F(CalledOtherwise, ANodeThatWasNeverReachedIsNotGuessed) {
+  // Two names are known and one is missing, which does not show that n2 is the missing one.
+  driver.away[1] = true;
+  driver.start();
+  EXPECT_EQ(state(0), core::LinkState::quarantined);
+  EXPECT_EQ(driver.session.link(0).reason(), Vote::nodes_differ);
+}
+
+TEST(Members, ARecordThatContradictsTooFewVotersHasThemReadAgain) {
+  // n1 was enrolled anew with another founding since we read its record; n2 and n3 come up with the
+  // new one. n1 alone is no quorum, so it is read again.
+  SessionDriver driver(3);
+  driver.slow[1] = driver.slow[2] = true;
+  driver.start();
+  redis::Membership anew = founded("n2", SessionDriver::names(3));
+  anew.founding = 9;
+  driver.servers[1].members = anew;
+  driver.open(1);
+  ASSERT_FALSE(driver.asked(0).empty());
+  EXPECT_EQ(driver.asked(0).front(), "MGET quorumlock:enrolment quorumlock:members");
+}
+
+}  // namespace
+}  // namespace quorumlock::test
