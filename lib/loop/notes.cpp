@@ -87,7 +87,8 @@ void Notes::judge(Time now, int node, bool refuted) {
   const bool awaited = looks || errand.what == NodeErrand::note;
   errand.what = NodeErrand::none;
   if (!awaited) return;
-  session_.link(node).errand_done(now, done && !refuted);
+  using End = redis::Enrolment::ErrandEnd;
+  session_.link(node).errand_done(now, refuted ? End::refuted : done ? End::good : End::too_few);
   session_.touched(node);
 }
 

@@ -94,6 +94,7 @@ void Enrolment::rest(Time now, Step step, std::string why) {
 }
 
 void Enrolment::refuse(Time now, Vote vote, std::string why) {
+  hopes_ = false;
   vote_ = vote;
   rest(now, Step::refused, std::move(why));
 }
@@ -118,7 +119,7 @@ void Enrolment::follow(Time now, Others others) {
 
 void Enrolment::disconnected() {
   go(Step::idle);
-  to_repair_ = to_check_ = false;
+  to_repair_ = to_check_ = hopes_ = false;
   candidacy_.disconnected();
   errand_ = Errand::none;
 }

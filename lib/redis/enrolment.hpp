@@ -97,8 +97,12 @@ class Enrolment {
   /// a node that they came from, since `since`.
   void repaired(std::uint64_t floor, std::int64_t since, const Membership& as);
   void repair_failed();
-  /// A look_up is `good` if enough nodes have no note, a note if it stands on enough nodes.
-  void errand_done(core::Time now, bool good);
+  enum class ErrandEnd {
+    good,     ///< enough nodes have no note, or the note is on enough nodes
+    too_few,  ///< too few nodes answered
+    refuted,  ///< the look_up has found a note
+  };
+  void errand_done(core::Time now, ErrandEnd end);
   /// Takes the facts that a connected node reports now.
   void look_at(core::Time now, ServerFacts facts);
   /// What the other nodes say.
@@ -147,9 +151,11 @@ class Enrolment {
   /// True once each time something has changed that other nodes' links have to know.
   bool take_news() { return std::exchange(news_, false); }
   [[nodiscard]] Quarantine policy() const { return policy_; }
-  /// Whether the node's notes on others count: it is enrolled, or being enrolled without a wait.
+  /// Whether the node's notes on others count: it is enrolled, is being enrolled without a wait, or
+  /// may be as soon as enough other nodes vouch for its durability. Nodes that were restarted at
+  /// one time look at one another at different moments, so the last holds between two looks, too.
   [[nodiscard]] bool remembers() const {
-    return step_ == Step::enrolled || step_ == Step::asking || step_ == Step::adopting;
+    return step_ == Step::enrolled || step_ == Step::asking || step_ == Step::adopting || hopes_;
   }
   /// Some client has seen nodes of this cluster enrolled, so clients may hold locks.
   [[nodiscard]] bool was_enrolled() const { return known_; }

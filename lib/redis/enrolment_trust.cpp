@@ -24,11 +24,14 @@ void Enrolment::write(Step step) {
   run(Errand::note, Step::noting);
 }
 
-void Enrolment::errand_done(Time now, bool good) {
+void Enrolment::errand_done(Time now, ErrandEnd end) {
+  const bool good = end == ErrandEnd::good;
   if (step_ == Step::asking) {
     if (good) return go(Step::adopting);
-    hopes_ = true;
-    why_ = "has been restarted, and the other nodes do not vouch for its having been durable";
+    hopes_ = end == ErrandEnd::too_few;
+    why_ = hopes_
+               ? "has been restarted, and the other nodes do not vouch for its having been durable"
+               : "has been restarted, and was seen not to write every change to its disk";
     go(Step::applying);
   } else if (step_ == Step::noting) {
     if (good) return go(after_noting_);

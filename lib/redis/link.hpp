@@ -97,7 +97,7 @@ class Link final : public Wire {
   void bar(core::Time now, Vote reason, std::string why);
   void repaired(core::Time now, std::uint64_t floor, std::int64_t since, const Membership& as);
   void repair_failed(core::Time now);
-  void errand_done(core::Time now, bool good);
+  void errand_done(core::Time now, Enrolment::ErrandEnd end);
   /// The node's enrolment turned out to be different from what the link knows.
   void doubt(core::Time now);
   /// If the node does not vote, looks at it now instead of later.
@@ -133,8 +133,8 @@ class Link final : public Wire {
   [[nodiscard]] bool barred() const { return barred_ != Vote::pending; }
   /// The first connection is being made.
   [[nodiscard]] bool is_first() const { return !ever_up_or_failed_; }
-  /// Sets what the other nodes say. Why this node does not vote for our list although it is
-  /// enrolled; empty if it votes.
+  /// Takes what the other nodes say. `refusal` is why this node does not vote for our list although
+  /// it is enrolled, and `vote` is its vote then; it is empty if the node votes.
   void follow(core::Time now, Enrolment::Others others, const std::string& refusal = {},
               Vote vote = Vote::nodes_differ);
   /// The same while it is not known yet whether the node votes for our list: commands wait.

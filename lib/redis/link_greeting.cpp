@@ -255,8 +255,8 @@ void Link::repaired(Time now, std::uint64_t floor, std::int64_t since, const Mem
   follow_enrolment(now);
 }
 
-void Link::errand_done(Time now, bool good) {
-  enrolment_.errand_done(now, good);
+void Link::errand_done(Time now, Enrolment::ErrandEnd end) {
+  enrolment_.errand_done(now, end);
   follow_enrolment(now);
 }
 

@@ -81,7 +81,8 @@ TEST(Enrolment, ANewNodeGetsThePolicyThatTheClientNames) {
     driver.hear(2, stands);
     driver.wait_to_repair(stands);
     driver.it.repaired(0, 0, driver.members);
-    if (driver.it.take_errand() == Errand::note) driver.it.errand_done(driver.now, true);
+    if (driver.it.take_errand() == Errand::note)
+      driver.it.errand_done(driver.now, redis::Enrolment::ErrandEnd::good);
     const std::string said = driver.asks();
     return said.substr(0, said.find(' ', 6));
   };

@@ -8,6 +8,7 @@ namespace {
 
 using Driver = EnrolmentDriver;
 using Errand = redis::Enrolment::Errand;
+using End = redis::Enrolment::ErrandEnd;
 using Standing = redis::Enrolment::Standing;
 using Strings = std::vector<std::string>;
 
@@ -35,15 +36,33 @@ TEST(EnrolmentTrust, ANodeWithAnothersMemoryWaits) {
   }
 }
 
-TEST(EnrolmentTrust, OtherNodesMayKnowThatItWasNotDurable) {
-  // The node is then quarantined. While it waits the other nodes are asked again, since those that
-  // could vouch for it may have been away.
+TEST(EnrolmentTrust, ANodeThatWasSeenNotToBeDurableIsQuarantined) {
   Driver driver(of_n1);
   driver.greet(durable, true);
   EXPECT_EQ(driver.it.take_errand(), Errand::look_up);
-  driver.it.errand_done(driver.now, false);
+  EXPECT_TRUE(driver.it.remembers());
+  driver.it.errand_done(driver.now, End::refuted);
+  EXPECT_FALSE(driver.it.remembers());
+  driver.hear(2, driver.proposes());
+  EXPECT_EQ(driver.it.why(),
+            "has been restarted, and was seen not to write every change to its disk");
+  driver.now += look;
+  driver.it.advance(driver.now);
+  EXPECT_FALSE(driver.it.take_check());
+  EXPECT_NE(driver.proposes(), "") << "it only looks after its candidate";
+}
+
+TEST(EnrolmentTrust, ANodeThatTooFewVouchForIsAskedAboutAgain) {
+  // Those that could vouch for it may have been away. Two nodes that were restarted at one time
+  // vouch for each other, although each asks about itself while the other has stopped asking.
+  Driver driver(of_n1);
+  driver.greet(durable, true);
+  EXPECT_EQ(driver.it.take_errand(), Errand::look_up);
+  driver.it.errand_done(driver.now, End::too_few);
+  EXPECT_TRUE(driver.it.remembers());
   driver.hear(2, driver.proposes());
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
+  EXPECT_TRUE(driver.it.remembers());
   const core::Time until = driver.it.until();
   driver.now += look;
   driver.it.advance(driver.now);
@@ -71,7 +90,7 @@ TEST(EnrolmentTrust, ALossOfDurabilityIsNotedBeforeTheRecordSaysSo) {
   driver.it.look_at(driver.now, {"run2", false});
   EXPECT_EQ(driver.it.take_errand(), Errand::note);
   EXPECT_EQ(driver.asks(), "nothing");
-  driver.it.errand_done(driver.now, true);
+  driver.it.errand_done(driver.now, End::good);
   EXPECT_EQ(driver.asks(), "adopt run2:30000,d,86400:durable run2:30000,d,86400:volatile");
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
@@ -88,7 +107,7 @@ TEST(EnrolmentTrust, ANoteThatFailsIsTriedAgain) {
   Driver driver(of_n1);
   driver.greet("run2:30000,d,86400:durable", false);
   EXPECT_EQ(driver.it.take_errand(), Errand::note);
-  driver.it.errand_done(driver.now, false);
+  driver.it.errand_done(driver.now, End::too_few);
   EXPECT_EQ(driver.it.standing(), Standing::refused);
   EXPECT_EQ(driver.it.vote(), Vote::quarantined);
   driver.now += look;
@@ -123,7 +142,7 @@ TEST(EnrolmentTrust, AfterItsQuarantineNothingIsHeldAgainstADurableNode) {
     driver.it.repaired(0, 0, driver.members);
     if (!is_durable) {
       EXPECT_EQ(driver.it.take_errand(), Errand::note);
-      driver.it.errand_done(driver.now, true);
+      driver.it.errand_done(driver.now, End::good);
     }
     EXPECT_TRUE(driver.asks().starts_with("enrol run2:30000,d,86400:"));
     EXPECT_EQ(driver.it.take_errand(), Errand::none);
