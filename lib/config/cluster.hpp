@@ -21,7 +21,13 @@ struct Cluster {
   std::vector<redis::Endpoint> endpoints;
   std::vector<std::string> names;  ///< of the endpoints, without secrets
 
-  bool changes_terms = false;  ///< see redis::Enrolment::Config
+  /// What the connections are made for.
+  enum class Purpose {
+    to_lock,
+    to_enrol,  ///< enrols nodes anew that have other terms: see redis::Enrolment::Config
+    to_look,   ///< changes nothing unless asked, and asks for no vote
+  };
+  Purpose purpose = Purpose::to_lock;
 
   /// Makes one Cluster for each group, in the order of their names, or a single one if there are no
   /// groups.

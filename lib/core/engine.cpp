@@ -113,7 +113,8 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   Claim* const claim = exchange_.claims.find(tag.claim);
   if (claim == nullptr) return;
   --claim->footprint.unanswered;
-  const bool did_nothing = answer.vote == Vote::no_script || answer.vote == Vote::timed_out;
+  const bool did_nothing = answer.vote == Vote::no_script || answer.vote == Vote::timed_out ||
+                           answer.vote == Vote::not_enrolled;
   if (did_nothing && repeats(now, node, tag, answer)) return;
 
   Cleanup::note_answer(now, *claim, node, tag, answer);
@@ -138,20 +139,23 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
 }
 
 /// Sends a command that did nothing once more, in the same round: with its script, if the node did
-/// not have it; or a renewal that the node found too late. That can be our mistake: we judged its
-/// clock by a slow answer, or did not know it; this answer has brought the node's time.
+/// not have it; with the node's new record, if that has changed; or a renewal that the node found
+/// too late. That can be our mistake: we judged its clock by a slow answer, or did not know it;
+/// this answer has brought the node's time.
 bool Engine::repeats(Time now, int node, Tag tag, const Answer& answer) {
   const Claim& claim = exchange_.claims[tag.claim];
   const bool in_round = tag.round == claim.round.number();
   const bool wanted =
       tag.kind == CommandKind::release || (in_round && claim.phase != Phase::releasing);
-  const bool too_late = tag.kind == CommandKind::renew && answer.vote == Vote::timed_out;
+  const bool too_late = tag.kind == CommandKind::renew && answer.vote == Vote::timed_out &&
+                        !planted(Mutant::too_late_believed);
+  const bool record_changed = answer.vote == Vote::not_enrolled;
   if (answer.vote == Vote::no_script && !tag.with_source && wanted &&
       exchange_.nodes.take_releases().contains(node)) {
     tag.with_source = true;
-  } else if (too_late && !tag.again && in_round &&
+  } else if ((too_late || record_changed) && !tag.again && in_round &&
              (claim.phase == Phase::held || claim.round.is_open()) &&
-             !planted(Mutant::too_late_believed) && exchange_.nodes.voters(now).contains(node)) {
+             exchange_.nodes.voters(now).contains(node)) {
     tag.again = true;
   } else {
     return false;

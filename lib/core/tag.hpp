@@ -41,7 +41,7 @@ struct Tag {
   std::uint16_t round = 0;  ///< an answer counts only for the round that asked
   CommandKind kind = CommandKind::query;
   bool with_source = false;  ///< the script went out whole: NOSCRIPT is then an error
-  bool again = false;        ///< a renewal, sent once more to a node that found it too late
+  bool again = false;        ///< sent once more: see Engine::repeats
 };
 
 }  // namespace quorumlock::core

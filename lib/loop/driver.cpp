@@ -37,7 +37,8 @@ Session::Config session_config(const Cluster& cluster) {
                              .policy = options.quarantine,
                              .fencing_memory = options.fencing_memory,
                              .groups = cluster.mark,
-                             .changes_terms = cluster.changes_terms,
+                             .changes_terms = cluster.purpose == Cluster::Purpose::to_enrol,
+                             .only_looks = cluster.purpose == Cluster::Purpose::to_look,
                              .node = endpoint.member_name()},
                             options.wake});
   }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,11 @@ class Driver final : public Node::Listener {
   void begin(Inquiry& inquiry);
   // Called by inquiries.
   void ask(Inquiry& inquiry, int node, std::uint16_t question,
-           std::initializer_list<std::string_view> words);
+           std::span<const std::string_view> words);
+  void ask(Inquiry& inquiry, int node, std::uint16_t question,
+           std::initializer_list<std::string_view> words) {
+    ask(inquiry, node, question, std::span(words.begin(), words.size()));
+  }
   /// The inquiry gets no more answers.
   void end(Inquiry& inquiry);
   /// Calls the inquiry's due() at this time, in place of any time set before.

@@ -186,7 +186,7 @@ void Driver::begin(Inquiry& inquiry) {
 }
 
 void Driver::ask(Inquiry& inquiry, int node, std::uint16_t question,
-                 std::initializer_list<std::string_view> words) {
+                 std::span<const std::string_view> words) {
   bytes_.clear();
   redis::append_command(bytes_, words);
   session_.ask(Clock::now(), node, {inquiry.id, question, core::CommandKind::query}, bytes_);

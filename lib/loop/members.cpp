@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "loop/session.hpp"
+#include "redis/words.hpp"
 
 namespace quorumlock::detail {
 
@@ -21,37 +22,38 @@ void Members::judge(Time now) {
   std::vector<redis::Electorate::Node> nodes;
   Enrolment::Others others;
   names_.resize(static_cast<std::size_t>(session_.nodes()));
+  told_.resize(names_.size());
   for (int number = 0; number < session_.nodes(); ++number) {
     const redis::Link& link = session_.link(number);
     const Enrolment& its = link.enrolment();
     redis::Electorate::Node& node = nodes.emplace_back();
     std::string& name = names_[static_cast<std::size_t>(number)];
-    if (its.standing() == Enrolment::Standing::enrolled && !link.barred()) {
-      name = its.membership().name;
-    }
+    const bool enrolled =
+        its.standing() == Enrolment::Standing::enrolled || link.is_reading_again();
+    if (enrolled && !link.barred()) name = its.membership().name;
     node.name = name.empty() ? its.config().node : name;
     node.knows_groups = its.knows_groups();
     if (link.barred()) continue;
-    node.expected = link.is_first() && its.standing() != Enrolment::Standing::enrolled;
+    node.expected = link.is_first() && !enrolled;
     node.candidate = its.candidate();
     node.ripe = its.ripe();
-    if (its.standing() != Enrolment::Standing::enrolled) continue;
+    if (!enrolled) continue;
     node.membership = its.membership();
     others.policy = its.policy();
     ever_enrolled_ = true;
   }
   std::vector<redis::Electorate::Judgement> judged = electorate_.judge(nodes);
-  doubt_the_minority(now, nodes, judged);
+  const bool confirmed = confirms_outdated(now, judged);
   others.ever = ever_enrolled_;
   others.founds = electorate_.founds();
   others.begun = electorate_.begun();
   for (int node = 0; node < session_.nodes(); ++node) {
     redis::Electorate::Judgement& its = judged[static_cast<std::size_t>(node)];
     redis::Link& link = session_.link(node);
-    others.founded = std::move(its.founded);
-    others.admitted = std::move(its.admitted);
+    others.founded = its.founded;
+    others.admitted = its.admitted;
     others.why_not = std::move(its.why_not);
-    others.outdated = its.outdated;
+    others.outdated = its.outdated && confirmed;
     if (its.says != core::Majority()) session_.engine().on_list(node, its.says);
     if (its.undecided && link.is_first()) {
       link.follow_undecided(now, others);
@@ -59,28 +61,68 @@ void Members::judge(Time now) {
       link.follow(now, others, its.refusal, its.vote);
     }
     session_.touched(node);
+    tell_list(now, node, its.founded.to);
   }
+  read_again(now, nodes, judged);
 }
 
-/// If the nodes that vote are too few, and another node has a record that contradicts theirs or has
-/// nobody to vouch for it, theirs may be out of date: they are read again, at most once a second.
-void Members::doubt_the_minority(Time now, const std::vector<redis::Electorate::Node>& nodes,
-                                 const std::vector<redis::Electorate::Judgement>& judged) {
+/// Whether what the nodes that vote say of a node whose record is out of date is itself up to date:
+/// their records have been read again since that was first noticed.
+bool Members::confirms_outdated(Time now, const std::vector<redis::Electorate::Judgement>& judged) {
   const std::vector<int>& voters = electorate_.vouchers();
-  doubt_due_ = core::never;
-  if (voters.empty()) return;
-  const redis::Membership& any = *nodes[static_cast<std::size_t>(voters.front())].membership;
-  if (static_cast<int>(voters.size()) >= any.votes_needed()) return;
+  if (std::ranges::none_of(judged, &redis::Electorate::Judgement::outdated)) {
+    return confirming_ = false;
+  }
+  if (!std::exchange(confirming_, true)) {
+    for (const int node : voters) session_.doubt(now, node);
+  }
+  const bool reading = std::ranges::any_of(
+      voters, [this](int node) { return session_.link(node).is_reading_again(); });
+  return !reading;
+}
+
+/// Tells the node which list we have, for an operator who is going to change it.
+void Members::tell_list(Time now, int node, const redis::NodeNames& list) {
+  const redis::Link& link = session_.link(node);
+  std::string& told = told_[static_cast<std::size_t>(node)];
+  if (link.state() == core::LinkState::connecting || link.state() == core::LinkState::down) {
+    return told.clear();
+  }
+  std::string name = redis::connection_name(list);
+  if (name == told || link.enrolment().config().only_looks) return;
+  std::string bytes;
+  redis::append_command(bytes, {"CLIENT", "SETNAME", name});
+  // The answer is of no account: a user who may not do this is only missed by operators.
+  session_.ask(now, node, {core::SlotId(), core::uncounted, core::CommandKind::repair}, bytes);
+  told = std::move(name);
+}
+
+/// Reads the records of nodes again that may have changed, at most once a second: of nodes that
+/// refuse our list; and also of those that vote, if another node contradicts them or waits to be
+/// vouched for, and they are too few or their list is being changed.
+void Members::read_again(Time now, const std::vector<redis::Electorate::Node>& nodes,
+                         const std::vector<redis::Electorate::Judgement>& judged) {
+  const std::vector<int>& voters = electorate_.vouchers();
+  std::vector<int> doubted;
   bool contradicted = false;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
-    contradicted = contradicted || !judged[node].refusal.empty() ||
+    const bool refuses = nodes[node].membership && !judged[node].refusal.empty();
+    if (refuses) doubted.push_back(static_cast<int>(node));
+    contradicted = contradicted || refuses ||
                    (nodes[node].ripe && !nodes[node].membership && !judged[node].admitted);
   }
-  if (!contradicted) return;
+  if (contradicted && !voters.empty()) {
+    const redis::Membership& any = *nodes[static_cast<std::size_t>(voters.front())].membership;
+    const bool too_few = static_cast<int>(voters.size()) < any.votes_needed();
+    const bool changing = any.phase != redis::MembersPhase::settled;
+    if (too_few || changing) doubted.insert(doubted.end(), voters.begin(), voters.end());
+  }
+  doubt_due_ = core::never;
+  if (doubted.empty()) return;
   doubt_due_ = std::max(now, last_doubt_ + std::chrono::seconds(1));
   if (now < doubt_due_) return;
   last_doubt_ = now;
-  for (const int node : voters) session_.doubt(now, node);
+  for (const int node : doubted) session_.doubt(now, node);
 }
 
 }  // namespace quorumlock::detail

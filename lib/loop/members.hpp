@@ -27,15 +27,20 @@ class Members {
   [[nodiscard]] const redis::Electorate& electorate() const { return electorate_; }
 
  private:
-  void doubt_the_minority(core::Time now, const std::vector<redis::Electorate::Node>& nodes,
-                          const std::vector<redis::Electorate::Judgement>& judged);
+  bool confirms_outdated(core::Time now, const std::vector<redis::Electorate::Judgement>& judged);
+  void tell_list(core::Time now, int node, const redis::NodeNames& list);
+  void read_again(core::Time now, const std::vector<redis::Electorate::Node>& nodes,
+                  const std::vector<redis::Electorate::Judgement>& judged);
 
   Session& session_;
   redis::Electorate electorate_;
   /// What each node was last called by its own word, which holds while it is away; empty: unknown.
   std::vector<std::string> names_;
+  /// The name that the connection to each node was given; empty if it has none yet.
+  std::vector<std::string> told_;
+  bool confirming_ = false;     ///< see confirms_outdated()
   bool ever_enrolled_ = false;  ///< we have seen an enrolled node
-  core::Time last_doubt_{};     ///< when the nodes that vote were last doubted
+  core::Time last_doubt_{};     ///< when nodes were last read again
   core::Time doubt_due_ = core::never;
 };
 

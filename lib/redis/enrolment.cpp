@@ -135,6 +135,7 @@ void Enrolment::doubt() {
 void Enrolment::judge(Time now, const Texts& texts) {
   const std::optional<std::string>& text = texts.record;
   hopes_ = false;
+  if (config_.only_looks) return refuse(now, Vote::quarantined, "is only looked at");
   std::optional<EnrolmentRecord> record = text ? EnrolmentRecord::parse(*text) : std::nullopt;
   const std::optional<Membership> membership =
       record && record->members ? Membership::parse(texts.members.value_or(""), *record->members)

@@ -54,7 +54,8 @@ class Enrolment {
     std::string groups = {};                                 ///< see EnrolmentTerms
     /// A node enrolled with other terms is enrolled anew, after the greater max_ttl of the two.
     bool changes_terms = false;
-    std::string node = {};  ///< the node's name, as configured
+    bool only_looks = false;  ///< no node is enrolled or judged: an operator looks at its record
+    std::string node = {};    ///< the node's name, as configured
     /// The time between two checks whether an enrolled node is still durable, under trust_disk.
     core::Duration between_checks = std::chrono::seconds(5);
   };
@@ -132,6 +133,8 @@ class Enrolment {
   bool take_check() { return std::exchange(to_check_, false); }
   [[nodiscard]] core::Time deadline() const { return next_look_; }
   [[nodiscard]] Standing standing() const;
+  /// The record was asked for.
+  [[nodiscard]] bool is_reading() const { return step_ == Step::reading; }
   /// The earliest end of a waiting node's wait.
   [[nodiscard]] core::Time until() const { return candidacy_.until(); }
   /// The vote of a node that is not enrolled.

@@ -30,9 +30,7 @@ bool asks_vote(core::CommandKind kind) {
 }  // namespace
 
 Link::Answer::Answer(const core::Tag& to, const Reply& from) noexcept
-    : tag(to),
-      answer(to.kind == core::CommandKind::query ? core::Answer() : answer_of(to.kind, from)),
-      reply(&from) {}
+    : tag(to), answer(answer_of(to.kind, from)), reply(&from) {}
 
 Link::Link(Config config, core::Random& random)
     : config_(std::move(config)), random_(random), enrolment_(config_.enrolment, random) {}
@@ -82,7 +80,7 @@ void Link::fail(Time now, Vote reason, std::string why) {
   // The greeting was not completed: keep the run id of the connection before.
   if (state_ == State::greeting) facts_.run_id = std::move(run_before_);
   enrolment_.disconnected();
-  judged_ = false;
+  judged_ = reading_again_ = false;
   if (was_up && !stopping_) note("lost: " + why);
   if (!was_up && !stopping_) note_failure(now, why);
   trouble_ = std::move(why);
@@ -116,7 +114,8 @@ void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
   if (state_ == State::up && output_.size() - written_ > most_unwritten) {
     fail(now, Vote::unreachable, "does not read what it is sent");
   }
-  if (!ever_up_or_failed_ && state_ != State::stopped) {
+  const bool first = !ever_up_or_failed_ && state_ != State::stopped;
+  if (first || reading_again_) {
     waiting_.emplace_back(bytes);
   } else if (state_ != State::up || (asks_vote(tag.kind) && !votes())) {
     events_.push(Answer{tag, {reason_}, nullptr});
@@ -126,6 +125,27 @@ void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
     if (says_enrolment(tag.kind)) output_ += own_words_;
   }
   pending_.emplace(tag, now);
+}
+
+/// The record has been read again, and the other nodes' records have been compared with it.
+void Link::end_reading() {
+  if (!std::exchange(reading_again_, false)) return;
+  announce();
+  // Nothing else is unanswered, since the record was asked for before these commands came.
+  const std::size_t late = std::exchange(late_, 0);
+  const std::size_t count = pending_.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Pending held = pending_.pop();
+    if (asks_vote(held.tag.kind) && !votes()) {
+      events_.push(Answer{held.tag, {reason_}, nullptr});
+      continue;
+    }
+    if (i < late) ++late_;
+    output_ += waiting_[i];
+    if (says_enrolment(held.tag.kind)) output_ += own_words_;
+    pending_.push(held);
+  }
+  waiting_.clear();
 }
 
 bool Link::votes() const {
@@ -263,6 +283,7 @@ void Link::wrote(std::size_t bytes) {
 
 /// Reports the link's state to the engine if it has changed.
 void Link::announce() {
+  if (reading_again_ && state_ == State::up && late_ == 0) return;
   LinkState state = LinkState::up;
   Vote reason = Vote::pending;
   if (state_ != State::up) {

@@ -23,6 +23,9 @@ namespace quorumlock::redis {
 /// connection is given up. While the first connection is being made, commands wait in it; later a
 /// node that is not connected is said to be down and takes nothing.
 ///
+/// If a vote is refused because the node's record has changed, the record is read again. Commands
+/// that come meanwhile wait for it, so that a change of the record costs a vote a round trip.
+///
 /// If the first command after an idle time is overdue, the connection is taken for forgotten by
 /// something on the path and made anew at once; if that one is silent, too, the node is stalled.
 ///
@@ -131,6 +134,8 @@ class Link final : public Wire {
   [[nodiscard]] const ServerFacts& facts() const { return facts_; }
   [[nodiscard]] const Enrolment& enrolment() const { return enrolment_; }
   [[nodiscard]] bool barred() const { return barred_ != Vote::pending; }
+  /// The node's record may have changed and is being read: until then the last one stands.
+  [[nodiscard]] bool is_reading_again() const { return reading_again_; }
   /// The first connection is being made.
   [[nodiscard]] bool is_first() const { return !ever_up_or_failed_; }
   /// Takes what the other nodes say. `refusal` is why this node does not vote for our list although
@@ -198,6 +203,7 @@ class Link final : public Wire {
   void write(const core::Tag& tag, std::string_view bytes);
   [[nodiscard]] bool votes() const;
   void announce();
+  void end_reading();
   [[nodiscard]] bool may_be_forgotten() const;
   void fail(core::Time now, Vote reason, std::string why);
   void note(std::string sentence);
@@ -219,7 +225,7 @@ class Link final : public Wire {
   ReplyReader reader_;
   std::string output_;
   std::size_t written_ = 0;
-  std::vector<std::string> waiting_;  ///< bytes of pending_ that wait for the first connection
+  std::vector<std::string> waiting_;  ///< bytes of the last of pending_, which are to be sent yet
   Ring<Pending> pending_;             ///< unanswered commands, the oldest first
   std::size_t late_ = 0;              ///< how many of pending_, from the front, were reported late
   core::Time stalled_since_{};
@@ -237,8 +243,9 @@ class Link final : public Wire {
   core::Time next_failure_note_{};
 
   Enrolment enrolment_;
-  bool judged_ = false;  ///< follow() has been called since the node was enrolled
-  std::string refusal_;  ///< see follow()
+  bool reading_again_ = false;  ///< the record may have changed and is being read: commands wait
+  bool judged_ = false;         ///< follow() has been called since the node was enrolled
+  std::string refusal_;         ///< see follow()
   Vote refusing_ = Vote::nodes_differ;
   std::string own_words_;  ///< of an enrolled node: its record and floor, as RESP
   ServerFacts facts_;      ///< of the server greeted last

@@ -197,6 +197,17 @@ void Link::enrol(Time now) {
 
 /// Carries out what the enrolment asks for, and takes over its result.
 void Link::follow_enrolment(Time now) {
+  const bool enrolled = enrolment_.standing() == Enrolment::Standing::enrolled;
+  if (enrolment_.take_news()) {
+    judged_ = false;
+    events_.push(Enrolled{});
+  }
+  if (enrolled) {
+    own_words_.clear();
+    append_word(own_words_, enrolment_.record());
+    append_word(own_words_, std::to_string(enrolment_.floor()));
+  }
+  if (!enrolment_.is_reading() && (!enrolled || judged_)) end_reading();
   // During the greeting the server has just reported its facts.
   if (enrolment_.take_check() && state_ == State::up) ask_facts(now);
   if (enrolment_.take_command(output_)) {
@@ -209,16 +220,6 @@ void Link::follow_enrolment(Time now) {
   if (enrolment_.take_repair()) events_.push(Repair{});
   const Enrolment::Errand errand = enrolment_.take_errand();
   if (errand != Enrolment::Errand::none) events_.push(Errand{errand});
-  const bool enrolled = enrolment_.standing() == Enrolment::Standing::enrolled;
-  if (enrolment_.take_news()) {
-    judged_ = false;
-    events_.push(Enrolled{});
-  }
-  if (enrolled) {
-    own_words_.clear();
-    append_word(own_words_, enrolment_.record());
-    append_word(own_words_, std::to_string(enrolment_.floor()));
-  }
   if (state_ == State::up) return announce();
   // Not while an answer to the greeting is missing: once up, the link would not notice its absence.
   const bool known = enrolled ? judged_ : enrolment_.standing() != Enrolment::Standing::unknown;
@@ -239,7 +240,8 @@ void Link::follow(Time now, Enrolment::Others others, const std::string& refusal
 }
 
 void Link::doubt(Time now) {
-  if (state_ != State::up) return;
+  if (state_ != State::up || reading_again_) return;
+  reading_again_ = enrolment_.standing() == Enrolment::Standing::enrolled;
   enrolment_.doubt();
   follow_enrolment(now);
 }

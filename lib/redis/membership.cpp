@@ -205,6 +205,10 @@ Membership Membership::for_node(std::string node) const {
   return its;
 }
 
+std::string connection_name(const NodeNames& list) {
+  return std::string(connection_prefix) + hexadecimal(core::Placement::hash(text_of(list)));
+}
+
 std::string names_in_words(const NodeNames& names) {
   if (names.empty()) return "no node";
   std::string text;

@@ -67,6 +67,12 @@ struct Membership {
   bool operator==(const Membership&) const = default;
 };
 
+/// The names of connections of ours begin like this.
+inline constexpr std::string_view connection_prefix = "quorumlock:";
+/// What the connections of clients with this list are called (CLIENT SETNAME), so that an operator
+/// sees which clients have which list.
+std::string connection_name(const NodeNames& list);
+
 /// "a, b and c"; "no node" if the list is empty.
 std::string names_in_words(const NodeNames& names);
 

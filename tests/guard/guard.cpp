@@ -57,6 +57,8 @@ class Guard {
     claims_.resize(keys_.size());
     session_.start(now_);
     pull();
+    replies_ = "+OK\r\n";  // to the name that each connection gets
+    tell();
   }
 
   void cycles(int count) {

@@ -102,6 +102,7 @@ std::string Server::about_server(Connection& connection, std::string_view name, 
   if (name == "auth") return auth(connection, words);
   if (name == "client|id") return resp::integer(connection.client_id);
   if (name == "client|kill") return client_kill(connection, words);
+  if (name == "client|setname") return client_setname(words);
   if (name == "config|get") return config_get(words);
   if (name == "eval") return eval(connection, words, false, now);
   if (name == "evalsha") return eval(connection, words, true, now);
@@ -190,6 +191,15 @@ std::string Server::client_kill(const Connection& self, const Words& words) {
   return resp::integer(static_cast<std::int64_t>(std::erase_if(connections_, [&](const auto& each) {
     return each.second.client_id == *id && &each.second != &self;
   })));
+}
+
+/// The name itself is of no use in the simulator, since nobody lists the clients.
+std::string Server::client_setname(const Words& words) {
+  const auto is_special = [](char c) { return c < '!' || c > '~'; };
+  if (std::ranges::any_of(words[2], is_special)) {
+    return resp::error("ERR Client names cannot contain spaces, newlines or special characters.");
+  }
+  return resp::status("OK");
 }
 
 std::string Server::eval(const Connection& connection, const Words& words, bool by_sha,

@@ -42,6 +42,8 @@ const std::vector<Words>& every_kind() {
       {"EVAL", std::string(redis::release_script.source), "1", "key", "token"},
       {"SCRIPT", "FLUSH"},
       {"CLIENT", "KILL", "ID", "987654321"},
+      {"CLIENT", "SETNAME", "quorumlock:0123456789abcdef"},
+      {"CLIENT", "SETNAME", "two words"},
       {"CONFIG", "GET", "no-appendfsync-on-rewrite"},
       {"NOSUCH"},
       {"GET"},

@@ -155,6 +155,7 @@ class Server {
   std::string select(Connection& connection, const Words& words) const;
   static std::string subscribe(Connection& connection, const Words& words, bool on);
   int publish(const std::string& channel, const std::string& message);
+  static std::string client_setname(const Words& words);
   std::string client_kill(const Connection& self, const Words& words);
   std::string eval(const Connection& connection, const Words& words, bool by_sha, TrueTime now);
   std::string script(std::string_view name, const Words& words);

@@ -40,8 +40,9 @@ class LinkDriver {
  public:
   redis::Link link;
   core::Time now = core::Time(1h);
-  std::string refusal;  ///< why the node does not vote for our list
-  bool bars = false;    ///< refuses each server that it greets, as the same one as another node
+  std::string refusal;   ///< why the node does not vote for our list
+  bool compares = true;  ///< all nodes are compared whenever the record has been read
+  bool bars = false;     ///< refuses each server that it greets, as the same one as another node
 
   /// Of every record and candidate here, whose texts do not show it.
   static redis::Membership members() { return founded("n1", {"n1", "n2", "n3"}); }
@@ -70,6 +71,10 @@ class LinkDriver {
   }
   void doubt() {
     link.doubt(now);
+    pull();
+  }
+  void compare() {
+    link.follow(now, all_agree(members()), refusal);
     pull();
   }
   void look_again() {
@@ -249,7 +254,9 @@ class LinkDriver {
     if (!bars) return link.admit(now);
     link.bar(now, Vote::same_server, "is the same server as n2");
   }
-  void take(const redis::Link::Enrolled&) { link.follow(now, all_agree(members()), refusal); }
+  void take(const redis::Link::Enrolled&) {
+    if (compares) link.follow(now, all_agree(members()), refusal);
+  }
   void take(const redis::Link::Repair&) { said_.emplace_back("repair"); }
   void take(const redis::Link::Errand&) { said_.emplace_back("errand"); }
   void take(const redis::Link::Answer& answer) {

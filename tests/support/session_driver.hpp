@@ -10,8 +10,8 @@
 
 namespace quorumlock::test {
 
-/// Drives a Session with hand-made time. Its nodes answer greetings by themselves; every other
-/// command waits until the test answers it, in order. Node numbers count from 0.
+/// Drives a Session with hand-made time. Its nodes answer greetings and names by themselves; every
+/// other command waits until the test answers it, in order. Node numbers count from 0.
 class SessionDriver {
  public:
   using Server = LinkDriver::Server;
@@ -23,6 +23,7 @@ class SessionDriver {
       : servers(static_cast<std::size_t>(nodes)),
         away(servers.size(), false),
         slow(servers.size(), false),
+        told(servers.size()),
         asked_(servers.size()),
         session(config(nodes, wakes), random_, wall) {
     for (std::size_t i = 0; i < servers.size(); ++i) {
@@ -45,8 +46,9 @@ class SessionDriver {
   }
 
   std::vector<Server> servers;
-  std::vector<bool> away;  ///< nodes that cannot be connected to
-  std::vector<bool> slow;  ///< nodes whose connections are made by open()
+  std::vector<bool> away;         ///< nodes that cannot be connected to
+  std::vector<bool> slow;         ///< nodes whose connections are made by open()
+  std::vector<std::string> told;  ///< the last CLIENT SETNAME of each node, which is answered OK
   struct Wall final : core::WallClock {
     std::int64_t us = 1'700'000'000'000'000;
     std::int64_t now_us() override { return us; }
@@ -163,12 +165,20 @@ class SessionDriver {
     return config;
   }
   void pull() {
-    while (std::optional<detail::Session::Output> output = session.next(now)) {
-      std::visit([this](const auto& what) { take(what); }, *output);
-    }
-    for (int node = 0; node < session.nodes(); ++node) {
-      for (std::string& command : written(node)) {
-        asked_[static_cast<std::size_t>(node)].push_back(std::move(command));
+    bool more = true;
+    while (std::exchange(more, false)) {
+      while (std::optional<detail::Session::Output> output = session.next(now)) {
+        std::visit([this](const auto& what) { take(what); }, *output);
+      }
+      for (int node = 0; node < session.nodes(); ++node) {
+        auto& asked = asked_[static_cast<std::size_t>(node)];
+        for (std::string& command : written(node)) asked.push_back(std::move(command));
+        if (asked.empty() || !asked.front().starts_with("CLIENT SETNAME ")) continue;
+        told[static_cast<std::size_t>(node)] = asked.front();
+        asked.pop_front();
+        session.link(node).on_bytes("+OK\r\n");
+        session.touched(node);
+        more = true;
       }
     }
   }

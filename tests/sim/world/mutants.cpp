@@ -141,7 +141,7 @@ const std::vector<KnownMutant>& known_mutants() {
       {Mutant::too_late_believed, "too-late-believed",
        "a node that has found a renewal too late is not asked again, although it has returned its "
        "time",
-       10000, Focus::silence},
+       40000, Focus::silence},
       {Mutant::mark_not_left, "mark-not-left",
        "a renewal that sets a key again after another's hold leaves no mark", 2000, Focus::tokens},
       {Mutant::mark_not_left_of_sets, "mark-not-left-of-sets", "the same mistake, of several locks",

@@ -177,11 +177,29 @@ TEST(EngineAcquire, AStalledNodeIsAskedNothingNew) {
   EXPECT_EQ(driver.only<Sent>().to, all_of(3));
 }
 
+TEST(EngineAcquire, ANodeWhoseRecordHasChangedIsAskedOnceMore) {
+  // In the same round, and no more than once.
+  EngineDriver driver(3);
+  driver.acquire(1, ten_seconds);
+  driver.forget_seen();
+  driver.reply({0, 1}, Vote::not_enrolled);
+  EXPECT_EQ(driver.count<Sent>(), 2U);
+  EXPECT_EQ(driver.count<core::Refused>(), 0U);
+  driver.reply(0, Vote::granted);
+  driver.reply(1, Vote::not_enrolled);
+  driver.reply(2, Vote::not_enrolled);
+  driver.reply(2, Vote::not_enrolled);
+  EXPECT_EQ(driver.only<core::Refused>().tally.vote(1), Vote::not_enrolled);
+  driver.answer_all();
+  driver.expect_nothing_left();
+}
+
 TEST(EngineAcquire, ErrorsAreNoAnswers) {
   // Two of three nodes reply with any error: no quorum has answered, and the third won't help.
   for (int i = static_cast<int>(Vote::timed_out); i <= static_cast<int>(Vote::failed); ++i) {
     const auto vote = static_cast<Vote>(i);
-    if (vote == Vote::timed_out || vote == Vote::no_script) continue;  // not what a SET is answered
+    // Not what a SET is answered.
+    if (vote == Vote::timed_out || vote == Vote::no_script || vote == Vote::not_enrolled) continue;
     EngineDriver driver(3);
     driver.acquire(1, ten_seconds);
     driver.reply({0, 1}, vote);

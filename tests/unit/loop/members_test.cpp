@@ -59,5 +59,44 @@ TEST(Members, ARecordThatContradictsTooFewVotersHasThemReadAgain) {
   EXPECT_EQ(driver.asked(0).front(), "MGET quorumlock:enrolment quorumlock:members");
 }
 
+TEST(Members, ANodeThatRefusesOurListIsReadAgain) {
+  // Our list is about to be announced: n1 to n3 vote for a list without n4. Once they have been
+  // told of ours, they vote for it, too.
+  SessionDriver driver(4);
+  for (const int node : {0, 1, 2}) {
+    driver.servers[static_cast<std::size_t>(node)].members =
+        founded(SessionDriver::name(node), SessionDriver::names(3));
+  }
+  driver.servers[3].enrolment = "";
+  driver.start();
+  driver.look(3);
+  EXPECT_EQ(driver.session.link(0).reason(), Vote::nodes_differ);
+  for (int turn = 0; driver.asked(0).empty() && turn < 10; ++turn) driver.pass(200ms);
+  for (const int node : {0, 1, 2}) {
+    redis::Membership now = founded(SessionDriver::name(node), {});
+    now.phase = redis::MembersPhase::announced;
+    now.from = SessionDriver::names(3);
+    now.to = SessionDriver::names(4);
+    driver.reply(node, "MGET", LinkDriver::both(SessionDriver::record(node), now));
+    EXPECT_EQ(driver.session.link(node).state(), core::LinkState::up) << node;
+  }
+}
+
+TEST(Members, EachConnectionIsNamedAfterOurList) {
+  // Clients with one list have one name, in whatever order they name the nodes, and clients with
+  // another list have another.
+  SessionDriver three(3), four(4);
+  three.start();
+  four.start();
+  EXPECT_EQ(three.told[0], "CLIENT SETNAME " + redis::connection_name(SessionDriver::names(3)));
+  EXPECT_EQ(three.told[0], three.told[2]);
+  EXPECT_NE(three.told[0], four.told[0]);
+  three.told[1].clear();
+  three.close(1);
+  three.away[1] = false;
+  three.pass(2s);
+  EXPECT_EQ(three.told[1], three.told[0]) << "a new connection is named anew";
+}
+
 }  // namespace
 }  // namespace quorumlock::test

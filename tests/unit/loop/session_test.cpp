@@ -6,6 +6,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
+const std::string not_enrolled = "*3\r\n:-1\r\n:0\r\n:1700000000000000\r\n";
 const std::string granted_vote = "*3\r\n:1\r\n:41\r\n:1700000000000000\r\n";
 
 TEST(Session, AVoteCarriesTheWallClockAndTheNodesEnrolment) {
@@ -90,13 +91,36 @@ TEST(Session, ANodeThatForgotCastsNoVote) {
   driver.start();
   driver.acquire();
   for (const int node : {0, 1}) {
-    driver.reply(node, "EVALSHA", "*3\r\n:-1\r\n:0\r\n:1700000000000000\r\n");
+    driver.reply(node, "EVALSHA", not_enrolled);
+    driver.reply(node, "MGET", "*2\r\n$-1\r\n$-1\r\n");
     EXPECT_EQ(driver.session.link(node).state(), LinkState::quarantined);
   }
   driver.reply(2, "EVALSHA", granted_vote);
   EXPECT_EQ(driver.acquired, 0);
   ASSERT_EQ(driver.refused.size(), 1U);
-  EXPECT_EQ(driver.refused[0].tally.vote(0), Vote::not_enrolled);
+  EXPECT_EQ(driver.refused[0].tally.vote(0), Vote::quarantined);
+}
+
+TEST(Session, AVoteIsAskedForAgainIfTheNodesRecordHasChanged) {
+  // A change of the list was announced on all nodes. The acquisition goes on in the same round, and
+  // asks each node again once: a record that has changed twice is no vote.
+  SessionDriver driver(3);
+  driver.start();
+  driver.acquire();
+  for (const int node : {0, 1, 2}) {
+    redis::Membership now = founded(SessionDriver::name(node), {});
+    now.phase = redis::MembersPhase::announced;
+    now.from = SessionDriver::names(3);
+    now.to = SessionDriver::names(4);
+    driver.reply(node, "EVALSHA", not_enrolled);
+    driver.reply(node, "MGET", LinkDriver::both(SessionDriver::record(node), now));
+    EXPECT_EQ(driver.session.link(node).state(), LinkState::up);
+  }
+  driver.reply(0, "EVALSHA", not_enrolled);
+  EXPECT_TRUE(driver.refused.empty());
+  driver.reply(1, "EVALSHA", granted_vote);
+  driver.reply(2, "EVALSHA", granted_vote);
+  EXPECT_EQ(driver.acquired, 1);
 }
 
 TEST(Session, AWrongClockIsReported) {

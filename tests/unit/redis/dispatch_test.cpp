@@ -359,6 +359,7 @@ TEST_F(RenewedTogether, EachHasVotesOfItsOwn) {
 
 TEST_F(RenewedTogether, ANodeThatForgotVotesForNone) {
   driver.reply(0, "EVALSHA", reply(""));
+  driver.reply(0, "MGET", "*2\r\n$-1\r\n$-1\r\n");
   driver.reply(1, "EVALSHA", reply("111"));
   EXPECT_TRUE(driver.extended.empty());
   driver.reply(2, "EVALSHA", reply("111"));
