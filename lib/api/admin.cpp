@@ -67,7 +67,8 @@ class Forgetting final : public Inquiry {
 
 Result<Coordinator> create_enrolling(Options options) {
   options.loops = 1;
-  Result<std::shared_ptr<Router>> router = Router::with_threads(std::move(options), true);
+  Result<std::shared_ptr<Router>> router =
+      Router::with_threads(std::move(options), detail::Cluster::Purpose::to_enrol);
   if (!router) return router.error();
   return Coordinator(std::move(*router));
 }

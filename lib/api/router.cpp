@@ -102,12 +102,12 @@ Router::~Router() {
   }
 }
 
-Result<std::shared_ptr<Router>> Router::with_threads(Options options, bool changes_terms) {
+Result<std::shared_ptr<Router>> Router::with_threads(Options options, Cluster::Purpose purpose) {
   const int count = options.loops;
   if (count > 1 && options.log) options.log = one_at_a_time(std::move(options.log));
   Result<std::vector<Cluster>> groups = Cluster::from(std::move(options));
   if (!groups) return groups.error();
-  for (Cluster& group : *groups) group.changes_terms = changes_terms;
+  for (Cluster& group : *groups) group.purpose = purpose;
   std::vector<std::shared_ptr<OwnLoop>> loops;
   std::shared_ptr<Router> router;
   try {

@@ -18,7 +18,8 @@ namespace quorumlock::detail {
 /// of resources on them. Call it from any thread.
 class Router final : public std::enable_shared_from_this<Router> {
  public:
-  static Result<std::shared_ptr<Router>> with_threads(Options options, bool changes_terms = false);
+  static Result<std::shared_ptr<Router>> with_threads(
+      Options options, Cluster::Purpose purpose = Cluster::Purpose::to_lock);
   static Result<std::shared_ptr<Router>> attached(uv_loop_t* loop, Options options);
   Router(std::vector<Cluster> groups, int loops);
   ~Router();

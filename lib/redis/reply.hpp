@@ -35,7 +35,7 @@ std::string words_of(const Reply& reply);
 /// connection must be dropped.
 class ReplyReader {
  public:
-  static constexpr std::size_t max_bytes = 1 << 20;     ///< of one reply
+  static constexpr std::size_t max_bytes = 1 << 22;     ///< of one reply
   static constexpr std::size_t max_elements = 1 << 16;  ///< of one reply
   static constexpr std::size_t max_line = 1 << 14;      ///< of a status, an error or a number
 

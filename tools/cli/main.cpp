@@ -60,6 +60,7 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
   add_status(app, globals, chosen);
   add_doctor(app, globals, chosen);
   add_enroll(app, globals, chosen);
+  add_members(app, globals, chosen);
   add_cluster(app, globals, chosen);
   add_bench(app, globals, chosen);
   std::vector<std::string> words(arguments.own.rbegin(), arguments.own.rend());

@@ -1,0 +1,325 @@
+#include "api/group_of_nodes.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "api/members_report.hpp"
+#include "core/validity.hpp"
+#include "loop/blocking.hpp"
+#include "redis/keys.hpp"
+#include "redis/scripts.hpp"
+#include "redis/verbs/vote.hpp"
+
+namespace quorumlock::detail {
+namespace {
+
+using std::chrono::nanoseconds;
+using Change = redis::MembersChange;
+using Stage = Change::Stage;
+
+/// How far a counter may be ahead of a node's clock: see acquire.lua.
+constexpr std::uint64_t ahead_us = 60'000'000;
+
+/// The URL of a node of which only the name is known.
+std::string url_of_name(const std::string& name) {
+  return (name.starts_with('/') ? "unix://" : "redis://") + name;
+}
+
+std::optional<std::string> text_of(const KeptReply& reply) {
+  if (reply.type != redis::Reply::Type::string) return std::nullopt;
+  return reply.text;
+}
+
+Result<nanoseconds> done(Result<void> made) {
+  if (!made) return made.error();
+  return nanoseconds::zero();
+}
+
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+GroupOfNodes::GroupOfNodes(std::string name, Options options, std::vector<std::string> leaving)
+    : name_(std::move(name)),
+      options_(std::move(options)),
+      leaving_(std::move(leaving)),
+      next_count_(options_.nodes.size()) {}
+
+GroupOfNodes::~GroupOfNodes() {
+  if (router_ != nullptr) router_->abandon();
+}
+
+Result<void> GroupOfNodes::connect() {
+  Result<std::shared_ptr<Router>> router =
+      Router::with_threads(options_, Cluster::Purpose::to_look);
+  if (!router) return router.error();
+  if (router_ != nullptr) router_->abandon();
+  router_ = *std::move(router);
+  Change change = look_once();
+  const redis::NodeNames missing = change.not_configured();
+  if (missing.empty()) return {};
+  for (const std::string& name : missing) {
+    std::string url = url_of_name(name);
+    for (const std::string& one : leaving_) {
+      const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(one);
+      if (!endpoint) return endpoint.error();
+      if (endpoint->member_name() == name) url = one;
+    }
+    if (!redis::Endpoint::parse(url)) {
+      return Error(Errc::misconfigured, "the node " + name +
+                                            " is to leave, and its name is no address: give its "
+                                            "URL with --from");
+    }
+    options_.nodes.push_back(url);
+  }
+  router = Router::with_threads(options_, Cluster::Purpose::to_look);
+  if (!router) return router.error();
+  router_->abandon();
+  router_ = *std::move(router);
+  return {};
+}
+
+MembersReport GroupOfNodes::report() {
+  const Change change = look_once();
+  MembersReport report = report_of(change, cluster().names);
+  report.group = name_;
+  std::vector<Questions::Question> questions;
+  for (std::size_t i = 0; i < change.nodes().size(); ++i) {
+    questions.push_back({static_cast<int>(i), {"CLIENT", "LIST"}});
+  }
+  const std::vector<Questions::Answer> answers = ask(std::move(questions));
+  const std::string wanted = redis::connection_name(change.next());
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto listed = answers[i].reply ? text_of(*answers[i].reply) : std::nullopt;
+    if (listed) report.members[i].old_clients = clients_but(wanted, *listed);
+  }
+  report.next_step = next_step_of(report, change);
+  return report;
+}
+
+Result<void> GroupOfNodes::check() {
+  const Change change = look_once();
+  if (change.stage() == Stage::agreed || change.stage() == Stage::committed) return {};
+  return change.may_announce();
+}
+
+Result<void> GroupOfNodes::announce() {
+  const Change change = look_once();
+  if (change.stage() == Stage::agreed || change.stage() == Stage::committed) return {};
+  if (Result<void> may = change.may_announce(); !may) return may;
+  return make(change.announcing(), change, "announced");
+}
+
+Result<void> GroupOfNodes::commit(bool force) {
+  Change change = look_once();
+  if (change.stage() == Stage::agreed) return {};
+  if (change.stage() == Stage::announced) {
+    // Nodes that were away when the change was announced are told now.
+    if (const std::vector<Change::Step> late = change.announcing(); !late.empty()) {
+      if (Result<void> told = make(late, change, "announced"); !told) return told;
+      change = look_once();
+    }
+  }
+  if (Result<void> may = change.may_commit(); !may) return may;
+  if (!force && change.stage() == Stage::announced) {
+    if (std::optional<Error> refused = refused_by_clients(change)) return *std::move(refused);
+  }
+  looked_.reset();
+  return make(change.committing(), change, "committed");
+}
+
+/// Why the change is not to be committed yet: clients with other nodes are connected, or may be.
+std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
+  const MembersReport now = report();
+  const std::vector<std::string> old = now.old_clients();
+  if (!old.empty()) {
+    std::string some;
+    for (std::size_t i = 0; i < old.size() && i < 3; ++i) some += (i > 0 ? ", " : "") + old[i];
+    if (old.size() > 3) some += " and " + std::to_string(old.size() - 3) + " more";
+    return Error(Errc::misconfigured,
+                 "cannot commit the change: clients with other nodes than {" +
+                     redis::names_in_words(change.next()) + "} are connected, at " + some +
+                     ", and would be refused: give them the new nodes first, or use --force");
+  }
+  for (const Member& member : now.members) {
+    if (member.old_clients || member.state == "unreachable") continue;
+    return Error(Errc::misconfigured,
+                 "cannot commit the change: " + member.name +
+                     " does not tell which clients are connected (CLIENT LIST): let this user "
+                     "call that, or make sure that all clients have the new nodes, and use "
+                     "--force");
+  }
+  return std::nullopt;
+}
+
+Result<nanoseconds> GroupOfNodes::settle() {
+  const core::Time begun = Clock::now();
+  const Change change = look_once();
+  const core::Time looked = Clock::now();
+  if (Result<void> may = change.may_settle(); !may) return may.error();
+  if (change.stage() == Stage::agreed) {
+    const Change::Node& settled = change.nodes()[static_cast<std::size_t>(change.settled_node())];
+    return done(make(change.settling(settled.enrolment->floor, settled.enrolment->since), change,
+                     "settled"));
+  }
+  // A node that forgot after it was looked at does not vote for max_ttl, so a look that is longer
+  // says nothing.
+  const nanoseconds max_ttl = change.max_ttl();
+  if (!looked_ && looked - begun >= max_ttl) return max_ttl;
+  if (!looked_) looked_ = looked;
+  const core::Time due = *looked_ + max_ttl + core::margin(max_ttl, options_.drift_factor);
+  if (looked < due) return nanoseconds(due - looked);
+  Result<Floor> floor = read_floor(change);
+  if (!floor) return floor.error();
+  return done(make(change.settling(floor->number, floor->since), change, "settled"));
+}
+
+Result<void> GroupOfNodes::withdraw() {
+  const Change change = look_once();
+  if (Result<void> may = change.may_withdraw(); !may) return may;
+  return make(change.withdrawing(), change, "withdrawn");
+}
+
+std::vector<Questions::Answer> GroupOfNodes::ask(std::vector<Questions::Question> questions) {
+  return wait_for<std::vector<Questions::Answer>>([&](auto handler) {
+    auto asked = std::make_unique<Questions>();
+    asked->questions = std::move(questions);
+    asked->handler = std::move(handler);
+    router_->groups().front()->post(asked.release());
+  });
+}
+
+Change GroupOfNodes::look_once() {
+  std::vector<Questions::Question> questions;
+  std::vector<Change::Node> nodes;
+  for (int i = 0; i < cluster().size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    questions.push_back(
+        {i, {"MGET", std::string(redis::enrolment_key), std::string(redis::members_key)}});
+    nodes.push_back({cluster().endpoints[at].member_name(), at < next_count_});
+  }
+  const std::vector<Questions::Answer> answers = ask(std::move(questions));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i].reply || answers[i].reply->elements.size() != 2) continue;
+    nodes[i].carries(answers[i].run_id, text_of(answers[i].reply->elements[0]),
+                     text_of(answers[i].reply->elements[1]).value_or(""));
+  }
+  return Change(std::move(nodes));
+}
+
+/// Makes each node's part of a step. A node whose record has changed meanwhile is not an error:
+/// somebody else has made that step, or another one, which the next look shows.
+Result<void> GroupOfNodes::make(const std::vector<Change::Step>& steps, const Change& change,
+                                const char* what) {
+  if (steps.empty()) return {};
+  std::vector<Questions::Question> questions;
+  for (const Change::Step& step : steps) {
+    questions.push_back(
+        {step.node,
+         {"EVAL", std::string(redis::adopt_script.source), "3", std::string(redis::enrolment_key),
+          std::string(redis::candidate_key), std::string(redis::members_key),
+          change.nodes()[static_cast<std::size_t>(step.node)].record, step.record.to_string(),
+          step.as.text()}});
+  }
+  const std::vector<Questions::Answer> answers = ask(std::move(questions));
+  std::string refused;
+  bool any = false;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const Questions::Answer& answer = answers[i];
+    if (answer.reply && !answer.reply->is_error()) {
+      any = true;
+      continue;
+    }
+    refused += "; " + cluster().names[static_cast<std::size_t>(steps[i].node)] + ": " +
+               (answer.reply ? answer.reply->text : answer.trouble);
+  }
+  if (any) return {};
+  return Error(Errc::no_quorum, std::string("the change was ") + what + " on no node" + refused);
+}
+
+/// A number that is at least every fencing token that was granted before the commit.
+Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change) {
+  Floor floor;
+  bool by_clock = false;
+  const std::vector<int> sources = change.to_read();
+  for (const int node : sources) {
+    const redis::EnrolmentRecord& its = *change.nodes()[static_cast<std::size_t>(node)].enrolment;
+    floor.number = std::max(floor.number, its.floor);
+    floor.since = std::max(floor.since, its.since);
+    if (!read_counters(node, floor.number)) by_clock = true;
+  }
+  std::vector<Questions::Question> questions;
+  for (const int node : sources) {
+    questions.push_back({node, {"TIME"}});
+    questions.push_back({node, {"GET", std::string(redis::enrolment_key)}});
+  }
+  const std::vector<Questions::Answer> answers = ask(std::move(questions));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto& source = change.nodes()[static_cast<std::size_t>(sources[i / 2])];
+    const Questions::Answer& answer = answers[i];
+    const bool good = answer.reply && !answer.reply->is_error();
+    if (!good || (i % 2 == 1 && answer.reply->text != source.record)) {
+      looked_.reset();
+      return Error(Errc::no_quorum,
+                   "cannot settle the change: " + source.called() +
+                       " was lost or has changed while its fencing counters were read: run "
+                       "quorumlock members commit again");
+    }
+    if (i % 2 == 1 || !by_clock || answer.reply->elements.size() != 2) continue;
+    const std::uint64_t seconds = number_of(answer.reply->elements[0].text).value_or(0);
+    floor.number = std::max(floor.number, seconds * 1'000'000 + ahead_us);
+    floor.since = std::max(floor.since, static_cast<std::int64_t>(seconds * 1'000'000));
+  }
+  return floor;
+}
+
+/// Raises `greatest` to the greatest fencing counter of this node. False if some counters cannot
+/// be read, or are no numbers.
+bool GroupOfNodes::read_counters(int node, std::uint64_t& greatest) {
+  std::string cursor = "0";
+  std::vector<std::string> keys;
+  bool more = true, good = true;
+  while (more || !keys.empty()) {
+    std::vector<Questions::Question> questions;
+    const bool reads = !keys.empty();
+    if (reads) {
+      std::vector<std::string> words{"MGET"};
+      words.insert(words.end(), keys.begin(), keys.end());
+      questions.push_back({node, std::move(words)});
+      keys.clear();
+    }
+    if (more) {
+      questions.push_back(
+          {node,
+           {"SCAN", cursor, "MATCH", std::string(redis::counter_prefix) + "*", "COUNT", "500"}});
+    }
+    const std::vector<Questions::Answer> answers = ask(std::move(questions));
+    for (const Questions::Answer& answer : answers) {
+      if (!answer.reply || answer.reply->is_error()) return false;
+    }
+    if (answers.empty()) return false;
+    if (reads) {
+      for (const KeptReply& value : answers.front().reply->elements) {
+        if (value.type != redis::Reply::Type::string) continue;  // expired meanwhile
+        const std::optional<std::uint64_t> number = number_of(value.text);
+        if (!number) good = false;
+        greatest = std::max(greatest, number.value_or(0));
+      }
+    }
+    if (!more) continue;
+    const KeptReply& found = *answers.back().reply;
+    if (found.elements.size() != 2) return false;
+    cursor = found.elements[0].text;
+    more = cursor != "0";
+    for (const KeptReply& key : found.elements[1].elements) keys.push_back(key.text);
+  }
+  return good;
+}
+
+}  // namespace quorumlock::detail

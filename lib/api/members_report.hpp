@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <quorumlock/members.hpp>
+
+#include "redis/members_change.hpp"
+
+// What a look at the nodes means, in words for people.
+namespace quorumlock::detail {
+
+/// A report without clients and without the next step; `urls` are those of the nodes.
+MembersReport report_of(const redis::MembersChange& change, std::span<const std::string> urls);
+/// The addresses of the clients in a reply to CLIENT LIST that have a name of ours and not
+/// `wanted`.
+std::vector<std::string> clients_but(std::string_view wanted, std::string_view listed);
+/// The command that comes next, and why.
+std::string next_step_of(const MembersReport& report, const redis::MembersChange& change);
+
+}  // namespace quorumlock::detail

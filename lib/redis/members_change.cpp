@@ -1,0 +1,360 @@
+#include "redis/members_change.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "core/quorum.hpp"
+
+namespace quorumlock::redis {
+namespace {
+
+int quorum(const NodeNames& list) {
+  return core::quorum_of(static_cast<int>(list.size()));
+}
+
+bool contains(const NodeNames& list, std::string_view name) {
+  return std::ranges::binary_search(list, name);
+}
+
+NodeNames without(const NodeNames& names, const NodeNames& others) {
+  NodeNames rest;
+  std::ranges::set_difference(names, others, std::back_inserter(rest));
+  return rest;
+}
+
+std::string in_braces(const NodeNames& list) {
+  return "{" + names_in_words(list) + "}";
+}
+
+Error unsafe(std::string sentence) {
+  return {Errc::misconfigured, std::move(sentence)};
+}
+
+Error too_few(std::string sentence) {
+  return {Errc::no_quorum, std::move(sentence)};
+}
+
+std::string of(int count, std::size_t all) {
+  return std::to_string(count) + " of " + std::to_string(all);
+}
+
+}  // namespace
+
+void MembersChange::Node::carries(const std::string& run_id, std::optional<std::string> record_text,
+                                  std::string_view members_text) {
+  reached = true;
+  membership.reset();
+  record = record_text.value_or("");
+  enrolment = EnrolmentRecord::parse(record);
+  if (enrolment && (enrolment->run_id != run_id || !enrolment->members)) enrolment.reset();
+  if (enrolment) membership = Membership::parse(members_text, *enrolment->members);
+  if (!membership) enrolment.reset();
+}
+
+MembersChange::MembersChange(std::vector<Node> nodes) : nodes_(std::move(nodes)) {
+  std::map<std::uint64_t, int> foundings;
+  for (const Node& node : nodes_) {
+    if (node.in_next) next_.push_back(node.called());
+    if (node.membership) ++foundings[node.membership->founding];
+  }
+  std::ranges::sort(next_);
+  if (foundings.empty()) return;
+  const std::uint64_t founding =
+      std::ranges::max_element(foundings, {}, [](const auto& one) { return one.second; })->first;
+  for (const Node& node : nodes_) {
+    if (!node.membership || node.membership->founding != founding) continue;
+    const bool further = !furthest_ || node.membership->rank() > furthest_->rank();
+    // Of two changes that were announced at once, the one to our list is looked at.
+    const bool ours =
+        furthest_ && node.membership->rank() == furthest_->rank() && node.membership->to == next_;
+    if (further || ours) furthest_ = node.membership;
+  }
+  const bool settled = furthest_->phase == MembersPhase::settled;
+  list_ = settled ? furthest_->to : furthest_->from;
+  const bool is_ours = furthest_->to == next_;
+  if (settled) {
+    stage_ = is_ours ? Stage::agreed : Stage::differs;
+  } else if (!is_ours) {
+    stage_ = Stage::other;
+  } else {
+    stage_ = furthest_->phase == MembersPhase::announced ? Stage::announced : Stage::committed;
+  }
+}
+
+NodeNames MembersChange::not_configured() const {
+  NodeNames configured;
+  for (const Node& node : nodes_) configured.push_back(node.called());
+  std::ranges::sort(configured);
+  return without(list_, configured);
+}
+
+NodeNames MembersChange::common() const {
+  NodeNames both;
+  std::ranges::set_intersection(list_, next_, std::back_inserter(both));
+  return both;
+}
+
+bool MembersChange::lacks_record(const Node& node) const {
+  return node.reached && !node.membership && furthest_ && furthest_->may_vote(node.called());
+}
+
+/// Whether the node is at the furthest state's epoch and list, and at this phase.
+bool MembersChange::is_at(const Node& node, MembersPhase phase) const {
+  if (!node.membership || node.membership->founding != furthest_->founding) return false;
+  const Membership& its = *node.membership;
+  return its.phase == phase && its.epoch == furthest_->epoch &&
+         (its.to == furthest_->to || (phase == MembersPhase::settled && its.to == list_)) &&
+         (phase == MembersPhase::settled || its.from == list_);
+}
+
+int MembersChange::count_at(MembersPhase phase) const {
+  return static_cast<int>(std::ranges::count_if(nodes_, [&](const Node& node) {
+    return contains(list_, node.called()) && is_at(node, phase);
+  }));
+}
+
+bool MembersChange::is_behind(const Node& node) const {
+  if (!furthest_ || !node.membership) return false;
+  return node.membership->founding != furthest_->founding ||
+         node.membership->rank() < furthest_->rank();
+}
+
+bool MembersChange::done() const {
+  return stage_ == Stage::agreed && std::ranges::all_of(nodes_, [&](const Node& node) {
+           return !node.in_next || is_at(node, MembersPhase::settled);
+         });
+}
+
+int MembersChange::needed_meanwhile() const {
+  return std::max(quorum(list_), quorum(next_));
+}
+
+/// Why a step cannot be made at this stage.
+Error MembersChange::not_now(const char* step) const {
+  const std::string begin = std::string("cannot ") + step + ": ";
+  switch (stage_) {
+    case Stage::unknown:
+      return too_few(
+          begin +
+          "no node that answers says which list of nodes governs; bring the nodes up, or "
+          "found the list with quorumlock enroll --new");
+    case Stage::agreed:
+      return unsafe(begin + "the nodes vote for " + in_braces(list_) + " already");
+    case Stage::differs:
+      return unsafe(begin + "the nodes vote for " + in_braces(list_) +
+                    ", and no change is announced: begin with quorumlock members announce");
+    case Stage::announced:
+      return unsafe(begin + "the change to " + in_braces(next_) + " is only announced");
+    case Stage::committed:
+      return unsafe(begin + "the change to " + in_braces(next_) +
+                    " is decided: finish it with quorumlock members commit");
+    case Stage::other: break;
+  }
+  const bool decided = furthest_->phase == MembersPhase::unsettled;
+  return unsafe(begin + "a change from " + in_braces(furthest_->from) + " to " +
+                in_braces(furthest_->to) + (decided ? " is decided" : " is announced") +
+                ": with those nodes in the configuration, " +
+                (decided ? "finish it with quorumlock members commit first"
+                         : "finish it, or take it back with quorumlock members withdraw"));
+}
+
+Result<void> MembersChange::may_announce() const {
+  if (stage_ == Stage::announced) return {};  // nodes that were away may be told now
+  if (stage_ != Stage::differs) return not_now("announce the change");
+  if (std::ranges::adjacent_find(next_) != next_.end()) {
+    return unsafe("cannot announce the change: two nodes of the new list have one name, " +
+                  *std::ranges::adjacent_find(next_) + ": name each server once");
+  }
+  const NodeNames both = common();
+  const int quorum_before = quorum(list_);
+  if (static_cast<int>(both.size()) < quorum_before) {
+    const NodeNames left = without(list_, next_);
+    return unsafe("cannot announce the change from " + in_braces(list_) + " to " +
+                  in_braces(next_) + ": the lists share " + std::to_string(both.size()) +
+                  " nodes, and " + std::to_string(quorum_before) +
+                  " are needed to remember who holds what. Change fewer at a time" +
+                  (left.size() > 1
+                       ? ", such as " + left.front() + " alone"
+                       : ": add a node first, and remove " + left.front() + " after that"));
+  }
+  std::string not_yet, away;
+  for (const Node& node : nodes_) {
+    const std::string& name = node.called();
+    if (contains(list_, name) && node.reached && !node.membership) {
+      not_yet += (not_yet.empty() ? "" : ", ") + name;
+    }
+    if (!contains(list_, name) && !node.reached) away += (away.empty() ? "" : ", ") + name;
+  }
+  if (!away.empty()) {
+    return too_few("cannot announce the change: " + away +
+                   " is new and does not answer: start it first");
+  }
+  if (!not_yet.empty()) {
+    return Error(Errc::timed_out, "cannot announce the change yet: " + not_yet +
+                                      " was restarted, or is new, and does not vote: wait until "
+                                      "quorumlock status shows that it does");
+  }
+  const int settled = count_at(MembersPhase::settled);
+  if (settled < quorum_before) {
+    return too_few("cannot announce the change: only " + of(settled, list_.size()) +
+                   " nodes of the list answer, and " + std::to_string(quorum_before) +
+                   " are needed");
+  }
+  return {};
+}
+
+Result<void> MembersChange::may_commit() const {
+  if (stage_ == Stage::committed) return {};
+  if (stage_ != Stage::announced) return not_now("commit the change");
+  const int announced = count_at(MembersPhase::announced);
+  if (announced < quorum(list_)) {
+    return too_few("cannot commit the change: it is announced on " + of(announced, list_.size()) +
+                   " nodes, and " + std::to_string(quorum(list_)) +
+                   " are needed: bring the others up, then run quorumlock members announce again");
+  }
+  const NodeNames both = common();
+  const auto well = std::ranges::count_if(nodes_, [&](const Node& node) {
+    return contains(both, node.called()) && is_at(node, MembersPhase::announced);
+  });
+  // If the lists share fewer, there is a pause whatever is up, which the plan has said.
+  const int wanted = std::min(needed_meanwhile(), static_cast<int>(both.size()));
+  if (well < wanted) {
+    return too_few("cannot commit the change: " + of(static_cast<int>(well), both.size()) +
+                   " nodes of both lists answer, and locks need " + std::to_string(wanted) +
+                   " of them until the new nodes vote: bring them up first");
+  }
+  return {};
+}
+
+Result<void> MembersChange::may_withdraw() const {
+  const bool announced = furthest_ && furthest_->phase == MembersPhase::announced;
+  if (announced) return {};  // whatever list it is to
+  if (stage_ == Stage::differs)
+    return unsafe("no change is announced: there is nothing to withdraw");
+  return not_now("withdraw the change");
+}
+
+Result<void> MembersChange::may_settle() const {
+  if (stage_ == Stage::agreed) return {};
+  if (stage_ != Stage::committed) return not_now("settle the change");
+  const int needed = quorum(list_);
+  const auto found = static_cast<int>(to_read().size());
+  if (settled_node() >= 0 || found >= needed) return {};
+  return too_few("cannot settle the change: it is decided on " + of(found, common().size()) +
+                 " nodes of both lists, and " + std::to_string(needed) +
+                 " are needed: bring the others up, then run quorumlock members commit again");
+}
+
+MembersChange::Step MembersChange::step(int node, const Membership& as,
+                                        const EnrolmentRecord& record) const {
+  Step one{node, record, as.for_node(nodes_[static_cast<std::size_t>(node)].called())};
+  one.record.members = one.as.mark();
+  return one;
+}
+
+std::vector<MembersChange::Step> MembersChange::announcing() const {
+  std::vector<Step> steps;
+  const Membership as{
+      furthest_->founding, furthest_->epoch, MembersPhase::announced, {}, list_, next_};
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    const bool settled = node.membership && node.membership->founding == furthest_->founding &&
+                         node.membership->epoch == furthest_->epoch &&
+                         node.membership->phase == MembersPhase::settled &&
+                         node.membership->to == list_;
+    if (settled && contains(list_, node.called())) steps.push_back(step(i, as, *node.enrolment));
+  }
+  return steps;
+}
+
+std::vector<MembersChange::Step> MembersChange::committing() const {
+  std::vector<Step> steps;
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    if (!node.membership || node.membership->phase != MembersPhase::announced) continue;
+    const Membership& its = *node.membership;
+    const bool goes = its.founding == furthest_->founding && its.to == next_ && its.from == list_ &&
+                      (its.epoch == furthest_->epoch || its.epoch + 1 == furthest_->epoch);
+    if (!goes) continue;
+    Membership as = its;
+    ++as.epoch;
+    as.phase = MembersPhase::unsettled;
+    steps.push_back(step(i, as, *node.enrolment));
+  }
+  return steps;
+}
+
+std::vector<MembersChange::Step> MembersChange::withdrawing() const {
+  std::vector<Step> steps;
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    if (!node.membership || node.membership->phase != MembersPhase::announced) continue;
+    const Membership& its = *node.membership;
+    if (its.founding != furthest_->founding || its.epoch != furthest_->epoch) continue;
+    const Membership as{its.founding, its.epoch, MembersPhase::settled, {}, {}, its.from};
+    steps.push_back(step(i, as, *node.enrolment));
+  }
+  return steps;
+}
+
+std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor,
+                                                         std::int64_t since) const {
+  std::vector<Step> steps;
+  const Membership as{furthest_->founding, furthest_->epoch, MembersPhase::settled, {}, {}, next_};
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    if (!node.membership || node.membership->founding != furthest_->founding) continue;
+    const Membership& its = *node.membership;
+    if (!contains(next_, node.called()) || its == as.for_node(node.called())) continue;
+    // One change behind: it missed steps that all apply to it. What it was announced is of no
+    // account, since every list of its epoch that could be decided is decided.
+    const NodeNames& was = its.phase == MembersPhase::settled ? its.to : its.from;
+    const bool behind = its.epoch + 1 == furthest_->epoch && its.phase != MembersPhase::unsettled &&
+                        contains(was, node.called());
+    const bool unsettled = its.epoch == furthest_->epoch && its.phase == MembersPhase::unsettled &&
+                           its.to == next_ && its.may_vote();
+    if (!behind && !unsettled) continue;
+    Step one = step(i, as, *node.enrolment);
+    one.record.floor = std::max(one.record.floor, floor);
+    one.record.since = std::max(one.record.since, since);
+    steps.push_back(std::move(one));
+  }
+  return steps;
+}
+
+int MembersChange::settled_node() const {
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    if (!node.membership || node.membership->founding != furthest_->founding) continue;
+    if (node.membership->phase == MembersPhase::settled &&
+        node.membership->epoch == furthest_->epoch && node.membership->to == next_) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+std::vector<int> MembersChange::to_read() const {
+  std::vector<int> found;
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    if (contains(common(), node.called()) && is_at(node, MembersPhase::unsettled)) {
+      found.push_back(i);
+    }
+  }
+  const auto needed = static_cast<std::size_t>(quorum(list_));
+  if (found.size() > needed) found.resize(needed);
+  return found;
+}
+
+core::Duration MembersChange::max_ttl() const {
+  std::int64_t most = 0;
+  for (const Node& node : nodes_) {
+    if (node.enrolment) most = std::max(most, node.enrolment->terms.max_ttl_ms);
+  }
+  return std::chrono::milliseconds(most);
+}
+
+}  // namespace quorumlock::redis

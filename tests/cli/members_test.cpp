@@ -1,0 +1,144 @@
+#include <fstream>
+
+#include "cli/fixture.hpp"
+
+// The commands that change the list of nodes.
+namespace quorumlock::test {
+namespace {
+
+/// Six nodes on TCP ports, and configurations that name five of them: "old" has the first five and
+/// is enrolled, "new" has the sixth in place of the fifth.
+class Members : public testing::Test {
+ protected:
+  Members() {
+    write("old", {0, 1, 2, 3, 4});
+    write("new", {0, 1, 2, 3, 5});
+    EXPECT_EQ(run("old", {"enroll", "--new"}).code, 0);
+  }
+  void write(const std::string& name, const std::vector<int>& nodes) const {
+    json urls = json::array();
+    for (const int node : nodes) urls.push_back(cluster.urls()[static_cast<std::size_t>(node)]);
+    std::ofstream(directory.path() / name)
+        << json{{"ttl", "900ms"}, {"max_ttl", "1s"}, {"nodes", urls}};
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return directory.path() / name; }
+  [[nodiscard]] Program start(const std::string& config, std::vector<std::string> words) const {
+    words.insert(words.begin(), {QUORUMLOCK_PROGRAM, "--config", file(config)});
+    return Program(words, {});
+  }
+  [[nodiscard]] Ended run(const std::string& config, std::vector<std::string> words) const {
+    return start(config, std::move(words)).finish();
+  }
+  [[nodiscard]] json look(const std::string& config) const {
+    return json::parse(run(config, {"--json", "members"}).out);
+  }
+
+  TemporaryDirectory directory;
+  Cluster cluster{{.size = 6, .tcp = true, .enrolled = false}};
+};
+
+TEST_F(Members, AreShownWithTheNextStep) {
+  const Ended agreed = run("old", {"members"});
+  EXPECT_EQ(agreed.code, 0) << agreed.err;
+  EXPECT_THAT(agreed.out, HasSubstr("there is nothing to do"));
+  const Ended other = run("new", {"members"});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.out, HasSubstr("joins"));
+  EXPECT_THAT(other.out, HasSubstr("leaves"));
+  EXPECT_THAT(other.out, HasSubstr("quorumlock members announce"));
+  const json all = look("new");
+  EXPECT_EQ(all.at("agree"), false);
+  const json& group = all.at("groups").at(0);
+  EXPECT_EQ(group.at("stage"), "differs");
+  EXPECT_EQ(group.at("epoch"), 0);
+  EXPECT_EQ(group.at("members").size(), 6U);
+  EXPECT_EQ(group.at("members").at(4).at("state"), "new");
+}
+
+TEST_F(Members, APlanChangesNothing) {
+  const Ended plan = run("new", {"members", "plan"});
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("a client with the new one needs 3 of the 4 nodes"));
+  EXPECT_EQ(look("new").at("groups").at(0).at("stage"), "differs");
+  write("other", {0, 5});
+  const Ended refused = run("other", {"members", "plan"});
+  EXPECT_EQ(refused.code, 64);
+  EXPECT_THAT(refused.err, HasSubstr("Change fewer at a time"));
+}
+
+TEST_F(Members, StepByStepAsTheMessagesSay) {
+  // Each message names the command that comes next.
+  ASSERT_EQ(run("new", {"acquire", "orders"}).code, 64) << "another list than the nodes'";
+  const Ended early = run("new", {"members", "commit"});
+  EXPECT_EQ(early.code, 64);
+  EXPECT_THAT(early.err, HasSubstr("begin with quorumlock members announce"));
+  const Ended announced = run("new", {"members", "announce"});
+  ASSERT_EQ(announced.code, 0) << announced.err;
+  EXPECT_THAT(announced.out, HasSubstr("then decide: quorumlock members commit"));
+  EXPECT_EQ(run("old", {"acquire", "--ttl", "900ms", "orders"}).code, 0);
+
+  Program holder = start("old", {"run", "seats", "--", "sleep", "60"});
+  ASSERT_TRUE(eventually([&] { return cluster.holders("seats") == 5; }));
+  const Ended refused = run("new", {"members", "commit"});
+  EXPECT_EQ(refused.code, 64);
+  EXPECT_THAT(refused.err, HasSubstr("give them the new nodes first, or use --force"));
+  holder.signal(SIGTERM);
+  holder.finish();
+
+  const Ended committed = run("new", {"members", "commit"});
+  ASSERT_EQ(committed.code, 0) << committed.err;
+  EXPECT_THAT(committed.err, HasSubstr("once every lease of before has ended"));
+  EXPECT_THAT(committed.out, HasSubstr("(waiting)"));
+  EXPECT_EQ(run("new", {"acquire", "--wait", "20s", "orders"}).code, 0);
+  EXPECT_EQ(run("old", {"acquire", "orders"}).code, 64);
+  const Ended back = run("new", {"members", "withdraw"});
+  EXPECT_EQ(back.code, 64) << "it is too late";
+}
+
+TEST_F(Members, ApplyMakesAllSteps) {
+  // It waits for a client with the old nodes to end, and returns when all new nodes vote.
+  Program holder = start("old", {"run", "seats", "--", "sleep", "60"});
+  ASSERT_TRUE(eventually([&] { return cluster.holders("seats") == 5; }));
+  const Ended in_vain = run("new", {"members", "apply", "--wait", "1s"});
+  EXPECT_EQ(in_vain.code, 75);
+  EXPECT_THAT(in_vain.err, HasSubstr("waited 1s in vain: connections of clients"));
+  Program applying = start("new", {"members", "apply", "--from", file("old")});
+  ASSERT_TRUE(eventually([&] { return cluster.holders("quorumlock:candidate") == 1; }));
+  EXPECT_EQ(look("new").at("groups").at(0).at("stage"), "announced");
+  holder.signal(SIGTERM);
+  holder.finish();
+  const Ended applied = applying.finish();
+  ASSERT_EQ(applied.code, 0) << applied.err;
+  EXPECT_THAT(applied.out, HasSubstr("there is nothing to do"));
+  EXPECT_EQ(look("new").at("agree"), true);
+  EXPECT_EQ(run("new", {"members", "apply"}).code, 0) << "once more does nothing";
+  // Two of the nodes that were there before may now be down.
+  cluster.kill(0);
+  cluster.kill(1);
+  EXPECT_EQ(run("new", {"acquire", "orders"}).code, 0);
+}
+
+TEST_F(Members, WhatWasAnnouncedIsWithdrawn) {
+  ASSERT_EQ(run("new", {"members", "announce"}).code, 0);
+  // Whoever has the old configuration is told of the change, too, and can take it back.
+  const Ended seen = run("old", {"members"});
+  EXPECT_THAT(seen.out, HasSubstr("is under way"));
+  ASSERT_EQ(run("old", {"members", "withdraw"}).code, 0);
+  EXPECT_EQ(run("old", {"members"}).code, 0);
+}
+
+TEST_F(Members, TooFewNodesAreSaidSo) {
+  for (const int node : {0, 1, 2}) cluster.kill(node);
+  EXPECT_EQ(run("new", {"members", "announce"}).code, 69);
+  for (const int node : {3, 4, 5}) cluster.kill(node);
+  EXPECT_EQ(run("new", {"members"}).code, 69);
+}
+
+TEST_F(Members, AWrongCommandLineIsRefused) {
+  EXPECT_EQ(run("new", {"members", "replace"}).code, 64);
+  EXPECT_EQ(run("new", {"members", "announce", "--from", "/nowhere"}).code, 64);
+  EXPECT_EQ(run("new", {"members", "apply", "--wait", "long"}).code, 64);
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,263 @@
+#include <quorumlock/members.hpp>
+
+#include <map>
+#include <thread>
+
+#include "integration/fixture.hpp"
+
+// Changing the list of nodes while clients lock.
+namespace quorumlock::test {
+namespace {
+
+/// Seven nodes, of which the first five are enrolled as a list.
+class MembersChanges : public ::testing::Test {
+ protected:
+  MembersChanges() : cluster_({.size = 7, .enrolled = false, .max_ttl = 500ms}) {
+    std::vector<std::string> five = cluster_.urls();
+    five.resize(5);
+    cluster_.enrol_for(five);
+  }
+  Options options(const std::vector<int>& nodes) {
+    Options options = cluster_.options();
+    options.ttl = options.max_ttl;
+    options.nodes.clear();
+    for (const int node : nodes)
+      options.nodes.push_back(cluster_.urls()[static_cast<std::size_t>(node)]);
+    return options;
+  }
+  MembersChange change_to(const std::vector<int>& nodes) {
+    Options of_operator = options(nodes);
+    of_operator.connect_timeout = 5s;  // one node is silent in one test
+    Result<MembersChange> change = MembersChange::open(of_operator);
+    EXPECT_TRUE(ok(change));
+    return *std::move(change);
+  }
+  static MembersReport look(MembersChange& change) {
+    const Result<std::vector<MembersReport>> reports = change.look();
+    EXPECT_TRUE(ok(reports));
+    return reports->front();
+  }
+  /// Settles a change, in as many calls as it takes.
+  static void settle(MembersChange& change) {
+    EXPECT_TRUE(eventually([&] {
+      const Result<std::chrono::nanoseconds> left = change.settle();
+      return left && *left == 0ns;
+    }));
+  }
+  static std::map<std::string, int> states(const MembersReport& report) {
+    std::map<std::string, int> count;
+    for (const Member& member : report.members) ++count[member.state];
+    return count;
+  }
+  bool soon(Coordinator& coordinator) {
+    return eventually([&] { return coordinator.acquire(key_).has_value(); });
+  }
+
+  Cluster cluster_;
+  const std::string key_ = resource_of_this_test();
+};
+
+using Counts = std::map<std::string, int>;
+
+TEST_F(MembersChanges, ANodeIsReplacedWhileClientsLock) {
+  // From {0, 1, 2, 3, 4} to {0, 1, 2, 3, 5}. Clients of both lists are served from the announcement
+  // to the commit. The sixth node votes once the new list is settled, and the fifth never again.
+  Coordinator old = connect(options({0, 1, 2, 3, 4}));
+  Coordinator with_new = connect(options({0, 1, 2, 3, 5}));
+  ASSERT_TRUE(soon(old));
+  MembersChange change = change_to({0, 1, 2, 3, 5});
+  EXPECT_EQ(look(change).stage, MembersStage::differs);
+  EXPECT_EQ(states(look(change)), (Counts{{"settled", 5}, {"new", 1}}));
+
+  ASSERT_TRUE(ok(change.announce()));
+  EXPECT_EQ(look(change).stage, MembersStage::announced);
+  EXPECT_TRUE(soon(old));
+  EXPECT_TRUE(soon(with_new));
+  Result<Lease> held = with_new.acquire(key_ + "/held");
+  ASSERT_TRUE(ok(held));
+
+  // A client with the old list is connected.
+  EXPECT_FALSE(look(change).old_clients().empty());
+  const Result<void> refused = change.commit();
+  ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
+  EXPECT_NE(std::string(refused.error().what()).find("--force"), std::string::npos);
+  EXPECT_EQ(look(change).stage, MembersStage::announced);
+  ASSERT_TRUE(ok(change.commit(true)));
+  EXPECT_EQ(look(change).stage, MembersStage::committed);
+  EXPECT_TRUE(fails_with(old.acquire(key_, {.wait = 1s}), Errc::misconfigured));
+  EXPECT_TRUE(soon(with_new));
+  settle(change);
+  EXPECT_TRUE(eventually([&] { return look(change).done; }));
+  EXPECT_TRUE(held->is_valid());
+  EXPECT_EQ(states(look(change)), (Counts{{"settled", 5}, {"removed", 1}}));
+
+  // The new node makes up for two that are down.
+  cluster_.kill(0);
+  cluster_.kill(1);
+  EXPECT_TRUE(soon(with_new));
+  EXPECT_TRUE(held->is_valid());
+}
+
+TEST_F(MembersChanges, NoCallIsRefusedBecauseOfAChange) {
+  // A client asks for a lock over and over, without any wait, while its list is announced,
+  // committed and settled. Its nodes' records change under it three times.
+  Coordinator coordinator = connect(options({0, 1, 2, 3, 5}));
+  MembersChange change = change_to({0, 1, 2, 3, 5});
+  ASSERT_TRUE(ok(change.announce()));
+  ASSERT_TRUE(soon(coordinator));
+  std::uint64_t last = 0;
+  std::atomic<int> failures = 0;
+  std::string sentence;
+  std::atomic<bool> ends = false;
+  std::thread user([&] {
+    while (!ends) {
+      const Result<Lease> lease = coordinator.acquire(key_);
+      if (!lease) {
+        ++failures;
+        sentence = lease.error().what();
+        continue;
+      }
+      EXPECT_GT(lease->fencing_token(), last);
+      last = lease->fencing_token();
+    }
+  });
+  EXPECT_TRUE(ok(change.commit()));
+  settle(change);
+  EXPECT_TRUE(eventually([&] { return look(change).done; }));
+  ends = true;
+  user.join();
+  EXPECT_EQ(failures, 0) << sentence;
+}
+
+TEST_F(MembersChanges, TokensGrowAcrossAChange) {
+  // The counter of the lock is far ahead of the clocks, and stands on three of the five nodes. Two
+  // of the three leave, one after the other.
+  constexpr std::uint64_t ahead = 1'900'000'000'000'000;
+  for (const int node : {2, 3, 4}) {
+    cluster_.raw(node, {"SET", "quorumlock:fence:" + key_, std::to_string(ahead)});
+  }
+  std::vector<int> nodes{0, 1, 2, 3, 4};
+  for (const auto& [from, to] : {std::pair(4, 5), std::pair(3, 6)}) {
+    std::ranges::replace(nodes, from, to);
+    MembersChange change = change_to(nodes);
+    ASSERT_TRUE(ok(change.announce()));
+    Coordinator coordinator = connect(options(nodes));  // looks after the new node
+    ASSERT_TRUE(ok(change.commit()));
+    settle(change);
+    ASSERT_TRUE(eventually([&] { return look(change).done; }));
+    cluster_.kill(from);
+  }
+  cluster_.kill(2);
+  Coordinator coordinator = connect(options(nodes));
+  Result<Lease> lease = coordinator.acquire(key_, {.wait = 20s});
+  ASSERT_TRUE(ok(lease));
+  EXPECT_GT(lease->fencing_token(), ahead);
+}
+
+TEST_F(MembersChanges, TheListGrowsAndShrinks) {
+  // From five to seven, one at a time, and back.
+  std::vector<int> nodes{0, 1, 2, 3, 4};
+  const auto go = [&] {
+    MembersChange change = change_to(nodes);
+    ASSERT_TRUE(ok(change.announce()));
+    Coordinator coordinator = connect(options(nodes));
+    ASSERT_TRUE(ok(change.commit()));
+    settle(change);
+    EXPECT_TRUE(eventually([&] { return look(change).done; }));
+    EXPECT_TRUE(soon(coordinator));
+  };
+  for (const int more : {5, 6}) {
+    nodes.push_back(more);
+    ASSERT_NO_FATAL_FAILURE(go());
+  }
+  for (int left = 2; left > 0; --left) {
+    nodes.erase(nodes.begin());
+    ASSERT_NO_FATAL_FAILURE(go());
+  }
+  EXPECT_EQ(change_to(nodes).look()->front().epoch, 4U);
+}
+
+TEST_F(MembersChanges, WhatWasAnnouncedCanBeTakenBack) {
+  // The nodes serve the old list alone again; after the commit there is no way back.
+  Coordinator old = connect(options({0, 1, 2, 3, 4}));
+  MembersChange change = change_to({0, 1, 2, 3, 5});
+  EXPECT_TRUE(fails_with(change.withdraw(), Errc::misconfigured));
+  ASSERT_TRUE(ok(change.announce()));
+  ASSERT_TRUE(ok(change.withdraw()));
+  EXPECT_EQ(look(change).stage, MembersStage::differs);
+  EXPECT_TRUE(soon(old));
+  Coordinator with_new = connect(options({0, 1, 2, 3, 5}));
+  EXPECT_TRUE(fails_with(with_new.acquire(key_, {.wait = 1s}), Errc::misconfigured));
+  ASSERT_TRUE(ok(change.announce()));
+  ASSERT_TRUE(ok(change.commit(true)));
+  EXPECT_TRUE(fails_with(change.withdraw(), Errc::misconfigured));
+}
+
+TEST_F(MembersChanges, WhatIsUnsafeIsRefused) {
+  // Three of five at once leaves two nodes that remember. Nothing is changed.
+  MembersChange change = change_to({0, 1, 5, 6});
+  const Result<void> refused = change.announce();
+  ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
+  EXPECT_NE(std::string(refused.error().what()).find("share 2 nodes, and 3 are needed"),
+            std::string::npos)
+      << refused.error().what();
+  EXPECT_EQ(look(change).stage, MembersStage::differs);
+  EXPECT_TRUE(fails_with(change.commit(), Errc::misconfigured));
+  const Result<std::chrono::nanoseconds> settled = change.settle();
+  EXPECT_TRUE(fails_with(settled, Errc::misconfigured));
+}
+
+TEST_F(MembersChanges, AnotherChangeHasToEndFirst) {
+  MembersChange first = change_to({0, 1, 2, 3, 5});
+  ASSERT_TRUE(ok(first.announce()));
+  MembersChange second = change_to({0, 1, 2, 3, 6});
+  EXPECT_EQ(look(second).stage, MembersStage::other);
+  EXPECT_TRUE(fails_with(second.announce(), Errc::misconfigured));
+  EXPECT_TRUE(ok(second.withdraw()));
+  EXPECT_TRUE(ok(second.announce()));
+  EXPECT_TRUE(fails_with(first.commit(), Errc::misconfigured));
+}
+
+TEST_F(MembersChanges, TooFewNodesAreToo) {
+  // Three of five are needed to announce a change, and the new node has to be there.
+  for (const int node : {0, 1, 2}) cluster_.kill(node);
+  EXPECT_TRUE(fails_with(change_to({0, 1, 2, 3, 5}).announce(), Errc::no_quorum));
+  cluster_.kill(5);
+  const Result<void> refused = change_to({0, 1, 2, 3, 5}).announce();
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  EXPECT_NE(std::string(refused.error().what()).find("start it first"), std::string::npos);
+}
+
+TEST_F(MembersChanges, ANodeThatWasAwayIsTakenAlong) {
+  // Node 3 was silent during the whole change. It refuses the new list until somebody commits
+  // again.
+  MembersChange change = change_to({0, 1, 2, 3, 5});
+  cluster_.pause(3);
+  ASSERT_TRUE(ok(change.announce()));
+  Coordinator coordinator = connect(options({0, 1, 2, 3, 5}));
+  ASSERT_TRUE(ok(change.commit()));
+  settle(change);
+  ASSERT_TRUE(soon(coordinator));
+  cluster_.resume(3);
+  MembersChange later = change_to({0, 1, 2, 3, 5});
+  EXPECT_TRUE(eventually([&] { return states(look(later))["behind"] == 1; }));
+  EXPECT_FALSE(look(later).done);
+  ASSERT_TRUE(ok(later.commit()));
+  settle(later);
+  EXPECT_TRUE(eventually([&] { return look(later).done; }));
+}
+
+TEST_F(MembersChanges, AnybodyFinishesWhatAnotherHasBegun) {
+  // The first operator's program ends after each step.
+  ASSERT_TRUE(ok(change_to({0, 1, 2, 3, 5}).announce()));
+  ASSERT_TRUE(ok(change_to({0, 1, 2, 3, 5}).commit()));
+  Coordinator coordinator = connect(options({0, 1, 2, 3, 5}));
+  MembersChange last = change_to({0, 1, 2, 3, 5});
+  ASSERT_TRUE(ok(last.announce()));  // which is over, and does nothing
+  ASSERT_TRUE(ok(last.commit()));
+  settle(last);
+  EXPECT_TRUE(eventually([&] { return look(last).done; }));
+}
+
+}  // namespace
+}  // namespace quorumlock::test

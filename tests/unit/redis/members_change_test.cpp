@@ -1,0 +1,263 @@
+#include "redis/members_change.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+// The steps of a change of the list, and what is refused.
+namespace quorumlock::test {
+namespace {
+
+using redis::MembersChange;
+using redis::Membership;
+using redis::MembersPhase;
+using redis::NodeNames;
+using Stage = MembersChange::Stage;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Some nodes, what they carry, and an operator who wants the list `next`.
+class Nodes {
+ public:
+  Nodes(NodeNames list, NodeNames next) : next_(std::move(next)) {
+    for (const std::string& name : list) {
+      carries(name, {1, 4, MembersPhase::settled, {}, {}, list});
+    }
+  }
+
+  void carries(const std::string& name, const Membership& as) {
+    const Membership its = as.for_node(name);
+    texts_[name] = {"run:1000,a,86400@#" + its.mark().to_string() + ":volatile", its.text()};
+  }
+  void forgets(const std::string& name) { texts_[name] = {}; }
+  void leaves(const std::string& name) { away_.push_back(name); }
+  void returns() { away_.clear(); }
+  [[nodiscard]] MembersChange look() const {
+    std::vector<MembersChange::Node> nodes;
+    NodeNames names = next_;
+    for (const auto& [name, texts] : texts_) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+    for (const std::string& name : names) {
+      MembersChange::Node& node = nodes.emplace_back();
+      node.name = name;
+      node.in_next = std::ranges::find(next_, name) != next_.end();
+      if (std::ranges::find(away_, name) != away_.end()) continue;
+      const auto found = texts_.find(name);
+      const auto texts = found == texts_.end() ? Texts() : found->second;
+      node.carries("run", texts.record.empty() ? std::nullopt : std::optional(texts.record),
+                   texts.members);
+    }
+    return MembersChange(std::move(nodes));
+  }
+  /// The nodes take this step, and say which ones they are.
+  std::vector<std::string> take(const std::vector<MembersChange::Step>& steps) {
+    std::vector<std::string> names;
+    for (const MembersChange::Step& step : steps) {
+      EXPECT_EQ(step.record.members, step.as.mark());
+      texts_[step.as.name] = {step.record.to_string(), step.as.text()};
+      names.push_back(step.as.name);
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+ private:
+  struct Texts {
+    std::string record, members;
+  };
+  NodeNames next_;
+  std::map<std::string, Texts> texts_;
+  std::vector<std::string> away_;
+};
+
+bool may(const Result<void>& result) {
+  return result.has_value();
+}
+bool is_refused(const Result<void>& result, Errc code) {
+  return !result && result.error().code() == code;
+}
+
+using Names = std::vector<std::string>;
+const NodeNames five = {"a", "b", "c", "d", "e"};
+const NodeNames replaced = {"a", "b", "c", "d", "f"};
+
+TEST(MembersChange, TakesTheNodesFromOneListToAnother) {
+  Nodes nodes(five, replaced);
+  EXPECT_EQ(nodes.look().stage(), Stage::differs);
+  EXPECT_EQ(nodes.look().list(), five);
+  EXPECT_TRUE(may(nodes.look().may_announce()));
+  EXPECT_EQ(nodes.take(nodes.look().announcing()), five);
+  EXPECT_EQ(nodes.look().stage(), Stage::announced);
+  EXPECT_THAT(nodes.look().announcing(), IsEmpty()) << "a step that was made is not made again";
+  EXPECT_TRUE(may(nodes.look().may_commit()));
+  EXPECT_EQ(nodes.take(nodes.look().committing()), five) << "the node that leaves is told, too";
+  EXPECT_EQ(nodes.look().stage(), Stage::committed);
+  EXPECT_EQ(nodes.look().furthest()->epoch, 5U);
+  EXPECT_TRUE(may(nodes.look().may_settle()));
+  EXPECT_EQ(nodes.look().to_read().size(), 3U);
+  EXPECT_EQ(nodes.take(nodes.look().settling(7, 0)), Names({"a", "b", "c", "d"}));
+  EXPECT_EQ(nodes.look().stage(), Stage::agreed);
+  EXPECT_FALSE(nodes.look().done()) << "f does not vote yet";
+  EXPECT_EQ(nodes.look().nodes()[0].enrolment->floor, 7U);
+  nodes.carries("f", *nodes.look().furthest());
+  EXPECT_TRUE(nodes.look().done());
+}
+
+TEST(MembersChange, AFloorIsNeverLowered) {
+  // One node has a greater floor than was read from the others, and since an earlier time.
+  Nodes nodes(five, replaced);
+  nodes.take(nodes.look().announcing());
+  nodes.take(nodes.look().committing());
+  std::vector<MembersChange::Step> steps = nodes.look().settling(7, 20);
+  steps.resize(1);
+  nodes.take(steps);
+  for (const auto& step : nodes.look().settling(3, 10)) EXPECT_EQ(step.record.floor, 3U);
+  EXPECT_EQ(nodes.look().nodes()[0].enrolment->floor, 7U);
+  EXPECT_EQ(nodes.look().settled_node(), 0);
+}
+
+TEST(MembersChange, ListsThatShareTooFewNodesAreRefused) {
+  const struct {
+    NodeNames from, to;
+    bool good;
+  } cases[] = {
+      {{"a", "b", "c", "d", "e"}, {"a", "b", "c", "f", "g"}, true},
+      {{"a", "b", "c", "d", "e"}, {"a", "b", "f", "g", "h"}, false},
+      {{"a", "b", "c"}, {"a", "b", "d"}, true},
+      {{"a", "b", "c"}, {"a", "b", "c", "d", "e"}, true},
+      {{"a", "b", "c", "d", "e"}, {"a", "b", "c"}, true},
+      {{"a", "b", "c", "d", "e"}, {"a", "b"}, false},
+      {{"a"}, {"a", "b"}, true},
+      {{"a", "b"}, {"a"}, false},
+      {{"a"}, {"b"}, false},
+      {{"a", "b"}, {"a", "c"}, false},
+  };
+  for (const auto& one : cases) {
+    const MembersChange change = Nodes(one.from, one.to).look();
+    const Result<void> result = change.may_announce();
+    EXPECT_EQ(may(result), one.good) << redis::names_in_words(one.to);
+    EXPECT_EQ(is_refused(result, Errc::misconfigured), !one.good);
+  }
+}
+
+TEST(MembersChange, NodesThatAreMissingAreWaitedFor) {
+  Nodes nodes(five, replaced);
+  nodes.forgets("b");
+  EXPECT_TRUE(is_refused(nodes.look().may_announce(), Errc::timed_out)) << "b is restarted";
+  nodes.leaves("b");
+  EXPECT_TRUE(may(nodes.look().may_announce())) << "nobody waits for a node that is down";
+  nodes.leaves("f");
+  EXPECT_TRUE(is_refused(nodes.look().may_announce(), Errc::no_quorum)) << "the new node is down";
+  Nodes fewer(five, replaced);
+  for (const char* name : {"a", "b", "c"}) fewer.leaves(name);
+  EXPECT_TRUE(is_refused(fewer.look().may_announce(), Errc::no_quorum));
+}
+
+TEST(MembersChange, EachStepNeedsTheOneBefore) {
+  Nodes nodes(five, replaced);
+  EXPECT_TRUE(is_refused(nodes.look().may_commit(), Errc::misconfigured));
+  EXPECT_TRUE(is_refused(nodes.look().may_settle(), Errc::misconfigured));
+  EXPECT_TRUE(is_refused(nodes.look().may_withdraw(), Errc::misconfigured));
+  nodes.take(nodes.look().announcing());
+  EXPECT_TRUE(is_refused(nodes.look().may_settle(), Errc::misconfigured));
+  EXPECT_TRUE(may(nodes.look().may_withdraw()));
+  nodes.take(nodes.look().committing());
+  EXPECT_TRUE(is_refused(nodes.look().may_withdraw(), Errc::misconfigured));
+  EXPECT_TRUE(is_refused(nodes.look().may_announce(), Errc::misconfigured));
+}
+
+TEST(MembersChange, TheCommitNeedsAQuorumOfBothLists) {
+  // Announced on all, but then too few of the common nodes are there.
+  Nodes nodes({"a", "b", "c"}, {"a", "b", "d"});
+  nodes.take(nodes.look().announcing());
+  nodes.leaves("c");
+  EXPECT_TRUE(may(nodes.look().may_commit()));
+  nodes.leaves("b");
+  EXPECT_TRUE(is_refused(nodes.look().may_commit(), Errc::no_quorum));
+}
+
+TEST(MembersChange, IsSettledOnlyWithAQuorumOfTheOldList) {
+  Nodes nodes(five, replaced);
+  nodes.take(nodes.look().announcing());
+  for (const char* name : {"a", "b", "c"}) nodes.leaves(name);
+  nodes.take(nodes.look().committing());
+  nodes.returns();
+  EXPECT_EQ(nodes.look().stage(), Stage::committed);
+  EXPECT_TRUE(is_refused(nodes.look().may_settle(), Errc::no_quorum))
+      << "d alone is committed and of both lists";
+  EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"a", "b", "c"})) << "the rest follows";
+  EXPECT_TRUE(may(nodes.look().may_settle()));
+}
+
+TEST(MembersChange, ANodeOneChangeBehindIsTakenAlong) {
+  Nodes nodes(five, replaced);
+  nodes.leaves("a");
+  nodes.take(nodes.look().announcing());
+  nodes.leaves("b");  // which was told of the announcement only
+  nodes.take(nodes.look().committing());
+  nodes.returns();
+  nodes.leaves("a");
+  nodes.take(nodes.look().committing());
+  nodes.leaves("b");
+  nodes.take(nodes.look().settling(7, 0));
+  nodes.returns();
+  const MembersChange change = nodes.look();
+  EXPECT_EQ(change.stage(), Stage::agreed);
+  EXPECT_TRUE(change.is_behind(change.nodes()[0]));
+  EXPECT_EQ(nodes.take(change.settling(7, 0)), Names({"a", "b"}));
+  // Two changes behind, a step would not be one that all nodes know of.
+  Membership ancient{1, 3, MembersPhase::settled, {}, {}, five};
+  nodes.carries("a", ancient);
+  EXPECT_THAT(nodes.take(nodes.look().settling(7, 0)), IsEmpty());
+}
+
+TEST(MembersChange, ANodeOfAnotherFoundingIsLeftAlone) {
+  Nodes nodes(five, replaced);
+  nodes.carries("c", {9, 4, MembersPhase::settled, {}, {}, five});
+  EXPECT_EQ(nodes.take(nodes.look().announcing()), Names({"a", "b", "d", "e"}));
+  EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"a", "b", "d", "e"}));
+  EXPECT_EQ(nodes.take(nodes.look().settling(7, 0)), Names({"a", "b", "d"}));
+}
+
+TEST(MembersChange, TwoChangesAtOnceAreOneTooMany) {
+  // Another operator has announced another list on three nodes.
+  Nodes nodes(five, replaced);
+  for (const char* name : {"a", "b", "c"}) {
+    nodes.carries(name, {1, 4, MembersPhase::announced, {}, five, {"a", "b", "c", "d", "g"}});
+  }
+  const MembersChange change = nodes.look();
+  EXPECT_EQ(change.stage(), Stage::other);
+  const Result<void> refused = change.may_announce();
+  ASSERT_TRUE(is_refused(refused, Errc::misconfigured));
+  EXPECT_THAT(refused.error().what(), HasSubstr("{a, b, c, d and g} is announced"));
+  EXPECT_THAT(refused.error().what(), HasSubstr("withdraw"));
+  EXPECT_EQ(nodes.take(change.withdrawing()), Names({"a", "b", "c"}));
+  EXPECT_EQ(nodes.look().stage(), Stage::differs);
+}
+
+TEST(MembersChange, WithoutAnyRecordNothingCanBeDone) {
+  Nodes nodes(five, replaced);
+  for (const std::string& name : five) nodes.forgets(name);
+  EXPECT_EQ(nodes.look().stage(), Stage::unknown);
+  const Result<void> refused = nodes.look().may_announce();
+  ASSERT_TRUE(is_refused(refused, Errc::no_quorum));
+  EXPECT_THAT(refused.error().what(), HasSubstr("enroll --new"));
+}
+
+TEST(MembersChange, ARecordOfAnotherRunDoesNotCount) {
+  MembersChange::Node node;
+  const Membership its{1, 0, MembersPhase::settled, "a", {}, {"a"}};
+  const std::string record = "run:1000,a,86400@#" + its.mark().to_string() + ":volatile";
+  node.carries("run", record, its.text());
+  EXPECT_TRUE(node.membership);
+  node.carries("run2", record, its.text());
+  EXPECT_FALSE(node.membership);
+  EXPECT_EQ(node.record, record) << "what is to be replaced";
+  node.carries("run", record, "another text");
+  EXPECT_FALSE(node.membership);
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,253 @@
+#include <poll.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+
+#include <quorumlock/duration.hpp>
+#include <quorumlock/members.hpp>
+#include <quorumlock/settings.hpp>
+#include "commands.hpp"
+#include "globals.hpp"
+#include "members_report.hpp"
+#include "status_watch.hpp"
+
+// Changes the list of nodes while clients lock.
+namespace quorumlock::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+constexpr milliseconds between_looks{500};
+
+struct MembersArguments {
+  std::string verb;
+  std::optional<std::string> from;
+  std::optional<nanoseconds> wait;
+  bool force = false;
+};
+
+/// The URLs of the nodes in a configuration file.
+std::vector<std::string> nodes_of(const std::string& file) {
+  const Result<Options> old = load_options(Setting{"--from", file}, std::nullopt);
+  if (!old) throw Failure(old.error());
+  std::vector<std::string> nodes = old->nodes;
+  for (const auto& [name, more] : old->groups) nodes.insert(nodes.end(), more.begin(), more.end());
+  return nodes;
+}
+
+/// One run of a verb: the change, the time that it may take, and what has been said of it.
+class Work {
+ public:
+  Work(const Globals& globals, const MembersArguments& asked)
+      : globals_(globals), asked_(asked), change_(opened()) {
+    if (asked.wait && *asked.wait < forever) ends_ = Clock::now() + *asked.wait;
+  }
+
+  int run() {
+    if (asked_.verb == "plan") return plan();
+    if (asked_.verb == "announce") check(change_.announce());
+    if (asked_.verb == "withdraw") check(change_.withdraw());
+    if (asked_.verb == "commit") {
+      check(change_.commit(asked_.force));
+      settle();
+    }
+    if (asked_.verb == "apply") apply();
+    const std::vector<MembersReport> reports = look();
+    show(reports);
+    if (!asked_.verb.empty()) return ExitCode::done;
+    const auto unknown = [](const MembersReport& one) {
+      return one.stage == MembersStage::unknown;
+    };
+    if (std::ranges::any_of(reports, unknown)) return ExitCode::no_quorum;
+    const bool agree = std::ranges::all_of(reports, &MembersReport::done);
+    return agree ? ExitCode::done : ExitCode::failed;
+  }
+
+ private:
+  MembersChange opened() {
+    std::vector<std::string> leaving;
+    if (asked_.from) leaving = nodes_of(*asked_.from);
+    Result<MembersChange> change = MembersChange::open(globals_.options(), std::move(leaving));
+    if (!change) throw Failure(change.error());
+    return *std::move(change);
+  }
+
+  static void check(const Result<void>& done) {
+    if (!done) throw Failure(done.error());
+  }
+
+  std::vector<MembersReport> look() {
+    Result<std::vector<MembersReport>> reports = change_.look();
+    if (!reports) throw Failure(reports.error());
+    return *std::move(reports);
+  }
+
+  void show(const std::vector<MembersReport>& reports) const {
+    if (globals_.json) {
+      print(members_json(reports));
+    } else {
+      print(members_text(reports));
+    }
+  }
+
+  void say(const std::string& sentence) {
+    if (sentence == told_) return;
+    told_ = sentence;
+    if (!globals_.json) Globals::warn(sentence);
+  }
+
+  /// Waits, at most until the end of --wait.
+  void pause(nanoseconds length, const std::string& meanwhile) {
+    const Clock::time_point end = std::min(Clock::now() + length, ends_);
+    if (Clock::now() >= ends_) {
+      throw Failure(ExitCode::not_to_be_had, "timed_out",
+                    "waited " + to_text(*asked_.wait) + " in vain: " + meanwhile +
+                        ". What was done stays; run the same command again to go on");
+    }
+    pollfd ready{signals_.fd(), POLLIN, 0};
+    for (;;) {
+      const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
+      if (left <= milliseconds::zero()) return;
+      ::poll(&ready, 1, static_cast<int>(std::min<milliseconds>(left, between_looks).count()));
+      if (const int signal = signals_.asked_to_end(); signal != 0) {
+        throw Failure::interrupted(signal,
+                                   "during a change of the nodes. What was done stays; run "
+                                   "the same command again to go on");
+      }
+    }
+  }
+
+  int plan() {
+    const std::vector<MembersReport> reports = look();
+    check(change_.check());
+    show(reports);
+    if (globals_.json) return ExitCode::done;
+    for (const MembersReport& report : reports) {
+      if (report.stage == MembersStage::differs) print(plan_text(report));
+    }
+    return ExitCode::done;
+  }
+
+  /// Settles a change that is decided, once older leases have ended.
+  void settle() {
+    for (;;) {
+      const Result<nanoseconds> left = change_.settle();
+      if (!left) throw Failure(left.error());
+      if (*left <= nanoseconds::zero()) return;
+      const auto seconds = std::chrono::ceil<std::chrono::seconds>(*left);
+      say("the change is decided; it is settled once every lease of before has ended, in " +
+          std::to_string(seconds.count()) + " s");
+      pause(*left, "leases of before the change have not ended yet");
+    }
+  }
+
+  void announce() {
+    for (;;) {
+      const Result<void> done = change_.announce();
+      if (done) return;
+      if (static_cast<Errc>(done.error().code().value()) != Errc::timed_out) check(done);
+      say(done.error().what());
+      pause(between_looks, done.error().what());
+    }
+  }
+
+  static bool is_before_commit(const MembersReport& report) {
+    return report.stage == MembersStage::announced || report.stage == MembersStage::differs;
+  }
+
+  void wait_for_clients() {
+    for (;;) {
+      std::vector<std::string> old;
+      for (const MembersReport& report : look()) {
+        if (!is_before_commit(report)) continue;
+        const std::vector<std::string> more = report.old_clients();
+        old.insert(old.end(), more.begin(), more.end());
+      }
+      if (old.empty() || asked_.force) return;
+      const std::string waits =
+          "connections of clients with other nodes: " + std::to_string(old.size()) +
+          ", the first at " + old.front();
+      say("the change is announced; give these clients the new nodes: " + waits);
+      pause(between_looks, waits);
+    }
+  }
+
+  /// Waits until every node of the new list votes. A client looks after new nodes; here that is us.
+  void wait_for_new_nodes(Coordinator& coordinator) {
+    for (;;) {
+      StatusWatch watch(coordinator, signals_);
+      const std::optional<ClusterStatus> status = watch.look();
+      if (!status) throw Failure::interrupted(watch.asked_to_end(), "while new nodes were waiting");
+      std::string waiting;
+      for (const NodeStatus& node : status->nodes) {
+        if (node.votes) continue;
+        waiting += (waiting.empty() ? "" : "; ") + node.node + " " +
+                   (node.trouble.empty() ? std::string(describe(node.reason)) : node.trouble);
+      }
+      if (waiting.empty()) return;
+      say("the change is settled; these nodes do not vote yet: " + waiting);
+      pause(between_looks, waiting);
+    }
+  }
+
+  void apply() {
+    announce();
+    // New nodes begin their wait while clients get the new list.
+    Coordinator coordinator = coordinator_with(globals_.options());
+    wait_for_clients();
+    check(change_.commit(asked_.force));
+    settle();
+    wait_for_new_nodes(coordinator);
+    // Nodes that came back meanwhile are taken along.
+    settle();
+  }
+
+  Signals signals_;
+  const Globals& globals_;
+  const MembersArguments& asked_;
+  MembersChange change_;
+  Clock::time_point ends_ = Clock::time_point::max();
+  std::string told_;
+};
+
+}  // namespace
+
+void add_members(CLI::App& app, Globals& globals, Action& chosen) {
+  auto asked = std::make_shared<MembersArguments>();
+  CLI::App& command = *app.add_subcommand(
+      "members", "show the list that the nodes vote for; change it to the configured nodes");
+  const auto add = [&](CLI::App& to) {
+    to.add_option_function<std::string>(
+          "--from", [asked](const std::string& file) { asked->from = file; },
+          "JSON file with the URLs of nodes that leave")
+        ->type_name("FILE");
+    globals.add_flags_to(to);
+  };
+  const auto run = [=, &globals, &chosen](const std::string& verb) {
+    asked->verb = verb;
+    chosen = [=, &globals] { return Work(globals, *asked).run(); };
+  };
+  add(command);
+  command.require_subcommand(0, 1);
+  CLI::App* verb = nullptr;
+  const auto add_verb = [&](const char* name, const char* help) {
+    verb = command.add_subcommand(name, help);
+    add(*verb);
+    verb->final_callback([run, name] { run(name); });
+  };
+  add_verb("plan", "say what the change would do, and change nothing");
+  add_verb("announce", "from now on nodes serve clients with either list");
+  add_verb("commit", "decide the new list, wait until older leases have ended, and settle it");
+  verb->add_flag("--force", asked->force, "although clients with other nodes are connected");
+  add_verb("withdraw", "take back what was announced");
+  add_verb("apply", "make all steps, and wait until every new node votes");
+  verb->add_flag("--force", asked->force, "although clients with other nodes are connected");
+  add_wait(*verb, "--wait", asked->wait, "how long to wait for clients and nodes; default forever");
+  command.callback([run, &command] {
+    if (command.get_subcommands().empty()) run("");
+  });
+}
+
+}  // namespace quorumlock::cli

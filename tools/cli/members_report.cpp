@@ -1,0 +1,114 @@
+#include "members_report.hpp"
+
+#include <algorithm>
+
+namespace quorumlock::cli {
+namespace {
+
+using Row = std::vector<std::string>;
+
+std::string in_words(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+std::string lists_of(const Member& member) {
+  if (member.in_list && member.in_new_list) return "both";
+  if (member.in_list) return "leaves";
+  return member.in_new_list ? "joins" : "neither";
+}
+
+/// Returns the clients with other nodes, "?" if the node does not tell.
+std::string clients_of(const Member& member) {
+  if (!member.old_clients) return member.state == "unreachable" ? "-" : "?";
+  return std::to_string(member.old_clients->size());
+}
+
+std::string table(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      text += row[i];
+      if (i + 1 < row.size()) text.append(widths[i] - row[i].size() + 2, ' ');
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string members_text(const std::vector<MembersReport>& groups) {
+  std::string text;
+  for (const MembersReport& group : groups) {
+    if (!group.group.empty()) text += "group " + group.group + ":\n";
+    std::vector<Row> rows{{"NAME", "STATE", "EPOCH", "LIST", "CLIENTS WITH OTHER NODES"}};
+    for (const Member& member : group.members) {
+      rows.push_back({member.name, member.state, member.epoch ? std::to_string(*member.epoch) : "-",
+                      lists_of(member), clients_of(member)});
+    }
+    text += table(rows);
+    text += "next: " + group.next_step;
+    if (&group != &groups.back()) text += "\n";
+  }
+  return text;
+}
+
+std::string plan_text(const MembersReport& report) {
+  const auto shared = std::ranges::count_if(
+      report.members, [](const Member& member) { return member.in_list && member.in_new_list; });
+  const auto quorum = [](std::size_t nodes) { return static_cast<std::ptrdiff_t>(nodes / 2 + 1); };
+  const std::ptrdiff_t before = quorum(report.list.size());
+  const std::ptrdiff_t needed = std::max(before, quorum(report.new_list.size()));
+  const std::string both = " of the " + std::to_string(shared) + " nodes of both lists";
+  std::string text =
+      "plan: from {" + in_words(report.list) + "} to {" + in_words(report.new_list) +
+      "}\n  1. announce: nodes serve clients with either list, and a client with the new one "
+      "needs " +
+      std::to_string(before) + both +
+      "\n  2. give all clients the new nodes\n  3. commit: clients with the old nodes are refused "
+      "from then on; until new nodes vote, a lock needs " +
+      std::to_string(needed) + both + "\n";
+  if (needed > shared) {
+    text += "     These are too few: nobody gets a lock until the new nodes vote.\n";
+  } else if (needed == shared) {
+    text += "     All of these have to be up meanwhile.\n";
+  }
+  return text + "quorumlock members apply makes all steps, and waits for the clients in between";
+}
+
+Json members_json(const std::vector<MembersReport>& groups) {
+  Json all = Json::array();
+  for (const MembersReport& group : groups) {
+    Json members = Json::array();
+    for (const Member& member : group.members) {
+      members.push_back({{"name", member.name},
+                         {"node", member.node},
+                         {"state", member.state},
+                         {"epoch", member.epoch ? Json(*member.epoch) : Json()},
+                         {"in_list", member.in_list},
+                         {"in_new_list", member.in_new_list},
+                         {"old_clients", member.old_clients ? Json(*member.old_clients) : Json()}});
+    }
+    all.push_back({{"group", group.group.empty() ? Json() : Json(group.group)},
+                   {"stage", to_string(group.stage)},
+                   {"epoch", group.epoch ? Json(*group.epoch) : Json()},
+                   {"done", group.done},
+                   {"list", group.list},
+                   {"new_list", group.new_list},
+                   {"members", std::move(members)},
+                   {"next_step", group.next_step}});
+  }
+  const bool done = std::ranges::all_of(groups, &MembersReport::done);
+  return {{"agree", done}, {"groups", std::move(all)}};
+}
+
+}  // namespace quorumlock::cli
