@@ -64,17 +64,26 @@ std::string refusal_of(const Membership& its, const NodeNames& list, bool twice)
 
 Electorate::Electorate(core::Random& random) : random_(random), own_(draw(random)) {}
 
-/// Keeps the founding as long as a node votes for it, else takes the one that most nodes vote for.
+/// Keeps the founding as long as a node votes for it, unless a quorum votes for another one: a node
+/// may have been enrolled in a new list while others remembered the old one after all. Else takes
+/// the one that most nodes vote for.
 void Electorate::choose_founding(std::span<const Node> nodes, const NodeNames& list) {
   std::map<std::uint64_t, int> votes;
+  const auto votes_for_ours = [&list](const Node& node) {
+    return node.membership && node.membership->may_vote() && node.membership->epoch_of(list);
+  };
   for (const Node& node : nodes) {
-    if (node.membership && node.membership->may_vote() && node.membership->epoch_of(list)) {
-      ++votes[node.membership->founding];
-    }
+    if (votes_for_ours(node)) ++votes[node.membership->founding];
   }
-  if (votes.empty() || votes.contains(founding_)) return;
-  founding_ =
-      std::ranges::max_element(votes, {}, [](const auto& one) { return one.second; })->first;
+  if (votes.empty()) return;
+  const auto [most, count] =
+      *std::ranges::max_element(votes, {}, [](const auto& one) { return one.second; });
+  const bool quorum = std::ranges::all_of(nodes, [&, most = most, count = count](const Node& node) {
+    return !votes_for_ours(node) || node.membership->founding != most ||
+           node.membership->votes_needed() <= count;
+  });
+  if (most == founding_ || (votes.contains(founding_) && !quorum)) return;
+  founding_ = most;
   ++generation_;
 }
 

@@ -170,9 +170,13 @@ TEST_F(ElectorateTest, ANodeOfAnotherFoundingComesBackWithoutItsRecord) {
   EXPECT_TRUE(judged[2].outdated);
   EXPECT_FALSE(judged[0].outdated);
   // The founding stays the one that counts as long as one node votes for it.
-  judged = judge({with("a", settled(abc, 0, 3)), with("b", settled(abc)), with("c", settled(abc))});
+  judged = judge({with("a", settled(abc, 0, 3)), blank("b"), with("c", settled(abc))});
   EXPECT_EQ(judged[0].refusal, "");
-  EXPECT_FALSE(judged[1].outdated) << "too few have settled";
+  EXPECT_FALSE(judged[2].outdated) << "too few have settled";
+  // But not if a quorum votes for another one: the nodes would refuse one another for ever.
+  judged = judge({with("a", settled(abc, 0, 3)), with("b", settled(abc)), with("c", settled(abc))});
+  EXPECT_EQ(judged[1].refusal, "");
+  EXPECT_TRUE(judged[0].outdated);
 }
 
 }  // namespace
