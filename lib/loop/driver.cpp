@@ -13,6 +13,9 @@
 namespace quorumlock::detail {
 namespace {
 
+/// An operator's look reads the list of a node's clients, which has some 350 bytes for each.
+constexpr std::size_t largest_client_list = std::size_t{64} << 20;
+
 /// Usually enough reads for all that a kernel buffers for a socket. The limit makes sure that a
 /// node that sends without end can be overdue, too.
 constexpr int most_reads = 256;
@@ -40,7 +43,10 @@ Session::Config session_config(const Cluster& cluster) {
                              .changes_terms = cluster.purpose == Cluster::Purpose::to_enrol,
                              .only_looks = cluster.purpose == Cluster::Purpose::to_look,
                              .node = endpoint.member_name()},
-                            options.wake});
+                            options.wake,
+                            cluster.purpose == Cluster::Purpose::to_look
+                                ? largest_client_list
+                                : redis::ReplyReader::max_bytes});
   }
   return config;
 }

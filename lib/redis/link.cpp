@@ -33,7 +33,10 @@ Link::Answer::Answer(const core::Tag& to, const Reply& from) noexcept
     : tag(to), answer(answer_of(to.kind, from)), reply(&from) {}
 
 Link::Link(Config config, core::Random& random)
-    : config_(std::move(config)), random_(random), enrolment_(config_.enrolment, random) {}
+    : config_(std::move(config)),
+      random_(random),
+      reader_(config_.largest_reply),
+      enrolment_(config_.enrolment, random) {}
 
 void Link::start(Time now) {
   if (state_ == State::stopped) open(now);

@@ -41,6 +41,7 @@ class Link final : public Wire {
     core::Duration connect_timeout{};
     Enrolment::Config enrolment = {};
     bool wakes = true;  ///< a release wakes waiters: see Options::wake
+    std::size_t largest_reply = ReplyReader::max_bytes;
   };
 
   /// Open a socket to the endpoint; on_open or on_closed follows.

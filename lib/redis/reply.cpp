@@ -41,7 +41,7 @@ struct ReplyBuilder {
     auto& reader = *static_cast<ReplyReader*>(task->privdata);
     if (task->type != REDIS_REPLY_STRING && size > ReplyReader::max_line) return nullptr;
     const std::size_t at = reader.text_.size();
-    if (at + size > ReplyReader::max_bytes) return nullptr;
+    if (at + size > reader.most_bytes_) return nullptr;
     reader.text_.append(text, size);
     return place(task, {type_of(task), 0, at, size, 0, 0});
   }
@@ -102,7 +102,7 @@ void ReplyReader::Free::operator()(redisReader* reader) const {
   redisReaderFree(reader);
 }
 
-ReplyReader::ReplyReader() {
+ReplyReader::ReplyReader(std::size_t most_bytes) : most_bytes_(most_bytes) {
   reset();
 }
 ReplyReader::~ReplyReader() = default;
@@ -204,7 +204,7 @@ const Reply* ReplyReader::next() {
   }
   if (root == nullptr) {
     // Bounds the memory that a server can take by announcing a huge reply and sending it slowly.
-    if (unread_ > 2 * max_bytes || is_long_line()) broken_ = "a reply beyond the limits";
+    if (unread_ > 2 * most_bytes_ || is_long_line()) broken_ = "a reply beyond the limits";
     return nullptr;
   }
   unread_ = reader_->len - reader_->pos;

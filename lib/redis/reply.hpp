@@ -35,11 +35,11 @@ std::string words_of(const Reply& reply);
 /// connection must be dropped.
 class ReplyReader {
  public:
-  static constexpr std::size_t max_bytes = 1 << 22;     ///< of one reply
+  static constexpr std::size_t max_bytes = 1 << 20;     ///< of one reply, usually
   static constexpr std::size_t max_elements = 1 << 16;  ///< of one reply
   static constexpr std::size_t max_line = 1 << 14;      ///< of a status, an error or a number
 
-  ReplyReader();
+  explicit ReplyReader(std::size_t most_bytes = max_bytes);
   ~ReplyReader();
   ReplyReader(const ReplyReader&) = delete;
   ReplyReader& operator=(const ReplyReader&) = delete;
@@ -83,6 +83,7 @@ class ReplyReader {
   std::string text_;            // of all nodes
   std::vector<Reply> replies_;  // the finished reply, node for node
   bool finished_ = false;       // replies_ is what next() last gave
+  std::size_t most_bytes_;      // of one reply
   std::size_t unread_ = 0;      // bytes fed since the last complete reply
   std::string broken_;
 };

@@ -121,7 +121,7 @@ TEST_F(EnrolmentOfNodes, AFlushedNodeIsFoundOutByTheNextAcquire) {
   nodes.cluster.raw(2, {"FLUSHALL"});
   const Result<Lease> first = coordinator.acquire(key);
   ASSERT_TRUE(fails_with(first, Errc::no_quorum));
-  EXPECT_EQ(vote_of(first, 2), Vote::not_enrolled);
+  EXPECT_EQ(vote_of(first, 2), Vote::quarantined);
   ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
   const Result<Lease> second = coordinator.acquire(key);
   EXPECT_EQ(vote_of(second, 2), Vote::quarantined);
@@ -138,7 +138,7 @@ TEST_F(EnrolmentOfNodes, AFlushedNodeDoesNotCountForAnExtend) {
   nodes.cluster.raw(2, {"FLUSHALL"});
   const Result<void> refused = lease.extend(20s);
   ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
-  EXPECT_EQ(vote_of(refused, 2), Vote::not_enrolled);
+  EXPECT_EQ(vote_of(refused, 2), Vote::quarantined);
   EXPECT_EQ(nodes.cluster.value(2, key), std::nullopt);
 }
 
