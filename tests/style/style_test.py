@@ -250,6 +250,18 @@ def unused_fragments(fragments, scripts):
             yield f"lib/redis/scripts/part/{name}.lua", 1, "is part of no script"
 
 
+def types_with_one_name(sources):
+    """Sources of one program are compiled several at a time: no two may name a type alike."""
+    first = {}
+    for path, text in sources:
+        program = "/".join(path.split("/")[:2]) if path.startswith("tests/") else path.split("/")[0]
+        for found in re.finditer(r"^(?:struct|class|enum(?: class)?) (\w+)(?! *;)\b", text, re.M):
+            other = first.setdefault((program, found.group(1)), path)
+            if other != path:
+                number = text.count("\n", 0, found.start()) + 1
+                yield path, number, f"names a type {found.group(1)}, which {other} does too"
+
+
 def does_not_compile(compiler, include, header):
     """The compiler's errors for a file that includes only this header, twice; empty if it compiles."""
     source = f"#include <{header}>\n" * 2 + "int main() {}\n"
@@ -271,6 +283,11 @@ def self_check(compiler, include):
         yield "the rule on scripts refuses one that is used"
     if list(unused_fragments(["a", "b"], "  --> b\n")) != list(unused_fragments(["a"], "")):
         yield "the rule on fragments does not find the one that is not used"
+    same = [("tests/unit/a.cpp", "class Nodes {"), ("tests/unit/b.cpp", "struct Nodes : A {")]
+    if len(list(types_with_one_name(same))) != 1:
+        yield "the rule on names of types lets two of one name pass"
+    if list(types_with_one_name([same[0], ("tests/cli/b.cpp", "class Nodes {")])):
+        yield "the rule on names of types refuses those of two programs"
     if not does_not_compile(compiler, include, "quorumlock/no_such_header.hpp"):
         yield "the rule on public headers lets one pass that does not compile"
 
@@ -302,12 +319,16 @@ def files(root):
 
 def violations(root, compiler):
     code = ""
+    sources = []
     for path, text in files(root):
         if path.startswith("lib/"):
             code += text
+        if path.endswith(".cpp") and path.startswith(("lib/", "tests/")):
+            sources.append((path, text))
         for rule, _, _ in RULES:
             for number, sentence in rule(path, text):
                 yield path, number, sentence
+    yield from types_with_one_name(sources)
     scripts = sorted(path.stem for path in (root / "lib/redis/scripts").glob("*.lua"))
     yield from unreferenced_scripts(scripts, (root / "lib/CMakeLists.txt").read_text(), code)
     folder = root / "lib/redis/scripts"
@@ -329,7 +350,7 @@ def main():
         problems += [f"{path}:{number}: {words}" for path, number, words in found]
     for problem in problems:
         print(problem)
-    print(f"{len(RULES) + 3} rules, {len(problems)} violations")
+    print(f"{len(RULES) + 4} rules, {len(problems)} violations")
     return 1 if problems else 0
 
 

@@ -18,9 +18,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// Some nodes, what they carry, and an operator who wants the list `next`.
-class Nodes {
+class AskedNodes {
  public:
-  Nodes(NodeNames list, NodeNames next) : next_(std::move(next)) {
+  AskedNodes(NodeNames list, NodeNames next) : next_(std::move(next)) {
     for (const std::string& name : list) {
       carries(name, {1, 4, MembersPhase::settled, {}, {}, list});
     }
@@ -84,7 +84,7 @@ const NodeNames five = {"a", "b", "c", "d", "e"};
 const NodeNames replaced = {"a", "b", "c", "d", "f"};
 
 TEST(MembersChange, TakesTheNodesFromOneListToAnother) {
-  Nodes nodes(five, replaced);
+  AskedNodes nodes(five, replaced);
   EXPECT_EQ(nodes.look().stage(), Stage::differs);
   EXPECT_EQ(nodes.look().list(), five);
   EXPECT_TRUE(may(nodes.look().may_announce()));
@@ -107,7 +107,7 @@ TEST(MembersChange, TakesTheNodesFromOneListToAnother) {
 
 TEST(MembersChange, AFloorIsNeverLowered) {
   // One node has a greater floor than was read from the others, and since an earlier time.
-  Nodes nodes(five, replaced);
+  AskedNodes nodes(five, replaced);
   nodes.take(nodes.look().announcing());
   nodes.take(nodes.look().committing());
   std::vector<MembersChange::Step> steps = nodes.look().settling(7, 20);
@@ -135,7 +135,7 @@ TEST(MembersChange, ListsThatShareTooFewNodesAreRefused) {
       {{"a", "b"}, {"a", "c"}, false},
   };
   for (const auto& one : cases) {
-    const MembersChange change = Nodes(one.from, one.to).look();
+    const MembersChange change = AskedNodes(one.from, one.to).look();
     const Result<void> result = change.may_announce();
     EXPECT_EQ(may(result), one.good) << redis::names_in_words(one.to);
     EXPECT_EQ(is_refused(result, Errc::misconfigured), !one.good);
@@ -143,20 +143,20 @@ TEST(MembersChange, ListsThatShareTooFewNodesAreRefused) {
 }
 
 TEST(MembersChange, NodesThatAreMissingAreWaitedFor) {
-  Nodes nodes(five, replaced);
+  AskedNodes nodes(five, replaced);
   nodes.forgets("b");
   EXPECT_TRUE(is_refused(nodes.look().may_announce(), Errc::timed_out)) << "b is restarted";
   nodes.leaves("b");
   EXPECT_TRUE(may(nodes.look().may_announce())) << "nobody waits for a node that is down";
   nodes.leaves("f");
   EXPECT_TRUE(is_refused(nodes.look().may_announce(), Errc::no_quorum)) << "the new node is down";
-  Nodes fewer(five, replaced);
+  AskedNodes fewer(five, replaced);
   for (const char* name : {"a", "b", "c"}) fewer.leaves(name);
   EXPECT_TRUE(is_refused(fewer.look().may_announce(), Errc::no_quorum));
 }
 
 TEST(MembersChange, EachStepNeedsTheOneBefore) {
-  Nodes nodes(five, replaced);
+  AskedNodes nodes(five, replaced);
   EXPECT_TRUE(is_refused(nodes.look().may_commit(), Errc::misconfigured));
   EXPECT_TRUE(is_refused(nodes.look().may_settle(), Errc::misconfigured));
   EXPECT_TRUE(is_refused(nodes.look().may_withdraw(), Errc::misconfigured));
@@ -170,7 +170,7 @@ TEST(MembersChange, EachStepNeedsTheOneBefore) {
 
 TEST(MembersChange, TheCommitNeedsAQuorumOfBothLists) {
   // Announced on all, but then too few of the common nodes are there.
-  Nodes nodes({"a", "b", "c"}, {"a", "b", "d"});
+  AskedNodes nodes({"a", "b", "c"}, {"a", "b", "d"});
   nodes.take(nodes.look().announcing());
   nodes.leaves("c");
   EXPECT_TRUE(may(nodes.look().may_commit()));
@@ -179,7 +179,7 @@ TEST(MembersChange, TheCommitNeedsAQuorumOfBothLists) {
 }
 
 TEST(MembersChange, IsSettledOnlyWithAQuorumOfTheOldList) {
-  Nodes nodes(five, replaced);
+  AskedNodes nodes(five, replaced);
   nodes.take(nodes.look().announcing());
   for (const char* name : {"a", "b", "c"}) nodes.leaves(name);
   nodes.take(nodes.look().committing());
@@ -192,7 +192,7 @@ TEST(MembersChange, IsSettledOnlyWithAQuorumOfTheOldList) {
 }
 
 TEST(MembersChange, ANodeOneChangeBehindIsTakenAlong) {
-  Nodes nodes(five, replaced);
+  AskedNodes nodes(five, replaced);
   nodes.leaves("a");
   nodes.take(nodes.look().announcing());
   nodes.leaves("b");  // which was told of the announcement only
@@ -214,7 +214,7 @@ TEST(MembersChange, ANodeOneChangeBehindIsTakenAlong) {
 }
 
 TEST(MembersChange, ANodeOfAnotherFoundingIsLeftAlone) {
-  Nodes nodes(five, replaced);
+  AskedNodes nodes(five, replaced);
   nodes.carries("c", {9, 4, MembersPhase::settled, {}, {}, five});
   EXPECT_EQ(nodes.take(nodes.look().announcing()), Names({"a", "b", "d", "e"}));
   EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"a", "b", "d", "e"}));
@@ -223,7 +223,7 @@ TEST(MembersChange, ANodeOfAnotherFoundingIsLeftAlone) {
 
 TEST(MembersChange, TwoChangesAtOnceAreOneTooMany) {
   // Another operator has announced another list on three nodes.
-  Nodes nodes(five, replaced);
+  AskedNodes nodes(five, replaced);
   for (const char* name : {"a", "b", "c"}) {
     nodes.carries(name, {1, 4, MembersPhase::announced, {}, five, {"a", "b", "c", "d", "g"}});
   }
@@ -238,7 +238,7 @@ TEST(MembersChange, TwoChangesAtOnceAreOneTooMany) {
 }
 
 TEST(MembersChange, WithoutAnyRecordNothingCanBeDone) {
-  Nodes nodes(five, replaced);
+  AskedNodes nodes(five, replaced);
   for (const std::string& name : five) nodes.forgets(name);
   EXPECT_EQ(nodes.look().stage(), Stage::unknown);
   const Result<void> refused = nodes.look().may_announce();
