@@ -113,8 +113,9 @@ void Enrolment::follow(Time now, Others others) {
     change_terms(enrolment_key, record_, {});
   }
   // A node that only waited for this need not wait for its next look.
-  if (step_ == Step::waiting && candidacy_.ripe() && others_.admitted)
+  if (step_ == Step::waiting && (candidacy_.ripe() || careless()) && others_.admitted) {
     next_look_ = std::min(next_look_, now);
+  }
 }
 
 void Enrolment::disconnected() {
@@ -172,9 +173,10 @@ void Enrolment::judge(Time now, const Texts& texts) {
   wanted_as_ = membership.value_or(others_.admitted.value_or(others_.founded));
   next.members = wanted_as_.mark();
   wanted_ = next.to_string();
-  if (planted(Mutant::no_quarantine) || no_text || config_.policy == Quarantine::unsafe_never) {
-    return go(Step::adopting);
+  if (careless() && !membership && !others_.admitted) {
+    return rest(now, Step::waiting, "has no enrolment, and no node says of which list it is");
   }
+  if (planted(Mutant::no_quarantine) || no_text || careless()) return go(Step::adopting);
   if (this_run) return write(Step::adopting);
   if (trusts && doubts.empty()) {
     return planted(Mutant::notes_not_looked_at) ? go(Step::adopting)
@@ -313,7 +315,7 @@ void Enrolment::advance(Time now) {
   }
   // Other nodes that could not vouch for the node's durability before may do so by now.
   to_check_ = hopes_;
-  go(step_ == Step::waiting && !hopes_ ? Step::applying : Step::reading);
+  go(step_ == Step::waiting && !hopes_ && !careless() ? Step::applying : Step::reading);
 }
 
 void Enrolment::look_again(Time now) {

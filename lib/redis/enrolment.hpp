@@ -195,6 +195,8 @@ class Enrolment {
   void on_candidate(core::Time now, const Reply& reply);
   void change_terms(std::string_view key, std::string_view from, core::Duration wait);
   [[nodiscard]] bool names_policy() const;
+  /// We do not wait for a node to have forgotten nothing.
+  [[nodiscard]] bool careless() const { return config_.policy == Quarantine::unsafe_never; }
   void enrol_as(core::Time now, std::string record, Membership membership);
   bool other_founding(core::Time now, const EnrolmentCandidate& candidate, const std::string& text);
   void write(Step step);

@@ -6,6 +6,9 @@
 #include <functional>
 #include <iostream>
 #include <sstream>
+#include <thread>
+
+#include <quorumlock/coordinator.hpp>
 
 #include "chaos/checker.hpp"
 #include "chaos/schedule.hpp"
@@ -50,7 +53,7 @@ class Run {
                   [this](const std::string& what) { say(what); }) {}
 
   History run() {
-    if (!settings_.no_quarantine) enroll_nodes();
+    enroll_nodes();
     for (int worker = 0; worker < workers_.size(); ++worker) workers_.start(worker);
     make_faults();
     await_healing();
@@ -77,6 +80,16 @@ class Run {
   /// The directories are new: no client can hold a lock yet.
   void enroll_nodes() {
     Options options = options_of(settings_of_workers());
+    if (settings_.no_quarantine) {
+      // Such a client enrols nodes as soon as it is connected. One does it, since several at once
+      // might found different clusters.
+      options.quarantine = Quarantine::unsafe_never;
+      Coordinator first = Coordinator::create(std::move(options)).value();
+      while (first.status().value().voters() < settings_.nodes) {
+        std::this_thread::sleep_for(milliseconds(10));
+      }
+      return;
+    }
     options.quarantine = Quarantine::trust_disk;  // a restart of a durable node costs no vote
     local::enroll_new(std::move(options));
   }
