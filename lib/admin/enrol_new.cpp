@@ -17,15 +17,16 @@ void EnrolNew::dismiss() {
 }
 
 void EnrolNew::start(Driver& driver) {
-  nodes_.resize(static_cast<std::size_t>(driver.cluster().size()));
-  to_come_ = driver.cluster().size();
-  for (int node = 0; node < driver.cluster().size(); ++node) {
-    driver.ask(*this, node, record, {"GET", redis::enrolment_key});
+  list_ = driver.nodes();
+  nodes_.resize(static_cast<std::size_t>(list_.size()));
+  to_come_ = list_.size();
+  for (const NodeList::Node& node : list_) {
+    driver.ask(*this, node.number, record, {"GET", redis::enrolment_key});
   }
 }
 
 void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
-  Node& node = nodes_[static_cast<std::size_t>(answer.node)];
+  Node& node = nodes_[list_.place_of(answer.node)];
   // An answer that comes after its timeout: the node has been counted already.
   if (node.done || (enrolling_ && answer.tag.round < enrol)) return;
   const Reply* reply = answer.reply;
@@ -72,7 +73,7 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
 }
 
 void EnrolNew::looked(Driver& driver, int node, const std::string& objection) {
-  Node& of = nodes_[static_cast<std::size_t>(node)];
+  Node& of = nodes_[list_.place_of(node)];
   of.objection = objection;
   of.done = true;
   if (--to_come_ > 0) return;
@@ -87,20 +88,21 @@ void EnrolNew::looked(Driver& driver, int node, const std::string& objection) {
 void EnrolNew::enrol_all(Driver& driver) {
   enrolling_ = true;
   redis::NodeNames names;
-  for (const redis::Endpoint& endpoint : driver.cluster().endpoints) {
-    names.push_back(endpoint.member_name());
+  for (const NodeList::Node& node : list_) {
+    names.push_back(driver.link(node.number).enrolment().config().node);
   }
-  redis::Membership founding = driver.link(0).enrolment().others().founded;
+  redis::Membership founding = driver.link(list_.begin()->number).enrolment().others().founded;
   founding.to = names;
   std::ranges::sort(founding.to);
-  for (int i = 0; i < driver.cluster().size(); ++i) {
-    Node& node = nodes_[static_cast<std::size_t>(i)];
+  for (const auto& [number, name] : list_) {
+    const std::size_t place = list_.place_of(number);
+    Node& node = nodes_[place];
     if (!node.objection.empty()) continue;
     node.done = false;
     ++to_come_;
-    const redis::Membership as = founding.for_node(names[static_cast<std::size_t>(i)]);
-    const std::string text = driver.link(i).enrolment().wanted(as).to_string();
-    driver.ask(*this, i, enrol,
+    const redis::Membership as = founding.for_node(names[place]);
+    const std::string text = driver.link(number).enrolment().wanted(as).to_string();
+    driver.ask(*this, number, enrol,
                {"EVAL", redis::adopt_script.source, "3", redis::enrolment_key, redis::candidate_key,
                 redis::members_key, node.record, text, as.text()});
   }
@@ -109,10 +111,9 @@ void EnrolNew::enrol_all(Driver& driver) {
 
 void EnrolNew::finish(Driver& driver) {
   std::string objections;
-  for (int i = 0; i < driver.cluster().size(); ++i) {
-    const std::string& objection = nodes_[static_cast<std::size_t>(i)].objection;
-    if (!objection.empty())
-      objections += "; " + driver.cluster().names[static_cast<std::size_t>(i)] + " " + objection;
+  for (const auto& [number, name] : list_) {
+    const std::string& objection = nodes_[list_.place_of(number)].objection;
+    if (!objection.empty()) objections += "; " + name + " " + objection;
   }
   driver.end(*this);
   auto then = std::move(handler);

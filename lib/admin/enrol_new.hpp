@@ -6,6 +6,7 @@
 #include <quorumlock/detail/handler.hpp>
 #include <quorumlock/result.hpp>
 
+#include "config/node_list.hpp"
 #include "loop/inquiry.hpp"
 
 namespace quorumlock::detail {
@@ -39,6 +40,7 @@ class EnrolNew final : public Inquiry {
     std::string objection;  ///< why the node must not be enrolled
     bool done = false;  ///< looked at, or then enrolled, or given up: its answers no longer count
   };
+  NodeList list_;  ///< which may change meanwhile
   std::vector<Node> nodes_;
   int to_come_ = 0;  // nodes that are still being asked
   bool enrolling_ = false;

@@ -108,13 +108,14 @@ void Look::dismiss() {
 void Look::start(Driver& driver) {
   const Cluster& cluster = driver.cluster();
   inspection.group = cluster.group;
-  inspection.quorum = core::quorum_of(cluster.size());
-  to_come_ = core::NodeSet::first(cluster.size());
+  list_ = driver.nodes();
+  inspection.quorum = list_.quorum();
+  to_come_ = driver.node_set();
   const std::string key = cluster.options.key_prefix + inspection.resource;
   const std::string most_permits = std::to_string(Semaphore::max_capacity);
-  for (const std::string& name : cluster.names) inspection.nodes.emplace_back().node = name;
-  for (int node = 0; node < cluster.size(); ++node) {
-    driver.ask(*this, node, 0,
+  for (const NodeList::Node& node : list_) {
+    inspection.nodes.emplace_back().node = node.name;
+    driver.ask(*this, node.number, 0,
                {"EVAL", redis::inspect_script.source, "1", key, most_told, most_permits});
   }
 }
@@ -122,7 +123,7 @@ void Look::start(Driver& driver) {
 void Look::answered(Driver& driver, const Session::Answered& answer) {
   if (!to_come_.contains(answer.node)) return;  // a reply after the timeout
   to_come_.remove(answer.node);
-  NodeHolding& holding = inspection.nodes[static_cast<std::size_t>(answer.node)];
+  NodeHolding& holding = inspection.nodes[list_.place_of(answer.node)];
   const redis::Reply* reply = answer.reply;
   if (reply == nullptr || reply->type == redis::Reply::Type::error) {
     holding.vote = reply != nullptr ? redis::vote_of_error(reply->text) : answer.vote;

@@ -4,6 +4,7 @@
 #include <quorumlock/inspection.hpp>
 #include <quorumlock/result.hpp>
 
+#include "config/node_list.hpp"
 #include "loop/inquiry.hpp"
 
 namespace quorumlock::detail {
@@ -21,6 +22,7 @@ class Look final : public Inquiry {
  private:
   void finish(Result<Inspection> result);
 
+  NodeList list_;  ///< which may change meanwhile
   core::NodeSet to_come_;
 };
 

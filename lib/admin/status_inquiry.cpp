@@ -107,19 +107,20 @@ void StatusInquiry::dismiss() {
 
 void StatusInquiry::start(Driver& driver) {
   const Cluster& cluster = driver.cluster();
-  status_.quorum = core::quorum_of(cluster.size());
+  list_ = driver.nodes();
+  status_.quorum = list_.quorum();
   status_.max_ttl = cluster.options.max_ttl;
   status_.drift_factor = cluster.options.drift_factor;
   status_.quarantine = cluster.options.quarantine;
-  to_come_ = cluster.size();
-  nodes_.resize(static_cast<std::size_t>(cluster.size()));
-  for (const std::string& name : cluster.names) status_.nodes.emplace_back().node = name;
-  for (int node = 0; node < cluster.size(); ++node) {
-    Node& of = nodes_[static_cast<std::size_t>(node)];
-    of.times_to_ask = looks_at_the_clock;
+  to_come_ = list_.size();
+  nodes_.resize(static_cast<std::size_t>(list_.size()));
+  for (const NodeList::Node& node : list_) status_.nodes.emplace_back().node = node.name;
+  for (const NodeList::Node& node : list_) {
+    Node& its = of(node.number);
+    its.times_to_ask = looks_at_the_clock;
     const auto ask = [&](Question question, std::initializer_list<std::string_view> words) {
-      ++of.to_come;
-      driver.ask(*this, node, question, words);
+      ++its.to_come;
+      driver.ask(*this, node.number, question, words);
     };
     ask(info, {"INFO"});
     for (const std::string_view setting :
@@ -136,30 +137,30 @@ void StatusInquiry::start(Driver& driver) {
 }
 
 void StatusInquiry::answered(Driver& driver, const Session::Answered& answer) {
-  Node& of = nodes_[static_cast<std::size_t>(answer.node)];
-  if (of.to_come == 0) return;  // the node was given up
+  Node& its = of(answer.node);
+  if (its.to_come == 0) return;  // the node was given up
   if (answer.reply == nullptr) {
-    of.to_come = 0;
+    its.to_come = 0;
   } else {
     note(driver, answer.node, static_cast<Question>(answer.tag.round), *answer.reply);
-    if (--of.to_come > 0) return;
+    if (--its.to_come > 0) return;
     // The node has no other command of ours now, so the round trip is the network's alone.
-    if (of.times_to_ask-- > 0) return ask_time(driver, answer.node);
+    if (its.times_to_ask-- > 0) return ask_time(driver, answer.node);
   }
   if (--to_come_ == 0) finish(driver);
 }
 
 void StatusInquiry::ask_time(Driver& driver, int node) {
-  Node& of = nodes_[static_cast<std::size_t>(node)];
-  of.to_come = 1;
-  of.asked = Clock::now();
-  of.wall_asked = SystemWallClock().now_us();
+  Node& its = of(node);
+  its.to_come = 1;
+  its.asked = Clock::now();
+  its.wall_asked = SystemWallClock().now_us();
   driver.ask(*this, node, time, {"TIME"});
 }
 
 void StatusInquiry::note(Driver& driver, int node, Question question, const Reply& reply) {
   using Type = Reply::Type;
-  NodeStatus& status = status_.nodes[static_cast<std::size_t>(node)];
+  NodeStatus& status = status_of(node);
   switch (question) {
     case info: {
       if (reply.type != Type::string) return;
@@ -211,7 +212,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       return;
     }
     case size:
-      if (reply.type == Type::integer) nodes_[static_cast<std::size_t>(node)].keys = reply.integer;
+      if (reply.type == Type::integer) of(node).keys = reply.integer;
       return;
     case sample: return note_sample(node, reply);
     case time: return note_time(driver, node, reply);
@@ -220,7 +221,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
 
 /// Estimates the number of fencing counters from their part of a sample of the keys.
 void StatusInquiry::note_sample(int node, const Reply& reply) {
-  const std::int64_t keys = nodes_[static_cast<std::size_t>(node)].keys;
+  const std::int64_t keys = of(node).keys;
   if (keys < 0 || reply.type != Reply::Type::array || reply.elements.size() != 2) return;
   double counters = 0, bytes = 0;
   for (const Reply& key : reply.elements[1].elements) {
@@ -231,42 +232,42 @@ void StatusInquiry::note_sample(int node, const Reply& reply) {
   const bool all = reply.elements[0].text == "0";
   const auto looked_at = static_cast<double>(reply.elements[1].elements.size());
   const double times = all || looked_at == 0 ? 1 : static_cast<double>(keys) / looked_at;
-  NodeMemory& memory = status_.nodes[static_cast<std::size_t>(node)].memory;
+  NodeMemory& memory = status_of(node).memory;
   memory.counters = static_cast<std::uint64_t>(counters * times);
   memory.counters_bytes = static_cast<std::uint64_t>(bytes * times);
 }
 
 void StatusInquiry::note_setting(int node, std::string_view name, std::string_view value) {
-  NodePersistence& persistence = status_.nodes[static_cast<std::size_t>(node)].persistence;
-  Node& of = nodes_[static_cast<std::size_t>(node)];
+  NodePersistence& persistence = status_of(node).persistence;
+  Node& its = of(node);
   if (name == "appendonly") persistence.append_only = yes_or_no(value, "yes", "no");
   if (name == "appendfsync") persistence.append_fsync = word(value);
   if (name == "no-appendfsync-on-rewrite") {
     persistence.no_fsync_on_rewrite = yes_or_no(value, "yes", "no");
   }
-  if (name == "bind") of.bind = value;
-  if (name == "port") of.port = value;
-  if (name == "protected-mode") of.protected_mode = value;
+  if (name == "bind") its.bind = value;
+  if (name == "port") its.port = value;
+  if (name == "protected-mode") its.protected_mode = value;
 }
 
 void StatusInquiry::note_time(Driver& driver, int node, const Reply& reply) {
   const std::optional<std::int64_t> its = redis::time_of(reply);
   if (!its) return;
-  const Node& of = nodes_[static_cast<std::size_t>(node)];
+  const Node& asked = of(node);
   const core::Time now = Clock::now();
-  driver.saw_clock(node, of.asked, now, *its);
-  NodeStatus& status = status_.nodes[static_cast<std::size_t>(node)];
-  const core::Duration round_trip = now - of.asked;
+  driver.saw_clock(node, asked.asked, now, *its);
+  NodeStatus& status = status_of(node);
+  const core::Duration round_trip = now - asked.asked;
   if (status.round_trip && *status.round_trip <= round_trip) return;
   status.round_trip = round_trip;
   status.clock.uncertainty = round_trip / 2;
-  status.clock.offset = std::chrono::microseconds(*its - of.wall_asked) - round_trip / 2;
+  status.clock.offset = std::chrono::microseconds(*its - asked.wall_asked) - round_trip / 2;
 }
 
 /// Adds what our own link knows about this node, and draws the conclusions from everything.
 void StatusInquiry::conclude(const Driver& driver, int node) {
-  NodeStatus& status = status_.nodes[static_cast<std::size_t>(node)];
-  const Node& of = nodes_[static_cast<std::size_t>(node)];
+  NodeStatus& status = status_of(node);
+  const Node& its = of(node);
   const redis::Link& link = driver.link(node);
   const core::Time now = Clock::now();
   status.state = state_of(link.state());
@@ -302,9 +303,9 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   persistence.durable = persistence.append_only == true && persistence.append_fsync == "always" &&
                         persistence.no_fsync_on_rewrite == false;
   const redis::Endpoint& endpoint = link.endpoint();
-  if (!of.protected_mode.empty()) {
-    const bool guarded = of.protected_mode == "yes" || of.port == "0" ||
-                         !listens_beyond_loopback(of.bind) ||
+  if (!its.protected_mode.empty()) {
+    const bool guarded = its.protected_mode == "yes" || its.port == "0" ||
+                         !listens_beyond_loopback(its.bind) ||
                          (endpoint.user.empty() && !endpoint.password.empty());
     // If we log in as a named user, we cannot see whether others get in without a password.
     if (guarded || endpoint.user.empty()) status.access.open_to_all = !guarded;
@@ -325,9 +326,9 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
 
 void StatusInquiry::finish(Driver& driver) {
   find_same_servers(status_.nodes);
-  for (int node = 0; node < driver.cluster().size(); ++node) conclude(driver, node);
+  for (const NodeList::Node& node : list_) conclude(driver, node.number);
   if (const std::string& name = driver.cluster().group; !name.empty()) {
-    status_.groups.push_back({name, driver.cluster().size(), status_.quorum, status_.voters()});
+    status_.groups.push_back({name, list_.size(), status_.quorum, status_.voters()});
     for (NodeStatus& node : status_.nodes) node.group = name;
   }
   driver.end(*this);

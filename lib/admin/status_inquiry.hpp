@@ -9,6 +9,7 @@
 #include <quorumlock/result.hpp>
 #include <quorumlock/status.hpp>
 
+#include "config/node_list.hpp"
 #include "loop/inquiry.hpp"
 
 namespace quorumlock::detail {
@@ -43,7 +44,11 @@ class StatusInquiry final : public Inquiry {
   void conclude(const Driver& driver, int node);
   void finish(Driver& driver);
 
+  Node& of(int node) { return nodes_[list_.place_of(node)]; }
+  NodeStatus& status_of(int node) { return status_.nodes[list_.place_of(node)]; }
+
   ClusterStatus status_;
+  NodeList list_;  ///< which may change meanwhile
   std::vector<Node> nodes_;
   int to_come_ = 0;  // nodes that are still being asked
 };

@@ -26,7 +26,7 @@ class Forgetting final : public Inquiry {
   detail::Handler<Result<void>> handler;
 
   void start(Driver& driver) override {
-    asked_ = core::NodeSet::first(driver.cluster().size());
+    asked_ = driver.node_set();
     ask(driver);
   }
   void answered(Driver& driver, const Session::Answered& answer) override {

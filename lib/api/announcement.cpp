@@ -50,14 +50,14 @@ void Announcement::start(Driver& driver) {
 
 void Announcement::announce(Driver& driver) {
   if (++round_ == 0) ++round_;
-  asked_ = core::NodeSet::first(driver.cluster().size());
+  asked_ = nodes_ = driver.node_set();
   told_ = refused_ = core::NodeSet();
   open_ = true;
   const std::string record = std::string(redis::leader_prefix) + key_;
   const std::string token = lease_.owner_token();
   const std::string fence = std::to_string(lease_.fencing_token());
   const std::string version = std::to_string(version_);
-  for (int node = 0; node < driver.cluster().size(); ++node) {
+  for (const int node : nodes_) {
     driver.ask(*this, node, round_,
                {"EVAL", redis::announce_script.source, "2", key_, record, token, fence, version,
                 value_, record_life_ms});
@@ -81,8 +81,8 @@ void Announcement::answered(Driver& driver, const Session::Answered& answer) {
 }
 
 void Announcement::settle(Driver& driver) {
-  const int nodes = driver.cluster().size();
-  switch (core::verdict(nodes, told_.size(), asked_.size())) {
+  const int nodes = nodes_.size();
+  switch (core::verdict(core::quorum_of(nodes), told_.size(), asked_.size())) {
     case core::Verdict::pending: return;
     case core::Verdict::won: open_ = false; return report({});
     case core::Verdict::lost: break;
@@ -144,7 +144,7 @@ void Announcement::withdraw(Driver& driver) {
   if (self == nullptr) return;
   const std::string record = std::string(redis::leader_prefix) + key_;
   const std::string token = lease_.owner_token();
-  for (int node = 0; node < driver.cluster().size(); ++node) {
+  for (const int node : driver.node_set()) {
     driver.ask(*this, node, 0, {"EVAL", redis::withdraw_script.source, "2", key_, record, token});
   }
   driver.end(*this);

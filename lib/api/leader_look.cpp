@@ -20,7 +20,7 @@ constexpr core::Duration lasts = 100ms;
 void ask_all(Driver& driver, Inquiry& inquiry, std::uint16_t question, const std::string& key) {
   const std::string counter = std::string(redis::counter_prefix) + key;
   const std::string record = std::string(redis::leader_prefix) + key;
-  for (int node = 0; node < driver.cluster().size(); ++node) {
+  for (const int node : driver.node_set()) {
     driver.ask(inquiry, node, question,
                {"EVAL", redis::leader_script.source, "3", key, counter, record});
   }
@@ -39,7 +39,7 @@ struct StopTask final : Task {
 }  // namespace
 
 void LeaderLook::start(Driver& driver) {
-  view_.begin(driver.cluster().size());
+  view_.begin(driver.node_set());
   ask_all(driver, *this, 0, driver.cluster().options.key_prefix + name);
 }
 
@@ -48,11 +48,10 @@ void LeaderLook::answered(Driver& driver, const Session::Answered& answer) {
   if (!view_.complete() && view_.version() == 0) return;
   driver.end(*this);
   if (view_.known()) return finish(view_.leader());
-  finish(Error(Errc::no_quorum, "cannot tell who leads \"" + name +
-                                    "\": " + std::to_string(view_.answered()) + " of " +
-                                    std::to_string(driver.cluster().size()) +
-                                    " nodes answered, a quorum is " +
-                                    std::to_string(core::quorum_of(driver.cluster().size()))));
+  finish(Error(Errc::no_quorum,
+               "cannot tell who leads \"" + name + "\": " + std::to_string(view_.answered()) +
+                   " of " + std::to_string(view_.asked()) + " nodes answered, a quorum is " +
+                   std::to_string(core::quorum_of(view_.asked()))));
 }
 
 void LeaderLook::finish(Result<std::optional<Leader>> result) {
@@ -97,7 +96,7 @@ void LeaderWatch::look(Driver& driver) {
   looking_ = true;
   again_ = false;
   ++round_;
-  view_.begin(driver.cluster().size());
+  view_.begin(driver.node_set());
   ask_all(driver, *this, round_, key_);
   driver.check_messages();
 }

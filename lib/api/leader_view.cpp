@@ -15,10 +15,10 @@ std::uint64_t digits_of(std::string_view text) {
 
 }  // namespace
 
-void LeaderView::begin(int nodes) {
+void LeaderView::begin(core::NodeSet nodes) {
   nodes_ = nodes;
   answered_ = 0;
-  pending_ = core::NodeSet::first(nodes);
+  pending_ = nodes;
   said_.fill({});
   leader_.reset();
   version_ = 0;
@@ -54,19 +54,18 @@ bool LeaderView::note(int node, const redis::Reply* reply) {
 void LeaderView::conclude() {
   leader_.reset();
   version_ = 0;
-  const std::span<const Node> all(said_.data(), static_cast<std::size_t>(nodes_));
-  for (const Node& one : all) {
+  for (const Node& one : said_) {
     const std::string& token = one.leader.owner_token;
     const auto same = std::ranges::count_if(
-        all, [&](const Node& other) { return other.leader.owner_token == token; });
-    if (token.empty() || same < core::quorum_of(nodes_)) continue;
+        said_, [&](const Node& other) { return other.leader.owner_token == token; });
+    if (token.empty() || same < core::quorum_of(asked())) continue;
     if (leader_ && one.version <= version_) continue;
     leader_ = one.leader;
     version_ = one.version;
     if (version_ > 0) continue;
     const auto agree =
-        std::ranges::count_if(all, [&](const Node& other) { return other.leader == one.leader; });
-    if (agree < core::quorum_of(nodes_)) leader_->fencing_token = 0;
+        std::ranges::count_if(said_, [&](const Node& other) { return other.leader == one.leader; });
+    if (agree < core::quorum_of(asked())) leader_->fencing_token = 0;
   }
 }
 

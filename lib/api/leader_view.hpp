@@ -15,14 +15,15 @@ namespace quorumlock::detail {
 /// One look at the leader, node by node, and what a quorum of nodes agrees on.
 class LeaderView {
  public:
-  void begin(int nodes);
+  void begin(core::NodeSet nodes);
   /// Takes a node's answer to leader.lua, or null if the node did not answer. Returns false if the
   /// node was heard before.
   bool note(int node, const redis::Reply* reply);
   [[nodiscard]] bool complete() const { return pending_.empty(); }
+  [[nodiscard]] int asked() const { return nodes_.size(); }
   [[nodiscard]] int answered() const { return answered_; }
   /// Whether a quorum of nodes has answered: then leader() is right, also if it is unset.
-  [[nodiscard]] bool known() const { return answered_ >= core::quorum_of(nodes_); }
+  [[nodiscard]] bool known() const { return answered_ >= core::quorum_of(asked()); }
 
   /// The holder of the lock on a quorum of nodes. If version() is not 0, further answers change
   /// nothing: a quorum has the value that was proclaimed last, and at least one of its nodes has
@@ -40,10 +41,10 @@ class LeaderView {
   };
   void conclude();
 
-  int nodes_ = 0;
+  core::NodeSet nodes_;
   int answered_ = 0;
   core::NodeSet pending_;
-  std::array<Node, core::max_nodes> said_;
+  std::array<Node, core::max_nodes> said_;  ///< by the nodes' numbers
   std::optional<Leader> leader_;
   std::uint64_t version_ = 0;
   core::Duration first_expiry_{};

@@ -128,7 +128,7 @@ std::stop_token Lease::stop_token() const {
 
 Outcome Lease::outcome() const {
   if (state_ == nullptr) return {};
-  return state_->runtime->cluster().outcome_of(state_->votes, state_->attempts);
+  return state_->runtime->nodes().outcome_of(state_->votes, state_->attempts);
 }
 
 void Lease::async_extend(std::chrono::nanoseconds ttl, detail::Handler<Result<void>> handler) {

@@ -55,20 +55,6 @@ Result<std::vector<Cluster>> Cluster::from(Options options) {
   return clusters;
 }
 
-template <class Votes>
-Outcome Cluster::outcome_of(const Votes& votes, int attempts) const {
-  Outcome outcome;
-  outcome.quorum = core::quorum_of(size());
-  outcome.attempts = attempts;
-  outcome.votes.reserve(names.size());
-  for (int node = 0; node < size(); ++node) {
-    outcome.votes.push_back({names[static_cast<std::size_t>(node)], votes.vote(node), {}});
-  }
-  return outcome;
-}
-template Outcome Cluster::outcome_of(const core::Tally&, int) const;
-template Outcome Cluster::outcome_of(const core::PackedVotes&, int) const;
-
 Result<Request> request_of(const Options& options, const LockOptions& asked) {
   Request request;
   request.wait = asked.wait.value_or(options.wait);

@@ -13,7 +13,8 @@
 
 namespace quorumlock::detail {
 
-/// One quorum of nodes: validated options and what follows from them. Immutable.
+/// One quorum of nodes: validated options and what follows from them. Immutable: the nodes are
+/// those that a coordinator begins with (see Driver::nodes()).
 struct Cluster {
   Options options;    ///< whose `nodes` are those of this quorum
   std::string group;  ///< the group's name; empty if there are no groups
@@ -34,10 +35,6 @@ struct Cluster {
   static Result<std::vector<Cluster>> from(Options options);
 
   [[nodiscard]] int size() const { return static_cast<int>(names.size()); }
-  /// Makes an Outcome of the votes (a core::Tally or core::PackedVotes), without the nodes' own
-  /// words.
-  template <class Votes>
-  [[nodiscard]] Outcome outcome_of(const Votes& votes, int attempts) const;
 };
 
 /// How a request is to be carried out: the options of the cluster and of the request, merged.

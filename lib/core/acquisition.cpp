@@ -5,7 +5,7 @@
 
 namespace quorumlock::core {
 
-void Acquisition::begin(const AcquireRequest& request, Time now, int nodes) {
+void Acquisition::begin(const AcquireRequest& request, Time now, NodeSet nodes) {
   std::string its_key = std::move(key);
   SlotViews views = permit ? std::move(permit->seen) : SlotViews();
   std::destroy_at(this);

@@ -77,7 +77,7 @@ struct Acquisition {
   /// Its number in the line; zero if it is not in a line.
   [[nodiscard]] std::uint64_t place() const { return line() == nullptr ? 0 : line()->place; }
   /// Begins anew with this request, in the memory that it has.
-  void begin(const AcquireRequest& request, Time now, int nodes);
+  void begin(const AcquireRequest& request, Time now, NodeSet nodes);
   /// The reason to report when the wait is over; `attempt` is the claim under way, null for none.
   [[nodiscard]] Errc why_over(const Claim* attempt) const;
 };

@@ -26,7 +26,7 @@ Acquisitions::Acquisitions(Exchange& exchange, Permits& permits, Cleanup& cleanu
 void Acquisitions::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) {
   const WaiterId id = waiters_.all.take();
   Acquisition& acquisition = waiters_[id];
-  acquisition.begin(request, now, exchange_.config.nodes);
+  acquisition.begin(request, now, exchange_.nodes.all());
   if (id_out != nullptr) *id_out = id;
   if (acquisition.waits) waiters_.timers.set(id.index, acquisition.wait_until);
   if (!admission_.must_queue()) return begin(now, id);
@@ -294,8 +294,8 @@ LineEntry Acquisitions::prepare(WaiterId heir, const Claim& holder) {
   if (Acquisition* const next = waiters_.find(heir)) {
     entry.not_woken = next->place();
     entry.not_woken_reads = next->terms.shared;
-    for (int node = 0; slot != 0 && node < exchange_.config.nodes; ++node) {
-      next->permit->seen.learn_free(node, slot);
+    if (slot != 0) {
+      for (const int node : exchange_.nodes.all()) next->permit->seen.learn_free(node, slot);
     }
   } else if (slot != 0) {
     permits_.leave(holder);
@@ -310,6 +310,19 @@ void Acquisitions::hand_over(Time now, WaiterId heir) {
 }
 
 // --- The end of a wait ---------------------------------------------------------------------------
+
+void Acquisitions::add_node(int node) {
+  waiters_.all.for_each([&](WaiterId id) {
+    if (auto& permit = waiters_[id].permit) permit->seen.add_node(node);
+  });
+  lines_.forget_node(node);
+  watches_.forget_node(node);
+}
+
+void Acquisitions::remove_node(int node) {
+  lines_.forget_node(node);
+  watches_.forget_node(node);
+}
 
 void Acquisitions::advance(Time now) {
   while (const std::optional<std::uint32_t> due = waiters_.timers.pop_due(now)) {

@@ -14,7 +14,8 @@ namespace quorumlock::core {
 /// be folded to a quarter of its size; any access unfolds it again.
 class Claims {
  public:
-  explicit Claims(int nodes) : nodes_(nodes) {}
+  /// `nodes` are those of the list, which may change.
+  explicit Claims(const NodeSet& nodes) : nodes_(nodes) {}
 
   ClaimId take(std::string_view key, std::string_view token);
   void give_back(ClaimId id);
@@ -39,12 +40,13 @@ class Claims {
   void for_each_open(F&& fn) {
     opened_.for_each([&](SlotId slot) { fn(opened_[slot].id); });
   }
-  /// Calls fn(ClaimId, NodeSet& standing) for each folded claim; fn may unfold it. O(the most
-  /// claims ever).
+  /// Calls fn(ClaimId, NodeSet& footprint, NodeSet& standing) for each folded claim; fn may unfold
+  /// it. O(the most claims ever).
   template <class F>
   void for_each_folded(F&& fn) {
     places_.for_each([&](ClaimId id) {
-      if (places_[id].is_folded()) fn(id, places_[id].kept.standing);
+      if (!places_[id].is_folded()) return;
+      fn(id, places_[id].kept.footprint, places_[id].kept.standing);
     });
   }
   /// Calls fn(ClaimId) for each claim; fn may give it back. O(the most claims ever).
@@ -90,7 +92,7 @@ class Claims {
   Claim& open_anew(Place& place, ClaimId id);
   std::optional<std::uint8_t> number_of(const Terms& terms);
 
-  int nodes_;
+  const NodeSet& nodes_;
   Slots<Place> places_;
   Slots<Opened> opened_;
   std::vector<Terms> terms_;  // all terms that folded claims ever had, at most 256

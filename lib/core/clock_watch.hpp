@@ -69,6 +69,8 @@ class ClockWatch {
     nodes_.fill({});
     restarted_ = now;
   }
+  /// Forgets this node's samples.
+  void forget(int node) { nodes_[static_cast<std::size_t>(node)] = {}; }
   /// The least that the node's clock can show now, in us since 1970; zero if it was never read, or
   /// so long ago that the drift since then may be more than `most`.
   [[nodiscard]] std::int64_t at_least(Time now, int node, Duration most) const {

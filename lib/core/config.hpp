@@ -7,7 +7,7 @@ namespace quorumlock::core {
 
 /// What an engine has to know of the options, all of it checked.
 struct Config {
-  int nodes = 0;
+  int nodes = 0;  ///< at first: see Engine::add_node()
   double drift_factor = 0.01;
   Duration retry_delay{};
   Duration retry_jitter{};

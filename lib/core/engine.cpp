@@ -204,6 +204,32 @@ void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
   if (back && state != LinkState::connecting) cleanup_.on_back(node);
 }
 
+void Engine::add_node(Time now, int node) {
+  advance(now);
+  exchange_.nodes.add(node);
+  acquisitions_.add_node(node);
+  exchange_.claims.for_each_folded(
+      [&](ClaimId, NodeSet&, NodeSet& standing) { standing.remove(node); });
+  exchange_.claims.for_each_open(
+      [&](ClaimId id) { exchange_.claims[id].held.standing.remove(node); });
+}
+
+/// Leases go on to rely on votes of the removed node, which keeps their keys, until the next
+/// renewal.
+void Engine::remove_node(Time now, int node) {
+  advance(now);
+  exchange_.nodes.remove(node);
+  acquisitions_.remove_node(node);
+  Claims& claims = exchange_.claims;
+  claims.for_each_folded([&](ClaimId, NodeSet& footprint, NodeSet&) { footprint.remove(node); });
+  claims.for_each_open([&](ClaimId id) {
+    Claim& claim = claims[id];
+    claim.footprint.nodes.remove(node);
+    claim.entry.nodes.remove(node);
+    cleanup_.forget_if_done(now, id);
+  });
+}
+
 void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places) {
   advance(now);
   exchange_.answered();
@@ -248,7 +274,7 @@ void Engine::read_clock(Time now, int node, Time asked, std::int64_t node_time) 
 void Engine::void_votes(Time now, int node) {
   const int quorum = exchange_.nodes.majority().votes();
   Claims& claims = exchange_.claims;
-  claims.for_each_folded([&](ClaimId id, NodeSet& standing) {
+  claims.for_each_folded([&](ClaimId id, NodeSet&, NodeSet& standing) {
     standing.remove(node);
     if (standing.size() < quorum) leases_.end(now, id, Errc::lost);
   });

@@ -66,6 +66,15 @@ class Engine {
   /// way, and extends and releases by token, go on. O(claims).
   void close(Time now);
 
+  /// The list of nodes has one more, which is connecting. The number is a new one, or that of a
+  /// removed node whose answers have all come in. O(claims + waiters).
+  void add_node(Time now, int node);
+  /// The list has one less: our keys and entries on that node run out by themselves. O(claims +
+  /// waiters).
+  void remove_node(Time now, int node);
+  /// The numbers of the nodes of the list.
+  [[nodiscard]] NodeSet nodes() const { return exchange_.nodes.all(); }
+  [[nodiscard]] bool holds_leases() const { return leases_.held() > 0; }
   void on_link(Time now, int node, LinkState state, Vote reason);
   /// Notes what a node says of the list that it votes for; before it is reported to take requests.
   void on_list(int node, Majority says) { exchange_.nodes.on_list(node, says); }

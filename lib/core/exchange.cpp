@@ -28,7 +28,7 @@ std::array<char, 40> draw_token(Random& random) {
 }  // namespace
 
 Exchange::Exchange(const Config& its_config, Random& its_random)
-    : config(its_config), random(its_random), nodes(config), claims(config.nodes) {}
+    : config(its_config), random(its_random), nodes(config), claims(nodes.all()) {}
 
 ClaimId Exchange::new_claim(std::string_view key, std::string_view token) {
   if (!token.empty()) return claims.take(key, token);
@@ -37,7 +37,7 @@ ClaimId Exchange::new_claim(std::string_view key, std::string_view token) {
 }
 
 void Exchange::open_round(Time at, Claim& claim, Duration ttl) {
-  claim.round.open(at, ttl, config.nodes, nodes.majority());
+  claim.round.open(at, ttl, nodes.all(), nodes.majority());
   Footprint& footprint = claim.footprint;
   footprint.longest_ttl = std::max(footprint.longest_ttl, ttl);
   footprint.gone_at = std::max(footprint.gone_at, at + ttl);
@@ -45,17 +45,14 @@ void Exchange::open_round(Time at, Claim& claim, Duration ttl) {
 
 void Exchange::send_round(ClaimId id, CommandKind kind, NodeSet to) {
   Claim& claim = claims[id];
-  for (int node = 0; node < config.nodes; ++node) {
-    if (to.contains(node)) {
-      claim.round.tally.ask(node);
-    } else {
-      const Vote why = nodes.why_not_asked(node);
-      claim.round.tally.record(node, why);
-      note_vote(why);
-    }
+  for (const int node : to) claim.round.tally.ask(node);
+  for (const int node : nodes.all() - to) {
+    const Vote why = nodes.why_not_asked(node);
+    claim.round.tally.record(node, why);
+    note_vote(why);
   }
   if (planted(Mutant::quorum_over_connected) && !to.empty()) {
-    claim.round.tally.count_over(to.size());
+    claim.round.tally.count_over(to);
   }
   send(id, Tag{id, claim.round.number(), kind}, to);
 }

@@ -324,6 +324,15 @@ void Lines::refresh(Time now) {
   send_entries(all, exchange_.nodes.voters(now));
 }
 
+void Lines::forget_node(int node) {
+  for (const auto& [place, id] : places_) {
+    InLine& in_line = *waiters_[id].line();
+    for (NodeSet* const nodes : {&in_line.entered, &in_line.heard, &in_line.ready, &in_line.next}) {
+      nodes->remove(node);
+    }
+  }
+}
+
 void Lines::leave(Time now, const Acquisition& acquisition) {
   const InLine* const in_line = acquisition.line();
   if (in_line == nullptr || in_line->entered.empty()) return;

@@ -8,16 +8,40 @@
 namespace quorumlock::core {
 
 Nodes::Nodes(const Config& config)
-    : of_all_{0, quorum_of(config.nodes)},
+    : all_(NodeSet::first(config.nodes)),
+      of_all_{0, quorum_of(config.nodes)},
       majority_(of_all_),
       mistrust_for_(config.max_ttl + margin(config.max_ttl, config.drift_factor)),
-      take_requests_(NodeSet::first(config.nodes)),
+      take_requests_(all_),
       take_releases_(take_requests_),
       clocks_(config.drift_factor, config.max_ttl) {
   unavailable_because_.fill(Vote::unreachable);
 }
 
+void Nodes::add(int node) {
+  const auto at = static_cast<std::size_t>(node);
+  all_.add(node);
+  of_all_ = {0, quorum_of(all_.size())};
+  says_[at] = {};
+  unavailable_because_[at] = Vote::unreachable;
+  clocks_.forget(node);
+  mistrusted_.remove(node);
+  merely_ahead_.remove(node);
+  take_requests_.add(node);
+  take_releases_.add(node);
+  count_majority();
+}
+
+void Nodes::remove(int node) {
+  all_.remove(node);
+  of_all_ = {0, quorum_of(all_.size())};
+  take_requests_.remove(node);
+  take_releases_.remove(node);
+  count_majority();
+}
+
 void Nodes::on_link(int node, LinkState state, Vote reason) {
+  if (!all_.contains(node)) return;  // it has been removed from the list
   unavailable_because_[static_cast<std::size_t>(node)] = reason;
   take_requests_.remove(node);
   take_releases_.remove(node);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <variant>
@@ -17,6 +18,14 @@ class Nodes {
  public:
   explicit Nodes(const Config& config);
 
+  /// The list has one more node, which is connecting, or one less. A number that a node had before
+  /// may be given to another one, once all answers of the former are in.
+  void add(int node);
+  void remove(int node);
+  /// The nodes of the list.
+  [[nodiscard]] const NodeSet& all() const { return all_; }
+  /// One more than the greatest number of a node.
+  [[nodiscard]] int numbers() const { return std::bit_width(all_.bits()); }
   void on_link(int node, LinkState state, Vote reason);
   /// Notes what a node says of the list that it votes for.
   void on_list(int node, Majority says);
@@ -54,6 +63,7 @@ class Nodes {
 
   void count_majority();
 
+  NodeSet all_;
   Majority of_all_;
   Majority majority_;
   std::array<Majority, max_nodes> says_{};

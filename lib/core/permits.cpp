@@ -18,7 +18,7 @@ OwnSlots& Permits::own(std::string_view key) {
 
 void Permits::begin(Acquisition& acquisition) {
   PermitSearch& search = *acquisition.permit;
-  search.seen.begin(exchange_.config.nodes, search.capacity);
+  search.seen.begin(exchange_.nodes.numbers(), search.capacity);
   OwnSlots& own_slots = own(acquisition.key);
   search.slot = own_slots.left(search.capacity);
   if (search.slot == 0) {
@@ -56,7 +56,7 @@ bool Permits::may_try_another(Time now, Acquisition& acquisition) {
   PermitSearch& search = *acquisition.permit;
   if (likely(now, acquisition) != 0 && ++search.rounds < most_rounds) return true;
   search.rounds = 0;
-  search.seen.begin(exchange_.config.nodes, search.capacity);
+  search.seen.begin(exchange_.nodes.numbers(), search.capacity);
   return false;
 }
 

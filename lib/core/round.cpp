@@ -14,7 +14,7 @@ std::uint64_t apart(Ballot& ballot, Random& random) {
 
 }  // namespace
 
-void Round::open(Time now, Duration ttl, int nodes, Majority by) {
+void Round::open(Time now, Duration ttl, NodeSet nodes, Majority by) {
   if (++number_ == uncounted) ++number_;
   open_ = true;
   start_ = now;
@@ -82,7 +82,7 @@ Time Round::patient_until(Time now) const {
 }
 
 Errc why_unreached(const Tally& tally) {
-  for (int node = 0; node < tally.nodes(); ++node) {
+  for (const int node : tally.nodes()) {
     const Vote vote = tally.vote(node);
     if (vote == Vote::max_ttl_differs || vote == Vote::groups_differ ||
         vote == Vote::terms_differ || vote == Vote::nodes_differ || vote == Vote::same_server ||

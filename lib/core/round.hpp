@@ -31,9 +31,9 @@ class Round {
   };
 
   /// Begins the next round: from now on only answers to its own commands count.
-  void open(Time now, Duration ttl, int nodes, Majority by);
+  void open(Time now, Duration ttl, NodeSet nodes, Majority by);
   /// Continues after the round of this number, with no vote.
-  void resume(std::uint16_t number, int nodes) {
+  void resume(std::uint16_t number, NodeSet nodes) {
     number_ = number;
     tally.begin(nodes);
   }

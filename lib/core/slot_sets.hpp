@@ -77,6 +77,7 @@ class SlotSet {
 /// What nodes have reported of each slot of one semaphore: free, taken, or nothing.
 class SlotViews {
  public:
+  /// Nodes are numbered from 0 to `nodes` - 1.
   void begin(int nodes, int slots) {
     slots_ = slots;
     words_ = SlotSet::words_for(slots);
@@ -84,11 +85,19 @@ class SlotViews {
     nodes_ = nodes;
   }
 
-  /// Records that the slots from `from` on, wrapping, are taken up to `free`, which is free; if it
-  /// is zero, all are taken. A slot known as free stays so until it is tried, since a message may
-  /// overtake an older answer.
+  /// Forgets what is known of the node with this number, which may be a new one.
+  void add_node(int node) {
+    nodes_ = std::max(nodes_, node + 1);
+    bits_.resize(2 * static_cast<std::size_t>(nodes_) * words_);
+    free_on(node).clear();
+    taken_on(node).clear();
+  }
+
+  /// Records, if the node is known, that the slots from `from` on, wrapping, are taken up to
+  /// `free`, which is free; if it is zero, all are taken. A slot known as free stays so until it is
+  /// tried, since a message may overtake an older answer.
   void learn(int node, int from, int free) {
-    if (from < 1 || from > slots_ || free < 0 || free > slots_) return;
+    if (from < 1 || from > slots_ || free < 0 || free > slots_ || node >= nodes_) return;
     SlotSet taken = taken_on(node);
     taken.clear();
     taken.add(from, free == 0 ? slots_ : (free - from + slots_) % slots_, slots_);
@@ -96,12 +105,14 @@ class SlotViews {
     if (free != 0) learn_free(node, free);
   }
   void learn_free(int node, int slot) {
-    if (slot < 1 || slot > slots_) return;
+    if (slot < 1 || slot > slots_ || node >= nodes_) return;
     free_on(node).add(slot);
     taken_on(node).remove(slot);
   }
   /// Forgets which slots this node has reported taken, since they may be free by now.
-  void doubt(int node) { taken_on(node).clear(); }
+  void doubt(int node) {
+    if (node < nodes_) taken_on(node).clear();
+  }
   /// Forgets what is known of this slot.
   void forget(int slot) {
     for (int node = 0; node < nodes_; ++node) {

@@ -24,10 +24,10 @@ constexpr bool maybe_executed(Vote vote) {
 /// The votes of one round: the nodes asked and their answers.
 class Tally {
  public:
-  /// Begins a round over `nodes` nodes, none of which has been asked yet. `by` is what the nodes
-  /// have said of their list so far; if they have not, a majority of all nodes is needed.
-  void begin(int nodes) { begin(nodes, {0, quorum_of(nodes)}); }
-  void begin(int nodes, Majority by) {
+  /// Begins a round over these nodes, none of which has been asked yet. `by` is what the nodes have
+  /// said of their list so far; if they have not, a majority of all nodes is needed.
+  void begin(NodeSet nodes) { begin(nodes, {0, quorum_of(nodes.size())}); }
+  void begin(NodeSet nodes, Majority by) {
     nodes_ = nodes;
     by_ = by;
     granted_ = answered_ = pending_ = NodeSet();
@@ -60,19 +60,20 @@ class Tally {
   /// Have too many nodes answered that they do not hold the key for a quorum to hold it, whatever
   /// the rest would answer?
   [[nodiscard]] bool certainly_gone() const {
-    return nodes_ - (answered_ - granted_).size() < by_.votes();
+    return nodes_.size() - (answered_ - granted_).size() < by_.votes();
   }
   /// The votes that the round needs, by the words of its voters.
   [[nodiscard]] int needed() const { return by_.votes(); }
 
-  [[nodiscard]] int nodes() const { return nodes_; }
+  /// The nodes of the list when the round began.
+  [[nodiscard]] NodeSet nodes() const { return nodes_; }
 #ifdef QUORUMLOCK_MUTANTS
-  void count_over(int nodes) {
+  void count_over(NodeSet nodes) {
     nodes_ = nodes;
-    by_ = {0, quorum_of(nodes)};
+    by_ = {0, quorum_of(nodes.size())};
   }
 #else
-  void count_over(int) {}
+  void count_over(NodeSet) {}
 #endif
   [[nodiscard]] Vote vote(int node) const {
     return votes_[static_cast<std::size_t>(node)];
@@ -99,9 +100,8 @@ class Tally {
     return Vote::granted;
   }
 
-  int nodes_ = 0;
   Majority by_;
-  NodeSet granted_, answered_, pending_;
+  NodeSet nodes_, granted_, answered_, pending_;
   std::array<Vote, max_nodes> votes_{};
 };
 
@@ -113,7 +113,7 @@ class PackedVotes {
     // The set of nodes that granted gives word 0 their bits; only the other votes are looked at.
     static_assert(static_cast<unsigned>(Vote::granted) == 1);
     bits_[0] = tally.granted_by().bits();
-    for (const int node : NodeSet::first(tally.nodes()) - tally.granted_by()) {
+    for (const int node : tally.nodes() - tally.granted_by()) {
       const auto vote = static_cast<unsigned>(tally.vote(node));
       for (unsigned n = 0; n < bits_.size(); ++n) bits_[n] |= (vote >> n & 1U) << node;
     }

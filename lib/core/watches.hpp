@@ -31,6 +31,10 @@ class Watches {
   /// Unordered waiters that found no quorum need not pause any longer. As there may be many, they
   /// are spread at 50,000 a second. O(waiters).
   void on_quorum_back(Time now);
+  /// This node's reports do not count.
+  void forget_node(int node) {
+    for (auto& [key, watch] : watches_) watch.free.remove(node);
+  }
 
  private:
   /// The unordered waiters of this process for one lock.

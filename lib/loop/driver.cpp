@@ -20,9 +20,32 @@ constexpr std::size_t largest_client_list = std::size_t{64} << 20;
 /// node that sends without end can be overdue, too.
 constexpr int most_reads = 256;
 
+std::vector<redis::Link::Config> link_configs(const Cluster& cluster) {
+  const Options& options = cluster.options;
+  std::vector<redis::Link::Config> links;
+  for (const redis::Endpoint& endpoint : cluster.endpoints) {
+    links.push_back({endpoint,
+                     options.node_timeout,
+                     options.connect_timeout,
+                     {.max_ttl = options.max_ttl,
+                      .drift_factor = options.drift_factor,
+                      .policy = options.quarantine,
+                      .fencing_memory = options.fencing_memory,
+                      .groups = cluster.mark,
+                      .changes_terms = cluster.purpose == Cluster::Purpose::to_enrol,
+                      .only_looks = cluster.purpose == Cluster::Purpose::to_look,
+                      .node = endpoint.member_name()},
+                     options.wake,
+                     cluster.purpose == Cluster::Purpose::to_look ? largest_client_list
+                                                                  : redis::ReplyReader::max_bytes});
+  }
+  return links;
+}
+
 Session::Config session_config(const Cluster& cluster) {
   const Options& options = cluster.options;
   Session::Config config;
+  config.links = link_configs(cluster);
   config.engine = {.nodes = cluster.size(),
                    .drift_factor = options.drift_factor,
                    .retry_delay = options.retry.delay,
@@ -31,23 +54,6 @@ Session::Config session_config(const Cluster& cluster) {
                    .max_ttl = options.max_ttl,
                    .fencing_memory = options.fencing_memory,
                    .send_within = options.node_timeout};
-  for (const redis::Endpoint& endpoint : cluster.endpoints) {
-    config.links.push_back({endpoint,
-                            options.node_timeout,
-                            options.connect_timeout,
-                            {.max_ttl = options.max_ttl,
-                             .drift_factor = options.drift_factor,
-                             .policy = options.quarantine,
-                             .fencing_memory = options.fencing_memory,
-                             .groups = cluster.mark,
-                             .changes_terms = cluster.purpose == Cluster::Purpose::to_enrol,
-                             .only_looks = cluster.purpose == Cluster::Purpose::to_look,
-                             .node = endpoint.member_name()},
-                            options.wake,
-                            cluster.purpose == Cluster::Purpose::to_look
-                                ? largest_client_list
-                                : redis::ReplyReader::max_bytes});
-  }
   return config;
 }
 
@@ -84,12 +90,11 @@ Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
       timer_(loop, open_, [this] { on_timer(); }),
       inbox_poll_(loop, open_, runtime.inbox().fd(), [this](int, int) { on_inbox(); }),
       before_poll_(loop, open_, [this] { before_poll(); }),
+      loop_(loop),
       own_loop_(own_loop) {
   inbox_poll_.wait_for(UV_READABLE);
   if (!own_loop_) after_poll_.emplace(loop, open_, [this] { after_poll(); });
-  for (int i = 0; i < session_.wires(); ++i) {
-    wires_.push_back(std::make_unique<Node>(i, session_.wire(i), loop, open_, *this));
-  }
+  carry_out(Session::ListChanged{});
   session_.start(Clock::now());
   keep_alive();
 }
@@ -129,9 +134,10 @@ void Driver::on_timer() {
 /// after the timer in this turn, and a turn reads only a part of each. True if bytes came in.
 bool Driver::read_overdue(core::Time now) {
   bool came = false;
-  for (int i = 0; i < session_.wires_in_use(); ++i) {
-    if (session_.is_due(i, now) && wires_[static_cast<std::size_t>(i)]->read()) came = true;
-  }
+  session_.each_wire_in_use([&](int wire) {
+    const auto& node = wires_[static_cast<std::size_t>(wire)];
+    if (node != nullptr && session_.is_due(wire, now) && node->read()) came = true;
+  });
   return came;
 }
 
@@ -151,7 +157,9 @@ void Driver::before_poll() {
   if (runtime_.is_one_of_several()) runtime_.keep_stats(engine_.stats());
   if (stopped_) return;
   if (closing_ && (engine_.unanswered() == 0 || Clock::now() >= close_by_)) return finish_closing();
-  for (int i = 0; i < session_.wires_in_use(); ++i) wires_[static_cast<std::size_t>(i)]->flush();
+  session_.each_wire_in_use([this](int wire) {
+    if (const auto& node = wires_[static_cast<std::size_t>(wire)]) node->flush();
+  });
   timer_.arm(std::min({session_.deadline(), alarms_.next(), close_by_}));
   keep_alive();
 }
@@ -195,11 +203,15 @@ void Driver::keep_alive() {
 // The session's outputs.
 
 void Driver::carry_out(const Session::Connect& connect) {
-  wires_[static_cast<std::size_t>(connect.wire)]->connect();
+  std::unique_ptr<Node>& node = wires_[static_cast<std::size_t>(connect.wire)];
+  if (node == nullptr) {
+    node = std::make_unique<Node>(connect.wire, session_.wire(connect.wire), loop_, open_, *this);
+  }
+  node->connect();
 }
 
 void Driver::carry_out(const Session::Disconnect& disconnect) {
-  wires_[static_cast<std::size_t>(disconnect.wire)]->disconnect();
+  if (const auto& node = wires_[static_cast<std::size_t>(disconnect.wire)]) node->disconnect();
 }
 
 void Driver::carry_out(const Session::Note& note) {
@@ -213,6 +225,13 @@ void Driver::carry_out(const Session::Answered& answered) {
 
 void Driver::carry_out(const Session::Heard& heard) {
   inquiries_.for_each([&](core::SlotId id) { inquiries_[id]->heard(*this, heard.key); });
+}
+
+void Driver::carry_out(const Session::ListChanged& changed) {
+  for (const int wire : changed.wires) wires_[static_cast<std::size_t>(wire)].reset();
+  nodes_ = {};
+  for (const int node : session_.nodes()) nodes_.add(node, link(node).endpoint().name());
+  runtime_.keep_nodes(nodes_);
 }
 
 void Driver::carry_out(const core::Acquired& acquired) {
@@ -301,12 +320,12 @@ void Driver::carry_out(const core::Released& released) {
 
 Error Driver::error_of(Errc why, const char* what, std::string_view resource,
                        const core::Tally& tally, int attempts, const std::string& reason) const {
-  Outcome outcome = cluster_.outcome_of(tally, attempts);
+  Outcome outcome = nodes_.outcome_of(tally, attempts);
   std::string troubles;
-  for (int node = 0; node < session_.nodes(); ++node) {
-    NodeVote& vote = outcome.votes[static_cast<std::size_t>(node)];
+  for (const NodeList::Node& node : nodes_) {
+    NodeVote& vote = outcome.votes[nodes_.place_of(node.number)];
     if (core::is_answer(vote.vote) || vote.vote == Vote::pending) continue;
-    vote.detail = trouble(node);
+    vote.detail = trouble(node.number);
     if (!vote.detail.empty()) troubles += "; " + vote.node + ": " + vote.detail;
   }
   std::string sentence = std::string("could not ") + what + " \"" + std::string(resource) +
@@ -321,6 +340,10 @@ Error Driver::error_of(Errc why, const char* what, std::string_view resource,
     if (!session_.was_enrolled()) sentence += ", new ones at once after quorumlock enroll --new";
   }
   return {why, std::move(sentence), std::move(outcome)};
+}
+
+void Driver::set_nodes(const Cluster& next) {
+  if (!closing_) session_.set_nodes(Clock::now(), link_configs(next));
 }
 
 // The end.

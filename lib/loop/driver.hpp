@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "config/cluster.hpp"
+#include "config/node_list.hpp"
 #include "loop/acquisition.hpp"
 #include "loop/inbox.hpp"
 #include "loop/kernel_random.hpp"
@@ -64,6 +66,11 @@ class Driver final : public Node::Listener {
   /// Checks the connections for messages.
   void check_messages();
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
+  /// The nodes as of now, with the numbers that all these functions know them by.
+  [[nodiscard]] const NodeList& nodes() const { return nodes_; }
+  [[nodiscard]] core::NodeSet node_set() const { return engine_.nodes(); }
+  /// Moves to the nodes of this cluster as soon as they accept that list: see Members::take().
+  void set_nodes(const Cluster& next);
   [[nodiscard]] const redis::Link& link(int node) const { return session_.link(node); }
   [[nodiscard]] const Session::Jump& jump(int node) const { return session_.jump(node); }
   [[nodiscard]] const Repair& repair() const { return session_.repair(); }
@@ -105,6 +112,7 @@ class Driver final : public Node::Listener {
   void carry_out(const Session::Answered& answered);
   void carry_out(const Session::Note& note);
   void carry_out(const Session::Heard& heard);
+  void carry_out(const Session::ListChanged& changed);
   void carry_out(const core::Acquired& acquired);
   void carry_out(const core::Refused& refused);
   void carry_out(const core::Renewed& renewed);
@@ -134,7 +142,9 @@ class Driver final : public Node::Listener {
   uv::Poll inbox_poll_;
   uv::BeforePoll before_poll_;
   std::optional<uv::AfterPoll> after_poll_;  ///< on a loop of the user's, which may end
-  std::vector<std::unique_ptr<Node>> wires_;
+  uv_loop_t* loop_;
+  std::array<std::unique_ptr<Node>, std::size_t{2} * core::max_nodes> wires_;
+  NodeList nodes_;
 
   const bool own_loop_;
   bool working_ = false;

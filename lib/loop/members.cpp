@@ -16,14 +16,95 @@ void Members::vouch(Time now) {
   judge(now);
 }
 
+int Members::number_of(int place) const {
+  return session_.nodes()[static_cast<std::size_t>(place)];
+}
+
+void Members::advance(Time now) {
+  if (now >= look_due_) move_on(now);
+  if (now >= doubt_due_) judge(now);
+}
+
+void Members::set_nodes(Time now, std::vector<redis::Link::Config> list) {
+  const bool same = static_cast<int>(list.size()) == session_.size() &&
+                    std::ranges::all_of(list, [this](const redis::Link::Config& link) {
+                      return session_.number_of(link) >= 0;
+                    });
+  next_ = same ? std::vector<redis::Link::Config>() : std::move(list);
+  noted_ = false;
+  look_due_ = core::never;
+  if (!next_.empty()) look(now);
+}
+
+/// Asks the nodes what they say now: move_on() follows when their answers are in, or later.
+void Members::look(Time now) {
+  constexpr core::Duration look_every = std::chrono::milliseconds(500);
+  look_due_ = now + look_every;
+  for (const int node : session_.nodes()) session_.doubt(now, node);
+}
+
+void Members::move_on(Time now) {
+  if (!may_move_on() || !session_.take_list(now, next_)) {
+    if (!is_reading() && !std::exchange(noted_, true)) {
+      note_ = "to move to " + redis::names_in_words(names_of(next_)) +
+              ", this client waits until the nodes accept that list: quorumlock members announce";
+    }
+    return look(now);
+  }
+  const redis::NodeNames names = names_of(next_);
+  note_ = "the nodes are now " + redis::names_in_words(names);
+  for (const redis::Link::Config& link : std::exchange(next_, {})) {
+    const int node = session_.number_of(link);
+    if (!session_.link(node).is_first()) continue;
+    names_[static_cast<std::size_t>(node)].clear();
+    told_[static_cast<std::size_t>(node)].clear();
+  }
+  look_due_ = core::never;
+  judge(now);
+}
+
+bool Members::is_reading() const {
+  return std::ranges::any_of(session_.nodes(), [this](int node) {
+    return session_.link(node).is_first() || session_.link(node).is_reading_again();
+  });
+}
+
+bool Members::may_move_on() const {
+  if (is_reading()) return false;
+  const redis::NodeNames names = names_of(next_);
+  int accept = 0, needed = 0;
+  for (const redis::Link::Config& config : next_) {
+    const int node = session_.number_of(config);
+    if (node < 0 || session_.link(node).barred()) continue;
+    const redis::Enrolment& its = session_.link(node).enrolment();
+    if (its.standing() != redis::Enrolment::Standing::enrolled) continue;
+    const redis::Membership& as = its.membership();
+    if (!as.may_vote() || !as.epoch_of(names)) continue;
+    ++accept;
+    needed = std::max(needed, as.votes_needed());
+  }
+  const bool nobody_votes = electorate_.vouchers().empty();
+  if (accept > 0) return accept >= needed || nobody_votes;
+  return nobody_votes && !session_.engine().holds_leases();
+}
+
+redis::NodeNames Members::names_of(const std::vector<redis::Link::Config>& list) const {
+  redis::NodeNames names;
+  for (const redis::Link::Config& link : list) {
+    const int node = session_.number_of(link);
+    const bool known = node >= 0 && !names_[static_cast<std::size_t>(node)].empty();
+    names.push_back(known ? names_[static_cast<std::size_t>(node)] : link.enrolment.node);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 /// Decides which nodes vote for our list, and tells all links what that means for their nodes.
 void Members::judge(Time now) {
   using redis::Enrolment;
   std::vector<redis::Electorate::Node> nodes;
   Enrolment::Others others;
-  names_.resize(static_cast<std::size_t>(session_.nodes()));
-  told_.resize(names_.size());
-  for (int number = 0; number < session_.nodes(); ++number) {
+  for (const int number : session_.nodes()) {
     const redis::Link& link = session_.link(number);
     const Enrolment& its = link.enrolment();
     redis::Electorate::Node& node = nodes.emplace_back();
@@ -47,8 +128,9 @@ void Members::judge(Time now) {
   others.ever = ever_enrolled_;
   others.founds = electorate_.founds();
   others.begun = electorate_.begun();
-  for (int node = 0; node < session_.nodes(); ++node) {
-    redis::Electorate::Judgement& its = judged[static_cast<std::size_t>(node)];
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const int node = session_.nodes()[i];
+    redis::Electorate::Judgement& its = judged[i];
     redis::Link& link = session_.link(node);
     others.founded = its.founded;
     others.admitted = its.admitted;
@@ -64,6 +146,7 @@ void Members::judge(Time now) {
     tell_list(now, node, its.founded.to);
   }
   read_again(now, nodes, judged);
+  if (!next_.empty() && may_move_on()) look_due_ = now;
 }
 
 /// Whether what the nodes that vote say of a node whose record is out of date is itself up to date:
@@ -74,10 +157,10 @@ bool Members::confirms_outdated(Time now, const std::vector<redis::Electorate::J
     return confirming_ = false;
   }
   if (!std::exchange(confirming_, true)) {
-    for (const int node : voters) session_.doubt(now, node);
+    for (const int voter : voters) session_.doubt(now, number_of(voter));
   }
   const bool reading = std::ranges::any_of(
-      voters, [this](int node) { return session_.link(node).is_reading_again(); });
+      voters, [this](int voter) { return session_.link(number_of(voter)).is_reading_again(); });
   return !reading;
 }
 
@@ -122,7 +205,7 @@ void Members::read_again(Time now, const std::vector<redis::Electorate::Node>& n
   doubt_due_ = std::max(now, last_doubt_ + std::chrono::seconds(1));
   if (now < doubt_due_) return;
   last_doubt_ = now;
-  for (const int node : doubted) session_.doubt(now, node);
+  for (const int node : doubted) session_.doubt(now, number_of(node));
 }
 
 }  // namespace quorumlock::detail

@@ -17,7 +17,7 @@ void Notes::begin(Time now, int node, NodeErrand what) {
   Errand& errand = errands_[static_cast<std::size_t>(node)];
   errand.what = what;
   ++errand.run;
-  errand.to_come = core::NodeSet::first(session_.nodes()) - core::NodeSet::only(node);
+  errand.to_come = session_.engine().nodes() - core::NodeSet::only(node);
   errand.good = 0;
   const redis::Enrolment& of = session_.link(node).enrolment();
   const std::string key = std::string(redis::node_prefix) + of.config().node;
@@ -39,7 +39,7 @@ void Notes::ask_others(Time now, int node, const std::vector<std::string>& words
   tag.claim.generation = errands_[static_cast<std::size_t>(node)].run;
   tag.round = first_round;
   tag.kind = core::CommandKind::repair;
-  for (int other = 0; other < session_.nodes(); ++other) {
+  for (const int other : session_.nodes()) {
     if (other != node) session_.ask(now, other, tag, bytes);
   }
 }
@@ -78,7 +78,7 @@ void Notes::erase(Time now, int node, int from, std::string_view noted) {
 
 void Notes::judge(Time now, int node, bool refuted) {
   Errand& errand = errands_[static_cast<std::size_t>(node)];
-  const int all = session_.nodes();
+  const int all = session_.size();
   const int quorum = core::quorum_of(all);
   const bool looks = errand.what == NodeErrand::look_up;
   const int needed = looks ? std::min(all - quorum + 1, all - 1) : quorum - 1;

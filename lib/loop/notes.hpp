@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,9 +28,11 @@ class Notes {
   /// both are of core::CommandKind::repair.
   static constexpr std::uint16_t first_round = 64;
 
-  Notes(Session& session, std::size_t nodes) : session_(session), errands_(nodes) {}
+  explicit Notes(Session& session) : session_(session) {}
 
   void begin(core::Time now, int node, redis::Enrolment::Errand what);
+  /// The node with this number is gone.
+  void forget(int node) { errands_[static_cast<std::size_t>(node)].what = {}; }
   /// Takes an answer of the node `from`; `reply` is null if there is none.
   void on_answer(core::Time now, int from, const core::Tag& tag, const redis::Reply* reply);
 
@@ -45,7 +48,7 @@ class Notes {
   void judge(core::Time now, int node, bool refuted);
 
   Session& session_;
-  std::vector<Errand> errands_;  ///< by the number of the node that they are about
+  std::array<Errand, core::max_nodes> errands_;  ///< by the number of the node that they are about
 };
 
 }  // namespace quorumlock::detail

@@ -49,11 +49,18 @@ void Repair::begin(Time now, int node) {
   if (target_ < 0) start(now);
 }
 
+void Repair::forget(Time now, int node) {
+  std::erase(waiting_, node);
+  if (node != target_) return;
+  target_ = -1;
+  start(now);
+}
+
 void Repair::start(Time now) {
+  ++run_;
   if (waiting_.empty()) return;
   target_ = waiting_.front();
   waiting_.erase(waiting_.begin());
-  ++run_;
   greatest_ = floor_ = read_ = 0;
   since_ = 0;
   unanswered_ = 0;
@@ -73,7 +80,7 @@ void Repair::choose_sources() {
   sources_.clear();
   clocks_.clear();
   std::vector<int> quarantined;
-  for (int node = 0; node < session_.nodes(); ++node) {
+  for (const int node : session_.nodes()) {
     const core::LinkState state = session_.link(node).state();
     if (node == target_) continue;
     const redis::Enrolment::Standing its = session_.link(node).enrolment().standing();

@@ -40,6 +40,8 @@ class Repair {
   Repair(Session& session, core::WallClock& wall) : session_(session), wall_(wall) {}
 
   void begin(core::Time now, int node);
+  /// The node with this number is gone.
+  void forget(core::Time now, int node);
   /// Takes an answer; `reply` is null if there is none.
   void on_answer(core::Time now, const core::Tag& tag, const redis::Reply* reply);
   /// The number of counters read so far to repair this node; 0 if it is not being repaired.

@@ -27,6 +27,16 @@ void Runtime::ride(uv_loop_t* loop, bool own_loop) {
   driver_ = std::make_unique<Driver>(*this, loop, own_loop);
 }
 
+NodeList Runtime::nodes() const {
+  const std::lock_guard<std::mutex> lock(keeping_);
+  return nodes_;
+}
+
+void Runtime::keep_nodes(const NodeList& nodes) {
+  const std::lock_guard<std::mutex> lock(keeping_);
+  nodes_ = nodes;
+}
+
 void Runtime::give_up() {
   driver_.reset();
   inbox_.close([](Task* task) { task->dismiss(); });

@@ -10,6 +10,7 @@
 #include <quorumlock/coordinator.hpp>
 
 #include "config/cluster.hpp"
+#include "config/node_list.hpp"
 #include "loop/driver.hpp"
 #include "loop/inbox.hpp"
 #include "loop/this_thread.hpp"
@@ -33,6 +34,10 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   void give_up();
 
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
+  /// From any thread: the nodes as of now.
+  [[nodiscard]] NodeList nodes() const;
+  /// The list of nodes is this one from now on.
+  void keep_nodes(const NodeList& nodes);
   Inbox& inbox() { return inbox_; }
   /// True in a child that was forked off after this was made: there the runtime must not be used.
   [[nodiscard]] bool forked() const { return fork_.forked(); }
@@ -92,6 +97,7 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   std::unique_ptr<Driver> driver_;  // used only on the loop
   mutable std::mutex keeping_;
   Stats last_stats_;
+  NodeList nodes_;
   std::shared_ptr<Runtime> self_;  // while attached
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,10 +21,14 @@ namespace quorumlock::detail {
 /// and the repair of nodes that forgot. A session is a pure state machine: time and bytes in, bytes
 /// and outputs out. The Driver runs it on libuv, the simulator in a simulated world.
 ///
-/// A session has two wires to each node: number i < nodes() is the link to node i, number
-/// i + nodes() its subscriber, opened when first needed. Requests go to engine(), and input from a
-/// socket to wire(), followed by touched(); then the caller calls next() until it returns nothing,
-/// writes the output() of each wire, and calls advance() at deadline().
+/// A session has two wires to each node: the link, whose number is the node's, and its subscriber,
+/// opened when first needed. Requests go to engine(), and input from a socket to wire(), followed
+/// by touched(); then the caller calls next() until it returns nothing, writes the output() of each
+/// wire, and calls advance() at deadline().
+///
+/// The list of nodes can change (Members decides when). A node that stays keeps its number and its
+/// connections; a new one gets the least number that no node has. The number of a node that left
+/// may be given to another one as soon as all that the node was asked has been answered.
 class Session {
  public:
   struct Config {
@@ -54,9 +59,13 @@ class Session {
   struct Heard {
     std::string key;
   };
-  using Output =
-      std::variant<Connect, Disconnect, Answered, Note, Heard, core::Acquired, core::Refused,
-                   core::Renewed, core::AtRisk, core::Ended, core::Extended, core::Released>;
+  /// The list of nodes has changed: see nodes(). These wires are connections to other nodes now.
+  struct ListChanged {
+    std::vector<int> wires;
+  };
+  using Output = std::variant<ListChanged, Connect, Disconnect, Answered, Note, Heard,
+                              core::Acquired, core::Refused, core::Renewed, core::AtRisk,
+                              core::Ended, core::Extended, core::Released>;
 
   Session(Config config, core::Random& random, core::WallClock& wall);
 
@@ -68,20 +77,30 @@ class Session {
   [[nodiscard]] const redis::Link& link(int node) const {
     return *links_[static_cast<std::size_t>(node)];
   }
-  [[nodiscard]] int nodes() const { return static_cast<int>(links_.size()); }
-  [[nodiscard]] int wires() const { return 2 * nodes(); }
-  /// The number of wires, without the subscribers until the first listen().
-  [[nodiscard]] int wires_in_use() const { return listens_ ? wires() : nodes(); }
+  /// The numbers of the nodes of the list, in its order.
+  [[nodiscard]] const std::vector<int>& nodes() const { return nodes_; }
+  /// The number of nodes in the list.
+  [[nodiscard]] int size() const { return static_cast<int>(nodes_.size()); }
+  [[nodiscard]] static int subscriber_of(int node) { return node + core::max_nodes; }
+  [[nodiscard]] static bool is_link(int wire) { return wire < core::max_nodes; }
+  [[nodiscard]] static int node_of(int wire) { return wire % core::max_nodes; }
+  /// Calls fn(int wire) for each node's link, then, since the first listen(), for each subscriber.
+  template <class F>
+  void each_wire_in_use(F&& fn) const {
+    for (const int node : nodes_) fn(node);
+    if (!listens_) return;
+    for (const int node : nodes_) fn(subscriber_of(node));
+  }
   redis::Wire& wire(int number) {
-    if (number < nodes()) return link(number);
-    return *subscribers_[static_cast<std::size_t>(number - nodes())];
+    if (is_link(number)) return link(number);
+    return subscriber(node_of(number));
   }
   /// Notes that this wire may have events.
   void touched(int wire) {
-    if (wire < nodes()) {
+    if (is_link(wire)) {
       talkative_.add(wire);
     } else {
-      told_.add(wire - nodes());
+      told_.add(node_of(wire));
     }
   }
   /// Sends a command to one node; Answered follows if it is of CommandKind::query.
@@ -90,6 +109,15 @@ class Session {
   void listen(core::Time now, const std::string& channel, bool on);
   /// Checks the subscribers' connections.
   void ping(core::Time now);
+  /// Moves to these nodes as soon as they accept that list: see Members::set_nodes().
+  void set_nodes(core::Time now, std::vector<redis::Link::Config> list) {
+    members_.set_nodes(now, std::move(list));
+  }
+  /// Works with these nodes from now on. Returns false, and does nothing, if a new one would need
+  /// the number of a node that has not answered everything yet.
+  bool take_list(core::Time now, const std::vector<redis::Link::Config>& list);
+  /// The number of the node with this connection; -1: it is not in the list.
+  [[nodiscard]] int number_of(const redis::Link::Config& link) const;
   /// Looks at nodes that do not vote now instead of later.
   void look_again(core::Time now);
   /// A node was enrolled, or a client that saw that enrols it now: so clients may hold locks.
@@ -108,8 +136,8 @@ class Session {
   [[nodiscard]] core::Time deadline() const;
   /// Whether this wire's deadline has passed, so that advance() would act on it.
   [[nodiscard]] bool is_due(int wire, core::Time now) const {
-    const auto node = static_cast<std::size_t>(wire % nodes());
-    return (wire < nodes() ? links_[node]->deadline() : subscribers_[node]->deadline()) <= now;
+    const auto node = static_cast<std::size_t>(node_of(wire));
+    return (is_link(wire) ? links_[node]->deadline() : subscribers_[node]->deadline()) <= now;
   }
   /// By how much the node's clock last exceeded the bound, and until when its votes do not count.
   struct Jump {
@@ -123,9 +151,12 @@ class Session {
   [[nodiscard]] std::string_view counter_life() const { return counter_life_; }
 
  private:
+  redis::Subscriber& subscriber(int node) { return *subscribers_[static_cast<std::size_t>(node)]; }
   std::optional<Output> on_event(core::Time now, int node, redis::Link::Event& event);
   std::optional<Output> on_answer(core::Time now, int node, const redis::Link::Answer& answer);
   std::optional<Output> on_message(core::Time now, int node, redis::Subscriber::Event& event);
+  void add_link(redis::Link::Config config, int node);
+  [[nodiscard]] core::NodeSet free_numbers() const;
   void on_greeted(core::Time now, int node);
   void on_repair(core::Time now, int node, const core::Tag& tag, const redis::Reply* reply);
   void send(core::Time now, const core::Send& send);
@@ -145,15 +176,18 @@ class Session {
 
   core::WallClock& wall_;
   core::Engine engine_;
-  std::vector<std::unique_ptr<redis::Link>> links_;
+  std::vector<int> nodes_;
+  std::vector<std::unique_ptr<redis::Link>> links_;  ///< by the node's number, as all of these
   std::vector<std::unique_ptr<redis::Subscriber>> subscribers_;
   bool listens_ = false;  ///< listen() was called
   Repair repair_;
   Notes notes_;
-  std::vector<Jump> jumps_;
+  std::array<Jump, core::max_nodes> jumps_;
   std::string counter_life_;    ///< in ms
   redis::Surroundings around_;  ///< of the command being sent
   Members members_;
+  core::Random& random_;  ///< for new links
+  std::optional<ListChanged> list_changed_;
   core::NodeSet talkative_;  ///< nodes whose link may have events
   core::NodeSet told_;       ///< nodes whose subscriber may have events
   std::vector<core::Place> places_;

@@ -76,7 +76,7 @@ void Session::put(Time now, int node, const core::Tag& tag) {
 void Session::ask_clocks(Time now, int node) {
   bytes_.clear();
   redis::append_command(bytes_, {"TIME"});
-  for (int other = 0; other < nodes(); ++other) {
+  for (const int other : nodes_) {
     if (other == node) continue;
     put(now, other, core::Tag{core::SlotId(), core::uncounted, core::CommandKind::clock});
   }
@@ -118,10 +118,10 @@ void Session::send(Time now, const core::SendEntries& sending) {
 }
 
 void Session::ping(Time now) {
-  for (int node = 0; node < nodes(); ++node) {
-    Subscriber& subscriber = *subscribers_[static_cast<std::size_t>(node)];
-    subscriber.ping(now);
-    if (subscriber.has_events()) touched(node + nodes());
+  for (const int node : nodes_) {
+    Subscriber& its = subscriber(node);
+    its.ping(now);
+    if (its.has_events()) touched(subscriber_of(node));
   }
 }
 
@@ -134,14 +134,14 @@ void Session::listen(Time now, const core::Listen& listening) {
 
 void Session::listen(Time now, const std::string& channel, bool on) {
   listens_ = true;
-  for (int node = 0; node < nodes(); ++node) {
-    Subscriber& subscriber = *subscribers_[static_cast<std::size_t>(node)];
+  for (const int node : nodes_) {
+    Subscriber& its = subscriber(node);
     if (on) {
-      subscriber.listen(now, channel);
+      its.listen(now, channel);
     } else {
-      subscriber.leave(channel);
+      its.leave(channel);
     }
-    if (subscriber.has_events()) touched(node + nodes());
+    if (its.has_events()) touched(subscriber_of(node));
   }
 }
 

@@ -29,6 +29,12 @@ void Subscriber::expect_answer(Time now) {
   if (now >= heard_ + idle_may_be_forgotten) answer_due_ = now + config_.node_timeout;
 }
 
+void Subscriber::listen_like(Time now, const Subscriber& other) {
+  for (const auto& [channel, times] : other.channels_) {
+    for (int i = 0; i < times; ++i) listen(now, channel);
+  }
+}
+
 void Subscriber::leave(const std::string& channel) {
   const auto found = channels_.find(channel);
   if (found == channels_.end() || --found->second > 0) return;

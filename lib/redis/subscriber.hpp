@@ -52,6 +52,8 @@ class Subscriber final : public Wire {
   // Inputs. Each call of listen() for a channel must be matched by one of leave().
   void listen(core::Time now, const std::string& channel);
   void leave(const std::string& channel);
+  /// Listens to all channels that the other one listens to.
+  void listen_like(core::Time now, const Subscriber& other);
   /// Checks the connection: it is given up if an earlier ping has had no answer for
   /// connect_timeout.
   void ping(core::Time now);

@@ -44,7 +44,7 @@ const std::map<std::string, Vote>& votes() {
 /// Returns "2 granted, 1 held by another".
 std::string counted(const core::Tally& tally) {
   std::map<Vote, int> counts;
-  for (int node = 0; node < tally.nodes(); ++node) ++counts[tally.vote(node)];
+  for (const int node : tally.nodes()) ++counts[tally.vote(node)];
   std::string text;
   for (const auto& [vote, count] : counts) {
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(describe(vote));

@@ -170,7 +170,7 @@ class SessionDriver {
       while (std::optional<detail::Session::Output> output = session.next(now)) {
         std::visit([this](const auto& what) { take(what); }, *output);
       }
-      for (int node = 0; node < session.nodes(); ++node) {
+      for (const int node : session.nodes()) {
         auto& asked = asked_[static_cast<std::size_t>(node)];
         for (std::string& command : written(node)) asked.push_back(std::move(command));
         if (asked.empty() || !asked.front().starts_with("CLIENT SETNAME ")) continue;
@@ -189,7 +189,7 @@ class SessionDriver {
     return commands;
   }
   void take(const detail::Session::Connect& connect) {
-    if (connect.wire >= session.nodes()) return;  // nobody has to answer there
+    if (!detail::Session::is_link(connect.wire)) return;  // nobody has to answer there
     const auto node = static_cast<std::size_t>(connect.wire);
     redis::Link& link = session.link(connect.wire);
     session.touched(connect.wire);
@@ -201,7 +201,7 @@ class SessionDriver {
     }
   }
   void take(const detail::Session::Disconnect& disconnect) {
-    if (disconnect.wire >= session.nodes()) return;
+    if (!detail::Session::is_link(disconnect.wire)) return;
     asked_[static_cast<std::size_t>(disconnect.wire)].clear();
   }
   void take(const detail::Session::Answered& what) {
@@ -209,6 +209,7 @@ class SessionDriver {
                        std::string(describe(what.vote)));
   }
   void take(const detail::Session::Note& note) { notes.push_back(note.sentence); }
+  void take(const detail::Session::ListChanged& /*changed*/) {}
   void take(const detail::Session::Heard& heard) { heard_of.push_back(heard.key); }
   void take(const core::Acquired& what) {
     ++acquired;

@@ -59,7 +59,7 @@ void Client::begin_life(const Draw& draw) {
   }
   session = std::make_unique<detail::Session>(std::move(config), random, *this);
   // Epochs go on: nothing that was meant for the previous process reaches this one.
-  wires.resize(2 * static_cast<std::size_t>(draw.nodes));
+  wires.resize(2 * static_cast<std::size_t>(core::max_nodes));
   for (Wire& wire : wires) {
     ++wire.epoch;
     wire.open = false;

@@ -80,11 +80,12 @@ bool World::is_forgotten(Client& client, int wire_number) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(wire_number)];
   const TrueTime idle = now_ - std::exchange(wire.used, now_);
   if (!draw_.forgetful_paths || wire.forgotten || healing_ || idle < 12s) return wire.forgotten;
-  const int node = wire_number % draw_.nodes;
+  const int node = detail::Session::node_of(wire_number);
   ++figures_.faults;
   trace("FAULT the connection ", wire_number + 1, " of client ", client.number + 1, " to node ",
         node + 1, " is forgotten on its path");
-  if (wire_number == node) paths_[client.number][static_cast<std::size_t>(node)].lost = true;
+  if (detail::Session::is_link(wire_number))
+    paths_[client.number][static_cast<std::size_t>(node)].lost = true;
   return wire.forgotten = true;
 }
 
@@ -112,7 +113,7 @@ void World::turn(Client& client) {
   if (std::exchange(client.blames_itself, false)) demand_no_leases(client);
   name_waiters(client);
   const bool rest_is_late = draw_.in_pieces && draw_.focus == Focus::pieces && random_.one_in(4);
-  for (int wire = 0; wire < client.session->wires(); ++wire) write(client, wire, rest_is_late);
+  client.session->each_wire_in_use([&](int wire) { write(client, wire, rest_is_late); });
   plan_turn(client);
 }
 
@@ -131,7 +132,7 @@ void World::plan_turn(Client& client) {
 void World::write(Client& client, int number, bool rest_is_late) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
   redis::Wire& said = client.session->wire(number);
-  const int node = number % draw_.nodes;
+  const int node = detail::Session::node_of(number);
   if (!wire.open || said.output().empty()) return;
   std::string bytes(said.output());
   said.wrote(bytes.size());
@@ -169,7 +170,7 @@ void World::deliver_at(TrueTime when, int node, int connection, std::string byte
 
 void World::open(Client& client, int number) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
-  const int node = number % draw_.nodes;
+  const int node = detail::Session::node_of(number);
   wire.last_to = wire.last_from = wire.used = now_;
   wire.forgotten = false;
   const Peer peer{client.number, client.life, ++wire.epoch, number};
@@ -206,10 +207,11 @@ void World::open(Client& client, int number) {
 /// The client closes its connection: what it has written may still arrive and run.
 void World::shut(Client& client, int number) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
-  const int node = number % draw_.nodes;
+  const int node = detail::Session::node_of(number);
   ++wire.epoch;
   if (!std::exchange(wire.open, false) && wire.connection < 0) return;
-  if (number == node) paths_[client.number][static_cast<std::size_t>(node)].lost = true;
+  if (detail::Session::is_link(number))
+    paths_[client.number][static_cast<std::size_t>(node)].lost = true;
   if (wire.forgotten) {  // nor does the node learn of it
     wire.connection = -1;
     return;
@@ -224,10 +226,11 @@ void World::shut(Client& client, int number) {
 /// Breaks the connection. What is under way to the node may arrive.
 void World::lose(Client& client, int wire_number, bool runs_on) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(wire_number)];
-  const int node = wire_number % draw_.nodes;
+  const int node = detail::Session::node_of(wire_number);
   if (!wire.open) return;
   // Nothing is requested on the node's other connection.
-  if (wire_number == node) paths_[client.number][static_cast<std::size_t>(node)].lost = true;
+  if (detail::Session::is_link(wire_number))
+    paths_[client.number][static_cast<std::size_t>(node)].lost = true;
   const int connection = std::exchange(wire.connection, -1);
   if (runs_on) {
     at(arrival(client.number, node, true, wire.last_to), [this, node, connection] {
@@ -252,7 +255,7 @@ void World::lose(Client& client, int wire_number, bool runs_on) {
 void World::lose_all(int node) {
   for (Client& client : clients_) {
     lose(client, node, false);
-    lose(client, node + draw_.nodes, false);
+    lose(client, detail::Session::subscriber_of(node), false);
   }
 }
 
@@ -367,7 +370,7 @@ void World::answer(int node, int connection, std::string bytes) {
   }
   Client& client = clients_[peer.client];
   Client::Wire& wire = client.wires[static_cast<std::size_t>(peer.wire)];
-  if (peer.wire == node) fall_silent(peer.client, node);
+  if (detail::Session::is_link(peer.wire)) fall_silent(peer.client, node);
   if (bytes.empty() || client.life != peer.life || wire.epoch != peer.epoch) return;
   if (is_forgotten(client, peer.wire)) return;
   at(arrival(peer.client, node, false, wire.last_from),

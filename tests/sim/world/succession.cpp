@@ -15,7 +15,7 @@ void World::die(Client& client) {
   for (Operation& one : operations_) {
     if (one.client == client.number && one.life == client.life) one.dead = true;
   }
-  for (int each = 0; each < client.session->wires(); ++each) shut(client, each);
+  client.session->each_wire_in_use([&](int wire) { shut(client, wire); });
   client.begin_life(draw_);
   client.awake = client.local(now_);
   client.session->start(client.local(now_));

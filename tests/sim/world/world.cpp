@@ -146,9 +146,9 @@ void World::heal() {
     for (Path& path : of_client) path.blocked_to = path.blocked_from = path.extra = TrueTime();
   }
   for (Client& client : clients_) {
-    for (int wire = 0; wire < client.session->wires(); ++wire) {
+    client.session->each_wire_in_use([&](int wire) {
       if (client.wires[static_cast<std::size_t>(wire)].forgotten) lose(client, wire, false);
-    }
+    });
   }
   for (int node = 0; node < draw_.nodes; ++node) {
     Server& server = nodes_[static_cast<std::size_t>(node)];

@@ -21,7 +21,7 @@ const std::string nobody = "*0\r\n";
 
 class LeaderViewTest : public testing::Test {
  protected:
-  LeaderViewTest() { view.begin(5); }
+  LeaderViewTest() { view.begin(core::NodeSet::first(5)); }
   bool note(int node, const std::string& bytes) {
     redis::ReplyReader reader;
     reader.feed(bytes);

@@ -32,22 +32,6 @@ TEST(Cluster, KnowsItsNodesByNamesWithoutSecrets) {
   EXPECT_TRUE(starts(error_of(detail::Cluster::from(Options())), "nodes is"));
 }
 
-TEST(Cluster, ReportsHowEachNodeVoted) {
-  // One node granted, one was never asked, and one has not answered yet.
-  const detail::Cluster cluster = detail::Cluster::from(usual()).value().front();
-  core::Tally tally;
-  tally.begin(3);
-  tally.ask(0);
-  tally.ask(2);
-  tally.record(0, Vote::granted);
-  EXPECT_EQ(cluster.outcome_of(tally, 4),
-            (Outcome{{{"redis://127.0.0.1:7101", Vote::granted, ""},
-                      {"redis://lock2.example:6380/3", Vote::unreachable, ""},
-                      {"unix:///run/redis/lock3.sock", Vote::pending, ""}},
-                     2,
-                     4}));
-}
-
 TEST(Request, TakesTheOptionsAsDefaults) {
   // The contract's defaults reach the engine.
   const detail::Request request = detail::request_of(usual(), {}).value();

@@ -32,9 +32,10 @@ class OneClaim : public ::testing::Test {
     claim.footprint.nodes = NodeSet::first(3);
     claim.held.standing = NodeSet::first(2);
     claim.held.renewals = 2;
-    claim.round.resume(65535, 3);
+    claim.round.resume(65535, nodes);
   }
-  Claims claims{3};
+  NodeSet nodes = NodeSet::first(3);
+  Claims claims{nodes};
   ClaimId id = claims.take("orders:42", token);
 };
 
@@ -63,7 +64,7 @@ TEST_F(OneClaim, IsTheSameAfterItWasFolded) {
   EXPECT_EQ(claim->held.standing, NodeSet::first(2));
   EXPECT_EQ(claim->held.renewals, 2);
   EXPECT_EQ(claim->round.number(), 65535);
-  EXPECT_EQ(claim->round.tally.nodes(), 3);
+  EXPECT_EQ(claim->round.tally.nodes().size(), 3);
 }
 
 TEST_F(OneClaim, IsNotFoldedIfFoldingWouldForgetSomething) {
@@ -72,7 +73,7 @@ TEST_F(OneClaim, IsNotFoldedIfFoldingWouldForgetSomething) {
       [](Claim& claim) { claim.phase = Phase::releasing; },
       [](Claim& claim) { claim.held.user = 0; },
       [](Claim& claim) {
-        claim.round.open(Time(), 10s, 3, {0, 2});
+        claim.round.open(Time(), 10s, NodeSet::first(3), {0, 2});
       },
       [](Claim& claim) { claim.asked_for = true; },
       [](Claim& claim) { claim.footprint.unanswered = 1; },
@@ -118,7 +119,8 @@ TEST_F(OneClaim, AnIdNamesNothingOnceItIsGivenBack) {
 
 TEST(Claims, AreFoldedForAsManyDifferentTermsAsAByteCounts) {
   // Up to 256 terms are folded. A lease with any others stays open; known terms are still folded.
-  Claims claims(3);
+  const NodeSet nodes = NodeSet::first(3);
+  Claims claims(nodes);
   const auto hold = [&claims](int ttl_ms) {
     const ClaimId id = claims.take("key", token);
     Claim& claim = claims[id];
@@ -143,7 +145,8 @@ TEST(Claims, AreFoldedForAsManyDifferentTermsAsAByteCounts) {
 
 TEST(Claims, EachIsVisitedOnceFoldedOrNot) {
   // With half of the claims folded, both halves are visited, and each claim once.
-  Claims claims(5);
+  const NodeSet nodes = NodeSet::first(5);
+  Claims claims(nodes);
   std::vector<ClaimId> ids;
   for (int i = 0; i < 200; ++i) {
     ids.push_back(claims.take("key" + std::to_string(i), token));
@@ -155,7 +158,7 @@ TEST(Claims, EachIsVisitedOnceFoldedOrNot) {
   }
   std::set<std::uint32_t> open, folded, all;
   claims.for_each_open([&](ClaimId id) { EXPECT_TRUE(open.insert(id.index).second); });
-  claims.for_each_folded([&](ClaimId id, NodeSet& standing) {
+  claims.for_each_folded([&](ClaimId id, NodeSet&, NodeSet& standing) {
     EXPECT_TRUE(folded.insert(id.index).second);
     EXPECT_EQ(standing, NodeSet::only(static_cast<int>(id.index) % 5));
     standing = NodeSet();
@@ -172,7 +175,8 @@ TEST(Claims, EachIsVisitedOnceFoldedOrNot) {
 
 TEST(Claims, SharedNamesDoNotChange) {
   // A lease keeps the names of a claim that is gone while other claims come and go, until reuse().
-  Claims claims(3);
+  const NodeSet nodes = NodeSet::first(3);
+  Claims claims(nodes);
   const ClaimId id = claims.take("orders:42", token);
   Names lease = claims[id].names;
   claims.give_back(id);

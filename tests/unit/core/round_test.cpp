@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 class OneRound : public ::testing::Test {
  protected:
   OneRound() {
-    round.open(Time(1s), 10s, 3, {0, 2});
+    round.open(Time(1s), 10s, NodeSet::first(3), {0, 2});
     for (int node = 0; node < 3; ++node) round.tally.ask(node);
     ballot.begin(0);
   }
@@ -34,8 +34,8 @@ class OneRound : public ::testing::Test {
 
 TEST_F(OneRound, NumbersFollowEachOtherAndSkipTheUncounted) {
   EXPECT_EQ(round.number(), 1);
-  round.resume(65535, 3);
-  round.open(Time(2s), 5s, 3, {0, 2});
+  round.resume(65535, NodeSet::first(3));
+  round.open(Time(2s), 5s, NodeSet::first(3), {0, 2});
   EXPECT_EQ(round.number(), 1) << "zero is the number of commands whose answers are not counted";
   EXPECT_EQ(round.start(), Time(2s));
   EXPECT_EQ(round.ttl(), 5s);
@@ -115,7 +115,7 @@ TEST_F(OneRound, IsGivenThreeTimesAsLongAsTheQuorumTookForTheRest) {
 
 TEST(WhyUnreached, IsTheOptionsFaultIfANodeContradictsThem) {
   Tally tally;
-  tally.begin(3);
+  tally.begin(NodeSet::first(3));
   tally.record(0, Vote::timed_out);
   EXPECT_EQ(why_unreached(tally), Errc::no_quorum);
   tally.record(1, Vote::terms_differ);

@@ -12,7 +12,7 @@ namespace {
 
 Tally asked(int nodes) {
   Tally tally;
-  tally.begin(nodes);
+  tally.begin(NodeSet::first(nodes));
   for (int node = 0; node < nodes; ++node) tally.ask(node);
   return tally;
 }
@@ -20,7 +20,7 @@ Tally asked(int nodes) {
 TEST(Tally, ANewRoundHasNoAnswers) {
   // No node was asked yet: all count as not reached, until ask() makes their votes pending.
   Tally tally;
-  tally.begin(3);
+  tally.begin(NodeSet::first(3));
   EXPECT_EQ(tally.vote(0), Vote::unreachable);
   EXPECT_EQ(tally.granted(), Verdict::lost);
   tally.ask(0);
@@ -47,7 +47,7 @@ TEST(Tally, BeginForgetsTheRoundBefore) {
   // The votes of one round do not count in the next.
   Tally tally = asked(3);
   for (int node = 0; node < 3; ++node) tally.record(node, Vote::granted);
-  tally.begin(3);
+  tally.begin(NodeSet::first(3));
   EXPECT_TRUE(tally.granted_by().empty());
   EXPECT_EQ(tally.granted(), Verdict::lost);
   EXPECT_EQ(tally.vote(2), Vote::unreachable);
@@ -92,7 +92,7 @@ TEST(Tally, GoneIsCertainOnceTooFewNodesAreLeftToHoldIt) {
 TEST(Tally, AsManyVotesAreNeededAsTheMostThatAVoterSays) {
   // The list grows from three nodes to five: the first voter says two, the second already three.
   Tally tally;
-  tally.begin(3, {7, 2});
+  tally.begin(NodeSet::first(3), {7, 2});
   for (int node = 0; node < 3; ++node) tally.ask(node);
   tally.record(0, Vote::granted, {7, 2});
   tally.record(1, Vote::granted, {7, 3});
@@ -107,7 +107,7 @@ TEST(Tally, VotesForAnOlderListDoNotCount) {
   // voter, whether it votes before the others or after them.
   for (const bool first : {false, true}) {
     Tally tally;
-    tally.begin(3, {1, 2});
+    tally.begin(NodeSet::first(3), {1, 2});
     for (int node = 0; node < 3; ++node) tally.ask(node);
     if (first) tally.record(0, Vote::granted, {1, 2});
     tally.record(1, Vote::granted, {3, 2});
