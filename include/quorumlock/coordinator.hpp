@@ -193,6 +193,14 @@ class QUORUMLOCK_EXPORT Coordinator {
   /// returns zeros.
   [[nodiscard]] Stats stats() const;
 
+  /// Moves to another list of nodes without losing a lease: to the nodes of the only group, or of
+  /// this one. The coordinator moves as soon as the nodes accept the list, which they do once it
+  /// has been announced (docs/members.md); until then it goes on with the present list, and asks
+  /// the nodes twice a second. Returns at once: Errc::invalid_argument if the list or the group is
+  /// wrong. May be called from any thread; a later call replaces an earlier one.
+  Result<void> set_nodes(Nodes nodes);
+  Result<void> set_nodes(std::string_view group, Nodes nodes);
+
   /// Enrolls all nodes at once, on your word that no client can hold a lock on them yet. Without
   /// this, a node without an enrolment casts no vote until max_ttl has passed. Returns
   /// Errc::misconfigured, and changes nothing, unless every node answers and none has an enrolment

@@ -71,7 +71,7 @@ class QUORUMLOCK_EXPORT MembersChange {
  public:
   /// Connects to the nodes of `options`, which is the new list, and to those that leave. The latter
   /// are known by their names, host:port; `leaving` has URLs for them where that is not enough.
-  static Result<MembersChange> open(Options options, std::vector<std::string> leaving = {});
+  static Result<MembersChange> open(Options options, Nodes leaving = {});
   MembersChange(MembersChange&&) noexcept;
   MembersChange& operator=(MembersChange&&) noexcept;
   ~MembersChange();

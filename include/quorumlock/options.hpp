@@ -11,6 +11,7 @@
 
 #include <quorumlock/clock.hpp>
 #include <quorumlock/export.hpp>
+#include <quorumlock/node_options.hpp>
 #include <quorumlock/result.hpp>
 
 namespace quorumlock {
@@ -57,15 +58,15 @@ class QUORUMLOCK_EXPORT Options {
   /// resolves no host name.
   [[nodiscard]] Result<void> validate() const;
 
-  /// `redis://[user[:password]@]host[:port][/db]` or `unix:///path[?db=N]`; 1 to 32 of them. The
-  /// quorum is counted over all of these, reachable or not. Use an odd number: an even one
-  /// tolerates no more failures than the odd one below it.
-  std::vector<std::string> nodes;
+  /// 1 to 32 nodes, each as a URL or with a name. The quorum is counted over all of these,
+  /// reachable or not. Use an odd number: an even one tolerates no more failures than the odd one
+  /// below it.
+  Nodes nodes;
   /// In place of `nodes`: 1 to 64 groups of nodes, each a quorum of its own, by name (letters,
   /// digits, '.', '_', '-'). The group of a resource depends on the names of the groups alone, so
   /// nodes may be replaced, but a name must never change. All clients need the same groups;
   /// docs/scaling.md says how to add one.
-  std::map<std::string, std::vector<std::string>> groups;
+  std::map<std::string, Nodes> groups;
 
   /// How many loop threads Coordinator::create starts, 1 to 64, each with connections of its own to
   /// all nodes. A resource is always on the same loop. Use more than one if one core is not enough.

@@ -173,6 +173,16 @@ Stats Coordinator::stats() const {
   return router_->stats();
 }
 
+Result<void> Coordinator::set_nodes(Nodes nodes) {
+  if (router_ == nullptr) return gone("set the nodes");
+  return router_->set_nodes(std::nullopt, std::move(nodes));
+}
+
+Result<void> Coordinator::set_nodes(std::string_view group, Nodes nodes) {
+  if (router_ == nullptr) return gone("set the nodes");
+  return router_->set_nodes(std::string(group), std::move(nodes));
+}
+
 Result<void> Coordinator::enroll_new(bool force) {
   if (router_ == nullptr) return gone("enroll");
   if (const auto error = router_->cannot_block("enroll")) return *error;

@@ -36,7 +36,7 @@ Result<nanoseconds> done(Result<void> made) {
   return nanoseconds::zero();
 }
 
-std::optional<std::uint64_t> number_of(std::string_view text) {
+std::optional<std::uint64_t> counter_of(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
 
 }  // namespace
 
-GroupOfNodes::GroupOfNodes(std::string name, Options options, std::vector<std::string> leaving)
+GroupOfNodes::GroupOfNodes(std::string name, Options options, Nodes leaving)
     : name_(std::move(name)),
       options_(std::move(options)),
       leaving_(std::move(leaving)),
@@ -66,17 +66,17 @@ Result<void> GroupOfNodes::connect() {
   if (missing.empty()) return {};
   for (const std::string& name : missing) {
     std::string url = url_of_name(name);
-    for (const std::string& one : leaving_) {
-      const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(one);
+    for (const NodeOptions& one : leaving_) {
+      const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(one.url);
       if (!endpoint) return endpoint.error();
-      if (endpoint->member_name() == name) url = one;
+      if ((one.name.empty() ? endpoint->member_name() : one.name) == name) url = one.url;
     }
     if (!redis::Endpoint::parse(url)) {
       return Error(Errc::misconfigured, "the node " + name +
                                             " is to leave, and its name is no address: give its "
                                             "URL with --from");
     }
-    options_.nodes.push_back(url);
+    options_.nodes.emplace_back(url, name);
   }
   router = Router::with_threads(options_, Cluster::Purpose::to_look);
   if (!router) return router.error();
@@ -202,7 +202,7 @@ Change GroupOfNodes::look_once() {
     const auto at = static_cast<std::size_t>(i);
     questions.push_back(
         {i, {"MGET", std::string(redis::enrolment_key), std::string(redis::members_key)}});
-    nodes.push_back({cluster().endpoints[at].member_name(), at < next_count_});
+    nodes.push_back({cluster().members[at], at < next_count_});
   }
   const std::vector<Questions::Answer> answers = ask(std::move(questions));
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -272,7 +272,7 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change) {
                        "quorumlock members commit again");
     }
     if (i % 2 == 1 || !by_clock || answer.reply->elements.size() != 2) continue;
-    const std::uint64_t seconds = number_of(answer.reply->elements[0].text).value_or(0);
+    const std::uint64_t seconds = counter_of(answer.reply->elements[0].text).value_or(0);
     floor.number = std::max(floor.number, seconds * 1'000'000 + ahead_us);
     floor.since = std::max(floor.since, static_cast<std::int64_t>(seconds * 1'000'000));
   }
@@ -307,7 +307,7 @@ bool GroupOfNodes::read_counters(int node, std::uint64_t& greatest) {
     if (reads) {
       for (const KeptReply& value : answers.front().reply->elements) {
         if (value.type != redis::Reply::Type::string) continue;  // expired meanwhile
-        const std::optional<std::uint64_t> number = number_of(value.text);
+        const std::optional<std::uint64_t> number = counter_of(value.text);
         if (!number) good = false;
         greatest = std::max(greatest, number.value_or(0));
       }

@@ -19,7 +19,7 @@ namespace quorumlock::detail {
 /// MembersChange. All calls are blocking.
 class GroupOfNodes {
  public:
-  GroupOfNodes(std::string name, Options options, std::vector<std::string> leaving);
+  GroupOfNodes(std::string name, Options options, Nodes leaving);
   ~GroupOfNodes();
   GroupOfNodes(const GroupOfNodes&) = delete;
   GroupOfNodes& operator=(const GroupOfNodes&) = delete;
@@ -50,7 +50,7 @@ class GroupOfNodes {
 
   const std::string name_;
   Options options_;  ///< whose nodes are those of the new list, and then those that leave
-  const std::vector<std::string> leaving_;
+  const Nodes leaving_;
   const std::size_t next_count_;
   std::shared_ptr<Router> router_;
   /// When a quorum of the old list was last seen to be committed, in one look.

@@ -60,7 +60,7 @@ MembersChange::MembersChange(MembersChange&&) noexcept = default;
 MembersChange& MembersChange::operator=(MembersChange&&) noexcept = default;
 MembersChange::~MembersChange() = default;
 
-Result<MembersChange> MembersChange::open(Options options, std::vector<std::string> leaving) {
+Result<MembersChange> MembersChange::open(Options options, Nodes leaving) {
   if (const Result<void> valid = options.validate(); !valid) return valid.error();
   options.loops = 1;
   auto groups = std::exchange(options.groups, {});

@@ -62,6 +62,18 @@ std::vector<std::string> names_of_groups(const std::vector<Cluster>& groups) {
   return names;
 }
 
+/// Checks that the nodes of both lists have room in one, as they have to for a moment.
+Result<void> check_room(const NodeList& now, const Cluster& next) {
+  int both = next.size();
+  for (const NodeList::Node& node : now) {
+    if (std::ranges::find(next.names, node.name) == next.names.end()) ++both;
+  }
+  if (both <= core::max_nodes) return {};
+  return refusal("the nodes of now and the new ones are " + std::to_string(both) +
+                 " together: a process can have " + std::to_string(core::max_nodes) +
+                 " at a time, so replace fewer of them at once");
+}
+
 /// Asks a driver a yes/no question. The answer is no if the driver is gone.
 struct Question final : Task {
   bool (*ask)(Driver& driver) = nullptr;
@@ -74,6 +86,17 @@ struct Question final : Task {
     const std::unique_ptr<Question> mine(this);
     handler(false);
   }
+};
+
+/// Moves a driver to other nodes.
+struct NewNodes final : Task {
+  explicit NewNodes(std::shared_ptr<const Cluster> cluster) : next(std::move(cluster)) {}
+  void run(Driver& driver) override {
+    const std::unique_ptr<NewNodes> mine(this);
+    driver.set_nodes(*next);
+  }
+  void dismiss() override { delete this; }
+  std::shared_ptr<const Cluster> next;
 };
 
 /// Wraps the log, so that several loops do not call it at the same time.
@@ -89,6 +112,7 @@ std::function<void(std::string_view)> one_at_a_time(std::function<void(std::stri
 Router::Router(std::vector<Cluster> groups, int loops)
     : groups_(groups.size()),
       placement_(names_of_groups(groups), loops, groups.front().options.key_prefix) {
+  for (const Cluster& group : groups) lists_[group.group] = group.options.nodes;
   const std::size_t all = groups_ * static_cast<std::size_t>(loops);
   const auto threads = std::make_shared<LoopThreads>(all);
   for (std::size_t number = 0; number < all; ++number) {
@@ -215,6 +239,42 @@ Stats Router::stats() const {
   Stats sum = runtimes_.front()->stats();
   for (std::size_t i = 1; i < runtimes_.size(); ++i) add(sum, runtimes_[i]->stats());
   return sum;
+}
+
+Result<void> Router::set_nodes(const std::optional<std::string>& group, Nodes nodes) {
+  if (forked()) return closed_error("set the nodes");
+  const std::lock_guard<std::mutex> lock(listing_);
+  if (!group && groups_ > 1) {
+    return refusal("there are " + std::to_string(groups_) +
+                   " groups of nodes: name the group that these are the nodes of");
+  }
+  const std::string name = group.value_or(lists_.begin()->first);
+  if (!lists_.contains(name) || (group && group->empty())) {
+    return refusal("there is no group " + detail::quoted(name) +
+                   ": a process keeps the groups that it began with");
+  }
+  std::map<std::string, Nodes> lists = lists_;
+  lists[name] = std::move(nodes);
+  Options options = this->options();
+  options.nodes.clear();
+  if (name.empty()) {
+    options.nodes = lists.begin()->second;
+  } else {
+    options.groups = lists;
+  }
+  Result<std::vector<Cluster>> clusters = Cluster::from(std::move(options));
+  if (!clusters) return clusters.error();
+  auto found = std::ranges::find(*clusters, name, &Cluster::group);
+  const auto next = std::make_shared<const Cluster>(std::move(*found));
+  for (const auto& runtime : runtimes_) {
+    if (runtime->cluster().group != name) continue;
+    if (Result<void> room = check_room(runtime->nodes(), *next); !room) return room;
+  }
+  lists_ = std::move(lists);
+  for (const auto& runtime : runtimes_) {
+    if (runtime->cluster().group == name) runtime->post(new NewNodes(next));
+  }
+  return {};
 }
 
 Result<void> Router::enroll_new(bool force) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,6 +51,8 @@ class Router final : public std::enable_shared_from_this<Router> {
   /// Reports the status of all groups, as the first loop sees them.
   void async_status(detail::Handler<Result<ClusterStatus>> handler) const;
   [[nodiscard]] Stats stats() const;
+  /// Checks the new nodes of this group, or of the only one, and passes them to its runtimes.
+  Result<void> set_nodes(const std::optional<std::string>& group, Nodes nodes);
   /// Blocking. With several groups, all groups are checked before any of them is changed.
   [[nodiscard]] Result<void> enroll_new(bool force) const;
 
@@ -74,6 +77,8 @@ class Router final : public std::enable_shared_from_this<Router> {
   std::vector<std::thread> threads_;
   std::mutex joining_;
   bool has_threads_ = false;
+  std::mutex listing_;
+  std::map<std::string, Nodes> lists_;  ///< the nodes of each group, as they were set last
 };
 
 }  // namespace quorumlock::detail

@@ -45,10 +45,11 @@ Result<std::vector<Cluster>> Cluster::from(Options options) {
     cluster.options.nodes = std::move(nodes);
     cluster.group = name;
     cluster.mark = core::Placement::mark(group_names, name);
-    for (const std::string& url : cluster.options.nodes) {
-      Result<redis::Endpoint> endpoint = redis::Endpoint::parse(url);
+    for (const NodeOptions& node : cluster.options.nodes) {
+      Result<redis::Endpoint> endpoint = redis::Endpoint::parse(node.url);
       if (!endpoint) return endpoint.error();
       cluster.names.push_back(endpoint->name());
+      cluster.members.push_back(node.name.empty() ? endpoint->member_name() : node.name);
       cluster.endpoints.push_back(*std::move(endpoint));
     }
   }

@@ -1,5 +1,6 @@
 #include <quorumlock/options.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <map>
@@ -9,6 +10,7 @@
 #include <quorumlock/duration.hpp>
 
 #include "config/cluster.hpp"
+#include "config/quoted.hpp"
 #include "config/refusal.hpp"
 #include "core/types.hpp"
 #include "redis/endpoint.hpp"
@@ -34,9 +36,16 @@ std::string to_text(double number) {
 /// The servers that have been named, each with its place in the options.
 using Servers = std::map<std::string, std::string>;
 
+Result<void> check_node_name(const std::string& place, const std::string& name) {
+  constexpr std::size_t longest_name = 255;
+  const bool visible = std::ranges::all_of(name, [](char c) { return c > ' ' && c < '\x7f'; });
+  if (visible && name.size() <= longest_name) return {};
+  return refusal(place + ".name is " + detail::quoted_unless_secret(name) +
+                 ": it must have at most 255 characters, all visible ASCII, and no space");
+}
+
 /// Checks the nodes of one quorum, which the options call `name`. O(nodes log nodes).
-Result<void> check_nodes(const std::string& name, const std::vector<std::string>& nodes,
-                         Servers& servers) {
+Result<void> check_nodes(const std::string& name, const Nodes& nodes, Servers& servers) {
   if (nodes.empty()) {
     return refusal(name +
                    " is missing or empty: give the URLs of 1 to 32 nodes, such as "
@@ -46,16 +55,25 @@ Result<void> check_nodes(const std::string& name, const std::vector<std::string>
     return refusal(name + " has " + std::to_string(nodes.size()) +
                    " entries: it must have 1 to 32");
   }
+  Servers members;  // the names of this list
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::string place = name + "[" + std::to_string(i) + "]";
-    const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(nodes[i]);
+    const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(nodes[i].url);
     if (!endpoint) return refusal(place + ": " + endpoint.error().what());
+    if (Result<void> good = check_node_name(place, nodes[i].name); !good) return good;
     redis::Endpoint server = *endpoint;
     server.db = 0;  // another database of the same server is not another node
     const auto [found, is_new] = servers.emplace(server.name(), place);
-    if (is_new) continue;
-    return refusal(place + " is the server " + found->first + ", and so is " + found->second +
-                   ": name each node once, or it would have two votes");
+    if (!is_new) {
+      return refusal(place + " is the server " + found->first + ", and so is " + found->second +
+                     ": name each node once, or it would have two votes");
+    }
+    const std::string member = nodes[i].name.empty() ? endpoint->member_name() : nodes[i].name;
+    const auto [namesake, is_first] = members.emplace(member, place);
+    if (!is_first) {
+      return refusal(place + " is called " + detail::quoted(member) + ", and so is " +
+                     namesake->second + ": each node of a list needs a name of its own");
+    }
   }
   return {};
 }

@@ -62,7 +62,9 @@ Result<void> read(std::string_view name, const Json& value, std::string& into) {
   return {};
 }
 
-Result<void> read(std::string_view name, const Json& value, std::vector<std::string>& into) {
+Result<void> read(std::string_view name, const Json& value, NodeOptions& into);
+
+Result<void> read(std::string_view name, const Json& value, Nodes& into) {
   if (!value.is_array()) {
     return wrong(name, value, "an array of URLs, such as [\"redis://127.0.0.1:7101\"]");
   }
@@ -74,8 +76,7 @@ Result<void> read(std::string_view name, const Json& value, std::vector<std::str
   return {};
 }
 
-Result<void> read(std::string_view name, const Json& value,
-                  std::map<std::string, std::vector<std::string>>& into) {
+Result<void> read(std::string_view name, const Json& value, std::map<std::string, Nodes>& into) {
   if (value.is_object() && value.empty()) {
     return refusal(std::string(name) +
                    " is an object without any group: it must name one or more, " +
@@ -201,6 +202,20 @@ Result<void> read_object(const std::string& prefix, const Json& value,
     if (Result<void> good = field->read(prefix + key, member, into); !good) return good;
   }
   return {};
+}
+
+Result<void> read(std::string_view name, const Json& value, NodeOptions& into) {
+  static constexpr Field<NodeOptions> fields[] = {
+      {"url", read_member<&NodeOptions::url>},
+      {"name", read_member<&NodeOptions::name>},
+  };
+  if (!value.is_object()) return read(name, value, into.url);
+  if (!value.contains("url")) {
+    return refusal(std::string(name) +
+                   " is an object without a url: it must have one, such as {\"url\": "
+                   "\"redis://10.0.0.7:6379\", \"name\": \"seven\"}");
+  }
+  return read_object<NodeOptions>(std::string(name) + ".", value, fields, into);
 }
 
 Result<void> read_retry(std::string_view name, const Json& value, Options& into) {

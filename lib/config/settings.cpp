@@ -84,7 +84,7 @@ Result<Options> load_options(const std::optional<Setting>& file,
   if (nodes) {
     Result<std::vector<std::string>> urls = split(nodes->value);
     if (!urls) return refusal(nodes->source + ": " + urls.error().what());
-    options.nodes = *std::move(urls);
+    options.nodes = *urls;
     options.groups.clear();
     source += (source.empty() ? "" : " with the nodes of ") + nodes->source;
   }

@@ -311,15 +311,10 @@ void Acquisitions::hand_over(Time now, WaiterId heir) {
 
 // --- The end of a wait ---------------------------------------------------------------------------
 
-void Acquisitions::add_node(int node) {
+void Acquisitions::forget_node(int node) {
   waiters_.all.for_each([&](WaiterId id) {
     if (auto& permit = waiters_[id].permit) permit->seen.add_node(node);
   });
-  lines_.forget_node(node);
-  watches_.forget_node(node);
-}
-
-void Acquisitions::remove_node(int node) {
   lines_.forget_node(node);
   watches_.forget_node(node);
 }

@@ -50,9 +50,8 @@ class Acquisitions {
   void on_wake(Time now, int node, std::uint64_t place, int slot);
   void on_freed(Time now, int node, std::string_view key) { watches_.on_freed(now, node, key); }
   void on_quorum_back(Time now) { watches_.on_quorum_back(now); }
-  /// The list of nodes has one more, or one less: nothing is known of this one. O(waiters).
-  void add_node(int node);
-  void remove_node(int node);
+  /// The node with this number has left, or is a new one: nothing is known of it. O(waiters).
+  void forget_node(int node);
   /// Entries have to be refreshed at once, since messages or a node's entries may be lost.
   void refresh_soon(Time now) { lines_.refresh_soon(now); }
 

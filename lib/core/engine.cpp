@@ -207,7 +207,7 @@ void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
 void Engine::add_node(Time now, int node) {
   advance(now);
   exchange_.nodes.add(node);
-  acquisitions_.add_node(node);
+  acquisitions_.forget_node(node);
   exchange_.claims.for_each_folded(
       [&](ClaimId, NodeSet&, NodeSet& standing) { standing.remove(node); });
   exchange_.claims.for_each_open(
@@ -219,7 +219,7 @@ void Engine::add_node(Time now, int node) {
 void Engine::remove_node(Time now, int node) {
   advance(now);
   exchange_.nodes.remove(node);
-  acquisitions_.remove_node(node);
+  acquisitions_.forget_node(node);
   Claims& claims = exchange_.claims;
   claims.for_each_folded([&](ClaimId, NodeSet& footprint, NodeSet&) { footprint.remove(node); });
   claims.for_each_open([&](ClaimId id) {
@@ -228,6 +228,12 @@ void Engine::remove_node(Time now, int node) {
     claim.entry.nodes.remove(node);
     cleanup_.forget_if_done(now, id);
   });
+}
+
+void Engine::on_new_list() {
+  const Majority says = exchange_.nodes.majority();
+  exchange_.claims.for_each_open(
+      [&](ClaimId id) { exchange_.claims[id].round.tally.move_to(says); });
 }
 
 void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places) {

@@ -72,6 +72,9 @@ class Engine {
   /// The list has one less: our keys and entries on that node run out by themselves. O(claims +
   /// waiters).
   void remove_node(Time now, int node);
+  /// After the nodes of the next list have been added and the others removed, and what the nodes
+  /// say of that list has been noted: rounds under way go on with it. O(claims).
+  void on_new_list();
   /// The numbers of the nodes of the list.
   [[nodiscard]] NodeSet nodes() const { return exchange_.nodes.all(); }
   [[nodiscard]] bool holds_leases() const { return leases_.held() > 0; }

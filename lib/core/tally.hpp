@@ -53,6 +53,12 @@ class Tally {
     if (is_answer(vote)) answered_.add(node);
   }
 
+  /// The client has moved to a list of which the nodes say this, without a vote of theirs becoming
+  /// void: whoever votes for a list that is to follow votes for the list before it, too.
+  void move_to(Majority list) {
+    if (list.list() > by_.list()) by_ = {list.list(), std::max(by_.votes(), list.votes())};
+  }
+
   /// Did a quorum grant?
   [[nodiscard]] Verdict granted() const { return judge(granted_); }
   /// Was a quorum reached at all? Won: it was; lost: too few nodes can still answer.

@@ -23,8 +23,8 @@ constexpr int most_reads = 256;
 std::vector<redis::Link::Config> link_configs(const Cluster& cluster) {
   const Options& options = cluster.options;
   std::vector<redis::Link::Config> links;
-  for (const redis::Endpoint& endpoint : cluster.endpoints) {
-    links.push_back({endpoint,
+  for (std::size_t i = 0; i < cluster.endpoints.size(); ++i) {
+    links.push_back({cluster.endpoints[i],
                      options.node_timeout,
                      options.connect_timeout,
                      {.max_ttl = options.max_ttl,
@@ -34,7 +34,7 @@ std::vector<redis::Link::Config> link_configs(const Cluster& cluster) {
                       .groups = cluster.mark,
                       .changes_terms = cluster.purpose == Cluster::Purpose::to_enrol,
                       .only_looks = cluster.purpose == Cluster::Purpose::to_look,
-                      .node = endpoint.member_name()},
+                      .node = cluster.members[i]},
                      options.wake,
                      cluster.purpose == Cluster::Purpose::to_look ? largest_client_list
                                                                   : redis::ReplyReader::max_bytes});

@@ -60,7 +60,10 @@ void Members::move_on(Time now) {
     told_[static_cast<std::size_t>(node)].clear();
   }
   look_due_ = core::never;
+  const std::uint32_t generation = electorate_.generation();
+  last_doubt_ = {};  // nodes that were announced the list after they were read are read at once
   judge(now);
+  if (electorate_.generation() == generation) session_.engine().on_new_list();
 }
 
 bool Members::is_reading() const {

@@ -32,80 +32,26 @@ bool is_batch(core::CommandKind kind) {
 Session::Session(Config config, core::Random& random, core::WallClock& wall)
     : wall_(wall),
       engine_(config.engine, random),
+      links_(std::move(config.links), random),
       repair_(*this, wall),
       notes_(*this),
       counter_life_(std::to_string(config.engine.fencing_memory / std::chrono::milliseconds(1))),
       around_{.max_ttl = config.engine.max_ttl, .counter_life = counter_life_},
-      members_(*this, random),
-      random_(random) {
-  for (Link::Config& link : config.links) {
-    nodes_.push_back(static_cast<int>(links_.size()));
-    add_link(std::move(link), nodes_.back());
-  }
-}
-
-/// Makes the wires to the node with this number.
-void Session::add_link(Link::Config config, int node) {
-  const auto at = static_cast<std::size_t>(node);
-  if (at == links_.size()) {
-    links_.emplace_back();
-    subscribers_.emplace_back();
-  }
-  subscribers_[at] = std::make_unique<Subscriber>(
-      Subscriber::Config{config.endpoint, config.connect_timeout, config.node_timeout}, random_);
-  links_[at] = std::make_unique<Link>(std::move(config), random_);
-}
-
-int Session::number_of(const Link::Config& config) const {
-  const auto found = std::ranges::find_if(nodes_, [&](int node) {
-    return link(node).endpoint() == config.endpoint &&
-           link(node).enrolment().config().node == config.enrolment.node;
-  });
-  return found == nodes_.end() ? -1 : *found;
-}
-
-/// The numbers that no node has, and whose former nodes have answered everything.
-core::NodeSet Session::free_numbers() const {
-  core::NodeSet numbers = core::NodeSet::first(core::max_nodes) - engine_.nodes();
-  for (const int node : core::NodeSet(numbers)) {
-    const auto at = static_cast<std::size_t>(node);
-    if (at >= links_.size()) continue;
-    if (links_[at]->has_events() || subscribers_[at]->has_events()) numbers.remove(node);
-  }
-  return numbers;
-}
+      members_(*this, random) {}
 
 bool Session::take_list(Time now, const std::vector<Link::Config>& list) {
-  core::NodeSet free = free_numbers();
-  std::vector<int> nodes;
-  core::NodeSet stay;
-  int come = 0;
-  for (const Link::Config& config : list) {
-    nodes.push_back(number_of(config));
-    if (nodes.back() >= 0) stay.add(nodes.back());
-    come += nodes.back() < 0;
-  }
-  if (come > free.size()) return false;
-  const std::vector<int> before = std::exchange(nodes_, std::move(nodes));
-  list_changed_.emplace();
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (nodes_[i] >= 0) continue;
-    const int node = *free.begin();
-    free.remove(node);
-    if (static_cast<std::size_t>(node) < links_.size()) {
-      list_changed_->wires.insert(list_changed_->wires.end(), {node, subscriber_of(node)});
-    }
-    nodes_[i] = node;
-    add_link(list[i], node);
+  const int any = nodes().front();
+  const std::optional<Links::Change> change = links_.replace(list);
+  if (!change) return false;
+  for (const int node : change->come) {
     jumps_[static_cast<std::size_t>(node)] = {};
-    subscriber(node).listen_like(now, subscriber(before.front()));
+    subscriber(node).listen_like(now, subscriber(any));
     engine_.add_node(now, node);
     link(node).start(now);
     touched(node);
     touched(subscriber_of(node));
   }
-  for (const int node : before) {
-    if (stay.contains(node)) continue;
+  for (const int node : change->gone) {
     engine_.remove_node(now, node);
     notes_.forget(node);
     repair_.forget(now, node);
@@ -114,24 +60,28 @@ bool Session::take_list(Time now, const std::vector<Link::Config>& list) {
     touched(node);
     touched(subscriber_of(node));
   }
+  list_changed_.emplace();
+  for (const int node : change->reused) {
+    list_changed_->wires.insert(list_changed_->wires.end(), {node, subscriber_of(node)});
+  }
   return true;
 }
 
 void Session::start(Time now) {
   // A client that does not wait for a node to have forgotten nothing needs no other node's word.
-  const bool careless = std::ranges::any_of(nodes_, [this](int node) {
+  const bool careless = std::ranges::any_of(nodes(), [this](int node) {
     return link(node).enrolment().config().policy == Quarantine::unsafe_never;
   });
   if (careless) members_.vouch(now);
   members_.judge(now);
-  for (const int node : nodes_) {
+  for (const int node : nodes()) {
     link(node).start(now);
     touched(node);
   }
 }
 
 void Session::stop(Time now) {
-  for (const int node : nodes_) {
+  for (const int node : nodes()) {
     link(node).stop(now);
     subscriber(node).stop();
     touched(node);
@@ -140,18 +90,18 @@ void Session::stop(Time now) {
 }
 
 void Session::look_again(Time now) {
-  for (const int node : nodes_) {
+  for (const int node : nodes()) {
     link(node).look_again(now);
     touched(node);
   }
 }
 
 bool Session::ripe() const {
-  return std::ranges::all_of(nodes_, [this](int node) { return link(node).enrolment().ripe(); });
+  return std::ranges::all_of(nodes(), [this](int node) { return link(node).enrolment().ripe(); });
 }
 
 bool Session::was_enrolled() const {
-  return std::ranges::any_of(nodes_,
+  return std::ranges::any_of(nodes(),
                              [this](int node) { return link(node).enrolment().was_enrolled(); });
 }
 
@@ -167,12 +117,12 @@ void Session::ask(Time now, int node, const core::Tag& tag, std::string_view byt
 }
 
 void Session::advance(Time now) {
-  for (const int node : nodes_) {
+  for (const int node : nodes()) {
     if (link(node).deadline() > now) continue;
     link(node).advance(now);
     touched(node);
   }
-  for (const int node : nodes_) {
+  for (const int node : nodes()) {
     if (!listens_ || subscriber(node).deadline() > now) continue;
     subscriber(node).advance(now);
     touched(subscriber_of(node));
@@ -183,10 +133,10 @@ void Session::advance(Time now) {
 
 Time Session::deadline() const {
   Time due = std::min(engine_.deadline(), members_.deadline());
-  for (const int node : nodes_) due = std::min(due, link(node).deadline());
+  for (const int node : nodes()) due = std::min(due, link(node).deadline());
   if (!listens_) return due;
-  for (const int node : nodes_) {
-    due = std::min(due, subscribers_[static_cast<std::size_t>(node)]->deadline());
+  for (const int node : nodes()) {
+    due = std::min(due, links_.subscriber(node).deadline());
   }
   return due;
 }
@@ -357,7 +307,7 @@ std::optional<Session::Output> Session::on_message(Time now, int node, Subscribe
 /// Bars a server that is connected under another address, too: it would have two votes.
 void Session::on_greeted(Time now, int node) {
   const std::string& run_id = link(node).run_id();
-  for (const int other : nodes_) {
+  for (const int other : nodes()) {
     if (other == node || run_id.empty() || !link(other).greeted()) continue;
     if (link(other).run_id() == run_id) {
       return link(node).bar(

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/engine.hpp"
+#include "loop/links.hpp"
 #include "loop/members.hpp"
 #include "loop/notes.hpp"
 #include "loop/repair.hpp"
@@ -26,9 +27,7 @@ namespace quorumlock::detail {
 /// by touched(); then the caller calls next() until it returns nothing, writes the output() of each
 /// wire, and calls advance() at deadline().
 ///
-/// The list of nodes can change (Members decides when). A node that stays keeps its number and its
-/// connections; a new one gets the least number that no node has. The number of a node that left
-/// may be given to another one as soon as all that the node was asked has been answered.
+/// The list of nodes can change: Links has their numbers, and Members decides when.
 class Session {
  public:
   struct Config {
@@ -73,23 +72,21 @@ class Session {
   void start(core::Time now);
   core::Engine& engine() { return engine_; }
   [[nodiscard]] const core::Engine& engine() const { return engine_; }
-  redis::Link& link(int node) { return *links_[static_cast<std::size_t>(node)]; }
-  [[nodiscard]] const redis::Link& link(int node) const {
-    return *links_[static_cast<std::size_t>(node)];
-  }
+  redis::Link& link(int node) { return links_.link(node); }
+  [[nodiscard]] const redis::Link& link(int node) const { return links_.link(node); }
   /// The numbers of the nodes of the list, in its order.
-  [[nodiscard]] const std::vector<int>& nodes() const { return nodes_; }
+  [[nodiscard]] const std::vector<int>& nodes() const { return links_.nodes(); }
   /// The number of nodes in the list.
-  [[nodiscard]] int size() const { return static_cast<int>(nodes_.size()); }
+  [[nodiscard]] int size() const { return static_cast<int>(nodes().size()); }
   [[nodiscard]] static int subscriber_of(int node) { return node + core::max_nodes; }
   [[nodiscard]] static bool is_link(int wire) { return wire < core::max_nodes; }
   [[nodiscard]] static int node_of(int wire) { return wire % core::max_nodes; }
   /// Calls fn(int wire) for each node's link, then, since the first listen(), for each subscriber.
   template <class F>
   void each_wire_in_use(F&& fn) const {
-    for (const int node : nodes_) fn(node);
+    for (const int node : nodes()) fn(node);
     if (!listens_) return;
-    for (const int node : nodes_) fn(subscriber_of(node));
+    for (const int node : nodes()) fn(subscriber_of(node));
   }
   redis::Wire& wire(int number) {
     if (is_link(number)) return link(number);
@@ -116,8 +113,10 @@ class Session {
   /// Works with these nodes from now on. Returns false, and does nothing, if a new one would need
   /// the number of a node that has not answered everything yet.
   bool take_list(core::Time now, const std::vector<redis::Link::Config>& list);
-  /// The number of the node with this connection; -1: it is not in the list.
-  [[nodiscard]] int number_of(const redis::Link::Config& link) const;
+  /// See Links.
+  [[nodiscard]] int number_of(const redis::Link::Config& config) const {
+    return links_.number_of(config);
+  }
   /// Looks at nodes that do not vote now instead of later.
   void look_again(core::Time now);
   /// A node was enrolled, or a client that saw that enrols it now: so clients may hold locks.
@@ -136,8 +135,8 @@ class Session {
   [[nodiscard]] core::Time deadline() const;
   /// Whether this wire's deadline has passed, so that advance() would act on it.
   [[nodiscard]] bool is_due(int wire, core::Time now) const {
-    const auto node = static_cast<std::size_t>(node_of(wire));
-    return (is_link(wire) ? links_[node]->deadline() : subscribers_[node]->deadline()) <= now;
+    const int node = node_of(wire);
+    return (is_link(wire) ? link(node).deadline() : links_.subscriber(node).deadline()) <= now;
   }
   /// By how much the node's clock last exceeded the bound, and until when its votes do not count.
   struct Jump {
@@ -151,12 +150,10 @@ class Session {
   [[nodiscard]] std::string_view counter_life() const { return counter_life_; }
 
  private:
-  redis::Subscriber& subscriber(int node) { return *subscribers_[static_cast<std::size_t>(node)]; }
+  redis::Subscriber& subscriber(int node) { return links_.subscriber(node); }
   std::optional<Output> on_event(core::Time now, int node, redis::Link::Event& event);
   std::optional<Output> on_answer(core::Time now, int node, const redis::Link::Answer& answer);
   std::optional<Output> on_message(core::Time now, int node, redis::Subscriber::Event& event);
-  void add_link(redis::Link::Config config, int node);
-  [[nodiscard]] core::NodeSet free_numbers() const;
   void on_greeted(core::Time now, int node);
   void on_repair(core::Time now, int node, const core::Tag& tag, const redis::Reply* reply);
   void send(core::Time now, const core::Send& send);
@@ -176,9 +173,7 @@ class Session {
 
   core::WallClock& wall_;
   core::Engine engine_;
-  std::vector<int> nodes_;
-  std::vector<std::unique_ptr<redis::Link>> links_;  ///< by the node's number, as all of these
-  std::vector<std::unique_ptr<redis::Subscriber>> subscribers_;
+  Links links_;
   bool listens_ = false;  ///< listen() was called
   Repair repair_;
   Notes notes_;
@@ -186,7 +181,6 @@ class Session {
   std::string counter_life_;    ///< in ms
   redis::Surroundings around_;  ///< of the command being sent
   Members members_;
-  core::Random& random_;  ///< for new links
   std::optional<ListChanged> list_changed_;
   core::NodeSet talkative_;  ///< nodes whose link may have events
   core::NodeSet told_;       ///< nodes whose subscriber may have events

@@ -76,7 +76,7 @@ void Session::put(Time now, int node, const core::Tag& tag) {
 void Session::ask_clocks(Time now, int node) {
   bytes_.clear();
   redis::append_command(bytes_, {"TIME"});
-  for (const int other : nodes_) {
+  for (const int other : nodes()) {
     if (other == node) continue;
     put(now, other, core::Tag{core::SlotId(), core::uncounted, core::CommandKind::clock});
   }
@@ -118,7 +118,7 @@ void Session::send(Time now, const core::SendEntries& sending) {
 }
 
 void Session::ping(Time now) {
-  for (const int node : nodes_) {
+  for (const int node : nodes()) {
     Subscriber& its = subscriber(node);
     its.ping(now);
     if (its.has_events()) touched(subscriber_of(node));
@@ -134,7 +134,7 @@ void Session::listen(Time now, const core::Listen& listening) {
 
 void Session::listen(Time now, const std::string& channel, bool on) {
   listens_ = true;
-  for (const int node : nodes_) {
+  for (const int node : nodes()) {
     Subscriber& its = subscriber(node);
     if (on) {
       its.listen(now, channel);

@@ -18,12 +18,6 @@ std::uint64_t draw(core::Random& random) {
   return number;
 }
 
-NodeNames without(const NodeNames& names, const NodeNames& others) {
-  NodeNames rest;
-  std::ranges::set_difference(names, others, std::back_inserter(rest));
-  return rest;
-}
-
 std::string are(const NodeNames& names) {
   return names_in_words(names) +
          (names.size() == 1 ? ", which is not one of them" : ", which are not of them");

@@ -68,6 +68,8 @@ class Electorate {
   [[nodiscard]] bool begun() const { return begun_; }
   /// The nodes that vouch for one without a record, the one furthest on first.
   [[nodiscard]] const std::vector<int>& vouchers() const { return vouchers_; }
+  /// Changes whenever another founding is taken.
+  [[nodiscard]] std::uint32_t generation() const { return generation_; }
 
  private:
   void choose_founding(std::span<const Node> nodes, const NodeNames& list);

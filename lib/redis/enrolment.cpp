@@ -113,9 +113,8 @@ void Enrolment::follow(Time now, Others others) {
     change_terms(enrolment_key, record_, {});
   }
   // A node that only waited for this need not wait for its next look.
-  if (step_ == Step::waiting && (candidacy_.ripe() || careless()) && others_.admitted) {
+  if (step_ == Step::waiting && (candidacy_.ripe() || careless()) && others_.admitted)
     next_look_ = std::min(next_look_, now);
-  }
 }
 
 void Enrolment::disconnected() {
@@ -173,9 +172,8 @@ void Enrolment::judge(Time now, const Texts& texts) {
   wanted_as_ = membership.value_or(others_.admitted.value_or(others_.founded));
   next.members = wanted_as_.mark();
   wanted_ = next.to_string();
-  if (careless() && !membership && !others_.admitted) {
+  if (careless() && !membership && !others_.admitted)
     return rest(now, Step::waiting, "has no enrolment, and no node says of which list it is");
-  }
   if (planted(Mutant::no_quarantine) || no_text || careless()) return go(Step::adopting);
   if (this_run) return write(Step::adopting);
   if (trusts && doubts.empty()) {

@@ -10,20 +10,6 @@
 namespace quorumlock::redis {
 namespace {
 
-int quorum(const NodeNames& list) {
-  return core::quorum_of(static_cast<int>(list.size()));
-}
-
-bool contains(const NodeNames& list, std::string_view name) {
-  return std::ranges::binary_search(list, name);
-}
-
-NodeNames without(const NodeNames& names, const NodeNames& others) {
-  NodeNames rest;
-  std::ranges::set_difference(names, others, std::back_inserter(rest));
-  return rest;
-}
-
 std::string in_braces(const NodeNames& list) {
   return "{" + names_in_words(list) + "}";
 }

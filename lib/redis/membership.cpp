@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 
 #include "core/placement.hpp"
@@ -12,14 +13,6 @@ namespace quorumlock::redis {
 namespace {
 
 constexpr std::string_view no_list = "-";
-
-bool contains(const NodeNames& list, std::string_view name) {
-  return std::ranges::binary_search(list, name);
-}
-
-int quorum(const NodeNames& list) {
-  return core::quorum_of(static_cast<int>(list.size()));
-}
 
 /// So many nodes that every quorum of the list has one of them.
 int vouchers(const NodeNames& list) {
@@ -207,6 +200,20 @@ Membership Membership::for_node(std::string node) const {
 
 std::string connection_name(const NodeNames& list) {
   return std::string(connection_prefix) + hexadecimal(core::Placement::hash(text_of(list)));
+}
+
+int quorum(const NodeNames& list) {
+  return core::quorum_of(static_cast<int>(list.size()));
+}
+
+bool contains(const NodeNames& list, std::string_view name) {
+  return std::ranges::binary_search(list, name);
+}
+
+NodeNames without(const NodeNames& list, const NodeNames& others) {
+  NodeNames rest;
+  std::ranges::set_difference(list, others, std::back_inserter(rest));
+  return rest;
 }
 
 std::string names_in_words(const NodeNames& names) {

@@ -73,6 +73,11 @@ inline constexpr std::string_view connection_prefix = "quorumlock:";
 /// sees which clients have which list.
 std::string connection_name(const NodeNames& list);
 
+/// Of lists in order.
+int quorum(const NodeNames& list);
+bool contains(const NodeNames& list, std::string_view name);
+NodeNames without(const NodeNames& list, const NodeNames& others);
+
 /// "a, b and c"; "no node" if the list is empty.
 std::string names_in_words(const NodeNames& names);
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <iostream>
 #include <sstream>
-#include <thread>
+#include <stdexcept>
 
 #include <quorumlock/coordinator.hpp>
 
@@ -15,6 +15,7 @@
 #include "chaos/store.hpp"
 #include "local/enroll.hpp"
 #include "support/cluster.hpp"
+#include "support/eventually.hpp"
 
 namespace quorumlock::chaos {
 namespace {
@@ -85,9 +86,9 @@ class Run {
       // might found different clusters.
       options.quarantine = Quarantine::unsafe_never;
       Coordinator first = Coordinator::create(std::move(options)).value();
-      while (first.status().value().voters() < settings_.nodes) {
-        std::this_thread::sleep_for(milliseconds(10));
-      }
+      const bool all_vote =
+          test::eventually([&] { return first.status().value().voters() == settings_.nodes; });
+      if (!all_vote) throw std::runtime_error("the nodes cannot be enrolled");
       return;
     }
     options.quarantine = Quarantine::trust_disk;  // a restart of a durable node costs no vote

@@ -118,6 +118,39 @@ TEST_F(Members, ApplyMakesAllSteps) {
   EXPECT_EQ(run("new", {"acquire", "orders"}).code, 0);
 }
 
+TEST_F(Members, AProgramThatRunsFollowsItsConfiguration) {
+  // Two programs have the same file. It gets the new nodes, one is told of that by a signal, and
+  // both move once the list is announced: the operator need not force anything.
+  Program holder = start("old", {"run", "seats", "--", "sleep", "60"});
+  ASSERT_TRUE(eventually([&] { return cluster.holders("seats") == 5; }));
+  Program watcher = start("old", {"--json", "status", "--watch"});
+  EXPECT_EQ(json::parse(watcher.line()).at("nodes").at(4).at("node"), cluster.urls()[4]);
+  // A file that is replaced is found by its name.
+  std::filesystem::rename(file("new"), file("old"));
+  watcher.signal(SIGHUP);
+  const Ended applied = run("old", {"members", "apply", "--wait", "60s"});
+  ASSERT_EQ(applied.code, 0) << applied.err;
+  EXPECT_TRUE(eventually([&] {
+    return json::parse(watcher.line()).at("nodes").at(4).at("node") == cluster.urls()[5];
+  }));
+  EXPECT_TRUE(eventually([&] { return cluster.raw(5, {"EXISTS", "seats"}).integer == 1; }));
+  holder.signal(SIGTERM);
+  EXPECT_EQ(holder.finish().code, 128 + SIGTERM) << "it held the lock to its end";
+}
+
+TEST_F(Members, AConfigurationThatCannotBeUsedChangesNothing) {
+  Program watcher = start("old", {"--json", "status", "--watch"});
+  watcher.line();
+  std::ofstream(file("old")) << "{\"nodes\": [";
+  watcher.signal(SIGHUP);
+  watcher.line();  // which may have been printed before the signal came
+  EXPECT_EQ(json::parse(watcher.line()).at("nodes").size(), 5U);
+  watcher.signal(SIGTERM);
+  const Ended ended = watcher.finish();
+  EXPECT_EQ(ended.code, 128 + SIGTERM);
+  EXPECT_THAT(ended.err, HasSubstr("the configuration cannot be used"));
+}
+
 TEST_F(Members, WhatWasAnnouncedIsWithdrawn) {
   ASSERT_EQ(run("new", {"members", "announce"}).code, 0);
   // Whoever has the old configuration is told of the change, too, and can take it back.

@@ -53,10 +53,10 @@ void check_durations(const Options& options) {
   if (options.stop_margin) check_duration(*options.stop_margin);
 }
 
-void check_nodes(const std::vector<std::string>& nodes) {
+void check_nodes(const Nodes& nodes) {
   require(!nodes.empty() && nodes.size() <= 32, "the number of nodes is wrong");
-  for (const std::string& url : nodes) {
-    require(redis::Endpoint::parse(url).has_value(), "a node's URL cannot be read");
+  for (const NodeOptions& node : nodes) {
+    require(redis::Endpoint::parse(node.url).has_value(), "a node's URL cannot be read");
   }
 }
 

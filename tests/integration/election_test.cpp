@@ -129,6 +129,14 @@ TEST_F(Elections, ALateObserverSeesTheCurrentLeader) {
   EXPECT_EQ(observer.seen().front(), expected);
 }
 
+TEST_F(Elections, ALeaderProclaimsWithAMinorityOfNodesAway) {
+  Coordinator coordinator = connect();
+  Result<Leadership> leads = election_of(coordinator).campaign("warming up");
+  ASSERT_TRUE(ok(leads));
+  for (const int node : {0, 3}) cluster().kill(node);
+  EXPECT_TRUE(ok(leads->proclaim("ready")));
+}
+
 TEST_F(Elections, ALeaderProclaims) {
   // Others see what the leader last proclaimed, in order and without a change of leader.
   Coordinator coordinator = connect();

@@ -116,9 +116,9 @@ TEST(UnixSockets, MayBeMixedWithTcp) {
   for (const std::string& url : remote.urls()) options.nodes.push_back(url);
   options.nodes.push_back("unix:///nowhere/redis.sock");
   local.enrol_for(options.nodes);
-  std::vector<std::string> remote_first = remote.urls();
-  for (const std::string& url : options.nodes) {
-    if (std::ranges::find(remote_first, url) == remote_first.end()) remote_first.push_back(url);
+  Nodes remote_first = remote.urls();
+  for (const NodeOptions& node : options.nodes) {
+    if (std::ranges::find(remote_first, node) == remote_first.end()) remote_first.push_back(node);
   }
   remote.enrol_for(remote_first);
   Coordinator coordinator = connect(options);

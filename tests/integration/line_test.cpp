@@ -312,7 +312,7 @@ TEST(LineOfAUser, WaitsWithoutTheRightToListen) {
   Cluster cluster({.size = 1, .tcp = true});
   cluster.raw(0, {"ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "resetchannels"});
   Options options = cluster.options();
-  for (std::string& url : options.nodes) {
+  for (auto& [url, name] : options.nodes) {
     url.insert(url.find("//") + 2, "locker:secret@");
   }
   Coordinator coordinator = connect(options);

@@ -31,7 +31,7 @@ class Tenants : public ::testing::Test {
   [[nodiscard]] Options tenants() const {
     Options options = others();
     options.key_prefix = prefix;
-    for (std::string& url : options.nodes) url.insert(url.find("//") + 2, "tenant:secret@");
+    for (auto& [url, name] : options.nodes) url.insert(url.find("//") + 2, "tenant:secret@");
     return options;
   }
   /// Returns the nodes' log of refused commands.

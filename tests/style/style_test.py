@@ -250,16 +250,24 @@ def unused_fragments(fragments, scripts):
             yield f"lib/redis/scripts/part/{name}.lua", 1, "is part of no script"
 
 
-def types_with_one_name(sources):
-    """Sources of one program are compiled several at a time: no two may name a type alike."""
+# A type's name, or a function's whole declaration, at the left margin.
+NAMED = re.compile(r"^(?:(?:struct|class|enum(?: class)?) (\w+)(?! *;)\b|"
+                   r"((?!return|namespace)\w[\w:<>*&, ]* \w+\(.*) \{$)", re.M)
+
+
+def names_of_two(sources):
+    """Sources of one program are compiled several at a time: no two may name a thing alike."""
     first = {}
     for path, text in sources:
-        program = "/".join(path.split("/")[:2]) if path.startswith("tests/") else path.split("/")[0]
-        for found in re.finditer(r"^(?:struct|class|enum(?: class)?) (\w+)(?! *;)\b", text, re.M):
-            other = first.setdefault((program, found.group(1)), path)
-            if other != path:
+        parts = path.split("/")
+        program = "/".join(parts[:2]) if parts[0] == "tests" else parts[0]
+        space = "".join(re.findall(r"^namespace (\S+) \{", text, re.M))
+        for found in NAMED.finditer(text):
+            name = found.group(1) or f"{space}::{found.group(2)}"
+            other = first.setdefault((program, name), path)
+            if other != path and "main(" not in name:
                 number = text.count("\n", 0, found.start()) + 1
-                yield path, number, f"names a type {found.group(1)}, which {other} does too"
+                yield path, number, f"names {found.group(1) or found.group(2)}, as {other} does"
 
 
 def does_not_compile(compiler, include, header):
@@ -284,10 +292,13 @@ def self_check(compiler, include):
     if list(unused_fragments(["a", "b"], "  --> b\n")) != list(unused_fragments(["a"], "")):
         yield "the rule on fragments does not find the one that is not used"
     same = [("tests/unit/a.cpp", "class Nodes {"), ("tests/unit/b.cpp", "struct Nodes : A {")]
-    if len(list(types_with_one_name(same))) != 1:
-        yield "the rule on names of types lets two of one name pass"
-    if list(types_with_one_name([same[0], ("tests/cli/b.cpp", "class Nodes {")])):
-        yield "the rule on names of types refuses those of two programs"
+    if len(list(names_of_two(same))) != 1:
+        yield "the rule on names lets two types of one name pass"
+    if list(names_of_two([same[0], ("tests/cli/b.cpp", "class Nodes {")])):
+        yield "the rule on names refuses those of two programs"
+    if len(list(names_of_two([("lib/a/b.cpp", "int f(int a) {\n"),
+                              ("lib/a/c.cpp", "int f(int a) {\n")]))) != 1:
+        yield "the rule on names lets two functions of one declaration pass"
     if not does_not_compile(compiler, include, "quorumlock/no_such_header.hpp"):
         yield "the rule on public headers lets one pass that does not compile"
 
@@ -328,7 +339,7 @@ def violations(root, compiler):
         for rule, _, _ in RULES:
             for number, sentence in rule(path, text):
                 yield path, number, sentence
-    yield from types_with_one_name(sources)
+    yield from names_of_two(sources)
     scripts = sorted(path.stem for path in (root / "lib/redis/scripts").glob("*.lua"))
     yield from unreferenced_scripts(scripts, (root / "lib/CMakeLists.txt").read_text(), code)
     folder = root / "lib/redis/scripts"

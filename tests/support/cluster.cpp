@@ -51,9 +51,9 @@ void Cluster::enrol(int node) {
   const std::string run = "run_id:";
   const std::string info = raw(node, {"INFO", "server"}).text;
   const std::string run_id = info.substr(info.find(run) + run.size(), 40);
-  const std::vector<std::string> list = list_.empty() ? urls() : list_;
+  const Nodes list = list_.empty() ? Nodes(urls()) : list_;
   std::vector<std::string> names;
-  for (const std::string& url : list) names.push_back(member_name(url));
+  for (const auto& [url, name] : list) names.push_back(name.empty() ? member_name(url) : name);
   std::string members = names.at(static_cast<std::size_t>(node)) + " s - ";
   std::ranges::sort(names);
   for (const std::string& name : names) members += (&name == &names[0] ? "" : ",") + name;
@@ -65,8 +65,8 @@ void Cluster::enrol(int node) {
                  (settings_.durable ? ":durable" : ":volatile")});
 }
 
-void Cluster::enrol_for(std::vector<std::string> urls) {
-  list_ = std::move(urls);
+void Cluster::enrol_for(Nodes nodes) {
+  list_ = std::move(nodes);
   for (int node = 0; node < std::min(size(), static_cast<int>(list_.size())); ++node) {
     if (can_be_asked(node)) enrol(node);
   }

@@ -72,7 +72,7 @@ class Cluster {
   void enrol(int node);
   /// Enrols all nodes for clients with these URLs, of which the first ones are this cluster's nodes
   /// in their order.
-  void enrol_for(std::vector<std::string> urls);
+  void enrol_for(Nodes nodes);
   /// Breaks the connections of all clients but this cluster's own.
   void drop_clients(int node);
   /// Makes everything run again, with no keys but the library's own.
@@ -84,7 +84,7 @@ class Cluster {
   TemporaryDirectory directory_;
   ClusterSettings settings_;
   std::vector<local::Server> servers_;
-  std::vector<std::string> list_;  ///< of enrol_for(); empty: urls()
+  Nodes list_;  ///< of enrol_for(); empty: urls()
   std::map<int, Redis> connections_;
   std::map<int, bool> paused_;
   std::map<int, long long> own_commands_;

@@ -97,9 +97,7 @@ class EngineDriver {
                 .nodes = nodes, .retry_delay = delay, .retry_jitter = jitter, .unfolded = 0},
             seed) {}
   explicit EngineDriver(const core::Engine::Config& config, std::uint64_t seed = 1)
-      : random_(seed),
-        engine_(config, random_),
-        unanswered_(static_cast<std::size_t>(config.nodes)) {}
+      : random_(seed), engine_(config, random_), unanswered_(core::max_nodes) {}
 
   core::Time now{};
 

@@ -71,6 +71,12 @@ Options Globals::options() const {
   return options;
 }
 
+std::optional<std::string> Globals::file_of_nodes() const {
+  if (flag_or_variable("--nodes", nodes, "QUORUMLOCK_NODES")) return std::nullopt;
+  const std::optional<Setting> file = flag_or_variable("--config", config, "QUORUMLOCK_CONFIG");
+  return file ? std::optional(file->value) : std::nullopt;
+}
+
 void Globals::note(const std::string& sentence) const {
   if (verbose) say(sentence);
 }

@@ -28,6 +28,8 @@ struct Globals {
   /// Returns the options: a flag beats the environment, and the environment the file; with none of
   /// them the nodes are those of a local cluster. Throws Failure.
   [[nodiscard]] Options options() const;
+  /// The file that the nodes are read from, unless something beats it.
+  [[nodiscard]] std::optional<std::string> file_of_nodes() const;
   /// Writes to standard error if --verbose is set.
   void note(const std::string& sentence) const;
   /// Writes to standard error.

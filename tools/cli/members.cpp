@@ -28,11 +28,11 @@ struct MembersArguments {
   bool force = false;
 };
 
-/// The URLs of the nodes in a configuration file.
-std::vector<std::string> nodes_of(const std::string& file) {
+/// The nodes in a configuration file.
+Nodes nodes_of(const std::string& file) {
   const Result<Options> old = load_options(Setting{"--from", file}, std::nullopt);
   if (!old) throw Failure(old.error());
-  std::vector<std::string> nodes = old->nodes;
+  Nodes nodes = old->nodes;
   for (const auto& [name, more] : old->groups) nodes.insert(nodes.end(), more.begin(), more.end());
   return nodes;
 }
@@ -67,7 +67,7 @@ class Work {
 
  private:
   MembersChange opened() {
-    std::vector<std::string> leaving;
+    Nodes leaving;
     if (asked_.from) leaving = nodes_of(*asked_.from);
     Result<MembersChange> change = MembersChange::open(globals_.options(), std::move(leaving));
     if (!change) throw Failure(change.error());

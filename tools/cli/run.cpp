@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "globals.hpp"
 #include "lock.hpp"
+#include "nodes_watch.hpp"
 #include "output.hpp"
 #include "process_group.hpp"
 #include "supervisor.hpp"
@@ -144,6 +145,7 @@ int run(const Globals& globals, const RunArguments& asked) {
   Signals signals;
   const Terminal terminal;
   Coordinator coordinator = coordinator_with(options);
+  NodesWatch watch(globals, options, coordinator);
   Lease lease = lock(coordinator, asked.resources,
                      {.ttl = asked.ttl,
                       .wait = asked.wait,
@@ -202,6 +204,8 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
       "lost it gets SIGTERM, and SIGKILL when the lock has ended. What it leaves running in that\n"
       "group is ended before the lock is released. What leaves the group, such as a daemon or\n"
       "the child of setsid, is not ended, and goes on without the lock.\n\n"
+      "When the nodes in the configuration file change, the lock moves to the new ones as soon as\n"
+      "they accept that list (quorumlock members).\n\n"
       "Ends with the command's own exit code, or with 128 + N if signal N ended it.");
   add_duration(command, "--ttl", asked->ttl, "how long the lock outlives a crash; it is renewed");
   add_wait(command, "--wait", asked->wait, "how long to wait for the lock, or forever");

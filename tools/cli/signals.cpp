@@ -67,7 +67,7 @@ int Signals::asked_to_end() {
     if (*signal == SIGTSTP) stop_by(SIGTSTP, false);  // Ctrl-Z stops the whole job
     const bool ends =
         *signal == SIGINT || *signal == SIGTERM || *signal == SIGHUP || *signal == SIGQUIT;
-    if (ends && asked == 0) asked = *signal;
+    if (ends && (asked == 0 || asked == SIGHUP)) asked = *signal;
   }
   return asked;
 }

@@ -61,13 +61,16 @@ int live(const Globals& globals, StatusWatch& watch) {
 void add_status(CLI::App& app, Globals& globals, Action& chosen) {
   auto is_live = std::make_shared<bool>(false);
   CLI::App& command = *app.add_subcommand("status", "show how each node fares as a voter");
-  command.add_flag("--watch", *is_live, "again every second, until Ctrl-C");
+  command.add_flag("--watch", *is_live,
+                   "again every second, until Ctrl-C; SIGHUP reads the file again");
   globals.add_flags_to(command);
   command.callback([=, &globals, &chosen] {
     chosen = [=, &globals] {
       Signals signals;
-      Coordinator coordinator = coordinator_with(globals.options());
-      StatusWatch watch(coordinator, signals);
+      const Options options = globals.options();
+      Coordinator coordinator = coordinator_with(options);
+      NodesWatch nodes(globals, options, coordinator);
+      StatusWatch watch(coordinator, signals, &nodes);
       return *is_live ? live(globals, watch) : once(globals, watch);
     };
   });

@@ -22,7 +22,7 @@ std::optional<ClusterStatus> StatusWatch::look() {
   pollfd ready[] = {{signals_.fd(), POLLIN, 0}, {answer->given.fd(), POLLIN, 0}};
   while ((ready[1].revents & POLLIN) == 0) {
     ::poll(ready, 2, -1);
-    if (asked_ = signals_.asked_to_end(); asked_ != 0) return std::nullopt;
+    if (take_signals()) return std::nullopt;
   }
   Result<ClusterStatus> status = future.get();
   if (!status) throw Failure(status.error());
@@ -37,8 +37,14 @@ bool StatusWatch::pause(std::chrono::milliseconds length) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Steady::now());
     if (left <= std::chrono::milliseconds::zero()) return true;
     ::poll(&ready, 1, static_cast<int>(left.count()));
-    if (asked_ = signals_.asked_to_end(); asked_ != 0) return false;
+    if (take_signals()) return false;
   }
+}
+
+bool StatusWatch::take_signals() {
+  asked_ = signals_.asked_to_end();
+  if (asked_ == SIGHUP && nodes_ != nullptr && nodes_->look_now()) asked_ = 0;
+  return asked_ != 0;
 }
 
 }  // namespace quorumlock::cli

@@ -6,6 +6,7 @@
 
 #include <quorumlock/coordinator.hpp>
 
+#include "nodes_watch.hpp"
 #include "signals.hpp"
 
 namespace quorumlock::cli {
@@ -13,8 +14,8 @@ namespace quorumlock::cli {
 /// Asks the nodes for their status, once or repeatedly, until a signal asks this program to end.
 class StatusWatch {
  public:
-  StatusWatch(Coordinator& coordinator, Signals& signals)
-      : coordinator_(coordinator), signals_(signals) {}
+  StatusWatch(Coordinator& coordinator, Signals& signals, NodesWatch* nodes = nullptr)
+      : coordinator_(coordinator), signals_(signals), nodes_(nodes) {}
 
   /// Returns the status, or nothing if a signal came first. Throws Failure.
   std::optional<ClusterStatus> look();
@@ -24,8 +25,13 @@ class StatusWatch {
   [[nodiscard]] int asked_to_end() const { return asked_; }
 
  private:
+  /// Handles the signals that came. Returns whether one of them asked us to end: SIGHUP asks to
+  /// read the configuration file again, if there is one.
+  bool take_signals();
+
   Coordinator& coordinator_;
   Signals& signals_;
+  NodesWatch* nodes_;
   int asked_ = 0;
 };
 

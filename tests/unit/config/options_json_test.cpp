@@ -100,11 +100,31 @@ TEST(OptionsJson, ReadsGroupsAndLoops) {
                               .value();
   EXPECT_TRUE(options.nodes.empty());
   EXPECT_EQ(options.loops, 2);
-  const std::map<std::string, std::vector<std::string>> groups = {
+  const std::map<std::string, Nodes> groups = {
       {"north", {"redis://u:hunter2@n1", "redis://n2", "redis://n3"}},
       {"south", {"unix:///run/s1.sock"}}};
   EXPECT_EQ(options.groups, groups);
   EXPECT_EQ(Options::from_json("{" + nodes + "}").value().loops, 1);
+}
+
+TEST(OptionsJson, ANodeMayHaveAName) {
+  const Options options = Options::from_json(R"({"nodes": ["redis://a",
+    {"url": "redis://b:7", "name": "bee"}, {"url": "unix:///run/c.sock"}]})")
+                              .value();
+  EXPECT_EQ(options.nodes, (Nodes{"redis://a", {"redis://b:7", "bee"}, "unix:///run/c.sock"}));
+  const auto error = [](const std::string& node) {
+    return error_of(Options::from_json(R"({"nodes": ["redis://a:1", )" + node + "]}"));
+  };
+  EXPECT_TRUE(
+      starts(error(R"({"name": "b"})"), "nodes[1] is an object without a url: it must have one"));
+  EXPECT_EQ(error(R"({"url": "redis://b", "nam": "b"})"),
+            "the key \"nodes[1].nam\" is unknown: did you mean \"nodes[1].name\"?");
+  EXPECT_EQ(error(R"({"url": "redis://b", "name": "two words"})"),
+            "nodes[1].name is \"two words\": it must have at most 255 characters, all visible "
+            "ASCII, and no space");
+  EXPECT_EQ(error(R"({"url": "redis://b", "name": "a:1"})"),
+            "nodes[1] is called \"a:1\", and so is nodes[0]: each node of a list needs a name of "
+            "its own");
 }
 
 TEST(OptionsJson, RefusesInvalidGroups) {

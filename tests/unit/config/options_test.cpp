@@ -63,7 +63,7 @@ TEST(Options, RefuseANodeThatIsNamedTwice) {
 
 TEST(Options, RefuseImpossibleGroups) {
   // Each group is a quorum of its own; no server may be in two of them.
-  const auto grouped = [](std::map<std::string, std::vector<std::string>> groups) {
+  const auto grouped = [](std::map<std::string, Nodes> groups) {
     return error_with([&groups](Options& o) {
       o.nodes.clear();
       o.groups = std::move(groups);
@@ -83,7 +83,7 @@ TEST(Options, RefuseImpossibleGroups) {
             "a group is named \"all of it\": a name has 1 to 64 letters, digits, '.', '_' or '-'");
   EXPECT_EQ(grouped({{std::string(64, 'n'), {"redis://a"}}}), "no error");
   EXPECT_TRUE(starts(grouped({{std::string(65, 'n'), {"redis://a"}}}), "a group is named"));
-  std::map<std::string, std::vector<std::string>> many;
+  std::map<std::string, Nodes> many;
   for (int i = 0; i < 65; ++i) many["g" + std::to_string(i)] = {"redis://h" + std::to_string(i)};
   EXPECT_EQ(grouped(many), "groups has 65 entries: it must have 1 to 64");
   many.erase("g64");

@@ -214,5 +214,44 @@ TEST(EngineClock, AStepThatAnotherClientSeesVoidsTheVotesToo) {
   EXPECT_EQ(driver.only<core::Acquired>().attempts, 1);
 }
 
+TEST(EngineNodes, ARoundGoesOnWhenTheListChanges) {
+  // n3 leaves with its vote given, and n4 comes, which takes part in the next round.
+  Clocks clocks(3);
+  clocks.driver.acquire(1, ten_seconds);
+  clocks.reply(2, Vote::granted);
+  clocks.driver.engine().add_node(clocks.driver.now, 3);
+  clocks.driver.engine().remove_node(clocks.driver.now, 2);
+  clocks.reply(0, Vote::granted);
+  EXPECT_EQ(clocks.driver.count<core::Acquired>(), 1U);
+  clocks.reply(1, Vote::granted);
+  clocks.driver.engine().adopt(clocks.driver.only<core::Acquired>().claim, 1);
+  clocks.driver.forget_seen();
+  clocks.driver.pass(third);
+  core::NodeSet now = all_of(2);
+  now.add(3);
+  EXPECT_EQ(clocks.driver.told(CommandKind::renew, clocks.driver.tokens().back()), now);
+}
+
+TEST(EngineNodes, ANumberMayBeGivenToAnotherNode) {
+  // n3 has a wrong clock and leaves. Its successor with the same number is trusted at once, and a
+  // lease that n3 had voted for is not taken to stand on the successor.
+  Clocks clocks(3);
+  clocks.hold();
+  clocks.ahead[2] = 60s;
+  clocks.driver.pass(third);
+  clocks.reply({0, 1, 2}, Vote::granted);
+  EXPECT_EQ(clocks.driver.count<core::ClockJumped>(), 1U);
+  clocks.driver.engine().remove_node(clocks.driver.now, 2);
+  EXPECT_EQ(clocks.driver.engine().nodes(), all_of(2));
+  clocks.ahead[2] = 0s;
+  clocks.driver.engine().add_node(clocks.driver.now, 2);
+  EXPECT_EQ(clocks.driver.engine().nodes(), all_of(3));
+  clocks.driver.forget_seen();
+  clocks.driver.pass(third);
+  EXPECT_EQ(clocks.driver.told(CommandKind::renew, clocks.driver.tokens().back()), all_of(3));
+  clocks.reply({0, 1, 2}, Vote::granted);
+  EXPECT_EQ(clocks.driver.count<core::ClockJumped>(), 0U);
+}
+
 }  // namespace
 }  // namespace quorumlock::test

@@ -94,6 +94,19 @@ TEST(SlotViews, ANumberThatIsNoSlotChangesNothing) {
   EXPECT_EQ(views.likely(NodeSet::first(3), 2), 0);
 }
 
+TEST(SlotViews, ANewNodeHasReportedNothing) {
+  // Node 1 is replaced by another one with its number, and node 4 is new.
+  SlotViews views;
+  views.begin(3, 70);
+  for (const int node : {0, 1}) views.learn_free(node, 66);
+  views.add_node(1);
+  views.add_node(4);
+  EXPECT_EQ(views.free_votes(NodeSet::first(5), 66), 1);
+  views.learn_free(4, 66);
+  views.learn_free(9, 66);  // it is not known
+  EXPECT_EQ(views.free_votes(NodeSet::first(5), 66), 2);
+}
+
 TEST(SlotViews, AreEmptyAfterBegin) {
   SlotViews views;
   views.begin(3, 100);

@@ -119,6 +119,22 @@ TEST(Tally, VotesForAnOlderListDoNotCount) {
   }
 }
 
+TEST(Tally, VotesStayWhenTheClientMovesToTheListThatFollows) {
+  // Two nodes granted before the client moved, and the third, which needs more votes, after that.
+  Tally tally;
+  tally.begin(NodeSet::first(3), {3, 2});
+  for (int node = 0; node < 3; ++node) tally.ask(node);
+  tally.record(0, Vote::granted, {3, 2});
+  tally.move_to({4, 2});
+  EXPECT_EQ(tally.granted(), Verdict::pending);
+  tally.record(1, Vote::granted, {4, 3});
+  EXPECT_EQ(tally.granted(), Verdict::pending);
+  tally.record(2, Vote::granted, {4, 2});
+  EXPECT_EQ(tally.granted(), Verdict::won);
+  tally.move_to({3, 1});  // never back
+  EXPECT_EQ(tally.needed(), 3);
+}
+
 TEST(Tally, CountsLikeAPlainList) {
   // Random votes, several of them from one node: its last one counts, as in a plain list.
   test::SeededRandom random(7);

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace quorumlock {
+
+/// The options of one node. A URL alone will do, wherever one of these is expected.
+struct NodeOptions {
+  NodeOptions() = default;
+  NodeOptions(const char* its_url) : url(its_url) {}             // NOLINT: implicit
+  NodeOptions(std::string its_url) : url(std::move(its_url)) {}  // NOLINT: implicit
+  NodeOptions(std::string its_url, std::string its_name)
+      : url(std::move(its_url)), name(std::move(its_name)) {}
+
+  /// `redis://[user[:password]@]host[:port][/db]` or `unix:///path[?db=N]`
+  std::string url;
+  /// What the node is called among the members of its list (docs/members.md), in every client and
+  /// for good; of 1 to 255 visible characters. Empty: host:port, or the path of its socket.
+  std::string name;
+  bool operator==(const NodeOptions&) const = default;
+};
+
+/// A list of nodes: a vector that can also be made from a vector of URLs.
+class Nodes : public std::vector<NodeOptions> {
+ public:
+  using std::vector<NodeOptions>::vector;
+  Nodes() = default;
+  Nodes(const std::vector<std::string>& urls) : vector(urls.begin(), urls.end()) {}  // NOLINT
+  friend bool operator==(const Nodes& a, const Nodes& b) { return std::ranges::equal(a, b); }
+};
+
+}  // namespace quorumlock
