@@ -85,6 +85,17 @@ struct NodeEnrolment {
 };
 QUORUMLOCK_EXPORT std::string_view to_string(NodeEnrolment::Standing standing) noexcept;
 
+/// What a node knows of the list of nodes that it votes for (docs/members.md).
+struct NodeMembership {
+  std::string configured_name;  ///< what this client would call it
+  // What the node carries; empty: it carries nothing, or that cannot be read.
+  std::string name;                ///< what it is called
+  std::uint32_t epoch = 0;         ///< which grows with each change of the list
+  std::string phase;               ///< settled, announced or unsettled
+  std::vector<std::string> nodes;  ///< the list, in order
+  std::vector<std::string> next;   ///< the list that is announced or committed; empty if settled
+};
+
 /// One node as a voter.
 struct NodeStatus {
   std::string node;   ///< its address, without secrets
@@ -105,6 +116,7 @@ struct NodeStatus {
   NodeClock clock;
   NodeEnrolment enrolment;
   std::vector<std::string> same_server_as;  ///< other addresses among the nodes
+  NodeMembership membership;
 };
 
 /// One quorum group.

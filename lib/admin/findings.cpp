@@ -37,6 +37,12 @@ std::string seconds_left(nanoseconds duration) {
   return std::to_string(std::chrono::ceil<std::chrono::seconds>(duration).count()) + " s left";
 }
 
+/// Whether a node's name is an address that means another server on each machine.
+bool is_local(std::string_view name) {
+  return name.starts_with("127.") || name.starts_with("localhost:") || name.starts_with("[::1]") ||
+         name.starts_with('/');
+}
+
 /// Collects the findings about one node.
 class Examination {
  public:
@@ -51,6 +57,7 @@ class Examination {
     access();
     clock();
     enrolment();
+    membership();
   }
 
  private:
@@ -214,10 +221,10 @@ class Examination {
           "give all clients the same quarantine and fencing_memory; to change those of the nodes: "
           "quorumlock enroll");
     } else if (node_.reason == Vote::nodes_differ) {
-      error(
-          "nodes_differ", node_.trouble,
-          "give all clients the same nodes; if this list is the right one, and no client can hold "
-          "a lock: quorumlock enroll --new --force");
+      error("nodes_differ", node_.trouble,
+            "give all clients the same nodes; if this list is the right one, quorumlock members "
+            "shows "
+            "how to make it that of the nodes");
     } else if (is.standing == NodeEnrolment::Standing::refused) {
       error("not_enrolled", is.why,
             node_.access.scripts == false ? "let this user call EVAL" : "see what it says");
@@ -251,6 +258,34 @@ class Examination {
     }
   }
 
+  void membership() {
+    const NodeMembership& is = node_.membership;
+    if (is.name.empty()) return;
+    const bool behind = std::ranges::any_of(cluster_.nodes, [&](const NodeStatus& other) {
+      return other.group == node_.group && other.membership.epoch > is.epoch;
+    });
+    if (behind && node_.enrolment.standing == NodeEnrolment::Standing::enrolled) {
+      error("behind",
+            "has missed a change of the nodes: it knows the list of epoch " +
+                std::to_string(is.epoch) + ", which is over, and casts no vote",
+            "take it along: quorumlock members commit");
+    }
+    if (is.name != is.configured_name) {
+      hint("named_otherwise",
+           "is called " + is.name + " in its list of nodes, and " + is.configured_name +
+               " by this client: while it cannot be reached, the client's list is refused",
+           "spell its address as " + is.name + ", or give it that name in the configuration");
+    }
+    const auto elsewhere = [](const std::string& name) { return !is_local(name); };
+    if (is_local(is.name) && std::ranges::any_of(is.nodes, elsewhere)) {
+      error("local_address",
+            "is called " + is.name +
+                ", which is another server on each machine, and other nodes "
+                "of its list are on other machines",
+            "give it an address that means it everywhere, or a name, by quorumlock members");
+    }
+  }
+
   std::vector<Finding>& into_;
   const ClusterStatus& cluster_;
   const NodeStatus& node_;
@@ -279,12 +314,33 @@ void examine_quorum(std::vector<Finding>& into, const GroupStatus& group) {
   }
 }
 
+/// A change of the nodes that is under way, or was abandoned.
+void examine_change(std::vector<Finding>& into, const ClusterStatus& status) {
+  std::string last_group = "-";
+  for (const NodeStatus& node : status.nodes) {
+    const NodeMembership& is = node.membership;
+    if (is.next.empty() || node.group == last_group) continue;
+    last_group = node.group;
+    const bool announced = is.phase == "announced";
+    std::string next;
+    for (const std::string& name : is.next) next += (next.empty() ? "" : ", ") + name;
+    into.push_back({Severity::hint, "", "change_unfinished",
+                    (node.group.empty() ? "" : "group " + node.group + ": ") +
+                        std::string("a change of the nodes to {") + next + "} is " +
+                        (announced ? "announced and not committed"
+                                   : "committed and not settled: fewer nodes may fail meanwhile"),
+                    announced ? "finish it, or take it back: quorumlock members"
+                              : "finish it: quorumlock members commit"});
+  }
+}
+
 void examine_all(std::vector<Finding>& into, const ClusterStatus& status) {
   for (const GroupStatus& group : status.groups) examine_quorum(into, group);
   if (status.groups.empty()) {
     examine_quorum(into,
                    {"", static_cast<int>(status.nodes.size()), status.quorum, status.voters()});
   }
+  examine_change(into, status);
   if (status.quarantine == Quarantine::unsafe_never) {
     into.push_back({Severity::error, "", "no_quarantine",
                     "quarantine is \"unsafe_never\": a node that has forgotten a lock votes again "

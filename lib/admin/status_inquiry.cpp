@@ -87,6 +87,20 @@ bool listens_beyond_loopback(std::string_view bind) {
   return false;
 }
 
+void note_membership(NodeStatus& status, const redis::MembersMark& mark, std::string_view text) {
+  const std::optional<redis::Membership> found = redis::Membership::parse(text, mark);
+  if (!found) return;
+  const bool settled = found->phase == redis::MembersPhase::settled;
+  NodeMembership& its = status.membership;
+  its.name = found->name;
+  its.epoch = found->epoch;
+  its.phase = settled                                          ? "settled"
+              : found->phase == redis::MembersPhase::announced ? "announced"
+                                                               : "unsettled";
+  its.nodes = settled ? found->to : found->from;
+  if (!settled) its.next = found->to;
+}
+
 void find_same_servers(std::vector<NodeStatus>& nodes) {
   for (NodeStatus& one : nodes) {
     one.same_server_as.clear();
@@ -129,7 +143,7 @@ void StatusInquiry::start(Driver& driver) {
     }
     ask(eval, {"EVAL", harmless_script, "0"});
     ask(eval, {"EVALSHA", harmless_sha1, "0"});
-    ask(record, {"GET", redis::enrolment_key});
+    ask(record, {"MGET", redis::enrolment_key, redis::members_key});
     ask(size, {"DBSIZE"});
     // One call is enough: which keys come first in the table is a matter of chance.
     ask(sample, {"SCAN", "0", "COUNT", keys_in_a_sample});
@@ -198,9 +212,10 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       }
       return;
     case record: {
-      if (reply.type != Type::string) return;
-      const auto found = redis::EnrolmentRecord::parse(reply.text);
+      const redis::Enrolment::Texts texts = redis::texts_of(reply);
+      const auto found = redis::EnrolmentRecord::parse(texts.record.value_or(""));
       if (!found) return;
+      if (found->members) note_membership(status, *found->members, texts.members.value_or(""));
       status.enrolment.max_ttl = std::chrono::milliseconds(found->terms.max_ttl_ms);
       status.enrolment.quarantine = found->terms.policy;
       status.enrolment.fencing_memory = std::chrono::seconds(found->terms.fencing_memory_s);
@@ -275,6 +290,7 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   if (!status.cluster_mode && !link.mode().empty()) status.cluster_mode = link.mode() == "cluster";
 
   const redis::Enrolment& enrolment = link.enrolment();
+  status.membership.configured_name = enrolment.config().node;
   if (status.state != NodeState::down && status.state != NodeState::connecting) {
     status.enrolment.standing = standing_of(enrolment.standing());
   }

@@ -97,7 +97,7 @@ bool MembersChange::is_at(const Node& node, MembersPhase phase) const {
 
 int MembersChange::count_at(MembersPhase phase) const {
   return static_cast<int>(std::ranges::count_if(nodes_, [&](const Node& node) {
-    return contains(list_, node.called()) && is_at(node, phase);
+    return is_member(list_, node.called()) && is_at(node, phase);
   }));
 }
 
@@ -168,10 +168,10 @@ Result<void> MembersChange::may_announce() const {
   std::string not_yet, away;
   for (const Node& node : nodes_) {
     const std::string& name = node.called();
-    if (contains(list_, name) && node.reached && !node.membership) {
+    if (is_member(list_, name) && node.reached && !node.membership) {
       not_yet += (not_yet.empty() ? "" : ", ") + name;
     }
-    if (!contains(list_, name) && !node.reached) away += (away.empty() ? "" : ", ") + name;
+    if (!is_member(list_, name) && !node.reached) away += (away.empty() ? "" : ", ") + name;
   }
   if (!away.empty()) {
     return too_few("cannot announce the change: " + away +
@@ -202,7 +202,7 @@ Result<void> MembersChange::may_commit() const {
   }
   const NodeNames both = common();
   const auto well = std::ranges::count_if(nodes_, [&](const Node& node) {
-    return contains(both, node.called()) && is_at(node, MembersPhase::announced);
+    return is_member(both, node.called()) && is_at(node, MembersPhase::announced);
   });
   // If the lists share fewer, there is a pause whatever is up, which the plan has said.
   const int wanted = std::min(needed_meanwhile(), static_cast<int>(both.size()));
@@ -250,7 +250,7 @@ std::vector<MembersChange::Step> MembersChange::announcing() const {
                          node.membership->epoch == furthest_->epoch &&
                          node.membership->phase == MembersPhase::settled &&
                          node.membership->to == list_;
-    if (settled && contains(list_, node.called())) steps.push_back(step(i, as, *node.enrolment));
+    if (settled && is_member(list_, node.called())) steps.push_back(step(i, as, *node.enrolment));
   }
   return steps;
 }
@@ -293,12 +293,12 @@ std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor,
     const Node& node = nodes_[static_cast<std::size_t>(i)];
     if (!node.membership || node.membership->founding != furthest_->founding) continue;
     const Membership& its = *node.membership;
-    if (!contains(next_, node.called()) || its == as.for_node(node.called())) continue;
+    if (!is_member(next_, node.called()) || its == as.for_node(node.called())) continue;
     // One change behind: it missed steps that all apply to it. What it was announced is of no
     // account, since every list of its epoch that could be decided is decided.
     const NodeNames& was = its.phase == MembersPhase::settled ? its.to : its.from;
     const bool behind = its.epoch + 1 == furthest_->epoch && its.phase != MembersPhase::unsettled &&
-                        contains(was, node.called());
+                        is_member(was, node.called());
     const bool unsettled = its.epoch == furthest_->epoch && its.phase == MembersPhase::unsettled &&
                            its.to == next_ && its.may_vote();
     if (!behind && !unsettled) continue;
@@ -326,7 +326,7 @@ std::vector<int> MembersChange::to_read() const {
   std::vector<int> found;
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const Node& node = nodes_[static_cast<std::size_t>(i)];
-    if (contains(common(), node.called()) && is_at(node, MembersPhase::unsettled)) {
+    if (is_member(common(), node.called()) && is_at(node, MembersPhase::unsettled)) {
       found.push_back(i);
     }
   }

@@ -156,9 +156,9 @@ std::optional<std::uint32_t> Membership::epoch_of(const NodeNames& list) const {
 
 bool Membership::may_vote(std::string_view node) const {
   switch (phase) {
-    case MembersPhase::settled: return contains(to, node);
-    case MembersPhase::announced: return contains(from, node);
-    case MembersPhase::unsettled: return contains(from, node) && contains(to, node);
+    case MembersPhase::settled: return is_member(to, node);
+    case MembersPhase::announced: return is_member(from, node);
+    case MembersPhase::unsettled: return is_member(from, node) && is_member(to, node);
   }
   return false;
 }
@@ -206,7 +206,7 @@ int quorum(const NodeNames& list) {
   return core::quorum_of(static_cast<int>(list.size()));
 }
 
-bool contains(const NodeNames& list, std::string_view name) {
+bool is_member(const NodeNames& list, std::string_view name) {
   return std::ranges::binary_search(list, name);
 }
 

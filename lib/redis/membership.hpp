@@ -75,7 +75,7 @@ std::string connection_name(const NodeNames& list);
 
 /// Of lists in order.
 int quorum(const NodeNames& list);
-bool contains(const NodeNames& list, std::string_view name);
+bool is_member(const NodeNames& list, std::string_view name);
 NodeNames without(const NodeNames& list, const NodeNames& others);
 
 /// "a, b and c"; "no node" if the list is empty.

@@ -76,6 +76,9 @@ TEST_F(Members, StepByStepAsTheMessagesSay) {
   ASSERT_EQ(announced.code, 0) << announced.err;
   EXPECT_THAT(announced.out, HasSubstr("then decide: quorumlock members commit"));
   EXPECT_EQ(run("old", {"acquire", "--ttl", "900ms", "orders"}).code, 0);
+  EXPECT_THAT(run("old", {"doctor"}).out, HasSubstr("is announced and not committed"));
+  const json node = json::parse(run("old", {"--json", "status"}).out).at("nodes").at(0);
+  EXPECT_EQ(node.at("membership").at("phase"), "announced");
 
   Program holder = start("old", {"run", "seats", "--", "sleep", "60"});
   ASSERT_TRUE(eventually([&] { return cluster.holders("seats") == 5; }));

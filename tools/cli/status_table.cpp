@@ -117,6 +117,15 @@ Json enrolment_json(const NodeEnrolment& enrolment) {
   return json;
 }
 
+Json membership_json(const NodeMembership& membership) {
+  if (membership.name.empty()) return {};
+  return {{"name", membership.name},
+          {"epoch", membership.epoch},
+          {"phase", membership.phase},
+          {"nodes", membership.nodes},
+          {"next", membership.next}};
+}
+
 Json node_json(const NodeStatus& node) {
   return {{"node", node.node},
           {"group", or_null(node.group)},
@@ -147,6 +156,7 @@ Json node_json(const NodeStatus& node) {
             {"open_to_all", or_null(node.access.open_to_all)}}},
           {"clock", clock_json(node.clock)},
           {"enrolment", enrolment_json(node.enrolment)},
+          {"membership", membership_json(node.membership)},
           {"fences_by_clock", node.enrolment.clocks_order_fences_since.has_value()},
           {"same_server_as", node.same_server_as}};
 }

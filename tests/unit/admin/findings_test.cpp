@@ -252,5 +252,58 @@ TEST(Findings, TroubleWithTheEnrolmentIsReported) {
   EXPECT_THAT(found[0].what, HasSubstr("has no enrolment; 12 s left"));
 }
 
+/// Three nodes that know the list {a, b, c}, each by its name.
+ClusterStatus members() {
+  ClusterStatus status = cluster_of(3);
+  const std::vector<std::string> names = {"a:1", "b:1", "c:1"};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    status.nodes[i].membership = {names[i], names[i], 4, "settled", names, {}};
+  }
+  return status;
+}
+
+TEST(Findings, ANodeThatMissedAChangeIsReported) {
+  ClusterStatus status = members();
+  EXPECT_THAT(findings_of(status), IsEmpty());
+  status.nodes[1].membership.epoch = 3;
+  const std::vector<Finding> found = findings_of(status);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].code, "behind");
+  EXPECT_EQ(found[0].node, "node 1");
+  EXPECT_THAT(found[0].remedy, HasSubstr("quorumlock members commit"));
+}
+
+TEST(Findings, AnUnfinishedChangeIsReportedOnce) {
+  for (const bool announced : {true, false}) {
+    ClusterStatus status = members();
+    for (const std::size_t node : {0U, 1U}) {
+      status.nodes[node].membership.phase = announced ? "announced" : "unsettled";
+      status.nodes[node].membership.next = {"a:1", "b:1", "d:1"};
+    }
+    const std::vector<Finding> found = findings_of(status);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].code, "change_unfinished");
+    EXPECT_EQ(found[0].severity, Severity::hint);
+    EXPECT_THAT(found[0].what, HasSubstr("{a:1, b:1, d:1}"));
+    EXPECT_THAT(found[0].what, HasSubstr(announced ? "not committed" : "not settled"));
+  }
+}
+
+TEST(Findings, NamesThatMislead) {
+  ClusterStatus status = members();
+  status.nodes[2].membership.configured_name = "localhost:1";
+  std::vector<Finding> found = findings_of(status);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].code, "named_otherwise");
+
+  status = members();
+  for (NodeStatus& node : status.nodes) node.membership.nodes = {"127.0.0.1:1", "b:1", "c:1"};
+  status.nodes[0].membership.name = status.nodes[0].membership.configured_name = "127.0.0.1:1";
+  found = findings_of(status);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].code, "local_address");
+  EXPECT_EQ(found[0].node, "node 0");
+}
+
 }  // namespace
 }  // namespace quorumlock::detail
