@@ -1,6 +1,8 @@
 #include "sim/world/client.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <string>
 
 namespace quorumlock::sim {
 
@@ -29,14 +31,16 @@ Client::Client(const Draw& draw, std::size_t which, test::SeededRandom& world)
       rate(draw_rate(draw, world)),
       offset(1h + world.between(0, 1'000'000) * 1us),
       wall_offset(1'700'000'000s + world.between(-20'000, 20'000) * 1ms),
-      wall_stands(!draw.sane_wall_clocks) {
+      wall_stands(!draw.sane_wall_clocks),
+      list(static_cast<std::size_t>(draw.nodes)) {
+  std::iota(list.begin(), list.end(), 0);
   begin_life(draw);
 }
 
 void Client::begin_life(const Draw& draw) {
   ++life;
   detail::Session::Config config;
-  config.engine = {.nodes = draw.nodes,
+  config.engine = {.nodes = static_cast<int>(list.size()),
                    .retry_delay = draw.pause,
                    .retry_jitter = draw.pause,
                    .fencing = draw.fencing,
@@ -46,18 +50,9 @@ void Client::begin_life(const Draw& draw) {
                    .unfolded = 0,
                    .acquisitions_out = draw.acquisitions_out,
                    .send_within = draw.node_timeout};
-  for (int node = 0; node < draw.nodes; ++node) {
-    redis::Link::Config link;
-    link.endpoint.host = "n" + std::to_string(node + 1);
-    link.node_timeout = draw.node_timeout;
-    link.connect_timeout = 2s;
-    link.enrolment.max_ttl = draw.max_ttl;
-    link.enrolment.node = link.endpoint.host;
-    if (draw.focus == Focus::disks) link.enrolment.between_checks = draw.ttl;
-    link.wakes = draw.wakes;
-    config.links.push_back(link);
-  }
+  config.links = links_to(list, draw);
   session = std::make_unique<detail::Session>(std::move(config), random, *this);
+  list_changed();
   // Epochs go on: nothing that was meant for the previous process reaches this one.
   wires.resize(2 * static_cast<std::size_t>(core::max_nodes));
   for (Wire& wire : wires) {
@@ -69,6 +64,37 @@ void Client::begin_life(const Draw& draw) {
   paused = false;
   stands_since.reset();
   waking = TrueTime::max();
+}
+
+std::vector<redis::Link::Config> Client::links_to(const std::vector<int>& servers,
+                                                  const Draw& draw) {
+  std::vector<redis::Link::Config> links;
+  for (const int server : servers) {
+    redis::Link::Config link;
+    link.endpoint.host = "n" + std::to_string(server + 1);
+    link.node_timeout = draw.node_timeout;
+    link.connect_timeout = 2s;
+    link.enrolment.max_ttl = draw.max_ttl;
+    link.enrolment.node = link.endpoint.host;
+    if (draw.focus == Focus::disks) link.enrolment.between_checks = draw.ttl;
+    link.wakes = draw.wakes;
+    links.push_back(link);
+  }
+  return links;
+}
+
+void Client::list_changed() {
+  for (const int node : session->nodes()) {
+    const std::string& host = session->link(node).endpoint().host;
+    servers_[static_cast<std::size_t>(node)] = std::stoi(host.substr(1)) - 1;
+  }
+}
+
+int Client::number_of(int server) const {
+  const std::vector<int>& nodes = session->nodes();
+  const auto found =
+      std::ranges::find(nodes, server, [this](int node) { return server_of(node); });
+  return found == nodes.end() ? -1 : *found;
 }
 
 /// What the clock shows after it has run for `counted`.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -35,6 +36,17 @@ struct Client final : core::WallClock {
   void stood_still(TrueTime from, TrueTime span) { stood_.push_back({from, span}); }
   /// Starts a new process in place of this one.
   void begin_life(const Draw& draw);
+  /// The connections to these servers, as the process is configured with them.
+  static std::vector<redis::Link::Config> links_to(const std::vector<int>& servers,
+                                                   const Draw& draw);
+  /// Called when the session's list of nodes has changed.
+  void list_changed();
+  /// The server at the other end of this wire.
+  [[nodiscard]] int server_of(int wire) const {
+    return servers_[static_cast<std::size_t>(detail::Session::node_of(wire))];
+  }
+  /// The session's number of a node; -1: it is not in its list.
+  [[nodiscard]] int number_of(int server) const;
 
   std::size_t number;
   test::SeededRandom random;
@@ -43,6 +55,7 @@ struct Client final : core::WallClock {
   core::Duration wall_offset;  ///< of the wall clock from true time
   bool wall_stands;
   std::int64_t wall_us = 0;  ///< the wall clock's time, set before each turn
+  std::vector<int> list;  ///< the servers that its next process is configured with
   std::unique_ptr<detail::Session> session;
   std::vector<Wire> wires;  ///< by the session's number
   std::size_t life = 0;
@@ -59,6 +72,7 @@ struct Client final : core::WallClock {
   };
   [[nodiscard]] core::Time shown(TrueTime counted) const;
   std::vector<Stood> stood_;
+  std::array<int, core::max_nodes> servers_{};  ///< by the session's numbers
 };
 
 }  // namespace quorumlock::sim

@@ -43,8 +43,10 @@ void World::inject(Fault fault) {
         const Client& stopped = clients_[number];
         if (stopped.life == life && !stopped.stands_since) resume(clients_[number]);
       });
-    case Fault::reset:
-      return lose(client, random_.one_in(3) ? node + draw_.nodes : node, random_.one_in(2));
+    case Fault::reset: {
+      const bool runs_on = random_.one_in(2);
+      return lose_node(client, node, random_.one_in(3), runs_on);
+    }
     case Fault::partition: {
       const int ways = random_.between(1, 3);
       const bool all_clients = random_.one_in(3);
@@ -131,7 +133,7 @@ void World::betray(Client& client, core::NodeSet granted) {
   Path& path = paths_[client.number][static_cast<std::size_t>(hidden)];
   path.lost = true;  // as good as lost: what is under way arrives at any time
   path.blocked_to = path.blocked_from = now_ + TrueTime(draw_.ttl) * 3 / 2;
-  if (!granted.contains(hidden)) lose(client, hidden, false);
+  if (!granted.contains(hidden)) lose_node(client, hidden, false, false);
   nodes_[static_cast<std::size_t>(flushed)].flush_all();
   forgets(flushed);
 }
@@ -200,7 +202,7 @@ void World::fall_silent(std::size_t client, int node) {
   if (span > TrueTime(draw_.ttl)) path.silent_until += TrueTime(draw_.ttl);
   if (random_.one_in(2)) path.blocked_to = now_ + span;
   if (random_.one_in(2)) return;
-  after(span, [this, client, node] { lose(clients_[client], node, random_.one_in(2)); });
+  after(span, [this, client, node] { lose_node(clients_[client], node, false, random_.one_in(2)); });
 }
 
 /// Five rounds (a missing script, commands that need the script after all, three raises) of two
@@ -266,10 +268,11 @@ TrueTime World::hinder(Client& client, int node, TrueTime arrival) {
         never ? ", and its connection breaks before" : "");
   if (never) {
     const auto part = (arrival - now_) * random_.between(1, 99) / 100;
-    const std::uint64_t epoch = client.wires[static_cast<std::size_t>(node)].epoch;
-    after(part, [this, number = client.number, node, epoch] {
+    const int wire = client.number_of(node);
+    const std::uint64_t epoch = client.wires[static_cast<std::size_t>(wire)].epoch;
+    after(part, [this, number = client.number, wire, epoch] {
       Client& hit = clients_[number];
-      if (hit.wires[static_cast<std::size_t>(node)].epoch == epoch) lose(hit, node, false);
+      if (hit.wires[static_cast<std::size_t>(wire)].epoch == epoch) lose(hit, wire, false);
     });
   }
   return arrival;

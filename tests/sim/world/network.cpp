@@ -80,7 +80,7 @@ bool World::is_forgotten(Client& client, int wire_number) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(wire_number)];
   const TrueTime idle = now_ - std::exchange(wire.used, now_);
   if (!draw_.forgetful_paths || wire.forgotten || healing_ || idle < 12s) return wire.forgotten;
-  const int node = detail::Session::node_of(wire_number);
+  const int node = client.server_of(wire_number);
   ++figures_.faults;
   trace("FAULT the connection ", wire_number + 1, " of client ", client.number + 1, " to node ",
         node + 1, " is forgotten on its path");
@@ -132,7 +132,7 @@ void World::plan_turn(Client& client) {
 void World::write(Client& client, int number, bool rest_is_late) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
   redis::Wire& said = client.session->wire(number);
-  const int node = detail::Session::node_of(number);
+  const int node = client.server_of(number);
   if (!wire.open || said.output().empty()) return;
   std::string bytes(said.output());
   said.wrote(bytes.size());
@@ -170,7 +170,7 @@ void World::deliver_at(TrueTime when, int node, int connection, std::string byte
 
 void World::open(Client& client, int number) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
-  const int node = detail::Session::node_of(number);
+  const int node = client.server_of(number);
   wire.last_to = wire.last_from = wire.used = now_;
   wire.forgotten = false;
   const Peer peer{client.number, client.life, ++wire.epoch, number};
@@ -207,7 +207,7 @@ void World::open(Client& client, int number) {
 /// The client closes its connection: what it has written may still arrive and run.
 void World::shut(Client& client, int number) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
-  const int node = detail::Session::node_of(number);
+  const int node = client.server_of(number);
   ++wire.epoch;
   if (!std::exchange(wire.open, false) && wire.connection < 0) return;
   if (detail::Session::is_link(number))
@@ -226,7 +226,7 @@ void World::shut(Client& client, int number) {
 /// Breaks the connection. What is under way to the node may arrive.
 void World::lose(Client& client, int wire_number, bool runs_on) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(wire_number)];
-  const int node = detail::Session::node_of(wire_number);
+  const int node = client.server_of(wire_number);
   if (!wire.open) return;
   // Nothing is requested on the node's other connection.
   if (detail::Session::is_link(wire_number))
@@ -252,10 +252,17 @@ void World::lose(Client& client, int wire_number, bool runs_on) {
   });
 }
 
+/// Breaks the client's connection to this node, or its second one.
+void World::lose_node(Client& client, int node, bool subscriber, bool runs_on) {
+  const int number = client.number_of(node);
+  if (number < 0) return;
+  lose(client, subscriber ? detail::Session::subscriber_of(number) : number, runs_on);
+}
+
 void World::lose_all(int node) {
   for (Client& client : clients_) {
-    lose(client, node, false);
-    lose(client, detail::Session::subscriber_of(node), false);
+    lose_node(client, node, false, false);
+    lose_node(client, node, true, false);
   }
 }
 

@@ -216,7 +216,7 @@ void World::demand_progress() {
     // others remember, or if none does.
     trace("the operator vouches for the nodes that forgot");
     Client& operators = clients_.front();
-    for (int node = 0; node < draw_.nodes; ++node) {
+    for (const int node : operators.session->nodes()) {
       operators.session->doubt(operators.local(now_), node);
     }
     operators.session->vouch(operators.local(now_));
@@ -224,9 +224,10 @@ void World::demand_progress() {
     run_until(now_ + 3 * draw_.max_ttl + 15s);
   }
   for (const Client& client : clients_) {
-    for (int node = 0; node < draw_.nodes && draw_.timing_holds(); ++node) {
+    for (const int node : client.session->nodes()) {
+      if (!draw_.timing_holds()) break;
       if (client.session->link(node).state() == core::LinkState::up) continue;
-      report("node " + std::to_string(node + 1) + " does not vote for client " +
+      report("node " + std::to_string(client.server_of(node) + 1) + " does not vote for client " +
              std::to_string(client.number + 1) + " although all is well: it " +
              client.session->link(node).trouble(client.local(now_)));
     }
@@ -282,7 +283,7 @@ void World::demand_tidiness() {
     if (client.session->engine().busy()) {
       report("client " + std::to_string(client.number + 1) + " is still busy at the end");
     }
-    for (int node = 0; node < draw_.nodes; ++node) {
+    for (const int node : client.session->nodes()) {
       if (draw_.timing_holds() && client.session->jump(node).size != core::Duration::zero()) {
         report("a clock within the bound was taken for a wrong one");
       }

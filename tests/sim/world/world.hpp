@@ -114,6 +114,7 @@ class World {
   void look_at(int node);
   void answer(int node, int connection, std::string bytes);
   void lose(Client& client, int wire_number, bool runs_on);
+  void lose_node(Client& client, int node, bool subscriber, bool runs_on);
   void lose_all(int node);
   TrueTime arrival(std::size_t client, int node, bool to_node, TrueTime& last);
   bool is_forgotten(Client& client, int wire_number);
