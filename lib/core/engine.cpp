@@ -233,7 +233,7 @@ void Engine::remove_node(Time now, int node) {
 void Engine::on_new_list() {
   const Majority says = exchange_.nodes.majority();
   exchange_.claims.for_each_open(
-      [&](ClaimId id) { exchange_.claims[id].round.tally.move_to(says); });
+      [&](ClaimId id) { exchange_.claims[id].round.tally.move_to(says, exchange_.nodes.all()); });
 }
 
 void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places) {

@@ -89,6 +89,28 @@ enum class Mutant {
   idle_connection_trusted,
   // Repair.
   floor_below_the_clocks,
+  // The list of nodes changes.
+  new_node_votes_at_once,
+  settled_without_a_wait,
+  one_wait_for_two_steps,
+  nodes_seen_once,
+  committed_on_too_few,
+  committed_on_n_minus_q,
+  old_list_accepted,
+  record_not_compared,
+  one_voucher_is_enough,
+  blank_nodes_vouch,
+  vouchers_by_own_list,
+  old_list_vouches,
+  least_advanced_voucher,
+  identity_by_elimination,
+  no_epoch,
+  votes_needed_by_own_list,
+  votes_of_nodes_that_left,
+  two_steps_merged,
+  counters_not_repaired,
+  founding_without_id,
+  founded_on_old_looks,
   // Planted in the simulated network.
   release_overtakes,
   // Planted in the text of the scripts for several locks.

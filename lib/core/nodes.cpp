@@ -35,6 +35,8 @@ void Nodes::add(int node) {
 void Nodes::remove(int node) {
   all_.remove(node);
   of_all_ = {0, quorum_of(all_.size())};
+  // Older than any list, so that a vote of its that is still to be read does not count.
+  if (!planted(Mutant::votes_of_nodes_that_left)) says_[static_cast<std::size_t>(node)] = {0, 1};
   take_requests_.remove(node);
   take_releases_.remove(node);
   count_majority();

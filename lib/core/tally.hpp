@@ -53,10 +53,13 @@ class Tally {
     if (is_answer(vote)) answered_.add(node);
   }
 
-  /// The client has moved to a list of which the nodes say this, without a vote of theirs becoming
-  /// void: whoever votes for a list that is to follow votes for the list before it, too.
-  void move_to(Majority list) {
+  /// The client has moved to these nodes, which say this of their list. Their votes stay valid:
+  /// whoever votes for a list that is to follow votes for the list before it, too. Votes of nodes
+  /// that have left do not: whoever has the lock after the change would not meet them.
+  void move_to(Majority list, NodeSet nodes) {
     if (list.list() > by_.list()) by_ = {list.list(), std::max(by_.votes(), list.votes())};
+    if (planted(Mutant::votes_of_nodes_that_left)) return;
+    for (const int node : granted_ - nodes) record(node, Vote::nodes_differ);
   }
 
   /// Did a quorum grant?

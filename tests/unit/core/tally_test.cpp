@@ -125,14 +125,29 @@ TEST(Tally, VotesStayWhenTheClientMovesToTheListThatFollows) {
   tally.begin(NodeSet::first(3), {3, 2});
   for (int node = 0; node < 3; ++node) tally.ask(node);
   tally.record(0, Vote::granted, {3, 2});
-  tally.move_to({4, 2});
+  tally.move_to({4, 2}, NodeSet::first(3));
   EXPECT_EQ(tally.granted(), Verdict::pending);
   tally.record(1, Vote::granted, {4, 3});
   EXPECT_EQ(tally.granted(), Verdict::pending);
   tally.record(2, Vote::granted, {4, 2});
   EXPECT_EQ(tally.granted(), Verdict::won);
-  tally.move_to({3, 1});  // never back
+  tally.move_to({3, 1}, NodeSet::first(3));  // never back
   EXPECT_EQ(tally.needed(), 3);
+}
+
+TEST(Tally, DropsVotesOfNodesThatHaveLeft) {
+  Tally tally;
+  tally.begin(NodeSet::first(3), {3, 2});
+  for (int node = 0; node < 3; ++node) tally.ask(node);
+  tally.record(2, Vote::granted, {3, 2});
+  NodeSet rest = NodeSet::first(2);
+  rest.add(3);
+  tally.move_to({4, 2}, rest);
+  EXPECT_EQ(tally.vote(2), Vote::nodes_differ);
+  tally.record(0, Vote::granted, {4, 2});
+  EXPECT_EQ(tally.granted(), Verdict::pending);
+  tally.record(1, Vote::granted, {4, 2});
+  EXPECT_EQ(tally.granted(), Verdict::won);
 }
 
 TEST(Tally, CountsLikeAPlainList) {
