@@ -51,14 +51,13 @@ void Members::move_on(Time now) {
     }
     return look(now);
   }
-  const redis::NodeNames names = names_of(next_);
-  note_ = "the nodes are now " + redis::names_in_words(names);
-  for (const redis::Link::Config& link : std::exchange(next_, {})) {
+  for (const redis::Link::Config& link : next_) {
     const int node = session_.number_of(link);
     if (!session_.link(node).is_first()) continue;
     names_[static_cast<std::size_t>(node)].clear();
     told_[static_cast<std::size_t>(node)].clear();
   }
+  note_ = "the nodes are now " + redis::names_in_words(names_of(std::exchange(next_, {})));
   look_due_ = core::never;
   const std::uint32_t generation = electorate_.generation();
   last_doubt_ = {};  // nodes that were announced the list after they were read are read at once
@@ -121,6 +120,8 @@ void Members::judge(Time now) {
     node.expected = link.is_first() && !enrolled;
     node.candidate = its.candidate();
     node.ripe = its.ripe();
+    node.ripe_since = its.until();
+    node.seen = its.candidate_seen();
     if (!enrolled) continue;
     node.membership = its.membership();
     others.policy = its.policy();
@@ -145,6 +146,7 @@ void Members::judge(Time now) {
     } else {
       link.follow(now, others, its.refusal, its.vote);
     }
+    if (its.to_look) link.look_again(now);
     session_.touched(node);
     tell_list(now, node, its.founded.to);
   }

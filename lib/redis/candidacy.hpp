@@ -34,11 +34,17 @@ class Candidacy {
   void forget();
   /// Forgets everything: the node is enrolled.
   void end() { *this = {}; }
-  void look(core::Time now) { ripe_ = now >= until_; }
+  /// Notes that a look that was sent at `asked` has found it.
+  void look(core::Time now, core::Time asked) {
+    ripe_ = now >= until_;
+    seen_ = asked;
+  }
 
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool ripe() const { return ripe_; }
   [[nodiscard]] core::Time until() const { return until_; }
+  /// Until when it is known to have stood, without a gap since the wait began.
+  [[nodiscard]] core::Time seen() const { return seen_; }
   /// What the candidate was made for; unset if there is none, or its terms are not ours.
   [[nodiscard]] const std::optional<MembersMark>& mark() const { return mark_; }
   [[nodiscard]] const std::optional<Quarantine>& policy() const { return policy_; }
@@ -49,7 +55,7 @@ class Candidacy {
   std::optional<MembersMark> mark_;
   std::optional<Quarantine> policy_;
   core::Duration longest_{};
-  core::Time until_{};
+  core::Time until_{}, seen_{};
   bool ripe_ = false;
 };
 

@@ -5,7 +5,13 @@
 #include <map>
 #include <utility>
 
+#include "core/mutants.hpp"
+
 namespace quorumlock::redis {
+
+using core::Mutant;
+using core::planted;
+
 namespace {
 
 constexpr std::string_view nobody_vouches =
@@ -123,7 +129,7 @@ std::vector<Electorate::Judgement> Electorate::judge(std::span<const Node> nodes
     judged[i].refusal = refusal_of(its, list, std::ranges::count(list, its.name) > 1);
     judged[i].undecided = expects && !judged[i].refusal.empty();
     if (!judged[i].refusal.empty()) continue;
-    if (its.founding != founding_) {
+    if (its.founding != founding_ && !planted(Mutant::founding_without_id)) {
       judged[i].refusal = "was enrolled in another founding of these nodes than the others";
       judged[i].vote = Vote::quarantined;
     } else {
@@ -132,6 +138,11 @@ std::vector<Electorate::Judgement> Electorate::judge(std::span<const Node> nodes
   }
   furthest_.reset();
   vouchers_.clear();
+  for (std::size_t i = 0; i < nodes.size() && planted(Mutant::old_list_vouches); ++i) {
+    if (!nodes[i].membership || nodes[i].membership->from != list) continue;
+    vouchers_.push_back(static_cast<int>(i));
+    if (!furthest_) furthest_ = nodes[i].membership;
+  }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].membership || !judged[i].refusal.empty()) continue;
     const Membership& its = *nodes[i].membership;
@@ -142,15 +153,23 @@ std::vector<Electorate::Judgement> Electorate::judge(std::span<const Node> nodes
       judged[i].vote = Vote::quarantined;
       continue;
     }
-    judged[i].says = {std::uint64_t{generation_} << 32U | (std::uint64_t{epoch} + 1),
-                      its.votes_needed()};
-    const bool further = !furthest_ || its.rank() > furthest_->rank();
+    judged[i].says = {
+        std::uint64_t{generation_} << 32U | (std::uint64_t{epoch} + 1),
+        planted(Mutant::votes_needed_by_own_list) ? quorum(list) : its.votes_needed()};
+    const bool least = planted(Mutant::least_advanced_voucher);
+    const bool further =
+        !furthest_ || (least ? its.rank() < furthest_->rank() : its.rank() > furthest_->rank());
     vouchers_.insert(further ? vouchers_.begin() : vouchers_.end(), static_cast<int>(i));
     if (further) furthest_ = its;
   }
+  std::string founding;
+  if (founds_) {
+    look_together(nodes, judged);
+    founding = founding_waits_for(nodes, judged, list);
+  }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].membership) {
-      admit(nodes, static_cast<int>(i), judged[i], names);
+      admit(static_cast<int>(i), judged[i], names, founding);
     } else if (!judged[i].refusal.empty()) {
       judged[i].outdated = is_outdated(*nodes[i].membership, nodes);
     }
@@ -174,24 +193,26 @@ bool Electorate::is_outdated(const Membership& its, std::span<const Node> nodes)
 }
 
 /// Decides as what a node without a record may be enrolled.
-void Electorate::admit(std::span<const Node> nodes, int node, Judgement& its,
-                       std::span<const std::string> names) const {
+void Electorate::admit(int node, Judgement& its, std::span<const std::string> names,
+                       const std::string& founding_waits) const {
   const std::string& name = names[static_cast<std::size_t>(node)];
   if (std::ranges::count(names, name) > 1) {
     its.why_not = "is called " + name + ", as another of our nodes is: name each server once";
     return;
   }
   const int vouch = static_cast<int>(vouchers_.size());
-  const int needed = furthest_ ? furthest_->vouchers_needed() : 0;
-  const std::string founding = founds_ ? founding_waits_for(nodes, its.founded.to) : "";
+  int needed = furthest_ ? furthest_->vouchers_needed() : 0;
+  const int own = static_cast<int>(names.size()) - quorum(its.founded.to) + 1;
+  if (planted(Mutant::vouchers_by_own_list)) needed = own;
+  if (planted(Mutant::blank_nodes_vouch)) needed = std::min(needed, 1);
   if (furthest_ && !furthest_->may_vote(name)) {
     its.why_not = "is not a member of the list until the change of the nodes is settled";
   } else if (furthest_ && (vouch >= needed || vouched_)) {
     its.admitted = furthest_->for_node(name);
-  } else if (founds_ && (founding.empty() || vouched_)) {
+  } else if (founds_ && (founding_waits.empty() || vouched_)) {
     its.admitted = its.founded;
   } else if (founds_) {
-    its.why_not = founding;
+    its.why_not = founding_waits;
   } else if (furthest_) {
     its.why_not = "is vouched for by only " + std::to_string(vouch) + " of the " +
                   std::to_string(needed) + " nodes that it takes: run quorumlock enroll";
@@ -200,8 +221,23 @@ void Electorate::admit(std::span<const Node> nodes, int node, Judgement& its,
   }
 }
 
+/// Finds the nodes whose candidates were not seen since all of them had waited long enough.
+void Electorate::look_together(std::span<const Node> nodes, std::vector<Judgement>& judged) {
+  if (planted(Mutant::founded_on_old_looks)) return;
+  core::Time together{};
+  for (const Node& node : nodes) {
+    if (node.membership) continue;
+    if (!node.ripe) return;
+    together = std::max(together, node.ripe_since);
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    judged[i].to_look = !nodes[i].membership && nodes[i].seen < together;
+  }
+}
+
 /// What keeps the list from being founded; empty if nothing does.
 std::string Electorate::founding_waits_for(std::span<const Node> nodes,
+                                           std::span<const Judgement> judged,
                                            const NodeNames& list) const {
   for (const Node& node : nodes) {
     if (node.membership) continue;  // of this very founding, as propose() has found
@@ -211,6 +247,9 @@ std::string Electorate::founding_waits_for(std::span<const Node> nodes,
       return "is enrolled anew once all nodes of the list have waited together, and " + node.name +
              " has not: bring it back, or run quorumlock enroll";
     }
+  }
+  if (std::ranges::any_of(judged, &Judgement::to_look)) {
+    return "is enrolled anew once all nodes of the list have been seen to wait together";
   }
   return {};
 }

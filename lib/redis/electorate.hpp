@@ -24,7 +24,9 @@ namespace quorumlock::redis {
 /// - A node that is new, or may have forgotten, is enrolled as the state furthest on among the
 ///   nodes that vote for our list, if enough of them vouch for it by that state's word.
 /// - If no node has a record, the list is founded: every node waits with a candidate of one
-///   founding, and of two the smaller one stays. A record of another founding stops that.
+///   founding, and of two the smaller one stays. A record of another founding stops that. There
+///   must be a moment at which all of them had waited long enough: what was seen of one node
+///   earlier says nothing, since a client with another list may have replaced its candidate since.
 class Electorate {
  public:
   /// What is known of one node.
@@ -33,7 +35,10 @@ class Electorate {
     std::optional<Membership> membership{};  ///< if it has a valid record of its run
     /// What its standing candidate was made for, if it waits with one.
     std::optional<MembersMark> candidate{};
-    bool ripe = false;  ///< it has waited long enough
+    bool ripe = false;  ///< it has waited long enough, namely since this moment
+    core::Time ripe_since{};
+    /// Until when the candidate is known to have stood.
+    core::Time seen{};
     /// Its first connection is being made: what it is called may turn out to be something else.
     bool expected = false;
     bool knows_groups = true;  ///< there is one group, or it has a record of our groups
@@ -50,6 +55,8 @@ class Electorate {
     /// The node's record is so far behind that no change of the nodes takes it along: it is to be
     /// enrolled like a node without a record.
     bool outdated = false;
+    /// The list may be founded if another look finds that the node's candidate still stands.
+    bool to_look = false;
     /// How the node would be enrolled in a list that is founded now.
     Membership founded;
     /// How a node without a record may be enrolled now, or why it may not.
@@ -75,9 +82,11 @@ class Electorate {
   void choose_founding(std::span<const Node> nodes, const NodeNames& list);
   void propose(std::span<const Node> nodes, const NodeNames& list);
   [[nodiscard]] bool is_outdated(const Membership& its, std::span<const Node> nodes) const;
-  void admit(std::span<const Node> nodes, int node, Judgement& its,
-             std::span<const std::string> names) const;
+  void admit(int node, Judgement& its, std::span<const std::string> names,
+             const std::string& founding_waits) const;
+  static void look_together(std::span<const Node> nodes, std::vector<Judgement>& judged);
   [[nodiscard]] std::string founding_waits_for(std::span<const Node> nodes,
+                                               std::span<const Judgement> judged,
                                                const NodeNames& list) const;
 
   core::Random& random_;

@@ -47,10 +47,8 @@ Enrolment::Texts texts_of(const Reply& reply) {
 EnrolmentRecord Enrolment::wanted(const Membership& as) const {
   EnrolmentRecord record;
   record.run_id = facts_.run_id;
-  record.terms.max_ttl_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(config_.max_ttl).count();
-  record.terms.fencing_memory_s =
-      std::chrono::duration_cast<std::chrono::seconds>(config_.fencing_memory).count();
+  record.terms.max_ttl_ms = config_.max_ttl / std::chrono::milliseconds(1);
+  record.terms.fencing_memory_s = config_.fencing_memory / std::chrono::seconds(1);
   record.terms.groups = config_.groups;
   record.terms.policy =
       names_policy() ? *config_.policy
@@ -274,7 +272,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   if (planted(Mutant::repair_before_quarantine) && now >= until() && !wanted_.empty()) {
     return go(Step::enrolling);
   }
-  candidacy_.look(now);
+  candidacy_.look(now, asked_);
   const bool ripe = candidacy_.ripe();
   news_ = news_ || ripe;  // the others may have to be looked at before they can vouch
   if (ripe && others_.admitted) return go(Step::claiming);
@@ -339,8 +337,9 @@ void Enrolment::repair_failed() {
   if (step_ == Step::repairing) go(Step::yielding);
 }
 
-bool Enrolment::take_command(std::string& out) {
+bool Enrolment::take_command(Time now, std::string& out) {
   if (!std::exchange(to_send_, false)) return false;
+  asked_ = now;
   switch (step_) {
     case Step::reading: append_command(out, {"MGET", enrolment_key, members_key}); break;
     case Step::adopting:

@@ -123,8 +123,8 @@ class Enrolment {
 
   // Outputs.
 
-  /// Appends the next command; false if there is none.
-  bool take_command(std::string& out);
+  /// Appends the next command, which is sent at once; false if there is none.
+  bool take_command(core::Time now, std::string& out);
   /// True once each time the counters are to be repaired.
   bool take_repair() { return std::exchange(to_repair_, false); }
   Errand take_errand() { return std::exchange(errand_, Errand::none); }
@@ -147,6 +147,8 @@ class Enrolment {
   [[nodiscard]] const std::string& record() const { return record_; }
   /// Of an enrolled node.
   [[nodiscard]] const Membership& membership() const { return membership_; }
+  /// See Candidacy.
+  [[nodiscard]] core::Time candidate_seen() const { return candidacy_.seen(); }
   /// See Candidacy::mark().
   [[nodiscard]] const std::optional<MembersMark>& candidate() const { return candidacy_.mark(); }
   /// There is one group, or the node has a record of our groups.
@@ -232,6 +234,7 @@ class Enrolment {
   std::string mark_;               // ours, as the repairer
   std::string_view replaced_key_;  // the key that held expected_
   core::Time next_look_ = core::never;
+  core::Time asked_{};  ///< when the last command was sent
   std::string why_;
   Vote vote_ = Vote::quarantined;
 };

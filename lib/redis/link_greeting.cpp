@@ -210,7 +210,7 @@ void Link::follow_enrolment(Time now) {
   if (!enrolment_.is_reading() && (!enrolled || judged_)) end_reading();
   // During the greeting the server has just reported its facts.
   if (enrolment_.take_check() && state_ == State::up) ask_facts(now);
-  if (enrolment_.take_command(output_)) {
+  if (enrolment_.take_command(now, output_)) {
     if (state_ == State::up) {
       pending_.emplace(core::Tag(), now, true);
     } else {

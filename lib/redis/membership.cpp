@@ -6,10 +6,15 @@
 #include <iterator>
 #include <utility>
 
+#include "core/mutants.hpp"
 #include "core/placement.hpp"
 #include "core/quorum.hpp"
 
 namespace quorumlock::redis {
+
+using core::Mutant;
+using core::planted;
+
 namespace {
 
 constexpr std::string_view no_list = "-";
@@ -147,6 +152,11 @@ MembersMark Membership::mark() const {
 }
 
 std::optional<std::uint32_t> Membership::epoch_of(const NodeNames& list) const {
+  if (planted(Mutant::identity_by_elimination)) return epoch;
+  if (planted(Mutant::no_epoch) && (list == to || list == from)) return 0;
+  if (planted(Mutant::old_list_accepted) && phase == MembersPhase::unsettled && list == from) {
+    return epoch - 1;
+  }
   if (phase == MembersPhase::announced) {
     if (list == from) return epoch;
     return list == to ? std::optional(epoch + 1) : std::nullopt;
@@ -155,6 +165,12 @@ std::optional<std::uint32_t> Membership::epoch_of(const NodeNames& list) const {
 }
 
 bool Membership::may_vote(std::string_view node) const {
+  if (planted(Mutant::new_node_votes_at_once) || planted(Mutant::identity_by_elimination)) {
+    return true;
+  }
+  if (planted(Mutant::old_list_accepted) && phase == MembersPhase::unsettled) {
+    return is_member(from, node);
+  }
   switch (phase) {
     case MembersPhase::settled: return is_member(to, node);
     case MembersPhase::announced: return is_member(from, node);
@@ -173,6 +189,7 @@ int Membership::votes_needed() const {
 }
 
 int Membership::vouchers_needed() const {
+  if (planted(Mutant::one_voucher_is_enough)) return 1;
   switch (phase) {
     case MembersPhase::settled: return vouchers(to);
     case MembersPhase::announced: return vouchers(from);

@@ -62,7 +62,7 @@ class EnrolmentDriver {
   /// The next command, a script as its name and arguments; "nothing" if there is none.
   std::string asks() {
     std::string bytes;
-    if (!it.take_command(bytes)) return "nothing";
+    if (!it.take_command(now, bytes)) return "nothing";
     std::vector<std::string> words = words_of(bytes);
     std::string said = words[0];
     if (said == "EVAL") {

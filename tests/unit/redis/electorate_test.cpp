@@ -148,6 +148,29 @@ TEST_F(ElectorateTest, AListIsFoundedOnceAllItsNodesHaveWaitedTogether) {
   EXPECT_EQ(judged[1].admitted, settled(abc, 0, 3).for_node("b"));
 }
 
+TEST_F(ElectorateTest, AListIsFoundedOnlyIfAllItsNodesWereSeenToWaitAtOneMoment) {
+  // a was last looked at before c had waited long enough. Since then a client with another list may
+  // have put a candidate of its own there.
+  std::vector<Electorate::Node> nodes = {waiting("a", 3, abc), waiting("b", 3, abc),
+                                         waiting("c", 3, abc)};
+  const core::Time start = core::Time(std::chrono::hours(1));
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].ripe_since = nodes[i].seen = start + i * std::chrono::seconds(1);
+  }
+  nodes[1].seen = start + std::chrono::seconds(5);
+  auto judged = judge(nodes);
+  EXPECT_FALSE(judged[2].admitted);
+  EXPECT_EQ(judged[2].why_not,
+            "is enrolled anew once all nodes of the list have been seen to wait together");
+  EXPECT_TRUE(judged[0].to_look);
+  EXPECT_FALSE(judged[1].to_look);
+  EXPECT_FALSE(judged[2].to_look);
+  nodes[0].seen = start + std::chrono::seconds(2);
+  judged = judge(nodes);
+  EXPECT_EQ(judged[0].admitted, settled(abc, 0, 3).for_node("a"));
+  EXPECT_FALSE(judged[0].to_look);
+}
+
 TEST_F(ElectorateTest, ARecordStopsAFoundingOfTheOthers) {
   // a remembers an earlier founding: b and c may not begin another one beside it, or a node that
   // is away could remember more than a.
