@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "api/members_report.hpp"
-#include "core/validity.hpp"
 #include "loop/blocking.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
@@ -49,7 +48,8 @@ GroupOfNodes::GroupOfNodes(std::string name, Options options, Nodes leaving)
     : name_(std::move(name)),
       options_(std::move(options)),
       leaving_(std::move(leaving)),
-      next_count_(options_.nodes.size()) {}
+      next_count_(options_.nodes.size()),
+      wait_(options_.drift_factor) {}
 
 GroupOfNodes::~GroupOfNodes() {
   if (router_ != nullptr) router_->abandon();
@@ -130,7 +130,7 @@ Result<void> GroupOfNodes::commit(bool force) {
   if (!force && change.stage() == Stage::announced) {
     if (std::optional<Error> refused = refused_by_clients(change)) return *std::move(refused);
   }
-  looked_.reset();
+  wait_.start_again();
   return make(change.committing(), change, "committed");
 }
 
@@ -168,13 +168,8 @@ Result<nanoseconds> GroupOfNodes::settle() {
     return done(make(change.settling(settled.enrolment->floor, settled.enrolment->since), change,
                      "settled"));
   }
-  // A node that forgot after it was looked at does not vote for max_ttl, so a look that is longer
-  // says nothing.
-  const nanoseconds max_ttl = change.max_ttl();
-  if (!looked_ && looked - begun >= max_ttl) return max_ttl;
-  if (!looked_) looked_ = looked;
-  const core::Time due = *looked_ + max_ttl + core::margin(max_ttl, options_.drift_factor);
-  if (looked < due) return nanoseconds(due - looked);
+  const nanoseconds left = wait_.after_look(begun, looked, change.max_ttl());
+  if (left > nanoseconds::zero()) return left;
   Result<Floor> floor = read_floor(change);
   if (!floor) return floor.error();
   return done(make(change.settling(floor->number, floor->since), change, "settled"));
@@ -265,7 +260,7 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change) {
     const Questions::Answer& answer = answers[i];
     const bool good = answer.reply && !answer.reply->is_error();
     if (!good || (i % 2 == 1 && answer.reply->text != source.record)) {
-      looked_.reset();
+      wait_.start_again();
       return Error(Errc::no_quorum,
                    "cannot settle the change: " + source.called() +
                        " was lost or has changed while its fencing counters were read: run "

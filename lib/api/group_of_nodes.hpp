@@ -53,8 +53,7 @@ class GroupOfNodes {
   const Nodes leaving_;
   const std::size_t next_count_;
   std::shared_ptr<Router> router_;
-  /// When a quorum of the old list was last seen to be committed, in one look.
-  std::optional<core::Time> looked_;
+  redis::SettlementWait wait_;
 };
 
 }  // namespace quorumlock::detail

@@ -5,9 +5,15 @@
 #include <map>
 #include <utility>
 
+#include "core/mutants.hpp"
 #include "core/quorum.hpp"
+#include "core/validity.hpp"
 
 namespace quorumlock::redis {
+
+using core::Mutant;
+using core::planted;
+
 namespace {
 
 std::string in_braces(const NodeNames& list) {
@@ -46,6 +52,16 @@ MembersChange::MembersChange(std::vector<Node> nodes) : nodes_(std::move(nodes))
     if (node.membership) ++foundings[node.membership->founding];
   }
   std::ranges::sort(next_);
+  // A server that is reached by two addresses counts once.
+  NodeNames seen;
+  for (Node& node : nodes_) {
+    if (!node.membership) continue;
+    if (std::ranges::find(seen, node.membership->name) == seen.end()) {
+      seen.push_back(node.membership->name);
+    } else {
+      node.membership.reset();
+    }
+  }
   if (foundings.empty()) return;
   const std::uint64_t founding =
       std::ranges::max_element(foundings, {}, [](const auto& one) { return one.second; })->first;
@@ -225,7 +241,9 @@ Result<void> MembersChange::may_withdraw() const {
 Result<void> MembersChange::may_settle() const {
   if (stage_ == Stage::agreed) return {};
   if (stage_ != Stage::committed) return not_now("settle the change");
-  const int needed = quorum(list_);
+  int needed = quorum(list_);
+  if (planted(Mutant::committed_on_too_few)) --needed;
+  if (planted(Mutant::committed_on_n_minus_q)) needed = static_cast<int>(list_.size()) - needed + 1;
   const auto found = static_cast<int>(to_read().size());
   if (settled_node() >= 0 || found >= needed) return {};
   return too_few("cannot settle the change: it is decided on " + of(found, common().size()) +
@@ -242,15 +260,18 @@ MembersChange::Step MembersChange::step(int node, const Membership& as,
 
 std::vector<MembersChange::Step> MembersChange::announcing() const {
   std::vector<Step> steps;
+  const bool merged = planted(Mutant::two_steps_merged) && stage_ == Stage::other &&
+                      furthest_->phase == MembersPhase::unsettled;
+  const NodeNames& list = merged ? furthest_->to : list_;
   const Membership as{
-      furthest_->founding, furthest_->epoch, MembersPhase::announced, {}, list_, next_};
+      furthest_->founding, furthest_->epoch, MembersPhase::announced, {}, list, next_};
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const Node& node = nodes_[static_cast<std::size_t>(i)];
     const bool settled = node.membership && node.membership->founding == furthest_->founding &&
                          node.membership->epoch == furthest_->epoch &&
-                         node.membership->phase == MembersPhase::settled &&
-                         node.membership->to == list_;
-    if (settled && is_member(list_, node.called())) steps.push_back(step(i, as, *node.enrolment));
+                         (node.membership->phase == MembersPhase::settled || merged) &&
+                         node.membership->to == list;
+    if (settled && is_member(list, node.called())) steps.push_back(step(i, as, *node.enrolment));
   }
   return steps;
 }
@@ -287,6 +308,7 @@ std::vector<MembersChange::Step> MembersChange::withdrawing() const {
 
 std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor,
                                                          std::int64_t since) const {
+  if (planted(Mutant::counters_not_repaired)) floor = 0;
   std::vector<Step> steps;
   const Membership as{furthest_->founding, furthest_->epoch, MembersPhase::settled, {}, {}, next_};
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
@@ -341,6 +363,18 @@ core::Duration MembersChange::max_ttl() const {
     if (node.enrolment) most = std::max(most, node.enrolment->terms.max_ttl_ms);
   }
   return std::chrono::milliseconds(most);
+}
+
+core::Duration SettlementWait::after_look(core::Time begun, core::Time ended,
+                                          core::Duration max_ttl) {
+  if (planted(Mutant::settled_without_a_wait)) return core::Duration::zero();
+  // A node that forgot after it was looked at does not vote for max_ttl, so a look that is longer
+  // says nothing.
+  const bool too_long = ended - begun >= max_ttl && !planted(Mutant::nodes_seen_once);
+  if (!looked_ && too_long) return max_ttl;
+  if (!looked_) looked_ = ended;
+  const core::Time due = *looked_ + max_ttl + core::margin(max_ttl, drift_factor_);
+  return std::max(due - ended, core::Duration::zero());
 }
 
 }  // namespace quorumlock::redis

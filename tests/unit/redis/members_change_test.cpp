@@ -13,7 +13,9 @@ using redis::MembersChange;
 using redis::Membership;
 using redis::MembersPhase;
 using redis::NodeNames;
+using redis::SettlementWait;
 using Stage = MembersChange::Stage;
+using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -189,6 +191,42 @@ TEST(MembersChange, IsSettledOnlyWithAQuorumOfTheOldList) {
       << "d alone is committed and of both lists";
   EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"a", "b", "c"})) << "the rest follows";
   EXPECT_TRUE(may(nodes.look().may_settle()));
+}
+
+TEST(MembersChange, AServerThatIsReachedByTwoAddressesCountsOnce) {
+  // The operator's configuration has a under a second address, in place of b, which is away.
+  const Membership as{1, 5, MembersPhase::unsettled, {}, {"a", "b", "c"}, {"a", "b", "d"}};
+  std::vector<MembersChange::Node> nodes;
+  for (const char* name : {"a", "b", "d", "alias"}) {
+    MembersChange::Node& node = nodes.emplace_back();
+    node.name = name;
+    node.in_next = node.name != "alias";
+    if (node.name != "a" && node.name != "alias") continue;
+    const Membership its = as.for_node("a");
+    node.carries("run", "run:1000,a,86400@#" + its.mark().to_string() + ":volatile", its.text());
+  }
+  const MembersChange change(std::move(nodes));
+  EXPECT_EQ(change.stage(), MembersChange::Stage::committed);
+  EXPECT_EQ(change.to_read(), std::vector<int>{0});
+  EXPECT_TRUE(is_refused(change.may_settle(), Errc::no_quorum));
+}
+
+TEST(SettlementWait, WaitsForMaxTtlAndTheMarginAfterOneLook) {
+  SettlementWait wait(0.01);
+  const core::Time begun = core::Time(std::chrono::hours(1));
+  EXPECT_EQ(wait.after_look(begun, begun + 1s, 10s), 10s + 102ms);
+  EXPECT_EQ(wait.after_look(begun + 5s, begun + 6s, 10s), 5s + 102ms) << "the first look counts";
+  EXPECT_EQ(wait.after_look(begun + 11s, begun + 12s, 10s), 0s);
+  wait.start_again();
+  EXPECT_EQ(wait.after_look(begun + 11s, begun + 12s, 10s), 10s + 102ms);
+}
+
+TEST(SettlementWait, ALookThatTakesAsLongAsMaxTtlSaysNothing) {
+  // A node that was seen first may have forgotten what it said, and vote again.
+  SettlementWait wait(0.01);
+  const core::Time begun = core::Time(std::chrono::hours(1));
+  EXPECT_EQ(wait.after_look(begun, begun + 10s, 10s), 10s);
+  EXPECT_EQ(wait.after_look(begun + 20s, begun + 21s, 10s), 10s + 102ms);
 }
 
 TEST(MembersChange, ANodeOneChangeBehindIsTakenAlong) {
