@@ -188,6 +188,11 @@ const std::vector<ScriptMistake>& script_mistakes() {
        "local woken = {}\nfor i = 1, 1 do"},
 
       // Enrolment.
+      {record_not_compared, &acquire_script, "if found[3] ~= ARGV[6] then return {-1, 0, time} end",
+       "if not found[3] then return {-1, 0, time} end"},
+      {record_not_compared, &acquire_script,
+       "if redis.call('GET', KEYS[1]) ~= ARGV[#ARGV - 1] then return {time} end",
+       "if redis.call('EXISTS', KEYS[1]) == 0 then return {time} end"},
       {candidate_overwritten, &candidate_script, "if not is_this_runs(found) then", "if true then"},
   };
   return all;

@@ -92,8 +92,7 @@ void Client::list_changed() {
 
 int Client::number_of(int server) const {
   const std::vector<int>& nodes = session->nodes();
-  const auto found =
-      std::ranges::find(nodes, server, [this](int node) { return server_of(node); });
+  const auto found = std::ranges::find(nodes, server, [this](int node) { return server_of(node); });
   return found == nodes.end() ? -1 : *found;
 }
 

@@ -55,7 +55,7 @@ struct Client final : core::WallClock {
   core::Duration wall_offset;  ///< of the wall clock from true time
   bool wall_stands;
   std::int64_t wall_us = 0;  ///< the wall clock's time, set before each turn
-  std::vector<int> list;  ///< the servers that its next process is configured with
+  std::vector<int> list;     ///< the servers that its next process is configured with
   std::unique_ptr<detail::Session> session;
   std::vector<Wire> wires;  ///< by the session's number
   std::size_t life = 0;

@@ -293,6 +293,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     case Focus::disks: draw_disks(draw, random); break;
     case Focus::tenants: draw = draw_tenants(random); break;
     case Focus::idleness: draw_idleness(draw, random); break;
+    case Focus::members: draw_members(draw, random); break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
       draw.until = draw.delay * 50;

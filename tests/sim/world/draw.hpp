@@ -69,8 +69,9 @@ enum class Focus {
   disks,        ///< durable nodes fail over, are copied, or stop writing their file
   tenants,      ///< some clients may not touch one lock's keys; nodes forget, clients repair
   idleness,     ///< something on the path forgets idle connections
+  members,      ///< the list of nodes changes, and differs from client to client
 };
-inline constexpr int focuses = static_cast<int>(Focus::idleness) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::members) + 1;
 /// The later focuses have one seed in 64 each, so that the others keep theirs; they take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
 std::string_view to_string(Focus focus);
@@ -81,6 +82,8 @@ struct Draw {
   std::uint64_t seed = 1;
   Focus focus = Focus::everything;
   int nodes = 3;
+  int spares = 0;     ///< servers that are in no list at first
+  int operators = 0;  ///< who change the list of nodes at one time
   int clients = 3;
   int keys = 1;
   bool fencing = true;
@@ -125,6 +128,7 @@ struct Draw {
   core::Duration node_timeout{};  ///< the option of that name
   core::Duration until{};         ///< true time at which the faults end
   core::Duration between_faults{};
+  core::Duration between_changes{};  ///< about the time before an operator begins
   std::vector<Fault> faults;
 
   /// The draw of this seed, with this focus or the one that the seed draws.
@@ -134,6 +138,7 @@ struct Draw {
   [[nodiscard]] bool has(Fault fault) const {
     return std::ranges::find(faults, fault) != faults.end();
   }
+  [[nodiscard]] int servers() const { return nodes + spares; }
   /// Whether no clock steps or runs beyond the bound, and no node drops keys unnoticed.
   [[nodiscard]] bool timing_holds() const {
     // Without fencing a plain SET does not look at the enrolment: FLUSHALL is then noticed late.
@@ -148,8 +153,8 @@ struct Draw {
   /// Whether nothing goes wrong, and nobody takes the lock without looking at the line.
   [[nodiscard]] bool order_holds() const {
     // If a few messages take as long as a lock lives, attempts fail by their deadline alone.
-    return faults.empty() && fencing && focus != Focus::pieces && !silences && !forgetful_paths &&
-           ttl >= 40 * delay && !capacities_differ;
+    return faults.empty() && fencing && operators == 0 && focus != Focus::pieces && !silences &&
+           !forgetful_paths && ttl >= 40 * delay && !capacities_differ;
   }
   /// Whether only one lock is asked for at a time, so that it is clear how long that may take.
   [[nodiscard]] bool alone() const { return silences || (forgetful_paths && clients == 1); }
@@ -175,6 +180,8 @@ void draw_tokens(Draw& draw, test::SeededRandom& random);
 void draw_standstills(Draw& draw, test::SeededRandom& random);
 /// Adds tokens and standstills to a draw from everywhere; last, so that the rest stays as it was.
 void draw_more(Draw& draw, test::SeededRandom& random);
+/// Draws what Focus::members is about.
+void draw_members(Draw& draw, test::SeededRandom& random);
 /// Draws what Focus::disks is about.
 void draw_disks(Draw& draw, test::SeededRandom& random);
 /// Draws clients of which some may not read all counters, and nodes that forget just after a vote.

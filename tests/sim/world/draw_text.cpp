@@ -57,6 +57,7 @@ std::string_view to_string(Focus focus) {
     case Focus::disks: return "disks";
     case Focus::tenants: return "tenants";
     case Focus::idleness: return "idleness";
+    case Focus::members: return "members";
   }
   return "?";
 }
@@ -69,6 +70,8 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("seed", draw.seed);
   visit("focus", draw.focus);
   visit("nodes", draw.nodes);
+  visit("spares", draw.spares);
+  visit("operators", draw.operators);
   visit("clients", draw.clients);
   visit("keys", draw.keys);
   visit("fencing", draw.fencing);
@@ -111,6 +114,7 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("node_timeout", draw.node_timeout);
   visit("until", draw.until);
   visit("between_faults", draw.between_faults);
+  visit("between_changes", draw.between_changes);
   visit("faults", draw.faults);
 }
 

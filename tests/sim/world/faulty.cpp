@@ -202,7 +202,8 @@ void World::fall_silent(std::size_t client, int node) {
   if (span > TrueTime(draw_.ttl)) path.silent_until += TrueTime(draw_.ttl);
   if (random_.one_in(2)) path.blocked_to = now_ + span;
   if (random_.one_in(2)) return;
-  after(span, [this, client, node] { lose_node(clients_[client], node, false, random_.one_in(2)); });
+  after(span,
+        [this, client, node] { lose_node(clients_[client], node, false, random_.one_in(2)); });
 }
 
 /// Five rounds (a missing script, commands that need the script after all, three raises) of two

@@ -130,6 +130,7 @@ Sums run_seeds(const Asked& asked, int job, std::uint64_t end) {
     sums.figures.commands += more.commands;
     sums.figures.in_order += more.in_order;
     sums.figures.by_token += more.by_token;
+    sums.figures.lists_settled += more.lists_settled;
     if (!wrong.empty()) {
       sums.failed = seed;
       std::uint64_t least = shared().failed.load();
@@ -187,6 +188,7 @@ Sums run_jobs(const Asked& asked) {
     all.figures.commands += sums.figures.commands;
     all.figures.in_order += sums.figures.in_order;
     all.figures.by_token += sums.figures.by_token;
+    all.figures.lists_settled += sums.figures.lists_settled;
   }
   return all;
 }
@@ -236,8 +238,8 @@ int run_many(const Asked& asked) {
             << " s: " << all.acquired << " locks acquired, " << all.refused << " refused, "
             << all.renewed << " renewals, " << all.ended << " leases lost, " << all.faults
             << " faults, " << all.commands << " commands executed, " << all.by_token
-            << " extended by token; " << all.in_order
-            << " locks won before others that waited, each in its turn\n";
+            << " extended by token, " << all.lists_settled << " new lists of nodes settled; "
+            << all.in_order << " locks won before others that waited, each in its turn\n";
   if (asked.digest) std::cout << "digest " << std::hex << sums.digest << std::dec << '\n';
   if (sums.failed == 0) {
     std::cout << "no promise was broken\n";

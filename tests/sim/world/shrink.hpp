@@ -29,6 +29,8 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
     while (draw.until > draw.ttl && take([](Draw& it) { it.until = it.until * 3 / 4 / 1us * 1us; }))
       again = true;
     if (draw.clients > 1) again = take([](Draw& it) { --it.clients; }) || again;
+    if (draw.operators > 0) again = take([](Draw& it) { --it.operators; }) || again;
+    if (draw.spares > 0) again = take([](Draw& it) { --it.spares; }) || again;
     if (draw.keys > 1) again = take([](Draw& it) { it.keys = 1; }) || again;
     if (draw.nodes > 1) again = take([](Draw& it) { --it.nodes; }) || again;
     again = take([](Draw& it) { it.to_read = 0; }) || again;

@@ -194,9 +194,9 @@ void World::extended_to(Operation& one, core::Time deadline) {
   one.deadline = deadline;
   one.valid_until = clients_[one.client].when(deadline);
   exclusion_.became_valid(one, now_);
-  const bool nothing_lost = draw_.timing_holds() && !draw_.has(Fault::flush) &&
-                            !draw_.has(Fault::fail_over) && !draw_.swaps_disks() &&
-                            (draw_.durable || !draw_.has(Fault::crash));
+  const bool nothing_lost = draw_.timing_holds() && draw_.servers() == draw_.nodes &&
+                            !draw_.has(Fault::flush) && !draw_.has(Fault::fail_over) &&
+                            !draw_.swaps_disks() && (draw_.durable || !draw_.has(Fault::crash));
   if (!nothing_lost) return;
   exclusion_.witness(one, nodes_, now_);
   at(one.valid_until - 1ns, [this, number = one.number, until = one.valid_until] {
@@ -217,6 +217,8 @@ void World::carry_out(Client& client, const detail::Session::Output& output) {
     open(client, connect->wire);
   } else if (const auto* disconnect = std::get_if<Session::Disconnect>(&output)) {
     shut(client, disconnect->wire);
+  } else if (std::holds_alternative<Session::ListChanged>(output)) {
+    client.list_changed();
   } else if (const auto* note = std::get_if<Session::Note>(&output)) {
     trace("client ", client.number + 1, " notes: ", note->sentence);
     client.blames_itself |= note->sentence.find("own clock stood still") != std::string::npos;
@@ -270,7 +272,7 @@ void World::carry_out(Client& client, const detail::Session::Output& output) {
     telling_.refused(one, *refused, draw_.node_timeout, local, client.awake);
     if (one.wait == 0s) prompt(one, one.asked, "refused");
     if (refused->why != Errc::cancelled) soon(one);
-    if (refused->why == Errc::misconfigured && !draw_.capacities_differ) {
+    if (refused->why == Errc::misconfigured && !draw_.capacities_differ && draw_.operators == 0) {
       report("operation " + std::to_string(one.number) + " is refused as misconfigured");
     }
     trace("client ", client.number + 1, " is refused, operation ", one.number, ": ",

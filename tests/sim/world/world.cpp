@@ -29,10 +29,10 @@ World::World(const Draw& draw, std::ostream* trace)
       lock_(draw.capacity == 0 ? "lock" : std::string(redis::semaphore_prefix) + "lock"),
       random_(draw.seed),
       paths_(static_cast<std::size_t>(draw.clients),
-             std::vector<Path>(static_cast<std::size_t>(draw.nodes))),
-      peers_(static_cast<std::size_t>(draw.nodes)),
-      records_(static_cast<std::size_t>(draw.nodes)),
-      copies_(static_cast<std::size_t>(draw.nodes)),
+             std::vector<Path>(static_cast<std::size_t>(draw.servers()))),
+      peers_(static_cast<std::size_t>(draw.servers())),
+      records_(static_cast<std::size_t>(draw.servers())),
+      copies_(static_cast<std::size_t>(draw.servers())),
       exclusion_(operations_, draw.timing_holds(), [this](const auto& what) { report(what); }),
       fencing_(draw.fencing && draw.counters_hold(), draw.timing_holds(),
                [this](const auto& what) { report(what); }),
@@ -41,9 +41,8 @@ World::World(const Draw& draw, std::ostream* trace)
       order_(operations_, draw.order_holds(), patience(draw),
              [this](const auto& what) { report(what); }) {
   const int far_ahead = draw.one_ahead ? random_.between(0, draw.nodes - 1) : -1;
-  redis::NodeNames list;
-  for (int node = 0; node < draw.nodes; ++node) list.push_back(name_of(node));
-  for (int node = 0; node < draw.nodes; ++node) {
+  const redis::NodeNames list = first_list();
+  for (int node = 0; node < draw.servers(); ++node) {
     ServerSettings settings;
     settings.seed = draw.seed * 100 + static_cast<std::uint64_t>(node);
     settings.durable = draw.durable;
@@ -54,6 +53,7 @@ World::World(const Draw& draw, std::ostream* trace)
     const WallClock clock(1'700'000'000s + (draw.nodes_agree ? 0ms : off),
                           draw.nodes_agree ? 1 : rate);
     Server& server = nodes_.emplace_back(settings, clock, now_);
+    if (node >= draw.nodes) continue;
     // As in a new cluster: the nodes have nothing to forget.
     Server::Data data;
     redis::EnrolmentRecord record;
@@ -94,7 +94,7 @@ void World::at(TrueTime when, Action action) {
 }
 
 void World::run_until(TrueTime end) {
-  while (!events_.empty() && events_.top().when <= end && violation_.empty()) {
+  while (!events_.empty() && events_.top().when <= end && goes_on()) {
     now_ = events_.top().when;
     Action action = std::move(const_cast<Event&>(events_.top()).action);
     events_.pop();
@@ -125,16 +125,19 @@ std::string World::run() {
   begin_users();
   plan_faults();
   plan_extends();
+  plan_operators();
   for (std::size_t i = 0; i < clients_.size() && draw_.blind_spots; ++i) wander(i);
   run_until(draw_.until);
-  if (violation_.empty()) heal();
-  if (violation_.empty()) demand_progress();
-  if (violation_.empty()) demand_order();
-  if (violation_.empty()) demand_succession();
-  if (violation_.empty()) demand_turn();
-  if (violation_.empty()) demand_permits();
-  if (violation_.empty()) demand_trust();
-  if (violation_.empty()) demand_tidiness();
+  if (goes_on()) heal();
+  // Operators may have left the nodes without a list on which a quorum agrees: enroll ends that.
+  if (draw_.operators > 0) return violation_;
+  if (goes_on()) demand_progress();
+  if (goes_on()) demand_order();
+  if (goes_on()) demand_succession();
+  if (goes_on()) demand_turn();
+  if (goes_on()) demand_permits();
+  if (goes_on()) demand_trust();
+  if (goes_on()) demand_tidiness();
   return violation_;
 }
 
@@ -150,7 +153,7 @@ void World::heal() {
       if (client.wires[static_cast<std::size_t>(wire)].forgotten) lose(client, wire, false);
     });
   }
-  for (int node = 0; node < draw_.nodes; ++node) {
+  for (int node = 0; node < draw_.servers(); ++node) {
     Server& server = nodes_[static_cast<std::size_t>(node)];
     if (!server.running()) restart(node);
     server.conditions = {};
@@ -172,7 +175,8 @@ void World::heal() {
   run_until(now_ + 2s + 10 * draw_.delay);
 
   // If no connection was lost, and no message is still under way, every release has arrived.
-  bool lost = draw_.has(Fault::client_crash) || draw_.has(Fault::crash) ||
+  // Nor does a release go to a node that has left its client's list.
+  bool lost = draw_.operators > 0 || draw_.has(Fault::client_crash) || draw_.has(Fault::crash) ||
               draw_.has(Fault::delay) || draw_.has(Fault::partition);
   // A node may have refused releases for the key's ttl, and its clock then gives the key more time.
   lost = lost || (draw_.has(Fault::refuse) &&
@@ -233,7 +237,7 @@ void World::demand_progress() {
     }
   }
   for (Client& client : clients_) {
-    if (!violation_.empty()) return;
+    if (!goes_on()) return;
     acquire(client, 30s, draw_.in_order > 0);
     const std::size_t number = operations_.size() - 1;
     run_until(now_ + 8s + 2 * draw_.max_ttl + 20 * draw_.delay);

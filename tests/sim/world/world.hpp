@@ -13,6 +13,7 @@
 #include "sim/world/client.hpp"
 #include "sim/world/exclusion.hpp"
 #include "sim/world/fencing.hpp"
+#include "sim/world/operators.hpp"
 #include "sim/world/order.hpp"
 #include "sim/world/telling.hpp"
 #include "sim/world/tidiness.hpp"
@@ -31,7 +32,7 @@ class World {
 
   struct Figures {
     std::size_t acquired = 0, refused = 0, renewed = 0, ended = 0, faults = 0, commands = 0,
-                raised = 0, in_order = 0, by_token = 0;
+                raised = 0, in_order = 0, by_token = 0, lists_settled = 0;
   };
   [[nodiscard]] const Figures& figures() const { return figures_; }
 
@@ -152,6 +153,28 @@ class World {
   void forgets(int node);
   void resume(Client& client);
 
+  // operators.cpp: changes of the list of nodes
+  [[nodiscard]] std::optional<redis::Membership> governing() const;
+  [[nodiscard]] redis::NodeNames first_list() const;
+  redis::NodeNames draw_list();
+  void plan_operators();
+  void plan_operator();
+  void begin_operator(redis::NodeNames next);
+  void end_operator(Operator& one, const char* why);
+  void look_at_nodes(std::size_t number);
+  void look_again(Operator& one, TrueTime span);
+  void has_looked(const Look& look);
+  void list_settled(Operator& one);
+  void make(const Look& look, const std::vector<redis::MembersChange::Step>& steps,
+            const char* what);
+  void run_for_operator(int node, const Words& words);
+  void read_counters(const Look& look, const redis::MembersChange& change);
+  void tell_clients(const redis::NodeNames& list);
+  void lists_may_differ(std::size_t client);
+  void give_list(std::size_t number, const redis::NodeNames& list);
+  [[nodiscard]] std::optional<redis::Membership> membership_of(const Server& server) const;
+  void look_at_founding(int node);
+
   // disks.cpp: durable nodes whose memory is another node's, or incomplete
   void stop_writing(int node);
   void copy_directory(int node);
@@ -173,6 +196,8 @@ class World {
   std::deque<Server> nodes_;
   std::deque<Client> clients_;
   std::deque<Operation> operations_;
+  std::deque<Operator> operators_;
+  std::vector<redis::NodeNames> lists_;  ///< all that any operator has wanted
 
   struct Path {
     TrueTime blocked_to{}, blocked_from{};  ///< nothing arrives before these
@@ -199,8 +224,10 @@ class World {
   std::deque<Extend> extends_;  ///< extends by token; index: the user's number less the offset
   TrueTime next_relapse_{};     ///< the earliest moment at which a node may forget a vote
   bool healing_ = false;
-  bool keeps_ = false;  ///< new requests keep what they get, and renew it
+  bool strangers_ = false;  ///< see look_at_founding()
+  bool keeps_ = false;      ///< new requests keep what they get, and renew it
   std::string violation_;
+  [[nodiscard]] bool goes_on() const { return violation_.empty() && !strangers_; }
   Exclusion exclusion_;
   Fencing fencing_;
   Telling telling_;
