@@ -1,28 +1,40 @@
--- For who is in no line: by the way, or the probe of who would enter one if refused. One lock: KEYS
--- lock, counter, enrolment. ARGV token, ttl ms, greatest fence seen, client's wall clock us,
--- counter's life ms (0: no fencing), enrolment, floor.
--- {1, fence, time}: ours. {0, counter, time, ms until that may change by itself, greatest ticket}:
--- another's, or others wait for it in a line (see acquire_ordered.lua). {-1, 0, time}: not enrolled,
--- nothing touched. MGET and not GET: another kind of value is no error there, and SET NX then
--- refuses: readers, as a rule (see acquire_shared.lua), of whom those whose time is over don't count.
--- Several, one after the other: KEYS enrolment. ARGV ttl, wall clock, life, of each lock its key,
--- token and greatest fence seen, enrolment, floor. {time}: not enrolled; else behind the time four
--- for each: as above, without the time, or an error, 0, 0, 0. Their keys are not among KEYS, since
--- one that this user may not touch would have the server refuse them all.
+-- Acquires locks for callers that are not in the line: callers that do not wait, and the first attempt of
+-- callers that would enter the line if refused.
+--
+-- One lock
+--   KEYS     lock, counter, enrolment
+--   ARGV     token, ttl ms, greatest fence seen, client's wall clock us, counter's life ms (0: no fencing),
+--            enrolment, floor
+--   returns  {1, fence, time}    granted
+--            {0, counter, time, ms until this may change by itself, greatest ticket}
+--                                another client has the lock, or waits for it in the line
+--            {-1, 0, time}       not enrolled; nothing was touched
+-- Several locks, one after the other
+--   KEYS     enrolment
+--   ARGV     ttl ms, wall clock us, counters' life ms, then for each lock its key, its token and the greatest
+--            fence seen, then enrolment, floor
+--   returns  {time, then four values for each lock}: as above without the time, or an error, 0, 0, 0
+--            {time}              not enrolled; nothing was touched
+--   The locks are not among KEYS: the server would refuse the whole call for one key that this user may
+--   not touch.
+--
+-- MGET is used instead of GET because it returns nothing for another kind of value, such as the sorted set
+-- of readers (acquire_shared.lua). SET NX then fails, unless the lives of all readers are over.
 
--- `found` is what is under the counter and the lock; `alone` where it is known that nobody is in the
--- line. It uses no variable from outside: each would be made anew for each call of the script.
+-- `found` holds the values of the counter and of the lock, if they have been read; `alone` is true if the line
+-- is known to be empty. The function uses no variable from outside, since Lua would create each of them anew
+-- in every call of the script.
 local function acquire(time, ttl, wall, life, floor, lock, counter_key, token, seen, found, alone)
   found = found or redis.call('MGET', counter_key, lock)
   local written = found[1]
   --> counter
   local line, ends = 'quorumlock:queue:' .. lock, nil
-  -- As a rule nobody waits, and EXISTS says that for less than a range that is empty.
+  -- The line is usually empty, and EXISTS costs less than a range that is empty.
   while not alone and redis.call('EXISTS', line) == 1 do
     local lives = 'quorumlock:waiting:' .. lock
     local first = redis.call('ZRANGE', line, 0, 0)[1]
     ends = redis.call('ZSCORE', lives, first)
-    -- An entry that was granted the lock, which is gone, is spent (see acquire_ordered.lua).
+    -- A marked entry is spent if the lock is gone (acquire_ordered.lua).
     local spent = ends and ends % 1 ~= 0 and redis.call('EXISTS', lock) == 0
     if ends and ends * 1000 >= time and not spent then break end
     redis.call('ZREM', line, first)
@@ -31,13 +43,12 @@ local function acquire(time, ttl, wall, life, floor, lock, counter_key, token, s
   end
   if not found[2] and not ends then
     if life ~= '0' then
-      -- A counter that is not there has lived its life since its last write, on this node's own
-      -- clock.
+      -- An absent counter has not been written for its whole life, by this node's own clock.
       local client = tonumber(wall)
       local fence = math.max(math.max(counter or time - life * 500, seen, floor) + 1,
         math.min(client, time + 60000000))
       --> cap
-      -- The counter first: a script that fails half-way is not undone.
+      -- The counter is written first, because a script that fails half-way is not undone.
       redis.call('SET', counter_key, fence == client and wall or string.format('%.0f', fence),
         'PX', life)
       counter = fence
@@ -69,12 +80,12 @@ for i = 4, #ARGV - 2, 3 do
   keys[#keys + 1] = ARGV[i]
   lines[#lines + 1] = 'quorumlock:queue:' .. ARGV[i]
 end
--- Nothing, where there is one among them that this user may not touch.
+-- These fail if this user may not touch one of the keys; then each lock reads its own.
 local found = redis.pcall('MGET', unpack(keys))
 local alone = redis.pcall('EXISTS', unpack(lines)) == 0
 for i = 4, #ARGV - 2, 3 do
   local place = 2 * (i - 1) / 3
-  -- Where this is not the first for its lock that has changed since.
+  -- If an earlier entry of this call named the same lock, the values may have changed since.
   local pair = not found.err and not asked[ARGV[i]] and {found[place - 1], found[place]} or nil
   asked[ARGV[i]] = true
   local done, what = pcall(acquire, time, ARGV[1], ARGV[2], ARGV[3], ARGV[#ARGV], ARGV[i],

@@ -1,12 +1,15 @@
--- KEYS locks, their counters in the same order, enrolment. ARGV as of acquire_ordered.lua: token, ttl
--- ms, greatest fence seen, client's wall clock us, counter's life ms (0: no fencing), waiter (empty:
--- in no line), ticket, an entry's life ms; w to write, r to read; enrolment, floor.
--- All locks or none. All free, and nobody before the waiter in any of their lines: {1, fence, time,
--- 0}, one fence beyond all the counters, and the entries stay. Else {0, greatest counter, time, ms
--- until that may change by itself, greatest ticket}, and the waiter is in all the lines. {-1, 0,
--- time}: not enrolled, nothing touched. For a reader what others read is free, and only writers are
--- before it (see acquire_shared.lua). Entries that were granted the locks are marked, and spent once
--- a lock is gone (see acquire_ordered.lua).
+-- Acquires several locks as one: all of them, or none.
+--
+--   KEYS     locks, their counters in the same order, enrolment
+--   ARGV     token, ttl ms, greatest fence seen, client's wall clock us, counters' life ms (0: no fencing),
+--            waiter (empty: not in any line), ticket, an entry's life ms, "w" to write or "r" to read,
+--            enrolment, floor
+--   returns  {1, fence, time, 0}  granted, with one fence greater than all counters. The entries stay,
+--                                 marked, and are spent once a lock is gone (acquire_ordered.lua).
+--            {0, greatest counter, time, ms until this may change by itself, greatest ticket}
+--                                 refused; the waiter has an entry in every line
+--            {-1, 0, time}        not enrolled; nothing was touched
+-- For a reader, a lock that others read is free, and only writers are before it (acquire_shared.lua).
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local n = (#KEYS - 1) / 2
@@ -30,7 +33,7 @@ for i = 1, n do
   local written = counters[i]
   --> counter
   fence = math.max(fence, counter or 0)
-  -- A counter that is not there has lived its life since its last write, on this node's own clock.
+  -- An absent counter has not been written for its whole life, by this node's own clock.
   last = math.max(last, counter or time - ARGV[5] * 500)
   local line, lives = 'quorumlock:queue:' .. KEYS[i], 'quorumlock:waiting:' .. KEYS[i]
   local first, ends = front(line, lives, KEYS[i])
@@ -46,7 +49,7 @@ for i = 1, n do
   local left = redis.call('PTTL', KEYS[i])
   local shared = left > 0 and redis.call('TYPE', KEYS[i]).ok == 'zset'
   if shared then
-    -- Of those who read it the ones whose time is over don't count.
+    -- Readers whose lives are over do not count.
     redis.pcall('ZREMRANGEBYSCORE', KEYS[i], '-inf', string.format('(%.0f', math.floor(time / 1000)))
     left = redis.call('PTTL', KEYS[i])
   end
@@ -62,7 +65,7 @@ if ARGV[5] ~= '0' then
   fence = math.max(last + 1, ARGV[3] + 1, ARGV[11] + 1,
     math.min(tonumber(ARGV[4]), time + 60000000))
   --> cap
-  -- The counters first: a script that fails half-way is not undone.
+  -- The counters are written first, because a script that fails half-way is not undone.
   for i = 1, n do
     redis.call('SET', KEYS[n + i], string.format('%.0f', fence), 'PX', ARGV[5])
   end
@@ -73,7 +76,7 @@ for i = 1, n do
   else
     local ends = math.floor(time / 1000) + ARGV[2]
     redis.call('ZADD', KEYS[i], string.format('%.0f', ends), ARGV[1])
-    -- pcall: see acquire_shared.lua.
+    -- For the reason of pcall see acquire_shared.lua.
     local said = redis.call('PTTL', KEYS[i]) < tonumber(ARGV[2]) and
       redis.pcall('PEXPIRE', KEYS[i], ARGV[2])
     if type(said) == 'table' then

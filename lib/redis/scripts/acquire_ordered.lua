@@ -1,14 +1,18 @@
--- For who is in the line, or enters it by this. KEYS lock, counter, enrolment. ARGV token, ttl ms,
--- greatest fence seen, client's wall clock us, counter's life ms (0: no fencing), waiter, ticket, an
--- entry's life ms, enrolment, floor.
--- The line: two sorted sets, of the waiters by ticket and by the end of their entries' lives in
--- ms. A half of a ms in the latter marks an entry that has been granted the lock here. It stays, since
--- its waiter may have to give the grant back and go on waiting (release.lua takes the mark away). It
--- is spent as soon as the lock is gone without that: then it blocks nobody any more.
--- Free, and nobody before the waiter: {1, fence, time, the number of the next one, 0 unless it is
--- of the same process}, and the entry stays, marked. Else {0, counter, time, ms until that may change by
--- itself, greatest ticket}, and the waiter is in the line. {-1, 0, time}: not enrolled, nothing
--- touched.
+-- Acquires a lock for a waiter in its line, and puts the waiter into the line if it is not there.
+--
+--   KEYS     lock, counter, enrolment
+--   ARGV     token, ttl ms, greatest fence seen, client's wall clock us, counter's life ms (0: no fencing),
+--            waiter, ticket, an entry's life ms, enrolment, floor
+--   returns  {1, fence, time, next}  granted; the entry stays, marked. `next` is the number of the next
+--                                    waiter if that is of the same process, else 0.
+--            {0, counter, time, ms until this may change by itself, greatest ticket}
+--                                    the lock is taken, or another waiter is before this one
+--            {-1, 0, time}           not enrolled; nothing was touched
+--
+-- The line of a lock is two sorted sets of its waiters: by ticket, and by the ms at which each entry's life
+-- ends. If that time has half a ms, the entry is marked: its waiter was granted the lock here. The entry
+-- stays, since the waiter may have to give the grant back and go on waiting; release.lua then takes the mark
+-- away. If the lock is gone and the mark is still there, the entry is spent and blocks nobody.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
@@ -35,7 +39,7 @@ if ARGV[5] ~= '0' then
   --> count
 end
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  -- Readers have it, of whom those whose time is over don't count (see acquire_shared.lua).
+  -- Readers have the lock. Those whose lives are over do not count (acquire_shared.lua).
   if redis.call('PTTL', KEYS[1]) == -1 then return refused() end
   redis.pcall('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', math.floor(time / 1000)))
   if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return refused() end

@@ -1,13 +1,18 @@
--- KEYS semaphore, counter, enrolment. ARGV token, ttl ms, greatest fence seen, client's wall clock
--- us, counter's life ms, fencing (1 or 0), waiter (empty: not in the line yet), ticket, an entry's
--- life ms, slot, capacity, enrolment, floor.
--- The permits of a semaphore are slots, each a key of its own that is taken as a lock is. KEYS[1]
--- holds their number; the counter and the line (see acquire_ordered.lua) are those of all slots.
--- The slot is free, and nobody before the waiter: {1, fence, time, the number of the next one, 0
--- unless it is of the same process}, and the entry stays. Else {0, counter, time, ms until that may
--- change by itself, greatest ticket, a slot that is free: the next one behind, 0 for none and where
--- others are before it}, and the waiter is in the line. {-1, 0, time}: not enrolled; {-2, number,
--- time}: permits are held of a semaphore with another number of them; nothing touched.
+-- Acquires a permit of a semaphore. Permits are slots: each is a key of its own, which is taken like a lock.
+-- KEYS[1] holds the number of slots. All slots share the counter and the line (acquire_ordered.lua).
+--
+--   KEYS     semaphore, counter, enrolment
+--   ARGV     token, ttl ms, greatest fence seen, client's wall clock us, counter's life ms, fencing (1 or 0),
+--            waiter (empty: not in the line yet), ticket, an entry's life ms, slot, capacity, enrolment, floor
+--   returns  {1, fence, time, next}  granted; the entry stays. `next` is the number of the next waiter if that
+--                                    is of the same process, else 0.
+--            {0, counter, time, ms until this may change by itself, greatest ticket, free slot}
+--                                    refused; the waiter has an entry in the line. The free slot is the first
+--                                    one after the slot that was asked for; it is 0 if all are taken, or if
+--                                    other waiters are before this one.
+--            {-1, 0, time}           not enrolled; nothing was touched
+--            {-2, number, time}      permits are held of a semaphore with another number of slots; nothing
+--                                    was touched
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1])
@@ -23,7 +28,7 @@ local function keys_of(capacity)
   for i = 1, capacity do keys[i] = 'quorumlock:permit:' .. i .. ':' .. name end
   return keys
 end
--- Another capacity is taken over once none of the old one's permits is there.
+-- Another capacity is accepted once no permit of the old one is held.
 local recorded = tonumber(found[3]) or capacity
 if recorded ~= capacity and redis.call('EXISTS', unpack(keys_of(recorded))) > 0 then
   return {-2, recorded, time}

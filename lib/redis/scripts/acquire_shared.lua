@@ -1,12 +1,15 @@
--- KEYS lock, counter, enrolment. ARGV token, ttl ms, greatest fence seen, client's wall clock us,
--- counter's life ms (0: no fencing), waiter (empty: not in the line), ticket, an entry's life ms,
--- enrolment, floor.
--- To read, together with other readers: the lock is then a sorted set of their tokens, by the end
--- of each one's life in ms. Its own expiry only grows, so that SET NX sees it for as long as
--- anybody reads.
--- No writer has it, and none waits before us: {1, fence, time, 0}. Else {0, counter, time, ms until
--- that may change by itself, greatest ticket}; a waiter is in the line either way. {-1, 0, time}:
--- not enrolled, nothing touched.
+-- Acquires a lock to read, together with other readers. While it is read, the lock is a sorted set of the
+-- readers' tokens by the ms at which each one's life ends. The expiry of the set only grows, so SET NX finds
+-- the key for as long as anybody reads.
+--
+--   KEYS     lock, counter, enrolment
+--   ARGV     token, ttl ms, greatest fence seen, client's wall clock us, counter's life ms (0: no fencing),
+--            waiter (empty: not in the line), ticket, an entry's life ms, enrolment, floor
+--   returns  {1, fence, time, 0}  granted
+--            {0, counter, time, ms until this may change by itself, greatest ticket}
+--                                 a writer has the lock, or a writer that waits is before this reader
+--            {-1, 0, time}        not enrolled; nothing was touched
+-- A waiter has an entry in the line afterwards, whether it was granted the lock or not.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local ms = math.floor(time / 1000)
@@ -23,7 +26,7 @@ end
 --> writer_before
 local left = redis.call('PTTL', KEYS[1])
 local ends = not found[3] and writer_before(line, lives, KEYS[1], ms)
--- What never expires is nothing of a lock's.
+-- A key without an expiry is not a lock.
 if found[3] or ends or left == -1 then
   local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
   return {0, counter, time, ends and ends - ms + 1 or left, tonumber(last[2]) or 0}
@@ -32,13 +35,13 @@ if ARGV[5] ~= '0' then
   --> count
 end
 redis.call('ZADD', KEYS[1], string.format('%.0f', ms + ARGV[2]), ARGV[1])
--- pcall: this user may not be allowed to say when it ends, and must not leave it here for good.
+-- If this user may not call PEXPIRE, the token must not stay here for good.
 local said = left < tonumber(ARGV[2]) and redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
 if type(said) == 'table' then
   redis.call('ZREM', KEYS[1], ARGV[1])
   return said
 end
--- Behind ZADD, or it would be gone with its expiry where nobody else is left.
+-- This comes after ZADD: if no other reader were left, the set would be gone, and its expiry with it.
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', ms))
 --> mark
 return {1, counter, time, 0}

@@ -1,5 +1,10 @@
--- KEYS enrolment, candidate, members. ARGV the expected enrolment (empty if there is none), the new enrolment and
--- its members. 1: it was changed, and no client waits for the candidate any more; 0: it was another.
+-- Replaces a node's enrolment by compare-and-set: a step of an operator who changes the list of nodes, or the
+-- adoption of the record of a durable node that was restarted.
+--
+--   KEYS     enrolment, candidate, members
+--   ARGV     expected enrolment (empty: there is none), new enrolment, its members
+--   returns  1  replaced; the candidate is gone, so no client waits for it any more
+--            0  the enrolment is another one
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2])
 redis.call('SET', KEYS[3], ARGV[3])

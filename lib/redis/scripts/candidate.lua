@@ -1,6 +1,11 @@
--- KEYS enrolment, candidate. ARGV run id, candidate, its life ms. Gives the enrolment if it is this
--- run's, else the candidate: one of this run that is there is adopted, never overwritten. Only the mark
--- of a client that has seen the cluster enrolled is added to it, and each look lets it live on.
+-- Reads a node's enrolment, or else begins its quarantine with a candidate.
+--
+--   KEYS     enrolment, candidate
+--   ARGV     run id, candidate, the candidate's life ms
+--   returns  {1, enrolment}  the node has an enrolment of this run
+--            {2, candidate}  it has none. A candidate of this run that stands already is adopted and never
+--                            overwritten; only the mark of a client that has seen the cluster enrolled is
+--                            added to it. Each call prolongs its life.
 local mark, known = ARGV[1] .. ':', ':known'
 local function is_this_runs(text) return text and string.sub(text, 1, #mark) == mark end
 local function is_known(text) return string.sub(text, -#known) == known end

@@ -1,9 +1,14 @@
--- KEYS lock. ARGV how many readers, and as many waiters of each line, to tell of at most; the greatest
--- capacity of a semaphore. Changes nothing.
--- {time, kind of value, value, pttl, {reader, the end of its life in ms, ...}, {waiter, ticket, the
--- end of its entry's life in ms, ...}}: see acquire_ordered.lua for the line. Then of the semaphore
--- of this name: how many permits it has (0: unknown), {slot, owner token, pttl, ...} of those that
--- are held, and its line. What has outlived its life, and only nobody has taken away, is left out.
+-- Describes a lock, its line, and the semaphore of the same name. Changes nothing.
+--
+--   KEYS     lock
+--   ARGV     how many readers, and how many waiters of each line, to return at most; greatest capacity of a
+--            semaphore
+--   returns  {time, kind of value, value, pttl, readers, line, capacity, permits, line of the semaphore}
+--            readers   {token, ms at which its life ends, ...}
+--            line      {waiter, ticket, ms at which its entry's life ends, ...} (acquire_ordered.lua)
+--            capacity  of the semaphore; 0 if it is unknown
+--            permits   {slot, owner token, pttl, ...}, those that are held
+-- Entries whose lives are over are left out, even if nobody has removed them yet.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local kind, value, readers = redis.call('TYPE', KEYS[1]).ok, '', {}
@@ -22,7 +27,7 @@ local function line_of(key)
   local found = redis.call('ZRANGE', 'quorumlock:queue:' .. key, 0, ARGV[1] - 1, 'WITHSCORES')
   for i = 1, #found, 2 do
     local ends = redis.call('ZSCORE', 'quorumlock:waiting:' .. key, found[i])
-    -- Not who has been granted the lock, and waits no more (see acquire_ordered.lua).
+    -- A marked entry is of a waiter that was granted the lock (acquire_ordered.lua).
     if ends and ends * 1000 >= time and ends % 1 == 0 then
       line[#line + 1] = found[i]
       line[#line + 1] = found[i + 1]
@@ -32,8 +37,8 @@ local function line_of(key)
   return line
 end
 local semaphore, keys, permits = 'quorumlock:semaphore:' .. KEYS[1], {}, {}
--- MGET and not GET: another kind of value is no error there. A number beyond the greatest is none of
--- ours, and no reason to look at so many keys.
+-- MGET is used instead of GET because it returns nothing for another kind of value. A capacity above the
+-- greatest was not written by us, and we do not look at that many keys.
 local capacity = tonumber(redis.call('MGET', semaphore)[1]) or 0
 if capacity < 1 or capacity > tonumber(ARGV[2]) then capacity = 0 end
 for slot = 1, capacity do keys[slot] = 'quorumlock:permit:' .. slot .. ':' .. KEYS[1] end

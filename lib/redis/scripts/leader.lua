@@ -1,6 +1,9 @@
--- KEYS lock, counter, record of the leader. {token, pttl, version, fencing token, value}: who holds
--- the lock, and what it has said of itself (see announce.lua); where it has said nothing, version 0
--- and the counter. {}: nobody holds it.
+-- Returns the holder of a lock and what it has announced about itself (announce.lua).
+--
+--   KEYS     lock, counter, record of the leader
+--   returns  {token, pttl, version, fencing token, value}; if the holder has announced nothing, version 0 and
+--                the counter
+--            {}  nobody holds the lock
 local found = redis.call('MGET', KEYS[1], KEYS[2])
 if not found[1] then return {} end
 local due = redis.call('PTTL', KEYS[1])

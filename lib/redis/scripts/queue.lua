@@ -1,15 +1,22 @@
--- KEYS locks. ARGV an entry's life in ms, then for each lock a waiter and its ticket. Each gets
--- its entry in the line of its lock (see acquire_ordered.lua), or keeps it, for that long from
--- now; a ticket may grow. An entry that was granted the lock stays marked, and goes once it is spent. For each: who is before it (0: nobody; 1: one of the same process; 2:
--- one of another; 3: more than one), whether the lock is free (1 or 0; of a semaphore the number of
--- a slot that is; for the first of a line, less than 0 where somebody holds it: -1 one whose token is
--- not of the kind that we draw, else a number of the token's), ms until one of these may change by
--- itself, and the greatest ticket of all the others. For a reader only writers are before it, and what others read is free.
+-- Enters waiters into their lines, or prolongs the lives of their entries (acquire_ordered.lua), and returns
+-- each one's place. A ticket may grow. An entry that is marked stays marked.
+--
+--   KEYS     locks
+--   ARGV     an entry's life ms, then for each lock a waiter and its ticket
+--   returns  four numbers for each lock:
+--            - who is before the waiter. 0: nobody; 1: one waiter of the same process; 2: one of another
+--              process; 3: more than one
+--            - whether the lock is free. 1, or for a semaphore a free slot: it is; 0: it is not. For the head
+--              of a line a taken lock is -1 if the holder's token is not of the kind that we draw, and else
+--              -2 - n with a number n made of the token.
+--            - ms until one of these may change by itself
+--            - the greatest ticket of all other waiters
+-- For a reader, only writers are before it, and a lock that others read is free.
 local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
 local life = ARGV[1]
 local reply, changed, greatest, writers = {}, {}, {}, {}
--- Which slot of a semaphore is free, 0 for none, and the ms until one is.
+-- Returns a free slot of a semaphore, or 0, and the ms until a slot may become free by itself.
 local function slot_of(key)
   local due = -1
   for i = 1, tonumber(redis.call('GET', key)) or 1 do
@@ -19,7 +26,7 @@ local function slot_of(key)
   end
   return 0, due
 end
--- Puts it there, or makes its score greater: 1; else 0.
+-- Adds a member, or makes its score greater. Returns 1 if it did, else 0.
 local function raise(set, score, member)
   local now = redis.call('ZSCORE', set, member)
   if now and tonumber(now) >= tonumber(score) then return 0 end
@@ -33,12 +40,11 @@ for i = 1, #KEYS do
   local last = redis.call('ZRANGE', line, -2, -1, 'WITHSCORES')
   greatest[i] = last[#last]
   if last[#last - 1] == waiter then greatest[i] = last[#last - 2] end
-  -- ZADD itself compares only from 6.2 on.
   changed[i] = raise(line, ARGV[2 * i + 1], waiter)
   raise(lives, string.format('%.0f', ms + life), waiter)
   --> keep_line
 end
--- The first two writers of a line, each with its ticket and the end of its entry's life.
+-- Returns the first two writers of a line, each with its ticket and the end of its entry's life.
 local function writers_of(line, lives, lock)
   local found, at = {}, 0
   while true do
@@ -108,7 +114,7 @@ for i = 1, #KEYS do
   local absent = due == -2
   local free = absent or (shared and reads)
   if free then due = ends - ms + 1 end
-  -- It may have been first itself until now, and have got the message that was the other's.
+  -- This waiter may have been the head until now and have got the message that was meant for the new head.
   if before ~= 0 and changed[i] == 1 then
     if not front_reads then
       if absent then wake(first[1], slot) end

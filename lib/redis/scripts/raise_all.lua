@@ -1,6 +1,9 @@
--- KEYS locks, their counters in the same order, enrolment. ARGV as of raise.lua: token, fence,
--- counter's life ms, enrolment, floor. Answers as that does: raised are all counters, where all locks
--- are ours and each counter is smaller; {0, ...} and {3, ...} tell the greatest counter.
+-- Raises the counters of several locks to one fence, if every lock is this token's and every counter is
+-- smaller. Otherwise nothing is raised.
+--
+--   KEYS     locks, their counters in the same order, enrolment
+--   ARGV     token, fence, counters' life ms, enrolment, floor
+--   returns  as raise.lua; the counter in the reply is the greatest one
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local n = (#KEYS - 1) / 2
@@ -12,7 +15,7 @@ for i = 1, n do
   --> counter
   greatest = math.max(greatest, counter or 0)
   if found[i] ~= ARGV[1] then
-    -- A reader has it together with others (see acquire_shared.lua).
+    -- A reader has the lock together with others (acquire_shared.lua).
     local ends = not found[i] and redis.pcall('ZSCORE', KEYS[i], ARGV[1])
     ours = ours and type(ends) == 'string' and tonumber(ends) >= math.floor(time / 1000)
   end

@@ -1,12 +1,22 @@
--- One lock: KEYS lock. ARGV token, the waiter that leaves the line (optional, empty: none), one that
--- need not be woken (optional). 0: nothing of ours there; 1: deleted. Deleted, and the line has
--- waiters: {1, may the one that is not woken have the lock now (1 or 0), if not the greatest ticket in
--- the line, else 0}. Where the lock is free now the first in the line is woken, or,
--- where nobody is in it, all who said that they want to know. Readers who have come to the front
--- of the line are woken together, also while others read. Where nobody leaves the line, the one that is
--- not woken gives a grant back and waits on: its entry's mark goes (see acquire_ordered.lua).
--- Several, one after the other: no KEYS, since one that this user may not touch would have the
--- server refuse them all. ARGV of each lock its key and token. The same for each, or an error.
+-- Deletes locks of this token and wakes the waiters that may have them now.
+--
+-- One lock
+--   KEYS     lock
+--   ARGV     token, the waiter that leaves the line (optional, empty: none), the waiter that need not be woken
+--            (optional)
+--   returns  0                      the lock is not this token's
+--            1                      deleted, and nobody is in the line
+--            {1, 1, 0}              deleted, and the waiter that was not woken may have the lock
+--            {1, 0, greatest ticket}  deleted, and others are in the line
+-- Several locks, one after the other
+--   ARGV     for each lock its key and token
+--   returns  for each lock as above, or an error
+--   There are no KEYS: the server would refuse the whole call for one key that this user may not touch.
+--
+-- If the lock is free now, the head of the line is woken, or, if the line is empty, every client that listens.
+-- Readers at the front of the line are woken together, even while others read. If nobody leaves the line, the
+-- waiter that is not woken gives a grant back and goes on waiting: the mark of its entry is removed
+-- (acquire_ordered.lua).
 local function release(lock, token, leaver, not_woken)
   local line = 'quorumlock:queue:' .. lock
   local lives
@@ -16,7 +26,7 @@ local function release(lock, token, leaver, not_woken)
     left = redis.call('ZREM', line, leaver)
     redis.call('ZREM', lives, leaver)
   end
-  -- After that: another kind of value under the key is an error here.
+  -- This comes after leaving the line, because GET fails if the key holds another kind of value.
   local holder = redis.pcall('GET', lock)
   if holder == token then
     deleted = redis.call('DEL', lock)
@@ -31,7 +41,7 @@ local function release(lock, token, leaver, not_woken)
       redis.call('ZADD', 'quorumlock:waiting:' .. lock, string.format('%.0f', ends - 0.5), not_woken)
     end
   end
-  -- Where nothing has changed nobody is woken.
+  -- If nothing has changed, nobody is woken.
   if deleted + left == 0 or (deleted == 0 and not readers and holder) then return deleted end
   local ms
   if readers then
@@ -42,7 +52,7 @@ local function release(lock, token, leaver, not_woken)
     end
     readers = redis.call('EXISTS', lock) == 1
   end
-  -- As a rule nobody waits, and EXISTS says that for less than a range that is empty.
+  -- The line is usually empty, and EXISTS costs less than a range that is empty.
   local first
   if redis.call('EXISTS', line) == 1 then
     lives = 'quorumlock:waiting:' .. lock
@@ -53,12 +63,12 @@ local function release(lock, token, leaver, not_woken)
     end
     --> prune
   end
-  -- pcall: this user may not be allowed to publish, and a release is done all the same.
+  -- pcall, because this user may not be allowed to publish, and the release has been made.
   if not first then
     if not readers then redis.pcall('PUBLISH', 'quorumlock:free:' .. lock, '') end
     return deleted
   end
-  -- Readers could come in before, too, unless a writer had it or was before them.
+  -- The readers at the front could come in before this release, unless a writer had the lock or was before them.
   local news = type(holder) ~= 'table' or string.sub(first, 1, 1) == 'w' or
     string.sub(leaver, 1, 1) == 'w'
   local front = {}
@@ -88,8 +98,8 @@ local function release(lock, token, leaver, not_woken)
 end
 
 if KEYS[1] then return release(KEYS[1], ARGV[1], ARGV[2] or '', ARGV[3]) end
--- As a rule all are theirs and nobody waits for any: that takes one call of each kind. Whatever else
--- it is, a key that this user may not touch among it, is for release().
+-- Usually each lock is its token's and no line has waiters, which takes one call of each command. Every other
+-- case, such as a key that this user may not touch, is left to release().
 local locks, lines, ours, is_ours, said = {}, {}, {}, {}, {}
 for i = 1, #ARGV / 2 do
   locks[i] = ARGV[2 * i - 1]

@@ -1,12 +1,15 @@
--- KEYS locks. ARGV as of release.lua: token, the waiter that leaves all their lines (optional, empty:
--- none), one that need not be woken (optional). Each lock that is the token's is deleted, or given back
--- by one of its readers; where one is free by this the first in its line is woken, once, or, where
--- nobody is in it, all who want to know.
--- 1: all were ours; {1, 1, 0}: all were, and the one that is not woken may have all of them now; 0: not
--- all.
+-- Deletes each of several locks that is this token's; a lock that others read loses only this reader. For each
+-- lock that becomes free, the head of its line is woken once, or every client that listens if the line is empty.
+--
+--   KEYS     locks
+--   ARGV     token, the waiter that leaves all lines (optional, empty: none), the waiter that need not be woken
+--            (optional)
+--   returns  0          not all of them were this token's
+--            1          all were
+--            {1, 1, 0}  all were, and the waiter that was not woken may have all of them now
 local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
--- MGET: another kind of value under one of the keys must not keep the others.
+-- MGET, because another kind of value under one key must not keep the other locks.
 local found = redis.call('MGET', unpack(KEYS))
 local ours, first_in, woken = 0, 0, {}
 --> wake
@@ -19,7 +22,7 @@ for i = 1, #KEYS do
     redis.call('ZREM', lives, leaver)
   end
   if leaver == '' and not_woken ~= '' and (freed or not found[i]) then
-    -- Its grant is given back, and it waits on (see release.lua).
+    -- The waiter gives its grant back and goes on waiting (release.lua).
     local ends = redis.call('ZSCORE', 'quorumlock:waiting:' .. KEYS[i], not_woken)
     if ends and ends % 1 ~= 0 then
       redis.call('ZADD', lives, string.format('%.0f', ends - 0.5), not_woken)
@@ -37,19 +40,19 @@ for i = 1, #KEYS do
     end
     ours = ours + deleted
     freed = deleted + left > 0 and redis.call('EXISTS', KEYS[i]) == 0
-    -- While others read, readers could come in before, too, unless a writer was before them.
+    -- While others read, the readers at the front could come in before this, unless a writer was before them.
     read = read and not freed and (writer_left or (deleted == 1 and not_woken ~= ''))
   end
   local first = (freed or read) and redis.call('ZRANGE', line, 0, 0)[1]
   --> prune
   local front = {}
   if first and string.sub(first, 1, 1) == 'r' then
-    -- Readers come in together, also while others read (see release.lua).
+    -- Readers come in together, even while others read (release.lua).
     front = redis.call('ZRANGE', line, 0, -1)
   elseif first and freed then
     front = {first}
   elseif freed then
-    -- pcall: this user may not be allowed to publish, and a release is done all the same.
+    -- pcall, because this user may not be allowed to publish, and the release has been made.
     redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[i], '')
   end
   for j, entry in ipairs(front) do

@@ -1,6 +1,9 @@
--- KEYS semaphore. ARGV token, its slot, the waiter that leaves the line (empty: none), one that need
--- not be woken (empty: none). Answers and wakes as release.lua does, where any slot is free now; the
--- message names it behind the waiter's number.
+-- Deletes a permit of a semaphore, and wakes the head of the line if any slot is free.
+--
+--   KEYS     semaphore
+--   ARGV     token, its slot, the waiter that leaves the line (empty: none), the waiter that need not be woken
+--            (empty: none)
+--   returns  as release.lua. The message to a waiter has the free slot after the waiter's number.
 local name = string.sub(KEYS[1], 22)
 local line, lives = 'quorumlock:queue:' .. KEYS[1], 'quorumlock:waiting:' .. KEYS[1]
 local left, deleted, free = 0, 0, 0
@@ -20,13 +23,13 @@ elseif left == 1 then
     end
   end
 end
--- Where nothing has changed nobody is woken.
+-- If nothing has changed, nobody is woken.
 if free == 0 then return deleted end
 local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
 local first = redis.call('ZRANGE', line, 0, 0)[1]
 --> prune
--- pcall: this user may not be allowed to publish, and a release is done all the same.
+-- pcall, because this user may not be allowed to publish, and the release has been made.
 if not first then
   redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[1], '')
 elseif first ~= ARGV[4] then

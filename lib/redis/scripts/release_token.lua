@@ -1,11 +1,14 @@
--- KEYS key. ARGV token, max_ttl ms. A release by somebody who is not the holder, a reader or a
--- writer. 1: deleted, and the holder's renewals will not re-plant it; 0: nothing of that token's
--- there.
+-- Releases a lock by its token, for a caller that is not its holder. Works for a writer and for a reader.
+--
+--   KEYS     lock
+--   ARGV     token, max_ttl ms
+--   returns  1  deleted; the holder's renewals will not re-plant the lock
+--            0  nothing of this token is there
 local holder = redis.pcall('GET', KEYS[1])
 local readers = type(holder) == 'table'
 if readers then
   if not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end
-  -- Another kind of value is an error here.
+  -- This fails if the key holds another kind of value.
   if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 elseif holder ~= ARGV[1] then
   return 0
@@ -17,7 +20,7 @@ if readers then
 else
   redis.call('DEL', KEYS[1])
 end
--- As release.lua wakes. The holder's entry goes with the lock (see acquire_ordered.lua).
+-- Wakes as release.lua does. The holder's entry goes with the lock (acquire_ordered.lua).
 local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
 local line, lives = 'quorumlock:queue:' .. KEYS[1], 'quorumlock:waiting:' .. KEYS[1]

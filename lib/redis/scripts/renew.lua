@@ -1,10 +1,17 @@
--- KEYS enrolment, then locks. ARGV ttl ms, re-plant what is gone (1 or 0), counters' life ms, of each
--- lock token, fence (0: none) and how many us its validity had left when this was sent; this node's
--- time us at that moment at the least (0: unknown), enrolment, floor.
--- {time, votes}, a digit for each lock. 1: ours, for at least ttl now; 2: re-planted; 0: another's; 3:
--- gone, or released by token; 4: too late, since the validity that this was to prolong is over, or gone
--- and perhaps too late: nothing touched; 5: not re-planted, for want of memory. No digits: not
--- enrolled, nothing touched. Never shortens: a slow answer must not end what a later round has promised.
+-- Renews locks. An expiry is never shortened, since a slow command must not end what a later one has promised.
+--
+--   KEYS     enrolment, then locks
+--   ARGV     ttl ms, re-plant locks that are gone (1 or 0), counters' life ms, then for each lock its token, its
+--            fence (0: none) and how many us its validity had left when this was sent, then this node's time us
+--            at that moment at the least (0: unknown), enrolment, floor
+--   returns  {time, votes}: one digit for each lock, or none if the node is not enrolled and nothing was touched
+--            0  another token has the lock
+--            1  this token has it, for at least ttl from now
+--            2  re-planted
+--            3  gone, or released by its token
+--            4  too late: the validity that this was to prolong is over, or the lock is gone and this may be too
+--               late. Nothing was touched.
+--            5  not re-planted, because the server has no memory left
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', unpack(KEYS))
@@ -12,7 +19,7 @@ if found[1] ~= ARGV[#ARGV - 1] then return {time, ''} end
 local sent = tonumber(ARGV[#ARGV - 2])
 
 local function exists(key) return redis.call('EXISTS', key) == 1 end
--- Of several locks only those without room are without a vote.
+-- If there is no memory for one of several locks, the others are still renewed.
 local function set(...)
   local done = redis.pcall('SET', ...)
   if type(done) ~= 'table' or not done.err then return done and 'done' or 'held' end
@@ -23,17 +30,17 @@ end
 local function replant(lock, token, fence)
   local stays = ARGV[2] ~= '1' or exists('quorumlock:released:' .. token .. ':' .. lock)
   if stays or sent == 0 then
-    -- Another kind of value reads as absent.
+    -- MGET returns nothing for another kind of value, so ask whether the key exists.
     return exists(lock) and '0' or stays and '3' or '4'
   end
   local counter = 'quorumlock:fence:' .. lock
   local written = redis.call('GET', counter)
   local counted, least = tonumber(written or 0), tonumber(fence)
-  -- Not a script's: see part/counter.lua. The lock is gone, and stays so.
+  -- No script of ours has written this counter (part/counter.lua), so the lock stays gone.
   local whole = counted and counted >= 0 and counted < 9007199254740992 and counted % 1 == 0
   if not whole then return '3' end
   if math.max(counted, ARGV[#ARGV]) > least then
-    -- Another may have had the lock here since: an extend by token is not to count this node.
+    -- Another holder may have had the lock here since, so an extend by token must not count this node.
     if set('quorumlock:replanted:' .. lock, token, 'PX', ARGV[3]) == 'no room' then return '5' end
   end
   if counted < least then
@@ -45,7 +52,7 @@ end
 
 local function extend(lock)
   if type(redis.pcall('PEXPIRE', lock, ARGV[1], 'GT')) == 'number' then return end
-  -- A server before 7.0, or one that refuses.
+  -- The server is older than 7.0, or refuses GT.
   if redis.call('PTTL', lock) < tonumber(ARGV[1]) then redis.call('PEXPIRE', lock, ARGV[1]) end
 end
 

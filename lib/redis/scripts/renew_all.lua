@@ -1,10 +1,16 @@
--- KEYS locks, their counters in the same order, enrolment. ARGV as of renew.lua: token, ttl ms,
--- fence (0: none), re-plant what is gone (1 or 0), counter's life ms; w to write, r to read; this
--- node's time us at which it comes too late (0: unknown), enrolment, floor.
--- {1, greatest counter, time}: all are ours, for at least ttl now; {2, ...}: likewise, and some were
--- re-planted; {0, ...}: one is another's; {3, ...}: one is gone, or released by token; {4, 0, time}: too
--- late, or gone and perhaps too late; {-1, 0, time}: not enrolled. Nothing is touched but for {1, ...} and
--- {2, ...}, and no expiry is shortened. A reader's are as renew_shared.lua has them: what was a writer's
+-- Renews several locks that are held as one, to write or to read: all of them, or none. No expiry is shortened.
+--
+--   KEYS     locks, their counters in the same order, enrolment
+--   ARGV     token, ttl ms, fence (0: none), re-plant locks that are gone (1 or 0), counters' life ms, "w" to
+--            write or "r" to read, this node's time us from which on this is too late (0: unknown), enrolment,
+--            floor
+--   returns  {1, greatest counter, time}    all are this token's, for at least ttl from now
+--            {2, greatest counter, time}    the same, and some of them were re-planted
+--            {0, greatest counter, time}    one is another's
+--            {3, greatest counter, time}    one is gone, or released by its token
+--            {4, 0, time}                   too late, or a lock is gone and this may be too late
+--            {-1, 0, time}                  not enrolled
+-- Only 1 and 2 have touched anything. A reader's locks are as in renew_shared.lua: a lock that a writer had
 -- becomes its first reader's.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
@@ -22,7 +28,7 @@ for i = 1, n do
   if found[i] then
     another = another or found[i] ~= ARGV[1]
   else
-    -- Another kind of value reads as absent.
+    -- MGET returns nothing for another kind of value.
     local kind = redis.call('TYPE', KEYS[i]).ok
     if reads and kind == 'zset' and redis.call('PTTL', KEYS[i]) ~= -1 then
       ends[i] = tonumber(redis.call('ZSCORE', KEYS[i], ARGV[1]) or 0)
@@ -45,7 +51,7 @@ if gone > 0 then
   for i = 1, n do
     local counted, fence = tonumber(found[n + i]) or 0, tonumber(ARGV[3])
     if not reads and not found[i] and math.max(counted, ARGV[9]) > fence then
-      -- See renew.lua.
+      -- For the mark see renew.lua.
       redis.call('SET', 'quorumlock:replanted:' .. KEYS[i], ARGV[1], 'PX', ARGV[5])
     end
     if counted < fence then redis.call('SET', KEYS[n + i], ARGV[3], 'PX', ARGV[5]) end
@@ -73,7 +79,7 @@ for i = 1, n do
     end
   else
     if reads and (ends[i] or 0) < ms + ttl then
-      -- One that was re-planted ends in a half.
+      -- The life of a re-planted reader ends in half a ms.
       local half = ends[i] and ends[i] % 1 or 0.5
       redis.call('ZADD', KEYS[i], string.format('%.1f', ms + ttl + half), ARGV[1])
     end

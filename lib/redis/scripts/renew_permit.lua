@@ -1,11 +1,16 @@
--- KEYS slot, counter, enrolment, semaphore. ARGV token, ttl ms, fence (0: none), re-plant where it is
--- gone (1 or 0), counter's life ms, capacity, this node's time us at which it comes too late (0:
--- unknown), enrolment, floor.
--- {1, counter, time}: ours, for at least ttl now; {2, ...}: re-planted; {0, ...}: another's; {3, ...}: gone;
--- {4, 0, time}: too late, or gone and perhaps too late, nothing touched; {-1, 0, time}: not enrolled,
--- nothing touched. The semaphore's number of permits is kept for as long as one is held. If the node has
--- forgotten it, and gives permits of another number by now: {0, counter, time}. No mark is left: nobody
--- extends a permit by token.
+-- Renews a permit of a semaphore. The number of slots is kept for as long as a permit is held.
+--
+--   KEYS     slot, counter, enrolment, semaphore
+--   ARGV     token, ttl ms, fence (0: none), re-plant the permit if it is gone (1 or 0), counter's life ms,
+--            capacity, this node's time us from which on this is too late (0: unknown), enrolment, floor
+--   returns  {1, counter, time}  this token has the permit, for at least ttl from now
+--            {2, counter, time}  re-planted
+--            {0, counter, time}  another token has the slot, or the node has forgotten the semaphore and gives
+--                                permits of another number of slots by now
+--            {3, counter, time}  gone
+--            {4, 0, time}        too late, or the permit is gone and this may be too late; nothing was touched
+--            {-1, 0, time}       not enrolled; nothing was touched
+-- A re-planted permit leaves no mark, because nobody extends a permit by its token.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local found = redis.call('MGET', KEYS[3], KEYS[2], KEYS[1], KEYS[4])

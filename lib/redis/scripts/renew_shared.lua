@@ -1,12 +1,18 @@
--- KEYS lock, counter, enrolment. ARGV token, ttl ms, fence (0: none), whose renewal it is (1: a
--- reader's own; 0: by token, of a reader or a writer), counter's life ms, this node's time us at which
--- it comes too late (0: unknown), enrolment, floor.
--- {1, counter, time}: ours, for at least ttl now; {2, counter, time}: re-planted; {0, ...}:
--- another's; {3, ...}: gone, or released by token; {4, 0, time}: too late, or gone and
--- perhaps too late, nothing touched; {-1, 0, time}: not enrolled, nothing touched.
--- A writer's key becomes its first reader's: it has been downgraded. By token nothing is
--- re-planted, nothing that was re-planted after another's hold counts, and the counter of a reader
--- reads as 0: other readers raise it.
+-- Renews a reader's lock, or extends the lock of any token. A writer's lock becomes its first reader's if the
+-- reader itself renews it: it has been downgraded.
+--
+--   KEYS     lock, counter, enrolment
+--   ARGV     token, ttl ms, fence (0: none), who renews (1: the reader itself; 0: anybody, by the token of a
+--            reader or a writer), counter's life ms, this node's time us from which on this is too late (0:
+--            unknown), enrolment, floor
+--   returns  {1, counter, time}  the lock is this token's, for at least ttl from now
+--            {2, counter, time}  re-planted
+--            {0, counter, time}  another's
+--            {3, counter, time}  gone, or released by its token
+--            {4, 0, time}        too late, or the lock is gone and this may be too late; nothing was touched
+--            {-1, 0, time}       not enrolled; nothing was touched
+-- By token nothing is re-planted, and a lock that was re-planted after another's hold counts as gone. The counter
+-- of a reader is then returned as 0, because other readers raise it.
 local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local ms = math.floor(time / 1000)
@@ -22,14 +28,14 @@ local function last(longer)
   if longer then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 end
 if found[3] == ARGV[1] then
-  -- See renew.lua.
+  -- For the mark see renew.lua.
   local marked = redis.call('GET', 'quorumlock:replanted:' .. KEYS[1]) == ARGV[1]
   if own then
     local rest = math.max(left, ttl)
     redis.call('DEL', KEYS[1])
     redis.call('ZADD', KEYS[1], string.format('%.1f', ms + rest + (marked and 0.5 or 0)), ARGV[1])
     redis.call('PEXPIRE', KEYS[1], string.format('%.0f', rest))
-    -- Those who were behind it may come in now.
+    -- The readers after this one in the line may come in now.
     local line = 'quorumlock:queue:' .. KEYS[1]
     --> wake
     for _, entry in ipairs(redis.call('ZRANGE', line, 0, -1)) do
@@ -44,10 +50,10 @@ if found[3] == ARGV[1] then
   return {1, counter, time}
 end
 if found[3] or left == -1 then return {0, counter, time} end
--- Another kind of value is an error here.
+-- This fails if the key holds another kind of value.
 local ends = left ~= -2 and tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0) or 0
 if ends >= ms then
-  -- One that was re-planted ends in a half: nobody knows who had the lock here before.
+  -- The life of a re-planted reader ends in half a ms: nobody knows who had the lock here before.
   local half = ends - math.floor(ends)
   if half > 0 and not own then return {3, counter, time} end
   if ends < ms + ttl then

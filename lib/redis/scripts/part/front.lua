@@ -1,5 +1,5 @@
--- The first two of the line, and the end of the first one's life. Entries before them whose lives
--- are over are taken out.
+-- Returns the first two waiters of the line, and the end of the first one's life. Entries whose lives are over
+-- are removed on the way.
 local function front()
   while true do
     local found = redis.call('ZRANGE', line, 0, 1)

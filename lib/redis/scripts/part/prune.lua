@@ -1,4 +1,4 @@
--- Entries at the front whose lives are over are taken out.
+-- Removes entries at the front of the line whose lives are over.
 while first do
   local ends = redis.call('ZSCORE', lives, first)
   if ends and tonumber(ends) >= ms then break end

@@ -1,4 +1,5 @@
--- pcall: this user may not be allowed to publish, and what was done is done.
+-- Sends a message to a waiter. pcall, because this user may not be allowed to publish, and what was done before
+-- must stand.
 local function wake(entry, slot)
   redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17),
     string.sub(entry, 19) .. (slot and '.' .. slot or ''))

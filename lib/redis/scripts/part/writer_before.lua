@@ -1,4 +1,4 @@
--- Until when the entry of the first writer lives that is before the waiter.
+-- Returns the ms until which the entry of the first writer before the waiter lives; nil if there is none.
 local function writer_before(line, lives, lock, now_ms)
   local at = 0
   while true do
@@ -7,7 +7,7 @@ local function writer_before(line, lives, lock, now_ms)
       if entry == waiter then return nil end
       if string.sub(entry, 1, 1) == 'w' then
         local ends = tonumber(redis.call('ZSCORE', lives, entry) or 0)
-        -- Of a writer that was granted the lock, which is no writer's any more: spent.
+        -- A marked entry is spent if no writer has the lock any more.
         local spent = ends % 1 ~= 0 and redis.call('TYPE', lock).ok ~= 'string'
         if ends >= now_ms and not spent then return ends end
       end
