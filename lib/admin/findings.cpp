@@ -99,7 +99,8 @@ class Examination {
             "give its user and password in the URL");
     } else {
       hint("unreachable", "does not answer" + (node_.trouble.empty() ? "" : ": " + node_.trouble),
-           "start it, or mend the way to it: it casts no vote");
+           "start it, or mend the way to it: it casts no vote; if it is gone for good, put another "
+           "node in its place and run quorumlock members apply");
     }
     return false;
   }
