@@ -11,8 +11,15 @@ namespace {
 NodesSettings take_settings(std::string& name, NodesSettings settings) {
   for (std::size_t plus = name.rfind('+'); plus != name.npos; plus = name.rfind('+')) {
     const std::string word = name.substr(plus + 1);
-    if (word != "durable" && word != "unix") throw std::runtime_error("no nodes are +" + word);
-    (word == "durable" ? settings.durable : settings.unix_sockets) = true;
+    if (word == "durable") {
+      settings.durable = true;
+    } else if (word == "unix") {
+      settings.unix_sockets = true;
+    } else if (word == "tls") {
+      settings.tls = true;
+    } else {
+      throw std::runtime_error("no nodes are +" + word);
+    }
     name.resize(plus);
   }
   if (const std::size_t at = name.find('@'); at != name.npos) {

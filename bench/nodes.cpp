@@ -7,6 +7,7 @@
 #include "local/enroll.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
+#include "support/cluster.hpp"
 
 namespace quorumlock::bench {
 namespace {
@@ -23,15 +24,15 @@ std::vector<int> free_ports(int count) {
 }  // namespace
 
 Nodes::Nodes(NodesSettings settings) : settings_(settings) {
-  const int all = count() + settings.spares;
-  const std::vector<int> ports = free_ports(all);
+  const std::vector<int> ports = free_ports(count());
   std::vector<local::ServerSettings> servers;
-  for (int node = 0; node < all; ++node) {
-    const bool unix_socket = settings.unix_sockets || is_proxied(node);
+  for (int node = 0; node < count(); ++node) {
+    const bool unix_socket = settings.unix_sockets || settings.tls || is_proxied(node);
     servers.push_back({.dir = dir_.path() / std::to_string(node + 1),
                        .port = unix_socket ? 0 : ports.at(static_cast<std::size_t>(node)),
                        .durable = settings.durable,
                        .more = settings.more});
+    if (settings.tls) servers.back().tls = test::tls_of_tests(true);
   }
   servers_ = local::Server::start_all(std::move(servers));
   if (settings.proxied) {
@@ -62,16 +63,9 @@ Options Nodes::options() const {
 
 std::vector<std::string> Nodes::urls() const {
   std::vector<std::string> urls;
-  for (int node = 0; node < count(); ++node) {
-    urls.push_back(servers_[static_cast<std::size_t>(node)].url());
-  }
+  for (const local::Server& server : servers_) urls.push_back(server.url());
   if (proxy_ != nullptr) urls.back() = proxy_->url(0);
   return urls;
-}
-
-void Nodes::swap_spare() {
-  std::swap(last(), servers_.back());
-  test::Redis(last().url())({"FLUSHALL"});
 }
 
 int Nodes::port(int node) const {
@@ -84,7 +78,7 @@ std::string Nodes::path(int node) const {
 }
 
 test::Reply Nodes::reply_to(int node, const std::vector<std::string>& words) const {
-  return test::Redis(urls().at(static_cast<std::size_t>(node)))(words);
+  return test::Redis(servers_.at(static_cast<std::size_t>(node)).plain_url())(words);
 }
 
 std::string Nodes::ask(int node, const std::vector<std::string>& words) const {

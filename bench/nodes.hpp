@@ -18,9 +18,9 @@ namespace quorumlock::bench {
 
 struct NodesSettings {
   int count = 5;   ///< in all
-  int spares = 0;  ///< servers in addition, which are not enrolled
   int groups = 1;  ///< quorum groups of as many nodes each
   bool unix_sockets = false;
+  bool tls = false;      ///< clients connect by TLS
   bool durable = false;  ///< appendonly yes, appendfsync always; else no persistence at all
   bool proxied = false;  ///< the last one is behind a proxy: see Nodes::set_weather()
   std::chrono::milliseconds max_ttl = std::chrono::seconds(30);  ///< of their enrolment
@@ -46,9 +46,7 @@ class Nodes {
   /// digits. Throws std::runtime_error if the node does not answer.
   std::string ask(int node, const std::vector<std::string>& words) const;
   /// Returns the last node, to which the faults apply.
-  local::Server& last() { return servers_[static_cast<std::size_t>(count() - 1)]; }
-  /// A spare server takes the place of the last node, which becomes the spare one and is emptied.
-  void swap_spare();
+  local::Server& last() { return servers_.back(); }
   /// Sets the weather of all connections to the last node, which must be proxied.
   void set_weather(const test::Weather& weather) { proxy_->set(0, weather); }
 
