@@ -1,57 +1,33 @@
 #include "chaos/nodes.hpp"
 
-#include <algorithm>
-#include <numeric>
-
 namespace quorumlock::chaos {
 
-Nodes::Nodes(const std::filesystem::path& dir, int count, int spares, std::uint64_t seed)
-    : list_(static_cast<std::size_t>(count)) {
-  std::iota(list_.begin(), list_.end(), 0);
+Nodes::Nodes(const std::filesystem::path& dir, int count, std::uint64_t seed) {
   std::vector<local::ServerSettings> settings;
   std::vector<std::filesystem::path> sockets;
-  for (int node = 0; node < count + spares; ++node) {
+  for (int node = 0; node < count; ++node) {
     const std::string name = "node" + std::to_string(node + 1);
     clocks_.push_back(std::make_unique<NodeClock>(dir / (name + ".clock")));
     local::ServerSettings one;
     one.dir = dir / name;
-    one.durable = node <= count / 2 || node == count;
+    one.durable = node <= count / 2;
     one.environment = clocks_.back()->environment();
-    sockets.push_back(one.dir / "redis.sock");
+    one.tls = test::tls_of_tests();
+    tls_ = one.tls.has_value();
+    sockets.push_back(tls_ ? std::filesystem::path(std::to_string(one.tls->port))
+                           : one.dir / "redis.sock");
     settings.push_back(std::move(one));
   }
   servers_ = local::Server::start_all(std::move(settings));
   proxy_ = std::make_unique<Proxy>(std::move(sockets), seed);
 }
 
-bool Nodes::in_list(int node) const {
-  return std::ranges::find(list_, node) != list_.end();
-}
-
-std::vector<int> Nodes::spares() const {
-  std::vector<int> spare;
-  for (int node = 0; node < size(); ++node) {
-    if (!in_list(node)) spare.push_back(node);
+std::vector<std::string> Nodes::urls() const {
+  std::vector<std::string> urls = proxy_->urls();
+  for (std::string& url : urls) {
+    if (tls_) url.insert(url.find(':'), "s");
   }
-  return spare;
-}
-
-int Nodes::after(int node, int steps) const {
-  const auto place = std::ranges::find(list_, node) - list_.begin() + steps;
-  return list_.at(static_cast<std::size_t>(place) % list_.size());
-}
-
-std::vector<std::string> Nodes::urls_of(const std::vector<int>& list) const {
-  std::vector<std::string> urls;
-  for (const int node : list) urls.push_back(proxy_->url(static_cast<std::size_t>(node)));
   return urls;
-}
-
-void Nodes::start_fresh(int node) {
-  local::Server& one = server(node);
-  one.kill();
-  std::filesystem::remove_all(one.settings().dir);
-  one.restart();
 }
 
 bool Nodes::durable(int node) const {
@@ -67,13 +43,12 @@ void Nodes::reset_connections(int node) {
 }
 
 test::Reply Nodes::ask(int node, const std::vector<std::string>& words) {
-  return test::Redis(server(node).url())(words);
+  return test::Redis(server(node).plain_url())(words);
 }
 
 std::vector<Orphan> Nodes::locks() {
   std::vector<Orphan> found;
   for (int node = 0; node < size(); ++node) {
-    if (!server(node).running()) continue;
     for (const test::Reply& key : ask(node, {"KEYS", "*"}).elements) {
       const bool permit = key.text.starts_with("quorumlock:permit:");
       if (key.text.starts_with("quorumlock:") && !permit) continue;

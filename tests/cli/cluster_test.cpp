@@ -49,7 +49,9 @@ class ClusterCommand : public testing::Test {
     return {};
   }
   [[nodiscard]] std::vector<std::string> flags() const {
-    return {"--size", std::to_string(size), "--port", std::to_string(port)};
+    std::vector<std::string> flags{"--size", std::to_string(size), "--port", std::to_string(port)};
+    flags.insert(flags.end(), more_flags.begin(), more_flags.end());
+    return flags;
   }
   [[nodiscard]] std::string dir() const { return (directory.path() / "state/cluster").string(); }
   static std::string message(const Ended& ended) {
@@ -58,6 +60,7 @@ class ClusterCommand : public testing::Test {
 
   TemporaryDirectory directory;
   int port = 0;
+  std::vector<std::string> more_flags;
 };
 
 TEST_F(ClusterCommand, StartedNodesAnswerAndAreDurable) {
@@ -77,6 +80,35 @@ TEST_F(ClusterCommand, StartedNodesAnswerAndAreDurable) {
   EXPECT_EQ(status.code, 0);
   EXPECT_EQ(json::parse(status.out), started);
 }
+
+#if QUORUMLOCK_WITH_TLS
+TEST_F(ClusterCommand, CanSpeakTlsOnly) {
+  // The report names a configuration with which every command works; nothing but TLS is spoken.
+  more_flags = {"--tls"};
+  const json started = start();
+  EXPECT_EQ(started.at("nodes")[0].at("url"), "rediss://127.0.0.1:" + std::to_string(port));
+  const std::string config = started.at("config_file");
+  const auto with_config = [&](std::vector<std::string> command) {
+    command.insert(command.begin(), {QUORUMLOCK_PROGRAM, "--json", "--config", config});
+    return Program(command).finish();
+  };
+  EXPECT_EQ(with_config({"run", "--wait", "20s", "job", "--", "true"}).code, 0);
+  const Ended status = with_config({"status"});
+  EXPECT_EQ(status.code, 0) << status.out;
+  EXPECT_EQ(with_config({"members"}).code, 0);
+
+  // Without the authority each node's vote is lost, and the reason is named.
+  const std::string url = started.at("nodes")[0].at("url");
+  const Ended refused =
+      Program({QUORUMLOCK_PROGRAM, "--json", "--nodes", url, "acquire", "job"}).finish();
+  EXPECT_EQ(refused.code, 69);
+  EXPECT_THAT(refused.out, HasSubstr("unknown authority"));
+
+  EXPECT_EQ(run("start").code, 0);
+  EXPECT_EQ(run("stop").code, 0);
+  EXPECT_TRUE(fs::is_empty(directory.path()));
+}
+#endif
 
 TEST_F(ClusterCommand, StopLeavesNothingBehind) {
   // No process, port or file is left, not even the directories that had to be made.

@@ -25,6 +25,7 @@ struct ClusterArguments {
   std::optional<int> size;
   std::optional<int> port;
   std::optional<std::string> dir;
+  bool tls = false;
 
   [[nodiscard]] fs::path directory() const {
     const fs::path path = dir ? fs::path(*dir) : default_cluster_dir();
@@ -51,10 +52,6 @@ class Reservation {
   int fd_;
 };
 
-std::string url_of(const ServerSettings& node) {
-  return "redis://127.0.0.1:" + std::to_string(node.port);
-}
-
 void show(const Globals& globals, const ClusterRecord& record, const std::vector<bool>& up) {
   const std::vector<ServerSettings> nodes = record.nodes();
   Json list = Json::array();
@@ -69,14 +66,22 @@ void show(const Globals& globals, const ClusterRecord& record, const std::vector
     one["dir"] = nodes[i].dir.string();
     list.push_back(std::move(one));
   }
-  if (globals.json) return print(Json{{"dir", record.dir.string()}, {"nodes", std::move(list)}});
+  Json all = {{"dir", record.dir.string()}, {"nodes", std::move(list)}};
+  if (record.tls) {
+    all["ca_file"] = record.ca_file().string();
+    all["config_file"] = record.config_file().string();
+    text += "\nclients need --config " + record.config_file().string() +
+            ", or its tls.ca_file in a configuration of their own";
+  }
+  if (globals.json) return print(all);
   print(text);
 }
 
 void check_ports(const std::vector<ServerSettings>& nodes) {
   for (const ServerSettings& node : nodes) {
-    if (!local::port_in_use(node.port)) continue;
-    throw Failure::local("port " + std::to_string(node.port) +
+    const int port = node.tls ? node.tls->port : node.port;
+    if (!local::port_in_use(port)) continue;
+    throw Failure::local("port " + std::to_string(port) +
                          " of 127.0.0.1 is in use by another program: end that, or choose other "
                          "ports with --port; nothing was started");
   }
@@ -107,6 +112,10 @@ int start_again(const Globals& globals, const ClusterArguments& asked, const Clu
                          std::to_string(record.first_port) +
                          " on: stop that first, or choose another --dir");
   }
+  if (asked.tls && !record.tls) {
+    throw Failure::local("the cluster in " + record.dir.string() +
+                         " has no TLS: stop that first, or choose another --dir");
+  }
   bring_up(record.nodes(), signals);
   show(globals, record, answering(record.nodes()));
   return ExitCode::done;
@@ -114,14 +123,15 @@ int start_again(const Globals& globals, const ClusterArguments& asked, const Clu
 
 /// Enrols the nodes. With new directories they have nothing to forget, so their votes count at
 /// once.
-void enroll(const Globals& globals, const std::vector<ServerSettings>& nodes) {
+void enroll(const Globals& globals, const ClusterRecord& record) {
   Globals given = globals;
   given.nodes.emplace();
-  for (const ServerSettings& node : nodes) {
+  for (const ServerSettings& node : record.nodes()) {
     *given.nodes += (given.nodes->empty() ? "" : ",") + url_of(node);
   }
   try {
     Options options = given.options();
+    if (record.tls) options.tls = {.ca_file = record.ca_file().string()};
     // The directories are ours, and no other program puts anything into them.
     options.quarantine = Quarantine::trust_disk;
     local::enroll_new(std::move(options));
@@ -139,8 +149,9 @@ void start_new(const Globals& globals, const ClusterRecord& record, Signals& sig
   check_ports(record.nodes());
   record.save();  // first, so that cluster stop knows what to remove, whatever follows
   try {
+    if (record.tls) record.make_tls_files();
     bring_up(record.nodes(), signals);
-    enroll(globals, record.nodes());
+    enroll(globals, record);
   } catch (...) {
     end_processes(record.nodes());
     (void)record.remove();
@@ -153,6 +164,10 @@ int start(const Globals& globals, const ClusterArguments& asked) {
   record.dir = asked.directory();
   record.size = asked.size.value_or(5);
   record.first_port = asked.port.value_or(7101);
+  record.tls = asked.tls;
+  if (asked.tls && QUORUMLOCK_WITH_TLS == 0) {
+    throw Failure::usage("--tls is given, and this quorumlock is built without TLS");
+  }
   if (record.first_port + record.size > 65536) {
     throw Failure::usage("--port is " + std::to_string(record.first_port) + ": with " +
                          std::to_string(record.size) + " nodes it must be at most " +
@@ -247,6 +262,9 @@ void add_cluster(CLI::App& app, Globals& globals, Action& chosen) {
           "the first node's port, 7101 by default; the others' follow it")
       ->check(CLI::Range(1, 65535))
       ->type_name("P");
+  starting.add_flag_callback(
+      "--tls", [asked] { asked->tls = true; },
+      "the nodes speak TLS only, with certificates of an authority of their own");
   add("stop", "end the nodes and remove their data", stop);
   add("status", "show the nodes; ends with 1 unless all of them answer", status);
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "failure.hpp"
+#include "local/certificates.hpp"
 
 namespace quorumlock::cli {
 namespace {
@@ -26,6 +27,11 @@ bool is_server_file(const fs::path& path) {
   return name == "redis.log" || name == "redis.pid" || name == "redis.sock" || name == "dump.rdb" ||
          (name.starts_with("temp-") && path.extension() == ".rdb") ||
          name.starts_with("temp-rewriteaof-");
+}
+
+bool is_tls_file(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name == "ca.pem" || name == "server.pem" || name == "server.key" || name == "config.json";
 }
 
 bool is_append_only_file(const fs::path& path) {
@@ -58,7 +64,14 @@ std::vector<local::ServerSettings> ClusterRecord::nodes() const {
   for (int i = 0; i < size; ++i) {
     local::ServerSettings node;
     node.dir = dir / ("node-" + std::to_string(i + 1));
-    node.port = first_port + i;
+    if (tls) {
+      node.tls = local::ServerTls{.ca_file = ca_file(),
+                                  .cert_file = dir / "tls" / "server.pem",
+                                  .key_file = dir / "tls" / "server.key",
+                                  .port = first_port + i};
+    } else {
+      node.port = first_port + i;
+    }
     node.durable = true;
     node.outlive = true;
     nodes.push_back(std::move(node));
@@ -79,6 +92,7 @@ std::optional<ClusterRecord> ClusterRecord::load(const fs::path& dir) {
     const Json json = Json::parse(stream);
     record.first_port = json.at("first_port").get<int>();
     record.size = json.at("size").get<int>();
+    record.tls = json.value("tls", false);
     for (const Json& made : json.at("made")) record.made.emplace_back(made.get<std::string>());
   } catch (const Json::exception& error) {
     throw unreadable(file, error.what());
@@ -96,6 +110,7 @@ void ClusterRecord::save() const {
   const Json json = {{"made_by", "quorumlock cluster start"},
                      {"first_port", first_port},
                      {"size", size},
+                     {"tls", tls},
                      {"made", std::move(directories)}};
   std::ofstream stream(dir / file_name);
   stream << json.dump(2) << '\n';
@@ -111,12 +126,32 @@ std::vector<fs::path> ClusterRecord::remove() const {
     remove_files(node.dir, is_server_file);
     if (!remove_if_empty(node.dir)) staying.push_back(node.dir);
   }
+  remove_files(dir / "tls", is_tls_file);
+  remove_if_empty(dir / "tls");
   std::error_code ignored;
   fs::remove(dir / file_name, ignored);
   remove_empty(made);
   // The parent directories may have other users by now, so those may stay.
   if (std::ranges::find(made, dir) != made.end() && fs::exists(dir)) staying.push_back(dir);
   return staying;
+}
+
+void ClusterRecord::make_tls_files() const {
+#if QUORUMLOCK_WITH_TLS
+  local::make_certificates(dir / "tls");
+  Json list = Json::array();
+  for (const local::ServerSettings& node : nodes()) list.push_back(url_of(node));
+  const Json json = {{"nodes", std::move(list)}, {"tls", {{"ca_file", ca_file().string()}}}};
+  std::ofstream stream(config_file());
+  stream << json.dump(2) << '\n';
+  stream.close();
+  if (!stream) throw Failure::local("cannot write " + config_file().string());
+#endif
+}
+
+std::string url_of(const local::ServerSettings& node) {
+  if (node.tls) return "rediss://127.0.0.1:" + std::to_string(node.tls->port);
+  return "redis://127.0.0.1:" + std::to_string(node.port);
 }
 
 fs::path default_cluster_dir() {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "local/server.hpp"
@@ -14,11 +15,18 @@ struct ClusterRecord {
   std::filesystem::path dir;
   int first_port = 0;
   int size = 0;
+  bool tls = false;  ///< the ports speak TLS
   /// The directories that were made for the cluster, outermost first.
   std::vector<std::filesystem::path> made;
 
   /// Returns the settings of the nodes, which have a directory each.
   [[nodiscard]] std::vector<local::ServerSettings> nodes() const;
+
+  /// Makes the certificates of a cluster with TLS, and a configuration for its clients. Throws
+  /// Failure.
+  void make_tls_files() const;
+  [[nodiscard]] std::filesystem::path ca_file() const { return dir / "tls" / "ca.pem"; }
+  [[nodiscard]] std::filesystem::path config_file() const { return dir / "tls" / "config.json"; }
 
   /// Returns the record in this directory, if there is one. Throws Failure if it cannot be read.
   static std::optional<ClusterRecord> load(const std::filesystem::path& dir);
@@ -28,6 +36,9 @@ struct ClusterRecord {
   /// else in them. Returns the paths that have to stay.
   [[nodiscard]] std::vector<std::filesystem::path> remove() const;
 };
+
+/// Returns the URL for clients.
+std::string url_of(const local::ServerSettings& node);
 
 /// Returns $XDG_STATE_HOME/quorumlock/cluster, or else ~/.local/state/quorumlock/cluster.
 std::filesystem::path default_cluster_dir();

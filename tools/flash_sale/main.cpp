@@ -51,7 +51,7 @@ Figures measure_free_lock(const std::vector<std::string>& nodes, int rounds,
   return Figures(std::move(durations));
 }
 
-int hold_both_sales(SaleSettings settings, const Interruption& interruption) {
+int hold_both_sales(SaleSettings settings, bool tls, const Interruption& interruption) {
   const quorumlock::local::TemporaryDirectory workspace("flash-sale");
   settings.stock = workspace.path() / "phones.txt";
   Progress progress;
@@ -59,8 +59,9 @@ int hold_both_sales(SaleSettings settings, const Interruption& interruption) {
   std::optional<Nodes> own;
   std::optional<Outage> outage;
   if (settings.nodes.empty()) {
-    std::cout << "Starting five Redis nodes, in " << workspace.path().string() << '\n';
-    own.emplace(workspace.path());
+    std::cout << "Starting five Redis nodes" << (tls ? " with TLS" : "") << ", in "
+              << workspace.path().string() << '\n';
+    own.emplace(workspace.path(), tls);
     interruption.check();
     settings.nodes = own->urls();
     outage = planned_outage(settings);
@@ -137,8 +138,11 @@ int main(int argc, char** argv) {
   app.add_option("--phones", sale.phones, "phones for sale (10)")->check(CLI::Range(3, 1000));
   add_duration(app, "--think", think, "between looking at the stock and selling (300ms)");
   add_duration(app, "--wait", wait, "how long a buyer waits for the lock at most (3m)");
-  app.add_option("--nodes", sale.nodes, "use these nodes, as URL,URL,..., and kill none")
-      ->delimiter(',');
+  CLI::Option* nodes =
+      app.add_option("--nodes", sale.nodes, "use these nodes, as URL,URL,..., and kill none")
+          ->delimiter(',');
+  bool tls = false;
+  app.add_flag("--tls", tls, "start nodes that speak TLS only")->excludes(nodes);
 
   // This program starts itself again with this subcommand, for the processes of buyers.
   CLI::App* role = app.add_subcommand("buyers")->group("");
@@ -177,7 +181,7 @@ int main(int argc, char** argv) {
   {
     const Interruption interruption;
     try {
-      code = hold_both_sales(sale, interruption);
+      code = hold_both_sales(sale, tls, interruption);
     } catch (const Interrupted& interrupted) {
       std::cerr << "\nflash-sale: interrupted; the nodes, the buyers and the files are gone.\n";
       ended_by = interrupted.signal;

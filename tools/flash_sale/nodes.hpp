@@ -11,7 +11,8 @@ namespace flash_sale {
 /// Five durable Redis nodes of our own in a directory. The destructor ends them.
 class Nodes {
  public:
-  explicit Nodes(const std::filesystem::path& dir, int count = 5);
+  /// With `tls` the nodes speak TLS on ports, and this program and its children trust them.
+  explicit Nodes(const std::filesystem::path& dir, bool tls = false, int count = 5);
 
   [[nodiscard]] std::vector<std::string> urls() const;
   /// Kills by SIGKILL, so that nothing is flushed and every connection breaks.
