@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <quorumlock/tls_options.hpp>
+
 namespace quorumlock {
 
 /// The options of one node. A URL alone will do, wherever one of these is expected.
@@ -15,11 +17,14 @@ struct NodeOptions {
   NodeOptions(std::string its_url, std::string its_name)
       : url(std::move(its_url)), name(std::move(its_name)) {}
 
-  /// `redis://[user[:password]@]host[:port][/db]` or `unix:///path[?db=N]`
+  /// `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or
+  /// `unix:///path[?db=N]`.
   std::string url;
   /// What the node is called among the members of its list (docs/members.md), in every client and
   /// for good; of 1 to 255 visible characters. Empty: host:port, or the path of its socket.
   std::string name;
+  /// Only for a `rediss://` node; a member that is unset is that of Options::tls.
+  TlsOptions tls = {};
   bool operator==(const NodeOptions&) const = default;
 };
 

@@ -13,6 +13,7 @@
 #include <quorumlock/export.hpp>
 #include <quorumlock/node_options.hpp>
 #include <quorumlock/result.hpp>
+#include <quorumlock/tls_options.hpp>
 
 namespace quorumlock {
 
@@ -127,6 +128,9 @@ class QUORUMLOCK_EXPORT Options {
   /// of tokens rests on the nodes' clocks being right within half of this time. All clients need
   /// the same value: whole seconds, at least four times max_ttl.
   std::chrono::nanoseconds fencing_memory = std::chrono::hours(24);
+
+  /// For the connections to `rediss://` nodes; a node may have its own (NodeOptions::tls).
+  TlsOptions tls = {};
 };
 
 /// The options of one request. An unset member has the value of the same member of Options.

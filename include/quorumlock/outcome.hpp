@@ -36,6 +36,7 @@ enum class Vote : std::uint8_t {
   groups_differ,     ///< the node has been enrolled for other quorum groups than ours
   terms_differ,      ///< the node has been enrolled with another quarantine or fencing_memory
   nodes_differ,      ///< the node votes for another list of nodes than ours
+  tls_failed,        ///< no secure connection can be made; the node's detail says why
   failed,            ///< any other error reply; the command may have run
 };
 

@@ -97,10 +97,11 @@ class Examination {
     if (node_.reason == Vote::unauthorized) {
       error("unauthorized", "does not let us in: " + node_.trouble,
             "give its user and password in the URL");
+    } else if (node_.reason == Vote::tls_failed) {
+      error("tls_failed", node_.trouble, "docs/tls.md says what each reason means");
     } else {
       hint("unreachable", "does not answer" + (node_.trouble.empty() ? "" : ": " + node_.trouble),
-           "start it, or mend the way to it: it casts no vote; if it is gone for good, put another "
-           "node in its place and run quorumlock members apply");
+           "start it, or mend the way to it: it casts no vote");
     }
     return false;
   }

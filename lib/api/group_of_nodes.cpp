@@ -106,8 +106,7 @@ MembersReport GroupOfNodes::report() {
 Result<void> GroupOfNodes::check() {
   const Change change = look_once();
   if (change.stage() == Stage::agreed || change.stage() == Stage::committed) return {};
-  if (Result<void> may = change.may_announce(); !may) return may;
-  return change.serves_next();
+  return change.may_announce();
 }
 
 Result<void> GroupOfNodes::announce() {

@@ -33,6 +33,7 @@ std::string_view to_string(Vote vote) noexcept {
     case Vote::same_server: return "same_server";
     case Vote::clock_jumped: return "clock_jumped";
     case Vote::capacity_differs: return "capacity_differs";
+    case Vote::tls_failed: return "tls_failed";
     case Vote::failed: return "failed";
   }
   return "unknown";
@@ -65,6 +66,7 @@ std::string_view describe(Vote vote) noexcept {
     case Vote::same_server: return "the same server twice";
     case Vote::clock_jumped: return "with a wrong clock";
     case Vote::capacity_differs: return "of another capacity";
+    case Vote::tls_failed: return "failing in TLS";
     case Vote::failed: return "failed";
   }
   return "unknown";

@@ -14,6 +14,7 @@
 #include "config/refusal.hpp"
 #include "loop/blocking.hpp"
 #include "loop/stats.hpp"
+#include "tls/contexts.hpp"
 
 namespace quorumlock::detail {
 namespace {
@@ -54,6 +55,19 @@ class OwnLoop {
 
 Error cannot_start(const std::exception& why) {
   return {Errc::misconfigured, std::string("cannot start the coordinator: ") + why.what()};
+}
+
+Result<std::vector<Cluster>> clusters_of(Options options) {
+  Result<std::vector<Cluster>> clusters = Cluster::from(std::move(options));
+  if (!clusters) return clusters;
+  tls::Contexts contexts;
+  for (const Cluster& cluster : *clusters) {
+    for (const redis::Endpoint& endpoint : cluster.endpoints) {
+      if (!endpoint.tls) continue;
+      if (Result<void> good = contexts.check(*endpoint.tls); !good) return good.error();
+    }
+  }
+  return clusters;
 }
 
 std::vector<std::string> names_of_groups(const std::vector<Cluster>& groups) {
@@ -129,7 +143,7 @@ Router::~Router() {
 Result<std::shared_ptr<Router>> Router::with_threads(Options options, Cluster::Purpose purpose) {
   const int count = options.loops;
   if (count > 1 && options.log) options.log = one_at_a_time(std::move(options.log));
-  Result<std::vector<Cluster>> groups = Cluster::from(std::move(options));
+  Result<std::vector<Cluster>> groups = clusters_of(std::move(options));
   if (!groups) return groups.error();
   for (Cluster& group : *groups) group.purpose = purpose;
   std::vector<std::shared_ptr<OwnLoop>> loops;
@@ -167,7 +181,7 @@ Result<std::shared_ptr<Router>> Router::with_threads(Options options, Cluster::P
 Result<std::shared_ptr<Router>> Router::attached(uv_loop_t* loop, Options options) {
   if (loop == nullptr) return Error(Errc::invalid_argument, "attach: the loop is null");
   const int loops = options.loops;
-  Result<std::vector<Cluster>> groups = Cluster::from(std::move(options));
+  Result<std::vector<Cluster>> groups = clusters_of(std::move(options));
   if (!groups) return groups.error();
   if (loops > 1) {
     return refusal("loops is " + std::to_string(loops) +
@@ -262,7 +276,7 @@ Result<void> Router::set_nodes(const std::optional<std::string>& group, Nodes no
   } else {
     options.groups = lists;
   }
-  Result<std::vector<Cluster>> clusters = Cluster::from(std::move(options));
+  Result<std::vector<Cluster>> clusters = clusters_of(std::move(options));
   if (!clusters) return clusters.error();
   auto found = std::ranges::find(*clusters, name, &Cluster::group);
   const auto next = std::make_shared<const Cluster>(std::move(*found));

@@ -8,6 +8,7 @@
 
 #include "config/quoted.hpp"
 #include "config/refusal.hpp"
+#include "config/tls.hpp"
 #include "core/placement.hpp"
 #include "core/quorum.hpp"
 #include "core/validity.hpp"
@@ -50,6 +51,7 @@ Result<std::vector<Cluster>> Cluster::from(Options options) {
       if (!endpoint) return endpoint.error();
       cluster.names.push_back(endpoint->name());
       cluster.members.push_back(node.name.empty() ? endpoint->member_name() : node.name);
+      if (endpoint->tls) endpoint->tls = merged(node.tls, options.tls);
       cluster.endpoints.push_back(*std::move(endpoint));
     }
   }

@@ -12,6 +12,7 @@
 #include "config/cluster.hpp"
 #include "config/quoted.hpp"
 #include "config/refusal.hpp"
+#include "config/tls.hpp"
 #include "core/types.hpp"
 #include "redis/endpoint.hpp"
 
@@ -61,8 +62,14 @@ Result<void> check_nodes(const std::string& name, const Nodes& nodes, Servers& s
     const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(nodes[i].url);
     if (!endpoint) return refusal(place + ": " + endpoint.error().what());
     if (Result<void> good = check_node_name(place, nodes[i].name); !good) return good;
+    if (Result<void> good = detail::check_tls(place + ".tls", nodes[i].tls); !good) return good;
+    if (!endpoint->tls && nodes[i].tls != TlsOptions()) {
+      return refusal(place + " has tls, and its URL is " + endpoint->name() +
+                     ": write rediss:// for TLS");
+    }
     redis::Endpoint server = *endpoint;
-    server.db = 0;  // another database of the same server is not another node
+    server.tls.reset();  // a port speaks either
+    server.db = 0;       // another database of the same server is not another node
     const auto [found, is_new] = servers.emplace(server.name(), place);
     if (!is_new) {
       return refusal(place + " is the server " + found->first + ", and so is " + found->second +
@@ -94,6 +101,19 @@ Result<void> check_all_nodes(const Options& options) {
     if (Result<void> good = check_nodes("groups." + name, nodes, servers); !good) return good;
   }
   return {};
+}
+
+/// Checks the options of TLS that are every node's. If no node had TLS, the user would believe in
+/// an encryption that is not there.
+Result<void> check_tls_of_all(const Options& options) {
+  if (Result<void> good = detail::check_tls("tls", options.tls); !good) return good;
+  const auto speaks_tls = [](const NodeOptions& node) { return node.url.starts_with("rediss://"); };
+  const bool used = std::ranges::any_of(options.nodes, speaks_tls) ||
+                    std::ranges::any_of(options.groups, [&](const auto& group) {
+                      return std::ranges::any_of(group.second, speaks_tls);
+                    });
+  if (used || options.tls == TlsOptions()) return {};
+  return refusal("tls is given, and no node's URL is rediss://: write rediss:// for TLS");
 }
 
 Result<void> check_loops(int loops) {
@@ -151,6 +171,7 @@ Result<void> check_retry(const RetryOptions& retry) {
 
 Result<void> Options::validate() const {
   if (Result<void> good = check_all_nodes(*this); !good) return good;
+  if (Result<void> good = check_tls_of_all(*this); !good) return good;
   if (Result<void> good = check_loops(loops); !good) return good;
   if (Result<void> good = check_clocks(*this); !good) return good;
   if (Result<void> good = check_retry(retry); !good) return good;

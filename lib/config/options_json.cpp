@@ -63,6 +63,7 @@ Result<void> read(std::string_view name, const Json& value, std::string& into) {
 }
 
 Result<void> read(std::string_view name, const Json& value, NodeOptions& into);
+Result<void> read(std::string_view name, const Json& value, TlsOptions& into);
 
 Result<void> read(std::string_view name, const Json& value, Nodes& into) {
   if (!value.is_array()) {
@@ -139,6 +140,17 @@ Result<void> read(std::string_view name, const Json& value, Quarantine& into) {
   return {};
 }
 
+Result<void> read(std::string_view name, const Json& value, TlsVersion& into) {
+  if (value == "1.2") {
+    into = TlsVersion::tls_1_2;
+  } else if (value == "1.3") {
+    into = TlsVersion::tls_1_3;
+  } else {
+    return wrong(name, value, "\"1.2\" or \"1.3\"");
+  }
+  return {};
+}
+
 template <class T>
 Result<void> read(std::string_view name, const Json& value, std::optional<T>& into) {
   return read(name, value, into.emplace());
@@ -204,10 +216,27 @@ Result<void> read_object(const std::string& prefix, const Json& value,
   return {};
 }
 
+Result<void> read(std::string_view name, const Json& value, TlsOptions& into) {
+  static constexpr Field<TlsOptions> fields[] = {
+      {"ca_file", read_member<&TlsOptions::ca_file>},
+      {"ca_dir", read_member<&TlsOptions::ca_dir>},
+      {"cert_file", read_member<&TlsOptions::cert_file>},
+      {"key_file", read_member<&TlsOptions::key_file>},
+      {"server_name", read_member<&TlsOptions::server_name>},
+      {"min_version", read_member<&TlsOptions::min_version>},
+      {"unsafe_skip_verify", read_member<&TlsOptions::unsafe_skip_verify>},
+  };
+  if (!value.is_object()) {
+    return wrong(name, value, "an object, such as {\"ca_file\": \"/etc/quorumlock/ca.pem\"}");
+  }
+  return read_object<TlsOptions>(std::string(name) + ".", value, fields, into);
+}
+
 Result<void> read(std::string_view name, const Json& value, NodeOptions& into) {
   static constexpr Field<NodeOptions> fields[] = {
       {"url", read_member<&NodeOptions::url>},
       {"name", read_member<&NodeOptions::name>},
+      {"tls", read_member<&NodeOptions::tls>},
   };
   if (!value.is_object()) return read(name, value, into.url);
   if (!value.contains("url")) {
@@ -250,6 +279,7 @@ constexpr Field<Options> option_fields[] = {
     {"quarantine", read_member<&Options::quarantine>},
     {"fencing_memory", read_member<&Options::fencing_memory>},
     {"key_prefix", read_member<&Options::key_prefix>},
+    {"tls", read_member<&Options::tls>},
 };
 
 /// Reports the line, column and reason of a syntax error. The parser's message quotes the offending

@@ -205,7 +205,8 @@ void Driver::keep_alive() {
 void Driver::carry_out(const Session::Connect& connect) {
   std::unique_ptr<Node>& node = wires_[static_cast<std::size_t>(connect.wire)];
   if (node == nullptr) {
-    node = std::make_unique<Node>(connect.wire, session_.wire(connect.wire), loop_, open_, *this);
+    node = std::make_unique<Node>(connect.wire, session_.wire(connect.wire), contexts_, loop_,
+                                  open_, *this);
   }
   node->connect();
 }

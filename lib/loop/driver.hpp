@@ -143,6 +143,7 @@ class Driver final : public Node::Listener {
   uv::BeforePoll before_poll_;
   std::optional<uv::AfterPoll> after_poll_;  ///< on a loop of the user's, which may end
   uv_loop_t* loop_;
+  tls::Contexts contexts_;
   std::array<std::unique_ptr<Node>, std::size_t{2} * core::max_nodes> wires_;
   NodeList nodes_;
 

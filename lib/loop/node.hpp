@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+
+#include "loop/secure_wire.hpp"
 #include "redis/wire.hpp"
 #include "uv/socket.hpp"
 
@@ -15,11 +18,11 @@ class Node final : public uv::Socket::Events {
     virtual void on_events(int wire) = 0;
   };
 
-  Node(int index, redis::Wire& wire, uv_loop_t* loop, uv::Open& open, Listener& listener)
-      : index_(index), wire_(wire), socket_(loop, open, *this), listener_(listener) {}
+  Node(int index, redis::Wire& wire, tls::Contexts& contexts, uv_loop_t* loop, uv::Open& open,
+       Listener& listener);
 
   void connect();
-  void disconnect() { socket_.close(); }
+  void disconnect();
   /// Writes the wire's output, once a turn.
   void flush();
   /// Reads some received bytes without waiting for the loop's turn; false if there are none.
@@ -33,6 +36,7 @@ class Node final : public uv::Socket::Events {
 
   int index_;
   redis::Wire& wire_;
+  std::optional<SecureWire> secure_;  ///< between the wire and the socket, if the URL is rediss://
   uv::Socket socket_;
   Listener& listener_;
 };

@@ -190,7 +190,9 @@ std::optional<Error> read_credentials(std::string_view url, std::string_view tex
 
 Result<Endpoint> parse_tcp(std::string_view url) {
   Endpoint endpoint;
-  std::string_view rest = url.substr(tcp_scheme.size());
+  const bool secure = url.starts_with(tls_scheme);
+  if (secure) endpoint.tls.emplace();
+  std::string_view rest = url.substr((secure ? tls_scheme : tcp_scheme).size());
   const std::size_t at = rest.rfind('@');
   if (at != rest.npos) {
     const std::string_view credentials = rest.substr(0, at);
@@ -244,7 +246,8 @@ Result<Endpoint> parse_tcp(std::string_view url) {
 std::string Endpoint::name() const {
   const std::string database = std::to_string(db);
   if (!path.empty()) return std::string(unix_scheme) + path + (db == 0 ? "" : "?db=" + database);
-  return std::string(tcp_scheme) + member_name() + (db == 0 ? "" : '/' + database);
+  return std::string(tls ? tls_scheme : tcp_scheme) + member_name() +
+         (db == 0 ? "" : '/' + database);
 }
 
 std::string Endpoint::member_name() const {
@@ -257,16 +260,16 @@ Result<Endpoint> Endpoint::parse(std::string_view url) {
   if (std::ranges::any_of(url, is_control)) {
     return refusal(url, "has a control character (a line's end, perhaps) in it: remove it");
   }
-  if (url.starts_with(tls_scheme)) {
+  if (url.starts_with(tls_scheme) && QUORUMLOCK_WITH_TLS == 0) {
     return refusal(url,
                    "wants TLS, and this quorumlock is built without TLS: use redis:// over a "
                    "network that you trust, or through a tunnel");
   }
-  if (url.starts_with(tcp_scheme)) return parse_tcp(url);
+  if (url.starts_with(tcp_scheme) || url.starts_with(tls_scheme)) return parse_tcp(url);
   if (url.starts_with(unix_scheme)) return parse_unix(url);
   return refusal(url,
-                 "is not a node's URL: write redis://[user[:password]@]host[:port][/db] or "
-                 "unix:///path[?db=N]");
+                 "is not a node's URL: write redis://[user[:password]@]host[:port][/db], "
+                 "rediss:// for TLS, or unix:///path[?db=N]");
 }
 
 }  // namespace quorumlock::redis

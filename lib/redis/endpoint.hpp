@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <quorumlock/result.hpp>
+#include <quorumlock/tls_options.hpp>
 
 namespace quorumlock::redis {
 
@@ -15,6 +17,7 @@ struct Endpoint {
   std::string user = {};
   std::string password = {};
   int db = 0;
+  std::optional<TlsOptions> tls = std::nullopt;  ///< unset: plain text
 
   /// As a URL without user and password, for messages; equal for two spellings of one endpoint.
   [[nodiscard]] std::string name() const;
@@ -23,8 +26,9 @@ struct Endpoint {
   [[nodiscard]] std::string member_name() const;
   bool operator==(const Endpoint&) const = default;
 
-  /// `redis://[user[:password]@]host[:port][/db]` or `unix:///path[?db=N]`. User and password may
-  /// be percent-encoded; an IPv6 address stands in brackets. An error never repeats a password.
+  /// `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or
+  /// `unix:///path[?db=N]`. User and password may be percent-encoded; an IPv6 address stands in
+  /// brackets. An error never repeats a password.
   static Result<Endpoint> parse(std::string_view url);
 };
 

@@ -44,6 +44,7 @@ void Link::start(Time now) {
 
 void Link::open(Time now) {
   state_ = State::opening;
+  shaking_hands_ = false;
   next_try_ = core::never;
   give_up_opening_ = now + config_.connect_timeout;
   events_.push(Connect{});
@@ -52,6 +53,7 @@ void Link::open(Time now) {
 void Link::on_open() {
   if (state_ != State::opening) return;
   state_ = State::greeting;
+  silent_ = true;
   reader_.reset();
   output_.clear();
   written_ = 0;
@@ -73,7 +75,17 @@ void Link::come_up(Time now) {
 }
 
 void Link::on_closed(Time now, std::string_view why) {
-  if (state_ == State::opening || connected()) fail(now, Vote::unreachable, std::string(why));
+  std::string sentence(why);
+  // A server's port for TLS ends a connection at the first byte of a command.
+  if (state_ == State::greeting && silent_ && !config_.endpoint.tls &&
+      config_.endpoint.path.empty()) {
+    sentence += " before its first answer: if this is its TLS port, write rediss://";
+  }
+  if (state_ == State::opening || connected()) fail(now, Vote::unreachable, std::move(sentence));
+}
+
+void Link::on_handshake_failed(Time now, std::string_view why) {
+  if (state_ == State::opening || connected()) fail(now, Vote::tls_failed, std::string(why));
 }
 
 /// Ends the connection, or the attempt at one.
@@ -162,6 +174,10 @@ bool Link::may_be_forgotten() const {
 }
 
 void Link::advance(Time now) {
+  if (now >= give_up_opening_ && state_ == State::opening && shaking_hands_) {
+    return fail(now, Vote::tls_failed,
+                "no answer within connect_timeout in the TLS handshake: does this port speak TLS?");
+  }
   if (now >= give_up_opening_) {
     return fail(now, Vote::unreachable, "no answer within connect_timeout");
   }

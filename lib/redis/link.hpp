@@ -95,6 +95,8 @@ class Link final : public Wire {
   void start(core::Time now);
   void on_open() override;
   void on_closed(core::Time now, std::string_view why) override;
+  void on_handshake() override { shaking_hands_ = true; }
+  void on_handshake_failed(core::Time now, std::string_view why) override;
   void on_bytes(std::string_view bytes) override;
   void admit(core::Time now);
   /// The node's votes must not be counted while this connection lasts.
@@ -221,6 +223,8 @@ class Link final : public Wire {
   Vote down_reason_ = Vote::unreachable;
   Vote barred_ = Vote::pending;     ///< why the node's votes are not counted; pending: they are
   bool ever_up_or_failed_ = false;  ///< the first connection has come up or failed
+  bool shaking_hands_ = false;      ///< the socket is open, but not secure yet
+  bool silent_ = true;              ///< nothing has come on this connection
   bool stopping_ = false;           ///< stop() was called: the end of the connection is not logged
 
   ReplyReader reader_;

@@ -54,6 +54,7 @@ void Link::greet() {
 
 void Link::on_greeting(Time now, const Reply& reply) {
   const Greeting greeting = greetings_.pop();
+  silent_ = false;
   const bool error = reply.type == Reply::Type::error;
   // If this user may not call one of these commands, we only lose its answer. NOAUTH is different:
   // nothing will work without a password, so give the node up.

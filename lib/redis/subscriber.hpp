@@ -59,6 +59,8 @@ class Subscriber final : public Wire {
   void ping(core::Time now);
   void on_open() override;
   void on_closed(core::Time now, std::string_view why) override;
+  void on_handshake() override {}
+  void on_handshake_failed(core::Time now, std::string_view why) override { on_closed(now, why); }
   void on_bytes(std::string_view bytes) override;
   void advance(core::Time now);
   /// Gives up the connection for good.

@@ -15,6 +15,11 @@ class Wire {
   [[nodiscard]] virtual const Endpoint& endpoint() const = 0;
   virtual void on_open() = 0;
   virtual void on_closed(core::Time now, std::string_view why) = 0;
+  /// The socket is open, and the TLS handshake begins; on_open() follows it.
+  virtual void on_handshake() = 0;
+  /// No secure connection to this node can be made, or the peer has broken the rules of TLS. The
+  /// socket may still be open.
+  virtual void on_handshake_failed(core::Time now, std::string_view why) = 0;
   virtual void on_bytes(std::string_view bytes) = 0;
   /// The bytes to be written, from the front; wrote() reports how many of them were.
   [[nodiscard]] virtual std::string_view output() const = 0;

@@ -151,7 +151,12 @@ void Socket::try_next(std::string why_not) {
 
 void Socket::on_ready(int status, int events) {
   if (connecting_) return on_connected();
-  if (status < 0) return end(sentence_of(pending_error(fd_.get())));
+  if (status < 0) {  // what came before the error may say why
+    while (read()) {
+    }
+    if (fd_) end(sentence_of(pending_error(fd_.get())));
+    return;
+  }
   if ((events & UV_READABLE) != 0) {
     read();
     if (!fd_) return;

@@ -41,7 +41,6 @@ TEST_F(Configuration, BadNodesAreRefused) {
         "redis://host:70000", "redis://host:x", "redis://host/db", "unix://", "redis://host/-1"}) {
     expect_refused([&](Options& o) { o.nodes.push_back(url); }, "nodes[3]");
   }
-  expect_refused([](Options& o) { o.nodes.push_back("rediss://host"); }, "built without TLS");
 }
 
 TEST_F(Configuration, BadDurationsAreRefused) {

@@ -312,8 +312,8 @@ TEST(LineOfAUser, WaitsWithoutTheRightToListen) {
   Cluster cluster({.size = 1, .tcp = true});
   cluster.raw(0, {"ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "resetchannels"});
   Options options = cluster.options();
-  for (auto& [url, name] : options.nodes) {
-    url.insert(url.find("//") + 2, "locker:secret@");
+  for (NodeOptions& node : options.nodes) {
+    node.url.insert(node.url.find("//") + 2, "locker:secret@");
   }
   Coordinator coordinator = connect(options);
   Result<Lease> held = coordinator.acquire("one", {.wait = 20s});

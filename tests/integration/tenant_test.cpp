@@ -31,7 +31,9 @@ class Tenants : public ::testing::Test {
   [[nodiscard]] Options tenants() const {
     Options options = others();
     options.key_prefix = prefix;
-    for (auto& [url, name] : options.nodes) url.insert(url.find("//") + 2, "tenant:secret@");
+    for (NodeOptions& node : options.nodes) {
+      node.url.insert(node.url.find("//") + 2, "tenant:secret@");
+    }
     return options;
   }
   /// Returns the nodes' log of refused commands.

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "local/certificates.hpp"
+
 namespace quorumlock::test {
 namespace {
 
@@ -27,7 +29,28 @@ std::string digest(std::string_view text) {
   return digits;
 }
 
+#if QUORUMLOCK_WITH_TLS
+/// Makes this process and its children trust the authority, too.
+const local::ServerTls& certificates() {
+  static const TemporaryDirectory directory;
+  static const local::ServerTls made = local::make_trusted_certificates(directory.path());
+  return made;
+}
+#endif
+
 }  // namespace
+
+std::optional<local::ServerTls> tls_of_tests(bool always) {
+#if QUORUMLOCK_WITH_TLS
+  if (always || std::getenv("QUORUMLOCK_TEST_TLS") != nullptr) {
+    local::ServerTls tls = certificates();
+    tls.port = local::free_port();
+    return tls;
+  }
+#endif
+  if (always) throw std::runtime_error("the tests are built without TLS");
+  return std::nullopt;
+}
 
 Cluster::Cluster(ClusterSettings settings) : settings_(settings) {
   std::vector<local::ServerSettings> each;
@@ -35,6 +58,7 @@ Cluster::Cluster(ClusterSettings settings) : settings_(settings) {
     local::ServerSettings one;
     one.dir = directory_.path() / std::to_string(node);
     one.port = settings.tcp ? local::free_port() : 0;
+    one.tls = tls_of_tests(settings.tls);
     one.durable = settings.durable;
     one.more = settings.more;
     if (!settings.environments.empty()) {
@@ -53,7 +77,9 @@ void Cluster::enrol(int node) {
   const std::string run_id = info.substr(info.find(run) + run.size(), 40);
   const Nodes list = list_.empty() ? Nodes(urls()) : list_;
   std::vector<std::string> names;
-  for (const auto& [url, name] : list) names.push_back(name.empty() ? member_name(url) : name);
+  for (const NodeOptions& one : list) {
+    names.push_back(one.name.empty() ? member_name(one.url) : one.name);
+  }
   std::string members = names.at(static_cast<std::size_t>(node)) + " s - ";
   std::ranges::sort(names);
   for (const std::string& name : names) members += (&name == &names[0] ? "" : ",") + name;
@@ -91,7 +117,7 @@ Options Cluster::options() const {
 Reply Cluster::raw(int node, const std::vector<std::string>& words) {
   auto found = connections_.find(node);
   if (found == connections_.end()) {
-    found = connections_.emplace(node, Redis(server(node).url())).first;
+    found = connections_.emplace(node, Redis(server(node).plain_url())).first;
   }
   ++own_commands_[node];
   return found->second(words);

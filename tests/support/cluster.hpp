@@ -16,6 +16,10 @@ namespace quorumlock::test {
 
 using local::TemporaryDirectory;
 
+/// A port for TLS, with certificates that this process trusts, if QUORUMLOCK_TEST_TLS is set (or
+/// `always`): then the whole suite runs over TLS.
+std::optional<local::ServerTls> tls_of_tests(bool always = false);
+
 struct ClusterSettings {
   int size = 5;
   bool durable = false;
@@ -27,6 +31,8 @@ struct ClusterSettings {
   std::string mark = {};  ///< see core::Placement::mark()
   /// The environment of each node; see local::ServerSettings::environment. Empty: none.
   std::vector<std::vector<std::string>> environments = {};
+  /// Clients connect by TLS; also without this if QUORUMLOCK_TEST_TLS is set.
+  bool tls = false;
   bool trust_disk = false;  ///< nodes are enrolled with that policy
 };
 

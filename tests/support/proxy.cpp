@@ -4,10 +4,13 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 
 namespace quorumlock::test {
 namespace {
@@ -28,8 +31,25 @@ Descriptor listen_on_loopback(int& port) {
   return socket;
 }
 
+/// Connects to a port of 127.0.0.1; returns a closed descriptor if nobody listens. The kernel
+/// answers at once, whatever the server does.
+Descriptor connect_to_port(int port) {
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int on = 1;
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::ioctl(socket.get(), FIONBIO, &on) != 0) {
+    socket.close();
+  }
+  return socket;
+}
+
 /// Connects to the socket; returns a closed descriptor if nobody listens.
 Descriptor connect_to(const std::filesystem::path& path) {
+  if (path.is_relative()) return connect_to_port(std::stoi(path.string()));
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

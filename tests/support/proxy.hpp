@@ -19,10 +19,10 @@
 namespace quorumlock::test {
 
 /// Stands between all workers and all nodes: listens on a port of 127.0.0.1 for each node and
-/// passes bytes to the node's unix socket and back as the weather there allows. One thread.
+/// passes bytes to the node and back as the weather there allows. One thread.
 class Proxy {
  public:
-  /// `nodes`: one unix socket for each node.
+  /// `nodes`: for each node its unix socket, or a port of 127.0.0.1 as a number.
   explicit Proxy(std::vector<std::filesystem::path> nodes, std::uint64_t seed = 1);
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;

@@ -201,6 +201,13 @@ std::vector<std::string> arguments_of(const ServerSettings& settings) {
   if (settings.port == 0) {
     words.insert(words.end(), {"--unixsocket", socket_of(settings).string()});
   }
+  if (settings.tls) {
+    const ServerTls& tls = *settings.tls;
+    words.insert(words.end(), {"--tls-port", std::to_string(tls.port), "--tls-cert-file",
+                               tls.cert_file.string(), "--tls-key-file", tls.key_file.string(),
+                               "--tls-ca-cert-file", tls.ca_file.string(), "--tls-auth-clients",
+                               tls.wants_certificates ? "yes" : "no"});
+  }
   words.insert(words.end(), settings.more.begin(), settings.more.end());
   return words;
 }
@@ -297,6 +304,11 @@ Server::~Server() {
 }
 
 std::string Server::url() const {
+  if (settings_.tls) return "rediss://127.0.0.1:" + std::to_string(settings_.tls->port);
+  return plain_url();
+}
+
+std::string Server::plain_url() const {
   if (settings_.port > 0) return "redis://127.0.0.1:" + std::to_string(settings_.port);
   return "unix://" + socket_of(settings_).string();
 }

@@ -4,11 +4,21 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace quorumlock::local {
+
+/// The port for TLS of a redis-server of our own, and the files that it needs.
+struct ServerTls {
+  std::filesystem::path ca_file;  ///< the authority that clients' certificates must come from
+  std::filesystem::path cert_file;
+  std::filesystem::path key_file;
+  int port = 0;
+  bool wants_certificates = false;  ///< clients without a certificate are refused
+};
 
 /// The settings of a redis-server of our own.
 struct ServerSettings {
@@ -21,6 +31,7 @@ struct ServerSettings {
   bool outlive = false;
   /// Additional environment, as {"NAME=value"}, before this program's own.
   std::vector<std::string> environment = {};
+  std::optional<ServerTls> tls = std::nullopt;  ///< in addition to `port` or the unix socket
 };
 
 /// Returns a port of 127.0.0.1 that is not in use now.
@@ -52,8 +63,11 @@ class Server {
   ~Server();
 
   [[nodiscard]] const ServerSettings& settings() const { return settings_; }
-  /// Returns the URL as in Options::nodes: redis://127.0.0.1:PORT or unix:///DIR/redis.sock.
+  /// Returns the URL as in Options::nodes: rediss://127.0.0.1:PORT if the server has a port for
+  /// TLS, else plain_url().
   [[nodiscard]] std::string url() const;
+  /// Returns redis://127.0.0.1:PORT or unix:///DIR/redis.sock.
+  [[nodiscard]] std::string plain_url() const;
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] bool running() const { return pid_ > 0; }
 

@@ -167,7 +167,7 @@ TEST(OptionsJson, RefusesAnUnknownKeyAndSuggestsTheNearest) {
             "the key \"timeout\" is unknown: it must be one of nodes, groups, loops, ttl, max_ttl, "
             "wait, order, auto_extend, max_hold, max_renewals, stop_margin, node_timeout, "
             "connect_timeout, drift_factor, retry, fencing, wake, quarantine, fencing_memory, "
-            "key_prefix");
+            "key_prefix, tls");
   EXPECT_TRUE(contains(error_with(R"("": 1)"), "the key \"\" is unknown"));
   EXPECT_TRUE(contains(error_with(R"("redis://u:hunter2@h": 1)"), "the key \"***\" is unknown"));
 }
@@ -236,10 +236,8 @@ TEST(OptionsJson, ChecksTheOptionsAsAWhole) {
   EXPECT_TRUE(
       starts(error_of(Options::from_json(R"({"nodes": ["redis://u:hunter2@h", "redis://h"]})")),
              "nodes[1] is the server redis://h:6379,"));
-  EXPECT_TRUE(
-      contains(error_of(Options::from_json(R"({"nodes": ["rediss://u:hunter2@h"]})")),
-               "nodes[0]: \"rediss://***@h\" wants TLS, and this quorumlock is built without "
-               "TLS"));
+  EXPECT_TRUE(contains(error_of(Options::from_json(R"({"nodes": ["redis://u:hunter2@h:x"]})")),
+                       "nodes[0]: \"redis://***@h***\" has a bad port"));
 }
 
 TEST(OptionsJson, RefusesARepeatedKey) {

@@ -82,14 +82,32 @@ TEST(Endpoint, HasOneNameForAllItsSpellings) {
   EXPECT_EQ(parsed("redis://a:b@h").name(), parsed("redis://c:d@h").name());
 }
 
+#if QUORUMLOCK_WITH_TLS
+TEST(Endpoint, ReadsTls) {
+  const Endpoint endpoint = parsed("rediss://user:secret@host:6380/2");
+  EXPECT_EQ(endpoint, (Endpoint{.host = "host",
+                                .port = 6380,
+                                .user = "user",
+                                .password = "secret",
+                                .db = 2,
+                                .tls = TlsOptions()}));
+  EXPECT_EQ(endpoint.name(), "rediss://host:6380/2");
+  EXPECT_EQ(endpoint.member_name(), "host:6380");
+  EXPECT_FALSE(parsed("redis://host").tls.has_value());
+  expect_refused("rediss://u:hunter2@h:0", "rediss://***@h:0", "bad port");
+}
+#else
 TEST(Endpoint, RefusesTlsByName) {
   // A user of TLS must not believe that the connection is encrypted.
   expect_refused("rediss://u:hunter2@h:6380", "rediss://***@h:6380", "built without TLS");
 }
+#endif
 
 TEST(Endpoint, RefusesTextThatIsNoUrlOfANode) {
-  // The URL has another scheme or none, and the error shows the two valid forms.
-  expect_refused("", "", "write redis://[user[:password]@]host[:port][/db] or unix:///path[?db=N]");
+  // The URL has another scheme or none, and the error shows the valid forms.
+  expect_refused("", "",
+                 "write redis://[user[:password]@]host[:port][/db], rediss:// for TLS, or "
+                 "unix:///path[?db=N]");
   expect_refused("127.0.0.1:7101", "127.0.0.1:7101", "is not a node's URL");
   expect_refused("http://h:80/x", "http://h***", "is not a node's URL");
   expect_refused("REDIS://h", "REDIS://h", "is not a node's URL");
@@ -190,7 +208,7 @@ TEST(Endpoint, NeverShowsAPasswordHoweverMalformedTheUrl) {
        {"redis://user:hunter2", "redis://:hunter2", "redis:/user:hunter2@host",
         "redis:user:hunter2@host", "user:hunter2@host", "redis://u:12hunter2",
         "redis://u:hunter2/h", "redis://h?password=hunter2", "redis://h:1/hunter2",
-        "redis://h:1#hunter2", "redis://host@user:hunter2", "rediss://u:hunter2@h",
+        "redis://h:1#hunter2", "redis://host@user:hunter2", "rediss://u:hunter2@h:x",
         "http://u:hunter2@h", "unix://u:hunter2@/run/a.sock", "unix:///a?db=hunter2",
         "redis://[hunter2@h"}) {
     check(url);

@@ -1,0 +1,21 @@
+#include "tls/contexts.hpp"
+
+// The library without OpenSSL (QUORUMLOCK_TLS=OFF): no connection has TLS. Endpoint::parse()
+// refuses rediss:// before this is asked for.
+namespace quorumlock::tls {
+
+Contexts::Contexts() = default;
+Contexts::~Contexts() = default;
+
+Result<void> Contexts::check(const TlsOptions& /*options*/) {
+  return Error(Errc::invalid_argument, "this quorumlock is built without TLS");
+}
+
+Result<std::unique_ptr<Channel>> Contexts::connect(const TlsOptions& options,
+                                                   std::string_view /*host*/,
+                                                   std::int64_t /*wall_time*/,
+                                                   Resumption& /*last*/) {
+  return check(options).error();
+}
+
+}  // namespace quorumlock::tls

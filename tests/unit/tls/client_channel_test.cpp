@@ -1,0 +1,292 @@
+#include "tls/client_channel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "support/tls_channel.hpp"
+
+// A channel and a server of OpenSSL's own, back to back: no socket, and no time passes by itself.
+namespace quorumlock::test {
+namespace {
+
+TEST_F(TlsChannel, CarriesTextBothWaysInEachVersionByteByByte) {
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{1} << 20}) {
+      SCOPED_TRACE(std::to_string(version) + " in steps of " + std::to_string(step));
+      last_ = {};
+      TlsServer peer = server();
+      peer.speak_only(version);
+      TlsServer::Connection connection(peer);
+      connect(trusting());
+      EXPECT_EQ(channel_->state(), State::handshaking);
+      talk(connection, step);
+      ASSERT_EQ(channel_->state(), State::open) << channel_->why();
+      EXPECT_EQ(peer.asked_for, "localhost");
+      channel_->write("PING\r\n");
+      talk(connection, step);
+      EXPECT_EQ(connection.heard, "PING\r\n");
+      connection.say("+PONG\r\n");
+      talk(connection, step);
+      EXPECT_EQ(said_, "+PONG\r\n");
+    }
+  }
+}
+
+TEST_F(TlsChannel, CarriesAMegabyteBothWays) {
+  TlsServer peer = server();
+  TlsServer::Connection connection(peer);
+  connect(trusting());
+  talk(connection);
+  std::string text(1 << 20, 'x');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 31 >> 3);
+  channel_->write(text);
+  connection.say(text);
+  talk(connection, 16 * 1024);
+  EXPECT_TRUE(connection.heard == text);
+  EXPECT_TRUE(said_ == text);
+}
+
+TEST_F(TlsChannel, NothingReadableIsSent) {
+  TlsServer peer = server();
+  TlsServer::Connection connection(peer);
+  connect(trusting());
+  talk(connection);
+  channel_->write("AUTH hunter2");
+  EXPECT_EQ(output().find("hunter2"), std::string::npos);
+}
+
+TEST_F(TlsChannel, RefusesAnExpiredCertificate) {
+  const std::string why = refusal(server_with({.begins = -48h, .ends = -24h}), trusting());
+  EXPECT_TRUE(why.starts_with("presented a certificate that expired on 20")) << why;
+  EXPECT_TRUE(why.ends_with(" UTC")) << why;
+}
+
+TEST_F(TlsChannel, RefusesACertificateThatIsNotYetValid) {
+  const std::string why = refusal(server_with({.begins = 24h}), trusting());
+  EXPECT_TRUE(why.starts_with("presented a certificate that is not valid before 20")) << why;
+}
+
+TEST_F(TlsChannel, JudgesDatesByTheTimeThatItIsGiven) {
+  TlsServer peer = server();
+  TlsServer::Connection connection(peer);
+  connect(trusting(), "localhost", 24h * 366);
+  talk(connection);
+  EXPECT_EQ(channel_->state(), State::failed);
+  EXPECT_TRUE(channel_->why().starts_with("presented a certificate that expired on "));
+}
+
+TEST_F(TlsChannel, RefusesACertificateForAnotherHost) {
+  EXPECT_EQ(refusal(server_with({.hosts = "DNS:a.example,DNS:b.example"}), trusting(), "c.example"),
+            "presented a certificate for a.example, b.example, and not for c.example: name the "
+            "node as its certificate does, or set tls.server_name");
+}
+
+TEST_F(TlsChannel, RefusesACertificateForAnotherAddress) {
+  EXPECT_EQ(
+      refusal(server_with({.hosts = "DNS:localhost,IP:127.0.0.1,IP:::1"}), trusting(), "127.0.0.2"),
+      "presented a certificate for localhost, 127.0.0.1, ::1, and not for 127.0.0.2: name "
+      "the node as its certificate does, or set tls.server_name");
+}
+
+TEST_F(TlsChannel, TheOwnersNameOfACertificateIsNoHostName) {
+  const std::string why =
+      refusal(server_with({.name = "localhost", .hosts = ""}), trusting(), "localhost");
+  EXPECT_TRUE(why.starts_with("presented a certificate without a host name or IP address")) << why;
+}
+
+TEST_F(TlsChannel, AStrangersNamesAreShortAndPrintable) {
+  std::string hosts = "DNS:\x1b[2J.example";
+  for (int i = 0; i < 20; ++i) hosts += ",DNS:" + std::string(200, 'a');
+  const std::string why = refusal(server_with({.hosts = hosts}), trusting());
+  EXPECT_TRUE(std::ranges::all_of(why, [](char c) { return c >= ' ' && c <= '~'; })) << why;
+  EXPECT_LT(why.size(), 1000U);
+}
+
+TEST_F(TlsChannel, AcceptsAnAddressAndAnotherServerName) {
+  for (const auto& [host, name] :
+       {std::pair("127.0.0.1", std::optional<std::string>()),
+        std::pair("10.0.0.7", std::optional<std::string>("localhost")),
+        std::pair("x.example", std::optional<std::string>("127.0.0.1"))}) {
+    TlsServer peer = server();
+    TlsServer::Connection connection(peer);
+    TlsOptions options = trusting();
+    options.server_name = name;
+    connect(options, host);
+    talk(connection);
+    EXPECT_EQ(channel_->state(), State::open) << host << ": " << channel_->why();
+    EXPECT_EQ(peer.asked_for, name == "localhost" ? "localhost" : "");  // no SNI for an address
+  }
+}
+
+TEST_F(TlsChannel, RefusesAnUnknownAuthority) {
+  const local::Authority other("another authority");
+  other.issue({}, certificates().path("other.pem"), certificates().path("other.key"));
+  EXPECT_EQ(refusal(server("other"), trusting()),
+            "presented a certificate issued by an unknown authority (CN=another authority): name "
+            "its CA by tls.ca_file or tls.ca_dir");
+  // The system's authorities do not know ours either.
+  EXPECT_TRUE(refusal(server(), {})
+                  .starts_with("presented a certificate issued by an unknown authority "
+                               "(CN=quorumlock local authority)"));
+}
+
+TEST_F(TlsChannel, AcceptsAnyCertificateOnlyIfToldSo) {
+  TlsServer peer = server_with({.hosts = "DNS:a.example", .begins = -48h, .ends = -24h});
+  TlsServer::Connection connection(peer);
+  connect({.unsafe_skip_verify = true}, "b.example");
+  talk(connection);
+  EXPECT_EQ(channel_->state(), State::open) << channel_->why();
+}
+
+TEST_F(TlsChannel, NamesTheWantOfAClientCertificate) {
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    TlsServer peer = server();
+    peer.speak_only(version);
+    peer.want_certificate(certificates().ca());
+    EXPECT_EQ(refusal(std::move(peer), trusting()),
+              "wants a client certificate: set tls.cert_file and tls.key_file");
+    EXPECT_TRUE(channel_->lacks_certificate());
+  }
+}
+
+TEST_F(TlsChannel, PresentsAClientCertificate) {
+  TlsServer peer = server();
+  peer.want_certificate(certificates().ca());
+  TlsServer::Connection connection(peer);
+  certificates().issue("client", {.name = "client"});
+  TlsOptions options = trusting();
+  options.cert_file = certificates().path("client.pem");
+  options.key_file = certificates().path("client.key");
+  connect(options);
+  talk(connection);
+  channel_->write("PING\r\n");
+  talk(connection);
+  EXPECT_EQ(connection.heard, "PING\r\n") << channel_->why();
+}
+
+TEST_F(TlsChannel, NamesAClientCertificateThatTheServerDoesNotTrust) {
+  const local::Authority other("another authority");
+  other.issue({}, certificates().path("stranger.pem"), certificates().path("stranger.key"));
+  TlsOptions options = trusting();
+  options.cert_file = certificates().path("stranger.pem");
+  options.key_file = certificates().path("stranger.key");
+  TlsServer peer = server();
+  peer.want_certificate(certificates().ca());
+  EXPECT_EQ(refusal(std::move(peer), options),
+            "does not know the authority that issued our certificate (tls.cert_file)");
+}
+
+TEST_F(TlsChannel, NamesAClientCertificateThatHasExpired) {
+  certificates().issue("old", {.begins = -48h, .ends = -24h});
+  TlsOptions options = trusting();
+  options.cert_file = certificates().path("old.pem");
+  options.key_file = certificates().path("old.key");
+  TlsServer peer = server();
+  peer.want_certificate(certificates().ca());
+  EXPECT_EQ(refusal(std::move(peer), options),
+            "says that our certificate (tls.cert_file) has expired");
+}
+
+TEST_F(TlsChannel, RefusesVersionsBelowTheLeast) {
+  TlsServer peer = server();
+  peer.speak_only(TLS1_2_VERSION);
+  TlsOptions options = trusting();
+  options.min_version = TlsVersion::tls_1_3;
+  const std::string why = refusal(std::move(peer), options);
+  EXPECT_TRUE(why.find("tls.min_version") != why.npos) << why;
+
+  TlsServer old = server();
+  old.speak_only(TLS1_1_VERSION);
+  const std::string older = refusal(std::move(old), trusting());
+  EXPECT_TRUE(older.find("tls.min_version") != older.npos || older.find("TLS 1.2") != older.npos)
+      << older;
+}
+
+TEST_F(TlsChannel, NamesAServerThatSpeaksPlainText) {
+  connect(trusting());
+  feed("-ERR unknown command\r\n");
+  EXPECT_EQ(channel_->state(), State::failed);
+  EXPECT_EQ(channel_->why(),
+            "does not speak TLS on this port: name the node's TLS port, or write redis://");
+}
+
+TEST_F(TlsChannel, GarbageInTheHandshakeAndAfterItIsNamed) {
+  connect(trusting());
+  feed(std::string("\x16\x03\x03\x00\x05zzzzz", 10));
+  EXPECT_EQ(channel_->state(), State::failed);
+  EXPECT_TRUE(channel_->why().starts_with("broke the rules of TLS: ")) << channel_->why();
+
+  TlsServer peer = server();
+  TlsServer::Connection connection(peer);
+  connect(trusting());
+  talk(connection);
+  ASSERT_EQ(channel_->state(), State::open);
+  connection.say("+PONG\r\n");
+  std::string forged = connection.output();
+  forged.back() = static_cast<char>(forged.back() ^ 1);
+  feed(forged);
+  EXPECT_EQ(channel_->state(), State::failed);
+  EXPECT_TRUE(channel_->why().starts_with("broke the rules of TLS: ")) << channel_->why();
+  EXPECT_EQ(said_, "");
+}
+
+TEST_F(TlsChannel, HalfARecordIsNoText) {
+  TlsServer peer = server();
+  TlsServer::Connection connection(peer);
+  connect(trusting());
+  talk(connection);
+  connection.say("+PONG\r\n");
+  const std::string record = connection.output();
+  feed(std::string_view(record).substr(0, record.size() / 2));
+  EXPECT_EQ(channel_->state(), State::open);
+  EXPECT_EQ(said_, "");
+  feed(std::string_view(record).substr(record.size() / 2));
+  EXPECT_EQ(said_, "+PONG\r\n");
+}
+
+TEST_F(TlsChannel, AHandshakeWithoutEndIsRefused) {
+  connect(trusting());
+  // A handshake message of 16 MiB begins, one record after the other.
+  const std::string body(16 * 1024 - 4, 'x');
+  feed(std::string("\x16\x03\x03\x40\x00\x02\xff\xff\xff", 9) + body);
+  for (int i = 0; i < 100 && channel_->state() == State::handshaking; ++i) {
+    feed(std::string("\x16\x03\x03\x40\x00", 5) + std::string(16 * 1024, 'x'));
+  }
+  EXPECT_EQ(channel_->state(), State::failed);
+}
+
+TEST_F(TlsChannel, RenegotiationIsRefused) {
+  TlsServer peer = server();
+  peer.speak_only(TLS1_2_VERSION);
+  TlsServer::Connection connection(peer);
+  connect(trusting());
+  talk(connection);
+  ASSERT_EQ(channel_->state(), State::open);
+  SSL_renegotiate(connection.ssl());
+  SSL_do_handshake(connection.ssl());
+  talk(connection);
+  EXPECT_EQ(channel_->state(), State::failed);
+  EXPECT_EQ(channel_->why(), "asked to renegotiate the TLS connection, which is refused");
+}
+
+TEST_F(TlsChannel, BothEndsCanCloseProperly) {
+  TlsServer peer = server();
+  TlsServer::Connection first(peer);
+  connect(trusting());
+  talk(first);
+  channel_->shut_down();
+  talk(first);
+  EXPECT_NE(SSL_get_shutdown(first.ssl()) & SSL_RECEIVED_SHUTDOWN, 0);
+
+  TlsServer::Connection second(peer);
+  connect(trusting());
+  talk(second);
+  SSL_shutdown(second.ssl());
+  talk(second);
+  EXPECT_EQ(channel_->state(), State::closed);
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,69 @@
+#include "tls/contexts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <filesystem>
+
+#include "support/tls_server.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+/// Whether a connection made now by these contexts trusts this server.
+bool trusts(tls::Contexts& contexts, const TlsOptions& options, TlsServer& server) {
+  tls::Resumption last;
+  auto channel = contexts.connect(options, "localhost", std::time(nullptr), last);
+  if (!channel) return false;
+  TlsServer::Connection connection(server);
+  for (int turns = 0; turns < 10; ++turns) {
+    connection.feed((*channel)->output());
+    (*channel)->wrote((*channel)->output().size());
+    const std::string bytes = connection.output();
+    (*channel)->on_bytes(bytes);
+    char plain[100];
+    while ((*channel)->read(plain) > 0) {
+    }
+  }
+  return (*channel)->state() == tls::Channel::State::open;
+}
+
+TEST(TlsContexts, ReadFilesAgainOnceTheyHaveChanged) {
+  Certificates certificates;
+  certificates.issue("server");
+  const local::Authority other("another authority");
+  other.issue({}, certificates.path("other.pem"), certificates.path("other.key"));
+  TlsServer server(certificates.path("server.pem"), certificates.path("server.key"));
+  TlsServer others(certificates.path("other.pem"), certificates.path("other.key"));
+
+  tls::Contexts contexts;
+  const TlsOptions options{.ca_file = certificates.ca()};
+  EXPECT_TRUE(trusts(contexts, options, server));
+  EXPECT_FALSE(trusts(contexts, options, others));
+  other.write(certificates.ca());
+  EXPECT_FALSE(trusts(contexts, options, server));
+  EXPECT_TRUE(trusts(contexts, options, others));
+}
+
+TEST(TlsContexts, AFileThatIsGoneIsAnErrorUntilItIsBack) {
+  Certificates certificates;
+  tls::Contexts contexts;
+  const TlsOptions options{.ca_file = certificates.ca()};
+  EXPECT_TRUE(contexts.check(options).has_value());
+  std::filesystem::remove(certificates.ca());
+  ASSERT_FALSE(contexts.check(options).has_value());
+  EXPECT_EQ(contexts.check(options).error().code(), Errc::invalid_argument);
+  certificates.authority.write(certificates.ca());
+  EXPECT_TRUE(contexts.check(options).has_value());
+}
+
+TEST(TlsContexts, KeepABoundedNumberOfOptions) {
+  Certificates certificates;
+  tls::Contexts contexts;
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_TRUE(contexts.check({.ca_file = certificates.ca(), .server_name = std::to_string(i)}));
+  }
+}
+
+}  // namespace
+}  // namespace quorumlock::test

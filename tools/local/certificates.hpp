@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "local/server.hpp"
+
+namespace quorumlock::local {
+
+/// What a certificate says.
+struct CertificateSettings {
+  std::string name = "quorumlock";  ///< of its owner
+  /// Whom it is for, as in `DNS:lock1.example,IP:10.0.0.1`; empty: nobody in particular.
+  std::string hosts = "DNS:localhost,IP:127.0.0.1";
+  std::chrono::seconds begins = -std::chrono::hours(24);  ///< counted from now
+  std::chrono::seconds ends = std::chrono::hours(24) * 365;
+};
+
+/// An authority (CA) of our own, for servers and clients on this machine. Its key is kept in memory
+/// only. Errors are std::runtime_error.
+class Authority {
+ public:
+  explicit Authority(const std::string& name = "quorumlock local authority");
+  ~Authority();
+  Authority(Authority&&) noexcept;
+  Authority& operator=(Authority&&) noexcept;
+
+  /// Writes the authority's own certificate in PEM form.
+  void write(const std::filesystem::path& ca_file) const;
+  /// Makes a key and a certificate for it, and writes both in PEM form. Only this user may read the
+  /// key. Each file is replaced as a whole.
+  void issue(const CertificateSettings& settings, const std::filesystem::path& cert_file,
+             const std::filesystem::path& key_file) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// Makes an authority and a certificate for servers on this machine in a directory: ca.pem,
+/// server.pem and server.key. The result has no port yet.
+ServerTls make_certificates(const std::filesystem::path& dir);
+/// The same, and makes this process, its children and their children trust that authority in place
+/// of the system's.
+ServerTls make_trusted_certificates(const std::filesystem::path& dir);
+
+}  // namespace quorumlock::local
