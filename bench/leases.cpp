@@ -1,10 +1,11 @@
 // Measures the cost of holding and renewing many leases:
-//   quorumlock_leases [--leases=N] [--seconds=S] [--ttl=S] [--unix] [--real-time]
+//   quorumlock_leases [--leases=N] [--seconds=S] [--ttl=S] [--unix] [--real-time] [--replace]
 //   quorumlock_leases --machine=S
 // It runs five servers of its own and one Coordinator with default options, attached to a loop in
 // this thread, and prints one JSON object on stdout. With --real-time (SCHED_FIFO, only as root) no
 // server leaves its processor during a call, so that the time of a call does not include waiting
-// for a processor on a machine with fewer cores than servers.
+// for a processor on a machine with fewer cores than servers. With --replace one of the five is
+// replaced by a sixth server meanwhile, and the run takes as long as that does, if it is longer.
 //
 // --machine measures the machine's own share, without servers. On each processor a loop of that
 // priority only reads the clock for S seconds, and the stops that are longer than a call should
@@ -35,6 +36,7 @@
 #include <vector>
 
 #include "nodes.hpp"
+#include "replacement.hpp"
 
 namespace quorumlock::bench {
 namespace {
@@ -49,6 +51,7 @@ struct Arguments {
   bool unix_sockets = false;
   long machine = 0;
   bool real_time = false;
+  bool replace = false;
 };
 
 /// A longer call counts as one that "blocked" its server; in microseconds.
@@ -64,7 +67,8 @@ double number_in(const std::string& text, std::string_view name) {
 class Servers {
  public:
   explicit Servers(const Arguments& arguments)
-      : nodes_({.unix_sockets = arguments.unix_sockets,
+      : nodes_({.spares = arguments.replace ? 1 : 0,
+                .unix_sockets = arguments.unix_sockets,
                 .max_ttl = std::chrono::seconds(arguments.ttl),
                 .more = {"--slowlog-log-slower-than", std::to_string(long_call),
                          "--slowlog-max-len", "100000"}}) {
@@ -80,6 +84,12 @@ class Servers {
   }
 
   [[nodiscard]] const Options& options() const { return options_; }
+  /// A spare server takes the place of the last one: returns the options for the new list.
+  const Options& swap_spare() {
+    nodes_.swap_spare();
+    options_.nodes = nodes_.urls();
+    return options_;
+  }
   [[nodiscard]] int count() const { return nodes_.count(); }
   void forget_calls() {
     for (int node = 0; node < count(); ++node) {
@@ -175,6 +185,15 @@ class Holder {
     return std::count_if(leases_.begin(), leases_.end(),
                          [](const Lease& lease) { return lease.is_valid(); });
   }
+  /// Moves to the nodes of these options while an operator changes the nodes' list. Returns how
+  /// long that took, in seconds.
+  double replace(const Options& to) {
+    coordinator_.set_nodes(to.nodes).value();
+    const Replacement replacement(to);
+    while (!replacement.over()) hold_for(1s);
+    if (!replacement.trouble().empty()) throw std::runtime_error(replacement.trouble());
+    return replacement.seconds();
+  }
   [[nodiscard]] Stats stats() const { return coordinator_.stats(); }
 
  private:
@@ -221,7 +240,9 @@ void run(const Arguments& arguments) {
     const double client_cpu = cpu_of_thread();
     const std::uint64_t renewals = holder.stats().renewals;
     begun = SteadyClock::now();
-    holder.hold_for(std::chrono::seconds(arguments.seconds));
+    const double replacing = arguments.replace ? holder.replace(servers.swap_spare()) : 0;
+    const long left = arguments.seconds - static_cast<long>(replacing);
+    if (left > 0) holder.hold_for(std::chrono::seconds(left));
     const double span = seconds_since(begun);
     const double clients = cpu_of_thread() - client_cpu;
     const auto renewed = static_cast<double>(holder.stats().renewals - renewals);
@@ -235,7 +256,8 @@ void run(const Arguments& arguments) {
         "\"client_cores\": %.3f, \"client_us_per_renewal\": %.3f, \"server_cores\": %.3f, "
         "\"server_us_per_renewal\": %.2f, \"renewals_per_call\": %.1f, \"call_p50_us\": %.0f, "
         "\"call_p99_us\": %.0f, \"call_p99.9_us\": %.0f, \"calls_over_2_ms\": %zu, "
-        "\"longest_of_them_us\": %lld, \"calls\": %.0f, \"real_time\": %s}\n",
+        "\"longest_of_them_us\": %lld, \"calls\": %.0f, \"real_time\": %s, \"replaced_in_s\": "
+        "%.1f}\n",
         arguments.leases, arguments.ttl, span, leases / acquiring, holder.valid(),
         static_cast<unsigned long long>(holder.stats().lost),
         (resident_bytes() - resident) / leases, renewed / span, clients / span,
@@ -243,7 +265,7 @@ void run(const Arguments& arguments) {
         1e6 * (servers.cpu() - server_cpu) / renewed, servers.count() * renewed / calls,
         servers.call_us("p50"), servers.call_us("p99"), servers.call_us("p99.9"), long_calls.size(),
         longest == long_calls.end() ? 0LL : static_cast<long long>(*longest), calls,
-        arguments.real_time ? "true" : "false");
+        arguments.real_time ? "true" : "false", replacing);
     std::fflush(stdout);
   }
   uv_loop_close(&loop);
@@ -308,6 +330,7 @@ void watch_machine(std::chrono::seconds span) {
 bool parse(std::string_view argument, Arguments& arguments) {
   if (argument == "--unix") return arguments.unix_sockets = true;
   if (argument == "--real-time") return arguments.real_time = true;
+  if (argument == "--replace") return arguments.replace = true;
   const std::size_t equals = argument.find('=');
   if (equals == argument.npos) return false;
   const std::string_view name = argument.substr(0, equals);
@@ -332,7 +355,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr,
                  "quorumlock_leases: cannot use \"%s\"\n"
                  "usage: quorumlock_leases [--leases=N] [--seconds=S] [--ttl=S] [--unix] "
-                 "[--real-time]\n       quorumlock_leases --machine=S\n",
+                 "[--real-time] [--replace]\n       quorumlock_leases --machine=S\n",
                  argv[i]);
     return 64;
   }

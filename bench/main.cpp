@@ -15,6 +15,7 @@
 #include "faults.hpp"
 #include "hand_over.hpp"
 #include "modes.hpp"
+#include "replace.hpp"
 #include "turns.hpp"
 #include "workload.hpp"
 
@@ -30,7 +31,8 @@ struct Arguments {
   int hand_over = 0;
   int start_up = 0;
   int storm = 0;
-  int clients = 1000;
+  int replace = 0;
+  int clients = 0;
   std::int64_t memory = 0;
   std::vector<std::string> contenders = usual_contenders();
   std::vector<Load> loads;
@@ -50,6 +52,7 @@ constexpr const char* usage =
     "       --hand-over=N     one lock that 2, 8, 64 and 512 wait for, N rounds\n"
     "       --start-up=N      from nothing to the first lock, N rounds\n"
     "       --storm=N         a node returns, and --clients=N with it, N rounds\n"
+    "       --replace=N       one node of five is replaced while --clients=N lock, N rounds\n"
     "       otherwise Google Benchmark, with its own --benchmark_... flags\n";
 
 std::vector<std::string> split(const std::string& list) {
@@ -100,6 +103,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       arguments.start_up = std::stoi(value);
     } else if (name == "--storm") {
       arguments.storm = std::stoi(value);
+    } else if (name == "--replace") {
+      arguments.replace = std::stoi(value);
     } else if (name == "--clients") {
       arguments.clients = std::stoi(value);
     } else if (name == "--hand-over") {
@@ -167,8 +172,12 @@ int run(const Arguments& arguments) {
     return EXIT_SUCCESS;
   }
   if (arguments.storm > 0) {
-    print_storm(arguments.clients, arguments.storm);
+    print_storm(arguments.clients > 0 ? arguments.clients : 1000, arguments.storm);
     return EXIT_SUCCESS;
+  }
+  if (arguments.replace > 0) {
+    const int clients = arguments.clients > 0 ? arguments.clients : 64;
+    return print_replacements(clients, arguments.replace) ? EXIT_SUCCESS : EXIT_FAILURE;
   }
   Field field(arguments.nodes, arguments.contenders);
   if (arguments.smoke) return smoke(field) ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -24,9 +24,10 @@ std::vector<int> free_ports(int count) {
 }  // namespace
 
 Nodes::Nodes(NodesSettings settings) : settings_(settings) {
-  const std::vector<int> ports = free_ports(count());
+  const int all = count() + settings.spares;
+  const std::vector<int> ports = free_ports(all);
   std::vector<local::ServerSettings> servers;
-  for (int node = 0; node < count(); ++node) {
+  for (int node = 0; node < all; ++node) {
     const bool unix_socket = settings.unix_sockets || settings.tls || is_proxied(node);
     servers.push_back({.dir = dir_.path() / std::to_string(node + 1),
                        .port = unix_socket ? 0 : ports.at(static_cast<std::size_t>(node)),
@@ -63,9 +64,16 @@ Options Nodes::options() const {
 
 std::vector<std::string> Nodes::urls() const {
   std::vector<std::string> urls;
-  for (const local::Server& server : servers_) urls.push_back(server.url());
+  for (int node = 0; node < count(); ++node) {
+    urls.push_back(servers_[static_cast<std::size_t>(node)].url());
+  }
   if (proxy_ != nullptr) urls.back() = proxy_->url(0);
   return urls;
+}
+
+void Nodes::swap_spare() {
+  std::swap(last(), servers_.back());
+  test::Redis(last().plain_url())({"FLUSHALL"});
 }
 
 int Nodes::port(int node) const {

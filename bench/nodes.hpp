@@ -18,6 +18,7 @@ namespace quorumlock::bench {
 
 struct NodesSettings {
   int count = 5;   ///< in all
+  int spares = 0;  ///< servers in addition, which are not enrolled
   int groups = 1;  ///< quorum groups of as many nodes each
   bool unix_sockets = false;
   bool tls = false;      ///< clients connect by TLS
@@ -46,7 +47,9 @@ class Nodes {
   /// digits. Throws std::runtime_error if the node does not answer.
   std::string ask(int node, const std::vector<std::string>& words) const;
   /// Returns the last node, to which the faults apply.
-  local::Server& last() { return servers_.back(); }
+  local::Server& last() { return servers_[static_cast<std::size_t>(count() - 1)]; }
+  /// A spare server takes the place of the last node, which becomes the spare one and is emptied.
+  void swap_spare();
   /// Sets the weather of all connections to the last node, which must be proxied.
   void set_weather(const test::Weather& weather) { proxy_->set(0, weather); }
 

@@ -101,7 +101,8 @@ class Examination {
       error("tls_failed", node_.trouble, "docs/tls.md says what each reason means");
     } else {
       hint("unreachable", "does not answer" + (node_.trouble.empty() ? "" : ": " + node_.trouble),
-           "start it, or mend the way to it: it casts no vote");
+           "start it, or mend the way to it: it casts no vote; if it is gone for good, put another "
+           "node in its place and run quorumlock members apply");
     }
     return false;
   }

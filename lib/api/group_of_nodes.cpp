@@ -106,7 +106,8 @@ MembersReport GroupOfNodes::report() {
 Result<void> GroupOfNodes::check() {
   const Change change = look_once();
   if (change.stage() == Stage::agreed || change.stage() == Stage::committed) return {};
-  return change.may_announce();
+  if (Result<void> may = change.may_announce(); !may) return may;
+  return change.serves_next();
 }
 
 Result<void> GroupOfNodes::announce() {

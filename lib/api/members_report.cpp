@@ -43,16 +43,28 @@ std::string state_of(const Change& change, const Change::Node& node) {
 
 /// What is still to be done for nodes of a list that governs already.
 std::string rest_of(const MembersReport& report) {
-  std::string waiting, behind;
+  std::string waiting, behind, away;
   for (const Member& one : report.members) {
     if (!one.in_new_list || one.state == "settled") continue;
-    std::string& to = one.state == "behind" || one.state == "unsettled" ? behind : waiting;
-    to += (to.empty() ? "" : ", ") + one.name + " (" + one.state + ")";
+    std::string& to = one.state == "behind" || one.state == "unsettled" ? behind
+                      : one.state == "unreachable"                      ? away
+                                                                        : waiting;
+    to += (to.empty() ? "" : ", ") + one.name;
   }
   if (!behind.empty()) return "take along " + behind + ": quorumlock members commit";
+  if (!away.empty()) {
+    return "bring up " + away +
+           "; if it is gone for good, put another node in its place in the configuration, and run "
+           "quorumlock members apply";
+  }
   return "wait for " + waiting +
          ": a node votes max_ttl after it is up, if a client or quorumlock members apply looks "
          "after it";
+}
+
+/// The reason why a step cannot be made yet, as a clause at the end of a sentence.
+std::string unless(const Result<void>& may) {
+  return may ? "" : "; now that would be refused: " + std::string(may.error().what());
 }
 
 }  // namespace
@@ -101,14 +113,19 @@ std::string next_step_of(const MembersReport& report, const Change& change) {
     case Stage::agreed:
       if (!report.done) return rest_of(report);
       return "all nodes vote for {" + next + "}: there is nothing to do";
-    case Stage::differs:
-      return "announce the change to {" + next +
-             "}: quorumlock members announce; or make all steps: quorumlock members apply";
+    case Stage::differs: {
+      const Result<void> may = change.may_announce();
+      return "the nodes vote for {" + redis::names_in_words(change.list()) +
+             "}: if that is right, give this client these nodes; if this client's nodes are to "
+             "replace them, announce the change with quorumlock members announce, or make all "
+             "steps with quorumlock members apply" +
+             unless(may ? change.serves_next() : may);
+    }
     case Stage::announced: {
       const std::size_t old = report.old_clients().size();
       return "give all clients the nodes {" + next + "}" +
              (old == 0 ? "" : " (" + std::to_string(old) + " connected ones have other nodes)") +
-             ", then decide: quorumlock members commit";
+             ", then decide: quorumlock members commit" + unless(change.may_commit());
     }
     case Stage::committed: return "finish the change: quorumlock members commit";
     case Stage::other:

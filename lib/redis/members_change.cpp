@@ -11,8 +11,7 @@
 
 namespace quorumlock::redis {
 
-using core::Mutant;
-using core::planted;
+using core::Mutant, core::planted;
 
 namespace {
 
@@ -56,11 +55,9 @@ MembersChange::MembersChange(std::vector<Node> nodes) : nodes_(std::move(nodes))
   NodeNames seen;
   for (Node& node : nodes_) {
     if (!node.membership) continue;
-    if (std::ranges::find(seen, node.membership->name) == seen.end()) {
-      seen.push_back(node.membership->name);
-    } else {
-      node.membership.reset();
-    }
+    const bool again = std::ranges::find(seen, node.membership->name) != seen.end();
+    seen.push_back(node.membership->name);
+    if (again) node.membership.reset();
   }
   if (foundings.empty()) return;
   const std::uint64_t founding =
@@ -117,6 +114,15 @@ int MembersChange::count_at(MembersPhase phase) const {
   }));
 }
 
+NodeNames MembersChange::common_but(MembersPhase phase, bool reached) const {
+  NodeNames names = common();
+  std::erase_if(names, [&](const std::string& name) {
+    const auto node = std::ranges::find(nodes_, name, &Node::called);
+    return node->reached != reached || is_at(*node, phase);
+  });
+  return names;
+}
+
 bool MembersChange::is_behind(const Node& node) const {
   if (!furthest_ || !node.membership) return false;
   return node.membership->founding != furthest_->founding ||
@@ -162,6 +168,14 @@ Error MembersChange::not_now(const char* step) const {
                          : "finish it, or take it back with quorumlock members withdraw"));
 }
 
+/// A step has to wait for nodes that do not vote.
+Error MembersChange::restarted(const std::string& begin, const NodeNames& nodes) const {
+  return {Errc::timed_out, begin + names_in_words(nodes) +
+                               " was restarted, or is new, and does not vote yet: wait, or, if no "
+                               "client with the old nodes runs, call quorumlock enroll with " +
+                               in_braces(list_)};
+}
+
 Result<void> MembersChange::may_announce() const {
   if (stage_ == Stage::announced) return {};  // nodes that were away may be told now
   if (stage_ != Stage::differs) return not_now("announce the change");
@@ -173,38 +187,42 @@ Result<void> MembersChange::may_announce() const {
   const int quorum_before = quorum(list_);
   if (static_cast<int>(both.size()) < quorum_before) {
     const NodeNames left = without(list_, next_);
-    return unsafe("cannot announce the change from " + in_braces(list_) + " to " +
-                  in_braces(next_) + ": the lists share " + std::to_string(both.size()) +
-                  " nodes, and " + std::to_string(quorum_before) +
-                  " are needed to remember who holds what. Change fewer at a time" +
-                  (left.size() > 1
-                       ? ", such as " + left.front() + " alone"
-                       : ": add a node first, and remove " + left.front() + " after that"));
+    return unsafe(
+        "cannot announce the change from " + in_braces(list_) + " to " + in_braces(next_) +
+        ": the lists share " + std::to_string(both.size()) +
+        (both.size() == 1 ? " node, and " : " nodes, and ") + std::to_string(quorum_before) +
+        " are needed to remember who holds what. Change fewer at a time" +
+        (left.size() > 1 ? ", such as " + left.front() + " alone"
+                         : ": add a node first, and remove " + left.front() + " after that"));
   }
-  std::string not_yet, away;
+  NodeNames not_yet, away;
   for (const Node& node : nodes_) {
-    const std::string& name = node.called();
-    if (is_member(list_, name) && node.reached && !node.membership) {
-      not_yet += (not_yet.empty() ? "" : ", ") + name;
-    }
-    if (!is_member(list_, name) && !node.reached) away += (away.empty() ? "" : ", ") + name;
+    const bool is_old = is_member(list_, node.called());
+    if (is_old && node.reached && !node.membership) not_yet.push_back(node.called());
+    if (!is_old && !node.reached) away.push_back(node.called());
   }
   if (!away.empty()) {
-    return too_few("cannot announce the change: " + away +
+    return too_few("cannot announce the change: " + names_in_words(away) +
                    " is new and does not answer: start it first");
   }
-  if (!not_yet.empty()) {
-    return Error(Errc::timed_out, "cannot announce the change yet: " + not_yet +
-                                      " was restarted, or is new, and does not vote: wait until "
-                                      "quorumlock status shows that it does");
-  }
+  if (!not_yet.empty()) return restarted("cannot announce the change yet: ", not_yet);
   const int settled = count_at(MembersPhase::settled);
-  if (settled < quorum_before) {
-    return too_few("cannot announce the change: only " + of(settled, list_.size()) +
-                   " nodes of the list answer, and " + std::to_string(quorum_before) +
-                   " are needed");
-  }
-  return {};
+  if (settled >= quorum_before) return {};
+  return too_few("cannot announce the change: only " + of(settled, list_.size()) +
+                 " nodes of the list answer, and " + std::to_string(quorum_before) +
+                 " are needed: bring the others up. If they are gone for good, stop all clients, "
+                 "wait for max_ttl, and found the new list with quorumlock enroll --new --force");
+}
+
+Result<void> MembersChange::serves_next() const {
+  if (stage_ != Stage::differs) return {};
+  const std::size_t both = common().size();
+  const NodeNames away = common_but(MembersPhase::settled, false);
+  const auto there = static_cast<int>(both - away.size());
+  if (away.empty() || there >= quorum(list_)) return {};
+  return too_few("cannot announce the change: " + of(there, both) +
+                 " nodes of both lists answer, and clients with the new nodes need " +
+                 std::to_string(quorum(list_)) + ": bring up " + names_in_words(away) + " first");
 }
 
 Result<void> MembersChange::may_commit() const {
@@ -216,26 +234,28 @@ Result<void> MembersChange::may_commit() const {
                    " nodes, and " + std::to_string(quorum(list_)) +
                    " are needed: bring the others up, then run quorumlock members announce again");
   }
-  const NodeNames both = common();
-  const auto well = std::ranges::count_if(nodes_, [&](const Node& node) {
-    return is_member(both, node.called()) && is_at(node, MembersPhase::announced);
-  });
+  const auto both = static_cast<int>(common().size());
+  const NodeNames away = common_but(MembersPhase::announced, false);
+  const NodeNames waiting = common_but(MembersPhase::announced, true);
+  const int there = both - static_cast<int>(away.size());
+  const int well = there - static_cast<int>(waiting.size());
   // If the lists share fewer, there is a pause whatever is up, which the plan has said.
-  const int wanted = std::min(needed_meanwhile(), static_cast<int>(both.size()));
-  if (well < wanted) {
-    return too_few("cannot commit the change: " + of(static_cast<int>(well), both.size()) +
-                   " nodes of both lists answer, and locks need " + std::to_string(wanted) +
-                   " of them until the new nodes vote: bring them up first");
+  const int wanted = std::min(needed_meanwhile(), both);
+  if (well >= wanted) return {};
+  const std::string because = of(well, common().size()) +
+                              " nodes of both lists vote, and locks need " +
+                              std::to_string(wanted) + " of them until the new nodes vote: ";
+  if (there < wanted) {
+    return too_few("cannot commit the change: " + because + "bring up " + names_in_words(away));
   }
-  return {};
+  return restarted("cannot commit the change yet: " + because, waiting);
 }
 
 Result<void> MembersChange::may_withdraw() const {
-  const bool announced = furthest_ && furthest_->phase == MembersPhase::announced;
-  if (announced) return {};  // whatever list it is to
-  if (stage_ == Stage::differs)
-    return unsafe("no change is announced: there is nothing to withdraw");
-  return not_now("withdraw the change");
+  // Whatever list it is to.
+  if (furthest_ && furthest_->phase == MembersPhase::announced) return {};
+  if (stage_ != Stage::differs) return not_now("withdraw the change");
+  return unsafe("no change is announced: there is nothing to withdraw");
 }
 
 Result<void> MembersChange::may_settle() const {

@@ -75,6 +75,8 @@ class MembersChange {
   /// Why a step must not be made now, with what to do first. misconfigured: it is not safe, or
   /// could not be finished; no_quorum: too few nodes; timed_out: waiting helps.
   [[nodiscard]] Result<void> may_announce() const;
+  /// Whether enough nodes of both lists answer for clients with the new list once it is announced.
+  [[nodiscard]] Result<void> serves_next() const;
   [[nodiscard]] Result<void> may_commit() const;
   [[nodiscard]] Result<void> may_withdraw() const;
   /// Whether the new list can be settled after a wait.
@@ -102,7 +104,10 @@ class MembersChange {
  private:
   [[nodiscard]] bool is_at(const Node& node, MembersPhase phase) const;
   [[nodiscard]] int count_at(MembersPhase phase) const;
+  /// The nodes of both lists that are not at this phase, by name: those that answer, or do not.
+  [[nodiscard]] NodeNames common_but(MembersPhase phase, bool reached) const;
   [[nodiscard]] Error not_now(const char* step) const;
+  [[nodiscard]] Error restarted(const std::string& begin, const NodeNames& nodes) const;
   [[nodiscard]] Step step(int node, const Membership& as, const EnrolmentRecord& record) const;
 
   std::vector<Node> nodes_;

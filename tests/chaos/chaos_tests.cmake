@@ -22,9 +22,11 @@ if(NOT QUORUMLOCK_BUILD_CHAOS)
 endif()
 
 file(GLOB chaos_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
-list(FILTER chaos_sources EXCLUDE REGEX "(_test|/main|/clock_interposer|/node_clock)\\.cpp$")
+list(FILTER chaos_sources EXCLUDE REGEX "(_test|/main|/pairs|/clock_interposer|/node_clock)\\.cpp$")
 add_library(chaos_parts STATIC ${chaos_sources}
   ${PROJECT_SOURCE_DIR}/tools/flash_sale/interruption.cpp)
+target_compile_definitions(chaos_parts PRIVATE QUORUMLOCK_PROGRAM="$<TARGET_FILE:quorumlock_cli>")
+add_dependencies(chaos_parts quorumlock_cli)
 target_link_libraries(chaos_parts PUBLIC test_support node_clock nlohmann_json::nlohmann_json Threads::Threads
   PRIVATE quorumlock_build_flags)
 
@@ -33,6 +35,10 @@ target_link_libraries(chaos_tests PRIVATE chaos_parts)
 
 add_executable(chaos ${CMAKE_CURRENT_LIST_DIR}/main.cpp)
 target_link_libraries(chaos PRIVATE quorumlock_build_flags chaos_parts CLI11::CLI11)
+
+# Clients with any two lists of nodes.
+add_executable(pairs ${CMAKE_CURRENT_LIST_DIR}/pairs.cpp)
+target_link_libraries(pairs PRIVATE quorumlock_build_flags test_support CLI11::CLI11)
 
 # A short run with the tests, from a new seed each time, which it prints.
 add_test(NAME chaos.run COMMAND chaos --seconds 10 --page chaos.html)
@@ -47,9 +53,12 @@ add_test(NAME chaos.unquarantined COMMAND chaos --seconds 60 --seed 1
   --faults forget_in_turn --alone --no-quarantine --page chaos-unquarantined.html)
 set_tests_properties(chaos.unquarantined PROPERTIES
   PASS_REGULAR_EXPRESSION "FAILED: [^\n]*one holder at a time")
+# A rolling redeployment, and clients with any two lists of nodes.
+add_test(NAME chaos.redeploy COMMAND chaos --redeploy 1 --page chaos-redeploy.html)
+add_test(NAME chaos.pairs COMMAND pairs --seconds 10)
 # For `ctest -C long`.
 add_test(NAME chaos.long CONFIGURATIONS long COMMAND chaos --seconds 120 --page chaos-long.html)
 # Each run has both processors, so that a worker is late only because of the faults.
-set_tests_properties(chaos.run chaos.unfenced chaos.unquarantined PROPERTIES LABELS chaos TIMEOUT 900
-  PROCESSORS 2)
+set_tests_properties(chaos.run chaos.unfenced chaos.unquarantined chaos.redeploy chaos.pairs
+  PROPERTIES LABELS chaos TIMEOUT 900 PROCESSORS 2)
 set_tests_properties(chaos.long PROPERTIES LABELS chaos TIMEOUT 900 PROCESSORS 2)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "chaos/history.hpp"
+#include "chaos/members_program.hpp"
 #include "chaos/nodes.hpp"
 #include "chaos/workers.hpp"
 
@@ -23,6 +24,7 @@ inline int between(Random& random, int least, int most) {
 struct World {
   Nodes& nodes;
   Workers& workers;
+  MembersProgram& program;
   Random& random;
 };
 
@@ -34,6 +36,7 @@ struct FaultTraits {
   std::chrono::milliseconds least{0};  ///< its shortest duration
   std::chrono::milliseconds most{0};   ///< its longest duration; zero: it is over at once
   bool of_worker = false;
+  bool of_list = false;  ///< changes the list of nodes; its target is the node that leaves
   bool stops_worker = false;
   bool forgets = false;  ///< a node's vote must not count for max_ttl after the fault
   bool alone = false;    ///< breaks more nodes than its target: no other node has a fault meanwhile
@@ -51,6 +54,8 @@ class Fault {
   /// Makes the fault, and returns details that its name does not give.
   virtual std::string inject(World& world, int target) = 0;
   virtual void heal(World& world, int target);
+  /// Whether a fault whose time is up can be healed now; asked again and again until it can.
+  virtual bool is_over(World& world, int target);
 
  private:
   FaultTraits traits_;
@@ -66,5 +71,6 @@ void add_server_faults(Faults& faults);
 void add_network_faults(Faults& faults);
 void add_clock_faults(Faults& faults);
 void add_worker_faults(Faults& faults);
+void add_list_faults(Faults& faults);
 
 }  // namespace quorumlock::chaos

@@ -19,10 +19,11 @@ using test::eventually;
 
 struct FaultOfANode : testing::Test {
   test::TemporaryDirectory directory;
-  Nodes nodes{directory.path(), 5, 1};
+  Nodes nodes{directory.path(), 5, 1, 1};
   Workers workers{2, {}};
+  MembersProgram program{directory.path(), 1500ms, 3s};
   Random random{1};
-  World world{nodes, workers, random};
+  World world{nodes, workers, program, random};
   Faults faults = all_faults();
   static constexpr int durable = 0;
   static constexpr int forgetful = 4;

@@ -84,6 +84,10 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(2, 26));
   app.add_option("--resources", settings.resources, "locks that they want (3)")
       ->check(CLI::Range(1, 26));
+  app.add_option("--redeploy", settings.redeploys,
+                 "instead of faults: 20 workers are deployed anew, from three nodes to five and "
+                 "back, as often as this")
+      ->check(CLI::Range(1, 1000));
   app.add_flag("--no-fencing-check", unfenced, "a store that accepts everything: it has to fail");
   app.add_flag("--no-quarantine", settings.no_quarantine,
                "workers that count the votes of nodes that forgot: it has to fail");
@@ -99,7 +103,7 @@ int main(int argc, char** argv) {
   CLI::App* role = app.add_subcommand("worker")->group("");
   role->add_option("--number", worker.number);
   role->add_option("--worker-seed", worker.seed);
-  role->add_option("--nodes", worker.nodes)->delimiter(',');
+  role->add_option("--configuration", worker.configuration);
   role->add_option("--resources", worker.resources)->delimiter(',');
   role->add_option("--semaphore", worker.semaphore);
   role->add_option("--store", worker.store);
@@ -107,6 +111,7 @@ int main(int argc, char** argv) {
   role->add_option("--max-ttl", max_ttl);
   role->add_flag("--no-quarantine", worker.no_quarantine);
   role->add_flag("--alone", worker.alone);
+  role->add_flag("--keeps", worker.keeps);
   role->add_flag("--verbose", worker.verbose);
 
   Faults faults;
@@ -127,12 +132,20 @@ int main(int argc, char** argv) {
   }
   settings.faults_for = std::chrono::seconds(seconds);
   settings.fencing_check = !unfenced;
+  if (settings.redeploys > 0) {
+    settings.nodes = 3;
+    settings.workers = 20;
+    settings.resources = 6;
+  }
 
   int ended_by = 0;
   int code = 1;
   {
     const flash_sale::Interruption interruption;
-    std::cout << "Seed " << settings.seed << ", " << seconds << " s of faults" << std::endl;
+    std::cout << "Seed " << settings.seed << ", "
+              << (settings.redeploys > 0 ? "rolling redeployments"
+                                         : std::to_string(seconds) + " s of faults")
+              << std::endl;
     try {
       code = judge(run(settings, faults, interruption), faults, page);
     } catch (const flash_sale::Interrupted& interrupted) {

@@ -1,16 +1,21 @@
 #include "chaos/nodes.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 namespace quorumlock::chaos {
 
-Nodes::Nodes(const std::filesystem::path& dir, int count, std::uint64_t seed) {
+Nodes::Nodes(const std::filesystem::path& dir, int count, int spares, std::uint64_t seed)
+    : list_(static_cast<std::size_t>(count)) {
+  std::iota(list_.begin(), list_.end(), 0);
   std::vector<local::ServerSettings> settings;
   std::vector<std::filesystem::path> sockets;
-  for (int node = 0; node < count; ++node) {
+  for (int node = 0; node < count + spares; ++node) {
     const std::string name = "node" + std::to_string(node + 1);
     clocks_.push_back(std::make_unique<NodeClock>(dir / (name + ".clock")));
     local::ServerSettings one;
     one.dir = dir / name;
-    one.durable = node <= count / 2;
+    one.durable = node <= count / 2 || node == count;
     one.environment = clocks_.back()->environment();
     one.tls = test::tls_of_tests();
     tls_ = one.tls.has_value();
@@ -20,6 +25,37 @@ Nodes::Nodes(const std::filesystem::path& dir, int count, std::uint64_t seed) {
   }
   servers_ = local::Server::start_all(std::move(settings));
   proxy_ = std::make_unique<Proxy>(std::move(sockets), seed);
+}
+
+bool Nodes::in_list(int node) const {
+  return std::ranges::find(list_, node) != list_.end();
+}
+
+std::vector<int> Nodes::spares() const {
+  std::vector<int> spare;
+  for (int node = 0; node < size(); ++node) {
+    if (!in_list(node)) spare.push_back(node);
+  }
+  return spare;
+}
+
+int Nodes::after(int node, int steps) const {
+  const auto place = std::ranges::find(list_, node) - list_.begin() + steps;
+  return list_.at(static_cast<std::size_t>(place) % list_.size());
+}
+
+std::vector<std::string> Nodes::urls_of(const std::vector<int>& list) const {
+  std::vector<std::string> urls;
+  const std::vector<std::string> all = this->urls();
+  for (const int node : list) urls.push_back(all.at(static_cast<std::size_t>(node)));
+  return urls;
+}
+
+void Nodes::start_fresh(int node) {
+  local::Server& one = server(node);
+  one.kill();
+  std::filesystem::remove_all(one.settings().dir);
+  one.restart();
 }
 
 std::vector<std::string> Nodes::urls() const {
@@ -49,6 +85,7 @@ test::Reply Nodes::ask(int node, const std::vector<std::string>& words) {
 std::vector<Orphan> Nodes::locks() {
   std::vector<Orphan> found;
   for (int node = 0; node < size(); ++node) {
+    if (!server(node).running()) continue;
     for (const test::Reply& key : ask(node, {"KEYS", "*"}).elements) {
       const bool permit = key.text.starts_with("quorumlock:permit:");
       if (key.text.starts_with("quorumlock:") && !permit) continue;

@@ -18,30 +18,44 @@ namespace quorumlock::chaos {
 using test::Proxy;
 using test::Weather;
 
-/// Real redis-servers, each with a clock that we control, on a network that we control.
+/// Real redis-servers, each with a clock that we control, on a network that we control. Some of
+/// them are the list that the workers' locks are kept on, and the others are spare.
 class Nodes {
  public:
-  Nodes(const std::filesystem::path& dir, int count, std::uint64_t seed);
+  /// The first `count` servers are the list.
+  Nodes(const std::filesystem::path& dir, int count, int spares, std::uint64_t seed);
 
+  /// The number of servers, spare ones included.
   [[nodiscard]] int size() const { return static_cast<int>(servers_.size()); }
+  [[nodiscard]] const std::vector<int>& list() const { return list_; }
+  void set_list(std::vector<int> list) { list_ = std::move(list); }
+  [[nodiscard]] bool in_list(int node) const;
+  /// The servers that are not in the list.
+  [[nodiscard]] std::vector<int> spares() const;
+  /// The node that is `steps` places after this one in the list, all round.
+  [[nodiscard]] int after(int node, int steps) const;
   /// Whether the node writes to disk before it answers; the others keep nothing.
   [[nodiscard]] bool durable(int node) const;
   local::Server& server(int node) { return servers_.at(static_cast<std::size_t>(node)); }
   NodeClock& clock(int node) { return *clocks_.at(static_cast<std::size_t>(node)); }
   void set_weather(int node, const Weather& weather);
   void reset_connections(int node);
-  /// The addresses of the nodes for workers: those of the proxy.
+  /// The addresses of all servers for workers: those of the proxy.
   [[nodiscard]] std::vector<std::string> urls() const;
+  [[nodiscard]] std::vector<std::string> urls_of(const std::vector<int>& list) const;
+  /// Starts a server without any data in place of this one, as on a new machine.
+  void start_fresh(int node);
 
   /// Sends one command, past the proxy.
   test::Reply ask(int node, const std::vector<std::string>& words);
-  /// All keys but the library's own records.
+  /// All keys but the library's own records, on all servers that run.
   std::vector<Orphan> locks();
 
  private:
   std::vector<std::unique_ptr<NodeClock>> clocks_;
   std::vector<local::Server> servers_;
   std::unique_ptr<Proxy> proxy_;
+  std::vector<int> list_;
   bool tls_ = false;
 };
 

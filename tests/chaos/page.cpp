@@ -47,8 +47,9 @@ void put_legend(std::ostream& out, const History& history) {
   };
   out << "<h2>What you see</h2>\n<p>" << history.workers << " worker programs compete for "
       << history.resources.size() << " locks, which " << history.nodes
-      << " independent Redis servers keep together: a worker holds a lock if more than half of "
-         "them have granted it, for a limited time that can be renewed. It may ask for one lock or "
+      << " independent Redis servers keep together, some of which are the list of nodes: a worker "
+         "holds a lock if more than half of these have granted it, for a limited time that can be "
+         "renewed. It may ask for one lock or "
          "several, exclusive or shared, or for a permit of a semaphore. Each holder gets a number, "
          "the fencing token, greater than all before it. The holder of an exclusive lock writes to "
          "a store, which remembers the greatest token that it has seen and refuses smaller ones. "

@@ -47,18 +47,24 @@ class Run {
         interruption_(interruption),
         random_(settings.seed),
         resources_(names_of(settings.resources)),
-        nodes_(directory_.path(), settings.nodes, settings.seed),
+        nodes_(directory_.path(), settings.nodes, settings.spares, settings.seed),
         store_(directory_.path() / "store", settings.fencing_check),
         workers_(settings.workers, settings_of_workers()),
-        schedule_({nodes_, workers_, random_}, faults, quarantine,
+        program_(directory_.path(), lock_ttl, max_ttl),
+        schedule_({nodes_, workers_, program_, random_}, faults, quarantine,
                   [this](const std::string& what) { say(what); }) {}
 
   History run() {
     enroll_nodes();
     for (int worker = 0; worker < workers_.size(); ++worker) workers_.start(worker);
-    make_faults();
+    if (settings_.redeploys > 0) {
+      redeploy();
+    } else {
+      make_faults();
+    }
     await_healing();
     end_workers();
+    if (settings_.redeploys > 0) judge_redeploy();
     await_empty_nodes();
     return history();
   }
@@ -67,13 +73,15 @@ class Run {
   WorkerSettings settings_of_workers() {
     WorkerSettings each;
     each.seed = settings_.seed;
-    each.nodes = nodes_.urls();
+    each.configuration = directory_.path();
+    each.nodes = nodes_.urls_of(nodes_.list());
     each.resources = resources_;
     each.store = directory_.path() / "store";
     each.ttl = lock_ttl;
     each.max_ttl = max_ttl;
     each.no_quarantine = settings_.no_quarantine;
     each.alone = settings_.alone;
+    each.keeps = settings_.redeploys > 0;
     each.verbose = settings_.verbose;
     return each;
   }
@@ -161,6 +169,73 @@ class Run {
     }
   }
 
+  /// To all servers and back to the few, as often as asked.
+  void redeploy() {
+    begin_ = Clock::now();
+    const std::vector<int> few = nodes_.list();
+    const std::vector<int> more = nodes_.spares();
+    std::vector<int> all = few;
+    all.insert(all.end(), more.begin(), more.end());
+    for (int i = 0; i < settings_.redeploys; ++i) {
+      // Every second time they come back as they left.
+      for (const int node : more) {
+        if (i % 2 == 0) nodes_.start_fresh(node);
+      }
+      move_to(all);
+      move_to(few);
+    }
+  }
+
+  /// Announces the list, gives it to one worker after the other, and decides it. Every second
+  /// worker is ended and started anew; the others follow their configuration.
+  void move_to(const std::vector<int>& list) {
+    const std::vector<std::string> urls = nodes_.urls_of(list);
+    operate(urls, {"announce"});
+    for (int worker = 0; worker < workers_.size(); ++worker) {
+      workers_.give_nodes(worker, urls);
+      if (worker % 2 == 0) {
+        workers_.end(worker);
+        if (!wait_until(Clock::now() + ending_limit, [&] { return !workers_.running(worker); })) {
+          throw std::runtime_error("a worker did not end when it was asked to");
+        }
+        workers_.start(worker);
+      }
+      wait_until(Clock::now() + 50ms);
+    }
+    operate(urls, {"apply", "--wait", "60s"});
+    nodes_.set_list(list);
+    std::cout << "  " << clock() << ": " << workers_.locks() << " locks, " << store_.writes().size()
+              << " writes; all are at " << list.size() << " nodes" << std::endl;
+  }
+
+  void operate(const std::vector<std::string>& urls, const std::vector<std::string>& words) {
+    program_.start(urls, words);
+    wait_until(Clock::now() + 90s, [&] { return !program_.running(); });
+    if (program_.running() || program_.code() != 0) {
+      throw std::runtime_error("quorumlock members " + words.front() +
+                               " has not succeeded: " + program_.said());
+    }
+  }
+
+  /// A change refuses no worker, and there is no pause in which nobody gets a lock.
+  void judge_redeploy() {
+    if (const long long refused = workers_.refused_for_their_nodes(); refused > 0) {
+      complaints_.push_back(std::to_string(refused) +
+                            " acquisitions were refused because of the list of nodes");
+    }
+    Clock::duration longest{};
+    Time last = begin_;
+    for (const Holding& each : workers_.holdings()) {
+      if (each.begin > last) longest = std::max(longest, each.begin - last);
+      last = std::max(last, each.begin);
+    }
+    const auto ms = std::chrono::duration_cast<milliseconds>(longest).count();
+    std::cout << "  The longest time in which nobody got a lock: " << ms << " ms" << std::endl;
+    if (longest >= max_ttl) {
+      complaints_.push_back("nobody got a lock for " + std::to_string(ms) + " ms");
+    }
+  }
+
   void await_healing() {
     schedule_.heal_all();
     healed_ = Clock::now();
@@ -227,6 +302,7 @@ class Run {
   Nodes nodes_;
   Store store_;
   Workers workers_;
+  MembersProgram program_;
   Schedule schedule_;
   Time begin_{};
   std::optional<Clock::duration> apart_;  ///< wall clock less CLOCK_BOOTTIME

@@ -18,7 +18,11 @@ struct RunSettings {
   std::uint64_t seed = 1;
   int workers = 6;
   int nodes = 5;
+  int spares = 2;  ///< servers that may replace nodes
   int resources = 3;
+  /// Instead of faults: the list grows by all spare servers and shrinks again, as often as this,
+  /// with a rolling deployment of all workers each time.
+  int redeploys = 0;
   bool fencing_check = true;
   bool no_quarantine = false;
   bool alone = false;  ///< see WorkerSettings

@@ -12,6 +12,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t within_for_each_beyond = 3;
 /// How soon a fault that found no target is tried again.
 constexpr Clock::duration another_try = 10ms;
+/// How soon a fault that was not over is looked at again.
+constexpr Clock::duration another_look = 20ms;
 
 std::string place_of(const FaultSpan& span) {
   return (span.of_worker ? "worker " : "node ") + std::to_string(span.target + 1);
@@ -21,25 +23,33 @@ std::string place_of(const FaultSpan& span) {
 
 Schedule::Schedule(World world, const Faults& faults, Clock::duration quarantine, Say say)
     : world_(world), quarantine_(quarantine), say_(std::move(say)) {
-  nodes_.targets = world.nodes.size();
-  nodes_.at_once = (nodes_.targets - 1) / 2;
+  nodes_.targets = list_.targets = world.nodes.size();
+  nodes_.at_once = list_.at_once = (static_cast<int>(world.nodes.list().size()) - 1) / 2;
   nodes_.least_pause = 50;
   nodes_.most_pause = 800;
+  list_.least_pause = 500;
+  list_.most_pause = 5000;
   workers_.targets = world.workers.size();
   workers_.at_once = std::max(1, workers_.targets / 3);
   workers_.least_pause = 100;
   workers_.most_pause = 1500;
   for (const auto& fault : faults) {
-    (fault->traits().of_worker ? workers_ : nodes_).faults.push_back(fault.get());
+    const FaultTraits& traits = fault->traits();
+    (traits.of_worker ? workers_ : traits.of_list ? list_ : nodes_).faults.push_back(fault.get());
   }
-  nodes_.next = workers_.next = Clock::now() + 500ms;
+  nodes_.next = list_.next = workers_.next = Clock::now() + 500ms;
 }
 
 Time Schedule::step() {
   Time next = Time::max();
-  for (Lane* lane : {&nodes_, &workers_}) {
+  for (Lane* lane : {&nodes_, &list_, &workers_}) {
     for (Active& each : lane->active) {
-      if (!each.healed && each.heal_at <= Clock::now()) heal(each);
+      if (each.healed || each.heal_at > Clock::now()) continue;
+      if (each.fault->is_over(world_, each.target)) {
+        heal(each);
+      } else {
+        each.heal_at = Clock::now() + another_look;
+      }
     }
     const Time now = Clock::now();
     std::erase_if(lane->active,
@@ -57,12 +67,27 @@ Time Schedule::step() {
   return next;
 }
 
+std::vector<const Schedule::Active*> Schedule::broken(const Lane& lane) const {
+  std::vector<const Active*> all;
+  for (const Lane* other : {&nodes_, &list_, &workers_}) {
+    if ((other == &workers_) != (&lane == &workers_)) continue;
+    for (const Active& each : other->active) all.push_back(&each);
+  }
+  return all;
+}
+
 bool Schedule::make_one(Lane& lane) {
-  if (static_cast<int>(lane.active.size()) >= lane.at_once) return false;
-  const auto wants_to_be_alone = [](const Active& each) {
-    return each.fault->traits().alone && !each.healed;
+  const std::vector<const Active*> others = broken(lane);
+  if (static_cast<int>(others.size()) >= lane.at_once) return false;
+  const auto wants_to_be_alone = [](const Active* each) {
+    return each->fault->traits().alone && !each->healed;
   };
-  if (std::ranges::any_of(lane.active, wants_to_be_alone)) return false;
+  if (std::ranges::any_of(others, wants_to_be_alone)) return false;
+  if (&lane == &list_) {
+    if (!lane.active.empty()) return false;
+    const bool another_waits = !nodes_.bag.empty() && nodes_.bag.front()->traits().alone;
+    if (another_waits) return false;
+  }
   if (lane.bag.empty()) {
     for (Fault* fault : lane.faults) {
       const bool within = fault->traits().assumption == Assumption::within;
@@ -71,7 +96,7 @@ bool Schedule::make_one(Lane& lane) {
     std::ranges::shuffle(lane.bag, world_.random);
   }
   // A fault that wants to be alone would wait for ever while others are made.
-  if (lane.bag.front()->traits().alone && !lane.active.empty()) return false;
+  if (lane.bag.front()->traits().alone && !others.empty()) return false;
   for (auto fault = lane.bag.begin(); fault != lane.bag.end(); ++fault) {
     if (!make(lane, **fault)) continue;
     lane.bag.erase(fault);
@@ -81,12 +106,14 @@ bool Schedule::make_one(Lane& lane) {
 }
 
 bool Schedule::make(Lane& lane, Fault& fault) {
-  if (fault.traits().alone && !lane.active.empty()) return false;
+  const std::vector<const Active*> others = broken(lane);
+  if (fault.traits().alone && !others.empty()) return false;
   std::vector<int> targets;
   for (int target = 0; target < lane.targets; ++target) {
+    const bool spare = &lane != &workers_ && !world_.nodes.in_list(target);
     const bool taken =
-        std::ranges::any_of(lane.active, [&](const Active& each) { return each.target == target; });
-    if (!taken && fault.available(world_, target)) targets.push_back(target);
+        std::ranges::any_of(others, [&](const Active* each) { return each->target == target; });
+    if (!taken && !spare && fault.available(world_, target)) targets.push_back(target);
   }
   if (targets.empty()) return false;
   const FaultTraits& traits = fault.traits();
@@ -120,7 +147,7 @@ void Schedule::heal(Active& active) {
 }
 
 void Schedule::heal_all() {
-  for (Lane* lane : {&nodes_, &workers_}) {
+  for (Lane* lane : {&nodes_, &workers_, &list_}) {
     lane->faults.clear();
     for (Active& each : lane->active) {
       if (!each.healed) heal(each);
@@ -131,7 +158,7 @@ void Schedule::heal_all() {
 
 std::string Schedule::now_broken() const {
   std::string words;
-  for (const Lane* lane : {&nodes_, &workers_}) {
+  for (const Lane* lane : {&nodes_, &list_, &workers_}) {
     for (const Active& each : lane->active) {
       if (each.healed) continue;
       words += (words.empty() ? "" : ", ") + place_of(spans_[each.span]) + " " +

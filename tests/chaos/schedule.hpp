@@ -11,8 +11,9 @@ namespace quorumlock::chaos {
 
 /// Draws from the seed which fault is made at which target and when: every enabled fault in a drawn
 /// order, then every one again; those within the assumptions more often. At most a minority of the
-/// nodes has a fault at a time, counting nodes whose votes do not count yet, and at most a third of
-/// the workers.
+/// nodes has a fault at a time, counting nodes whose votes do not count yet and the one that is
+/// being replaced, and at most a third of the workers. A change of the list of nodes is followed by
+/// another one a few seconds later.
 class Schedule {
  public:
   using Say = std::function<void(const std::string&)>;
@@ -35,7 +36,7 @@ class Schedule {
     Time free_at{};
     bool healed = false;
   };
-  /// The nodes have one lane, and the workers another.
+  /// The nodes have one lane, changes of their list another, and the workers a third.
   struct Lane {
     std::vector<Fault*> faults;
     std::vector<Fault*> bag;  ///< faults still to be made in this round
@@ -48,6 +49,8 @@ class Schedule {
   };
 
   void heal(Active& active);
+  /// All that is broken among the targets of this lane.
+  [[nodiscard]] std::vector<const Active*> broken(const Lane& lane) const;
   bool make_one(Lane& lane);
   bool make(Lane& lane, Fault& fault);
 
@@ -55,6 +58,7 @@ class Schedule {
   Clock::duration quarantine_;
   Say say_;
   Lane nodes_;
+  Lane list_;
   Lane workers_;
   std::vector<FaultSpan> spans_;
 };

@@ -70,7 +70,7 @@ class ForgetInTurn final : public Fault {
  private:
   static void limit_memory(World& world, int node, const std::string& bytes) {
     for (const int after : {1, 2}) {
-      const int neighbour = (node + after) % world.nodes.size();
+      const int neighbour = world.nodes.after(node, after);
       world.nodes.ask(neighbour, {"CONFIG", "SET", "maxmemory", bytes});
     }
   }

@@ -2,20 +2,25 @@
 
 #include "chaos/worker.hpp"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <iostream>
+#include <iterator>
 #include <mutex>
 #include <random>
 #include <stop_token>
 #include <thread>
 
+#include "chaos/pause.hpp"
 #include "chaos/report.hpp"
 #include "chaos/store.hpp"
 
@@ -46,7 +51,13 @@ class Worker {
       : settings_(settings), end_(std::move(end)), random_(settings.seed), store_(settings.store) {}
 
   void run(Coordinator& coordinator) {
+    const std::string own = "kept-" + std::to_string(settings_.number);
+    Result<Lease> kept = Error(Errc::closed, "");
+    if (settings_.keeps) kept = coordinator.acquire(own, {.ttl = settings_.max_ttl, .wait = 20s});
     while (!end_.stop_requested()) {
+      if (settings_.keeps && !(kept && kept->is_valid())) {
+        throw std::runtime_error("the lease of " + own + " was lost");
+      }
       const Time asked = Clock::now();
       const Kind kind = draw_kind();
       Result<Lease> lease = acquire(coordinator, kind);
@@ -57,7 +68,8 @@ class Worker {
           std::cerr << "worker " + std::to_string(settings_.number + 1) + ": " +
                            lease.error().what() + "\n";
         }
-        say("refused");
+        const bool misconfigured = lease.error().code() == Errc::misconfigured;
+        say(misconfigured ? was_refused_for_its_nodes : was_refused);
       }
       pause(milliseconds(between(5, 60)));  // gives the others a turn
     }
@@ -228,6 +240,31 @@ class Worker {
 
 }  // namespace
 
+namespace {
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// Moves the coordinator to the nodes in the configuration whenever they have changed, as the
+/// program's `run` does.
+void follow(const std::filesystem::path& file, std::string known, Coordinator& coordinator,
+            std::stop_token end) {
+  while (!end.stop_requested()) {
+    pause(50ms);
+    std::string text = text_of(file);
+    if (text == known) continue;
+    const Result<Options> options = Options::from_json(text);
+    const Result<void> moved =
+        options ? coordinator.set_nodes(options->nodes) : Result<void>(options.error());
+    if (!moved) throw std::runtime_error(moved.error().what());
+    known = std::move(text);
+  }
+}
+
+}  // namespace
+
 Options options_of(const WorkerSettings& settings) {
   Options options;
   options.nodes = settings.nodes;
@@ -248,19 +285,34 @@ Options options_of(const WorkerSettings& settings) {
 int run_worker(const WorkerSettings& settings) {
   // Ctrl-C reaches us too, but the parent decides.
   for (const int which : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(which, SIG_IGN);
-  Result<Coordinator> coordinator = Coordinator::create(options_of(settings));
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &term, nullptr);
+  const Descriptor asked(::signalfd(-1, &term, SFD_CLOEXEC));
+  const std::string configuration = text_of(settings.configuration);
+  Options options = options_of(settings);
+  const Result<Options> configured = Options::from_json(configuration);
+  if (configured) options.nodes = configured->nodes;
+  Result<Coordinator> coordinator = Coordinator::create(std::move(options));
   if (!coordinator) {
     std::cerr << "chaos worker: " << coordinator.error().what() << '\n';
     return 64;
   }
   std::stop_source end;
   std::thread parent([&] {
-    char byte = 0;
-    ssize_t got = 0;
-    do {
-      got = ::read(STDIN_FILENO, &byte, 1);
-    } while (got > 0 || (got < 0 && errno == EINTR));
+    pollfd ends[] = {{STDIN_FILENO, POLLIN, 0}, {asked.get(), POLLIN, 0}};
+    while (::poll(ends, 2, -1) <= 0) {
+    }
     end.request_stop();
+  });
+  std::thread follower([&] {
+    try {
+      follow(settings.configuration, configuration, *coordinator, end.get_token());
+    } catch (const std::exception& error) {
+      std::cerr << "chaos worker: " << error.what() << '\n';
+      ::_exit(1);
+    }
   });
   int code = 0;
   try {
@@ -269,6 +321,8 @@ int run_worker(const WorkerSettings& settings) {
     std::cerr << "chaos worker: " << error.what() << '\n';
     code = 1;
   }
+  end.request_stop();
+  follower.join();
   coordinator->close();
   if (code != 0) ::_exit(code);  // the parent has not asked us to end
   parent.join();

@@ -15,7 +15,8 @@ inline constexpr int semaphore_permits = 2;
 struct WorkerSettings {
   int number = 0;
   std::uint64_t seed = 1;
-  std::vector<std::string> nodes;
+  std::filesystem::path configuration;  ///< names the nodes; followed when it changes
+  std::vector<std::string> nodes;       ///< in the configuration at first
   std::vector<std::string> resources;
   std::string semaphore = "permits";  ///< with semaphore_permits permits
   std::filesystem::path store;
@@ -23,6 +24,7 @@ struct WorkerSettings {
   std::chrono::milliseconds max_ttl{3000};
   bool no_quarantine = false;  ///< Quarantine::unsafe_never
   bool alone = false;          ///< always wants one lock exclusively, and waits in no order
+  bool keeps = false;  ///< holds a lock of its own as long as it lives, and must not lose it
   bool verbose = false;
 };
 
@@ -31,7 +33,7 @@ Options options_of(const WorkerSettings& settings);
 
 /// A worker's whole life: takes one lock of any kind after another, writes to the store while it
 /// believes to hold one exclusively, and reports on standard output (report.hpp). Ends when its
-/// standard input does. Returns the exit code.
+/// standard input does, or on SIGTERM. Returns the exit code.
 int run_worker(const WorkerSettings& settings);
 
 }  // namespace quorumlock::chaos

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "chaos/members_program.hpp"
 #include "chaos/report.hpp"
 #include "local/keeper.hpp"
 
@@ -45,6 +46,8 @@ Workers::Workers(int count, WorkerSettings settings)
   make_pipe(told_, tell_);
   ::fcntl(told_.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(told_.get(), F_SETPIPE_SZ, 1 << 20);  // workers must go on while nobody listens
+  if (settings_.nodes.empty()) return;
+  for (int worker = 0; worker < count; ++worker) give_nodes(worker, settings_.nodes);
 }
 
 Workers::~Workers() {
@@ -55,17 +58,18 @@ std::vector<std::string> Workers::arguments(int worker) const {
   // Each life has draws of its own.
   const std::uint64_t seed =
       settings_.seed * 1000003 + static_cast<std::uint64_t>(worker * 1009 + process(worker).lives);
-  std::vector<std::string> words = {"chaos",         "worker",
-                                    "--number",      std::to_string(worker),
-                                    "--worker-seed", std::to_string(seed),
-                                    "--nodes",       joined(settings_.nodes),
-                                    "--resources",   joined(settings_.resources),
-                                    "--semaphore",   settings_.semaphore,
-                                    "--store",       settings_.store.string(),
-                                    "--ttl",         std::to_string(settings_.ttl.count()),
-                                    "--max-ttl",     std::to_string(settings_.max_ttl.count())};
+  std::vector<std::string> words = {"chaos",           "worker",
+                                    "--number",        std::to_string(worker),
+                                    "--worker-seed",   std::to_string(seed),
+                                    "--configuration", configuration(worker).string(),
+                                    "--resources",     joined(settings_.resources),
+                                    "--semaphore",     settings_.semaphore,
+                                    "--store",         settings_.store.string(),
+                                    "--ttl",           std::to_string(settings_.ttl.count()),
+                                    "--max-ttl",       std::to_string(settings_.max_ttl.count())};
   if (settings_.no_quarantine) words.emplace_back("--no-quarantine");
   if (settings_.alone) words.emplace_back("--alone");
+  if (settings_.keeps) words.emplace_back("--keeps");
   if (settings_.verbose) words.emplace_back("--verbose");
   return words;
 }
@@ -86,7 +90,7 @@ void Workers::start(int worker) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) fail_with_errno("cannot start a worker");
   process.pid = pid;
-  process.stopped = false;
+  process.stopped = process.ends = false;
   ++process.lives;
 }
 
@@ -123,6 +127,20 @@ void Workers::end() {
   doors_.close();
 }
 
+void Workers::end(int worker) {
+  Process& process = this->process(worker);
+  process.ends = true;
+  if (process.pid > 0) ::kill(process.pid, SIGTERM);
+}
+
+std::filesystem::path Workers::configuration(int worker) const {
+  return settings_.configuration / ("worker" + std::to_string(worker + 1) + ".json");
+}
+
+void Workers::give_nodes(int worker, const std::vector<std::string>& nodes) const {
+  write_configuration(configuration(worker), nodes, settings_.ttl, settings_.max_ttl);
+}
+
 bool Workers::any_running() const {
   return std::ranges::any_of(processes_, [](const Process& each) { return each.pid > 0; });
 }
@@ -156,8 +174,9 @@ void Workers::read_lines() {
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = unread_.find('\n', begin)) != unread_.npos; begin = end + 1) {
     const std::string line = unread_.substr(begin, end - begin);
-    if (line == "refused") {
+    if (line == was_refused || line == was_refused_for_its_nodes) {
       ++refusals_;
+      if (line == was_refused_for_its_nodes) ++refused_for_their_nodes_;
       continue;
     }
     try {
@@ -173,7 +192,7 @@ void Workers::read_lines() {
 }
 
 void Workers::reap(int worker, int status) {
-  if (ending_ && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  if ((ending_ || process(worker).ends) && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   const std::string how = WIFSIGNALED(status) ? "by signal " + std::to_string(WTERMSIG(status))
                                               : "with code " + std::to_string(WEXITSTATUS(status));
   complaints_.push_back("worker " + std::to_string(worker + 1) + " ended by itself, " + how);

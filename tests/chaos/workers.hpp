@@ -18,7 +18,8 @@ using test::fail_with_errno;
 /// Starts, stops, kills and listens to the worker processes. The destructor ends them all.
 class Workers {
  public:
-  /// The workers run this very program, as `PROGRAM worker ...`.
+  /// The workers run this very program, as `PROGRAM worker ...`. Their configurations are files in
+  /// the directory `settings.configuration`.
   Workers(int count, WorkerSettings settings);
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -32,6 +33,10 @@ class Workers {
   void kill(int worker);
   /// Asks all of them to end, which takes a moment: until none is running().
   void end();
+  /// The same for one of them, which may be started again.
+  void end(int worker);
+  /// Writes these nodes into the worker's configuration, which it follows.
+  void give_nodes(int worker, const std::vector<std::string>& nodes) const;
 
   [[nodiscard]] int size() const { return static_cast<int>(processes_.size()); }
   [[nodiscard]] bool running(int worker) const { return process(worker).pid > 0; }
@@ -49,6 +54,8 @@ class Workers {
   [[nodiscard]] std::vector<Holding> holdings() const;
   [[nodiscard]] std::size_t locks() const { return holdings_.size(); }
   [[nodiscard]] long long refusals() const { return refusals_; }
+  /// How many of these were Errc::misconfigured.
+  [[nodiscard]] long long refused_for_their_nodes() const { return refused_for_their_nodes_; }
   /// When this worker first held a lock after that moment.
   [[nodiscard]] const Time* first_lock_after(int worker, Time moment) const;
   /// Workers that ended by themselves, and unreadable lines.
@@ -58,6 +65,7 @@ class Workers {
   struct Process {
     pid_t pid = -1;
     bool stopped = false;
+    bool ends = false;  ///< it was asked to end
     int lives = 0;
     std::pair<std::string, std::string> holding;  ///< its latest lease
   };
@@ -66,6 +74,7 @@ class Workers {
   }
   Process& process(int worker) { return processes_.at(static_cast<std::size_t>(worker)); }
   [[nodiscard]] std::vector<std::string> arguments(int worker) const;
+  [[nodiscard]] std::filesystem::path configuration(int worker) const;
   void read_lines();
   void reap(int worker, int status);
 
@@ -75,7 +84,7 @@ class Workers {
   Descriptor told_, tell_;            ///< the workers' standard output
   std::string unread_;
   std::map<std::pair<std::string, std::string>, Holding> holdings_;  ///< by owner token, resource
-  long long refusals_ = 0;
+  long long refusals_ = 0, refused_for_their_nodes_ = 0;
   bool ending_ = false;
   std::vector<std::string> complaints_;
 };

@@ -43,6 +43,7 @@ TEST_F(Members, AreShownWithTheNextStep) {
   EXPECT_THAT(agreed.out, HasSubstr("there is nothing to do"));
   const Ended other = run("new", {"members"});
   EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.out, HasSubstr("if that is right, give this client these nodes"));
   EXPECT_THAT(other.out, HasSubstr("joins"));
   EXPECT_THAT(other.out, HasSubstr("leaves"));
   EXPECT_THAT(other.out, HasSubstr("quorumlock members announce"));
@@ -91,7 +92,7 @@ TEST_F(Members, StepByStepAsTheMessagesSay) {
   const Ended committed = run("new", {"members", "commit"});
   ASSERT_EQ(committed.code, 0) << committed.err;
   EXPECT_THAT(committed.err, HasSubstr("once every lease of before has ended"));
-  EXPECT_THAT(committed.out, HasSubstr("(waiting)"));
+  EXPECT_THAT(committed.out, HasSubstr("waiting"));
   EXPECT_EQ(run("new", {"acquire", "--wait", "20s", "orders"}).code, 0);
   EXPECT_EQ(run("old", {"acquire", "orders"}).code, 64);
   const Ended back = run("new", {"members", "withdraw"});
@@ -168,6 +169,65 @@ TEST_F(Members, TooFewNodesAreSaidSo) {
   EXPECT_EQ(run("new", {"members", "announce"}).code, 69);
   for (const int node : {3, 4, 5}) cluster.kill(node);
   EXPECT_EQ(run("new", {"members"}).code, 69);
+}
+
+TEST_F(Members, ADeadNodeIsReplacedWithoutWaitingForIt) {
+  // Each message names what is to be done, and the command for it. The first node is down too, and
+  // is neither waited for nor in the way.
+  cluster.kill(4);
+  const Ended dead = run("old", {"members"});
+  EXPECT_EQ(dead.code, 1);
+  EXPECT_THAT(dead.out, HasSubstr("put another node in its place in the configuration, and run "
+                                  "quorumlock members apply"));
+  const Ended again = run("old", {"members", "apply"});
+  EXPECT_EQ(again.code, 69) << "nothing is to be changed, and nothing is waited for";
+  EXPECT_THAT(again.err, HasSubstr("does not answer"));
+  cluster.kill(0);
+  const Ended applied = run("new", {"members", "apply", "--wait", "60s"});
+  EXPECT_EQ(applied.code, 0) << applied.err;
+  EXPECT_EQ(run("new", {"acquire", "orders"}).code, 0);
+}
+
+TEST_F(Members, NodesThatWereRestartedAreWaitedFor) {
+  // From five to four, which need three of the nodes that stay. Two of these were restarted and
+  // have forgotten everything; only a client with the old nodes sees enough others that vouch for
+  // them, and the message says so.
+  write("four", {0, 1, 2, 3});
+  ASSERT_EQ(run("four", {"members", "announce"}).code, 0);
+  cluster.kill(0);
+  cluster.kill(1);
+  const Ended refused = run("four", {"members", "commit"});
+  EXPECT_EQ(refused.code, 69);
+  EXPECT_THAT(refused.err, HasSubstr("bring up"));
+  cluster.restart(0);
+  cluster.restart(1);
+  const Ended early = run("four", {"members", "commit"});
+  EXPECT_EQ(early.code, 75) << early.err;
+  EXPECT_THAT(early.err, HasSubstr("call quorumlock enroll with {"));
+  EXPECT_EQ(run("old", {"enroll"}).code, 0);
+  const Ended applied = run("four", {"members", "apply", "--wait", "60s"});
+  EXPECT_EQ(applied.code, 0) << applied.err;
+}
+
+TEST_F(Members, AnOperatorThatIsKilledIsFollowedByAnother) {
+  // The program ends at moments of all kinds, and two run at a time: each goes on from what it
+  // finds.
+  for (int i = 0; i < 6; ++i) {
+    Program first = start("new", {"members", "apply"});
+    Program second = start("new", {"members", "apply"});
+    const auto moment = std::chrono::steady_clock::now() + std::chrono::milliseconds(i * 40);
+    EXPECT_TRUE(eventually([&] { return std::chrono::steady_clock::now() >= moment; }));
+    first.signal(SIGKILL);
+    second.signal(SIGKILL);
+    first.finish();
+    second.finish();
+  }
+  Program first = start("new", {"members", "apply"});
+  const Ended other = run("new", {"members", "apply"});
+  const Ended applied = first.finish();
+  EXPECT_EQ(applied.code, 0) << applied.err;
+  EXPECT_EQ(other.code, 0) << other.err;
+  EXPECT_EQ(run("new", {"members"}).code, 0);
 }
 
 TEST_F(Members, AWrongCommandLineIsRefused) {

@@ -3,6 +3,7 @@
 #include "commands.hpp"
 #include "globals.hpp"
 #include "lock.hpp"
+#include "nodes_watch.hpp"
 #include "output.hpp"
 
 namespace quorumlock::cli {
@@ -25,7 +26,9 @@ Json described(const Lease& lease) {
 
 int acquire(const Globals& globals, const AcquireArguments& asked) {
   Signals signals;
-  Coordinator coordinator = coordinator_with(globals.options());
+  const Options options = globals.options();
+  Coordinator coordinator = coordinator_with(options);
+  const NodesWatch nodes(globals, options, coordinator);  // while it waits
   Lease lease = lock(coordinator, {asked.resource},
                      {.ttl = asked.ttl, .wait = asked.wait, .auto_extend = false}, signals);
   // If the token cannot be printed this function's end destroys, and so releases, the lease.

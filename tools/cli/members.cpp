@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include <quorumlock/duration.hpp>
 #include <quorumlock/members.hpp>
@@ -143,9 +144,11 @@ class Work {
     }
   }
 
-  void announce() {
+  /// Makes a step as soon as it can be made.
+  template <class Step>
+  void until_done(Step&& step) {
     for (;;) {
-      const Result<void> done = change_.announce();
+      const Result<void> done = step();
       if (done) return;
       if (static_cast<Errc>(done.error().code().value()) != Errc::timed_out) check(done);
       say(done.error().what());
@@ -174,15 +177,34 @@ class Work {
     }
   }
 
-  /// Waits until every node of the new list votes. A client looks after new nodes; here that is us.
-  void wait_for_new_nodes(Coordinator& coordinator) {
+  /// The nodes that the change brings in, by their URLs. If it is settled already, nobody remembers
+  /// which these were: then all nodes of the list, which have to answer.
+  std::set<std::string> new_nodes() {
+    std::set<std::string> nodes;
+    for (const MembersReport& report : look()) {
+      const bool settled = report.stage == MembersStage::agreed;
+      for (const Member& member : report.members) {
+        if (settled && member.in_new_list && member.state == "unreachable") {
+          throw Failure(ExitCode::no_quorum, "no_quorum",
+                        "the nodes vote for this list already, and " + member.name +
+                            " does not answer: " + report.next_step);
+        }
+        if (member.in_new_list && (settled || !member.in_list)) nodes.insert(member.node);
+      }
+    }
+    return nodes;
+  }
+
+  /// Waits until these nodes vote. A client looks after new nodes; here that is us. A node that was
+  /// there before and is down is not waited for.
+  void wait_for(const std::set<std::string>& nodes, Coordinator& coordinator) {
     for (;;) {
       StatusWatch watch(coordinator, signals_);
       const std::optional<ClusterStatus> status = watch.look();
       if (!status) throw Failure::interrupted(watch.asked_to_end(), "while new nodes were waiting");
       std::string waiting;
       for (const NodeStatus& node : status->nodes) {
-        if (node.votes) continue;
+        if (node.votes || !nodes.contains(node.node)) continue;
         waiting += (waiting.empty() ? "" : "; ") + node.node + " " +
                    (node.trouble.empty() ? std::string(describe(node.reason)) : node.trouble);
       }
@@ -193,13 +215,14 @@ class Work {
   }
 
   void apply() {
-    announce();
+    const std::set<std::string> joining = new_nodes();
+    until_done([this] { return change_.announce(); });
     // New nodes begin their wait while clients get the new list.
     Coordinator coordinator = coordinator_with(globals_.options());
     wait_for_clients();
-    check(change_.commit(asked_.force));
+    until_done([this] { return change_.commit(asked_.force); });
     settle();
-    wait_for_new_nodes(coordinator);
+    wait_for(joining, coordinator);
     // Nodes that came back meanwhile are taken along.
     settle();
   }

@@ -180,6 +180,30 @@ TEST(MembersChange, TheCommitNeedsAQuorumOfBothLists) {
   EXPECT_TRUE(is_refused(nodes.look().may_commit(), Errc::no_quorum));
 }
 
+TEST(MembersChange, TheNodesThatStayHaveToServeClients) {
+  // From five to three all three have to be up. One that is down is named; one that was restarted
+  // is waited for.
+  const NodeNames three{"a", "b", "c"};
+  AskedNodes nodes(five, three);
+  EXPECT_TRUE(may(nodes.look().serves_next()));
+  nodes.leaves("c");
+  EXPECT_TRUE(may(nodes.look().may_announce()));
+  const Result<void> refused = nodes.look().serves_next();
+  ASSERT_TRUE(is_refused(refused, Errc::no_quorum));
+  EXPECT_THAT(refused.error().what(), HasSubstr("2 of 3 nodes of both lists answer"));
+  EXPECT_THAT(refused.error().what(), HasSubstr("bring up c first"));
+  nodes.returns();
+  nodes.take(nodes.look().announcing());
+  nodes.leaves("c");
+  EXPECT_TRUE(is_refused(nodes.look().may_commit(), Errc::no_quorum));
+  nodes.returns();
+  nodes.forgets("c");
+  const Result<void> later = nodes.look().may_commit();
+  ASSERT_TRUE(is_refused(later, Errc::timed_out));
+  EXPECT_THAT(later.error().what(), HasSubstr("c was restarted"));
+  EXPECT_TRUE(may(AskedNodes(five, replaced).look().serves_next()));
+}
+
 TEST(MembersChange, IsSettledOnlyWithAQuorumOfTheOldList) {
   AskedNodes nodes(five, replaced);
   nodes.take(nodes.look().announcing());

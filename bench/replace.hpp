@@ -1,0 +1,11 @@
+#pragma once
+
+namespace quorumlock::bench {
+
+/// Measures locks while one node of five is replaced, beside the time before: `clients`
+/// coordinators of one thread lock and release, each its own resource, and each keeps one more
+/// lease all the time. Prints one JSON object for each of the rounds. Returns whether no
+/// acquisition failed, no lease was lost, and all tokens were in order.
+bool print_replacements(int clients, int rounds);
+
+}  // namespace quorumlock::bench

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <quorumlock/options.hpp>
+
+namespace quorumlock::bench {
+
+/// Changes the nodes' list to that of these options as an operator does, on a thread of its own:
+/// announces it, waits until no client with other nodes is connected, decides and settles it, and
+/// waits until the clients have brought every new node in.
+class Replacement {
+ public:
+  explicit Replacement(Options to);
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+  ~Replacement() { thread_.join(); }
+
+  [[nodiscard]] bool over() const { return over_; }
+  /// Once it is over: why it has failed; empty if it has not.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+  /// Once it is over: how long it has taken.
+  [[nodiscard]] double seconds() const { return seconds_; }
+
+ private:
+  void run(const Options& to);
+
+  std::string trouble_;
+  double seconds_ = 0;
+  std::atomic<bool> over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace quorumlock::bench

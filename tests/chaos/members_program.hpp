@@ -1,0 +1,54 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "support/descriptor.hpp"
+
+namespace quorumlock::chaos {
+
+using test::Descriptor;
+using test::fail_with_errno;
+
+/// Writes a configuration with these nodes for the program and for workers. The file is replaced as
+/// a whole, so that a reader never finds half of it.
+void write_configuration(const std::filesystem::path& file, const std::vector<std::string>& nodes,
+                         std::chrono::milliseconds ttl, std::chrono::milliseconds max_ttl);
+
+/// `quorumlock members`, as an operator runs it: the real program, in a process of its own, one at
+/// a time. The destructor kills it.
+class MembersProgram {
+ public:
+  /// `directory`: for its configuration and for what it says.
+  MembersProgram(std::filesystem::path directory, std::chrono::milliseconds ttl,
+                 std::chrono::milliseconds max_ttl);
+  MembersProgram(const MembersProgram&) = delete;
+  MembersProgram& operator=(const MembersProgram&) = delete;
+  ~MembersProgram() { kill(); }
+
+  /// Starts `quorumlock members WORDS...` with these nodes in its configuration.
+  void start(const std::vector<std::string>& nodes, const std::vector<std::string>& words);
+  /// False once it has ended, which this notices.
+  bool running();
+  /// Sends SIGKILL: it leaves everything as it is.
+  void kill();
+  /// The exit code of the last run that has ended, 128 + N if signal N ended it.
+  [[nodiscard]] int code() const { return code_; }
+  /// What the last run has said on standard error.
+  [[nodiscard]] std::string said() const;
+
+ private:
+  [[nodiscard]] std::filesystem::path log() const { return directory_ / "members.log"; }
+  void ended(int status);
+
+  std::filesystem::path directory_;
+  std::chrono::milliseconds ttl_, max_ttl_;
+  pid_t pid_ = -1;
+  int code_ = -1;
+};
+
+}  // namespace quorumlock::chaos
