@@ -27,7 +27,10 @@ using SteadyClock = std::chrono::steady_clock;
 
 /// Each client waits this long after a cycle, so that the machine has time to spare.
 constexpr std::uint64_t pause_ms = 20;
-constexpr std::chrono::seconds max_ttl{3};
+/// The default, which makes a change take at least that long.
+constexpr std::chrono::seconds max_ttl{30};
+/// One client after the other gets the new nodes.
+constexpr std::chrono::milliseconds between_clients{50};
 
 /// What the clients have seen in one phase.
 struct Phase {
@@ -136,9 +139,13 @@ class Clients {
     const SteadyClock::time_point end = SteadyClock::now() + span;
     return watch_until([end] { return SteadyClock::now() >= end; });
   }
-  void set_nodes(const quorumlock::Nodes& nodes) {
-    for (const auto& one : all_) one->set_nodes(nodes);
+  /// Gives these nodes to the clients, one after the other; called again and again.
+  void give(const quorumlock::Nodes& nodes) {
+    if (given_ == all_.size() || SteadyClock::now() < give_next_) return;
+    all_[given_++]->set_nodes(nodes);
+    give_next_ = SteadyClock::now() + between_clients;
   }
+  void give_anew() { given_ = 0; }
   [[nodiscard]] long lost() const {
     return std::ranges::count_if(all_, [](const auto& one) { return !one->keeps(); });
   }
@@ -158,6 +165,8 @@ class Clients {
   Phase other_;
   Phase* phase_ = &other_;
   std::vector<std::unique_ptr<Client>> all_;
+  std::size_t given_ = 0;
+  SteadyClock::time_point give_next_;
 };
 
 }  // namespace
@@ -172,10 +181,13 @@ bool print_replacements(int clients, int rounds) {
     nodes.swap_spare();
     options.nodes = nodes.urls();
     all.watch_for(500ms);
-    const Phase before = all.watch_for(max_ttl);
-    all.set_nodes(options.nodes);
-    std::unique_ptr<Replacement> replacement = std::make_unique<Replacement>(options);
-    const Phase during = all.watch_until([&] { return replacement->over(); });
+    const Phase before = all.watch_for(max_ttl / 2);
+    all.give_anew();
+    const auto replacement = std::make_unique<Replacement>(options);
+    const Phase during = all.watch_until([&] {
+      all.give(options.nodes);
+      return replacement->over();
+    });
     if (!replacement->trouble().empty()) throw std::runtime_error(replacement->trouble());
     const double calm = percentile_us(before.acquire_ns, 0.99);
     const double changing = percentile_us(during.acquire_ns, 0.99);
