@@ -9,7 +9,7 @@ RUN cmake --preset demo -DQUORUMLOCK_SHARED=OFF && cmake --build --preset demo
 
 FROM debian:bookworm-20240722-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libstdc++6 libuv1 libssl3 openssl \
+    && apt-get install -y --no-install-recommends libstdc++6 libuv1 libssl3 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /quorumlock/build/demo/tools/flash_sale/flash-sale /usr/local/bin/
 USER nobody

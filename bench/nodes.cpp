@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <utility>
 
+#include "local/certificates.hpp"
 #include "local/enroll.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
-#include "support/cluster.hpp"
 
 namespace quorumlock::bench {
 namespace {
@@ -27,13 +29,22 @@ Nodes::Nodes(NodesSettings settings) : settings_(settings) {
   const int all = count() + settings.spares;
   const std::vector<int> ports = free_ports(all);
   std::vector<local::ServerSettings> servers;
+  std::optional<local::ServerTls> certificates;
+#if QUORUMLOCK_WITH_TLS
+  if (settings.tls) certificates = local::make_certificates(dir_.path() / "tls");
+#else
+  if (settings.tls) throw std::runtime_error("the bench is built without TLS");
+#endif
   for (int node = 0; node < all; ++node) {
     const bool unix_socket = settings.unix_sockets || settings.tls || is_proxied(node);
     servers.push_back({.dir = dir_.path() / std::to_string(node + 1),
                        .port = unix_socket ? 0 : ports.at(static_cast<std::size_t>(node)),
                        .durable = settings.durable,
                        .more = settings.more});
-    if (settings.tls) servers.back().tls = test::tls_of_tests(true);
+    if (settings.tls) {
+      servers.back().tls = certificates;
+      servers.back().tls->port = ports.at(static_cast<std::size_t>(node));
+    }
   }
   servers_ = local::Server::start_all(std::move(servers));
   if (settings.proxied) {
@@ -54,6 +65,7 @@ Options Nodes::options() const {
   options.max_ttl = settings_.max_ttl;
   options.ttl = std::min(options.ttl, options.max_ttl);
   options.nodes = urls();
+  if (settings_.tls) options.tls.ca_file = (dir_.path() / "tls" / "ca.pem").string();
   for (int node = 0; settings_.groups > 1 && node < count(); ++node) {
     const std::string number = std::to_string(node % settings_.groups + 1);
     options.groups[number].push_back(options.nodes[static_cast<std::size_t>(node)]);
