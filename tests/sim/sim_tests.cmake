@@ -42,7 +42,7 @@ list(TRANSFORM simulated PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 list(TRANSFORM simulated APPEND .cpp)
 file(GLOB world_sources CONFIGURE_DEPENDS sim/world/*.cpp)
 add_executable(simulate ${simulated} ${sim_server_sources} ${world_sources})
-target_compile_definitions(simulate PRIVATE QUORUMLOCK_MUTANTS)
+target_compile_definitions(simulate PRIVATE QUORUMLOCK_MUTANTS QUORUMLOCK_WITH_TLS=0)
 target_compile_options(simulate PRIVATE -O2)
 target_include_directories(simulate PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}
   $<TARGET_PROPERTY:quorumlock_objects,INTERFACE_INCLUDE_DIRECTORIES>)
