@@ -25,10 +25,11 @@ struct Unordered {
 
 /// How an acquisition waits in the line of its lock (see Lines).
 struct InLine {
-  bool settled = false;     ///< its ticket is final
-  bool polls = false;       ///< looks at the pace of `retry`: see Lines::look_sooner()
-  int tries = 0;            ///< attempts lost since it entered the line
-  std::uint64_t place = 0;  ///< its number in the line; zero: not in the line
+  bool settled = false;       ///< its ticket is final
+  bool polls = false;         ///< looks at the pace of `retry`: see Lines::look_sooner()
+  bool refresh_owed = false;  ///< its entry is refreshed only after the try under way
+  int tries = 0;              ///< attempts lost since it entered the line
+  std::uint64_t place = 0;    ///< its number in the line; zero: not in the line
   std::uint64_t ticket = 0;
   std::uint64_t greatest = 0;  ///< the greatest ticket of other waiters
   NodeSet entered;             ///< nodes that may have its entry
@@ -60,7 +61,9 @@ struct Acquisition {
   Time began{};
   Time wait_until{};
   bool waits = false;
-  bool pausing = false;  ///< between attempts
+  bool is_brief = false;  ///< its wait may be shorter than a round trip
+  bool is_over = false;   ///< its wait ended within its first attempt, which is the only one
+  bool pausing = false;   ///< between attempts
   int attempts = 0;
   Cause cause = Cause::look;  ///< cause of the last attempt
   ClaimId claim;              ///< the attempt under way, unless pausing

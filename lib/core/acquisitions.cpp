@@ -27,6 +27,7 @@ void Acquisitions::acquire(Time now, const AcquireRequest& request, WaiterId* id
   const WaiterId id = waiters_.all.take();
   Acquisition& acquisition = waiters_[id];
   acquisition.begin(request, now, exchange_.nodes.all());
+  acquisition.is_brief = request.wait_until < later(now, exchange_.config.send_within);
   if (id_out != nullptr) *id_out = id;
   if (acquisition.waits) waiters_.timers.set(id.index, acquisition.wait_until);
   if (!admission_.must_queue()) return begin(now, id);
@@ -45,11 +46,12 @@ void Acquisitions::send_queued(Time now) {
 }
 
 /// Makes the first attempt. If others wait for the lock, enters the line at once, since the attempt
-/// would be refused.
+/// would be refused; a brief wait may end before the line's answer, so it asks first.
 void Acquisitions::begin(Time now, WaiterId id) {
   Acquisition& acquisition = waiters_[id];
   if (acquisition.permit) permits_.begin(acquisition);
-  if (acquisition.line() == nullptr || !lines_.others_wait(now, acquisition)) {
+  if (acquisition.line() == nullptr || acquisition.is_brief ||
+      !lines_.others_wait(now, acquisition)) {
     return attempt(now, id);
   }
   ++acquisition.attempts;
@@ -202,7 +204,10 @@ void Acquisitions::settle(Time now, ClaimId id) {
     claim.waiter = WaiterId();
     return attempt(now, waiter);
   }
-  if (acquisition->line() != nullptr) {
+  // A brief wait may end before the line answers, so the reason comes from this attempt.
+  const bool unclear = reached == Verdict::pending && acquisition->place() == 0;
+  if (acquisition->is_brief && unclear) return;
+  if (acquisition->line() != nullptr && !acquisition->is_over) {
     const bool hopeless = reached == Verdict::lost && why_unreached(tally) == Errc::misconfigured;
     if (!hopeless) return lost_in_line(now, id);
     lines_.leave(now, *acquisition);
@@ -212,6 +217,7 @@ void Acquisitions::settle(Time now, ClaimId id) {
   claim.waiter = WaiterId();
   acquisition->last_why = reached == Verdict::won ? Errc::contended : why_unreached(tally);
   acquisition->last = tally;
+  if (acquisition->is_over) return refuse(waiter, acquisition->why_over(&claim), tally);
   if (!acquisition->waits || acquisition->last_why == Errc::misconfigured) {
     return refuse(waiter, acquisition->last_why, acquisition->last);
   }
@@ -303,12 +309,6 @@ LineEntry Acquisitions::prepare(WaiterId heir, const Claim& holder) {
   return entry;
 }
 
-void Acquisitions::hand_over(Time now, WaiterId heir) {
-  cause_ = Cause::hand_over;
-  if (waiters_.find(heir) != nullptr) attempt(now, heir);
-  cause_ = Cause::look;
-}
-
 // --- The end of a wait ---------------------------------------------------------------------------
 
 void Acquisitions::forget_node(int node) {
@@ -333,6 +333,10 @@ void Acquisitions::on_due(Time now, WaiterId id) {
     return refuse(id, Errc::timed_out, acquisition.last, admission_.before(id));
   }
   if (now >= acquisition.wait_until) {
+    if (acquisition.is_brief && acquisition.attempts == 1 && !acquisition.pausing) {
+      acquisition.is_over = true;  // as without a wait, the attempt ends by itself
+      return;
+    }
     const ClaimId attempt = acquisition.pausing ? ClaimId() : acquisition.claim;
     return cancel(now, id, acquisition.why_over(exchange_.claims.find(attempt)));
   }
@@ -371,10 +375,6 @@ void Acquisitions::cancel(Time now, WaiterId id, Errc why) {
     give_up(now, claim_id);
   }
   cleanup_.forget_if_done(now, claim_id);
-}
-
-void Acquisitions::close(Time now) {
-  waiters_.all.for_each([&](WaiterId id) { cancel(now, id, Errc::closed); });
 }
 
 void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,

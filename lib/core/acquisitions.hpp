@@ -27,7 +27,9 @@ class Acquisitions {
   /// Ends the wait with this reason at once; its attempt is released in the background.
   void cancel(Time now, WaiterId id, Errc why);
   /// Cancels all acquisitions. O(the most waiters ever).
-  void close(Time now);
+  void close(Time now) {
+    waiters_.all.for_each([&](WaiterId id) { cancel(now, id, Errc::closed); });
+  }
 
   /// Decides an attempt, as far as its answers allow.
   void judge(Time now, ClaimId id, Claim& claim);
@@ -61,7 +63,11 @@ class Acquisitions {
   /// the permit free.
   LineEntry prepare(WaiterId heir, const Claim& holder);
   /// Makes the heir's attempt, which goes out together with the release.
-  void hand_over(Time now, WaiterId heir);
+  void hand_over(Time now, WaiterId heir) {
+    cause_ = Cause::hand_over;
+    if (waiters_.find(heir) != nullptr) attempt(now, heir);
+    cause_ = Cause::look;
+  }
 
   /// Sends queued acquisitions one by one until there is an output or no more room. Attempts that
   /// are decided at once, because no node is there, make room for the next.

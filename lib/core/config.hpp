@@ -34,7 +34,8 @@ struct Config {
   /// and over one of 10 ms for more than five nodes can do. At a node that takes 50 us for each
   /// attempt, they queue for 50 ms, a tenth of the usual node_timeout.
   int acquisitions_out = 1024;
-  /// How long an acquisition that does not wait may be queued here.
+  /// How long an acquisition that does not wait may be queued here. A shorter wait is a brief one:
+  /// its end does not cut the first attempt short.
   Duration send_within = std::chrono::milliseconds(500);
 
   /// The time between two looks at, and refreshes of, an entry in a line.

@@ -280,6 +280,9 @@ bool Lines::lost(Time now, WaiterId id, const Tally& tally) {
   if (!in_vain && ++in_line.tries >= tries_at_once) {
     in_line.not_before = later(now, exchange_.config.pause(exchange_.random));
   }
+  if (std::exchange(in_line.refresh_owed, false)) {
+    send_entries({id}, exchange_.nodes.voters(now));
+  }
   schedule(id);
   return may_try(now, id);
 }
@@ -312,12 +315,19 @@ bool Lines::on_due(Time now, WaiterId id) {
   return may_try(now, id);
 }
 
+/// A waiter whose try is under way may have won already: a refresh that is sent after the try could
+/// reach a node after somebody has released the lock by its token, and would enter the line again.
+/// So that refresh comes after the try, or with the next one.
 void Lines::refresh(Time now) {
   std::vector<WaiterId> all;
   for (const auto& [key, line] : lines_) {
     for (const auto& [ticket, waiter] : line.waiters) {
-      const Acquisition& one = waiters_[waiter];
-      if (one.others == nullptr || one.key == key) all.push_back(waiter);
+      Acquisition& one = waiters_[waiter];
+      if (one.others != nullptr && one.key != key) continue;
+      bool& owed = one.line()->refresh_owed;
+      const bool postponed = !one.pausing && !owed;
+      owed = postponed;
+      if (!postponed) all.push_back(waiter);
     }
   }
   refresh_at_ = now + exchange_.config.refresh_every();

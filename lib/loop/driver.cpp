@@ -63,8 +63,12 @@ LeaseState& lease_of(core::UserId id) {
 
 /// The reason in our words; empty if the error code's message is enough.
 std::string why_no_lock(const core::Refused& refused) {
-  if (refused.why == Errc::timed_out) return "the wait ran out while the lock was held by another";
-  return {};
+  if (refused.why != Errc::timed_out) return {};
+  for (const int node : refused.tally.nodes()) {
+    if (refused.tally.vote(node) != Vote::held) continue;
+    return "the wait ran out while the lock was held by another";
+  }
+  return "the wait ran out before a quorum had granted the lock";
 }
 
 /// The same for a semaphore's permit; empty if the error code's message is enough.

@@ -25,6 +25,19 @@ TEST_F(Wait, ZeroIsOneAttempt) {
   EXPECT_EQ(refused.error().outcome().attempts, 1);
 }
 
+TEST_F(Wait, AMicrosecondIsOneAttemptToo) {
+  // A wait that is shorter than a round trip gets a free lock, also from a coordinator that is
+  // still connecting, and is refused as timed_out if the lock is taken.
+  Coordinator coordinator = connect();
+  for (const WaitOrder order : {WaitOrder::fifo, WaitOrder::unordered}) {
+    Result<Lease> lease = coordinator.acquire(key, {.wait = 1us, .order = order});
+    ASSERT_TRUE(ok(lease));
+    EXPECT_TRUE(
+        fails_with(coordinator.acquire(key, {.wait = 1us, .order = order}), Errc::timed_out));
+    EXPECT_TRUE(ok(lease->release()));
+  }
+}
+
 TEST_F(Wait, RunsOutAsTimedOut) {
   // A wait for a lock that stays taken lasts as long as requested and ends as timed_out.
   Coordinator coordinator = connect();

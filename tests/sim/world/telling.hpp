@@ -29,13 +29,15 @@ class Telling {
   void answered(const Operation& one) {
     if (one.answers > 1) report_("operation " + std::to_string(one.number) + " was answered twice");
   }
-  /// A request that does not wait may be queued by its client for `send_within`, and no longer.
+  /// A request that does not wait may be queued by its client for `send_within`, and no longer. A
+  /// shorter wait does not cut the first attempt short, or that for another permit.
   void refused(const Operation& one, const core::Refused& how, core::Duration send_within,
                core::Time now, core::Time awake) {
     const bool waits = one.wait > core::Duration::zero();
     const std::string name = "operation " + std::to_string(one.number);
     const core::Time due = core::later(one.requested, waits ? one.wait : send_within);
-    if ((waits || how.unsent_before) && awake <= due && now > due + slack) {
+    const bool goes_on = one.wait < send_within && (how.attempts == 1 || one.capacity != 0);
+    if ((how.unsent_before || (waits && !goes_on)) && awake <= due && now > due + slack) {
       report_(name + " waited beyond its wait");
     }
     if (how.unsent_before && (how.why != Errc::timed_out || how.attempts != 0 || now < due)) {

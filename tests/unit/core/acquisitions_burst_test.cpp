@@ -65,13 +65,13 @@ TEST_F(EngineBurst, ALostAttemptMakesRoom) {
 }
 
 TEST_F(EngineBurst, AnAttemptThatIsCancelledOrWhoseWaitEndsMakesRoom) {
-  waiters_.push_back(driver_.acquire(0, ten_seconds, 100ms, key_of(0)));
+  waiters_.push_back(driver_.acquire(0, ten_seconds, 1s, key_of(0)));
   waiters_.push_back(driver_.acquire(1, ten_seconds, 10s, key_of(1)));
   for (int number = 2; number < 4; ++number) {
     driver_.acquire(static_cast<core::UserId>(number), ten_seconds, 10s, key_of(number));
   }
   driver_.forget_seen();
-  driver_.pass(100ms);
+  driver_.pass(1s);
   EXPECT_EQ(driver_.only<core::Refused>().user, 0U);
   EXPECT_EQ(sent(), Names{"key/2"});
   driver_.cancel(waiters_[1]);

@@ -124,6 +124,28 @@ TEST_F(EngineLine, RefreshesAllEntriesOfAProcessInOneCommand) {
   EXPECT_EQ(sent(CommandKind::acquire).at(0).waiter, 1U);
 }
 
+TEST_F(EngineLine, AnEntryIsRefreshedAfterATryAndNotWithinIt) {
+  // A refresh that follows a try that wins could come after the release by token, and would enter
+  // the line again. A try that takes longer than two refreshes does not let its entry run out.
+  enqueue(1);
+  driver.wake(0, 1);
+  driver.wake(1, 1);
+  ASSERT_EQ(driver.count(CommandKind::acquire), 3U);
+  driver.pass_until(at(1s));
+  EXPECT_EQ(driver.count(CommandKind::queue), 0U);
+  for (const int node : {0, 1, 2}) driver.reply(node, refused());
+  EXPECT_EQ(driver.count(CommandKind::queue), 3U);
+  answer_rest();
+  driver.forget_seen();
+  driver.wake(0, 1);
+  driver.wake(1, 1);
+  ASSERT_EQ(driver.count(CommandKind::acquire), 3U);
+  driver.pass_until(at(2s));
+  EXPECT_EQ(driver.count(CommandKind::queue), 0U);
+  driver.pass_until(at(3s));
+  EXPECT_EQ(driver.count(CommandKind::queue), 3U);
+}
+
 TEST_F(EngineLine, LooksAgainWhenTheHolderOrTheFirstMayBeGone) {
   // If the holder's key expires in 300 ms, the waiter does not wait for the next refresh.
   driver.acquire_in_order(1, terms, 1h);
