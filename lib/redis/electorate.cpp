@@ -103,9 +103,11 @@ void Electorate::propose(std::span<const Node> nodes, const NodeNames& list) {
   begun_ = smallest.has_value();
   proposed_ = smallest.value_or(own_);
   founds_ = std::ranges::all_of(nodes, [&](const Node& node) {
-    return !node.membership ||
-           *node.membership ==
-               Membership{proposed_, 0, MembersPhase::settled, node.membership->name, {}, list};
+    if (!node.membership) return true;
+    const bool any = planted(Mutant::founding_without_id);
+    const std::uint64_t founding = any ? node.membership->founding : proposed_;
+    return *node.membership ==
+           Membership{founding, 0, MembersPhase::settled, node.membership->name, {}, list};
   });
 }
 

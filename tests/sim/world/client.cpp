@@ -73,7 +73,7 @@ std::vector<redis::Link::Config> Client::links_to(const std::vector<int>& server
     redis::Link::Config link;
     link.endpoint.host = "n" + std::to_string(server + 1);
     link.node_timeout = draw.node_timeout;
-    link.connect_timeout = 2s;
+    link.connect_timeout = draw.plan.empty() ? core::Duration(2s) : draw.node_timeout;
     link.enrolment.max_ttl = draw.max_ttl;
     link.enrolment.node = link.endpoint.host;
     if (draw.focus == Focus::disks) link.enrolment.between_checks = draw.ttl;

@@ -56,6 +56,7 @@ struct Client final : core::WallClock {
   bool wall_stands;
   std::int64_t wall_us = 0;  ///< the wall clock's time, set before each turn
   std::vector<int> list;     ///< the servers that its next process is configured with
+  bool keeps_list = false;   ///< it is given no other list
   std::unique_ptr<detail::Session> session;
   std::vector<Wire> wires;  ///< by the session's number
   std::size_t life = 0;

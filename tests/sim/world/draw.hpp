@@ -70,11 +70,21 @@ enum class Focus {
   tenants,      ///< some clients may not touch one lock's keys; nodes forget, clients repair
   idleness,     ///< something on the path forgets idle connections
   members,      ///< the list of nodes changes, and differs from client to client
+  replacing,    ///< a node is replaced, and nodes forget just after a step
+  shrinking,    ///< nodes leave the list, and others forget just after a step
+  in_a_row,     ///< one change of the list follows another at once
+  forks,        ///< two operators change the list at once, each to another one
+  founding,     ///< all nodes forget, and clients with different lists found theirs anew
 };
-inline constexpr int focuses = static_cast<int>(Focus::members) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::founding) + 1;
 /// The later focuses have one seed in 64 each, so that the others keep theirs; they take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
 std::string_view to_string(Focus focus);
+
+/// The steps of a change of the list of nodes.
+enum class Step { announced, committed, settled };
+inline constexpr int step_kinds = static_cast<int>(Step::settled) + 1;
+std::string_view to_string(Step step);
 
 /// All that the seed decides before the simulation begins. Shrinking a failure removes things from
 /// its draw.
@@ -129,6 +139,21 @@ struct Draw {
   core::Duration until{};         ///< true time at which the faults end
   core::Duration between_faults{};
   core::Duration between_changes{};  ///< about the time before an operator begins
+  core::Duration between_looks{};    ///< about the time between an operator's looks at the nodes
+  /// The lists that operators want, one after the other, and then the first one again; if there are
+  /// two operators, each wants its own. A list is a word of the numbers of its nodes, such as
+  /// "124". If empty, lists are drawn.
+  std::vector<std::string> plan;
+  /// The numbers of nodes that an operator mostly does not reach. If there is a plan for two
+  /// operators, the second one mostly reaches no others.
+  std::string deaf;
+  Step told = Step::announced;           ///< the step after which clients are given the new list
+  Step forgets_after = Step::announced;  ///< the step that faults follow
+  bool faults_follow_steps = false;      ///< that step often makes its node forget (flush, crash)
+  bool lists_differ = false;    ///< some clients have another list from the beginning to the end
+  bool blind_for_good = false;  ///< some clients do not see one of the nodes until everything heals
+  bool lists_follow_requests = false;  ///< a client is often given another list while it asks
+  bool all_forget = false;             ///< all nodes forget at once, now and then
   std::vector<Fault> faults;
 
   /// The draw of this seed, with this focus or the one that the seed draws.
@@ -139,6 +164,8 @@ struct Draw {
     return std::ranges::find(faults, fault) != faults.end();
   }
   [[nodiscard]] int servers() const { return nodes + spares; }
+  /// Whether the list of nodes changes, or is not the same for all clients.
+  [[nodiscard]] bool lists_change() const { return operators > 0 || !plan.empty(); }
   /// Whether no clock steps or runs beyond the bound, and no node drops keys unnoticed.
   [[nodiscard]] bool timing_holds() const {
     // Without fencing a plain SET does not look at the enrolment: FLUSHALL is then noticed late.
@@ -153,7 +180,7 @@ struct Draw {
   /// Whether nothing goes wrong, and nobody takes the lock without looking at the line.
   [[nodiscard]] bool order_holds() const {
     // If a few messages take as long as a lock lives, attempts fail by their deadline alone.
-    return faults.empty() && fencing && operators == 0 && focus != Focus::pieces && !silences &&
+    return faults.empty() && fencing && !lists_change() && focus != Focus::pieces && !silences &&
            !forgetful_paths && ttl >= 40 * delay && !capacities_differ;
   }
   /// Whether only one lock is asked for at a time, so that it is clear how long that may take.
@@ -182,6 +209,14 @@ void draw_standstills(Draw& draw, test::SeededRandom& random);
 void draw_more(Draw& draw, test::SeededRandom& random);
 /// Draws what Focus::members is about.
 void draw_members(Draw& draw, test::SeededRandom& random);
+// draw_plans.cpp
+void draw_replacing(Draw& draw, test::SeededRandom& random);
+void draw_shrinking(Draw& draw, test::SeededRandom& random);
+void draw_in_a_row(Draw& draw, test::SeededRandom& random);
+void draw_forks(Draw& draw, test::SeededRandom& random);
+void draw_founding(Draw& draw, test::SeededRandom& random);
+/// Draws what Focus::permits is about.
+void draw_permits(Draw& draw, test::SeededRandom& random);
 /// Draws what Focus::disks is about.
 void draw_disks(Draw& draw, test::SeededRandom& random);
 /// Draws clients of which some may not read all counters, and nodes that forget just after a vote.

@@ -58,6 +58,20 @@ std::string_view to_string(Focus focus) {
     case Focus::tenants: return "tenants";
     case Focus::idleness: return "idleness";
     case Focus::members: return "members";
+    case Focus::replacing: return "replacing";
+    case Focus::shrinking: return "shrinking";
+    case Focus::in_a_row: return "in_a_row";
+    case Focus::forks: return "forks";
+    case Focus::founding: return "founding";
+  }
+  return "?";
+}
+
+std::string_view to_string(Step step) {
+  switch (step) {
+    case Step::announced: return "announced";
+    case Step::committed: return "committed";
+    case Step::settled: return "settled";
   }
   return "?";
 }
@@ -115,6 +129,16 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("until", draw.until);
   visit("between_faults", draw.between_faults);
   visit("between_changes", draw.between_changes);
+  visit("between_looks", draw.between_looks);
+  visit("plan", draw.plan);
+  visit("deaf", draw.deaf);
+  visit("told", draw.told);
+  visit("forgets_after", draw.forgets_after);
+  visit("faults_follow_steps", draw.faults_follow_steps);
+  visit("lists_differ", draw.lists_differ);
+  visit("blind_for_good", draw.blind_for_good);
+  visit("lists_follow_requests", draw.lists_follow_requests);
+  visit("all_forget", draw.all_forget);
   visit("faults", draw.faults);
 }
 
@@ -127,15 +151,25 @@ std::string said(int value) {
 std::string said(std::uint64_t value) {
   return std::to_string(value);
 }
+std::string said(Fault value) {
+  return std::string(to_string(value));
+}
 std::string said(core::Duration value) {
   return to_text(value);
 }
 std::string said(Focus value) {
   return std::string(to_string(value));
 }
-std::string said(const std::vector<Fault>& value) {
+std::string said(Step value) {
+  return std::string(to_string(value));
+}
+std::string said(const std::string& value) {
+  return value;
+}
+template <class Each>
+std::string said(const std::vector<Each>& value) {
   std::string text;
-  for (const Fault fault : value) text += (text.empty() ? "" : ",") + std::string(to_string(fault));
+  for (const Each& each : value) text += (text.empty() ? "" : ",") + said(each);
   return text;
 }
 
@@ -165,11 +199,22 @@ bool read_name(std::string_view text, Named& value, int count) {
 bool read(std::string_view text, Focus& value) {
   return read_name(text, value, focuses);
 }
-bool read(std::string_view text, std::vector<Fault>& value) {
+bool read(std::string_view text, Step& value) {
+  return read_name(text, value, step_kinds);
+}
+bool read(std::string_view text, Fault& value) {
+  return read_name(text, value, fault_kinds);
+}
+bool read(std::string_view text, std::string& value) {
+  value = text;
+  return true;
+}
+template <class Each>
+bool read(std::string_view text, std::vector<Each>& value) {
   value.clear();
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    if (!read_name(text.substr(0, comma), value.emplace_back(), fault_kinds)) return false;
+    if (!read(text.substr(0, comma), value.emplace_back())) return false;
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return true;

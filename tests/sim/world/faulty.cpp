@@ -12,6 +12,7 @@ void World::plan_faults() {
   if (draw_.faults.empty()) return;
   after(draw_span(draw_.between_faults), [this] {
     if (healing_) return;
+    if (draw_.all_forget && random_.one_in(2)) forget_all();
     inject(draw_.faults[random_.index(draw_.faults.size())]);
     if (random_.one_in(3)) {
       for (std::size_t i = 0; i < nodes_.size(); ++i) copies_[i] = nodes_[i].data();
@@ -159,15 +160,20 @@ void World::wander(std::size_t client) {
   after(span + draw_span(draw_.delay), [this, client] { wander(client); });
 }
 
-/// Called when a node has granted or renewed something. The node may forget that at once: one node
-/// at a time, so that the others can go on.
+/// Called when a node has granted or renewed something.
 void World::has_voted(int node) {
+  if (draw_.faults_follow_votes) may_forget(node, "its vote");
+}
+
+/// Called when it would hurt if the node forgot now, and then it often does: one node at a time, so
+/// that the others can go on.
+void World::may_forget(int node, const char* after_what) {
   const bool flush = draw_.has(Fault::flush);
-  if (!draw_.faults_follow_votes || healing_ || now_ < next_relapse_) return;
+  if (healing_ || now_ < next_relapse_) return;
   if ((!flush && !draw_.has(Fault::crash)) || !random_.one_in(3)) return;
   next_relapse_ = now_ + draw_.max_ttl * 3 / 2;
   ++figures_.faults;
-  trace("FAULT node ", node + 1, flush ? " will forget" : " will crash", " after its vote");
+  trace("FAULT node ", node + 1, flush ? " will forget" : " will crash", " after ", after_what);
   after(draw_span(2 * draw_.delay), [this, node, flush] {
     Server& server = nodes_[static_cast<std::size_t>(node)];
     if (healing_ || !server.running()) return;
@@ -175,6 +181,20 @@ void World::has_voted(int node) {
     server.flush_all();
     forgets(node);
   });
+}
+
+/// All nodes forget, or almost all, each at a moment of its own.
+void World::forget_all() {
+  ++figures_.faults;
+  trace("FAULT almost all nodes forget");
+  for (int node = 0; node < draw_.servers(); ++node) {
+    if (random_.one_in(6)) continue;
+    after(draw_span(draw_.delay), [this, node] {
+      if (healing_) return;
+      nodes_[static_cast<std::size_t>(node)].flush_all();
+      forgets(node);
+    });
+  }
 }
 
 /// From now on a node says nothing to this client, or hears nothing either, for a time that may

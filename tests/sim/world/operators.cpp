@@ -8,8 +8,7 @@
 #include "redis/words.hpp"
 #include "sim/world/trace.hpp"
 
-// Changes of the list of nodes: operators who make them, and clients that are given one list or
-// another.
+// Changes of the list of nodes, and the operators who make them.
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
@@ -20,58 +19,12 @@ using Stage = MembersChange::Stage;
 
 namespace {
 
-int server_named(const std::string& name) {
-  return std::stoi(name.substr(1)) - 1;
-}
-
 std::string text_of(const Server& server, std::string_view key, TrueTime now) {
   const std::string* const text = server.text_of(std::string(key), now);
   return text != nullptr ? *text : std::string();
 }
 
 }  // namespace
-
-void draw_members(Draw& draw, test::SeededRandom& random) {
-  constexpr int sizes[] = {2, 3, 3, 3, 3, 4, 4, 5};
-  draw.nodes = sizes[random.index(std::size(sizes))];
-  draw.spares = random.between(1, 2);
-  draw.operators = random.one_in(3) ? 2 : 1;
-  draw.clients = random.between(2, 4);
-  draw.durable = random.one_in(4);
-  draw.low_counters = random.one_in(2);
-  draw.sane_wall_clocks = random.one_in(2);
-  draw.nodes_agree = random.one_in(2);
-  draw.uneven_paths = random.one_in(3);
-  draw.ttl = draw.max_ttl = random.between(2, 6) * 100ms;
-  draw.delay = random.one_in(2) ? 200us : random.between(1, 5) * 1ms;
-  draw.hold = draw.ttl * random.between(5, 20) / 10;
-  draw.every = draw.ttl * random.between(1, 4) / 4;
-  draw.pause = std::max(draw.delay, draw.ttl / 20);
-  draw.node_timeout = draw.ttl;
-  draw.until = draw.ttl * random.between(15, 40);
-  draw.between_faults = draw.ttl * random.between(2, 6);
-  draw.between_changes = draw.ttl * random.between(1, 4);
-  draw.blind_spots = !random.one_in(4);
-  if (draw.blind_spots) draw.faults.push_back(Fault::partition);
-  switch (random.between(1, 4)) {
-    case 1:  // One change after the other.
-      draw.between_changes = draw.ttl / 2;
-      return;
-    case 2:  // Nodes forget, most of them just after a vote.
-      draw.durable = false;
-      draw.faults.push_back(random.one_in(2) ? Fault::flush : Fault::crash);
-      draw.faults_follow_votes = true;
-      return;
-    default: break;
-  }
-  constexpr Fault others[] = {Fault::crash,        Fault::flush, Fault::reset,  Fault::pause_client,
-                              Fault::pause_node,   Fault::delay, Fault::refuse, Fault::fail_over,
-                              Fault::client_crash, Fault::flush, Fault::crash};
-  for (int more = random.between(1, 3); more > 0; --more) {
-    draw.faults.push_back(others[random.index(std::size(others))]);
-  }
-  draw.faults_follow_votes = random.one_in(3);
-}
 
 /// What a server's record says, if it is valid in the server's run.
 std::optional<redis::Membership> World::membership_of(const Server& server) const {
@@ -98,55 +51,21 @@ void World::look_at_founding(int node) {
   strangers_ = true;
 }
 
-/// What most nodes say that governs: the state furthest on; nothing if none has a record.
-std::optional<redis::Membership> World::governing() const {
-  std::map<std::uint64_t, std::pair<int, redis::Membership>> foundings;
-  for (const Server& server : nodes_) {
-    const std::optional<redis::Membership> its = membership_of(server);
-    if (!its) continue;
-    auto& [count, furthest] = foundings[its->founding];
-    if (count++ == 0 || its->rank() > furthest.rank()) furthest = *its;
-  }
-  if (foundings.empty()) return std::nullopt;
-  return std::ranges::max_element(foundings, {}, [](const auto& one) { return one.second.first; })
-      ->second.second;
+int World::server_named(const std::string& name) {
+  return std::stoi(name.substr(1)) - 1;
 }
 
-NodeNames World::first_list() const {
-  NodeNames list;
-  for (int node = 0; node < draw_.nodes; ++node) list.push_back(name_of(node));
-  return list;
-}
-
-/// Draws the list that an operator wants: one that somebody wanted before, the one that a change is
-/// under way to, or one that differs by a node or two from the one that governs.
-NodeNames World::draw_list() {
-  const std::optional<redis::Membership> now = governing();
-  if (!now || random_.one_in(8)) return lists_[random_.index(lists_.size())];
-  if (now->phase != MembersPhase::settled && random_.one_in(2)) return now->to;
-  NodeNames list = now->to;
-  for (int changes = random_.one_in(6) ? 2 : 1; changes > 0; --changes) {
-    NodeNames spare;
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
-      const std::string name = name_of(static_cast<int>(node));
-      if (std::ranges::find(list, name) == list.end()) spare.push_back(name);
-    }
-    const int what = random_.between(1, 3);
-    const bool adds = !spare.empty() && what != 1;
-    if (what != 2 && list.size() > (adds ? 1 : 2)) {
-      list.erase(list.begin() + static_cast<std::ptrdiff_t>(random_.index(list.size())));
-    }
-    if (adds) list.push_back(spare[random_.index(spare.size())]);
-  }
-  std::ranges::sort(list);
-  return list;
-}
-
-/// From now on there are operators, one after the other; if the draw has two, also at once.
+/// From now on there are operators, one after the other; if the draw has two, also at once. Those
+/// with a plan begin at once.
 void World::plan_operators() {
-  lists_.push_back(first_list());
-  for (int i = 0; i < draw_.operators; ++i) plan_operator();
   if (draw_.operators == 0) return;
+  if (draw_.operators > 1 && !draw_.plan.empty()) {
+    after(draw_span(draw_.between_changes), [this] {
+      for (int i = 0; i < draw_.operators; ++i) begin_operator(draw_list());
+    });
+  } else {
+    for (int i = 0; i < draw_.operators; ++i) plan_operator();
+  }
   for (const Client& client : clients_) lists_may_differ(client.number);
 }
 
@@ -156,34 +75,14 @@ void World::plan_operator() {
   });
 }
 
-/// Now and then a client is given a list of another time.
-void World::lists_may_differ(std::size_t client) {
-  after(draw_span(4 * draw_.between_changes), [this, client] {
-    if (healing_) return;
-    give_list(client, lists_[random_.index(lists_.size())]);
-    lists_may_differ(client);
-  });
-}
-
-void World::give_list(std::size_t number, const NodeNames& list) {
-  std::vector<int> servers;
-  for (const std::string& name : list) servers.push_back(server_named(name));
-  Client& client = clients_[number];
-  client.list = servers;
-  trace("client ", number + 1, " is given the list ", redis::names_in_words(list));
-  for_client(number, client.life, [this, number, servers] {
-    Client& told = clients_[number];
-    told.session->set_nodes(told.local(now_), Client::links_to(servers, draw_));
-  });
-}
-
 void World::begin_operator(NodeNames next) {
   Operator& one = operators_.emplace_back();
   one.number = operators_.size() - 1;
   one.next = std::move(next);
   one.rate = rate_within_the_bound(draw_, random_);
-  one.reckless = random_.one_in(4);
-  one.withdraws = random_.one_in(8);
+  one.reckless = random_.one_in(4) != (draw_.operators > 1 && !draw_.plan.empty());
+  one.withdraws = random_.one_in(draw_.plan.empty() ? 8 : 24);
+  if (!draw_.plan.empty()) one.looks_left = 60;
   if (std::ranges::find(lists_, one.next) == lists_.end()) lists_.push_back(one.next);
   trace("OPERATOR ", one.number, " wants ", redis::names_in_words(one.next),
         one.reckless ? ", whatever it sees" : "", one.withdraws ? ", or to withdraw" : "");
@@ -206,7 +105,7 @@ void World::look_at_nodes(std::size_t number) {
   NodeNames names = one.next;
   const NodeNames others = redis::without(one.others, one.next);
   names.insert(names.end(), others.begin(), others.end());
-  const bool slow = random_.one_in(6);
+  const bool slow = random_.one_in(draw_.plan.empty() ? 6 : 24);
   TrueTime last = now_;
   for (std::size_t i = 0; i < names.size(); ++i) {
     look->servers.push_back(server_named(names[i]));
@@ -216,12 +115,33 @@ void World::look_at_nodes(std::size_t number) {
     at(when, [this, look, i] {
       const Server& server = nodes_[static_cast<std::size_t>(look->servers[i])];
       const bool silent = !server.running() || server.paused() || server.conditions.loading;
-      if (silent || random_.one_in(20)) return;
+      if (silent || random_.one_in(20) || is_out_of_reach(look->by, look->servers[i])) return;
       look->nodes[i].carries(server.run_id(), text_of(server, redis::enrolment_key, now_),
                              text_of(server, redis::members_key, now_));
     });
   }
-  at(last + 1ns, [this, look] { has_looked(*look); });
+  at(last + 1ns, [this, look] {
+    believe(operators_[look->by], *look);
+    has_looked(*look);
+  });
+}
+
+/// The planted mistake: the operator believes of a node that it once saw to be committed that it
+/// still is.
+void World::believe(Operator& one, Look& look) {
+  if (!core::planted(core::Mutant::nodes_seen_once)) return;
+  for (MembersChange::Node& node : look.nodes) {
+    const bool committed = node.membership && node.membership->phase == MembersPhase::unsettled;
+    if (committed) {
+      one.seen.insert_or_assign(node.name, node);
+      continue;
+    }
+    const auto found = one.seen.find(node.name);
+    if (found == one.seen.end()) continue;
+    const bool further =
+        node.membership && node.membership->rank() > found->second.membership->rank();
+    if (!further) node = found->second;
+  }
 }
 
 void World::look_again(Operator& one, TrueTime span) {
@@ -238,13 +158,15 @@ void World::has_looked(const Look& look) {
     std::ranges::sort(one.others);
     return look_again(one, TrueTime());
   }
-  if (random_.one_in(10)) return end_operator(one, "has died");
-  const TrueTime next_look = draw_span(draw_.ttl);
+  if (random_.one_in(draw_.plan.empty() ? 10 : 40)) return end_operator(one, "has died");
+  const TrueTime next_look = draw_span(draw_.between_looks);
   if (one.withdraws && change.may_withdraw()) {
     make(look, change.withdrawing(), "withdraws");
     return end_operator(one, "has withdrawn the change");
   }
-  if (one.reckless && change.furthest()) make(look, change.announcing(), "announces");
+  const bool to_announce = draw_.plan.empty() || change.stage() != Stage::agreed;
+  if (one.reckless && change.furthest() && to_announce)
+    make(look, change.announcing(), "announces");
   switch (change.stage()) {
     case Stage::unknown: break;
     case Stage::agreed: {
@@ -256,16 +178,22 @@ void World::has_looked(const Look& look) {
     case Stage::differs:
       if (!one.reckless && !change.may_announce()) break;
       make(look, change.announcing(), "announces");
-      tell_clients(one.next);
+      if (draw_.told == Step::announced) tell_clients(one.next);
       break;
     case Stage::announced:
+      one.seen.clear();
       make(look, change.announcing(), "announces");
       if (!one.reckless && !change.may_commit()) break;
       one.wait.start_again();
       make(look, change.committing(), "commits");
+      if (draw_.told == Step::committed) tell_clients(one.next);
       break;
     case Stage::committed: {
-      if (!change.may_settle()) break;
+      if (!change.may_settle()) {
+        // Nodes that missed the commit are told.
+        if (!draw_.plan.empty()) make(look, change.committing(), "commits");
+        break;
+      }
       const core::Duration left =
           one.wait.after_look(look.begun, one.local(now_), change.max_ttl());
       if (left > 0s) {
@@ -275,6 +203,7 @@ void World::has_looked(const Look& look) {
       return read_counters(look, change);
     }
     case Stage::other:
+      if (!draw_.plan.empty() && !random_.one_in(8)) break;
       if (random_.one_in(3) && change.may_withdraw()) {
         make(look, change.withdrawing(), "withdraws");
       } else if (random_.one_in(2)) {
@@ -290,22 +219,28 @@ void World::has_looked(const Look& look) {
 void World::list_settled(Operator& one) {
   ++figures_.lists_settled;
   trace("OPERATOR ", one.number, " sees ", redis::names_in_words(one.next), " settled");
-  if (!random_.one_in(2)) return end_operator(one, "is done");
+  const bool goes_on = random_.one_in(2) || (!draw_.plan.empty() && !random_.one_in(4));
+  if (!goes_on) return end_operator(one, "is done");
   one.others = one.next;
   one.next = draw_list();
   if (std::ranges::find(lists_, one.next) == lists_.end()) lists_.push_back(one.next);
-  one.looks_left = 12;
+  one.looks_left = draw_.plan.empty() ? 12 : 60;
   look_again(one, draw_span(draw_.between_changes));
 }
 
-/// Gives most clients the new list, each at its own time.
-void World::tell_clients(const NodeNames& list) {
-  for (const Client& client : clients_) {
-    if (random_.one_in(6)) continue;
-    after(draw_span(draw_.ttl), [this, number = client.number, list] {
-      if (!healing_) give_list(number, list);
-    });
+/// Whether an operator does not reach this node just now: mostly those that the draw names.
+bool World::is_out_of_reach(std::size_t by, int server) {
+  if (draw_.deaf.empty()) return false;
+  const bool named = draw_.deaf.find(name_of(server).substr(1)) != std::string::npos;
+  const bool only_these = draw_.operators > 1 && by % 2 == 1;
+  if (named == only_these) return false;
+  Reach& reach = reach_[{only_these, server}];
+  if (now_ >= reach.until) {
+    const bool forks = draw_.operators > 1;
+    reach.deaf = random_.one_in(4) == !forks;
+    reach.until = now_ + draw_span(reach.deaf ? draw_.max_ttl * 3 / 2 : draw_.max_ttl / 2);
   }
+  return reach.deaf;
 }
 
 /// Sends each node its part of a step. Some parts arrive late, and some never.
@@ -315,6 +250,7 @@ void World::make(const Look& look, const std::vector<MembersChange::Step>& steps
     if (random_.one_in(8)) continue;
     const bool late = random_.one_in(8);
     const int server = look.servers[static_cast<std::size_t>(step.node)];
+    if (is_out_of_reach(look.by, server)) continue;
     trace("OPERATOR ", look.by, ' ', what, " on node ", server + 1, ": ", step.as.text());
     Words words{"EVAL",
                 std::string(redis::adopt_script.source),
@@ -338,10 +274,15 @@ void World::run_for_operator(int node, const Words& words) {
   const int connection = server.connect();
   server.feed(connection, bytes);
   server.execute_next(connection, now_);
-  trace("  node ", node + 1,
-        " says to the operator: ", server.take_output(connection).substr(0, 2));
+  const std::string said = server.take_output(connection).substr(0, 2);
+  trace("  node ", node + 1, " says to the operator: ", said);
   server.drop(connection);
   look_at(node);
+  if (!draw_.faults_follow_steps || said != ":1") return;
+  const auto phase = static_cast<MembersPhase>(words.back()[words.back().find(' ') + 1]);
+  constexpr MembersPhase phases[] = {MembersPhase::announced, MembersPhase::unsettled,
+                                     MembersPhase::settled};
+  if (phase == phases[static_cast<int>(draw_.forgets_after)]) may_forget(node, "its step");
 }
 
 /// Reads the counters of the nodes that the change names, each node at a moment of its own, and
@@ -369,17 +310,19 @@ void World::read_counters(const Look& look, const MembersChange& change) {
   at(last + 1ns, [this, look, change, sources, floor, good] {
     for (const std::size_t source : sources) {
       const Server& read = nodes_[static_cast<std::size_t>(look.servers[source])];
-      const bool same =
-          read.running() && text_of(read, redis::enrolment_key, now_) == look.nodes[source].record;
+      const bool same = (read.running() &&
+                         text_of(read, redis::enrolment_key, now_) == look.nodes[source].record) ||
+                        core::planted(core::Mutant::nodes_seen_once);
       *good = *good && same;
     }
     Operator& one = operators_[look.by];
     if (*good) {
       make(look, change.settling(*floor, 0), "settles");
+      if (draw_.told == Step::settled) tell_clients(one.next);
     } else {
       one.wait.start_again();
     }
-    look_again(one, draw_span(draw_.ttl));
+    look_again(one, draw_span(draw_.between_looks));
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 
 #include "redis/members_change.hpp"
@@ -20,6 +21,7 @@ struct Operator {
   int looks_left = 12;      ///< it gives up after so many looks
   redis::SettlementWait wait{0.01};
   bool over = false;
+  std::map<std::string, redis::MembersChange::Node> seen;  ///< see World::believe()
 
   [[nodiscard]] core::Time local(TrueTime now) const {
     const double gained = static_cast<double>(now.count()) * (rate - 1);

@@ -30,9 +30,9 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
       again = true;
     if (draw.clients > 1) again = take([](Draw& it) { --it.clients; }) || again;
     if (draw.operators > 0) again = take([](Draw& it) { --it.operators; }) || again;
-    if (draw.spares > 0) again = take([](Draw& it) { --it.spares; }) || again;
+    if (draw.spares > 0 && draw.plan.empty()) again = take([](Draw& it) { --it.spares; }) || again;
     if (draw.keys > 1) again = take([](Draw& it) { it.keys = 1; }) || again;
-    if (draw.nodes > 1) again = take([](Draw& it) { --it.nodes; }) || again;
+    if (draw.nodes > 1 && draw.plan.empty()) again = take([](Draw& it) { --it.nodes; }) || again;
     again = take([](Draw& it) { it.to_read = 0; }) || again;
     again = take([](Draw& it) { it.clocks_at_the_bound = false; }) || again;
     again = take([](Draw& it) { it.sane_wall_clocks = true; }) || again;
@@ -57,6 +57,13 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
     again = take([](Draw& it) { it.forgetful_paths = false; }) || again;
     again = take([](Draw& it) { it.tenants = false; }) || again;
     again = take([](Draw& it) { it.odd_counter = false; }) || again;
+    again = take([](Draw& it) { it.deaf.clear(); }) || again;
+    again = take([](Draw& it) { it.faults_follow_steps = false; }) || again;
+    again = take([](Draw& it) { it.lists_differ = false; }) || again;
+    again = take([](Draw& it) { it.blind_for_good = false; }) || again;
+    again = take([](Draw& it) { it.lists_follow_requests = false; }) || again;
+    again = take([](Draw& it) { it.all_forget = false; }) || again;
+    if (draw.plan.size() > 1) again = take([](Draw& it) { it.plan.pop_back(); }) || again;
   }
   return draw;
 }

@@ -68,6 +68,7 @@ void World::all_ask() {
 Operation& World::acquire(Client& client, core::Duration wait, bool ordered, bool of_any_key) {
   Operation& one = ask(client, wait, ordered, of_any_key);
   turn(client);
+  lists_follow(client.number);
   return one;
 }
 
@@ -194,7 +195,7 @@ void World::extended_to(Operation& one, core::Time deadline) {
   one.deadline = deadline;
   one.valid_until = clients_[one.client].when(deadline);
   exclusion_.became_valid(one, now_);
-  const bool nothing_lost = draw_.timing_holds() && draw_.servers() == draw_.nodes &&
+  const bool nothing_lost = draw_.timing_holds() && !draw_.lists_change() &&
                             !draw_.has(Fault::flush) && !draw_.has(Fault::fail_over) &&
                             !draw_.swaps_disks() && (draw_.durable || !draw_.has(Fault::crash));
   if (!nothing_lost) return;
@@ -272,7 +273,7 @@ void World::carry_out(Client& client, const detail::Session::Output& output) {
     telling_.refused(one, *refused, draw_.node_timeout, local, client.awake);
     if (one.wait == 0s) prompt(one, one.asked, "refused");
     if (refused->why != Errc::cancelled) soon(one);
-    if (refused->why == Errc::misconfigured && !draw_.capacities_differ && draw_.operators == 0) {
+    if (refused->why == Errc::misconfigured && !draw_.capacities_differ && !draw_.lists_change()) {
       report("operation " + std::to_string(one.number) + " is refused as misconfigured");
     }
     trace("client ", client.number + 1, " is refused, operation ", one.number, ": ",

@@ -87,6 +87,7 @@ World::World(const Draw& draw, std::ostream* trace)
       if (draw.uneven_paths) path.percent = speeds[random_.index(std::size(speeds))];
     }
   }
+  plan_lists();
 }
 
 void World::at(TrueTime when, Action action) {
@@ -130,7 +131,7 @@ std::string World::run() {
   run_until(draw_.until);
   if (goes_on()) heal();
   // Operators may have left the nodes without a list on which a quorum agrees: enroll ends that.
-  if (draw_.operators > 0) return violation_;
+  if (draw_.lists_change()) return violation_;
   if (goes_on()) demand_progress();
   if (goes_on()) demand_order();
   if (goes_on()) demand_succession();
@@ -176,7 +177,7 @@ void World::heal() {
 
   // If no connection was lost, and no message is still under way, every release has arrived.
   // Nor does a release go to a node that has left its client's list.
-  bool lost = draw_.operators > 0 || draw_.has(Fault::client_crash) || draw_.has(Fault::crash) ||
+  bool lost = draw_.lists_change() || draw_.has(Fault::client_crash) || draw_.has(Fault::crash) ||
               draw_.has(Fault::delay) || draw_.has(Fault::partition);
   // A node may have refused releases for the key's ttl, and its clock then gives the key more time.
   lost = lost || (draw_.has(Fault::refuse) &&

@@ -141,6 +141,8 @@ class World {
   void betray(Client& client, core::NodeSet granted);
   void wander(std::size_t client);
   void has_voted(int node);
+  void may_forget(int node, const char* after_what);
+  void forget_all();
   void fall_silent(std::size_t client, int node);
   /// The longest that anything may take if a quorum can decide it; see Focus::silence.
   [[nodiscard]] TrueTime promptly() const;
@@ -153,25 +155,33 @@ class World {
   void forgets(int node);
   void resume(Client& client);
 
-  // operators.cpp: changes of the list of nodes
+  // lists.cpp: which list of nodes operators want, and clients have
   [[nodiscard]] std::optional<redis::Membership> governing() const;
   [[nodiscard]] redis::NodeNames first_list() const;
+  void plan_lists();
+  redis::NodeNames next_of_plan();
   redis::NodeNames draw_list();
+  void tell_clients(const redis::NodeNames& list);
+  void lists_may_differ(std::size_t client);
+  void lists_follow(std::size_t client);
+  void give_list(std::size_t number, const redis::NodeNames& list);
+
+  // operators.cpp: changes of the list of nodes
+  static int server_named(const std::string& name);
   void plan_operators();
   void plan_operator();
   void begin_operator(redis::NodeNames next);
   void end_operator(Operator& one, const char* why);
   void look_at_nodes(std::size_t number);
+  static void believe(Operator& one, Look& look);
   void look_again(Operator& one, TrueTime span);
   void has_looked(const Look& look);
   void list_settled(Operator& one);
+  bool is_out_of_reach(std::size_t by, int server);
   void make(const Look& look, const std::vector<redis::MembersChange::Step>& steps,
             const char* what);
   void run_for_operator(int node, const Words& words);
   void read_counters(const Look& look, const redis::MembersChange& change);
-  void tell_clients(const redis::NodeNames& list);
-  void lists_may_differ(std::size_t client);
-  void give_list(std::size_t number, const redis::NodeNames& list);
   [[nodiscard]] std::optional<redis::Membership> membership_of(const Server& server) const;
   void look_at_founding(int node);
 
@@ -197,7 +207,12 @@ class World {
   std::deque<Client> clients_;
   std::deque<Operation> operations_;
   std::deque<Operator> operators_;
-  std::vector<redis::NodeNames> lists_;  ///< all that any operator has wanted
+  struct Reach {
+    TrueTime until{};
+    bool deaf = false;
+  };
+  std::map<std::pair<bool, int>, Reach> reach_;  ///< of the second operator or others, by node
+  std::vector<redis::NodeNames> lists_;          ///< all that any operator has wanted
 
   struct Path {
     TrueTime blocked_to{}, blocked_from{};  ///< nothing arrives before these

@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <iterator>
+
+#include "sim/world/draw.hpp"
+#include "support/seeded_random.hpp"
+
+// Draws about certain changes of the list of nodes, and about lists that are founded anew.
+namespace quorumlock::sim {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// The lists of a history: the first one, and those that follow.
+struct Shape {
+  int nodes;
+  int spares;
+  std::vector<std::string> plan;
+};
+
+/// What all these draws share: volatile nodes with small counters, which messages reach fast, and
+/// clients that ask for the lock at every event.
+void draw_a_change(Draw& draw, test::SeededRandom& random, const Shape& shape) {
+  draw.nodes = shape.nodes;
+  draw.spares = shape.spares;
+  draw.plan = shape.plan;
+  draw.operators = 1;
+  draw.clients = random.between(2, 4);
+  draw.durable = false;
+  draw.low_counters = true;
+  draw.nodes_agree = random.one_in(2);
+  draw.sane_wall_clocks = random.one_in(4);
+  draw.uneven_paths = random.one_in(3);
+  // Clients look once in a second at a node that does not vote, and leases live for longer.
+  draw.ttl = draw.max_ttl = random.between(4, 16) * 250ms;
+  draw.delay = random.one_in(2) ? 200us : random.between(1, 3) * 1ms;
+  draw.hold = draw.ttl * random.between(2, 20) / 10;
+  draw.every = draw.ttl * random.between(1, 4) / 2;
+  draw.pause = std::max(draw.delay, draw.ttl / 10);
+  draw.node_timeout = draw.ttl;
+  draw.until = draw.ttl * random.between(6, 14);
+  draw.between_faults = draw.until;
+  draw.between_changes = draw.ttl / 4;
+  draw.between_looks = std::max(draw.delay * 4, draw.ttl / random.between(20, 200));
+  draw.rivals_watch = !random.one_in(4);
+  draw.blind_for_good = !random.one_in(4);
+  draw.blind_spots = random.one_in(6);
+  draw.lists_differ = !random.one_in(3);
+  if (random.one_in(3)) draw.deaf = std::to_string(random.between(1, draw.nodes));
+  if (random.one_in(6)) draw.deaf += std::to_string(random.between(1, draw.nodes));
+  draw.told = static_cast<Step>(random.index(step_kinds));
+  if (draw.blind_spots) draw.faults.push_back(Fault::partition);
+}
+
+/// Nodes forget just after an operator's step, or after a vote.
+void draw_forgetting_steps(Draw& draw, test::SeededRandom& random) {
+  if (random.one_in(4)) return;
+  draw.faults.push_back(random.one_in(4) ? Fault::crash : Fault::flush);
+  draw.faults_follow_steps = !random.one_in(4);
+  draw.forgets_after = static_cast<Step>(random.index(step_kinds));
+  draw.faults_follow_votes = random.one_in(3) || !draw.faults_follow_steps;
+}
+
+}  // namespace
+
+void draw_members(Draw& draw, test::SeededRandom& random) {
+  constexpr int sizes[] = {2, 3, 3, 3, 3, 4, 4, 5};
+  draw.nodes = sizes[random.index(std::size(sizes))];
+  draw.spares = random.between(1, 2);
+  draw.operators = random.one_in(3) ? 2 : 1;
+  draw.clients = random.between(2, 4);
+  draw.durable = random.one_in(4);
+  draw.low_counters = random.one_in(2);
+  draw.sane_wall_clocks = random.one_in(2);
+  draw.nodes_agree = random.one_in(2);
+  draw.uneven_paths = random.one_in(3);
+  draw.ttl = draw.max_ttl = random.between(2, 6) * 100ms;
+  draw.delay = random.one_in(2) ? 200us : random.between(1, 5) * 1ms;
+  draw.hold = draw.ttl * random.between(5, 20) / 10;
+  draw.every = draw.ttl * random.between(1, 4) / 4;
+  draw.pause = std::max(draw.delay, draw.ttl / 20);
+  draw.node_timeout = draw.ttl;
+  draw.until = draw.ttl * random.between(15, 40);
+  draw.between_faults = draw.ttl * random.between(2, 6);
+  draw.between_changes = draw.ttl * random.between(1, 4);
+  draw.between_looks = draw.ttl;
+  draw.blind_spots = !random.one_in(4);
+  if (draw.blind_spots) draw.faults.push_back(Fault::partition);
+  switch (random.between(1, 4)) {
+    case 1:  // One change after the other.
+      draw.between_changes = draw.ttl / 2;
+      return;
+    case 2:  // Nodes forget, most of them just after a vote.
+      draw.durable = false;
+      draw.faults.push_back(random.one_in(2) ? Fault::flush : Fault::crash);
+      draw.faults_follow_votes = true;
+      return;
+    default: break;
+  }
+  constexpr Fault others[] = {Fault::crash,        Fault::flush, Fault::reset,  Fault::pause_client,
+                              Fault::pause_node,   Fault::delay, Fault::refuse, Fault::fail_over,
+                              Fault::client_crash, Fault::flush, Fault::crash};
+  for (int more = random.between(1, 3); more > 0; --more) {
+    draw.faults.push_back(others[random.index(std::size(others))]);
+  }
+  draw.faults_follow_votes = random.one_in(3);
+}
+
+void draw_replacing(Draw& draw, test::SeededRandom& random) {
+  static const Shape shapes[] = {
+      {3, 1, {"124", "123"}},     {3, 1, {"124", "123"}},   {3, 1, {"124", "123"}},
+      {5, 1, {"12346", "12345"}}, {4, 1, {"1235", "1234"}},
+  };
+  draw_a_change(draw, random, shapes[random.index(std::size(shapes))]);
+  if (random.one_in(4)) {
+    // The node that leaves is not told, and clients move to the new list while they ask it.
+    draw.lists_follow_requests = draw.blind_for_good = true;
+    draw.deaf = std::to_string(draw.nodes);
+    draw.told = Step::settled;
+  }
+  if (random.one_in(2)) draw_forgetting_steps(draw, random);
+}
+
+void draw_shrinking(Draw& draw, test::SeededRandom& random) {
+  static const Shape shapes[] = {
+      {3, 0, {"12", "123"}},
+      {3, 0, {"12", "123"}},
+      {3, 0, {"12", "123"}},
+      {4, 0, {"123", "1234"}},
+      {5, 0, {"1234", "123", "12345"}},
+  };
+  draw_a_change(draw, random, shapes[random.index(std::size(shapes))]);
+  draw_forgetting_steps(draw, random);
+  if (random.one_in(2)) return;
+  // Nobody has the new list before it is settled.
+  draw.lists_differ = false;
+  draw.told = Step::settled;
+}
+
+void draw_in_a_row(Draw& draw, test::SeededRandom& random) {
+  static const Shape shapes[] = {
+      {3, 2, {"124", "145", "124", "123"}},
+      {3, 2, {"124", "145", "124", "123"}},
+      {3, 2, {"124", "145", "124", "123"}},
+      {3, 2, {"12345", "1245", "123"}},
+      {2, 1, {"123", "12"}},
+  };
+  draw_a_change(draw, random, shapes[random.index(std::size(shapes))]);
+  draw.clients = random.between(3, 4);
+  draw.until = draw.ttl * random.between(8, 14);
+  if (random.one_in(3)) draw_forgetting_steps(draw, random);
+}
+
+void draw_forks(Draw& draw, test::SeededRandom& random) {
+  static const Shape shapes[] = {
+      {4, 0, {"123", "234"}},
+      {4, 0, {"123", "234"}},
+      {3, 2, {"124", "135"}},
+      {5, 0, {"1234", "2345"}},
+  };
+  draw_a_change(draw, random, shapes[random.index(std::size(shapes))]);
+  draw.operators = 2;
+  draw.clients = random.between(3, 4);
+  // Each of them reaches about half of the nodes.
+  draw.deaf.clear();
+  for (int node = 1; node <= draw.nodes; ++node) {
+    const auto wanted = static_cast<std::size_t>(draw.nodes / 2) - draw.deaf.size();
+    const int left = draw.nodes - node + 1;
+    if (random.between(1, left) <= static_cast<int>(wanted)) draw.deaf += std::to_string(node);
+  }
+  draw.lists_differ = !random.one_in(4);
+  if (random.one_in(4)) draw_forgetting_steps(draw, random);
+}
+
+void draw_founding(Draw& draw, test::SeededRandom& random) {
+  static const Shape shapes[] = {
+      {3, 1, {"124", "123"}},
+      {3, 1, {"124", "123"}},
+      {3, 1, {"124", "123"}},
+      {3, 1, {"1234", "123"}},
+  };
+  draw_a_change(draw, random, shapes[random.index(std::size(shapes))]);
+  if (random.one_in(2)) draw.operators = 0;
+  draw.lists_differ = draw.all_forget = true;
+  draw.blind_for_good = random.one_in(6);
+  draw.clients = random.between(2, 3);
+  draw.every = draw.hold = draw.ttl;
+  draw.between_faults = draw.ttl * random.between(2, 10) / 4;
+  draw.faults.push_back(random.one_in(3) ? Fault::crash : Fault::flush);
+  draw.faults_follow_votes = random.one_in(3);
+}
+
+}  // namespace quorumlock::sim
