@@ -25,6 +25,14 @@ struct NodeOptions {
   std::string name;
   /// Only for a `rediss://` node; a member that is unset is that of Options::tls.
   TlsOptions tls = {};
+  /// The user to log in as; empty: the user in the URL, or the default user.
+  std::string user = {};
+  /// The path of a file that has the password and nothing else, in place of a password in the URL.
+  /// It is read again at each connect; if it changes, each connection logs in again within some
+  /// seconds, and no lease is lost by that.
+  std::string password_file = {};
+  /// The environment variable that has the password. It is read once, before the first connection.
+  std::string password_env = {};
   bool operator==(const NodeOptions&) const = default;
 };
 

@@ -40,6 +40,14 @@ struct RetryOptions {
   bool operator==(const RetryOptions&) const = default;
 };
 
+/// What to log in to a node with, from Options::credentials.
+struct Credentials {
+  std::string user;  ///< empty: the default user
+  std::string password;
+  /// For how long the password, a token perhaps, is accepted from now on. Unset: without end.
+  std::optional<std::chrono::nanoseconds> valid_for = std::nullopt;
+};
+
 /// The options of a coordinator: the cluster's, and the defaults of every request.
 ///
 /// A plain value. Coordinator::create and Coordinator::attach check it as a whole (validate())
@@ -132,6 +140,17 @@ class QUORUMLOCK_EXPORT Options {
 
   /// For the connections to `rediss://` nodes; a node may have its own (NodeOptions::tls).
   TlsOptions tls = {};
+  /// Returns what to log in to this node with; it is called for each node that has no user or
+  /// password of its own, with the node's name as in NodeStatus::node. The connection logs in again
+  /// before the password ends: after nine tenths of valid_for, or half a minute before the end if
+  /// that is earlier, but never before the half. No lease is lost by that.
+  ///
+  /// It runs on libuv's pool of threads, so it may block, for some seconds; for several nodes it
+  /// may run at once. close() waits for it. An error, or an exception, is a sentence in the log; it
+  /// is called again after a pause of 1 s or more, and what it returned before is used until that
+  /// ends. Without anything to log in with, the node's vote is `unauthorized`. Unset: none is
+  /// asked.
+  std::function<Result<Credentials>(std::string_view node)> credentials;
 };
 
 /// The options of one request. An unset member has the value of the same member of Options.

@@ -46,6 +46,12 @@ struct NodeAccess {
   /// Every client that can reach the node is admitted: no password was needed, protected-mode is
   /// off, and the node listens beyond the loopback interface.
   std::optional<bool> open_to_all;
+  /// What this user may not call or use, as the ACL names it (client|kill, zadd,
+  /// &quorumlock:wake:*), of all that locks need. Empty if the node lets us do everything, or does
+  /// not answer.
+  std::vector<std::string> missing_rights = {};
+  /// What is sent to the node and back can be read on the way: no TLS, and not this machine.
+  bool plain_text = false;
 };
 
 /// A node's clock, compared with ours.

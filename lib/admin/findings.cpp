@@ -1,19 +1,18 @@
 #include <quorumlock/admin.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 
 #include <quorumlock/duration.hpp>
+
+#include "admin/rights.hpp"
 
 namespace quorumlock {
 namespace {
 
 using std::chrono::nanoseconds;
 
-/// The first major version that lets a script read the time and then write.
-constexpr int oldest_redis = 5;
 /// Fencing counters should take at most one tenth of a node's memory.
 constexpr std::uint64_t counters_part = 10;
 /// A clock that is off by more than this is not synchronized, and may be corrected in a step.
@@ -94,9 +93,12 @@ class Examination {
             "name each server once, and as many servers as there are to be nodes");
     }
     if (node_.state == NodeState::up || node_.state == NodeState::quarantined) return true;
-    if (node_.reason == Vote::unauthorized) {
+    if (node_.trouble.find("too old") != std::string::npos) {
+      error("too_old", node_.trouble, "upgrade it");
+    } else if (node_.reason == Vote::unauthorized) {
       error("unauthorized", "does not let us in: " + node_.trouble,
-            "give its user and password in the URL");
+            "give its user and password: in the URL, or by user and password_file "
+            "(docs/configuration.md)");
     } else if (node_.reason == Vote::tls_failed) {
       error("tls_failed", node_.trouble, "docs/tls.md says what each reason means");
     } else {
@@ -142,14 +144,6 @@ class Examination {
             "set maxmemory-policy noeviction, and keep caches on other servers");
     }
     counters();
-    int major = 0;
-    const std::string& version = node_.version;
-    const bool is_redis =  // every version of Valkey is new enough
-        std::from_chars(version.data(), version.data() + version.size(), major).ec == std::errc();
-    if (is_redis && major < oldest_redis) {
-      error("too_old", "is Redis " + version + ", whose scripts cannot read the time and write",
-            "upgrade it to Redis " + std::to_string(oldest_redis) + " or later, better 7");
-    }
   }
 
   void counters() {
@@ -171,6 +165,24 @@ class Examination {
     if (node_.access.scripts == false) {
       error("no_scripts", "does not let this user call EVAL and EVALSHA: it casts no vote",
             "allow them: ACL SETUSER <user> +eval +evalsha +script");
+    }
+    for (const std::string& name : node_.access.missing_rights) {
+      const detail::Right* const right = detail::right_named(name);
+      if (right == nullptr) continue;
+      const bool channel = name.starts_with('&');
+      const std::string what = std::string("does not let this user ") +
+                               (channel ? "use the channels " + name.substr(1) : "call " + name) +
+                               ", and so " + std::string(right->lost);
+      const std::string remedy =
+          "ACL SETUSER <user> " + (channel ? name : "+" + name) + " (docs/security.md)";
+      into_.push_back({right->vital ? Severity::error : Severity::hint, node_.node, "missing_right",
+                       what, remedy});
+    }
+    if (node_.access.plain_text) {
+      error("plain_text",
+            "is not on this machine, and no TLS is used: the password, the locks and their tokens "
+            "can be read and changed on the way",
+            "use rediss:// (docs/tls.md), or a tunnel with an end on this machine");
     }
     if (node_.access.open_to_all == true) {
       error("unprotected",

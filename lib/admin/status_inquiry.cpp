@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "admin/exposure.hpp"
+#include "admin/rights.hpp"
 #include "core/quorum.hpp"
 #include "loop/driver.hpp"
 #include "redis/info.hpp"
@@ -73,20 +75,6 @@ NodeEnrolment::Standing standing_of(redis::Enrolment::Standing standing) {
   return NodeEnrolment::Standing::unknown;
 }
 
-/// Whether one of these addresses can be reached from other machines.
-bool listens_beyond_loopback(std::string_view bind) {
-  if (bind.empty()) return true;
-  while (!bind.empty()) {
-    const std::size_t end = std::min(bind.find(' '), bind.size());
-    std::string_view address = bind.substr(0, end);
-    bind.remove_prefix(std::min(end + 1, bind.size()));
-    if (address.starts_with('-')) address.remove_prefix(1);  // '-': the machine may not have it
-    const bool loopback = address.starts_with("127.") || address == "::1" || address == "localhost";
-    if (!address.empty() && !loopback) return true;
-  }
-  return false;
-}
-
 void note_membership(NodeStatus& status, const redis::MembersMark& mark, std::string_view text) {
   const std::optional<redis::Membership> found = redis::Membership::parse(text, mark);
   if (!found) return;
@@ -147,6 +135,11 @@ void StatusInquiry::start(Driver& driver) {
     ask(size, {"DBSIZE"});
     // One call is enough: which keys come first in the table is a matter of chance.
     ask(sample, {"SCAN", "0", "COUNT", keys_in_a_sample});
+    ask(script, {"EVAL", probing_script, "1", "quorumlock:node:-", "quorumlock:wake:-"});
+    for (std::size_t i = 0; i < probes().size(); ++i) {
+      ++its.to_come;
+      driver.ask(*this, node.number, static_cast<std::uint16_t>(probe + i), probes()[i].words);
+    }
   }
 }
 
@@ -175,8 +168,18 @@ void StatusInquiry::ask_time(Driver& driver, int node) {
 void StatusInquiry::note(Driver& driver, int node, Question question, const Reply& reply) {
   using Type = Reply::Type;
   NodeStatus& status = status_of(node);
+  if (question >= probe) {
+    return note_right(node, probes()[static_cast<std::size_t>(question - probe)].right, reply);
+  }
   switch (question) {
+    case probe: return;
+    case script:
+      for (const Reply& name : reply.elements) {
+        status.access.missing_rights.push_back(word(name.text));
+      }
+      return;
     case info: {
+      note_right(node, "info", reply);
       if (reply.type != Type::string) return;
       const auto field = [&](std::string_view name) { return info_field(reply.text, name); };
       status.role = role_of(field("role"));
@@ -198,6 +201,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       return;
     }
     case config:
+      note_right(node, "config|get", reply);
       if (reply.type != Type::array) return;
       for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) {
         note_setting(node, reply.elements[i].text, reply.elements[i + 1].text);
@@ -212,6 +216,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       }
       return;
     case record: {
+      note_right(node, "mget", reply);
       const redis::Enrolment::Texts texts = redis::texts_of(reply);
       const auto found = redis::EnrolmentRecord::parse(texts.record.value_or(""));
       if (!found) return;
@@ -227,11 +232,16 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       return;
     }
     case size:
+      note_right(node, "dbsize", reply);
       if (reply.type == Type::integer) of(node).keys = reply.integer;
       return;
     case sample: return note_sample(node, reply);
     case time: return note_time(driver, node, reply);
   }
+}
+
+void StatusInquiry::note_right(int node, std::string_view right, const Reply& reply) {
+  if (is_forbidden(reply)) status_of(node).access.missing_rights.emplace_back(right);
 }
 
 /// Estimates the number of fencing counters from their part of a sample of the keys.
@@ -318,14 +328,20 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   NodePersistence& persistence = status.persistence;
   persistence.durable = persistence.append_only == true && persistence.append_fsync == "always" &&
                         persistence.no_fsync_on_rewrite == false;
-  const redis::Endpoint& endpoint = link.endpoint();
+  const redis::Login& login = link.login();
   if (!its.protected_mode.empty()) {
     const bool guarded = its.protected_mode == "yes" || its.port == "0" ||
                          !listens_beyond_loopback(its.bind) ||
-                         (endpoint.user.empty() && !endpoint.password.empty());
+                         (login.user.empty() && !login.password.empty());
     // If we log in as a named user, we cannot see whether others get in without a password.
-    if (guarded || endpoint.user.empty()) status.access.open_to_all = !guarded;
+    if (guarded || login.user.empty()) status.access.open_to_all = !guarded;
   }
+
+  std::vector<std::string>& missing = status.access.missing_rights;
+  std::ranges::sort(missing);  // several questions may need the same right
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  const redis::Endpoint& endpoint = link.endpoint();
+  status.access.plain_text = endpoint.path.empty() && !endpoint.tls && !is_loopback(endpoint.host);
 
   const bool mistrusted = status.clock.mistrusted_for > core::Duration::zero();
   status.votes = status.state == NodeState::up && !mistrusted;

@@ -25,7 +25,8 @@ class StatusInquiry final : public Inquiry {
   void dismiss() override;
 
  private:
-  enum Question : std::uint16_t { info, config, eval, record, size, sample, time };
+  enum Question : std::uint16_t { info, config, eval, record, size, sample, time, script, probe };
+  /// A probe's question is `probe` and its place among probes().
   /// The data of a node that is only needed until all answers are in.
   struct Node {
     int to_come = 0;
@@ -38,6 +39,7 @@ class StatusInquiry final : public Inquiry {
 
   void note(Driver& driver, int node, Question question, const redis::Reply& reply);
   void note_setting(int node, std::string_view name, std::string_view value);
+  void note_right(int node, std::string_view right, const redis::Reply& reply);
   void note_sample(int node, const redis::Reply& reply);
   void note_time(Driver& driver, int node, const redis::Reply& reply);
   void ask_time(Driver& driver, int node);

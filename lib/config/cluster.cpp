@@ -4,6 +4,7 @@
 #include "config/cluster.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "config/quoted.hpp"
@@ -33,6 +34,41 @@ Duration shortest_ttl(double drift_factor) {
 
 }  // namespace
 
+Result<redis::Endpoint> endpoint_of(const NodeOptions& node, bool reads) {
+  Result<redis::Endpoint> endpoint = redis::Endpoint::parse(node.url);
+  if (!endpoint) return endpoint;
+  const bool elsewhere = !node.password_file.empty() || !node.password_env.empty();
+  if (!node.user.empty() && !endpoint->login.user.empty()) {
+    return refusal("user is given in the URL and beside it: give it once");
+  }
+  if (elsewhere && !endpoint->login.password.empty()) {
+    return refusal(
+        "the URL has a password, and password_file or password_env is given, too: take it out of "
+        "the URL");
+  }
+  if (!node.password_file.empty() && !node.password_env.empty()) {
+    return refusal("password_file and password_env are both given: give one of them");
+  }
+  if (!node.user.empty()) {
+    if (!endpoint->login.password.empty()) {
+      return refusal(
+          "user is given, and the URL has a password: write redis://user:password@host, or give "
+          "password_file or password_env");
+    }
+    endpoint->login.user = node.user;
+  }
+  endpoint->password_file = node.password_file;
+  if (node.password_env.empty() || !reads) return endpoint;
+  const char* const value = std::getenv(node.password_env.c_str());
+  if (value == nullptr || *value == '\0') {
+    return refusal("password_env names the environment variable " +
+                   detail::quoted(node.password_env) + ", which is " +
+                   (value == nullptr ? "not set" : "empty") + ": it must have the password");
+  }
+  endpoint->login.password = value;
+  return endpoint;
+}
+
 Result<std::vector<Cluster>> Cluster::from(Options options) {
   if (const Result<void> valid = options.validate(); !valid) return valid.error();
   auto groups = std::exchange(options.groups, {});
@@ -47,8 +83,12 @@ Result<std::vector<Cluster>> Cluster::from(Options options) {
     cluster.group = name;
     cluster.mark = core::Placement::mark(group_names, name);
     for (const NodeOptions& node : cluster.options.nodes) {
-      Result<redis::Endpoint> endpoint = redis::Endpoint::parse(node.url);
-      if (!endpoint) return endpoint.error();
+      Result<redis::Endpoint> endpoint = endpoint_of(node, true);
+      if (!endpoint) {
+        const std::string place = "nodes[" + std::to_string(cluster.endpoints.size()) + "]";
+        return refusal((name.empty() ? "" : "groups." + name + ": ") + place + ": " +
+                       endpoint.error().what());
+      }
       cluster.names.push_back(endpoint->name());
       cluster.members.push_back(node.name.empty() ? endpoint->member_name() : node.name);
       if (endpoint->tls) endpoint->tls = merged(node.tls, options.tls);
@@ -101,7 +141,7 @@ Result<void> check_resource(const Options& options, std::string_view resource) {
   // two are not concatenated.
   const std::string_view prefix = std::string_view(options.key_prefix).substr(0, reserved.size());
   if (reserved.starts_with(prefix) && resource.starts_with(reserved.substr(prefix.size()))) {
-    return refusal("the resource " + quoted(resource) +
+    return refusal("the resource " + detail::quoted(resource) +
                    " would have a key that starts with \"quorumlock:\", where the library keeps "
                    "its own: choose another name");
   }
@@ -120,7 +160,8 @@ Result<void> check_others(const Options& options, std::string_view resource,
   names.push_back(resource);
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
-    return refusal("the resource " + quoted(*twice) + " is given twice: name each one once");
+    return refusal("the resource " + detail::quoted(*twice) +
+                   " is given twice: name each one once");
   }
   for (const std::string& other : others) {
     if (Result<void> fine = check_resource(options, other); !fine) return fine;

@@ -54,6 +54,9 @@ Result<void> check_others(const Options& options, std::string_view resource,
                           const std::vector<std::string>& others);
 /// Checks the capacity if a permit of a semaphore is asked for.
 Result<void> check_capacity(const LockOptions& asked, std::optional<std::ptrdiff_t> capacity);
+/// Makes a node's endpoint. An environment variable is read if `reads`, and otherwise not looked
+/// at.
+Result<redis::Endpoint> endpoint_of(const NodeOptions& node, bool reads);
 /// Checks the name of a quorum group.
 Result<void> check_group_name(std::string_view name);
 Result<void> check_ttl(const Options& options, std::chrono::nanoseconds ttl);

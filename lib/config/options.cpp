@@ -59,7 +59,7 @@ Result<void> check_nodes(const std::string& name, const Nodes& nodes, Servers& s
   Servers members;  // the names of this list
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::string place = name + "[" + std::to_string(i) + "]";
-    const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(nodes[i].url);
+    const Result<redis::Endpoint> endpoint = detail::endpoint_of(nodes[i], false);
     if (!endpoint) return refusal(place + ": " + endpoint.error().what());
     if (Result<void> good = check_node_name(place, nodes[i].name); !good) return good;
     if (Result<void> good = detail::check_tls(place + ".tls", nodes[i].tls); !good) return good;

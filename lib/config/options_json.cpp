@@ -237,6 +237,9 @@ Result<void> read(std::string_view name, const Json& value, NodeOptions& into) {
       {"url", read_member<&NodeOptions::url>},
       {"name", read_member<&NodeOptions::name>},
       {"tls", read_member<&NodeOptions::tls>},
+      {"user", read_member<&NodeOptions::user>},
+      {"password_file", read_member<&NodeOptions::password_file>},
+      {"password_env", read_member<&NodeOptions::password_env>},
   };
   if (!value.is_object()) return read(name, value, into.url);
   if (!value.contains("url")) {

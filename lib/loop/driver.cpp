@@ -91,6 +91,7 @@ Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
       cluster_(runtime.cluster()),
       session_(session_config(cluster_), random_, wall_),
       engine_(session_.engine()),
+      logins_(loop, open_, *this, cluster_.options.credentials),
       timer_(loop, open_, [this] { on_timer(); }),
       inbox_poll_(loop, open_, runtime.inbox().fd(), [this](int, int) { on_inbox(); }),
       before_poll_(loop, open_, [this] { before_poll(); }),
@@ -130,6 +131,7 @@ void Driver::on_timer() {
   core::Time now = Clock::now();
   for (int reads = 0; reads < most_reads && read_overdue(now); ++reads) now = Clock::now();
   session_.advance(now);
+  logins_.advance(now);
   while (const auto due = alarms_.pop_due(now)) inquiries_[inquiries_.at(*due)]->due(*this);
   work();
 }
@@ -164,7 +166,7 @@ void Driver::before_poll() {
   session_.each_wire_in_use([this](int wire) {
     if (const auto& node = wires_[static_cast<std::size_t>(wire)]) node->flush();
   });
-  timer_.arm(std::min({session_.deadline(), alarms_.next(), close_by_}));
+  timer_.arm(std::min({session_.deadline(), logins_.deadline(), alarms_.next(), close_by_}));
   keep_alive();
 }
 
@@ -207,15 +209,16 @@ void Driver::keep_alive() {
 // The session's outputs.
 
 void Driver::carry_out(const Session::Connect& connect) {
-  std::unique_ptr<Node>& node = wires_[static_cast<std::size_t>(connect.wire)];
-  if (node == nullptr) {
-    node = std::make_unique<Node>(connect.wire, session_.wire(connect.wire), contexts_, loop_,
-                                  open_, *this);
+  const int node = Session::node_of(connect.wire);
+  const redis::Link& its = link(node);
+  const bool refused = its.reason() == Vote::unauthorized;
+  if (logins_.may_connect(Clock::now(), connect.wire, node, its.endpoint(), refused)) {
+    on_ready(connect.wire);
   }
-  node->connect();
 }
 
 void Driver::carry_out(const Session::Disconnect& disconnect) {
+  logins_.forget_wire(disconnect.wire);
   if (const auto& node = wires_[static_cast<std::size_t>(disconnect.wire)]) node->disconnect();
 }
 
@@ -233,7 +236,11 @@ void Driver::carry_out(const Session::Heard& heard) {
 }
 
 void Driver::carry_out(const Session::ListChanged& changed) {
-  for (const int wire : changed.wires) wires_[static_cast<std::size_t>(wire)].reset();
+  for (const int wire : changed.wires) {
+    wires_[static_cast<std::size_t>(wire)].reset();
+    logins_.forget_node(Session::node_of(wire));
+  }
+  logins_.keep(session_.nodes());
   nodes_ = {};
   for (const int node : session_.nodes()) nodes_.add(node, link(node).endpoint().name());
   runtime_.keep_nodes(nodes_);
@@ -369,6 +376,7 @@ void Driver::close(detail::Handler<> handler) {
 
 void Driver::finish_closing() {
   stopped_ = true;
+  logins_.close();
   session_.stop(Clock::now());
   work();
   runtime_.keep_stats(engine_.stats());

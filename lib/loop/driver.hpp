@@ -14,6 +14,7 @@
 #include "loop/inbox.hpp"
 #include "loop/kernel_random.hpp"
 #include "loop/lease_state.hpp"
+#include "loop/logins.hpp"
 #include "loop/node.hpp"
 #include "loop/session.hpp"
 #include "loop/wall_clock.hpp"
@@ -27,7 +28,7 @@ class Inquiry;
 
 /// The loop's side of a coordinator: carries out the session's outputs and passes it what comes in.
 /// Everything here runs on the loop.
-class Driver final : public Node::Listener {
+class Driver final : public Node::Listener, Logins::Listener {
  public:
   /// The driver keeps its own loop running until it is closed, and a loop of the user's only while
   /// it has work.
@@ -98,6 +99,10 @@ class Driver final : public Node::Listener {
 
  private:
   void on_events(int wire) override;
+  void on_login(int node, const redis::Login& login) override;
+  void on_ready(int wire) override;
+  void on_no_login(int wire, const std::string& why) override;
+  void on_note(const std::string& sentence) override;
   void on_inbox();
   void take_inbox();
   void on_timer();
@@ -138,6 +143,7 @@ class Driver final : public Node::Listener {
   Session session_;
   core::Engine& engine_;
   uv::Open open_;
+  Logins logins_;
   uv::Timer timer_;
   uv::Poll inbox_poll_;
   uv::BeforePoll before_poll_;

@@ -185,6 +185,30 @@ void Driver::begin(Inquiry& inquiry) {
   inquiry.start(*this);
 }
 
+void Driver::on_ready(int wire) {
+  std::unique_ptr<Node>& node = wires_[static_cast<std::size_t>(wire)];
+  if (node == nullptr) {
+    node = std::make_unique<Node>(wire, session_.wire(wire), contexts_, loop_, open_, *this);
+  }
+  node->connect();
+}
+
+void Driver::on_login(int node, const redis::Login& login) {
+  for (const int wire : {node, Session::subscriber_of(node)}) {
+    session_.wire(wire).log_in(Clock::now(), login);
+  }
+  on_events(node);
+}
+
+void Driver::on_no_login(int wire, const std::string& why) {
+  session_.wire(wire).on_no_login(Clock::now(), why);
+  on_events(wire);
+}
+
+void Driver::on_note(const std::string& sentence) {
+  if (cluster_.options.log) cluster_.options.log(sentence);
+}
+
 void Driver::ask(Inquiry& inquiry, int node, std::uint16_t question,
                  std::span<const std::string_view> words) {
   bytes_.clear();

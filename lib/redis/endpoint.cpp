@@ -183,8 +183,7 @@ std::optional<Error> read_credentials(std::string_view url, std::string_view tex
                    "has an empty password: write redis://user:password@host, "
                    "redis://:password@host, redis://user@host or redis://host");
   }
-  into.user = *user;
-  into.password = *password;
+  into.login = {*user, *std::move(password)};
   return std::nullopt;
 }
 

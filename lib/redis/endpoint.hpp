@@ -7,6 +7,8 @@
 #include <quorumlock/result.hpp>
 #include <quorumlock/tls_options.hpp>
 
+#include "redis/login.hpp"
+
 namespace quorumlock::redis {
 
 /// The address of a node and the credentials for it.
@@ -14,10 +16,10 @@ struct Endpoint {
   std::string host = {};  ///< empty for a unix socket
   int port = 6379;
   std::string path = {};  ///< of a unix socket
-  std::string user = {};
-  std::string password = {};
+  Login login = {};
   int db = 0;
   std::optional<TlsOptions> tls = std::nullopt;  ///< unset: plain text
+  std::string password_file = {};                ///< has the login's password, if it is not empty
 
   /// As a URL without user and password, for messages; equal for two spellings of one endpoint.
   [[nodiscard]] std::string name() const;

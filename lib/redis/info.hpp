@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,26 @@ inline std::string version_of(std::string_view info) {
   const std::string_view valkey = info_field(info, "valkey_version");
   if (!valkey.empty()) return "valkey " + std::string(valkey);
   return std::string(info_field(info, "redis_version"));
+}
+
+/// Whether this version, as version_of() gives it, is older than Redis 6.2 or Valkey 7.2: what
+/// those do with scripts and users is not tested. False if it cannot be read.
+inline bool is_too_old(std::string_view version) {
+  const bool valkey = version.starts_with("valkey ");
+  if (valkey) version.remove_prefix(version.find(' ') + 1);
+  int major = 0, minor = 0;
+  const char* const end = version.data() + version.size();
+  const auto [dot, error] = std::from_chars(version.data(), end, major);
+  if (error != std::errc() || dot == end || *dot != '.') return false;
+  if (std::from_chars(dot + 1, end, minor).ec != std::errc()) return false;
+  const int oldest = valkey ? 7 : 6;
+  return major < oldest || (major == oldest && minor < 2);
+}
+
+/// What to say about such a server.
+inline std::string too_old(std::string_view version) {
+  return "is " + std::string(version.starts_with("valkey") ? "" : "Redis ") + std::string(version) +
+         ", which is too old: Redis 6.2 and Valkey 7.2 are the oldest that may vote";
 }
 
 }  // namespace quorumlock::redis

@@ -35,6 +35,7 @@ Link::Answer::Answer(const core::Tag& to, const Reply& from) noexcept
 Link::Link(Config config, core::Random& random)
     : config_(std::move(config)),
       random_(random),
+      login_(config_.endpoint.login),
       reader_(config_.largest_reply),
       enrolment_(config_.enrolment, random) {}
 
@@ -55,7 +56,7 @@ void Link::on_open() {
   state_ = State::greeting;
   silent_ = true;
   reader_.reset();
-  output_.clear();
+  wipe(output_);
   written_ = 0;
   greet();
 }
@@ -72,6 +73,7 @@ void Link::come_up(Time now) {
   failures_ = 0;
   announce();
   for (const std::string& bytes : std::exchange(waiting_, {})) send(now, pending_.pop().tag, bytes);
+  log_in_again(now);
 }
 
 void Link::on_closed(Time now, std::string_view why) {
@@ -91,7 +93,7 @@ void Link::on_handshake_failed(Time now, std::string_view why) {
 /// Ends the connection, or the attempt at one.
 void Link::fail(Time now, Vote reason, std::string why) {
   const bool was_up = state_ == State::up;
-  if (was_up && !pending_.empty()) orphan_id_ = client_id_;
+  if (was_up && !pending_.empty()) orphan_id_ = std::max(client_id_, unknown_client);
   // The greeting was not completed: keep the run id of the connection before.
   if (state_ == State::greeting) facts_.run_id = std::move(run_before_);
   enrolment_.disconnected();
@@ -104,10 +106,11 @@ void Link::fail(Time now, Vote reason, std::string why) {
   ever_up_or_failed_ = true;
   give_up_opening_ = core::never;
   reader_.reset();
-  output_.clear();
+  wipe(output_);
   written_ = 0;
   waiting_.clear();
   while (!greetings_.empty()) greetings_.pop();
+  go_on_ = core::never;
 
   late_ = 0;
   down_reason_ = reason;
@@ -143,7 +146,7 @@ void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
 }
 
 /// The record has been read again, and the other nodes' records have been compared with it.
-void Link::end_reading() {
+void Link::end_reading(Time now) {
   if (!std::exchange(reading_again_, false)) return;
   announce();
   // Nothing else is unanswered, since the record was asked for before these commands came.
@@ -161,6 +164,7 @@ void Link::end_reading() {
     pending_.push(held);
   }
   waiting_.clear();
+  log_in_again(now);
 }
 
 bool Link::votes() const {
@@ -182,6 +186,7 @@ void Link::advance(Time now) {
     return fail(now, Vote::unreachable, "no answer within connect_timeout");
   }
   if (now >= next_try_) return open(now);
+  if (now >= go_on_) return enrol(now);
   if (state_ != State::up) return;
   if (now >= enrolment_.deadline()) {
     enrolment_.advance(now);
@@ -213,7 +218,7 @@ void Link::advance(Time now) {
 }
 
 Time Link::deadline() const {
-  Time due = std::min(give_up_opening_, next_try_);
+  Time due = std::min({give_up_opening_, next_try_, go_on_});
   if (state_ != State::up) return due;
   due = std::min(due, enrolment_.deadline());
   if (late_ > 0) due = std::min(due, stalled_since_ + config_.connect_timeout);
@@ -257,7 +262,7 @@ Link::Event* Link::next(Time now) {
     if (late_ > 0) stalled_since_ = now;  // the node makes progress
     // The reason for a bar must not be overwritten by an error reply.
     if (reply->type == Reply::Type::error && !pending_[0].own && barred_ == Vote::pending) {
-      trouble_ = words_of(*reply);
+      trouble_ = said(*reply);
     }
     const Pending answered = pending_.pop();
     if (late_ > 0) {
@@ -295,6 +300,12 @@ Link::Event* Link::next(Time now) {
 
 void Link::wrote(std::size_t bytes) {
   written_ += bytes;
+  if (login_in_output_ && written_ == output_.size()) {
+    login_in_output_ = false;
+    wipe(output_);
+    written_ = 0;
+    return;
+  }
   if (written_ <= output_.size() / 2) return;  // so less is moved than was written
   output_.erase(0, written_);
   written_ = 0;

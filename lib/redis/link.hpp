@@ -32,7 +32,9 @@ namespace quorumlock::redis {
 /// No command is ever sent twice by the link: a connection that breaks answers all that was on it
 /// with Vote::disconnected. Bytes already written may still be executed by the node after that
 /// (closing cancels nothing), so on the next connection to the same run of the server the old
-/// connection is killed before anything else is sent.
+/// connection is killed before anything else is sent. If the node refuses that, the link waits for
+/// node_timeout instead: nearly all that is on its way arrives meanwhile. What arrives even later
+/// can leave a key that nobody holds until its ttl is over, and never a second holder.
 class Link final : public Wire {
  public:
   struct Config {
@@ -98,6 +100,9 @@ class Link final : public Wire {
   void on_handshake() override { shaking_hands_ = true; }
   void on_handshake_failed(core::Time now, std::string_view why) override;
   void on_bytes(std::string_view bytes) override;
+  /// Logs in again on the connection that is there, if there is one.
+  void log_in(core::Time now, const Login& login) override;
+  void on_no_login(core::Time now, std::string_view why) override;
   void admit(core::Time now);
   /// The node's votes must not be counted while this connection lasts.
   void bar(core::Time now, Vote reason, std::string why);
@@ -130,6 +135,7 @@ class Link final : public Wire {
   void wrote(std::size_t bytes) override;
 
   [[nodiscard]] const Endpoint& endpoint() const override { return config_.endpoint; }
+  [[nodiscard]] const Login& login() const { return login_; }
   /// Why the node was refused or lost, or its last error reply; empty if there was none.
   [[nodiscard]] std::string trouble(core::Time now) const;
   [[nodiscard]] const std::string& run_id() const { return facts_.run_id; }
@@ -194,19 +200,24 @@ class Link final : public Wire {
 
   void open(core::Time now);
   void greet();
+  void log_in_again(core::Time now);
+  void on_logged_in_again(const Reply& reply);
+  [[nodiscard]] std::string said(const Reply& reply) const;
   void on_greeting(core::Time now, const Reply& reply);
   void on_durability(const Reply& reply);
   void on_replication(const Reply& reply);
   void ask_facts(core::Time now);
   void on_fact(core::Time now, const core::Tag& tag, const Reply& reply);
   void conclude_facts();
+  void on_killed(core::Time now, const Reply& reply);
+  void go_on_later(core::Time now, const std::string& why);
   void enrol(core::Time now);
   void follow_enrolment(core::Time now);
   void come_up(core::Time now);
   void write(const core::Tag& tag, std::string_view bytes);
   [[nodiscard]] bool votes() const;
   void announce();
-  void end_reading();
+  void end_reading(core::Time now);
   [[nodiscard]] bool may_be_forgotten() const;
   void fail(core::Time now, Vote reason, std::string why);
   void note(std::string sentence);
@@ -226,6 +237,10 @@ class Link final : public Wire {
   bool shaking_hands_ = false;      ///< the socket is open, but not secure yet
   bool silent_ = true;              ///< nothing has come on this connection
   bool stopping_ = false;           ///< stop() was called: the end of the connection is not logged
+
+  Login login_;
+  bool login_is_new_ = false;     ///< the connection that is there has another one
+  bool login_in_output_ = false;  ///< output_ has a password in it
 
   ReplyReader reader_;
   std::string output_;
@@ -261,7 +276,10 @@ class Link final : public Wire {
   Deletion deletion_ = Deletion::script;
   std::string run_before_;       ///< the run id of the server on the previous connection
   std::int64_t client_id_ = -1;  ///< of our connection
+  static constexpr std::int64_t unknown_client = 0;
   std::int64_t orphan_id_ = -1;  ///< of a connection lost with unanswered commands
+  /// When to go on without having killed that connection.
+  core::Time go_on_ = core::never;
   std::string trouble_;
 };
 

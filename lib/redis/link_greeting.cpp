@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "core/mutants.hpp"
@@ -13,12 +15,18 @@ namespace quorumlock::redis {
 
 using core::Time;
 
+namespace {
+
+/// The round of an AUTH on a connection that is up; those before are ask_facts()'s.
+constexpr std::uint16_t login_round = 4;
+
+}  // namespace
+
 void Link::greet() {
   const auto ask = [this](Greeting greeting, std::initializer_list<std::string_view> words) {
     greetings_.push(greeting);
     append_command(output_, words);
   };
-  const Endpoint& to = config_.endpoint;
   client_id_ = -1;
   run_before_ = std::move(facts_.run_id);
   facts_ = {};
@@ -26,12 +34,14 @@ void Link::greet() {
   barred_ = Vote::pending;
   append_only_ = always_ = known_durability_ = alone_ = false;
   deletion_ = Deletion::script;
-  if (!to.user.empty()) {  // an ACL user may have no password
-    ask(Greeting::auth, {"AUTH", to.user, to.password});
-  } else if (!to.password.empty()) {
-    ask(Greeting::auth, {"AUTH", to.password});
+  login_is_new_ = false;
+  login_in_output_ = !login_.empty();
+  if (login_in_output_) {
+    greetings_.push(Greeting::auth);
+    append_login(output_, login_);
   }
-  if (to.db != 0) ask(Greeting::select, {"SELECT", std::to_string(to.db)});
+  const int db = config_.endpoint.db;
+  if (db != 0) ask(Greeting::select, {"SELECT", std::to_string(db)});
   ask(Greeting::client_id, {"CLIENT", "ID"});
   ask(Greeting::role, {"INFO", "replication"});
   ask(Greeting::durability, {"CONFIG", "GET", "append*"});
@@ -59,20 +69,20 @@ void Link::on_greeting(Time now, const Reply& reply) {
   // If this user may not call one of these commands, we only lose its answer. NOAUTH is different:
   // nothing will work without a password, so give the node up.
   if (error && greeting != Greeting::auth && reply.text.starts_with("NOAUTH")) {
-    return fail(now, Vote::unauthorized, "wants a password: " + words_of(reply));
+    return fail(now, Vote::unauthorized, "wants a password: " + said(reply));
   }
   // A busy or loading node may be able to answer soon. Its error must not be taken for "I have no
   // enrolment".
   const Vote vote = error ? vote_of_error(reply.text) : Vote::granted;
   if (vote == Vote::busy || vote == Vote::loading) {
-    return fail(now, vote, "is not ready: " + words_of(reply));
+    return fail(now, vote, "is not ready: " + said(reply));
   }
   switch (greeting) {
     case Greeting::auth:
-      if (error) return fail(now, Vote::unauthorized, "refused to log us in: " + words_of(reply));
+      if (error) return fail(now, Vote::unauthorized, "refused to log us in: " + said(reply));
       break;
     case Greeting::select:
-      if (error) return fail(now, Vote::failed, "refused SELECT: " + words_of(reply));
+      if (error) return fail(now, Vote::failed, "refused SELECT: " + said(reply));
       break;
     case Greeting::client_id:
       if (reply.type == Reply::Type::integer) client_id_ = reply.integer;
@@ -91,6 +101,9 @@ void Link::on_greeting(Time now, const Reply& reply) {
                       "runs in cluster mode: name standalone servers only");
         }
         facts_.run_id = info_field(reply.text, "run_id");
+        if (const std::string version = version_of(reply.text); is_too_old(version)) {
+          return fail(now, Vote::failed, too_old(version));
+        }
       }
       conclude_facts();
       state_ = State::greeted;
@@ -99,7 +112,7 @@ void Link::on_greeting(Time now, const Reply& reply) {
     case Greeting::durability: return on_durability(reply);
     case Greeting::record:
       texts_ = texts_of(reply);
-      if (error) trouble_ = words_of(reply);
+      if (error) trouble_ = said(reply);
       break;
     case Greeting::script: break;
     case Greeting::delifeq:
@@ -108,9 +121,42 @@ void Link::on_greeting(Time now, const Reply& reply) {
     case Greeting::delex:
       if (reply.type == Reply::Type::integer) deletion_ = Deletion::delex;
       break;
-    case Greeting::kill: return enrol(now);
+    case Greeting::kill: return on_killed(now, reply);
     case Greeting::enrolment: enrolment_.on_reply(now, reply); return follow_enrolment(now);
   }
+}
+
+void Link::log_in(Time now, const Login& login) {
+  login_ = login;
+  login_is_new_ = connected();
+  log_in_again(now);
+}
+
+/// Logs in on the connection that is there. This waits while it is being greeted, and while
+/// commands wait for the record, which have to be the last ones that are unanswered.
+void Link::log_in_again(Time now) {
+  if (state_ != State::up || reading_again_ || !std::exchange(login_is_new_, false)) return;
+  if (login_.empty()) return;
+  core::Tag tag;
+  tag.round = login_round;
+  pending_.emplace(tag, now, true);
+  login_in_output_ = true;
+  append_login(output_, login_);
+}
+
+/// A node that refuses a login leaves the connection as it was, so nothing is lost yet.
+void Link::on_logged_in_again(const Reply& reply) {
+  if (reply.type != Reply::Type::error) return;
+  note("refused to log us in again, and the connection goes on as before: " + said(reply));
+}
+
+void Link::on_no_login(Time now, std::string_view why) {
+  if (state_ == State::opening) fail(now, Vote::unauthorized, std::string(why));
+}
+
+/// The words of an error, without our password.
+std::string Link::said(const Reply& reply) const {
+  return words_of(reply, login_);
 }
 
 /// Reads a reply to CONFIG GET, pairs of name and value, about how writes reach the disk.
@@ -163,6 +209,7 @@ void Link::ask_facts(Time now) {
 }
 
 void Link::on_fact(Time now, const core::Tag& tag, const Reply& reply) {
+  if (tag.round == login_round) return on_logged_in_again(reply);
   if (tag.round == 1) return on_replication(reply);
   on_durability(reply);
   if (tag.round < 3) return;
@@ -178,8 +225,28 @@ void Link::admit(Time now) {
   const bool same_run = !facts_.run_id.empty() && facts_.run_id == run_before_;
   if (!same_run || orphan_id_ < 0) return enrol(now);
   state_ = State::killing;
+  if (orphan_id_ == unknown_client) return go_on_later(now, "it did not tell us our number");
   greetings_.push(Greeting::kill);
   append_command(output_, {"CLIENT", "KILL", "ID", std::to_string(orphan_id_)});
+}
+
+/// The old connection is gone, or this user may not kill it.
+void Link::on_killed(Time now, const Reply& reply) {
+  const bool gone =
+      reply.type != Reply::Type::error || reply.text.find("No such client") != reply.text.npos;
+  if (gone) return enrol(now);
+  go_on_later(now, said(reply));
+}
+
+/// The old connection may be there still. Only time puts what was sent on it before what is sent
+/// next.
+void Link::go_on_later(Time now, const std::string& why) {
+  note(
+      "does not let this user kill a lost connection, so a key that nobody holds may stay until "
+      "its ttl is over: " +
+      why);
+  go_on_ = now + config_.node_timeout;
+  give_up_opening_ = std::max(give_up_opening_, go_on_ + config_.connect_timeout);
 }
 
 void Link::bar(Time now, Vote reason, std::string why) {
@@ -192,6 +259,7 @@ void Link::bar(Time now, Vote reason, std::string why) {
 void Link::enrol(Time now) {
   state_ = State::enrolling;
   orphan_id_ = -1;
+  go_on_ = core::never;
   enrolment_.greeted(now, facts_, texts_);
   follow_enrolment(now);
 }
@@ -208,7 +276,7 @@ void Link::follow_enrolment(Time now) {
     append_word(own_words_, enrolment_.record());
     append_word(own_words_, std::to_string(enrolment_.floor()));
   }
-  if (!enrolment_.is_reading() && (!enrolled || judged_)) end_reading();
+  if (!enrolment_.is_reading() && (!enrolled || judged_)) end_reading(now);
   // During the greeting the server has just reported its facts.
   if (enrolment_.take_check() && state_ == State::up) ask_facts(now);
   if (enrolment_.take_command(now, output_)) {

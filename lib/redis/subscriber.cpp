@@ -12,7 +12,11 @@ using core::Duration;
 using core::Time;
 
 Subscriber::Subscriber(Config config, core::Random& random)
-    : config_(std::move(config)), random_(random) {}
+    : config_(std::move(config)), login_(config_.endpoint.login), random_(random) {}
+
+void Subscriber::log_in(Time, const Login& login) {
+  login_ = login;
+}
 
 void Subscriber::listen(Time now, const std::string& channel) {
   if (state_ == State::stopped || channels_[channel]++ > 0) return;
@@ -53,15 +57,10 @@ void Subscriber::on_open() {
   if (state_ != State::opening || greeted_) return;
   greeted_ = true;
   reader_.reset();
-  output_.clear();
+  wipe(output_);
   written_ = 0;
-  const Endpoint& to = config_.endpoint;
-  logging_in_ = !to.user.empty() || !to.password.empty();
-  if (!to.user.empty()) {
-    append_command(output_, {"AUTH", to.user, to.password});
-  } else if (logging_in_) {
-    append_command(output_, {"AUTH", to.password});
-  }
+  logging_in_ = !login_.empty();
+  if (logging_in_) append_login(output_, login_);
   for (const auto& [channel, times] : channels_) append_command(output_, {"SUBSCRIBE", channel});
   // Channels belong to the server, not to a database: no SELECT. If no channel is wanted any more,
   // a PING finds out whether the server is there.
@@ -84,7 +83,7 @@ void Subscriber::fail(Time now, std::string_view why) {
   greeted_ = logging_in_ = pinged_ = false;
   give_up_opening_ = answer_due_ = core::never;
   reader_.reset();
-  output_.clear();
+  wipe(output_);
   written_ = 0;
   back_off_ = std::clamp(2 * back_off_, first_back_off, longest_back_off);
   next_try_ = now + back_off_ / 2 + random_.below(back_off_ / 2);
@@ -125,7 +124,7 @@ void Subscriber::stop() {
   state_ = State::stopped;
   greeted_ = false;
   give_up_opening_ = next_try_ = answer_due_ = core::never;
-  output_.clear();
+  wipe(output_);
   written_ = 0;
 }
 
@@ -146,7 +145,7 @@ std::optional<Subscriber::Event> Subscriber::next(Time now) {
 void Subscriber::on_reply(Time now, const Reply& reply) {
   heard_ = now;
   answer_due_ = core::never;
-  if (reply.type == Reply::Type::error) return fail(now, words_of(reply));
+  if (reply.type == Reply::Type::error) return fail(now, words_of(reply, login_));
   if (std::exchange(logging_in_, false)) return;
   if (state_ == State::opening) {
     state_ = State::up;
@@ -171,7 +170,11 @@ void Subscriber::on_reply(Time now, const Reply& reply) {
 void Subscriber::wrote(std::size_t bytes) {
   written_ += bytes;
   if (written_ <= output_.size() / 2) return;
-  output_.erase(0, written_);
+  if (written_ == output_.size()) {
+    wipe(output_);  // it may have a password in it
+  } else {
+    output_.erase(0, written_);
+  }
   written_ = 0;
 }
 

@@ -62,6 +62,9 @@ class Subscriber final : public Wire {
   void on_handshake() override {}
   void on_handshake_failed(core::Time now, std::string_view why) override { on_closed(now, why); }
   void on_bytes(std::string_view bytes) override;
+  /// Takes effect at the next connection: a server that ends a login closes the connection.
+  void log_in(core::Time now, const Login& login) override;
+  void on_no_login(core::Time now, std::string_view why) override { on_closed(now, why); }
   void advance(core::Time now);
   /// Gives up the connection for good.
   void stop();
@@ -92,6 +95,7 @@ class Subscriber final : public Wire {
   [[nodiscard]] bool connected() const { return greeted_ || state_ == State::up; }
 
   Config config_;
+  Login login_;
   core::Random& random_;
   State state_ = State::idle;
   bool greeted_ = false;                 ///< the socket is open, and AUTH, if any, was sent

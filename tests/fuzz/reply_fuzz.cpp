@@ -113,7 +113,7 @@ class ReplyPath {
     require(at_once == in_pieces_, "the replies depend on how the bytes are cut");
   }
 
-  LinkHarness link_{{.host = "n1", .user = "user", .password = "pass"}};
+  LinkHarness link_{{.host = "n1", .login = {"user", "pass"}}};
   redis::ReplyReader reader_;
   Read in_pieces_;
   std::string chunk_;

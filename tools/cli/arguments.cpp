@@ -3,9 +3,24 @@
 #include <algorithm>
 
 namespace quorumlock::cli {
+namespace {
+
+/// Overwrites users and passwords in the URLs of an argument, which other processes can see for as
+/// long as we run.
+void hide_secrets(char* argument) {
+  const std::string_view text = argument;
+  for (std::size_t at = text.find('@'); at != text.npos; at = text.find('@', at + 1)) {
+    const std::size_t scheme = text.rfind("://", at);
+    if (scheme == text.npos) continue;
+    std::fill(argument + scheme + 3, argument + at, '*');
+  }
+}
+
+}  // namespace
 
 Arguments::Arguments(int argc, char** argv) : own(argv + 1, argv + argc) {
   const auto dashes = std::ranges::find(own, "--");
+  std::for_each(argv + 1, argv + 1 + (dashes - own.begin()), hide_secrets);
   json = std::find(own.begin(), dashes, "--json") != dashes;
   for (auto word = own.begin(); word != dashes; ++word) {
     if (*word == "--config" || *word == "--nodes") {

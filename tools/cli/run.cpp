@@ -63,7 +63,17 @@ std::string names_of(const Lease& lease, const char* between) {
   return names;
 }
 
-std::vector<std::string> environment_with(const Lease& lease) {
+/// Whether this variable has a node's password.
+bool is_password(const Options& options, std::string_view variable) {
+  const std::string_view name = variable.substr(0, variable.find('='));
+  const auto names_it = [name](const NodeOptions& node) { return node.password_env == name; };
+  return std::ranges::any_of(options.nodes, names_it) ||
+         std::ranges::any_of(options.groups, [&](const auto& group) {
+           return std::ranges::any_of(group.second, names_it);
+         });
+}
+
+std::vector<std::string> environment_with(const Lease& lease, const Options& options) {
   std::vector<std::string> environment = {
       "QUORUMLOCK_RESOURCE=" + names_of(lease, "\n"), "QUORUMLOCK_TOKEN=" + lease.owner_token(),
       "QUORUMLOCK_FENCING_TOKEN=" + std::to_string(lease.fencing_token())};
@@ -74,6 +84,7 @@ std::vector<std::string> environment_with(const Lease& lease) {
         one.starts_with("QUORUMLOCK_FENCING_TOKEN=")) {
       continue;
     }
+    if (is_password(options, one)) continue;
     environment.emplace_back(one);
   }
   return environment;
@@ -154,7 +165,7 @@ int run(const Globals& globals, const RunArguments& asked) {
                      signals);
   globals.note("holding " + names_of(lease, ", ") + ": " + lease.outcome().to_string());
   const Clock::time_point begin = Clock::now();
-  Child child({path, asked.words, environment_with(lease)}, signals);
+  Child child({path, asked.words, environment_with(lease, options)}, signals);
   Guard guard(child.pid(), deadlines.kill_at(lease.valid_until()), terminal);
   Supervisor supervisor(lease, deadlines, child, guard, terminal, signals);
   const int status = supervisor.run();

@@ -164,7 +164,11 @@ TEST(Findings, AServerOfAnotherKindHasNoOtherFinding) {
                 node.role = "";
               }),
               ElementsAre("error not_standalone"));
-  EXPECT_THAT(codes([](NodeStatus& node) { node.version = "4.0.14"; }),
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.state = NodeState::down;
+                node.votes = false;
+                node.trouble = "is Redis 6.0.16, which is too old";
+              }),
               ElementsAre("error too_old"));
   EXPECT_THAT(codes([](NodeStatus& node) { node.version = "valkey 8.0.1"; }), IsEmpty());
   EXPECT_THAT(codes([](NodeStatus& node) { node.same_server_as = {"node 0"}; }),
@@ -175,6 +179,12 @@ TEST(Findings, OpenAndMissingAccessIsReported) {
   // The server lets in anybody, or does not let us run scripts or log in.
   EXPECT_THAT(codes([](NodeStatus& node) { node.access.scripts = false; }),
               ElementsAre("error no_scripts"));
+  EXPECT_THAT(codes([](NodeStatus& node) { node.access.plain_text = true; }),
+              ElementsAre("error plain_text"));
+  EXPECT_THAT(codes([](NodeStatus& node) {
+                node.access.missing_rights = {"client|kill", "zadd", "&quorumlock:*", "new"};
+              }),
+              ElementsAre("hint missing_right", "error missing_right", "hint missing_right"));
   EXPECT_THAT(codes([](NodeStatus& node) { node.access.open_to_all = true; }),
               ElementsAre("error unprotected"));
   EXPECT_THAT(codes([](NodeStatus& node) { node.access = {}; }), IsEmpty());

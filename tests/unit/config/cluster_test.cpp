@@ -28,8 +28,50 @@ TEST(Cluster, KnowsItsNodesByNamesWithoutSecrets) {
             (std::vector<std::string>{"redis://127.0.0.1:7101", "redis://lock2.example:6380/3",
                                       "unix:///run/redis/lock3.sock"}));
   EXPECT_EQ(cluster->size(), 3);
-  EXPECT_EQ(cluster->endpoints[1].password, "hunter2");
+  EXPECT_EQ(cluster->endpoints[1].login, (redis::Login{"u", "hunter2"}));
   EXPECT_TRUE(starts(error_of(detail::Cluster::from(Options())), "nodes is"));
+}
+
+TEST(Cluster, TakesCredentialsFromBesideTheUrl) {
+  // A user, the path of a file, and the value of an environment variable; a loss of the variable is
+  // an error that names it.
+  Options options = usual();
+  options.nodes[0].user = "locker";
+  options.nodes[0].password_file = "/run/secrets/lock";
+  options.nodes[2].password_env = "QUORUMLOCK_TEST_PASSWORD";
+  ::setenv("QUORUMLOCK_TEST_PASSWORD", "hunter2", 1);
+  const auto clusters = detail::Cluster::from(options);
+  ::unsetenv("QUORUMLOCK_TEST_PASSWORD");
+  ASSERT_TRUE(clusters) << clusters.error().what();
+  const std::vector<redis::Endpoint>& endpoints = clusters->front().endpoints;
+  EXPECT_EQ(endpoints[0].login, (redis::Login{"locker", ""}));
+  EXPECT_EQ(endpoints[0].password_file, "/run/secrets/lock");
+  EXPECT_EQ(endpoints[2].login, (redis::Login{"", "hunter2"}));
+  const std::string missing = error_of(detail::Cluster::from(options));
+  EXPECT_TRUE(starts(missing, "nodes[2]: password_env"));
+  EXPECT_TRUE(contains(missing, "\"QUORUMLOCK_TEST_PASSWORD\", which is not set"));
+}
+
+TEST(Cluster, RefusesCredentialsThatAreGivenTwice) {
+  // No source wins over another: each conflict is refused in a sentence that names both.
+  const auto refused = [](NodeOptions node) {
+    Options options;
+    options.nodes = {std::move(node)};
+    return error_of(options.validate());
+  };
+  NodeOptions both("redis://h");
+  both.password_file = "/f";
+  both.password_env = "E";
+  EXPECT_TRUE(contains(refused(both), "password_file and password_env are both given"));
+  NodeOptions in_url("redis://u:hunter2@h");
+  in_url.password_file = "/f";
+  EXPECT_TRUE(contains(refused(in_url), "the URL has a password"));
+  NodeOptions two_users("redis://u@h");
+  two_users.user = "v";
+  EXPECT_TRUE(contains(refused(two_users), "user is given in the URL and beside it"));
+  NodeOptions user_and_password("redis://:hunter2@h");
+  user_and_password.user = "v";
+  EXPECT_TRUE(contains(refused(user_and_password), "user is given, and the URL has a password"));
 }
 
 TEST(Request, TakesTheOptionsAsDefaults) {

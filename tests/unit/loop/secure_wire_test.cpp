@@ -24,6 +24,8 @@ class NotedWire final : public redis::Wire {
   void on_handshake_failed(core::Time, std::string_view why) override {
     told.push_back("failed: " + std::string(why));
   }
+  void log_in(core::Time, const redis::Login&) override {}
+  void on_no_login(core::Time, std::string_view) override {}
   void on_bytes(std::string_view bytes) override { heard += bytes; }
   [[nodiscard]] std::string_view output() const override { return to_send; }
   void wrote(std::size_t bytes) override { to_send.erase(0, bytes); }

@@ -19,8 +19,9 @@ Endpoint parsed(std::string_view url) {
 std::string fields_of(std::string_view url) {
   const Endpoint endpoint = parsed(url);
   std::string text;
-  if (!endpoint.user.empty()) text += "user=" + endpoint.user + " ";
-  if (!endpoint.password.empty()) text += "password=" + endpoint.password + " ";
+  const std::string password(std::string_view(endpoint.login.password));
+  if (!endpoint.login.user.empty()) text += "user=" + endpoint.login.user + " ";
+  if (!password.empty()) text += "password=" + password + " ";
   if (!endpoint.host.empty()) {
     text += "host=" + endpoint.host + " port=" + std::to_string(endpoint.port) + " ";
   }
@@ -87,8 +88,7 @@ TEST(Endpoint, ReadsTls) {
   const Endpoint endpoint = parsed("rediss://user:secret@host:6380/2");
   EXPECT_EQ(endpoint, (Endpoint{.host = "host",
                                 .port = 6380,
-                                .user = "user",
-                                .password = "secret",
+                                .login = {"user", "secret"},
                                 .db = 2,
                                 .tls = TlsOptions()}));
   EXPECT_EQ(endpoint.name(), "rediss://host:6380/2");

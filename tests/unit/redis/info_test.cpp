@@ -15,5 +15,17 @@ TEST(Info, VersionIsTheServersOwn) {
   EXPECT_EQ(version_of("# Memory\r\nmaxmemory:0\r\n"), "");
 }
 
+TEST(Info, KnowsWhichVersionsAreTooOld) {
+  // Redis 6.2 and Valkey 7.2 are the oldest; what cannot be read is not refused.
+  for (const char* old : {"2.8.4", "5.0.14", "6.0.16", "6.1.99", "valkey 7.0.1", "valkey 6.9.0"}) {
+    EXPECT_TRUE(is_too_old(old)) << old;
+  }
+  for (const char* fine :
+       {"6.2.0", "7.0.15", "10.0.0", "valkey 7.2.4", "valkey 8.0.1", "", "new"}) {
+    EXPECT_FALSE(is_too_old(fine)) << fine;
+  }
+  EXPECT_EQ(too_old("6.0.16").substr(0, 16), "is Redis 6.0.16,");
+}
+
 }  // namespace
 }  // namespace quorumlock::redis

@@ -16,7 +16,7 @@ TEST(LinkBounds, LongErrorsAreReportedInPart) {
   EXPECT_EQ(driver.said(), Strings{"1 failed"});
   EXPECT_LT(driver.link.trouble(driver.now).size(), 300U);
 
-  LinkDriver refused({.host = "n1", .password = "secret"});
+  LinkDriver refused({.host = "n1", .login = {.password = "secret"}});
   refused.start();
   refused.open();
   refused.feed(error);

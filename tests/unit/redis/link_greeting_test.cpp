@@ -9,7 +9,7 @@ using Strings = std::vector<std::string>;
 TEST(LinkGreeting, LogsInAndAsksForTheServersIdentity) {
   // With an ACL user, a password and a database, one write logs in, chooses the database, asks the
   // questions and loads the scripts. The link is up after the last answer.
-  LinkDriver driver({.host = "n1", .user = "locker", .password = "s3cret", .db = 3});
+  LinkDriver driver({.host = "n1", .login = {"locker", "s3cret"}, .db = 3});
   driver.start();
   EXPECT_EQ(driver.said(), Strings{"connect"});
   EXPECT_TRUE(driver.written().empty());
@@ -28,7 +28,7 @@ TEST(LinkGreeting, LogsInAndAsksForTheServersIdentity) {
 
 TEST(LinkGreeting, WithoutUserOrPasswordDoesNotLogIn) {
   // A password alone is the default user's; without both there is no AUTH.
-  LinkDriver with_password({.host = "n1", .password = "s3cret"});
+  LinkDriver with_password({.host = "n1", .login = {.password = "s3cret"}});
   with_password.start();
   with_password.open();
   EXPECT_EQ(with_password.greet()[0], "AUTH s3cret");
@@ -69,7 +69,7 @@ const Strings refused_not_standalone{"disconnect", "down: not standalone"};
 
 TEST(LinkGreeting, AWrongPasswordIsNotAuthorized) {
   // The login fails, whatever the error's words are.
-  const redis::Endpoint endpoint{.host = "n1", .password = "wrong"};
+  const redis::Endpoint endpoint{.host = "n1", .login = {.password = "wrong"}};
   for (const char* words : {"-WRONGPASS invalid username-password pair or user is disabled.\r\n",
                             "-ERR AUTH <password> called without any password configured\r\n"}) {
     EXPECT_EQ(answered(endpoint, {words}), refused_unauthorized) << words;
@@ -125,7 +125,7 @@ TEST(LinkGreeting, AnswersThatThisUserMayNotGetStayUnknown) {
 
 TEST(LinkGreeting, ARefusedNodeIsTriedAgain) {
   // The operator may correct the password: the next try comes by itself.
-  LinkDriver driver({.host = "n1", .password = "wrong"});
+  LinkDriver driver({.host = "n1", .login = {.password = "wrong"}});
   driver.start();
   driver.open();
   driver.feed("-WRONGPASS no\r\n");
@@ -244,14 +244,41 @@ TEST(LinkOrphan, IsKilledBeforeAnythingElse) {
 }
 
 TEST(LinkOrphan, MayBeGoneAlready) {
-  // The server has closed the old connection itself, or this user may not kill: the link comes up.
-  for (const char* answer : {":0\r\n", "-ERR No such client\r\n", "-NOPERM no\r\n"}) {
+  // The server has closed the old connection itself: the link comes up.
+  for (const char* answer : {":0\r\n", "-ERR No such client\r\n"}) {
     LinkDriver driver;
     written_after_loss(driver, {}, {.client_id = 9});
     driver.said();
     driver.feed(answer);
     EXPECT_EQ(driver.said(), Strings{"up"}) << answer;
   }
+}
+
+TEST(LinkOrphan, GetsTimeToEndIfThisUserMayNotKillIt) {
+  // What was sent on the old connection may run until node_timeout has passed; only then is
+  // anything sent on the new one. The log says so.
+  LinkDriver driver;
+  written_after_loss(driver, {}, {.client_id = 9});
+  driver.said();
+  driver.feed("-NOPERM this user has no permissions to run the 'client|kill' command\r\n");
+  EXPECT_NE(driver.notes().back().find("kill a lost connection"), std::string::npos);
+  driver.pass(LinkDriver::node_timeout - 1ms);
+  driver.send(2);
+  EXPECT_EQ(driver.said(), Strings{"2 unreachable"});
+  EXPECT_TRUE(driver.written().empty());
+  driver.pass(1ms);
+  EXPECT_EQ(driver.said(), Strings{"up"});
+}
+
+TEST(LinkOrphan, GetsTimeToEndIfItsNumberIsUnknown) {
+  // CLIENT ID was refused, so that there is nothing to kill by.
+  LinkDriver driver;
+  EXPECT_TRUE(written_after_loss(driver, {.client_id = -1}, {.client_id = -1}).empty());
+  driver.said();
+  driver.pass(LinkDriver::node_timeout - 1ms);
+  EXPECT_EQ(driver.said(), Strings());
+  driver.pass(1ms);
+  EXPECT_EQ(driver.said(), Strings{"up"});
 }
 
 TEST(LinkOrphan, IsLeftAloneInAnotherRun) {

@@ -254,7 +254,7 @@ TEST(Link, StopsDuringItsPause) {
 
 TEST(Link, ReportsWhatItDoesInSentences) {
   // These notes are for the log: each names the node, none the password.
-  LinkDriver driver({.host = "n1", .password = "s3cret"});
+  LinkDriver driver({.host = "n1", .login = {.password = "s3cret"}});
   driver.come_up();
   driver.send(1);
   driver.pass(LinkDriver::node_timeout);

@@ -55,8 +55,7 @@ class SubscriberTest : public ::testing::Test {
   SeededRandom random{1};
   core::Time now = core::Time(std::chrono::hours(1));
   Subscriber subscriber{
-      {{.host = "n1", .user = "u", .password = "p"}, std::chrono::seconds(2), node_timeout},
-      random};
+      {{.host = "n1", .login = {"u", "p"}}, std::chrono::seconds(2), node_timeout}, random};
   Strings notes;
 };
 

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+// Who can reach a server, or listen to what is sent to it.
+namespace quorumlock::detail {
+
+/// Whether this address or name means this machine.
+inline bool is_loopback(std::string_view address) {
+  return address.starts_with("127.") || address == "::1" || address == "localhost";
+}
+
+/// Whether one of these addresses can be reached from other machines.
+inline bool listens_beyond_loopback(std::string_view bind) {
+  if (bind.empty()) return true;
+  while (!bind.empty()) {
+    const std::size_t end = std::min(bind.find(' '), bind.size());
+    std::string_view address = bind.substr(0, end);
+    bind.remove_prefix(std::min(end + 1, bind.size()));
+    if (address.starts_with('-')) address.remove_prefix(1);  // '-': the machine may not have it
+    if (!address.empty() && !is_loopback(address)) return true;
+  }
+  return false;
+}
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,98 @@
+#include "admin/rights.hpp"
+
+#include <algorithm>
+
+#include "redis/keys.hpp"
+#include "redis/verbs/vote.hpp"
+
+namespace quorumlock::detail {
+namespace {
+
+constexpr std::string_view no_lock = "grants no lock";
+constexpr std::string_view no_line = "lets nobody wait in order, or read together with others";
+
+constexpr Right rights[] = {
+    {"client|id", false,
+     "cannot be told to end a connection that was lost: a key that nobody holds may stay until its "
+     "ttl is over"},
+    {"client|kill", false,
+     "cannot be told to end a connection that was lost: it comes back node_timeout later, and a "
+     "key "
+     "that nobody holds may stay until its ttl is over"},
+    {"client|setname", false,
+     "does not show which list of nodes its clients have: quorumlock members waits in vain"},
+    {"info", true, "casts no vote, since it does not say which run of it this is"},
+    {"config|get", false, "does not say whether its disk can be trusted: it is taken not to be"},
+    {"script|load", false, "gets each script with its first call, which costs a round trip"},
+    {"scan", false, "cannot be the source of fencing counters for a node that forgot"},
+    {"dbsize", false, "does not say how many fencing counters it has"},
+    {"mget", true, "casts no vote, since it does not show its enrolment"},
+    {"set", true, no_lock},
+    {"time", true, no_lock},
+    {"exists", true, no_lock},
+    {"get", true, "prolongs and releases no lock"},
+    {"del", true, "keeps released locks until their ttl is over"},
+    {"pexpire", true, "prolongs no lock, and lets nobody wait in order or read"},
+    {"pttl", true, "prolongs no lock, and does not say for how long one is held"},
+    {"publish", false, "wakes no waiter: each gets the lock when it looks, up to 1 s later"},
+    {"zadd", true, no_line},
+    {"zscore", true, no_line},
+    {"zrange", true, "releases no lock if waiters are to be woken, and lets nobody wait in order"},
+    {"zrem", true, "keeps readers and waiters that have left until their time is over"},
+    {"zremrangebyscore", true, no_line},
+    {"type", false, "does not show who holds a lock (quorumlock inspect)"},
+    {"hset", false, "takes no announcement of a leader"},
+    {"hget", false, "takes no announcement of a leader"},
+    {"hmget", false, "does not show who leads"},
+    {"getrange", false, "does not show who holds a lock (quorumlock inspect)"},
+    {"&quorumlock:*", false, "wakes no waiter: each gets the lock when it looks, up to 1 s later"},
+};
+
+}  // namespace
+
+std::span<const Right> all_rights() {
+  return rights;
+}
+
+const Right* right_named(std::string_view name) {
+  const auto* const found = std::ranges::find(rights, name, &Right::name);
+  return found == std::end(rights) ? nullptr : found;
+}
+
+const std::vector<Probe>& probes() {
+  // The client number is one that no server reaches, and a name must not have a space in it.
+  static const std::vector<Probe> all = {
+      {"client|id", {"CLIENT", "ID"}},
+      {"client|kill", {"CLIENT", "KILL", "ID", "9223372036854775807"}},
+      {"client|setname", {"CLIENT", "SETNAME", "no name"}},
+      {"script|load", {"SCRIPT", "LOAD", "return 1"}},
+      {"set", {"SET", redis::repairer_key, "", "NX", "XX"}},
+      {"get", {"GET", redis::enrolment_key}},
+      {"scan", {"SCAN", "0", "COUNT", "1"}},
+  };
+  return all;
+}
+
+// Redis 6.2 and 7.0 say "user executing the script", later servers "ACL failure in script".
+const std::string_view probing_script = R"(local key = KEYS[1]
+local calls = {{'mget', key}, {'set', key, '', 'XX'}, {'get', key}, {'time'}, {'exists', key},
+  {'del', key}, {'pexpire', key, 1}, {'pttl', key}, {'publish', ARGV[1], ''},
+  {'zadd', key, 'XX', 1, '-'}, {'zrange', key, 0, 0}, {'zrem', key, '-'},
+  {'zremrangebyscore', key, 0, 0}, {'zscore', key, '-'}, {'type', key},
+  {'hset', key, '-', '', '-'}, {'hget', key, '-'}, {'hmget', key, '-'}, {'getrange', key, 0, 0}}
+local missing = {}
+for _, call in ipairs(calls) do
+  local said = redis.pcall(unpack(call))
+  local why = type(said) == 'table' and said.err or ''
+  if string.find(why, 'ACL failure') or string.find(why, 'user executing the script') then
+    missing[#missing + 1] = string.find(why, 'channel') and '&quorumlock:*' or call[1]
+  end
+end
+return missing)";
+
+bool is_forbidden(const redis::Reply& reply) {
+  return reply.type == redis::Reply::Type::error &&
+         redis::vote_of_error(reply.text) == Vote::unauthorized;
+}
+
+}  // namespace quorumlock::detail

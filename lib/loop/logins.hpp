@@ -1,0 +1,84 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <quorumlock/options.hpp>
+
+#include "core/types.hpp"
+#include "redis/endpoint.hpp"
+#include "uv/work.hpp"
+
+namespace quorumlock::detail {
+
+/// What to log in to those nodes with that have it in a file, or that Options::credentials is asked
+/// about. Files are read again at every connect, and once a second, so that a change is noticed. A
+/// token is asked for before the last one ends. Reading and asking run on libuv's pool.
+class Logins {
+ public:
+  /// What comes of it, called on the loop.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    /// The node has another login from now on.
+    virtual void on_login(int node, const redis::Login& login) = 0;
+    /// This wire, which wanted to connect, may do so.
+    virtual void on_ready(int wire) = 0;
+    /// There is nothing to log in with; `why` is a clause about the node.
+    virtual void on_no_login(int wire, const std::string& why) = 0;
+    /// One sentence for the log.
+    virtual void on_note(const std::string& sentence) = 0;
+  };
+  using Ask = std::function<Result<Credentials>(std::string_view node)>;
+
+  Logins(uv_loop_t* loop, uv::Open& open, Listener& listener, Ask ask)
+      : loop_(loop), open_(open), listener_(listener), ask_(std::move(ask)) {}
+
+  /// A wire is to be connected. False: on_ready() follows, or on_no_login(), perhaps inside the
+  /// call. `refused`: the node has refused the login that it was given last.
+  bool may_connect(core::Time now, int wire, int node, const redis::Endpoint& endpoint,
+                   bool refused);
+  /// The wire does not want to connect any more.
+  void forget_wire(int wire);
+  /// The number is another node's now.
+  void forget_node(int number) { nodes_.erase(number); }
+  /// Forgets all nodes but those with these numbers.
+  void keep(const std::vector<int>& numbers);
+  /// Ends everything.
+  void close() { nodes_.clear(); }
+  void advance(core::Time now);
+  [[nodiscard]] core::Time deadline() const;
+
+ private:
+  struct Found {
+    redis::Login login;
+    std::optional<core::Duration> valid_for;
+  };
+  struct Node {
+    redis::Endpoint endpoint;
+    std::optional<redis::Login> known;
+    core::Time ends = core::never;  ///< when `known` is not accepted any more
+    core::Time due = core::never;   ///< when to look again
+    core::Time asked{};
+    core::Duration pause{};  ///< after the last error
+    std::string trouble;     ///< the last error; empty: the last look found something
+    std::vector<int> waiting;
+    std::unique_ptr<uv::Work> work;
+  };
+
+  void look(core::Time now, int number, Node& node);
+  void looked(int number, Result<Found> found);
+  void failed(core::Time now, Node& node, const std::string& why);
+
+  uv_loop_t* loop_;
+  uv::Open& open_;
+  Listener& listener_;
+  Ask ask_;
+  std::map<int, Node> nodes_;  ///< by number; only those that need this
+};
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,60 @@
+#include <fstream>
+
+#include "cli/fixture.hpp"
+
+// Where the program keeps passwords, and where others could see them.
+namespace quorumlock::test {
+namespace {
+
+class CredentialsOfTheProgram : public CommandLine {
+ protected:
+  CredentialsOfTheProgram() : CommandLine({.size = 3, .tcp = true}) {
+    cluster.raw_everywhere({"ACL", "SETUSER", "locker", "on", ">s3cret", "~*", "&*", "+@all"});
+    json nodes = json::array();
+    for (const std::string& url : cluster.urls()) {
+      nodes.push_back({{"url", url}, {"user", "locker"}, {"password_env", "LOCK_PASSWORD"}});
+    }
+    std::ofstream(config) << json{{"nodes", nodes}};
+  }
+
+  const std::string config = directory.path() / "config.json";
+};
+
+TEST_F(CredentialsOfTheProgram, AVariableIsNotGivenToTheCommand) {
+  // `run` takes the password out of its child's environment, and nothing else.
+  const Ended ended =
+      Program({QUORUMLOCK_PROGRAM, "run", "thing", "--", "env"},
+              {"QUORUMLOCK_CONFIG=" + config, "LOCK_PASSWORD=s3cret", "LOCK_PASSWORD_HINT=none"})
+          .finish();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("LOCK_PASSWORD_HINT=none"));
+  EXPECT_THAT(ended.out, Not(HasSubstr("s3cret")));
+  for (int node = 0; node < 3; ++node) EXPECT_GE(cluster.calls(node, "auth"), 1);
+}
+
+TEST_F(CredentialsOfTheProgram, AnArgumentIsOverwritten) {
+  // The command reads its parent's command line in /proc: the password of the URLs is gone from it.
+  std::string urls;
+  for (std::string url : cluster.urls()) {
+    urls += (urls.empty() ? "" : ",") + url.insert(url.find("//") + 2, "locker:s3cret@");
+  }
+  const Ended ended = Program({QUORUMLOCK_PROGRAM, "--nodes", urls, "run", "thing", "--", "sh",
+                               "-c", "tr '\\0' ' ' < /proc/$PPID/cmdline"})
+                          .finish();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("redis://*************@127.0.0.1:"));
+  EXPECT_THAT(ended.out, HasSubstr("run thing"));
+  EXPECT_THAT(ended.out, Not(HasSubstr("s3cret")));
+}
+
+TEST_F(CredentialsOfTheProgram, AMissingVariableIsNamed) {
+  // That is an error of the configuration: nothing is sent.
+  const Ended ended =
+      Program({QUORUMLOCK_PROGRAM, "status"}, {"QUORUMLOCK_CONFIG=" + config}).finish();
+  EXPECT_EQ(ended.code, 64);
+  EXPECT_THAT(ended.err,
+              HasSubstr("password_env names the environment variable \"LOCK_PASSWORD\""));
+}
+
+}  // namespace
+}  // namespace quorumlock::test

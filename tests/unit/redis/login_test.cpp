@@ -1,0 +1,130 @@
+#include "redis/login.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "support/link_driver.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+using redis::Login;
+using redis::Secret;
+using Strings = std::vector<std::string>;
+
+/// Whether this memory, which is the test's own, has the text in it.
+bool has(const char* memory, std::size_t size, std::string_view text) {
+  return std::string_view(memory, size).find(text) != std::string_view::npos;
+}
+
+TEST(Secret, IsOverwrittenWhenItGoes) {
+  // A short text is inside the object itself, whose memory the test keeps; so nothing is read after
+  // it was given back. Copies and moves leave nothing behind either.
+  alignas(Secret) char memory[3][sizeof(Secret)] = {};
+  auto* first = new (memory[0]) Secret("hunter2");
+  auto* second = new (memory[1]) Secret(*first);
+  auto* third = new (memory[2]) Secret(std::move(*first));
+  EXPECT_EQ(std::string_view(*second), "hunter2");
+  EXPECT_EQ(std::string_view(*third), "hunter2");
+  EXPECT_TRUE(has(memory[2], sizeof(Secret), "hunter2"));
+  EXPECT_FALSE(has(memory[0], sizeof(Secret), "hunter2"));
+  *second = Secret("another");
+  EXPECT_FALSE(has(memory[1], sizeof(Secret), "hunter2"));
+  second->~Secret();
+  third->~Secret();
+  first->~Secret();
+  EXPECT_FALSE(has(memory[1], sizeof(Secret), "another"));
+  EXPECT_FALSE(has(memory[2], sizeof(Secret), "hunter2"));
+}
+
+TEST(Login, ABufferIsOverwrittenAsAWhole) {
+  // What a text had room for is overwritten, too, and the room stays.
+  std::string text = "a password that was here before";
+  const std::size_t room = text.capacity();
+  text.resize(2);
+  redis::wipe(text);
+  EXPECT_TRUE(text.empty());
+  EXPECT_EQ(text.capacity(), room);
+  text.resize(room);
+  EXPECT_EQ(text.find_first_not_of('\0'), text.npos);
+}
+
+TEST(LinkLogin, ThePasswordIsOverwrittenOnceItIsWritten) {
+  // The link's output still has its memory after all bytes are written: it is empty of the
+  // password.
+  LinkDriver driver({.host = "n1", .login = {"locker", "hunter2"}});
+  driver.start();
+  driver.open();
+  const std::string_view output = driver.link.output();
+  ASSERT_TRUE(has(output.data(), output.size(), "hunter2"));
+  driver.link.wrote(output.size());
+  EXPECT_FALSE(has(output.data(), output.size(), "hunter2"));
+}
+
+TEST(LinkLogin, LogsInAgainOnTheConnectionThatIsThere) {
+  // A new password is sent in order with other commands, whose answers are unaffected.
+  LinkDriver driver({.host = "n1", .login = {"locker", "old"}});
+  driver.come_up();
+  driver.send(1);
+  driver.link.log_in(driver.now, {"locker", "hunter2"});
+  driver.send(2);
+  EXPECT_EQ(driver.written(), (Strings{"PING 1", "AUTH locker hunter2", "PING 2"}));
+  driver.feed("+OK\r\n+OK\r\n+OK\r\n");
+  EXPECT_EQ(driver.said(), (Strings{"1 granted", "2 granted"}));
+  driver.close();
+  driver.reconnect();
+  EXPECT_EQ(driver.written()[0], "AUTH locker hunter2");
+}
+
+TEST(LinkLogin, ARefusedPasswordLosesNothingAndIsNotTriedAgain) {
+  // The connection goes on under its old login; one sentence says so, without the password, even if
+  // the node repeats it.
+  LinkDriver driver({.host = "n1", .login = {"locker", "old"}});
+  driver.come_up();
+  const std::size_t notes = driver.notes().size();
+  driver.link.log_in(driver.now, {"locker", "hunter2"});
+  driver.written();
+  driver.feed("-ERR unknown command 'AUTH', with args beginning with: 'locker' 'hunter2'\r\n");
+  driver.pass(std::chrono::hours(1));
+  EXPECT_TRUE(driver.written().empty());
+  EXPECT_EQ(driver.link.state(), LinkState::up);
+  ASSERT_EQ(driver.notes().size(), notes + 1);
+  EXPECT_NE(driver.notes().back().find("refused to log us in again"), std::string::npos);
+  EXPECT_NE(driver.notes().back().find("'locker' '***'"), std::string::npos);
+}
+
+TEST(LinkLogin, WaitsForTheGreetingAndForTheRecord) {
+  // While the greeting goes on, and while commands wait for the record, a new password waits, too.
+  LinkDriver driver({.host = "n1", .login = {"locker", "old"}});
+  driver.start();
+  driver.open();
+  driver.link.log_in(driver.now, {"locker", "new"});
+  Strings greeting = driver.greet();
+  EXPECT_EQ(greeting.front(), "AUTH locker old");
+  EXPECT_EQ(driver.written(), Strings{"AUTH locker new"});
+  driver.feed("+OK\r\n");
+  driver.doubt();
+  EXPECT_EQ(driver.written().size(), 1U);
+  driver.send(1);
+  driver.link.log_in(driver.now, {"locker", "newer"});
+  EXPECT_TRUE(driver.written().empty());
+  driver.feed(LinkDriver::both("run1:30000,a,86400:volatile"));
+  EXPECT_EQ(driver.written(), (Strings{"PING 1", "AUTH locker newer"}));
+}
+
+TEST(LinkLogin, WithoutAnythingToLogInWithTheVoteIsUnauthorized) {
+  // The driver found no password: the node is down for that reason, and tried again later.
+  LinkDriver driver;
+  driver.start();
+  driver.link.on_no_login(driver.now, "its password_file \"/f\" cannot be read");
+  driver.pass(std::chrono::milliseconds(1));
+  EXPECT_EQ(driver.link.reason(), Vote::unauthorized);
+  EXPECT_EQ(driver.link.trouble(driver.now), "its password_file \"/f\" cannot be read");
+  EXPECT_NE(driver.link.deadline(), core::never);
+}
+
+}  // namespace
+}  // namespace quorumlock::test
