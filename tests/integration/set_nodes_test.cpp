@@ -11,6 +11,7 @@ namespace {
 
 class SetNodes : public SevenNodes {
  protected:
+  SetNodes() : SevenNodes(1500ms) {}
   Nodes nodes(const std::vector<int>& numbers) { return options(numbers).nodes; }
   /// Changes the list while this coordinator works, as an operator and a redeployment do.
   void change(Coordinator& coordinator, const std::vector<int>& to) {

@@ -13,7 +13,9 @@ namespace quorumlock::test {
 /// Seven nodes, of which the first five are enrolled as a list.
 class SevenNodes : public ::testing::Test {
  protected:
-  SevenNodes() : cluster_({.size = 7, .enrolled = false, .max_ttl = 500ms}) {
+  /// Leases that a test keeps need a max_ttl that a busy machine can renew them in.
+  explicit SevenNodes(std::chrono::milliseconds max_ttl = 500ms)
+      : cluster_({.size = 7, .enrolled = false, .max_ttl = max_ttl}) {
     std::vector<std::string> five = cluster_.urls();
     five.resize(5);
     cluster_.enrol_for(five);
