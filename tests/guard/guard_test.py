@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 # (mode, in flight): the most instructions per cycle.
-BOUNDS = {("plain", 1): 17200, ("plain", 64): 12700, ("fenced", 1): 27200, ("fenced", 64): 17400,
+BOUNDS = {("plain", 1): 17800, ("plain", 64): 13000, ("fenced", 1): 28800, ("fenced", 64): 17400,
           ("permit", 1): 30700, ("permit", 64): 27200, ("search", 1): 61200, ("search", 64): 54600}
 
 
