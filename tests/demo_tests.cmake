@@ -2,8 +2,8 @@
 foreach(case sale interrupted-INT interrupted-TERM killed bad-nodes)
   add_test(NAME demo.${case}
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/demo_test.sh $<TARGET_FILE:flash_sale> ${case})
-  set_tests_properties(demo.${case} PROPERTIES LABELS demo TIMEOUT 240)
+  set_tests_properties(demo.${case} PROPERTIES LABELS demo TIMEOUT 900)
 endforeach()
 
 add_test(NAME demo.compose COMMAND ${CMAKE_CURRENT_LIST_DIR}/compose_test.py)
-set_tests_properties(demo.compose PROPERTIES LABELS demo TIMEOUT 60)
+set_tests_properties(demo.compose PROPERTIES LABELS demo TIMEOUT 900)

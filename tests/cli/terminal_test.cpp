@@ -71,9 +71,9 @@ class Typist {
       if (::poll(&ready, 1, limit) <= 0) {
         throw std::runtime_error("the terminal did not show \"" + text + "\" but: " + said_);
       }
-      const ssize_t size = ::read(terminal_, more, sizeof more);
-      if (size <= 0) throw std::runtime_error("the terminal is closed; it showed: " + said_);
-      said_.append(more, static_cast<std::size_t>(size));
+      const ssize_t got = ::read(terminal_, more, sizeof more);
+      if (got <= 0) throw std::runtime_error("the terminal is closed; it showed: " + said_);
+      said_.append(more, static_cast<std::size_t>(got));
     }
   }
 

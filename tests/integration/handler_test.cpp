@@ -85,7 +85,7 @@ TEST_F(Handlers, OfCallsThatFailAtOnceRunAfterTheCall) {
       {"leader", Errc::invalid_argument, [&](auto report) { misnamed.async_leader(told(report)); }},
       {"acquire", Errc::invalid_argument,
        [&](auto report) { coordinator.async_acquire("quorumlock:fence:x", told(report)); }}};
-  struct Seen {
+  struct Heard {
     Errc why{};
     bool inside = false;
     std::thread::id thread;
@@ -97,16 +97,16 @@ TEST_F(Handlers, OfCallsThatFailAtOnceRunAfterTheCall) {
   const std::thread::id loops_thread = loop.get();
   for (const Call& call : calls) {
     SCOPED_TRACE(call.name);
-    Answer<Seen> elsewhere;
+    Answer<Heard> elsewhere;
     call.begin([tell = elsewhere.handler()](const Error* error) mutable {
       tell({error != nullptr ? static_cast<Errc>(error->code().value()) : Errc(), false,
             std::this_thread::get_id()});
     });
-    const Seen from_elsewhere = elsewhere.get();
+    const Heard from_elsewhere = elsewhere.get();
     EXPECT_EQ(from_elsewhere.why, call.why);
     EXPECT_EQ(from_elsewhere.thread, loops_thread);
 
-    Answer<Seen> here;
+    Answer<Heard> here;
     coordinator.async_status([&, tell = here.handler()](const Result<ClusterStatus>&) {
       const auto inside = std::make_shared<bool>(true);
       call.begin([inside, tell](const Error* error) mutable {
@@ -115,7 +115,7 @@ TEST_F(Handlers, OfCallsThatFailAtOnceRunAfterTheCall) {
       });
       *inside = false;
     });
-    const Seen from_here = here.get();
+    const Heard from_here = here.get();
     EXPECT_EQ(from_here.why, call.why);
     EXPECT_FALSE(from_here.inside);
     EXPECT_EQ(from_here.thread, loops_thread);

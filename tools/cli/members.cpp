@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-constexpr milliseconds between_looks{500};
+constexpr milliseconds between_looks_of_members{500};
 
 struct MembersArguments {
   std::string verb;
@@ -111,7 +111,8 @@ class Work {
     for (;;) {
       const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
       if (left <= milliseconds::zero()) return;
-      ::poll(&ready, 1, static_cast<int>(std::min<milliseconds>(left, between_looks).count()));
+      ::poll(&ready, 1,
+             static_cast<int>(std::min<milliseconds>(left, between_looks_of_members).count()));
       if (const int signal = signals_.asked_to_end(); signal != 0) {
         throw Failure::interrupted(signal,
                                    "during a change of the nodes. What was done stays; run "
@@ -152,7 +153,7 @@ class Work {
       if (done) return;
       if (static_cast<Errc>(done.error().code().value()) != Errc::timed_out) check(done);
       say(done.error().what());
-      pause(between_looks, done.error().what());
+      pause(between_looks_of_members, done.error().what());
     }
   }
 
@@ -173,7 +174,7 @@ class Work {
           "connections of clients with other nodes: " + std::to_string(old.size()) +
           ", the first at " + old.front();
       say("the change is announced; give these clients the new nodes: " + waits);
-      pause(between_looks, waits);
+      pause(between_looks_of_members, waits);
     }
   }
 
@@ -210,7 +211,7 @@ class Work {
       }
       if (waiting.empty()) return;
       say("the change is settled; these nodes do not vote yet: " + waiting);
-      pause(between_looks, waiting);
+      pause(between_looks_of_members, waiting);
     }
   }
 
