@@ -192,6 +192,23 @@ TEST(Replies, ACounterIsRaisedByItsOwnerOnly) {
   EXPECT_EQ(raise("owner", "9"), 3);
 }
 
+TEST(Replies, AWaitersSpentEntryStaysIfAnotherAsksBeforeIt) {
+  // Two waiters of one process ask in one call. The second one's entry is spent: it had the lock
+  // here, gave it up without a word to this node, and waits on.
+  Twins twins({.watched = {"x", "quorumlock:queue:x", "quorumlock:waiting:x"}});
+  for (const std::string first : {"r0123456789abcdef.3", "w0123456789abcdef.3"}) {
+    const std::string second = (first[0] == 'r' ? "r" : "w") + std::string("0123456789abcdef.2");
+    twins.ask({"DEL", "quorumlock:queue:x", "quorumlock:waiting:x"});
+    twins.ask({"ZADD", "quorumlock:queue:x", "1", second});
+    twins.ask({"ZADD", "quorumlock:waiting:x", "9000000000000.5", second});
+    const test::Reply reply = twins.ask({"EVAL", std::string(redis::queue_script.source), "2", "x",
+                                         "x", "600000", first, "2", second, "1"});
+    ASSERT_EQ(reply.elements.size(), 8U) << reply.text;
+    EXPECT_EQ(reply.elements[4].integer, 0);
+    EXPECT_EQ(twins.ask({"ZSCORE", "quorumlock:queue:x", second}).text, "1");
+  }
+}
+
 TEST(Replies, ReadersOfSeveralLocksGetTheSameReplies) {
   // Step by step through states that a walk seldom reaches: yields while others read, locks set
   // again, a downgrade.

@@ -116,7 +116,7 @@ const std::vector<ScriptMistake>& script_mistakes() {
        "local spent = ends % 1 ~= 0 and redis.call('TYPE', lock).ok ~= 'string'",
        "local spent = false"},
       {spent_entries_stay, &queue_script,
-       "local spent = ends and ends % 1 ~= 0 and first[1] ~= waiter and\n"
+       "local spent = ends and ends % 1 ~= 0 and not asks[first[1]] and\n"
        "      redis.call('EXISTS', KEYS[i]) == 0",
        "local spent = false"},
       {spent_entries_stay, &release_token_script, "if ends and ends % 1 == 0 and tonumber",

@@ -1,5 +1,6 @@
 -- Enters waiters into their lines, or prolongs the lives of their entries (acquire_ordered.lua), and returns
--- each one's place. A ticket may grow. An entry that is marked stays marked.
+-- each one's place. A ticket may grow. An entry that is marked stays marked, and spent entries of these
+-- waiters are not removed: each waiter goes on waiting.
 --
 --   KEYS     locks
 --   ARGV     an entry's life ms, then for each lock a waiter and its ticket
@@ -15,7 +16,7 @@
 local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
 local life = ARGV[1]
-local reply, changed, greatest, writers = {}, {}, {}, {}
+local reply, changed, greatest, writers, asks = {}, {}, {}, {}, {}
 -- Returns a free slot of a semaphore, or 0, and the ms until a slot may become free by itself.
 local function slot_of(key)
   local due = -1
@@ -39,6 +40,7 @@ for i = 1, #KEYS do
   local line, lives = 'quorumlock:queue:' .. KEYS[i], 'quorumlock:waiting:' .. KEYS[i]
   local last = redis.call('ZRANGE', line, -2, -1, 'WITHSCORES')
   greatest[i] = last[#last]
+  asks[waiter] = true
   if last[#last - 1] == waiter then greatest[i] = last[#last - 2] end
   changed[i] = raise(line, ARGV[2 * i + 1], waiter)
   raise(lives, string.format('%.0f', ms + life), waiter)
@@ -72,7 +74,7 @@ for i = 1, #KEYS do
   while true do
     first = redis.call('ZRANGE', line, 0, 1)
     ends = redis.call('ZSCORE', lives, first[1])
-    local spent = ends and ends % 1 ~= 0 and first[1] ~= waiter and
+    local spent = ends and ends % 1 ~= 0 and not asks[first[1]] and
       redis.call('EXISTS', KEYS[i]) == 0
     if ends and tonumber(ends) >= ms and not spent then break end
     redis.call('ZREM', line, first[1])
