@@ -1,0 +1,335 @@
+#!/usr/bin/env python3
+"""No class of lib/ and include/ has more than 40 methods or 15 fields, and none is split over two files.
+
+A class of more is usually two machines that share their data. Methods are all functions that a class
+declares, with its constructors and each overload by itself, except deleted ones. Fields are its own data;
+constants (static constexpr) are none. The functions of a class are defined in the source that is named
+like its header, so that all transitions of a machine are in one file.
+
+EXCEPTIONS lists the classes that are larger, each with its numbers and the reason. The numbers must be the
+present ones, so that a class in the list can only shrink by changing them here.
+
+Prints each violation as path:line: sentence and ends with 1 if there is one. Before that, the parser is
+shown classes whose numbers are known, and each rule the mistake that it is for.
+
+    tests/style/classes_test.py [--table] [the repository's top directory]
+
+--table prints all classes with their numbers, the largest first.
+"""
+
+import collections
+import pathlib
+import re
+import sys
+
+MOST_METHODS, MOST_FIELDS = 40, 15
+
+# Folder/class: (methods, fields, why it may have these for now). A class within another is Outer::Inner.
+EXCEPTIONS = {
+    # Values, which decide nothing: their fields are what they are for.
+    "quorumlock/Options": (4, 23, "the options of the public API, a field for each"),
+    "quorumlock/NodeStatus": (0, 19, "the public report on a node"),
+    "core/Claim": (2, 16, "what is known of a claim, which the machines of the core hand on"),
+    "core/Acquisition": (8, 17, "what is known of a call without an answer, which the core's machines share"),
+    # Machines that are to be divided.
+    "loop/Driver": (68, 33, "to be divided: inquiries, the calls of tasks and the turn of the loop are in it"),
+    "redis/Enrolment": (53, 29, "to be divided: the trust in a disk and the errands are in it"),
+    "core/Engine": (49, 5, "it decides nothing: each function hands an input to the machine that does"),
+    "api/LeaderWatch": (10, 16, "to be divided"),
+    "loop/LeaseState": (22, 16, "to be divided"),
+    "redis/Link": (67, 52, "to be divided: attempts to connect, the greeting, unanswered commands, the vote"),
+    "loop/Repair": (17, 21, "to be divided: the reading of counters is in it"),
+    "loop/Session": (53, 19, "to be divided: sending, messages and the report of wrong clocks are in it"),
+    "redis/Subscriber": (25, 18, "to be divided: it shares the attempts to connect with Link"),
+}
+
+# Folder/class: (the source with a part of its functions, the reason).
+SPLIT = {
+    "tls/Contexts": ("lib/tls/without.cpp", "it takes the place of contexts.cpp in a build without TLS"),
+    "loop/Driver": ("lib/loop/driver_tasks.cpp", "to be divided"),
+    "redis/Enrolment": ("lib/redis/enrolment_trust.cpp", "to be divided"),
+    "loop/Inquiry": ("lib/loop/driver_tasks.cpp", "to be divided"),
+    "redis/Link": ("lib/redis/link_greeting.cpp", "to be divided"),
+    "loop/Session": ("lib/loop/session_send.cpp", "to be divided"),
+}
+
+Class = collections.namedtuple("Class", "path line name methods fields")
+
+
+def blank(text):
+    """The same text with comments, literals and preprocessor lines blanked out, newlines kept."""
+
+    def spaces(match):
+        return re.sub(r"[^\n]", " ", match.group(0))
+
+    pattern = (r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|' r"(?<!\w)'(?:\\.|[^'\\\n])+'|//[^\n]*|/\*.*?\*/|"
+               r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*")
+    return re.sub(pattern, spaces, text, flags=re.S | re.M)
+
+
+def closing(text, start):
+    """The position after the bracket that closes the one at `start`."""
+    pairs = {"{": "}", "(": ")", "[": "]"}
+    depth = 0
+    for position in range(start, len(text)):
+        if text[position] in pairs:
+            depth += 1
+        elif text[position] in pairs.values():
+            depth -= 1
+            if depth == 0:
+                return position + 1
+    raise ValueError("a bracket is not closed")
+
+
+def without_angles(text):
+    """The text without the arguments of templates, so that what is in them counts for nothing."""
+    text = re.sub(r"\boperator\s*(<=>|<<=?|>>=?|<=|>=|<|>|->\*?)", "operator_", text)
+    text = text.replace("->", "  ").replace("<=", "  ").replace(">=", "  ")
+    while True:
+        shorter = re.sub(r"<[^<>]*>", " ", text)
+        if shorter == text:
+            return text
+        text = shorter
+
+
+def members(body):
+    """The members of a class: (the position, the words before the first body or the end, and the class
+    or enum body that is part of them, if any)."""
+    start = position = 0
+    while position < len(body):
+        letter = body[position]
+        if letter in "([":
+            position = closing(body, position)
+        elif letter == ";":
+            yield start, body[start:position], None
+            start = position = position + 1
+        elif letter == "{":
+            words = body[start:position]
+            end = closing(body, position)
+            head = without_angles(re.sub(r"^\s*template\s*<.*?>\s*(?=class|struct)", "", words, flags=re.S))
+            if re.match(r"\s*(?:class|struct|union|enum)\b[^()=]*$", head):
+                rest = re.match(r"[^;{]*;", body[end:])
+                declared = body[end:end + rest.end() - 1] if rest else ""
+                yield start, words, (position, end, declared)
+                start = position = end + (rest.end() if rest else 0)
+            elif is_function(words) and not ends_in_member_initialiser(words):
+                yield start, words, None
+                semicolon = re.match(r"\s*;", body[end:])
+                start = position = end + (semicolon.end() if semicolon else 0)
+            else:  # the initialiser of a field, or of a member in a constructor's list
+                position = end
+        elif letter == ":" and re.fullmatch(r"\s*(?:public|private|protected)\s*", body[start:position]):
+            start = position = position + 1
+        else:
+            position += 1
+
+
+def ends_in_member_initialiser(words):
+    """Whether the brace after these words is in a constructor's list: `name{...}` and not its body."""
+    after = re.search(r"\)\s*(?:noexcept\s*)?:(?!:)(.*)$", words, re.S)
+    return after is not None and re.search(r"[\w>]\s*$", after.group(1)) is not None
+
+
+def is_function(words):
+    """Whether the declaration has a parameter list, rather than being that of data."""
+    head = without_angles(re.sub(r"\[\[.*?\]\]", " ", words, flags=re.S))
+    if re.search(r"\boperator\b|\boperator_", head):
+        return True
+    if re.search(r"\(\s*\*\s*\w+\s*\)\s*\(", head):  # data: a pointer to a function
+        return False
+    return re.match(r"[^={]*?\b~?\w+\s*\(", head) is not None and \
+        re.match(r"[^({]*=", head) is None
+
+
+def fields_of(words):
+    """The number of data members in a declaration: `int a = 0, b` has two."""
+    head = without_angles(words)
+    while True:
+        shorter = re.sub(r"\{[^{}]*\}|\([^()]*\)|\[[^\[\]]*\]", " ", head)
+        if shorter == head:
+            return 1 + head.count(",")
+        head = shorter
+
+
+def parse(path, text):
+    text = blank(text)
+    result = []
+
+    def one(position, name, start, end):
+        methods = fields = 0
+        for at, words, nested in members(text[start + 1:end - 1]):
+            words = words.strip()
+            if nested:
+                head = re.match(r"(?:template\s*<.*?>\s*)?(class|struct|union|enum)\s*(?:class\b|struct\b|"
+                                r"[A-Z_]+\s)?\s*(\w*)", words, re.S)
+                if head.group(1) != "enum":
+                    one(start + 1 + at, f"{name}::{head.group(2) or 'unnamed'}",
+                        start + 1 + nested[0], start + 1 + nested[1])
+                if nested[2].strip():
+                    fields += fields_of(nested[2])
+                continue
+            words = re.sub(r"^(?:(?:public|private|protected)\s*:\s*)+", "", words)
+            words = re.sub(r"^template\s*<", "<", words)
+            if not words or re.match(r"(?:using|friend|typedef|static_assert)\b|"
+                                     r"(?:class|struct|enum|union)\s[\w\s]*$", words):
+                continue
+            if is_function(words):
+                methods += not re.search(r"=\s*delete\s*$", words)
+            elif not re.match(r"(?:inline\s+)?static\s+(?:inline\s+)?constexpr\b", words):
+                fields += fields_of(words)
+        line = text.count("\n", 0, position + len(text[position:]) - len(text[position:].lstrip())) + 1
+        result.append(Class(path, line, name, methods, fields))
+
+    end_of_last = 0
+    for found in re.finditer(r"^[ \t]*(?:template\s*<[^;{}]*?>\s*)?(?:class|struct)\s+(?:\[\[.*?\]\]\s*|[A-Z_]+\s+)?"
+                             r"((?:\w+::)*\w+)(?:\s*<[^;{}()]*?>)?(?:\s+final)?\s*(?::(?!:)[^;{}()]*)?\{", text, re.M):
+        if found.start() < end_of_last:
+            continue  # within a class, which one() has seen
+        end_of_last = closing(text, found.end() - 1)
+        one(found.start(), found.group(1), found.end() - 1, end_of_last)
+    return result
+
+
+def key_of(path, name):
+    return f"{pathlib.PurePath(path).parent.name}/{name}"
+
+
+def too_large(classes, exceptions):
+    seen = set()
+    for each in classes:
+        key = key_of(each.path, each.name)
+        allowed = exceptions.get(key)
+        seen.add(key)
+        if allowed is None:
+            if each.methods > MOST_METHODS or each.fields > MOST_FIELDS:
+                yield each.path, each.line, (
+                    f"{each.name} has {each.methods} methods and {each.fields} fields: at most "
+                    f"{MOST_METHODS} and {MOST_FIELDS}, a class of more is two machines")
+        elif each.methods <= MOST_METHODS and each.fields <= MOST_FIELDS:
+            yield each.path, each.line, f"{each.name} is within the limits: take it out of EXCEPTIONS"
+        elif (each.methods, each.fields) != allowed[:2]:
+            yield each.path, each.line, (
+                f"{each.name} has {each.methods} methods and {each.fields} fields, and not "
+                f"{allowed[0]} and {allowed[1]}: if it has shrunk, change EXCEPTIONS")
+    for name in exceptions:
+        if name not in seen:
+            yield "tests/style/classes_test.py", 1, f"EXCEPTIONS lists {name}, but there is no such class"
+
+
+def split(declared, sources, allowed):
+    """Sources that define functions of a class whose header has another name. `declared` is the header of
+    each class of its folder, by (folder, class)."""
+    used = set()
+    for path, text in sources:
+        folder, _, name = path.rpartition("/")
+        stem = name.removesuffix(".cpp")
+        outer = set(re.findall(r"^[^\s#/}].*?(?<![\w:])(\w+)::(?:\w+::)*~?\w+\(", blank(text), re.M))
+        for each in sorted(outer):
+            header = declared.get((folder, each))
+            if header is None or header == stem:
+                continue
+            if allowed.get(key_of(path, each), ("",))[0] == path:
+                used.add(key_of(path, each))
+                continue
+            yield path, 1, (f"defines functions of {each}, which is declared in {header}.hpp: a machine "
+                            "has all its transitions in one file")
+    for each in sorted(set(allowed) - used):
+        yield "tests/style/classes_test.py", 1, f"SPLIT lists {each}, but it is not split"
+
+
+SAMPLE = '''
+namespace a {
+struct Value { int a = 1, b{2}; std::map<int, int> c; };  // a comment { with a brace
+class EXPORT_API Machine final : public Base<int, 3>, Other {
+ public:
+  enum class State { one, two };
+  struct Inner { std::string text; Inner() = default; };
+  using Handler = std::function<void(int)>;
+  static constexpr int most = 3;
+  explicit Machine(int x) : x_(x), y_{x} { run(); }
+  Machine(const Machine&) = delete;
+  ~Machine() override;
+  bool operator==(const Machine&) const = default;
+  auto operator<=>(const Machine&) const = default;
+  [[nodiscard]] const std::map<int, int>& all() const { return all_; }
+  template <class F>
+  void each(F&& f) const;
+  void set(int a = 1, std::string_view b = "x;{");
+  friend bool same(int);
+  class Later;
+  int size() const;
+ private:
+  int x_ = f(1), y_ = 2;
+  std::map<int, int> all_;
+  std::function<void(int, int)> call_ = [](int a, int b) { return a < b; };
+  std::array<int, 3> three_{1, 2, 3};
+  struct { int u; } nameless_;
+  bool (*compare_)(int, int);
+  Handler handler_;
+};
+template <class T>
+struct Box { T value; };
+}
+'''
+KNOWN = {"Value": (0, 3), "Machine::Inner": (1, 1), "Machine::unnamed": (0, 1), "Machine": (8, 8),
+         "Box": (0, 1)}
+
+
+def self_check():
+    """The parser must count what is known, and each rule find the mistake that it is for."""
+    counted = {each.name: (each.methods, each.fields) for each in parse("sample", SAMPLE)}
+    if counted != KNOWN:
+        yield f"the parser counts {counted} in the sample, and not {KNOWN}"
+    large = Class("lib/a.hpp", 1, "Large", MOST_METHODS + 1, 0)
+    wide = Class("lib/a.hpp", 1, "Large", 0, MOST_FIELDS + 1)
+    small = Class("lib/a.hpp", 1, "Large", MOST_METHODS, MOST_FIELDS)
+    for words, classes, exceptions in (
+            ("two machines", [large], {}), ("two machines", [wide], {}),
+            ("take it out", [small], {"lib/Large": (41, 0, "reason")}),
+            ("if it has shrunk", [large], {"lib/Large": (42, 0, "reason")}),
+            ("no such class", [], {"lib/Large": (41, 0, "reason")})):
+        if [words in sentence for *_, sentence in too_large(classes, exceptions)] != [True]:
+            yield f"the rule that says \"{words}\" does not find its mistake, or others do"
+    if list(too_large([small], {})) or list(too_large([large], {"lib/Large": (41, 0, "reason")})):
+        yield "a class within its limits is a violation"
+    half = [("lib/x/half.cpp", "void Whole::run(int a) {\n}\n")]
+    declared = {("lib/x", "Whole"): "whole"}
+    for words, sources, allowed in (("in one file", half, {}),
+                                    ("is not split", [], {"x/Whole": ("lib/x/half.cpp", "reason")})):
+        if [words in sentence for *_, sentence in split(declared, sources, allowed)] != [True]:
+            yield f"the rule that says \"{words}\" does not find its mistake, or others do"
+    whole = [("lib/x/whole.cpp", half[0][1]), ("lib/y/half.cpp", half[0][1])]
+    if list(split(declared, whole, {})) or list(split(declared, half, {"x/Whole": ("lib/x/half.cpp", "")})):
+        yield "a class in one file is a violation"
+
+
+def main():
+    arguments = [word for word in sys.argv[1:] if word != "--table"]
+    root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parents[2]).resolve()
+    classes, declared = [], {}
+    for folder in ("include", "lib"):
+        for path in sorted((root / folder).rglob("*.[ch]pp")):
+            name = path.relative_to(root).as_posix()
+            found = parse(name, path.read_text())
+            classes += found
+            if path.suffix == ".hpp":
+                where = (name.rpartition("/")[0] if folder == "lib" else "lib/api")
+                declared.update({(where, each.name): path.stem for each in found if "::" not in each.name})
+    sources = [(path.relative_to(root).as_posix(), path.read_text())
+               for path in sorted((root / "lib").rglob("*.cpp"))]
+    if "--table" in sys.argv:
+        for each in sorted(classes, key=lambda each: (-each.methods - 2 * each.fields, each.name)):
+            print(f"{each.methods:4} methods {each.fields:4} fields  {each.name}  ({each.path})")
+    problems = [f"classes_test.py: {words}" for words in self_check()]
+    for rule in (too_large(classes, EXCEPTIONS), split(declared, sources, SPLIT)):
+        problems += [f"{path}:{line}: {words}" for path, line, words in rule]
+    for problem in problems:
+        print(problem)
+    most = max(classes, key=lambda each: each.methods), max(classes, key=lambda each: each.fields)
+    print(f"{len(classes)} classes: at most {most[0].methods} methods ({most[0].name}) and {most[1].fields} "
+          f"fields ({most[1].name}), {len(problems)} violations")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
