@@ -20,9 +20,13 @@ using Stage = Change::Stage;
 /// How far a counter may be ahead of a node's clock: see acquire.lua.
 constexpr std::uint64_t ahead_us = 60'000'000;
 
-/// The URL of a node of which only the name is known.
-std::string url_of_name(const std::string& name) {
-  return (name.starts_with('/') ? "unix://" : "redis://") + name;
+/// The URL of a node of which only the name is known. If any of the other nodes speaks TLS, this
+/// one is asked by TLS too: a list rarely mixes the two, and a guess must not be the less safe one.
+std::string url_of_name(const std::string& name, const Nodes& others) {
+  if (name.starts_with('/')) return "unix://" + name;
+  const bool tls = std::ranges::any_of(
+      others, [](const NodeOptions& node) { return node.url.starts_with("rediss://"); });
+  return (tls ? "rediss://" : "redis://") + name;
 }
 
 std::optional<std::string> text_of(const KeptReply& reply) {
@@ -65,7 +69,7 @@ Result<void> GroupOfNodes::connect() {
   const redis::NodeNames missing = change.not_configured();
   if (missing.empty()) return {};
   for (const std::string& name : missing) {
-    std::string url = url_of_name(name);
+    std::string url = url_of_name(name, options_.nodes);
     for (const NodeOptions& one : leaving_) {
       const Result<redis::Endpoint> endpoint = redis::Endpoint::parse(one.url);
       if (!endpoint) return endpoint.error();
@@ -172,7 +176,11 @@ Result<nanoseconds> GroupOfNodes::settle() {
   const nanoseconds left = wait_.after_look(begun, looked, change.max_ttl());
   if (left > nanoseconds::zero()) return left;
   Result<Floor> floor = read_floor(change);
-  if (!floor) return floor.error();
+  if (!floor) {
+    // A node's record has changed if another operator has settled the change meanwhile.
+    if (look_once().stage() != Stage::agreed) return floor.error();
+    return settle();
+  }
   return done(make(change.settling(floor->number, floor->since), change, "settled"));
 }
 

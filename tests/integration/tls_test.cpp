@@ -1,3 +1,4 @@
+#include <quorumlock/members.hpp>
 #include <quorumlock/quorumlock.hpp>
 
 #include <algorithm>
@@ -182,6 +183,19 @@ TEST_F(Tls, APlainClientOnATlsPortIsToldTheOtherScheme) {
   ASSERT_TRUE(fails_with(lease, Errc::no_quorum));
   EXPECT_NE(std::string(lease.error().what()).find("write rediss://"), std::string::npos)
       << lease.error().what();
+}
+
+TEST_F(Tls, ANodeThatLeavesIsAskedByTls) {
+  // The new list lacks one node, of which only the name is known: it has no port for plain text.
+  nodes().enrol_for(options().nodes);
+  Options fewer = options();
+  fewer.nodes.pop_back();
+  Result<MembersChange> change = MembersChange::open(fewer);
+  ASSERT_TRUE(ok(change));
+  const Result<std::vector<MembersReport>> reports = change->look();
+  ASSERT_TRUE(ok(reports));
+  ASSERT_EQ(reports->front().members.size(), 3U);
+  for (const Member& member : reports->front().members) EXPECT_EQ(member.state, "settled");
 }
 
 TEST_F(Tls, FilesThatCannotBeUsedAreRefusedAtOnce) {
