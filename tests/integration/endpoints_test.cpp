@@ -100,7 +100,7 @@ TEST_F(Tcp, ANodeWithoutTheDatabaseDoesNotVote) {
 
 TEST(UnixSockets, TheUrlChoosesTheDatabase) {
   // ?db=N chooses the database of a unix socket.
-  Cluster cluster({.size = 3});
+  Cluster cluster({.size = 3, .plain = true});
   const Options options =
       named(cluster, [&](int node) { return cluster.server(node).url() + "?db=5"; });
   cluster.raw_everywhere({"SELECT", "5"});

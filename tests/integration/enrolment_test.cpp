@@ -20,6 +20,7 @@ class Forgetful {
                  .more = {"--repl-diskless-sync-delay", "0"},
                  .enrolled = false,
                  .max_ttl = max_ttl,
+                 .plain = tcp,  // one test gives its port to another server
                  .trust_disk = durable && trusted}) {
     for (int node = 0; node < 3; ++node) cluster.enrol(node);
   }
@@ -366,7 +367,7 @@ TEST_F(EnrolmentOfNodes, TwoAddressesOfOneServerAreNoList) {
   Forgetful nodes(20s);
   const TemporaryDirectory directory;
   const std::string again = directory.path() / "again.sock";
-  const std::string url = nodes.cluster.urls()[0];
+  const std::string url = nodes.cluster.plain_urls()[0];
   std::filesystem::create_symlink(url.substr(std::string("unix://").size()), again);
   Options options = nodes.options();
   options.nodes = {url, "unix://" + again, nodes.cluster.urls()[1]};

@@ -125,7 +125,7 @@ constexpr Recipe recipe(const char* name) {
 class FencingRecipes : public FiveNodes, public ::testing::WithParamInterface<Recipe> {
  protected:
   std::unique_ptr<Record> open() {
-    return GetParam().open({cluster().urls().front(), directory_.path()});
+    return GetParam().open({cluster().plain_urls().front(), directory_.path()});
   }
 
  private:
@@ -306,7 +306,7 @@ TEST(FencingOfAFile, AFileWrittenByOthersIsAnError) {
 
 class FencingOfAKey : public FiveNodes {
  protected:
-  Connection connection = open_connection(cluster().urls().front());
+  Connection connection = open_connection(cluster().plain_urls().front());
   fencing::RedisKey record{connection.get(), key};
 };
 

@@ -47,7 +47,7 @@ class Foreign : public FiveNodes {};
 TEST_F(Foreign, ClientsExcludeEachOther) {
   // Our client and a foreign one exclude each other, and each gets the lock after the other's
   // release.
-  ForeignClient foreign(cluster().urls());
+  ForeignClient foreign(cluster().plain_urls());
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(ok(lease));
@@ -66,7 +66,7 @@ TEST_F(Foreign, ClientsExcludeEachOther) {
 TEST_F(Foreign, ClientsMayReleaseByOurToken) {
   // A client that has our token may compare and delete with it: our release then reports a lost
   // lease.
-  ForeignClient foreign(cluster().urls());
+  ForeignClient foreign(cluster().plain_urls());
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
@@ -83,7 +83,7 @@ TEST_F(Foreign, ClientsShareACounterWithUs) {
     number.store(read + 1, std::memory_order_relaxed);
   };
   std::thread other([&] {
-    ForeignClient foreign(cluster().urls());
+    ForeignClient foreign(cluster().plain_urls());
     for (int i = 0; i < 100;) {
       const std::string token = "its token " + std::to_string(i);
       if (!foreign.lock(key, token)) continue;
@@ -150,7 +150,7 @@ TEST_F(Foreign, AnAcquireWithoutFencingIsOneSet) {
   plain.fencing = false;
   Coordinator coordinator = test::connect(plain);
   warm(coordinator);
-  Redis monitor(cluster().urls().at(0));
+  Redis monitor(cluster().plain_urls().at(0));
   EXPECT_EQ(monitor({"MONITOR"}).text, "OK");
   const Result<Lease> lease = coordinator.acquire(key, {.ttl = 7s});
   ASSERT_TRUE(ok(lease));

@@ -58,7 +58,7 @@ Cluster::Cluster(ClusterSettings settings) : settings_(settings) {
     local::ServerSettings one;
     one.dir = directory_.path() / std::to_string(node);
     one.port = settings.tcp ? local::free_port() : 0;
-    one.tls = tls_of_tests(settings.tls);
+    if (!settings.plain) one.tls = tls_of_tests(settings.tls);
     one.durable = settings.durable;
     one.more = settings.more;
     if (!settings.environments.empty()) {
@@ -101,6 +101,12 @@ void Cluster::enrol_for(Nodes nodes) {
 std::vector<std::string> Cluster::urls() const {
   std::vector<std::string> urls;
   for (const local::Server& server : servers_) urls.push_back(server.url());
+  return urls;
+}
+
+std::vector<std::string> Cluster::plain_urls() const {
+  std::vector<std::string> urls;
+  for (const local::Server& server : servers_) urls.push_back(server.plain_url());
   return urls;
 }
 

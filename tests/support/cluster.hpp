@@ -33,6 +33,7 @@ struct ClusterSettings {
   std::vector<std::vector<std::string>> environments = {};
   /// Clients connect by TLS; also without this if QUORUMLOCK_TEST_TLS is set.
   bool tls = false;
+  bool plain = false;       ///< clients connect without TLS in any case, for tests of addresses
   bool trust_disk = false;  ///< nodes are enrolled with that policy
 };
 
@@ -45,6 +46,8 @@ class Cluster {
   [[nodiscard]] int quorum() const { return size() / 2 + 1; }
   local::Server& server(int node) { return servers_.at(static_cast<std::size_t>(node)); }
   [[nodiscard]] std::vector<std::string> urls() const;
+  /// The nodes' addresses without TLS, for clients that are not ours.
+  [[nodiscard]] std::vector<std::string> plain_urls() const;
   /// Options for this cluster. Timeouts are far beyond what a busy machine needs, so that a vote is
   /// missing only if the test makes it so.
   [[nodiscard]] Options options() const;
