@@ -1,4 +1,5 @@
 #include <atomic>
+#include <cctype>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -100,6 +101,89 @@ TEST_F(Foreign, ClientsShareACounterWithUs) {
   }
   other.join();
   EXPECT_EQ(number, 200);
+}
+
+/// Nodes that have a compare-and-delete of their own: DELEX on Redis 8.4, DELIFEQ on Valkey 9.
+class ForeignNative : public Foreign {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"DELEX", "DELIFEQ"}) {
+      const Reply known = cluster().raw(0, {"COMMAND", "INFO", name});
+      if (known.elements.at(0).type == Reply::Type::array) command_ = name;
+    }
+    // In a mixed cluster only some of the nodes may have one.
+    for (int node = 0; node < 5; ++node) {
+      if (command_.empty() || native_delete(node, key, "").is_error()) {
+        GTEST_SKIP() << "not every node has DELEX or DELIFEQ: tools/servers has such servers";
+      }
+    }
+  }
+  Reply native_delete(int node, const std::string& name, const std::string& token) {
+    if (command_ == "DELEX") return cluster().raw(node, {"DELEX", name, "IFEQ", token});
+    return cluster().raw(node, {"DELIFEQ", name, token});
+  }
+  int native_delete_everywhere(const std::string& token) {
+    int deleted = 0;
+    for (int node = 0; node < 5; ++node) {
+      deleted += static_cast<int>(native_delete(node, key, token).integer);
+    }
+    return deleted;
+  }
+  static long long times(const std::string& command) {
+    std::string lower = command;
+    for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
+    return cluster().calls(0, lower);
+  }
+
+  std::string command_;
+};
+
+TEST_F(ForeignNative, AClientMayReleaseByOurToken) {
+  // Another token deletes nothing; ours does, and our release then reports a lost lease.
+  for (const bool fenced : {true, false}) {
+    Options fenced_or_not = options();
+    fenced_or_not.fencing = fenced;
+    Coordinator coordinator = test::connect(fenced_or_not);
+    Lease lease = coordinator.acquire(key, {.wait = 20s}).value();
+    ASSERT_TRUE(eventually([&] { return cluster().holders(key, lease.owner_token()) == 5; }));
+    EXPECT_EQ(native_delete_everywhere(lease.owner_token() + "x"), 0);
+    EXPECT_TRUE(ok(lease.extend(10s)));
+    EXPECT_EQ(native_delete_everywhere(lease.owner_token()), 5);
+    EXPECT_TRUE(fails_with(lease.release(), Errc::lost));
+  }
+}
+
+TEST_F(ForeignNative, OurReleaseUsesItAndLeavesAnothersKey) {
+  // Without fencing and waiters a release is the server's own command. An attempt that is refused
+  // takes back what it was granted by the same command.
+  Options simple = options();
+  simple.order = WaitOrder::unordered;
+  simple.wake = false;
+  simple.fencing = false;
+  Coordinator coordinator = test::connect(simple);
+  warm(coordinator);
+  const long long before = times(command_);
+  Lease lease = coordinator.acquire(key).value();
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key, lease.owner_token()) == 5; }));
+  EXPECT_TRUE(ok(lease.release()));
+  EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 0; }));
+  EXPECT_GT(times(command_), before);
+
+  for (int node = 0; node < 3; ++node) cluster().plant(node, key, "its token");
+  EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
+  EXPECT_TRUE(eventually([&] { return cluster().holders(key) == 3; }));
+  EXPECT_EQ(cluster().holders(key, "its token"), 3);
+  EXPECT_EQ(native_delete_everywhere("its token"), 3);
+
+  // A key of another type is not ours: there is nothing to release.
+  Lease lost = coordinator.acquire(key, {.wait = 20s}).value();
+  ASSERT_TRUE(eventually([&] { return cluster().holders(key, lost.owner_token()) == 5; }));
+  for (int node = 0; node < 5; ++node) {
+    cluster().raw(node, {"DEL", key});
+    cluster().raw(node, {"HSET", key, "thread", "1"});
+  }
+  EXPECT_TRUE(fails_with(lost.release(), Errc::lost));
+  EXPECT_EQ(cluster().raw(0, {"HGET", key, "thread"}).text, "1");
 }
 
 TEST_F(Foreign, AHashUnderTheKeyIsHeld) {

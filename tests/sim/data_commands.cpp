@@ -66,10 +66,11 @@ std::string expire(const Moment& moment, const Words& words, std::int64_t from,
   return resp::integer(1);
 }
 
-std::string delete_if(const Moment& moment, const std::string& key, const std::string& text) {
+std::string delete_if(const Moment& moment, const std::string& key, const std::string& text,
+                      std::string_view not_text) {
   const Value* const value = moment.keys->find(key, moment.now_ms());
   if (value == nullptr) return resp::integer(0);
-  if (value->text() == nullptr) return resp::error(wrong_type);
+  if (value->text() == nullptr) return resp::error(not_text);
   return resp::integer(*value->text() == text && moment.keys->erase(key, moment.now_ms()) ? 1 : 0);
 }
 
@@ -77,11 +78,12 @@ std::string delete_if(const Moment& moment, const std::string& key, const std::s
 
 std::string delex(const Moment& moment, const Words& words) {
   if (lower(words[2]) != "ifeq") return resp::error(syntax_error);
-  return delete_if(moment, words[1], words[3]);
+  return delete_if(moment, words[1], words[3],
+                   "ERR Key should be of string type if conditions are specified");
 }
 
 std::string delifeq(const Moment& moment, const Words& words) {
-  return delete_if(moment, words[1], words[2]);
+  return delete_if(moment, words[1], words[2], wrong_type);
 }
 
 std::string del(const Moment& moment, const Words& words) {

@@ -100,11 +100,13 @@ TEST(NativeDelete, AnotherKindOfValueIsNotOurs) {
   Nodes nodes;
   nodes.driver.release();
   nodes.driver.reply(0, "DELEX",
+                     "-ERR Key should be of string type if conditions are specified\r\n");
+  nodes.driver.reply(1, "DELIFEQ",
                      "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
-  nodes.driver.reply(1, "DELIFEQ", ":1\r\n");
   nodes.driver.reply(2, "EVALSHA", ":1\r\n");
   ASSERT_EQ(nodes.driver.released.size(), 1U);
   EXPECT_EQ(nodes.driver.released[0].tally.vote(0), Vote::absent);
+  EXPECT_EQ(nodes.driver.released[0].tally.vote(1), Vote::absent);
   EXPECT_EQ(nodes.driver.session.link(0).deletion(), Deletion::delex);
 }
 
