@@ -96,7 +96,8 @@ void Repair::choose_sources() {
   clocks_ = sources_;
   clocks_.insert(clocks_.end(), quarantined.begin(), quarantined.end());
   clocks_.push_back(target_);
-  const int needed = as_.vouchers_needed();
+  int needed = as_.vouchers_needed();
+  if (planted(Mutant::vouchers_by_own_list)) needed = session_.size() - session_.size() / 2;
   from_quorum_ = static_cast<int>(sources_.size()) >= needed;
   by_clock_ = !from_quorum_;
   if (from_quorum_) {

@@ -257,6 +257,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     case Focus::shrinking: draw_shrinking(draw, random); break;
     case Focus::in_a_row: draw_in_a_row(draw, random); break;
     case Focus::forks: draw_forks(draw, random); break;
+    case Focus::traps: draw_traps(draw, random); break;
     case Focus::founding: draw_founding(draw, random); break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;

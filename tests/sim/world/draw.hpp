@@ -75,8 +75,9 @@ enum class Focus {
   in_a_row,     ///< one change of the list follows another at once
   forks,        ///< two operators change the list at once, each to another one
   founding,     ///< all nodes forget, and clients with different lists found theirs anew
+  traps,        ///< who hears of a change, and who forgets when, is arranged to meet one mistake
 };
-inline constexpr int focuses = static_cast<int>(Focus::founding) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::traps) + 1;
 /// The later focuses have one seed in 64 each, so that the others keep theirs; they take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
 std::string_view to_string(Focus focus);
@@ -154,6 +155,21 @@ struct Draw {
   bool blind_for_good = false;  ///< some clients do not see one of the nodes until everything heals
   bool lists_follow_requests = false;  ///< a client is often given another list while it asks
   bool all_forget = false;             ///< all nodes forget at once, now and then
+  /// If not empty, only the nodes with these numbers do, and each time all of them.
+  std::string forgetters;
+  /// The first step that nodes in `deaf` do not hear of. If it is a later one than the first,
+  /// operators see these nodes when they look.
+  Step deaf_from = Step::announced;
+  bool deaf_for_good = false;  ///< nodes in `deaf` are never reached, and the others always are
+  /// The list that each client has from the beginning to the end, a figure for each: 0 is the first
+  /// list, 1 the first of the plan. A client without a figure, or with "-", is given others.
+  std::string lists;
+  /// The node that each client never sees, a figure for each; 0: it sees all. If all nodes forget
+  /// now and then, the client does not see it for about max_ttl from then on.
+  std::string blind;
+  core::Duration forgets_in{};       ///< about how long after a step a node forgets, if not soon
+  bool moves_at_commit = false;      ///< the first client moves to the new list amid a commit
+  bool faults_follow_looks = false;  ///< a candidate whose wait is seen to be over is often lost
   std::vector<Fault> faults;
 
   /// The draw of this seed, with this focus or the one that the seed draws.
@@ -215,6 +231,11 @@ void draw_shrinking(Draw& draw, test::SeededRandom& random);
 void draw_in_a_row(Draw& draw, test::SeededRandom& random);
 void draw_forks(Draw& draw, test::SeededRandom& random);
 void draw_founding(Draw& draw, test::SeededRandom& random);
+/// What the draws about a certain change share: these nodes, spare servers and lists.
+void draw_a_change(Draw& draw, test::SeededRandom& random, int nodes, int spares,
+                   std::vector<std::string> plan);
+// draw_traps.cpp
+void draw_traps(Draw& draw, test::SeededRandom& random);
 /// Draws what Focus::permits is about.
 void draw_permits(Draw& draw, test::SeededRandom& random);
 /// Draws what Focus::disks is about.

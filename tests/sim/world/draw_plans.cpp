@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "sim/world/draw.hpp"
 #include "support/seeded_random.hpp"
@@ -18,12 +19,28 @@ struct Shape {
   std::vector<std::string> plan;
 };
 
-/// What all these draws share: volatile nodes with small counters, which messages reach fast, and
-/// clients that ask for the lock at every event.
+/// Nodes forget just after an operator's step, or after a vote.
+void draw_forgetting_steps(Draw& draw, test::SeededRandom& random) {
+  if (random.one_in(4)) return;
+  draw.faults.push_back(random.one_in(4) ? Fault::crash : Fault::flush);
+  draw.faults_follow_steps = !random.one_in(4);
+  draw.forgets_after = static_cast<Step>(random.index(step_kinds));
+  draw.faults_follow_votes = random.one_in(3) || !draw.faults_follow_steps;
+}
+
 void draw_a_change(Draw& draw, test::SeededRandom& random, const Shape& shape) {
-  draw.nodes = shape.nodes;
-  draw.spares = shape.spares;
-  draw.plan = shape.plan;
+  draw_a_change(draw, random, shape.nodes, shape.spares, shape.plan);
+}
+
+}  // namespace
+
+/// Volatile nodes with small counters, which messages reach fast, and clients that ask for the lock
+/// at every event.
+void draw_a_change(Draw& draw, test::SeededRandom& random, int nodes, int spares,
+                   std::vector<std::string> plan) {
+  draw.nodes = nodes;
+  draw.spares = spares;
+  draw.plan = std::move(plan);
   draw.operators = 1;
   draw.clients = random.between(2, 4);
   draw.durable = false;
@@ -51,17 +68,6 @@ void draw_a_change(Draw& draw, test::SeededRandom& random, const Shape& shape) {
   draw.told = static_cast<Step>(random.index(step_kinds));
   if (draw.blind_spots) draw.faults.push_back(Fault::partition);
 }
-
-/// Nodes forget just after an operator's step, or after a vote.
-void draw_forgetting_steps(Draw& draw, test::SeededRandom& random) {
-  if (random.one_in(4)) return;
-  draw.faults.push_back(random.one_in(4) ? Fault::crash : Fault::flush);
-  draw.faults_follow_steps = !random.one_in(4);
-  draw.forgets_after = static_cast<Step>(random.index(step_kinds));
-  draw.faults_follow_votes = random.one_in(3) || !draw.faults_follow_steps;
-}
-
-}  // namespace
 
 void draw_members(Draw& draw, test::SeededRandom& random) {
   constexpr int sizes[] = {2, 3, 3, 3, 3, 4, 4, 5};

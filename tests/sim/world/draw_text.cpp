@@ -63,6 +63,7 @@ std::string_view to_string(Focus focus) {
     case Focus::in_a_row: return "in_a_row";
     case Focus::forks: return "forks";
     case Focus::founding: return "founding";
+    case Focus::traps: return "traps";
   }
   return "?";
 }
@@ -139,6 +140,14 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("blind_for_good", draw.blind_for_good);
   visit("lists_follow_requests", draw.lists_follow_requests);
   visit("all_forget", draw.all_forget);
+  visit("forgetters", draw.forgetters);
+  visit("deaf_from", draw.deaf_from);
+  visit("deaf_for_good", draw.deaf_for_good);
+  visit("lists", draw.lists);
+  visit("blind", draw.blind);
+  visit("forgets_in", draw.forgets_in);
+  visit("moves_at_commit", draw.moves_at_commit);
+  visit("faults_follow_looks", draw.faults_follow_looks);
   visit("faults", draw.faults);
 }
 

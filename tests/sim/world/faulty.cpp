@@ -174,7 +174,8 @@ void World::may_forget(int node, const char* after_what) {
   next_relapse_ = now_ + draw_.max_ttl * 3 / 2;
   ++figures_.faults;
   trace("FAULT node ", node + 1, flush ? " will forget" : " will crash", " after ", after_what);
-  after(draw_span(2 * draw_.delay), [this, node, flush] {
+  const core::Duration in = std::max(2 * draw_.delay, draw_.forgets_in);
+  after(draw_span(in), [this, node, flush] {
     Server& server = nodes_[static_cast<std::size_t>(node)];
     if (healing_ || !server.running()) return;
     if (!flush) return crash(node, draw_span(10 * draw_.delay));
@@ -187,8 +188,12 @@ void World::may_forget(int node, const char* after_what) {
 void World::forget_all() {
   ++figures_.faults;
   trace("FAULT almost all nodes forget");
+  if (!draw_.blind.empty()) {
+    hide_nodes(now_ + TrueTime(draw_.max_ttl) * random_.between(100, 110) / 100);
+  }
   for (int node = 0; node < draw_.servers(); ++node) {
-    if (random_.one_in(6)) continue;
+    const bool named = draw_.forgetters.find(name_of(node).substr(1)) != std::string::npos;
+    if (draw_.forgetters.empty() ? random_.one_in(6) : !named) continue;
     after(draw_span(draw_.delay), [this, node] {
       if (healing_) return;
       nodes_[static_cast<std::size_t>(node)].flush_all();

@@ -50,10 +50,14 @@ void World::plan_lists() {
   }
   const std::size_t first = draw_.operators > 1 ? 1 : 0;  // a fork's own lists matter most
   for (Client& client : clients_) {
-    if (!draw_.lists_differ || first + client.number >= lists_.size()) continue;
+    std::size_t its = draw_.lists_differ ? first + client.number : lists_.size();
+    if (client.number < draw_.lists.size()) {
+      its = static_cast<std::size_t>(draw_.lists[client.number] - '0');
+    }
+    if (its >= lists_.size()) continue;
     client.keeps_list = true;
     client.list.clear();
-    for (const std::string& name : lists_[first + client.number]) {
+    for (const std::string& name : lists_[its]) {
       client.list.push_back(server_named(name));
     }
     client.begin_life(draw_);
@@ -62,6 +66,17 @@ void World::plan_lists() {
     if (!draw_.blind_for_good || random_.one_in(2)) continue;
     Path& path = paths[random_.index(static_cast<std::size_t>(draw_.nodes))];
     path.blocked_to = path.blocked_from = draw_.until;
+    path.lost = true;
+  }
+  if (!draw_.all_forget) hide_nodes(draw_.until);
+}
+
+/// Hides from each client the node that the draw says, until then.
+void World::hide_nodes(TrueTime until) {
+  for (std::size_t i = 0; i < std::min(draw_.blind.size(), paths_.size()); ++i) {
+    if (draw_.blind[i] == '0') continue;
+    Path& path = paths_[i][static_cast<std::size_t>(draw_.blind[i] - '1')];
+    path.blocked_to = path.blocked_from = until;
     path.lost = true;
   }
 }
@@ -105,7 +120,7 @@ NodeNames World::draw_list() {
 void World::lists_may_differ(std::size_t client) {
   after(draw_span(4 * draw_.between_changes), [this, client] {
     if (healing_ || clients_[client].keeps_list) return;
-    give_list(client, lists_[random_.index(lists_.size())]);
+    if (!is_quiet(clients_[client])) give_list(client, lists_[random_.index(lists_.size())]);
     lists_may_differ(client);
   });
 }
@@ -137,7 +152,7 @@ void World::give_list(std::size_t number, const NodeNames& list) {
 /// Gives most clients the new list, each at its own time.
 void World::tell_clients(const NodeNames& list) {
   for (const Client& client : clients_) {
-    if (client.keeps_list || random_.one_in(6)) continue;
+    if (client.keeps_list || is_quiet(client) || random_.one_in(6)) continue;
     after(draw_span(draw_.ttl), [this, number = client.number, list] {
       if (!healing_) give_list(number, list);
     });

@@ -112,6 +112,7 @@ void World::turn(Client& client) {
   }
   if (std::exchange(client.blames_itself, false)) demand_no_leases(client);
   name_waiters(client);
+  if (draw_.faults_follow_looks) look_at_candidates(client);
   const bool rest_is_late = draw_.in_pieces && draw_.focus == Focus::pieces && random_.one_in(4);
   client.session->each_wire_in_use([&](int wire) { write(client, wire, rest_is_late); });
   plan_turn(client);

@@ -24,6 +24,13 @@ std::string text_of(const Server& server, std::string_view key, TrueTime now) {
   return text != nullptr ? *text : std::string();
 }
 
+/// The step after which a node is in this phase.
+Step step_of(MembersPhase phase) {
+  return phase == MembersPhase::announced   ? Step::announced
+         : phase == MembersPhase::unsettled ? Step::committed
+                                            : Step::settled;
+}
+
 }  // namespace
 
 /// What a server's record says, if it is valid in the server's run.
@@ -115,7 +122,8 @@ void World::look_at_nodes(std::size_t number) {
     at(when, [this, look, i] {
       const Server& server = nodes_[static_cast<std::size_t>(look->servers[i])];
       const bool silent = !server.running() || server.paused() || server.conditions.loading;
-      if (silent || random_.one_in(20) || is_out_of_reach(look->by, look->servers[i])) return;
+      if (silent || random_.one_in(20)) return;
+      if (is_out_of_reach(look->by, look->servers[i], Step::announced)) return;
       look->nodes[i].carries(server.run_id(), text_of(server, redis::enrolment_key, now_),
                              text_of(server, redis::members_key, now_));
     });
@@ -186,6 +194,7 @@ void World::has_looked(const Look& look) {
       if (!one.reckless && !change.may_commit()) break;
       one.wait.start_again();
       make(look, change.committing(), "commits");
+      move_at_commit(one.next);
       if (draw_.told == Step::committed) tell_clients(one.next);
       break;
     case Stage::committed: {
@@ -229,9 +238,10 @@ void World::list_settled(Operator& one) {
 }
 
 /// Whether an operator does not reach this node just now: mostly those that the draw names.
-bool World::is_out_of_reach(std::size_t by, int server) {
-  if (draw_.deaf.empty()) return false;
+bool World::is_out_of_reach(std::size_t by, int server, Step step) {
+  if (draw_.deaf.empty() || step < draw_.deaf_from) return false;
   const bool named = draw_.deaf.find(name_of(server).substr(1)) != std::string::npos;
+  if (draw_.deaf_for_good) return named;
   const bool only_these = draw_.operators > 1 && by % 2 == 1;
   if (named == only_these) return false;
   Reach& reach = reach_[{only_these, server}];
@@ -250,7 +260,7 @@ void World::make(const Look& look, const std::vector<MembersChange::Step>& steps
     if (random_.one_in(8)) continue;
     const bool late = random_.one_in(8);
     const int server = look.servers[static_cast<std::size_t>(step.node)];
-    if (is_out_of_reach(look.by, server)) continue;
+    if (is_out_of_reach(look.by, server, step_of(step.as.phase))) continue;
     trace("OPERATOR ", look.by, ' ', what, " on node ", server + 1, ": ", step.as.text());
     Words words{"EVAL",
                 std::string(redis::adopt_script.source),
@@ -280,9 +290,7 @@ void World::run_for_operator(int node, const Words& words) {
   look_at(node);
   if (!draw_.faults_follow_steps || said != ":1") return;
   const auto phase = static_cast<MembersPhase>(words.back()[words.back().find(' ') + 1]);
-  constexpr MembersPhase phases[] = {MembersPhase::announced, MembersPhase::unsettled,
-                                     MembersPhase::settled};
-  if (phase == phases[static_cast<int>(draw_.forgets_after)]) may_forget(node, "its step");
+  if (step_of(phase) == draw_.forgets_after) may_forget(node, "its step");
 }
 
 /// Reads the counters of the nodes that the change names, each node at a moment of its own, and

@@ -63,6 +63,10 @@ inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
     again = take([](Draw& it) { it.blind_for_good = false; }) || again;
     again = take([](Draw& it) { it.lists_follow_requests = false; }) || again;
     again = take([](Draw& it) { it.all_forget = false; }) || again;
+    again = take([](Draw& it) { it.lists.clear(); }) || again;
+    again = take([](Draw& it) { it.blind.clear(); }) || again;
+    again = take([](Draw& it) { it.moves_at_commit = false; }) || again;
+    again = take([](Draw& it) { it.faults_follow_looks = false; }) || again;
     if (draw.plan.size() > 1) again = take([](Draw& it) { it.plan.pop_back(); }) || again;
   }
   return draw;

@@ -27,8 +27,8 @@ void World::begin_users() {
 void World::act(std::size_t number, std::size_t life) {
   if (healing_ || clients_[number].life != life) return;
   for_client(number, life, [this, number] {
-    if (healing_) return;
     Client& client = clients_[number];
+    if (healing_ || is_quiet(client)) return;
     // One request at a time, so that no votes split.
     const auto goes_on = [](const Operation& one) { return one.answers == 0 || one.held; };
     if (draw_.alone() && std::ranges::any_of(operations_, goes_on)) return;
@@ -59,7 +59,8 @@ void World::all_ask() {
   for (const Client& client : clients_) {
     after(draw_span(10 * draw_.delay), [this, number = client.number, life = client.life] {
       for_client(number, life, [this, number] {
-        if (!healing_) acquire(clients_[number], core::Duration(), false);
+        Client& asks = clients_[number];
+        if (!healing_ && !is_quiet(asks)) acquire(asks, core::Duration(), false);
       });
     });
   }

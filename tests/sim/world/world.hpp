@@ -159,12 +159,20 @@ class World {
   [[nodiscard]] std::optional<redis::Membership> governing() const;
   [[nodiscard]] redis::NodeNames first_list() const;
   void plan_lists();
+  void hide_nodes(TrueTime until);
   redis::NodeNames next_of_plan();
   redis::NodeNames draw_list();
   void tell_clients(const redis::NodeNames& list);
   void lists_may_differ(std::size_t client);
   void lists_follow(std::size_t client);
   void give_list(std::size_t number, const redis::NodeNames& list);
+
+  // traps.cpp: what is arranged to meet one mistake
+  void move_at_commit(const redis::NodeNames& list);
+  void look_at_candidates(Client& client);
+  [[nodiscard]] bool is_quiet(const Client& client) const {
+    return draw_.moves_at_commit && client.number == 0 && now_ < asks_at_;
+  }
 
   // operators.cpp: changes of the list of nodes
   static int server_named(const std::string& name);
@@ -177,7 +185,7 @@ class World {
   void look_again(Operator& one, TrueTime span);
   void has_looked(const Look& look);
   void list_settled(Operator& one);
-  bool is_out_of_reach(std::size_t by, int server);
+  bool is_out_of_reach(std::size_t by, int server, Step step);
   void make(const Look& look, const std::vector<redis::MembersChange::Step>& steps,
             const char* what);
   void run_for_operator(int node, const Words& words);
@@ -239,8 +247,10 @@ class World {
   std::deque<Extend> extends_;  ///< extends by token; index: the user's number less the offset
   TrueTime next_relapse_{};     ///< the earliest moment at which a node may forget a vote
   bool healing_ = false;
-  bool strangers_ = false;  ///< see look_at_founding()
-  bool keeps_ = false;      ///< new requests keep what they get, and renew it
+  TrueTime asks_at_ = TrueTime::max();                ///< see move_at_commit()
+  std::map<std::pair<std::size_t, int>, bool> ripe_;  ///< by client and server
+  bool strangers_ = false;                            ///< see look_at_founding()
+  bool keeps_ = false;  ///< new requests keep what they get, and renew it
   std::string violation_;
   [[nodiscard]] bool goes_on() const { return violation_.empty() && !strangers_; }
   Exclusion exclusion_;
