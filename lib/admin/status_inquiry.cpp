@@ -296,8 +296,9 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   const redis::Link& link = driver.link(node);
   const core::Time now = Clock::now();
   status.state = state_of(link.state());
-  if (status.role.empty()) status.role = role_of(link.role());
-  if (!status.cluster_mode && !link.mode().empty()) status.cluster_mode = link.mode() == "cluster";
+  if (status.role.empty()) status.role = role_of(link.greeting().role());
+  if (!status.cluster_mode && !link.greeting().mode().empty())
+    status.cluster_mode = link.greeting().mode() == "cluster";
 
   const redis::Enrolment& enrolment = link.enrolment();
   status.membership.configured_name = enrolment.config().node;
@@ -328,7 +329,7 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   NodePersistence& persistence = status.persistence;
   persistence.durable = persistence.append_only == true && persistence.append_fsync == "always" &&
                         persistence.no_fsync_on_rewrite == false;
-  const redis::Login& login = link.login();
+  const redis::Login& login = link.greeting().login();
   if (!its.protected_mode.empty()) {
     const bool guarded = its.protected_mode == "yes" || its.port == "0" ||
                          !listens_beyond_loopback(its.bind) ||

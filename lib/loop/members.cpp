@@ -67,7 +67,7 @@ void Members::move_on(Time now) {
 
 bool Members::is_reading() const {
   return std::ranges::any_of(session_.nodes(), [this](int node) {
-    return session_.link(node).is_first() || session_.link(node).is_reading_again();
+    return session_.link(node).is_first() || session_.link(node).voting_right().is_reading_again();
   });
 }
 
@@ -77,7 +77,7 @@ bool Members::may_move_on() const {
   int accept = 0, needed = 0;
   for (const redis::Link::Config& config : next_) {
     const int node = session_.number_of(config);
-    if (node < 0 || session_.link(node).barred()) continue;
+    if (node < 0 || session_.link(node).voting_right().barred()) continue;
     const redis::Enrolment& its = session_.link(node).enrolment();
     if (its.standing() != redis::Enrolment::Standing::enrolled) continue;
     const redis::Membership& as = its.membership();
@@ -112,11 +112,11 @@ void Members::judge(Time now) {
     redis::Electorate::Node& node = nodes.emplace_back();
     std::string& name = names_[static_cast<std::size_t>(number)];
     const bool enrolled =
-        its.standing() == Enrolment::Standing::enrolled || link.is_reading_again();
-    if (enrolled && !link.barred()) name = its.membership().name;
+        its.standing() == Enrolment::Standing::enrolled || link.voting_right().is_reading_again();
+    if (enrolled && !link.voting_right().barred()) name = its.membership().name;
     node.name = name.empty() ? its.config().node : name;
     node.knows_groups = its.knows_groups();
-    if (link.barred()) continue;
+    if (link.voting_right().barred()) continue;
     node.expected = link.is_first() && !enrolled;
     node.candidate = its.candidate();
     node.ripe = its.ripe();
@@ -141,11 +141,8 @@ void Members::judge(Time now) {
     others.why_not = std::move(its.why_not);
     others.outdated = its.outdated && confirmed;
     if (its.says != core::Majority()) session_.engine().on_list(node, its.says);
-    if (its.undecided && link.is_first()) {
-      link.follow_undecided(now, others);
-    } else {
-      link.follow(now, others, its.refusal, its.vote);
-    }
+    const bool known = !its.undecided || !link.is_first();
+    link.follow(now, others, {.known = known, .refusal = its.refusal, .vote = its.vote});
     if (its.to_look) link.look_again(now);
     session_.touched(node);
     tell_list(now, node, its.founded.to);
@@ -164,8 +161,9 @@ bool Members::confirms_outdated(Time now, const std::vector<redis::Electorate::J
   if (!std::exchange(confirming_, true)) {
     for (const int voter : voters) session_.doubt(now, number_of(voter));
   }
-  const bool reading = std::ranges::any_of(
-      voters, [this](int voter) { return session_.link(number_of(voter)).is_reading_again(); });
+  const bool reading = std::ranges::any_of(voters, [this](int voter) {
+    return session_.link(number_of(voter)).voting_right().is_reading_again();
+  });
   return !reading;
 }
 

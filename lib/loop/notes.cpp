@@ -88,7 +88,7 @@ void Notes::judge(Time now, int node, bool refuted) {
   errand.what = NodeErrand::none;
   if (!awaited) return;
   using End = redis::Enrolment::ErrandEnd;
-  session_.link(node).errand_done(now, refuted ? End::refuted : done ? End::good : End::too_few);
+  session_.link(node).done(now, refuted ? End::refuted : done ? End::good : End::too_few);
   session_.touched(node);
 }
 

@@ -256,10 +256,13 @@ void Repair::ask(Time now, int node, Step step, std::span<const std::string_view
 void Repair::finish(Time now, bool done) {
   const int node = std::exchange(target_, -1);
   if (done && session_.link(node).enrolment().others().admitted == as_) {
-    session_.link(node).repaired(now, by_clock_ ? std::max(floor_, greatest_) : floor_,
-                                 by_clock_ ? wall_.now_us() : since_, as_);
+    const redis::Enrolment::Repaired repaired{
+        .floor = by_clock_ ? std::max(floor_, greatest_) : floor_,
+        .since = by_clock_ ? wall_.now_us() : since_,
+        .as = as_};
+    session_.link(node).done(now, repaired);
   } else {
-    session_.link(node).repair_failed(now);
+    session_.link(node).done(now, redis::Enrolment::RepairFailed());
   }
   session_.touched(node);
   start(now);

@@ -306,10 +306,10 @@ std::optional<Session::Output> Session::on_message(Time now, int node, Subscribe
 
 /// Bars a server that is connected under another address, too: it would have two votes.
 void Session::on_greeted(Time now, int node) {
-  const std::string& run_id = link(node).run_id();
+  const std::string& run_id = link(node).greeting().facts().run_id;
   for (const int other : nodes()) {
-    if (other == node || run_id.empty() || !link(other).greeted()) continue;
-    if (link(other).run_id() == run_id) {
+    if (other == node || run_id.empty()) continue;
+    if (link(other).greeting().facts().run_id == run_id) {
       return link(node).bar(
           now, Vote::same_server,
           "is the same server as " + link(other).endpoint().name() + ": name each server once");

@@ -30,7 +30,7 @@ void Session::send(Time now, const core::Send& send) {
 bool Session::all_run_scripts(const core::Send& send) const {
   if (send.tag.kind != core::CommandKind::release) return true;
   for (const int node : send.to) {
-    if (link(node).deletion() != redis::Deletion::script) return false;
+    if (link(node).greeting().deletion() != redis::Deletion::script) return false;
   }
   return true;
 }
@@ -42,7 +42,8 @@ void Session::put(Time now, const core::Send& send) {
   around_.deletion = redis::Deletion::script;
   bytes_.clear();
   for (const int node : send.to) {
-    const redis::Deletion deletion = only_deletes ? link(node).deletion() : redis::Deletion::script;
+    const redis::Deletion deletion =
+        only_deletes ? link(node).greeting().deletion() : redis::Deletion::script;
     if (bytes_.empty() || deletion != around_.deletion) {
       around_.deletion = deletion;
       bytes_.clear();

@@ -211,7 +211,8 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
       if (reply.type != Type::status) return rest(now, Step::waiting, why_);
       to_repair_ = !planted(Mutant::no_repair);
       go(Step::repairing);
-      if (planted(Mutant::no_repair)) repaired(0, 0, others_.admitted.value_or(others_.founded));
+      if (planted(Mutant::no_repair))
+        on_repaired({.as = others_.admitted.value_or(others_.founded)});
       return;
     case Step::yielding: return rest(now, Step::waiting, why_);
     case Step::enrolling:
@@ -318,12 +319,12 @@ void Enrolment::look_again(Time now) {
   if (next_look_ != core::never && step_ != Step::enrolled) advance(std::max(now, next_look_));
 }
 
-void Enrolment::repaired(std::uint64_t floor, std::int64_t since, const Membership& as) {
+void Enrolment::on_repaired(const Repaired& repaired) {
   if (step_ != Step::repairing) return;
-  EnrolmentRecord record = wanted(as);
-  wanted_as_ = as;
-  record.floor = floor;
-  record.since = since;
+  EnrolmentRecord record = wanted(repaired.as);
+  wanted_as_ = repaired.as;
+  record.floor = repaired.floor;
+  record.since = repaired.since;
   wanted_ = record.to_string();
   if (planted(Mutant::repair_before_quarantine)) {
     go(Step::waiting);
@@ -331,10 +332,6 @@ void Enrolment::repaired(std::uint64_t floor, std::int64_t since, const Membersh
     return;
   }
   write(Step::enrolling);
-}
-
-void Enrolment::repair_failed() {
-  if (step_ == Step::repairing) go(Step::yielding);
 }
 
 bool Enrolment::take_command(Time now, std::string& out) {

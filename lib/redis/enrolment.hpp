@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
@@ -69,7 +70,7 @@ class Enrolment {
   Enrolment(Config config, core::Random& random) : config_(config), random_(random) {}
 
   /// A task for the user that concerns the other nodes. The user reports the end of a look_up or a
-  /// note by errand_done(); nothing waits for the others.
+  /// note by done(); nothing waits for the others.
   enum class Errand {
     none,
     look_up,  ///< ask N - q + 1 other nodes whether this node was seen not to be durable
@@ -94,16 +95,22 @@ class Enrolment {
   /// The reply to the command that was taken last.
   void on_reply(core::Time now, const Reply& reply);
   void advance(core::Time now);
-  /// The counters are repaired. `floor` is 0 unless the order of tokens rests on clocks, here or on
-  /// a node that they came from, since `since`.
-  void repaired(std::uint64_t floor, std::int64_t since, const Membership& as);
-  void repair_failed();
+  /// The counters are repaired, of the node as this member.
+  struct Repaired {
+    std::uint64_t floor = 0;  ///< 0 unless the order of tokens rests on clocks, here or on a node
+                              ///< that they came from, since `since`
+    std::int64_t since = 0;
+    Membership as = {};
+  };
+  struct RepairFailed {};
   enum class ErrandEnd {
     good,     ///< enough nodes have no note, or the note is on enough nodes
     too_few,  ///< too few nodes answered
     refuted,  ///< the look_up has found a note
   };
-  void errand_done(core::Time now, ErrandEnd end);
+  /// The end of what the user was given to do.
+  using Done = std::variant<Repaired, RepairFailed, ErrandEnd>;
+  void done(core::Time now, const Done& what);
   /// Takes the facts that a connected node reports now.
   void look_at(core::Time now, ServerFacts facts);
   /// What the other nodes say.
@@ -194,6 +201,8 @@ class Enrolment {
   };
 
   void judge(core::Time now, const Texts& texts);
+  void on_repaired(const Repaired& repaired);
+  void on_errand_end(core::Time now, ErrandEnd end);
   void on_candidate(core::Time now, const Reply& reply);
   void change_terms(std::string_view key, std::string_view from, core::Duration wait);
   [[nodiscard]] bool names_policy() const;

@@ -24,7 +24,13 @@ void Enrolment::write(Step step) {
   run(Errand::note, Step::noting);
 }
 
-void Enrolment::errand_done(Time now, ErrandEnd end) {
+void Enrolment::done(Time now, const Done& what) {
+  if (const auto* repaired = std::get_if<Repaired>(&what)) return on_repaired(*repaired);
+  if (const auto* end = std::get_if<ErrandEnd>(&what)) return on_errand_end(now, *end);
+  if (step_ == Step::repairing) go(Step::yielding);
+}
+
+void Enrolment::on_errand_end(Time now, ErrandEnd end) {
   const bool good = end == ErrandEnd::good;
   if (step_ == Step::asking) {
     if (good) return go(Step::adopting);

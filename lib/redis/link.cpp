@@ -4,40 +4,19 @@
 #include <utility>
 
 #include "core/mutants.hpp"
-#include "redis/back_off.hpp"
 
 namespace quorumlock::redis {
 
-using core::Duration;
 using core::LinkState;
 using core::Time;
 
-namespace {
-
-/// After a node's first overdue command, further ones are reported in batches at this interval: a
-/// node that stops with thousands of commands must not take a timer for each.
-constexpr Duration batch_of_late = std::chrono::milliseconds(10);
-/// The time between two log lines about the same failure to connect.
-constexpr Duration between_failure_notes = std::chrono::minutes(1);
-/// Bounds the memory for output to a node that sends replies but does not read its commands.
-constexpr std::size_t most_unwritten = std::size_t{64} << 20;
-
-/// Whether a command of this kind asks for a vote, so that only a node that votes may get it.
-bool asks_vote(core::CommandKind kind) {
-  return kind == core::CommandKind::set || says_enrolment(kind);
-}
-
-}  // namespace
-
-Link::Answer::Answer(const core::Tag& to, const Reply& from) noexcept
-    : tag(to), answer(answer_of(to.kind, from)), reply(&from) {}
-
 Link::Link(Config config, core::Random& random)
-    : config_(std::move(config)),
-      random_(random),
-      login_(config_.endpoint.login),
-      reader_(config_.largest_reply),
-      enrolment_(config_.enrolment, random) {}
+    : RespWire(std::move(config.endpoint), config.largest_reply),
+      attempts_(config.connect_timeout, random),
+      greeting_({endpoint().login, endpoint().db, config.wakes}),
+      orphan_(config.node_timeout),
+      right_(std::move(config.enrolment), random),
+      pipeline_(config.node_timeout, config.connect_timeout) {}
 
 void Link::start(Time now) {
   if (state_ == State::stopped) open(now);
@@ -45,196 +24,276 @@ void Link::start(Time now) {
 
 void Link::open(Time now) {
   state_ = State::opening;
-  shaking_hands_ = false;
-  next_try_ = core::never;
-  give_up_opening_ = now + config_.connect_timeout;
+  attempts_.begin(now);
   events_.push(Connect{});
 }
 
+void Link::on_handshake() {
+  if (state_ == State::opening) state_ = State::shaking_hands;
+}
+
 void Link::on_open() {
-  if (state_ != State::opening) return;
+  if (state_ != State::opening && state_ != State::shaking_hands) return;
   state_ = State::greeting;
-  silent_ = true;
-  reader_.reset();
-  wipe(output_);
-  written_ = 0;
-  greet();
+  begin_connection();
+  right_.begin();
+  greeting_.begin(output_buffer());
+}
+
+/// Takes a reply before the link is up.
+void Link::on_early_reply(Time now, const Reply& reply) {
+  if (auto refusal = greeting_.refusal_in(reply)) {
+    return fail(now, refusal->vote, std::move(refusal->why));
+  }
+  if (greeting_.is_asking()) {
+    if (auto trouble = greeting_.on_reply(reply)) {
+      if (trouble->vote != Vote::pending) return fail(now, trouble->vote, std::move(trouble->why));
+      trouble_ = std::move(trouble->why);
+    }
+    if (greeting_.is_asking()) return;
+    state_ = State::greeted;
+    events_.push(Greeted{});
+  } else if (orphan_.is_asked()) {
+    if (orphan_.on_reply(reply)) return enrol(now);
+    wait_for_orphan(now, greeting_.said(reply));
+  } else if (asks_early_) {
+    asks_early_ = false;
+    right_.enrolment().on_reply(now, reply);
+    update(now);
+  } else {
+    fail(now, Vote::failed, "sent a reply that nobody asked for");
+  }
+}
+
+/// The server is identified. Commands that our lost connection left unanswered must not run after
+/// anything we send now.
+void Link::admit(Time now) {
+  if (state_ != State::greeted) return;
+  if (!orphan_.may_be_on(greeting_.facts().run_id)) return enrol(now);
+  state_ = State::killing;
+  if (!orphan_.kill(output_buffer().text())) wait_for_orphan(now, "it did not tell us our number");
+}
+
+/// The old connection may be there still, and this user may not kill it.
+void Link::wait_for_orphan(Time now, const std::string& why) {
+  note(Orphan::why_it_waits(why));
+  attempts_.extend(orphan_.wait(now));
+}
+
+void Link::bar(Time now, Vote reason, std::string why) {
+  right_.bar(reason);
+  trouble_ = std::move(why);
+  if (state_ == State::greeted) return admit(now);
+  announce();
+}
+
+void Link::enrol(Time now) {
+  state_ = State::enrolling;
+  orphan_.forget();
+  right_.enrolment().greeted(now, greeting_.facts(), greeting_.texts());
+  update(now);
+}
+
+/// Carries out what the enrolment asks for, and takes over its result.
+void Link::update(Time now) {
+  if (right_.update()) events_.push(Enrolled{});
+  if (right_.end_reading()) send_held(now);
+  Enrolment& enrolment = right_.enrolment();
+  const bool up = state_ == State::up;
+  // During the greeting the server has just reported its facts.
+  if (enrolment.take_check() && up) greeting_.ask_facts(now, output_buffer(), pipeline_);
+  if (enrolment.take_command(now, output_buffer().text())) {
+    if (up) {
+      pipeline_.add(now, core::Tag(), true);
+    } else {
+      asks_early_ = true;
+    }
+  }
+  if (enrolment.take_repair()) events_.push(Repair{});
+  const Enrolment::Errand errand = enrolment.take_errand();
+  if (errand != Enrolment::Errand::none) events_.push(Errand{errand});
+  if (up) return announce();
+  // Not while an answer is missing: once up, the link would not notice its absence.
+  if (asks_early_) return;
+  if (right_.is_known()) return come_up(now);
+  if (right_.is_enrolled()) attempts_.wait();
 }
 
 void Link::come_up(Time now) {
   state_ = State::up;
-  heard_ = now;
-  ever_up_or_failed_ = true;
-  give_up_opening_ = core::never;
-  back_off_ = Duration::zero();
-  if (barred_ == Vote::pending) trouble_.clear();
-  note(failures_ == 0 ? "connected"
-                      : "connected after " + std::to_string(failures_) + " failed attempts");
-  failures_ = 0;
+  pipeline_.begin(now);
+  if (!right_.barred()) trouble_.clear();
+  note(attempts_.succeed());
   announce();
-  for (const std::string& bytes : std::exchange(waiting_, {})) send(now, pending_.pop().tag, bytes);
+  for (const Pipeline::Held& held : pipeline_.take_held()) {
+    send(now, held.command.tag, held.bytes);
+  }
   log_in_again(now);
+}
+
+/// The record has been read again, and the other nodes' records have been compared with it.
+void Link::send_held(Time now) {
+  announce();
+  // Nothing else is unanswered, since the record was asked for before these commands came.
+  for (const Pipeline::Held& held : pipeline_.take_held()) {
+    const core::Tag& tag = held.command.tag;
+    if (!right_.allows(tag.kind)) {
+      events_.push(Answer{tag, {reason()}, nullptr});
+      continue;
+    }
+    pipeline_.resume(held);
+    right_.append(output_buffer().text(), tag.kind, held.bytes);
+  }
+  log_in_again(now);
+}
+
+void Link::log_in(Time now, const Login& login) {
+  greeting_.set_login(login, connected());
+  log_in_again(now);
+}
+
+/// Logs in on the connection that is there. This waits while it is being greeted, and while
+/// commands wait for the record, which have to be the last ones that are unanswered.
+void Link::log_in_again(Time now) {
+  if (state_ != State::up || right_.is_reading_again()) return;
+  greeting_.log_in_again(now, output_buffer(), pipeline_);
+}
+
+void Link::on_no_login(Time now, std::string_view why) {
+  if (state_ == State::opening) fail(now, Vote::unauthorized, std::string(why));
+}
+
+void Link::follow(Time now, Enrolment::Others others, VotingRight::Verdict verdict) {
+  const bool known = verdict.known;
+  right_.follow(now, std::move(others), std::move(verdict));
+  if (known && (state_ == State::enrolling || state_ == State::up)) update(now);
+}
+
+void Link::doubt(Time now) {
+  if (state_ != State::up || right_.is_reading_again()) return;
+  right_.doubt();
+  update(now);
+}
+
+void Link::look_again(Time now) {
+  if (state_ != State::up) return;
+  right_.enrolment().look_again(now);
+  update(now);
+}
+
+void Link::done(Time now, const Enrolment::Done& what) {
+  right_.enrolment().done(now, what);
+  update(now);
 }
 
 void Link::on_closed(Time now, std::string_view why) {
   std::string sentence(why);
   // A server's port for TLS ends a connection at the first byte of a command.
-  if (state_ == State::greeting && silent_ && !config_.endpoint.tls &&
-      config_.endpoint.path.empty()) {
+  if (state_ == State::greeting && greeting_.is_silent() && !endpoint().tls &&
+      endpoint().path.empty()) {
     sentence += " before its first answer: if this is its TLS port, write rediss://";
   }
-  if (state_ == State::opening || connected()) fail(now, Vote::unreachable, std::move(sentence));
+  fail(now, Vote::unreachable, std::move(sentence));
 }
 
 void Link::on_handshake_failed(Time now, std::string_view why) {
-  if (state_ == State::opening || connected()) fail(now, Vote::tls_failed, std::string(why));
+  fail(now, Vote::tls_failed, std::string(why));
 }
 
-/// Ends the connection, or the attempt at one.
-void Link::fail(Time now, Vote reason, std::string why) {
+/// Ends the connection, or the attempt at one, if there is any. `noted`: with a line in the log.
+void Link::fail(Time now, Vote reason, std::string why, bool noted) {
+  if (state_ == State::stopped || state_ == State::resting) return;
   const bool was_up = state_ == State::up;
-  if (was_up && !pending_.empty()) orphan_id_ = std::max(client_id_, unknown_client);
-  // The greeting was not completed: keep the run id of the connection before.
-  if (state_ == State::greeting) facts_.run_id = std::move(run_before_);
-  enrolment_.disconnected();
-  judged_ = reading_again_ = false;
-  if (was_up && !stopping_) note("lost: " + why);
-  if (!was_up && !stopping_) note_failure(now, why);
+  if (was_up && !pipeline_.empty()) {
+    orphan_.leave(greeting_.facts().run_id, greeting_.client_id());
+  }
+  if (noted && was_up) note("lost: " + why);
+  if (noted && !was_up) {
+    if (const auto sentence = attempts_.note_failure(now, why)) note(*sentence);
+  }
   trouble_ = std::move(why);
   events_.push(Disconnect{});
   state_ = State::resting;
-  ever_up_or_failed_ = true;
-  give_up_opening_ = core::never;
-  reader_.reset();
-  wipe(output_);
-  written_ = 0;
-  waiting_.clear();
-  while (!greetings_.empty()) greetings_.pop();
-  go_on_ = core::never;
-
-  late_ = 0;
+  end_connection();
+  attempts_.end(now);
+  greeting_.end();
+  orphan_.disconnected();
+  right_.end();
+  pipeline_.end();
+  asks_early_ = false;
   down_reason_ = reason;
   // The state change comes before the answers, so that they cause no new commands to this node.
   announce();
-  while (!pending_.empty()) {
-    const Pending lost = pending_.pop();
-    if (!lost.own) events_.push(Answer{lost.tag, {was_up ? Vote::disconnected : reason}, nullptr});
+  while (!pipeline_.empty()) {
+    const Pipeline::Command lost = pipeline_.drop();
+    if (lost.own) continue;
+    events_.push(Answer{lost.tag, {was_up ? Vote::disconnected : reason}, nullptr});
   }
-  back_off_ = std::clamp(2 * back_off_, first_back_off, longest_back_off);
-  next_try_ = now + back_off_ / 2 + random_.below(back_off_ / 2);
 }
 
-void Link::on_bytes(std::string_view bytes) {
-  if (connected()) reader_.feed(bytes);
+void Link::stop(Time now) {
+  fail(now, Vote::unreachable, "closed", false);
+  attempts_.stop();
+  state_ = State::stopped;
 }
 
 void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
-  if (state_ == State::up && output_.size() - written_ > most_unwritten) {
+  if (state_ == State::up && is_flooded()) {
     fail(now, Vote::unreachable, "does not read what it is sent");
   }
-  const bool first = !ever_up_or_failed_ && state_ != State::stopped;
-  if (first || reading_again_) {
-    waiting_.emplace_back(bytes);
-  } else if (state_ != State::up || (asks_vote(tag.kind) && !votes())) {
-    events_.push(Answer{tag, {reason_}, nullptr});
+  const bool first = is_first() && state_ != State::stopped;
+  if (first || right_.is_reading_again()) return pipeline_.hold(now, tag, bytes);
+  if (state_ != State::up || !right_.allows(tag.kind)) {
+    events_.push(Answer{tag, {reason()}, nullptr});
     return;
-  } else {
-    output_ += bytes;
-    if (says_enrolment(tag.kind)) output_ += own_words_;
   }
-  pending_.emplace(tag, now);
-}
-
-/// The record has been read again, and the other nodes' records have been compared with it.
-void Link::end_reading(Time now) {
-  if (!std::exchange(reading_again_, false)) return;
-  announce();
-  // Nothing else is unanswered, since the record was asked for before these commands came.
-  const std::size_t late = std::exchange(late_, 0);
-  const std::size_t count = pending_.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const Pending held = pending_.pop();
-    if (asks_vote(held.tag.kind) && !votes()) {
-      events_.push(Answer{held.tag, {reason_}, nullptr});
-      continue;
-    }
-    if (i < late) ++late_;
-    output_ += waiting_[i];
-    if (says_enrolment(held.tag.kind)) output_ += own_words_;
-    pending_.push(held);
-  }
-  waiting_.clear();
-  log_in_again(now);
-}
-
-bool Link::votes() const {
-  return barred_ == Vote::pending && judged_ && refusal_.empty();
-}
-
-/// Whether the oldest command was the first after an idle time, and nothing has come in since.
-bool Link::may_be_forgotten() const {
-  return pending_[0].sent >= heard_ + idle_may_be_forgotten && !reader_.has_unread() &&
-         !core::planted(core::Mutant::idle_connection_trusted);
+  right_.append(output_buffer().text(), tag.kind, bytes);
+  pipeline_.add(now, tag);
 }
 
 void Link::advance(Time now) {
-  if (now >= give_up_opening_ && state_ == State::opening && shaking_hands_) {
-    return fail(now, Vote::tls_failed,
-                "no answer within connect_timeout in the TLS handshake: does this port speak TLS?");
+  if (attempts_.is_overdue(now)) {
+    const std::string why = "no answer within connect_timeout";
+    if (state_ != State::shaking_hands) return fail(now, Vote::unreachable, why);
+    return fail(now, Vote::tls_failed, why + " in the TLS handshake: does this port speak TLS?");
   }
-  if (now >= give_up_opening_) {
-    return fail(now, Vote::unreachable, "no answer within connect_timeout");
-  }
-  if (now >= next_try_) return open(now);
-  if (now >= go_on_) return enrol(now);
+  if (attempts_.is_due(now)) return open(now);
+  if (now >= orphan_.deadline()) return enrol(now);
   if (state_ != State::up) return;
-  if (now >= enrolment_.deadline()) {
-    enrolment_.advance(now);
-    follow_enrolment(now);
+  if (now >= enrolment().deadline()) {
+    right_.enrolment().advance(now);
+    update(now);
   }
-  while (late_ < pending_.size() && now >= pending_[late_].sent + config_.node_timeout) {
-    if (late_ == 0 && may_be_forgotten()) {
+  while (pipeline_.has_overdue(now)) {
+    const bool first = !pipeline_.is_stalled();
+    // Has nothing come in since the first command after an idle time?
+    if (first && pipeline_.follows_idleness() && !reader().has_unread() &&
+        !core::planted(core::Mutant::idle_connection_trusted)) {
       fail(
           now, Vote::unreachable,
           "no answer within node_timeout on a connection that had been idle, and that something on "
           "the path may have forgotten");
-      back_off_ = Duration::zero();
+      attempts_.forgive();
       return open(now);
     }
-    if (late_ == 0) {
-      stalled_since_ = now;
+    if (first) {
       trouble_ = "no answer within node_timeout";
       note("stalled: no answer within node_timeout");
     }
-    const Pending overdue = pending_[late_++];
+    const Pipeline::Command overdue = pipeline_.next_overdue(now);
     announce();
     if (!overdue.own) events_.push(Late{overdue.tag});
-    next_batch_ = now + batch_of_late;
   }
   // After such a silence the path may be dead without either end knowing: try a new connection.
-  if (late_ > 0 && now >= stalled_since_ + config_.connect_timeout) {
+  if (pipeline_.is_dead(now)) {
     fail(now, Vote::unreachable, "no answer for node_timeout and connect_timeout together");
   }
 }
 
 Time Link::deadline() const {
-  Time due = std::min({give_up_opening_, next_try_, go_on_});
+  const Time due = std::min(attempts_.deadline(), orphan_.deadline());
   if (state_ != State::up) return due;
-  due = std::min(due, enrolment_.deadline());
-  if (late_ > 0) due = std::min(due, stalled_since_ + config_.connect_timeout);
-  if (late_ < pending_.size()) {
-    const Time overdue = pending_[late_].sent + config_.node_timeout;
-    due = std::min(due, late_ > 0 ? std::max(overdue, next_batch_) : overdue);
-  }
-  return due;
-}
-
-void Link::stop(Time now) {
-  if (state_ == State::stopped) return;
-  stopping_ = true;
-  if (state_ != State::resting) fail(now, Vote::unreachable, "closed");
-  state_ = State::stopped;
-  next_try_ = core::never;
+  return std::min({due, enrolment().deadline(), pipeline_.deadline()});
 }
 
 Link::Event* Link::next(Time now) {
@@ -244,122 +303,93 @@ Link::Event* Link::next(Time now) {
       return &event_;
     }
     if (!connected()) return nullptr;
-    const Reply* reply = reader_.next();
+    const Reply* reply = reader().next();
     if (reply == nullptr) {
-      if (reader_.broken().empty()) return nullptr;
-      fail(now, Vote::failed, "sent what is not a reply: " + reader_.broken());
+      if (reader().broken().empty()) return nullptr;
+      fail(now, Vote::failed, "sent what is not a reply: " + reader().broken());
       continue;
     }
-    if (!greetings_.empty()) {
-      on_greeting(now, *reply);
+    if (state_ != State::up) {
+      on_early_reply(now, *reply);
       continue;
     }
-    if (pending_.empty()) {
+    if (pipeline_.empty()) {
       fail(now, Vote::failed, "sent a reply that nobody asked for");
       continue;
     }
-    heard_ = now;
-    if (late_ > 0) stalled_since_ = now;  // the node makes progress
+    const bool was_stalled = pipeline_.is_stalled();
+    const Pipeline::Command answered = pipeline_.answer(now);
     // The reason for a bar must not be overwritten by an error reply.
-    if (reply->type == Reply::Type::error && !pending_[0].own && barred_ == Vote::pending) {
-      trouble_ = said(*reply);
+    if (reply->type == Reply::Type::error && !answered.own && !right_.barred()) {
+      trouble_ = greeting_.said(*reply);
     }
-    const Pending answered = pending_.pop();
-    if (late_ > 0) {
-      if (--late_ == 0) {
-        note("answers again");
-        announce();
-      }
+    if (was_stalled && !pipeline_.is_stalled()) {
+      note("answers again");
+      announce();
     }
     if (answered.own) {
-      if (answered.tag.round != 0) {
-        on_fact(now, answered.tag, *reply);
-      } else {
-        enrolment_.on_reply(now, *reply);
-      }
-      follow_enrolment(now);
+      on_own_reply(now, answered.tag, *reply);
       continue;
     }
-    const core::CommandKind kind = answered.tag.kind;
     core::Answer& answer = event_.emplace<Answer>(answered.tag, *reply).answer;
     answer.asked = answered.sent;
     if (answer.vote == Vote::failed && reply->type != Reply::Type::error) {
       trouble_ = "gave an answer that does not belong to the question";
     }
-    if (answer.vote == Vote::not_enrolled) {
-      doubt(now);
-    }
+    if (answer.vote == Vote::not_enrolled) doubt(now);
     // The user may have lost the right to DELEX or DELIFEQ; the release is retried as a script.
-    if (kind == core::CommandKind::release &&
+    if (answered.tag.kind == core::CommandKind::release &&
         (answer.vote == Vote::unauthorized || answer.vote == Vote::failed)) {
-      deletion_ = Deletion::script;
+      greeting_.no_deletion_command();
     }
     return &event_;
   }
 }
 
-void Link::wrote(std::size_t bytes) {
-  written_ += bytes;
-  if (login_in_output_ && written_ == output_.size()) {
-    login_in_output_ = false;
-    wipe(output_);
-    written_ = 0;
-    return;
+/// Takes the answer to a command of the link's own on a connection that is up.
+void Link::on_own_reply(Time now, const core::Tag& tag, const Reply& reply) {
+  if (!Greeting::is_later_question(tag)) {
+    right_.enrolment().on_reply(now, reply);
+  } else if (const auto trouble = greeting_.on_later_reply(tag, reply)) {
+    note(trouble->why);
+  } else if (Greeting::completes_facts(tag)) {
+    right_.enrolment().look_at(now, greeting_.facts());
   }
-  if (written_ <= output_.size() / 2) return;  // so less is moved than was written
-  output_.erase(0, written_);
-  written_ = 0;
+  update(now);
 }
 
 /// Reports the link's state to the engine if it has changed.
 void Link::announce() {
-  if (reading_again_ && state_ == State::up && late_ == 0) return;
+  const bool up = state_ == State::up;
+  if (right_.is_reading_again() && up && !pipeline_.is_stalled()) return;
   LinkState state = LinkState::up;
   Vote reason = Vote::pending;
-  if (state_ != State::up) {
+  if (!up) {
     state = LinkState::down;
     reason = down_reason_;
-  } else if (late_ > 0) {
+  } else if (pipeline_.is_stalled()) {
     state = LinkState::stalled;
     reason = Vote::stalled;
-  } else if (!votes()) {
+  } else if (!right_.votes()) {
     state = LinkState::quarantined;
-    const bool refuses = judged_ && !refusal_.empty();
-    reason = barred_ != Vote::pending ? barred_ : refuses ? refusing_ : enrolment_.vote();
+    reason = right_.vote();
   }
-  if (state == announced_ && reason == reason_) return;
-  if (state == LinkState::quarantined && reason != reason_) {
-    note("does not vote: " + trouble(core::Time::max()));
+  if (state == announced_.state && reason == announced_.reason) return;
+  if (state == LinkState::quarantined && reason != announced_.reason) {
+    note("does not vote: " + trouble(Time::max()));
   }
-  announced_ = state;
-  reason_ = reason;
+  announced_ = {state, reason};
   events_.push(Changed{state, reason});
 }
 
 std::string Link::trouble(Time now) const {
-  if (state_ != State::up || late_ > 0 || barred_ != Vote::pending || votes()) return trouble_;
-  if (judged_) return refusal_;
-  std::string text = enrolment_.why();
-  if (now < enrolment_.until()) {
-    const auto left = std::chrono::ceil<std::chrono::seconds>(enrolment_.until() - now);
-    text += "; " + std::to_string(left.count()) + " s left";
-  }
-  return text;
-}
-
-/// Attempts at a node that is down fail about 1.5 times a second, mostly for the same reason: the
-/// reason is logged at once, and then once per between_failure_notes.
-void Link::note_failure(Time now, const std::string& why) {
-  ++failures_;
-  if (failures_ > 1 && why == failure_noted_ && now < next_failure_note_) return;
-  failure_noted_ = why;
-  next_failure_note_ = now + between_failure_notes;
-  note("no connection: " + why +
-       (failures_ == 1 ? "" : " (" + std::to_string(failures_) + " attempts so far)"));
+  const bool is_its_own =
+      state_ != State::up || pipeline_.is_stalled() || right_.barred() || right_.votes();
+  return is_its_own ? trouble_ : right_.why(now);
 }
 
 void Link::note(std::string sentence) {
-  events_.push(Note{config_.endpoint.name() + " " + std::move(sentence)});
+  events_.push(Note{endpoint().name() + " " + std::move(sentence)});
 }
 
 }  // namespace quorumlock::redis

@@ -8,9 +8,10 @@
 #include <variant>
 
 #include "core/types.hpp"
+#include "redis/attempts.hpp"
 #include "redis/reply.hpp"
+#include "redis/resp_wire.hpp"
 #include "redis/ring.hpp"
-#include "redis/wire.hpp"
 
 namespace quorumlock::redis {
 
@@ -21,7 +22,7 @@ namespace quorumlock::redis {
 /// to the log, and the connection is checked only along with those polls (ping()). If the first
 /// command after an idle time has no answer within node_timeout, the connection is made anew at
 /// once, like that of a Link.
-class Subscriber final : public Wire {
+class Subscriber final : public RespWire {
  public:
   struct Config {
     Endpoint endpoint;
@@ -61,7 +62,6 @@ class Subscriber final : public Wire {
   void on_closed(core::Time now, std::string_view why) override;
   void on_handshake() override {}
   void on_handshake_failed(core::Time now, std::string_view why) override { on_closed(now, why); }
-  void on_bytes(std::string_view bytes) override;
   /// Takes effect at the next connection: a server that ends a login closes the connection.
   void log_in(core::Time now, const Login& login) override;
   void on_no_login(core::Time now, std::string_view why) override { on_closed(now, why); }
@@ -73,11 +73,6 @@ class Subscriber final : public Wire {
   std::optional<Event> next(core::Time now);
   [[nodiscard]] bool has_events() const { return !events_.empty(); }
   [[nodiscard]] core::Time deadline() const;
-  [[nodiscard]] std::string_view output() const override {
-    return std::string_view(output_).substr(written_);
-  }
-  void wrote(std::size_t bytes) override;
-  [[nodiscard]] const Endpoint& endpoint() const override { return config_.endpoint; }
 
  private:
   enum class State {
@@ -92,26 +87,18 @@ class Subscriber final : public Wire {
   void fail(core::Time now, std::string_view why);
   void on_reply(core::Time now, const Reply& reply);
   void expect_answer(core::Time now);
-  [[nodiscard]] bool connected() const { return greeted_ || state_ == State::up; }
 
-  Config config_;
+  core::Duration connect_timeout_, node_timeout_;
   Login login_;
-  core::Random& random_;
+  Attempts attempts_;
   State state_ = State::idle;
-  bool greeted_ = false;                 ///< the socket is open, and AUTH, if any, was sent
   bool logging_in_ = false;              ///< AUTH is unanswered
   bool pinged_ = false;                  ///< a ping is unanswered
   std::map<std::string, int> channels_;  ///< each with its number of listen() calls
-  ReplyReader reader_;
-  std::string output_;
-  std::size_t written_ = 0;
   core::Time pinged_at_{};
   core::Time heard_{};                   ///< when the last reply or message came in
   core::Time answer_due_ = core::never;  ///< for the first command after an idle time
   Ring<Event> events_;
-  core::Time give_up_opening_ = core::never;
-  core::Time next_try_ = core::never;
-  core::Duration back_off_{};
 };
 
 }  // namespace quorumlock::redis

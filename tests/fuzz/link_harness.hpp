@@ -162,9 +162,11 @@ class LinkHarness {
     }
   }
   void take(const Link::Greeted&) { link_.admit(now_); }
-  void take(const Link::Repair&) { link_.repaired(now_, 0, 0, link_.enrolment().others().founded); }
+  void take(const Link::Repair&) {
+    link_.done(now_, redis::Enrolment::Repaired{.as = link_.enrolment().others().founded});
+  }
   void take(const Link::Enrolled&) { link_.follow(now_, link_.enrolment().others()); }
-  void take(const Link::Errand&) { link_.errand_done(now_, redis::Enrolment::ErrandEnd::good); }
+  void take(const Link::Errand&) { link_.done(now_, redis::Enrolment::ErrandEnd::good); }
   void take(const Link::Late& late) {
     require(late.tag.claim.index < commands_.size(), "a command is late that nobody sent");
     Command& command = commands_[late.tag.claim.index];

@@ -37,10 +37,8 @@ EXCEPTIONS = {
     "core/Engine": (49, 5, "it decides nothing: each function hands an input to the machine that does"),
     "api/LeaderWatch": (10, 16, "to be divided"),
     "loop/LeaseState": (22, 16, "to be divided"),
-    "redis/Link": (67, 52, "to be divided: attempts to connect, the greeting, unanswered commands, the vote"),
     "loop/Repair": (17, 21, "to be divided: the reading of counters is in it"),
     "loop/Session": (53, 19, "to be divided: sending, messages and the report of wrong clocks are in it"),
-    "redis/Subscriber": (25, 18, "to be divided: it shares the attempts to connect with Link"),
 }
 
 # Folder/class: (the source with a part of its functions, the reason).
@@ -49,7 +47,6 @@ SPLIT = {
     "loop/Driver": ("lib/loop/driver_tasks.cpp", "to be divided"),
     "redis/Enrolment": ("lib/redis/enrolment_trust.cpp", "to be divided"),
     "loop/Inquiry": ("lib/loop/driver_tasks.cpp", "to be divided"),
-    "redis/Link": ("lib/redis/link_greeting.cpp", "to be divided"),
     "loop/Session": ("lib/loop/session_send.cpp", "to be divided"),
 }
 

@@ -52,7 +52,7 @@ class EnrolmentDriver {
     EXPECT_EQ(asks(), "nothing");
     EXPECT_EQ(it.take_errand(), redis::Enrolment::Errand::look_up);
     EXPECT_EQ(it.standing(), redis::Enrolment::Standing::waiting);
-    it.errand_done(now, redis::Enrolment::ErrandEnd::good);
+    it.done(now, redis::Enrolment::ErrandEnd::good);
   }
   /// Connects anew, to the same run.
   void reconnect() {

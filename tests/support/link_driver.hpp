@@ -74,7 +74,7 @@ class LinkDriver {
     pull();
   }
   void compare() {
-    link.follow(now, all_agree(members()), refusal);
+    link.follow(now, all_agree(members()), {.refusal = refusal});
     pull();
   }
   void look_again() {
@@ -82,11 +82,11 @@ class LinkDriver {
     pull();
   }
   void repaired(std::uint64_t floor = 0, std::int64_t since = 0) {
-    link.repaired(now, floor, since, members());
+    link.done(now, redis::Enrolment::Repaired{floor, since, members()});
     pull();
   }
   void repair_failed() {
-    link.repair_failed(now);
+    link.done(now, redis::Enrolment::RepairFailed());
     pull();
   }
   /// Lets time pass, and the link do what is due meanwhile, each at its moment.
@@ -255,7 +255,7 @@ class LinkDriver {
     link.bar(now, Vote::same_server, "is the same server as n2");
   }
   void take(const redis::Link::Enrolled&) {
-    if (compares) link.follow(now, all_agree(members()), refusal);
+    if (compares) link.follow(now, all_agree(members()), {.refusal = refusal});
   }
   void take(const redis::Link::Repair&) { said_.emplace_back("repair"); }
   void take(const redis::Link::Errand&) { said_.emplace_back("errand"); }

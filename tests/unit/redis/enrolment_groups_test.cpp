@@ -161,7 +161,7 @@ TEST(EnrolmentGroups, TheOperatorTakesNodesFromOtherGroups) {
     const bool longer = record.find("60000") != record.npos;
     EXPECT_EQ(driver.it.until(), driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
     ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-    driver.it.repaired(0, 0, driver.members);
+    driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
     EXPECT_EQ(driver.asks(), "enrol " + our_record + " " + candidate);
     driver.hear(1);
     EXPECT_EQ(driver.it.standing(), Standing::enrolled);

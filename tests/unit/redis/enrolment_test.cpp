@@ -80,9 +80,9 @@ TEST(Enrolment, ANewNodeGetsThePolicyThatTheClientNames) {
     if (!candidate.empty()) stands = candidate;
     driver.hear(2, stands);
     driver.wait_to_repair(stands);
-    driver.it.repaired(0, 0, driver.members);
+    driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
     if (driver.it.take_errand() == Errand::note)
-      driver.it.errand_done(driver.now, redis::Enrolment::ErrandEnd::good);
+      driver.it.done(driver.now, redis::Enrolment::ErrandEnd::good);
     const std::string said = driver.asks();
     return said.substr(0, said.find(' ', 6));
   };
@@ -193,7 +193,7 @@ TEST(Enrolment, TheWaitIsFollowedByTheRepairAndTheRecord) {
   EXPECT_FALSE(driver.it.take_repair()) << "once";
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.deadline(), core::never);
-  driver.it.repaired(0, 0, driver.members);
+  driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
   EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile " + candidate);
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   driver.hear(1);
@@ -208,7 +208,7 @@ TEST(Enrolment, ARepairWithoutAQuorumLeavesAFloor) {
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-  driver.it.repaired(1700, 42, driver.members);
+  driver.it.done(driver.now, redis::Enrolment::Repaired{1700, 42, driver.members});
   EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:durable:1700:42 " + candidate);
   driver.hear(1);
   EXPECT_EQ(driver.it.floor(), 1700U);
@@ -224,7 +224,7 @@ TEST(Enrolment, ACandidateOfAnotherClientIsAdopted) {
   driver.proposes();
   driver.hear(2, "run2:30000,a,86400:volatile:theirs");
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair("run2:30000,a,86400:volatile:theirs"));
-  driver.it.repaired(0, 0, driver.members);
+  driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
   EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile run2:30000,a,86400:volatile:theirs");
 }
 
@@ -325,7 +325,7 @@ TEST(Enrolment, AClientThatFailsToRepairYields) {
   const std::string mark = claim.substr(24, 16);
   driver.hear_ok();
   driver.it.take_repair();
-  driver.it.repair_failed();
+  driver.it.done(driver.now, redis::Enrolment::RepairFailed());
   EXPECT_EQ(driver.asks(), "release " + mark);
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   driver.hear(1);
@@ -345,7 +345,7 @@ TEST(Enrolment, ACandidateThatIsGoneEnrolsNoNode) {
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-  driver.it.repaired(0, 0, driver.members);
+  driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
   driver.asks();
   driver.hear(0);
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
@@ -362,9 +362,9 @@ TEST(Enrolment, ALostConnectionEndsTheRepair) {
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
   driver.it.disconnected();
-  driver.it.repaired(0, 0, driver.members);
+  driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
   EXPECT_EQ(driver.asks(), "nothing");
-  driver.it.repair_failed();
+  driver.it.done(driver.now, redis::Enrolment::RepairFailed());
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.standing(), Standing::unknown);
   EXPECT_EQ(driver.it.deadline(), core::never);

@@ -41,7 +41,7 @@ TEST(EnrolmentTrust, ANodeThatWasSeenNotToBeDurableIsQuarantined) {
   driver.greet(durable, true);
   EXPECT_EQ(driver.it.take_errand(), Errand::look_up);
   EXPECT_TRUE(driver.it.remembers());
-  driver.it.errand_done(driver.now, End::refuted);
+  driver.it.done(driver.now, End::refuted);
   EXPECT_FALSE(driver.it.remembers());
   driver.hear(2, driver.proposes());
   EXPECT_EQ(driver.it.why(),
@@ -58,7 +58,7 @@ TEST(EnrolmentTrust, ANodeThatTooFewVouchForIsAskedAboutAgain) {
   Driver driver(of_n1);
   driver.greet(durable, true);
   EXPECT_EQ(driver.it.take_errand(), Errand::look_up);
-  driver.it.errand_done(driver.now, End::too_few);
+  driver.it.done(driver.now, End::too_few);
   EXPECT_TRUE(driver.it.remembers());
   driver.hear(2, driver.proposes());
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
@@ -90,7 +90,7 @@ TEST(EnrolmentTrust, ALossOfDurabilityIsNotedBeforeTheRecordSaysSo) {
   driver.it.look_at(driver.now, {"run2", false});
   EXPECT_EQ(driver.it.take_errand(), Errand::note);
   EXPECT_EQ(driver.asks(), "nothing");
-  driver.it.errand_done(driver.now, End::good);
+  driver.it.done(driver.now, End::good);
   EXPECT_EQ(driver.asks(), "adopt run2:30000,d,86400:durable run2:30000,d,86400:volatile");
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
@@ -107,7 +107,7 @@ TEST(EnrolmentTrust, ANoteThatFailsIsTriedAgain) {
   Driver driver(of_n1);
   driver.greet("run2:30000,d,86400:durable", false);
   EXPECT_EQ(driver.it.take_errand(), Errand::note);
-  driver.it.errand_done(driver.now, End::too_few);
+  driver.it.done(driver.now, End::too_few);
   EXPECT_EQ(driver.it.standing(), Standing::refused);
   EXPECT_EQ(driver.it.vote(), Vote::quarantined);
   driver.now += look;
@@ -122,7 +122,7 @@ TEST(EnrolmentTrust, AfterItsQuarantineADurableNodeIsTrustedAgain) {
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
   ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-  driver.it.repaired(0, 0, driver.members);
+  driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
   EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:durable " + candidate);
   driver.hear(1);
   EXPECT_EQ(driver.it.take_errand(), Errand::none);
@@ -139,10 +139,10 @@ TEST(EnrolmentTrust, AfterItsQuarantineNothingIsHeldAgainstADurableNode) {
     const std::string candidate = driver.proposes();
     driver.hear(2, candidate);
     ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
-    driver.it.repaired(0, 0, driver.members);
+    driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
     if (!is_durable) {
       EXPECT_EQ(driver.it.take_errand(), Errand::note);
-      driver.it.errand_done(driver.now, End::good);
+      driver.it.done(driver.now, End::good);
     }
     EXPECT_TRUE(driver.asks().starts_with("enrol run2:30000,d,86400:"));
     EXPECT_EQ(driver.it.take_errand(), Errand::none);
@@ -169,8 +169,8 @@ TEST(EnrolmentTrust, ALinkReportsReplicasAndPromotions) {
   for (const bool promoted : {false, true}) {
     LinkDriver driver;
     driver.come_up({.durable = true, .replicas = promoted ? 0 : 1, .promoted = promoted});
-    EXPECT_EQ(driver.link.facts().durable, promoted);
-    EXPECT_EQ(driver.link.facts().promoted, promoted);
+    EXPECT_EQ(driver.link.greeting().facts().durable, promoted);
+    EXPECT_EQ(driver.link.greeting().facts().promoted, promoted);
   }
 }
 

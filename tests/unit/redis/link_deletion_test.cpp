@@ -21,7 +21,7 @@ Deletion learnt(const std::string& delex, const std::string& delifeq) {
   server.delifeq = delifeq;
   driver.come_up(server);
   EXPECT_EQ(driver.link.state(), LinkState::up);
-  return driver.link.deletion();
+  return driver.link.greeting().deletion();
 }
 
 TEST(NativeDelete, IsLearntInTheGreeting) {
@@ -44,7 +44,7 @@ TEST(NativeDelete, IsNotAskedForIfReleasesWake) {
   for (const std::string& greeting : driver.greet()) {
     EXPECT_FALSE(greeting.starts_with("DEL")) << greeting;
   }
-  EXPECT_EQ(driver.link.deletion(), Deletion::script);
+  EXPECT_EQ(driver.link.greeting().deletion(), Deletion::script);
 }
 
 TEST(NativeDelete, IsLearntAgainFromTheNextServer) {
@@ -53,11 +53,11 @@ TEST(NativeDelete, IsLearntAgainFromTheNextServer) {
   LinkDriver::Server server;
   server.delex = ":0\r\n";
   driver.come_up(server);
-  EXPECT_EQ(driver.link.deletion(), Deletion::delex);
+  EXPECT_EQ(driver.link.greeting().deletion(), Deletion::delex);
   driver.close();
   driver.reconnect();
   driver.greet();
-  EXPECT_EQ(driver.link.deletion(), Deletion::script);
+  EXPECT_EQ(driver.link.greeting().deletion(), Deletion::script);
 }
 
 /// Three nodes, the first with DELEX and the second with DELIFEQ; a lock is held on all of them.
@@ -107,7 +107,7 @@ TEST(NativeDelete, AnotherKindOfValueIsNotOurs) {
   ASSERT_EQ(nodes.driver.released.size(), 1U);
   EXPECT_EQ(nodes.driver.released[0].tally.vote(0), Vote::absent);
   EXPECT_EQ(nodes.driver.released[0].tally.vote(1), Vote::absent);
-  EXPECT_EQ(nodes.driver.session.link(0).deletion(), Deletion::delex);
+  EXPECT_EQ(nodes.driver.session.link(0).greeting().deletion(), Deletion::delex);
 }
 
 TEST(NativeDelete, AUserWithoutTheRightFallsBackToTheScript) {
@@ -117,7 +117,7 @@ TEST(NativeDelete, AUserWithoutTheRightFallsBackToTheScript) {
   nodes.driver.reply(0, "DELEX", "-NOPERM this user has no permissions to run 'delex'\r\n");
   nodes.driver.reply(1, "DELIFEQ", ":1\r\n");
   nodes.driver.reply(2, "EVALSHA", ":1\r\n");
-  EXPECT_EQ(nodes.driver.session.link(0).deletion(), Deletion::script);
+  EXPECT_EQ(nodes.driver.session.link(0).greeting().deletion(), Deletion::script);
   nodes.driver.pass(200ms);
   ASSERT_EQ(nodes.driver.asked(0).size(), 1U);
   nodes.driver.reply(

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "core/types.hpp"
+
+namespace quorumlock::redis {
+
+/// The attempts to connect to a node: until when one may last, when the next one begins, and which
+/// failures are worth a line in the log. The pause between two attempts doubles with each failure,
+/// and a part of it is random (redis/back_off.hpp).
+class Attempts {
+ public:
+  Attempts(core::Duration connect_timeout, core::Random& random)
+      : connect_timeout_(connect_timeout), random_(random) {}
+
+  void begin(core::Time now);
+  /// The connection is up. Returns a sentence for the log.
+  std::string succeed();
+  /// The attempt under way, or the connection that it has led to, has ended: the next one is later.
+  void end(core::Time now);
+  /// An attempt has failed. Returns a sentence for the log, unless one like it was logged recently.
+  std::optional<std::string> note_failure(core::Time now, const std::string& why);
+  /// The next attempt is made at once: the connection before it was only too old.
+  void forgive() { back_off_ = core::Duration::zero(); }
+  /// The attempt may last for connect_timeout after this time.
+  void extend(core::Time from) { give_up_ = std::max(give_up_, from + connect_timeout_); }
+  /// The attempt may last without a limit: it does not depend on this node alone.
+  void wait() { give_up_ = core::never; }
+  /// No more attempts are made.
+  void stop() { give_up_ = next_ = core::never; }
+
+  /// Whether the attempt under way has lasted too long.
+  [[nodiscard]] bool is_overdue(core::Time now) const { return now >= give_up_; }
+  /// Whether the next attempt is to begin.
+  [[nodiscard]] bool is_due(core::Time now) const { return now >= next_; }
+  [[nodiscard]] core::Time deadline() const { return std::min(give_up_, next_); }
+  /// Whether neither has the first attempt failed nor the first connection come up.
+  [[nodiscard]] bool is_first() const { return first_; }
+  /// Whether the last attempt failed, too.
+  [[nodiscard]] bool is_repeated() const { return back_off_ != core::Duration::zero(); }
+
+ private:
+  core::Duration connect_timeout_;
+  core::Random& random_;
+  core::Time give_up_ = core::never;
+  core::Time next_ = core::never;
+  core::Duration back_off_{};
+  bool first_ = true;
+  int failures_ = 0;  ///< since the last connection came up
+  std::string noted_;
+  core::Time next_note_{};
+};
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,227 @@
+#include "redis/greeting.hpp"
+
+#include <utility>
+
+#include "core/mutants.hpp"
+#include "redis/info.hpp"
+#include "redis/keys.hpp"
+#include "redis/scripts.hpp"
+#include "redis/verbs/vote.hpp"
+#include "redis/words.hpp"
+
+namespace quorumlock::redis {
+
+using core::Time;
+
+namespace {
+
+/// The rounds in the tags of the questions on a connection that is up.
+enum class Later : std::uint16_t {
+  replication = 1,
+  durability = 2,
+  last_durability = 3,
+  login = 4,
+};
+
+core::Tag tag_of(Later question) {
+  core::Tag tag;
+  tag.round = static_cast<std::uint16_t>(question);
+  return tag;
+}
+
+}  // namespace
+
+Greeting::Greeting(Config config)
+    : login_(std::move(config.login)), db_(config.db), wakes_(config.wakes) {}
+
+void Greeting::begin(WriteBuffer& out) {
+  const auto ask = [&](Question question, std::initializer_list<std::string_view> words) {
+    questions_.push(question);
+    append_command(out.text(), words);
+  };
+  while (is_asking()) questions_.pop();
+  client_id_.reset();
+  facts_ = {};
+  texts_ = {};
+  durability_ = {};
+  deletion_ = Deletion::script;
+  login_is_new_ = false;
+  silent_ = true;
+  if (!login_.empty()) {
+    questions_.push(Question::auth);
+    out.add_login(login_);
+  }
+  if (db_ != 0) ask(Question::select, {"SELECT", std::to_string(db_)});
+  ask(Question::client_id, {"CLIENT", "ID"});
+  ask(Question::role, {"INFO", "replication"});
+  ask(Question::durability, {"CONFIG", "GET", "append*"});
+  ask(Question::durability, {"CONFIG", "GET", "no-appendfsync-on-rewrite"});
+  // The scripts for readers, several locks and permits cost nothing until one is used: the first
+  // such command of any client to a run of a server is answered NOSCRIPT and sent again in full.
+  for (const Script* script : {&acquire_script, &acquire_ordered_script, &queue_script,
+                               &raise_script, &renew_script, &release_script}) {
+    ask(Question::script, {"SCRIPT", "LOAD", script->source});
+  }
+  if (!wakes_) {
+    // Tries whether the server has these commands and lets this user call them. They delete
+    // nothing, since no repairer's mark is empty.
+    ask(Question::delifeq, {"DELIFEQ", repairer_key, ""});
+    ask(Question::delex, {"DELEX", repairer_key, "IFEQ", ""});
+  }
+  ask(Question::record, {"MGET", enrolment_key, members_key});
+  ask(Question::server, {"INFO", "server"});
+}
+
+std::optional<Greeting::Trouble> Greeting::refusal_in(const Reply& reply) const {
+  if (reply.type != Reply::Type::error) return std::nullopt;
+  // If this user may not call one of these commands, we only lose its answer. NOAUTH is different:
+  // nothing will work without a password, so give the node up.
+  const bool logs_in = is_asking() && questions_[0] == Question::auth;
+  if (!logs_in && reply.text.starts_with("NOAUTH")) {
+    return Trouble{"wants a password: " + said(reply), Vote::unauthorized};
+  }
+  // A busy or loading node may be able to answer soon. Its error must not be taken for "I have no
+  // enrolment".
+  const Vote vote = vote_of_error(reply.text);
+  if (vote == Vote::busy || vote == Vote::loading) {
+    return Trouble{"is not ready: " + said(reply), vote};
+  }
+  return std::nullopt;
+}
+
+std::optional<Greeting::Trouble> Greeting::on_reply(const Reply& reply) {
+  const Question question = questions_.pop();
+  silent_ = false;
+  const bool error = reply.type == Reply::Type::error;
+  switch (question) {
+    case Question::auth:
+      if (error) return Trouble{"refused to log us in: " + said(reply), Vote::unauthorized};
+      break;
+    case Question::select:
+      if (error) return Trouble{"refused SELECT: " + said(reply), Vote::failed};
+      break;
+    case Question::client_id:
+      if (reply.type == Reply::Type::integer && reply.integer > 0) client_id_ = reply.integer;
+      break;
+    case Question::role:
+      on_replication(reply);
+      if (role_ == "slave") {
+        return Trouble{"is a replica: name standalone servers only", Vote::not_standalone};
+      }
+      break;
+    case Question::durability: on_durability(reply); break;
+    case Question::script: break;
+    case Question::delifeq:
+      if (reply.type == Reply::Type::integer) deletion_ = Deletion::delifeq;
+      break;
+    case Question::delex:
+      if (reply.type == Reply::Type::integer) deletion_ = Deletion::delex;
+      break;
+    case Question::record:
+      texts_ = texts_of(reply);
+      if (error) return Trouble{said(reply)};
+      break;
+    case Question::server: return on_server(reply);
+  }
+  return std::nullopt;
+}
+
+/// Reads the reply to INFO server, the last of the greeting.
+std::optional<Greeting::Trouble> Greeting::on_server(const Reply& reply) {
+  if (reply.type == Reply::Type::string) {
+    mode_ = info_field(reply.text, "redis_mode");
+    if (mode_ == "cluster") {
+      return Trouble{"runs in cluster mode: name standalone servers only", Vote::not_standalone};
+    }
+    if (const std::string version = version_of(reply.text); is_too_old(version)) {
+      return Trouble{too_old(version), Vote::failed};
+    }
+    facts_.run_id = info_field(reply.text, "run_id");
+  }
+  conclude_facts();
+  return std::nullopt;
+}
+
+/// Reads a reply to CONFIG GET, pairs of name and value, about how writes reach the disk.
+void Greeting::on_durability(const Reply& reply) {
+  if (reply.type != Reply::Type::array) return;
+  for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) {
+    const std::string_view name = reply.elements[i].text;
+    const std::string_view value = reply.elements[i + 1].text;
+    if (name == "appendonly") durability_.append_only = value == "yes";
+    if (name == "appendfsync") durability_.always = value == "always";
+    if (name == "no-appendfsync-on-rewrite") {
+      durability_.known = true;
+      durability_.append_only = durability_.append_only && value == "no";
+    }
+  }
+}
+
+/// Reads the role, whether the data was once another server's, and whether a replica has a copy. A
+/// server that does not report its history counts as a former replica.
+void Greeting::on_replication(const Reply& reply) {
+  const bool told = reply.type == Reply::Type::string;
+  const auto field = [&](std::string_view name) {
+    return told ? info_field(reply.text, name) : std::string_view();
+  };
+  role_ = field("role");
+  const std::string_view other = field("master_replid2");
+  const bool own_data = !other.empty() && other.find_first_not_of('0') == other.npos &&
+                        field("second_repl_offset") == "-1";
+  facts_.promoted = !own_data;
+  durability_.alone =
+      field("connected_slaves") == "0" || core::planted(core::Mutant::replicas_not_looked_at);
+}
+
+void Greeting::conclude_facts() {
+  facts_.durable.reset();
+  if (durability_.known) {
+    facts_.durable = durability_.append_only && durability_.always && durability_.alone;
+  }
+}
+
+void Greeting::ask_facts(Time now, WriteBuffer& out, Pipeline& pipeline) {
+  durability_ = {};
+  const auto ask = [&](Later question, std::initializer_list<std::string_view> words) {
+    pipeline.add(now, tag_of(question), true);
+    append_command(out.text(), words);
+  };
+  ask(Later::replication, {"INFO", "replication"});
+  ask(Later::durability, {"CONFIG", "GET", "append*"});
+  ask(Later::last_durability, {"CONFIG", "GET", "no-appendfsync-on-rewrite"});
+}
+
+void Greeting::set_login(const Login& login, bool connected) {
+  login_ = login;
+  login_is_new_ = connected;
+}
+
+void Greeting::log_in_again(Time now, WriteBuffer& out, Pipeline& pipeline) {
+  if (!std::exchange(login_is_new_, false) || login_.empty()) return;
+  pipeline.add(now, tag_of(Later::login), true);
+  out.add_login(login_);
+}
+
+std::optional<Greeting::Trouble> Greeting::on_later_reply(const core::Tag& tag,
+                                                          const Reply& reply) {
+  switch (static_cast<Later>(tag.round)) {
+    case Later::login:
+      // A node that refuses a login leaves the connection as it was, so nothing is lost yet.
+      if (reply.type != Reply::Type::error) break;
+      return Trouble{"refused to log us in again, and the connection goes on as before: " +
+                     said(reply)};
+    case Later::replication: on_replication(reply); break;
+    case Later::last_durability:
+      on_durability(reply);
+      conclude_facts();
+      break;
+    case Later::durability: on_durability(reply); break;
+  }
+  return std::nullopt;
+}
+
+bool Greeting::completes_facts(const core::Tag& tag) {
+  return tag.round == static_cast<std::uint16_t>(Later::last_durability);
+}
+
+}  // namespace quorumlock::redis

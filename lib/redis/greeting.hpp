@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/types.hpp"
+#include "redis/enrolment.hpp"
+#include "redis/login.hpp"
+#include "redis/pipeline.hpp"
+#include "redis/reply.hpp"
+#include "redis/ring.hpp"
+#include "redis/verbs/call.hpp"
+#include "redis/write_buffer.hpp"
+
+namespace quorumlock::redis {
+
+/// What is asked of a server on a new connection, after the login, and what it has answered: which
+/// run of which server it is, how it writes to its disk, which commands it has, and the texts of
+/// its record. The scripts are loaded on the way.
+///
+/// On a connection that is up the facts that may change are asked for again, and a new password is
+/// sent. These commands are in the pipeline, with the others.
+class Greeting {
+ public:
+  struct Config {
+    Login login;
+    int db = 0;
+    bool wakes = true;  ///< a release wakes waiters: see Options::wake
+  };
+  /// Something that is wrong with an answer.
+  struct Trouble {
+    std::string why;
+    Vote vote = Vote::pending;  ///< the node's, as the connection is given up; pending: it goes on
+  };
+
+  explicit Greeting(Config config);
+
+  /// Asks the questions on a new connection.
+  void begin(WriteBuffer& out);
+  /// Takes the answer to the oldest question of begin().
+  std::optional<Trouble> on_reply(const Reply& reply);
+  /// Whether a question of begin() has no answer yet.
+  [[nodiscard]] bool is_asking() const { return !questions_.empty(); }
+  /// Whether nothing has come on this connection yet.
+  [[nodiscard]] bool is_silent() const { return silent_; }
+  /// Why the connection has to be given up before it is up, if this reply to whatever is the
+  /// reason.
+  [[nodiscard]] std::optional<Trouble> refusal_in(const Reply& reply) const;
+  /// The connection has ended.
+  void end() { facts_.run_id.clear(); }
+
+  /// Logs in with this from now on: on a connection that is there, log_in_again() has to follow.
+  void set_login(const Login& login, bool connected);
+  /// Logs in on the connection that is up, if its login is not the present one.
+  void log_in_again(core::Time now, WriteBuffer& out, Pipeline& pipeline);
+  /// Asks for the facts again, since they may have changed.
+  void ask_facts(core::Time now, WriteBuffer& out, Pipeline& pipeline);
+  /// Whether this is the tag of a command of log_in_again() or ask_facts().
+  static bool is_later_question(const core::Tag& tag) { return tag.round != 0; }
+  /// Takes the answer to one. Returns what is wrong with it.
+  std::optional<Trouble> on_later_reply(const core::Tag& tag, const Reply& reply);
+  /// Whether the facts are complete with the answer to this one.
+  static bool completes_facts(const core::Tag& tag);
+  /// The user may not call the server's own command for a release any more.
+  void no_deletion_command() { deletion_ = Deletion::script; }
+
+  /// The run id is empty unless a server has identified itself on the present connection.
+  [[nodiscard]] const ServerFacts& facts() const { return facts_; }
+  [[nodiscard]] const Enrolment::Texts& texts() const { return texts_; }
+  [[nodiscard]] const Login& login() const { return login_; }
+  /// The number of our connection, if the server has reported it.
+  [[nodiscard]] const std::optional<std::int64_t>& client_id() const { return client_id_; }
+  /// The command for a release that only_deletes().
+  [[nodiscard]] Deletion deletion() const { return deletion_; }
+  /// From the last reply to INFO; empty if that did not contain it.
+  [[nodiscard]] const std::string& role() const { return role_; }
+  [[nodiscard]] const std::string& mode() const { return mode_; }
+  /// The words of an error, without our password.
+  [[nodiscard]] std::string said(const Reply& reply) const { return words_of(reply, login_); }
+
+ private:
+  /// In the order of their replies.
+  enum class Question {
+    auth,
+    select,
+    client_id,
+    role,
+    durability,
+    script,
+    delex,
+    delifeq,
+    record,
+    server,
+  };
+  /// How writes reach the disk, as far as it is known.
+  struct Durability {
+    bool known = false, append_only = false, always = false;
+    bool alone = false;  ///< INFO reports that no replica is attached
+  };
+
+  std::optional<Trouble> on_server(const Reply& reply);
+  void on_durability(const Reply& reply);
+  void on_replication(const Reply& reply);
+  void conclude_facts();
+
+  Login login_;
+  int db_;
+  bool wakes_;
+  bool login_is_new_ = false;  ///< the connection that is there has another one
+  bool silent_ = true;
+  Ring<Question> questions_;  ///< without an answer
+  ServerFacts facts_;
+  Durability durability_;
+  Enrolment::Texts texts_;
+  std::optional<std::int64_t> client_id_;
+  Deletion deletion_ = Deletion::script;
+  std::string role_, mode_;
+};
+
+}  // namespace quorumlock::redis

@@ -1,0 +1,99 @@
+#include "redis/attempts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "redis/back_off.hpp"
+#include "support/seeded_random.hpp"
+
+// When a node is connected to, and what is logged of it.
+namespace quorumlock::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class AttemptsTest : public ::testing::Test {
+ protected:
+  /// The pause until the next attempt after one that fails now.
+  core::Duration pause() {
+    attempts.begin(now);
+    attempts.end(now);
+    return attempts.deadline() - now;
+  }
+
+  SeededRandom random{1};
+  redis::Attempts attempts{2s, random};
+  core::Time now = core::Time(1h);
+};
+
+TEST_F(AttemptsTest, AnAttemptLastsForConnectTimeout) {
+  EXPECT_EQ(attempts.deadline(), core::never);
+  attempts.begin(now);
+  EXPECT_EQ(attempts.deadline(), now + 2s);
+  EXPECT_FALSE(attempts.is_overdue(now + 2s - 1ns));
+  EXPECT_TRUE(attempts.is_overdue(now + 2s));
+  attempts.extend(now + 5s);
+  EXPECT_EQ(attempts.deadline(), now + 7s);
+  attempts.extend(now);  // never less
+  EXPECT_EQ(attempts.deadline(), now + 7s);
+  attempts.wait();
+  EXPECT_EQ(attempts.deadline(), core::never);
+}
+
+TEST_F(AttemptsTest, ThePauseDoublesUpToALimitAndIsRandomInItsUpperHalf) {
+  core::Duration longest = redis::first_back_off;
+  for (int i = 0; i < 10; ++i) {
+    const core::Duration its = pause();
+    EXPECT_GE(its, longest / 2) << i;
+    EXPECT_LT(its, longest) << i;
+    EXPECT_FALSE(attempts.is_due(now + its - 1ns));
+    EXPECT_TRUE(attempts.is_due(now + its));
+    longest = std::min(2 * longest, redis::longest_back_off);
+  }
+  EXPECT_TRUE(attempts.is_repeated());
+}
+
+TEST_F(AttemptsTest, AConnectionBeginsThePausesAgain) {
+  for (int i = 0; i < 10; ++i) pause();
+  attempts.begin(now);
+  attempts.succeed();
+  EXPECT_EQ(attempts.deadline(), core::never);
+  EXPECT_FALSE(attempts.is_repeated());
+  EXPECT_LT(pause(), redis::first_back_off);
+  attempts.forgive();
+  EXPECT_LT(pause(), redis::first_back_off);
+}
+
+TEST_F(AttemptsTest, TheFirstAttemptIsOverWhenItFailsOrSucceeds) {
+  attempts.begin(now);
+  EXPECT_TRUE(attempts.is_first());
+  attempts.end(now);
+  EXPECT_FALSE(attempts.is_first());
+  redis::Attempts others{2s, random};
+  others.begin(now);
+  others.succeed();
+  EXPECT_FALSE(others.is_first());
+}
+
+TEST_F(AttemptsTest, TheSameFailureIsLoggedOnceAMinute) {
+  EXPECT_EQ(attempts.note_failure(now, "refused"), "no connection: refused");
+  EXPECT_EQ(attempts.note_failure(now + 1min - 1ns, "refused"), std::nullopt);
+  EXPECT_EQ(attempts.note_failure(now + 1min, "refused"),
+            "no connection: refused (3 attempts so far)");
+  EXPECT_EQ(attempts.note_failure(now + 1min, "no route"),
+            "no connection: no route (4 attempts so far)");
+  EXPECT_EQ(attempts.succeed(), "connected after 4 failed attempts");
+  EXPECT_EQ(attempts.succeed(), "connected");
+  EXPECT_EQ(attempts.note_failure(now + 1min, "no route"), "no connection: no route");
+}
+
+TEST_F(AttemptsTest, NothingIsDueAfterTheEnd) {
+  pause();
+  attempts.stop();
+  EXPECT_EQ(attempts.deadline(), core::never);
+  EXPECT_FALSE(attempts.is_due(now + 24h));
+}
+
+}  // namespace
+}  // namespace quorumlock::test

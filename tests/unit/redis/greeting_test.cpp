@@ -1,0 +1,163 @@
+#include "redis/greeting.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/link_driver.hpp"
+#include "support/made_reply.hpp"
+
+// What a server is asked on a new connection, and what follows from its answers.
+namespace quorumlock::test {
+namespace {
+
+using redis::Deletion;
+using redis::Greeting;
+using Strings = std::vector<std::string>;
+
+class GreetingTest : public ::testing::Test {
+ protected:
+  Strings written() {
+    Strings commands = LinkDriver::commands_in(out.unwritten());
+    out.clear();
+    return commands;
+  }
+  /// Takes this answer of a server, as bytes.
+  std::optional<Greeting::Trouble> hear(const std::string& bytes) {
+    reader.reset();
+    reader.feed(bytes);
+    return greeting.on_reply(*reader.next());
+  }
+  /// Greets this server; returns the first trouble with it.
+  std::optional<Greeting::Trouble> greet(const LinkDriver::Server& server) {
+    greeting.begin(out);
+    for (const std::string& question : written()) {
+      EXPECT_TRUE(greeting.is_asking());
+      if (auto trouble = hear(LinkDriver::answer_to(question, server))) return trouble;
+      EXPECT_FALSE(greeting.is_silent());
+    }
+    EXPECT_FALSE(greeting.is_asking());
+    return std::nullopt;
+  }
+  /// Answers the questions on a connection that is up as this server would. Returns the trouble.
+  std::optional<Greeting::Trouble> answer_later(const LinkDriver::Server& server) {
+    for (const std::string& question : written()) {
+      const redis::Pipeline::Command asked = pipeline.answer(now);
+      EXPECT_TRUE(asked.own);
+      EXPECT_TRUE(Greeting::is_later_question(asked.tag));
+      reader.reset();
+      reader.feed(LinkDriver::answer_to(question, server));
+      if (auto trouble = greeting.on_later_reply(asked.tag, *reader.next())) return trouble;
+      complete = Greeting::completes_facts(asked.tag);
+    }
+    EXPECT_TRUE(pipeline.empty());
+    return std::nullopt;
+  }
+
+  Greeting greeting{{.login = {"locker", "hunter2"}, .db = 3, .wakes = false}};
+  redis::WriteBuffer out;
+  redis::ReplyReader reader;
+  redis::Pipeline pipeline{500ms, 2s};
+  core::Time now = core::Time(1h);
+  bool complete = false;
+};
+
+TEST_F(GreetingTest, TheLoginComesFirstAndTheServersNameLast) {
+  greeting.begin(out);
+  const Strings questions = written();
+  EXPECT_EQ(questions.front(), "AUTH locker hunter2");
+  EXPECT_EQ(questions[1], "SELECT 3");
+  EXPECT_EQ(questions.back(), "INFO server");
+  EXPECT_TRUE(greeting.is_silent());
+}
+
+TEST_F(GreetingTest, TheServerIsIdentified) {
+  EXPECT_FALSE(greet({.run_id = "run9", .client_id = 12, .durable = true}));
+  EXPECT_EQ(greeting.facts().run_id, "run9");
+  EXPECT_EQ(greeting.facts().durable, true);
+  EXPECT_FALSE(greeting.facts().promoted);
+  EXPECT_EQ(greeting.client_id(), 12);
+  EXPECT_EQ(greeting.role(), "master");
+  EXPECT_EQ(greeting.mode(), "standalone");
+  EXPECT_TRUE(greeting.texts().record.has_value());
+  greeting.end();
+  EXPECT_EQ(greeting.facts().run_id, "");
+}
+
+TEST_F(GreetingTest, AServerThatCannotBeUsedIsRefusedWithAReason) {
+  const auto replica = greet({.role = "slave"});
+  ASSERT_TRUE(replica);
+  EXPECT_EQ(replica->vote, Vote::not_standalone);
+  const auto cluster = greet({.mode = "cluster"});
+  ASSERT_TRUE(cluster);
+  EXPECT_EQ(cluster->vote, Vote::not_standalone);
+  greeting.begin(out);
+  const auto wrong = hear("-WRONGPASS invalid hunter2\r\n");
+  ASSERT_TRUE(wrong);
+  EXPECT_EQ(wrong->vote, Vote::unauthorized);
+  EXPECT_EQ(wrong->why, "refused to log us in: WRONGPASS invalid ***");
+}
+
+TEST_F(GreetingTest, SomeErrorsAreReasonsAtAnyQuestion) {
+  greeting.begin(out);
+  EXPECT_FALSE(greeting.refusal_in(made_error("NOAUTH Authentication required.")));  // said to AUTH
+  hear("+OK\r\n");
+  ASSERT_TRUE(greeting.refusal_in(made_error("NOAUTH Authentication required.")));
+  EXPECT_EQ(greeting.refusal_in(made_error("LOADING the dataset"))->vote, Vote::loading);
+  EXPECT_EQ(greeting.refusal_in(made_error("BUSY running a script"))->vote, Vote::busy);
+  EXPECT_FALSE(greeting.refusal_in(made_error("NOPERM this user has no permissions")));
+}
+
+TEST_F(GreetingTest, ARecordThatMayNotBeReadIsNamedAndTheGreetingGoesOn) {
+  greeting.begin(out);
+  for (const std::string& question : written()) {
+    const bool is_record = question.starts_with("MGET");
+    const auto trouble =
+        hear(is_record ? "-NOPERM no access to that key\r\n" : LinkDriver::answer_to(question, {}));
+    ASSERT_EQ(trouble.has_value(), is_record);
+    EXPECT_EQ(trouble.value_or(Greeting::Trouble()).vote, Vote::pending);
+  }
+  EXPECT_FALSE(greeting.texts().record);
+}
+
+TEST_F(GreetingTest, TheServersOwnCommandForAReleaseIsUsedWhileItIsAllowed) {
+  greet({});
+  EXPECT_EQ(greeting.deletion(), Deletion::script);
+  greet({.delifeq = ":0\r\n"});
+  EXPECT_EQ(greeting.deletion(), Deletion::delifeq);
+  greet({.delex = ":0\r\n"});
+  EXPECT_EQ(greeting.deletion(), Deletion::delex);
+  greeting.no_deletion_command();
+  EXPECT_EQ(greeting.deletion(), Deletion::script);
+}
+
+TEST_F(GreetingTest, TheFactsAreAskedForAgain) {
+  greet({.durable = true});
+  greeting.ask_facts(now, out, pipeline);
+  EXPECT_FALSE(answer_later({.durable = true, .replicas = 1}));
+  EXPECT_TRUE(complete);
+  EXPECT_EQ(greeting.facts().durable, false);
+  EXPECT_EQ(greeting.facts().run_id, "run1");
+}
+
+TEST_F(GreetingTest, ANewLoginIsSentOnceOnTheConnectionThatIsThere) {
+  greet({});
+  greeting.log_in_again(now, out, pipeline);
+  EXPECT_TRUE(written().empty());  // it is the present one
+  greeting.set_login({"locker", "newer"}, true);
+  greeting.log_in_again(now, out, pipeline);
+  greeting.log_in_again(now, out, pipeline);
+  EXPECT_EQ(written(), Strings{"AUTH locker newer"});
+  const auto trouble =
+      greeting.on_later_reply(pipeline.answer(now).tag, made_error("WRONGPASS newer"));
+  ASSERT_TRUE(trouble);
+  EXPECT_EQ(trouble->vote, Vote::pending);
+  EXPECT_EQ(trouble->why.find("newer"), std::string::npos);
+  greeting.set_login({"locker", "newest"}, false);
+  greeting.log_in_again(now, out, pipeline);
+  EXPECT_TRUE(written().empty());  // the next connection begins with it
+}
+
+}  // namespace
+}  // namespace quorumlock::test
