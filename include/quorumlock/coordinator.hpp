@@ -83,6 +83,8 @@ class OwnerToken {
  public:
   explicit OwnerToken(std::string text) : text_(std::move(text)) {}
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  /// The holder's label (Options::label). Empty if the token has none, or is another library's.
+  [[nodiscard]] QUORUMLOCK_EXPORT std::string_view label() const noexcept;
   bool operator==(const OwnerToken&) const = default;
 
  private:

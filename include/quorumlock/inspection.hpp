@@ -56,8 +56,11 @@ struct NodeHolding {
   Vote vote = Vote::pending;  ///< held, absent, or why the node did not answer
   std::string token;          ///< the owner token, if held exclusively
   std::optional<std::chrono::milliseconds> expires_in;  ///< unset: without an expiry, or not held
-  std::vector<SharedHolding> readers;                   ///< the holders, if shared
-  std::vector<LineEntry> waiters;                       ///< in their order, the first 1,000 of them
+  /// For how long it has been held exclusively, approximately: by the node's clock and the holder's
+  /// fencing token. Unset: not known, as without fencing.
+  std::optional<std::chrono::milliseconds> held_for;
+  std::vector<SharedHolding> readers;  ///< the holders, if shared
+  std::vector<LineEntry> waiters;      ///< in their order, the first 1,000 of them
   SemaphoreHolding semaphore;
   std::string detail;  ///< the kind of a foreign value, if held; or the node's trouble
 };
@@ -71,6 +74,10 @@ struct QUORUMLOCK_EXPORT Inspection {
   int quorum = 0;
   /// The token of the exclusive holder on a quorum of nodes; empty if there is none.
   std::string holder;
+  /// The holder's label (Options::label). Empty if it has none, or is a client of another library.
+  std::string label;
+  /// For how long it has held the resource, as far as a quorum of the nodes reports it.
+  std::optional<std::chrono::milliseconds> held_for;
   /// The tokens of the readers, each on a quorum of nodes.
   std::vector<std::string> readers;
   /// The waiters that are in line on a quorum of nodes, in their order. Each has the greatest

@@ -138,6 +138,11 @@ class QUORUMLOCK_EXPORT Options {
   /// the same value: whole seconds, at least four times max_ttl.
   std::chrono::nanoseconds fencing_memory = std::chrono::hours(24);
 
+  /// Who holds a lock, for people: the part of our owner tokens after the '@', which inspections,
+  /// errors and other clients show. Bytes other than printable ASCII, spaces and '@' become '_',
+  /// and it is cut at 64 bytes. Unset: default_label(). Empty: none.
+  std::optional<std::string> label = std::nullopt;
+
   /// For the connections to `rediss://` nodes; a node may have its own (NodeOptions::tls).
   TlsOptions tls = {};
   /// Returns what to log in to this node with; it is called for each node that has no user or
@@ -152,6 +157,10 @@ class QUORUMLOCK_EXPORT Options {
   /// asked.
   std::function<Result<Credentials>(std::string_view node)> credentials;
 };
+
+/// This host's name, ':' and the number of this process: the label of owner tokens unless
+/// Options::label is set.
+QUORUMLOCK_EXPORT std::string default_label();
 
 /// The options of one request. An unset member has the value of the same member of Options.
 struct LockOptions {

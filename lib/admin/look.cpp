@@ -64,7 +64,7 @@ std::vector<LineEntry> line_of(std::span<const redis::Reply> words, std::int64_t
 bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
   using Type = redis::Reply::Type;
   const std::span<const redis::Reply> words = reply.elements;
-  if (reply.type != Type::array || words.size() != 9 || words[0].type != Type::integer ||
+  if (reply.type != Type::array || words.size() != 10 || words[0].type != Type::integer ||
       words[3].type != Type::integer || words[6].type != Type::integer ||
       words[4].elements.size() % 2 != 0 || words[5].elements.size() % 3 != 0 ||
       words[7].elements.size() % 3 != 0 || words[8].elements.size() % 3 != 0) {
@@ -91,6 +91,12 @@ bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
         {static_cast<int>(one[0].integer), std::string(one[1].text), expiry_of(one[2])});
   }
   holding.semaphore.waiters = line_of(words[8].elements, now_us);
+  // The holder's fencing token is the time of its acquisition, unless the counters are ahead of the
+  // clocks.
+  const std::int64_t fence = whole_score_of(words[9]);
+  if (!holding.token.empty() && fence > 0 && fence <= now_us) {
+    holding.held_for = milliseconds((now_us - fence) / 1000);
+  }
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include "api/check_handler.hpp"
 #include "api/router.hpp"
 #include "config/quoted.hpp"
+#include "core/owner_token.hpp"
 #include "loop/blocking.hpp"
 
 namespace quorumlock {
@@ -121,6 +122,10 @@ AcquireAwaitable Coordinator::co_acquire_all(detail::Resources resources, LockOp
         router->acquire_all(std::move(resources), options, std::move(either), std::move(handler));
       },
       std::move(stop));
+}
+
+std::string_view OwnerToken::label() const noexcept {
+  return core::OwnerToken::read(text_).label;
 }
 
 Result<Clock::time_point> Coordinator::extend(std::string_view resource, const OwnerToken& token,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "admin/look.hpp"
+#include "core/owner_token.hpp"
 
 namespace quorumlock {
 namespace {
@@ -94,6 +95,15 @@ void detail::conclude(Inspection& all) {
   for (const auto& [token, count] : alone) {
     if (count >= all.quorum) all.holder = token;
   }
+  all.label = core::OwnerToken::read(all.holder).label;
+  std::vector<milliseconds> spans;
+  for (const NodeHolding& node : all.nodes) {
+    if (!all.holder.empty() && node.token == all.holder && node.held_for) {
+      spans.push_back(*node.held_for);
+    }
+  }
+  const auto quorum = static_cast<std::size_t>(all.quorum);
+  if (spans.size() >= quorum) all.held_for = reached_by(quorum, std::move(spans));
   for (const auto& [token, count] : sharing) {
     if (count >= all.quorum) all.readers.push_back(token);
   }

@@ -282,6 +282,7 @@ constexpr Field<Options> option_fields[] = {
     {"quarantine", read_member<&Options::quarantine>},
     {"fencing_memory", read_member<&Options::fencing_memory>},
     {"key_prefix", read_member<&Options::key_prefix>},
+    {"label", read_member<&Options::label>},
     {"tls", read_member<&Options::tls>},
 };
 

@@ -8,6 +8,7 @@
 
 #include "core/claim.hpp"
 #include "core/output.hpp"
+#include "core/rival.hpp"
 #include "core/slot_sets.hpp"
 #include "core/timer_queue.hpp"
 
@@ -38,7 +39,7 @@ struct InLine {
   NodeSet next;                ///< nodes reporting only waiters of this process before it
   Time look_at = never;        ///< when to ask for its place, before the next refresh
   Time not_before{};           ///< the earliest time of the next try
-  std::int64_t holder = 0;     ///< Place::holder, as last reported
+  std::uint64_t holder = 0;    ///< the last reported holder, hashed; zero: unknown
 };
 
 /// How an acquisition of a permit looks for a free slot (see Permits).
@@ -69,6 +70,7 @@ struct Acquisition {
   ClaimId claim;              ///< the attempt under way, unless pausing
   Tally last;                 ///< votes of the last attempt that was settled
   Errc last_why = Errc::no_quorum;
+  Rival rival;
   std::variant<Unordered, InLine> way;
   std::optional<PermitSearch> permit;
 

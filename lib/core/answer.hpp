@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include <quorumlock/outcome.hpp>
 
@@ -37,6 +38,9 @@ struct Answer {
   /// capacity if it differs from the requested one.
   int free_slot = 0;
   int capacity = 0;
+  /// Acquire, if refused: the owner token under the key; empty if there is none or several, or if
+  /// it was not reported. Valid until the next input.
+  std::string_view holder = {};
 };
 
 }  // namespace quorumlock::core

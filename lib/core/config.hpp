@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "core/quorum.hpp"
 #include "core/types.hpp"
 
@@ -17,6 +19,7 @@ struct Config {
   /// How long a fencing counter lives after its last write. When a node's counter runs out, that
   /// much time has passed on its clock, so its TIME less half of this exceeds the counter.
   Duration fencing_memory = std::chrono::hours(24);
+  std::string label = {};  ///< of our owner tokens; empty: none
   /// How long an entry in a line lives unless refreshed; it is refreshed three times as often.
   Duration entry_life = std::chrono::seconds(3);
   /// How long an unordered waiter waits before it enters the line: it would not get the lock

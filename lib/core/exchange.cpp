@@ -1,39 +1,18 @@
 #include "core/exchange.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 namespace quorumlock::core {
-namespace {
-
-/// 20 random bytes as 40 hexadecimal digits. Makes eight digits at a time, with half a byte in each
-/// of the eight bytes of a word.
-std::array<char, 40> draw_token(Random& random) {
-  std::array<std::uint32_t, 5> words;
-  random.fill(std::as_writable_bytes(std::span(words)));
-  std::array<char, 40> token;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::uint64_t halves = words[i];
-    halves = (halves | halves << 16U) & 0x0000ffff0000ffffU;
-    halves = (halves | halves << 8U) & 0x00ff00ff00ff00ffU;
-    halves = (halves | halves << 4U) & 0x0f0f0f0f0f0f0f0fU;
-    const std::uint64_t letters = (halves + 0x0606060606060606U) >> 4U & 0x0101010101010101U;
-    const std::uint64_t digits = halves + 0x3030303030303030U + letters * ('a' - '0' - 10);
-    std::memcpy(token.data() + 8 * i, &digits, sizeof digits);
-  }
-  return token;
-}
-
-}  // namespace
 
 Exchange::Exchange(const Config& its_config, Random& its_random)
-    : config(its_config), random(its_random), nodes(config), claims(nodes.all()) {}
+    : config(its_config),
+      random(its_random),
+      nodes(config),
+      claims(nodes.all()),
+      tokens_(config.label, random) {}
 
 ClaimId Exchange::new_claim(std::string_view key, std::string_view token) {
-  if (!token.empty()) return claims.take(key, token);
-  const std::array<char, 40> drawn = draw_token(random);
-  return claims.take(key, {drawn.data(), drawn.size()});
+  return claims.take(key, token.empty() ? tokens_.draw() : token);
 }
 
 void Exchange::open_round(Time at, Claim& claim, Duration ttl) {

@@ -12,6 +12,7 @@
 #include "core/config.hpp"
 #include "core/nodes.hpp"
 #include "core/output.hpp"
+#include "core/owner_token.hpp"
 #include "core/timer_queue.hpp"
 
 namespace quorumlock::core {
@@ -68,6 +69,7 @@ class Exchange {
   std::string process;  ///< the prefix of our waiters' names; empty until the first enters a line
 
  private:
+  TokenMaker tokens_;
   Slots<Ballot> ballots_;
   int unanswered_ = 0;
   std::vector<Output> outputs_;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 
+#include "core/owner_token.hpp"
 #include "core/quorum.hpp"
 
 namespace quorumlock::core {
@@ -27,6 +29,11 @@ std::string draw_process(Random& random) {
   return name;
 }
 
+/// Judging by its token, whether a holder is a client of another library.
+bool is_foreign(std::string_view holder) {
+  return !holder.empty() && OwnerToken::read(holder).digits.empty();
+}
+
 /// The place of a waiter for all of these locks: it is first only if it is first in each line.
 Place worst_of(std::span<const Place> places) {
   if (places.empty()) return {};
@@ -36,9 +43,7 @@ Place worst_of(std::span<const Place> places) {
     worst.free = worst.free && place.free;
     worst.slot = place.slot;  // a semaphore is never one of several locks
     worst.greatest_ticket = std::max(worst.greatest_ticket, place.greatest_ticket);
-    if (worst.holder != 1) {
-      worst.holder = place.holder == 1 ? 1 : std::max(worst.holder, place.holder);
-    }
+    if (worst.holder.empty() || is_foreign(place.holder)) worst.holder = place.holder;
     if (place.before != 0 || !place.free) worst.due = std::max(worst.due, place.due);
   }
   return worst;
@@ -162,6 +167,7 @@ bool Lines::hear(Time now, WaiterId id, int node, Vote vote, std::span<const Pla
     acquisition->last.record(node, vote == Vote::granted ? seen : vote);
   }
   if (places.empty()) return false;
+  acquisition->rival.note(now, node, place.holder, never);
   InLine& in_line = *acquisition->line();
   // Only a node's first answer counts here: later ones, to a refresh, include newcomers.
   if (!in_line.heard.contains(node)) {
@@ -219,10 +225,11 @@ void Lines::settle_ticket(Time now, WaiterId id) {
 /// not publish. A queue head that finds such a holder, or one holder after another without a
 /// message, looks as often as those clients try; else it would nearly always find the lock taken.
 void Lines::look_sooner(Time now, InLine& in_line, const Place& place) {
-  if (place.free || place.holder == 0) return;
-  const bool unnoticed = in_line.holder > 1 && place.holder != in_line.holder;
-  in_line.polls = in_line.polls || place.holder == 1 || unnoticed;
-  in_line.holder = place.holder;
+  if (place.free || place.holder.empty()) return;
+  const std::uint64_t holder = std::hash<std::string_view>()(place.holder) | 1U;
+  const bool unnoticed = in_line.holder != 0 && holder != in_line.holder;
+  in_line.polls = in_line.polls || is_foreign(place.holder) || unnoticed;
+  in_line.holder = holder;
   if (!in_line.polls) return;
   const Duration pause = exchange_.config.pause(exchange_.random);
   in_line.look_at = std::min(in_line.look_at, later(now, pause));

@@ -98,6 +98,9 @@ struct Refused {
   Tally tally;
   /// The semaphore's capacity, if a node reported another than ours: see Vote::capacity_differs.
   int capacity = 0;
+  /// The owner token of the client that has the lock, if the nodes agree on one; else empty.
+  std::string holder = {};
+  Time held_since = never;  ///< roughly; `never` if that is not known
   /// Set if the acquisition was never sent to any node: see Admission::before().
   std::optional<std::uint64_t> unsent_before = {};
 };
@@ -158,9 +161,9 @@ struct Place {
   Duration due{};     ///< time until `before` or `free` may change by itself; not positive: unknown
   std::uint64_t greatest_ticket = 0;  ///< the greatest ticket of other entries in the line
   int slot = 0;                       ///< semaphore: the number of a free slot
-  /// For the first in the line, the holder of the lock. 0: unknown; 1: a client of another library,
-  /// judging by its token; else a number derived from the token.
-  std::int64_t holder = 0;
+  /// The owner token of the lock's holder; empty: free, held by several, or not known. Valid until
+  /// the next input.
+  std::string_view holder = {};
 };
 
 using Output = std::variant<Send, SendEntries, Listen, Acquired, Refused, Renewed, AtRisk, Ended,

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "config/label.hpp"
 #include "config/quoted.hpp"
 #include "loop/inquiry.hpp"
 #include "loop/runtime.hpp"
 #include "loop/token_call.hpp"
+#include "loop/why_refused.hpp"
 
 namespace quorumlock::detail {
 namespace {
@@ -53,35 +55,13 @@ Session::Config session_config(const Cluster& cluster) {
                    .fencing = options.fencing,
                    .max_ttl = options.max_ttl,
                    .fencing_memory = options.fencing_memory,
+                   .label = label_of(options),
                    .send_within = options.node_timeout};
   return config;
 }
 
 LeaseState& lease_of(core::UserId id) {
   return *reinterpret_cast<LeaseState*>(id);
-}
-
-/// The reason in our words; empty if the error code's message is enough.
-std::string why_no_lock(const core::Refused& refused) {
-  if (refused.why != Errc::timed_out) return {};
-  for (const int node : refused.tally.nodes()) {
-    if (refused.tally.vote(node) != Vote::held) continue;
-    return "the wait ran out while the lock was held by another";
-  }
-  return "the wait ran out before a quorum had granted the lock";
-}
-
-/// The same for a semaphore's permit; empty if the error code's message is enough.
-std::string why_no_permit(const core::Refused& refused, int capacity) {
-  const std::string all = "all " + std::to_string(capacity) + " permits";
-  if (refused.why == Errc::contended) return all + " are held, or others wait for one";
-  if (refused.why == Errc::timed_out) return "the wait ran out while " + all + " were held";
-  if (refused.why == Errc::misconfigured && refused.capacity != 0) {
-    return "it has a capacity of " + std::to_string(refused.capacity) + ", and not of " +
-           std::to_string(capacity) +
-           ": say the same everywhere; it can be changed while no permit is held";
-  }
-  return {};
 }
 
 }  // namespace
@@ -273,9 +253,9 @@ void Driver::carry_out(const core::Refused& refused) {
                                          std::to_string(*refused.unsent_before) +
                                          " before it; wait longer, or ask for fewer at once"));
   }
-  finish(acquisition,
-         error_of(refused.why, what, names, refused.tally, refused.attempts,
-                  capacity == 0 ? why_no_lock(refused) : why_no_permit(refused, capacity)));
+  finish(acquisition, error_of(refused.why, what, names, refused.tally, refused.attempts,
+                               capacity == 0 ? why_no_lock(refused, Clock::now())
+                                             : why_no_permit(refused, capacity)));
 }
 
 void Driver::carry_out(const core::Renewed& renewed) {

@@ -15,7 +15,7 @@ TEST_F(LockCommands, AcquirePrintsTheTokenThatIsOnTheNodesAfterwards) {
   const Ended ended = run({"acquire", "--ttl", "20s", "orders"});
   EXPECT_EQ(ended.code, 0) << ended.err;
   const std::string token = without_end_of_line(ended.out);
-  EXPECT_THAT(token, testing::MatchesRegex("[0-9a-f]{40}"));
+  EXPECT_THAT(token, testing::MatchesRegex("[0-9a-f]{40}@.+:[0-9]+"));
   EXPECT_EQ(cluster.holders("orders", token), 3);
   EXPECT_GT(cluster.pttl(0, "orders"), std::chrono::seconds(10));
 }

@@ -98,7 +98,7 @@ TEST_F(Run, RunWithJsonReportsOnStandardError) {
   const json document = json::parse(ended.err);
   EXPECT_EQ(document.at("resources"), json::array({"orders"}));
   EXPECT_EQ(document.at("exit_code"), 5);
-  EXPECT_EQ(document.at("owner_token").get<std::string>().size(), 40);
+  EXPECT_THAT(document.at("owner_token"), testing::MatchesRegex("[0-9a-f]{40}@.+:[0-9]+:sh"));
   hold("other");
   const Ended refused = run({"--json", "run", "other", "--", "true"});
   EXPECT_EQ(json::parse(refused.err).at("error").at("code"), "contended");

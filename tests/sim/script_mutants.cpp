@@ -32,7 +32,7 @@ const std::vector<ScriptMistake>& script_mistakes() {
        "string.format('%.0f', fence),\n        'PX', life)",
        ""},
       {sets_in_part, &acquire_all_script,
-       "if not granted then return {0, fence, time, due, greatest} end", ""},
+       "if not granted then return {0, fence, time, due, greatest, holder or ''} end", ""},
       {fence_of_the_first_lock_only, &acquire_all_script,
        "last = math.max(last, counter or time - ARGV[5] * 500)",
        "if i == 1 then last = math.max(last, counter or time - ARGV[5] * 500) end"},

@@ -185,33 +185,37 @@ TEST_F(UnsimulatedScripts, InspectOfALockRepliesAsListed) {
   reads_only_ = true;
   const Words all = {"1000", "1024"};
   const std::string long_value(2000, 'x');
-  const std::string cut = "{now string " + long_value.substr(0, 1024) + " -1 {} {} 0 {} {}}";
+  const std::string cut = "{now string " + long_value.substr(0, 1024) + " -1 {} {} 0 {} {} ''}";
   const std::vector<Words> readers = {{"ZADD", "lock", far_off, "a", far_off, "b", "1", "dead"}};
   hold(redis::inspect_script, {"lock"},
-       {{"nothing is there", {}, all, "{now none '' -2 {} {} 0 {} {}}"},
-        {"one holds it", {mine}, all, "{now string me soon {} {} 0 {} {}}"},
+       {{"nothing is there", {}, all, "{now none '' -2 {} {} 0 {} {} ''}"},
+        {"one holds it with a fencing token",
+         {mine, {"SET", "quorumlock:fence:lock", "41"}},
+         all,
+         "{now string me soon {} {} 0 {} {} 41}"},
+        {"one holds it", {mine}, all, "{now string me soon {} {} 0 {} {} ''}"},
         {"a long value", {{"SET", "lock", long_value}}, all, cut.c_str()},
         {"another kind of value",
          {{"HSET", "lock", "field", "value"}},
          all,
-         "{now hash '' -1 {} {} 0 {} {}}"},
+         "{now hash '' -1 {} {} 0 {} {} ''}"},
         {"readers, of whom one has outlived its life",
          readers + std::vector<Words>{{"PEXPIRE", "lock", "60000"}}, all,
-         "{now zset '' soon {a 9000000000000 b 9000000000000} {} 0 {} {}}"},
+         "{now zset '' soon {a 9000000000000 b 9000000000000} {} 0 {} {} ''}"},
         {"more than it is asked to report",
          readers,
          {"2", "1024"},
-         "{now zset '' -1 {a 9000000000000} {} 0 {} {}}"},
+         "{now zset '' -1 {a 9000000000000} {} 0 {} {} ''}"},
         {"a line", line("lock", "w1", "5", far_off) + line("lock", "r2", "4", far_off), all,
-         "{now none '' -2 {} {r2 4 9000000000000 w1 5 9000000000000} 0 {} {}}"},
+         "{now none '' -2 {} {r2 4 9000000000000 w1 5 9000000000000} 0 {} {} ''}"},
         {"an entry that has outlived its life, and one without any",
          line("lock", "w1", "5", "1") + line("lock", "w2", "6", far_off) +
              std::vector<Words>{{"ZADD", "quorumlock:queue:lock", "7", "w3"}},
-         all, "{now none '' -2 {} {w2 6 9000000000000} 0 {} {}}"},
+         all, "{now none '' -2 {} {w2 6 9000000000000} 0 {} {} ''}"},
         {"a longer line than it is asked to report",
          line("lock", "w1", "5", far_off) + line("lock", "w2", "6", far_off),
          {"1", "1024"},
-         "{now none '' -2 {} {w1 5 9000000000000} 0 {} {}}"}});
+         "{now none '' -2 {} {w1 5 9000000000000} 0 {} {} ''}"}});
 }
 
 TEST_F(UnsimulatedScripts, InspectOfASemaphoreRepliesAsListed) {
@@ -224,33 +228,34 @@ TEST_F(UnsimulatedScripts, InspectOfASemaphoreRepliesAsListed) {
   };
   const std::vector<Words> waits = line("quorumlock:semaphore:lock", "w1", "5", far_off);
   const Words all = {"1000", "3"};
-  hold(redis::inspect_script, {"lock"},
-       {{"all its permits are free", of("3"), all, "{now none '' -2 {} {} 3 {} {}}"},
-        {"some are held", of("3") + permit("1", "a") + permit("3", "b"), all,
-         "{now none '' -2 {} {} 3 {1 a soon 3 b soon} {}}"},
-        {"one without an expiry",
-         of("2") + std::vector<Words>{{"SET", "quorumlock:permit:2:lock", "a"}}, all,
-         "{now none '' -2 {} {} 2 {2 a -1} {}}"},
-        {"one that it does not have any more", of("2") + permit("3", "a"), all,
-         "{now none '' -2 {} {} 2 {} {}}"},
-        {"another kind of value is no permit",
-         of("2") + permit("1", "a") +
-             std::vector<Words>{{"HSET", "quorumlock:permit:2:lock", "field", "value"}},
-         all, "{now none '' -2 {} {} 2 {1 a soon} {}}"},
-        {"more than there can be", of("4") + permit("1", "a"), all,
-         "{now none '' -2 {} {} 0 {} {}}"},
-        {"fewer than one", of("-3") + permit("1", "a"), all, "{now none '' -2 {} {} 0 {} {}}"},
-        {"no number", of("three") + permit("1", "a"), all, "{now none '' -2 {} {} 0 {} {}}"},
-        {"another kind of value",
-         {{"HSET", "quorumlock:semaphore:lock", "field", "value"}},
-         all,
-         "{now none '' -2 {} {} 0 {} {}}"},
-        {"a line in which nobody has had a permit yet", waits, all,
-         "{now none '' -2 {} {} 0 {} {w1 5 9000000000000}}"},
-        {"with a lock of the same name, which has a line",
-         of("1") + permit("1", "a") + waits + std::vector<Words>{mine} +
-             line("lock", "w2", "6", far_off),
-         all, "{now string me soon {} {w2 6 9000000000000} 1 {1 a soon} {w1 5 9000000000000}}"}});
+  hold(
+      redis::inspect_script, {"lock"},
+      {{"all its permits are free", of("3"), all, "{now none '' -2 {} {} 3 {} {} ''}"},
+       {"some are held", of("3") + permit("1", "a") + permit("3", "b"), all,
+        "{now none '' -2 {} {} 3 {1 a soon 3 b soon} {} ''}"},
+       {"one without an expiry",
+        of("2") + std::vector<Words>{{"SET", "quorumlock:permit:2:lock", "a"}}, all,
+        "{now none '' -2 {} {} 2 {2 a -1} {} ''}"},
+       {"one that it does not have any more", of("2") + permit("3", "a"), all,
+        "{now none '' -2 {} {} 2 {} {} ''}"},
+       {"another kind of value is no permit",
+        of("2") + permit("1", "a") +
+            std::vector<Words>{{"HSET", "quorumlock:permit:2:lock", "field", "value"}},
+        all, "{now none '' -2 {} {} 2 {1 a soon} {} ''}"},
+       {"more than there can be", of("4") + permit("1", "a"), all,
+        "{now none '' -2 {} {} 0 {} {} ''}"},
+       {"fewer than one", of("-3") + permit("1", "a"), all, "{now none '' -2 {} {} 0 {} {} ''}"},
+       {"no number", of("three") + permit("1", "a"), all, "{now none '' -2 {} {} 0 {} {} ''}"},
+       {"another kind of value",
+        {{"HSET", "quorumlock:semaphore:lock", "field", "value"}},
+        all,
+        "{now none '' -2 {} {} 0 {} {} ''}"},
+       {"a line in which nobody has had a permit yet", waits, all,
+        "{now none '' -2 {} {} 0 {} {w1 5 9000000000000} ''}"},
+       {"with a lock of the same name, which has a line",
+        of("1") + permit("1", "a") + waits + std::vector<Words>{mine} +
+            line("lock", "w2", "6", far_off),
+        all, "{now string me soon {} {w2 6 9000000000000} 1 {1 a soon} {w1 5 9000000000000} ''}"}});
 }
 
 }  // namespace

@@ -33,12 +33,19 @@ std::string nodes_holding(const Inspection& seen) {
   return std::to_string(holding) + " of " + std::to_string(seen.nodes.size()) + " nodes";
 }
 
+/// Writes whole seconds, or ms below ten seconds.
+std::string roughly(std::chrono::milliseconds span) {
+  if (span < std::chrono::seconds(10)) return to_text(span);
+  return to_text(std::chrono::duration_cast<std::chrono::seconds>(span));
+}
+
 std::string verdict(const Inspection& seen) {
   const std::string quorum = "a quorum is " + std::to_string(seen.quorum) + " of " +
                              std::to_string(seen.nodes.size()) + " nodes";
   const std::string state = state_of(seen);
   if (!seen.holder.empty())
-    return "held by " + seen.holder + " on " + nodes_holding(seen) + "; " + quorum;
+    return "held by " + seen.holder + " on " + nodes_holding(seen) +
+           (seen.held_for ? " for " + roughly(*seen.held_for) : "") + "; " + quorum;
   if (!seen.readers.empty())
     return "shared by " + std::to_string(seen.readers.size()) + "; " + quorum;
   if (state == "free") return "free; " + quorum;
@@ -76,11 +83,9 @@ std::string line(const std::vector<LineEntry>& waiters) {
       processes.push_back(one.process);
       process = std::prev(processes.end());
     }
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(one.waiting_for);
-    const bool short_wait = one.waiting_for < std::chrono::seconds(10);
     text += "\n  " + std::to_string(++position) + ". " + one.name + "  " + name_of(one.mode) +
-            "  waits for about " + (short_wait ? to_text(one.waiting_for) : to_text(seconds)) +
-            "  process " + std::to_string(process - processes.begin() + 1) + "  entry lives for " +
+            "  waits for about " + roughly(one.waiting_for) + "  process " +
+            std::to_string(process - processes.begin() + 1) + "  entry lives for " +
             to_text(one.expires_in);
   }
   return text;
@@ -214,7 +219,11 @@ Json inspection_json(const Inspection& seen) {
                    {"nodes", std::move(nodes)}};
   if (!seen.group.empty()) document["group"] = seen.group;
   if (seen.mode()) document["mode"] = name_of(*seen.mode());
-  if (!seen.holder.empty()) document["holder"] = seen.holder;
+  if (!seen.holder.empty()) {
+    document["holder"] = seen.holder;
+    document["label"] = seen.label;
+  }
+  if (seen.held_for) document["held_for_ms"] = seen.held_for->count();
   return document;
 }
 

@@ -149,8 +149,16 @@ int conclude(const Globals& globals, const Lease& lease, int status, nanoseconds
   return code;
 }
 
+/// The label with ":" and the command's name, so that people see what holds the lock. An empty
+/// label stays empty.
+std::string label_with(const Options& options, const std::string& command) {
+  const std::string label = options.label.value_or(default_label());
+  return label.empty() ? label : label + ":" + command.substr(command.rfind('/') + 1);
+}
+
 int run(const Globals& globals, const RunArguments& asked) {
-  const Options options = globals.options();
+  Options options = globals.options();
+  options.label = label_with(options, asked.words.front());
   const Deadlines deadlines = deadlines_for(options, asked);
   const std::string path = command_path(asked.words.front());
   Signals signals;

@@ -6,14 +6,15 @@
 --   ARGV     token, ttl ms, greatest fence seen, client's wall clock us, counter's life ms (0: no fencing),
 --            enrolment, floor
 --   returns  {1, fence, time}    granted
---            {0, counter, time, ms until this may change by itself, greatest ticket}
---                                another client has the lock, or waits for it in the line
+--            {0, counter, time, ms until this may change by itself, greatest ticket, holder}
+--                                another client has the lock, or waits for it in the line; the holder's
+--                                token is empty if nobody or readers have the lock
 --            {-1, 0, time}       not enrolled; nothing was touched
 -- Several locks, one after the other
 --   KEYS     enrolment
 --   ARGV     ttl ms, wall clock us, counters' life ms, then for each lock its key, its token and the greatest
 --            fence seen, then enrolment, floor
---   returns  {time, then four values for each lock}: as above without the time, or an error, 0, 0, 0
+--   returns  {time, then five values for each lock}: as above without the time, or an error, 0, 0, 0, ''
 --            {time}              not enrolled; nothing was touched
 --   The locks are not among KEYS: the server would refuse the whole call for one key that this user may
 --   not touch.
@@ -63,7 +64,7 @@ local function acquire(time, ttl, wall, life, floor, lock, counter_key, token, s
   local due = redis.call('PTTL', lock)
   if due == -2 and ends then due = math.floor(ends - time / 1000) + 1 end
   local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
-  return {0, counter or 0, time, due, tonumber(last[2]) or 0}
+  return {0, counter or 0, time, due, tonumber(last[2]) or 0, found[2] or ''}
 end
 
 local now = redis.call('TIME')
@@ -94,9 +95,11 @@ for i = 4, #ARGV - 2, 3 do
   local word = #said
   if what.err then
     said[word + 1], said[word + 2], said[word + 3], said[word + 4] = what, 0, 0, 0
+    said[word + 5] = ''
   else
     said[word + 1], said[word + 2], said[word + 3], said[word + 4] = what[1], what[2], what[4] or 0,
       what[5] or 0
+    said[word + 5] = what[6] or ''
   end
 end
 return said

@@ -6,8 +6,9 @@
 --            enrolment, floor
 --   returns  {1, fence, time, 0}  granted, with one fence greater than all counters. The entries stay,
 --                                 marked, and are spent once a lock is gone (acquire_ordered.lua).
---            {0, greatest counter, time, ms until this may change by itself, greatest ticket}
---                                 refused; the waiter has an entry in every line
+--            {0, greatest counter, time, ms until this may change by itself, greatest ticket, holder}
+--                                 refused; the waiter has an entry in every line. The holder is the token
+--                                 of the first lock that one client holds, empty if there is none
 --            {-1, 0, time}        not enrolled; nothing was touched
 -- For a reader, a lock that others read is free, and only writers are before it (acquire_shared.lua).
 local now = redis.call('TIME')
@@ -28,7 +29,7 @@ local function front(line, lives, lock)
   end
 end
 --> writer_before
-local granted, fence, last, due, greatest = true, 0, 0, -2, 0
+local granted, fence, last, due, greatest, holder = true, 0, 0, -2, 0, nil
 for i = 1, n do
   local written = counters[i]
   --> counter
@@ -57,10 +58,11 @@ for i = 1, n do
   if ends or not free then
     granted = false
     due = math.max(due, free and math.floor(ends - time / 1000) + 1 or left)
+    holder = holder or not free and redis.call('MGET', KEYS[i])[1]
   end
   greatest = math.max(greatest, redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2] or 0)
 end
-if not granted then return {0, fence, time, due, greatest} end
+if not granted then return {0, fence, time, due, greatest, holder or ''} end
 if ARGV[5] ~= '0' then
   fence = math.max(last + 1, ARGV[3] + 1, ARGV[11] + 1,
     math.min(tonumber(ARGV[4]), time + 60000000))

@@ -5,8 +5,9 @@
 --            waiter, ticket, an entry's life ms, enrolment, floor
 --   returns  {1, fence, time, next}  granted; the entry stays, marked. `next` is the number of the next
 --                                    waiter if that is of the same process, else 0.
---            {0, counter, time, ms until this may change by itself, greatest ticket}
---                                    the lock is taken, or another waiter is before this one
+--            {0, counter, time, ms until this may change by itself, greatest ticket, holder}
+--                                    the lock is taken, or another waiter is before this one; the
+--                                    holder's token is empty if nobody or readers have the lock
 --            {-1, 0, time}           not enrolled; nothing was touched
 --
 -- The line of a lock is two sorted sets of its waiters: by ticket, and by the ms at which each entry's life
@@ -32,7 +33,7 @@ local function refused()
   local due = redis.call('PTTL', KEYS[1])
   if due == -2 and ends then due = math.floor(ends - time / 1000) + 1 end
   local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
-  return {0, counter, time, due, tonumber(last[2]) or 0}
+  return {0, counter, time, due, tonumber(last[2]) or 0, found[3] or ''}
 end
 if found[3] or first[1] ~= waiter then return refused() end
 if ARGV[5] ~= '0' then

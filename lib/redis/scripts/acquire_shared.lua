@@ -6,8 +6,9 @@
 --   ARGV     token, ttl ms, greatest fence seen, client's wall clock us, counter's life ms (0: no fencing),
 --            waiter (empty: not in the line), ticket, an entry's life ms, enrolment, floor
 --   returns  {1, fence, time, 0}  granted
---            {0, counter, time, ms until this may change by itself, greatest ticket}
---                                 a writer has the lock, or a writer that waits is before this reader
+--            {0, counter, time, ms until this may change by itself, greatest ticket, holder}
+--                                 a writer has the lock, with this token, or a writer that waits is before
+--                                 this reader
 --            {-1, 0, time}        not enrolled; nothing was touched
 -- A waiter has an entry in the line afterwards, whether it was granted the lock or not.
 local now = redis.call('TIME')
@@ -29,7 +30,7 @@ local ends = not found[3] and writer_before(line, lives, KEYS[1], ms)
 -- A key without an expiry is not a lock.
 if found[3] or ends or left == -1 then
   local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
-  return {0, counter, time, ends and ends - ms + 1 or left, tonumber(last[2]) or 0}
+  return {0, counter, time, ends and ends - ms + 1 or left, tonumber(last[2]) or 0, found[3] or ''}
 end
 if ARGV[5] ~= '0' then
   --> count

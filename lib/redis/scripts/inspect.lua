@@ -3,7 +3,8 @@
 --   KEYS     lock
 --   ARGV     how many readers, and how many waiters of each line, to return at most; greatest capacity of a
 --            semaphore
---   returns  {time, kind of value, value, pttl, readers, line, capacity, permits, line of the semaphore}
+--   returns  {time, kind of value, value, pttl, readers, line, capacity, permits, line of the semaphore,
+--            fencing counter of the lock}
 --            readers   {token, ms at which its life ends, ...}
 --            line      {waiter, ticket, ms at which its entry's life ends, ...} (acquire_ordered.lua)
 --            capacity  of the semaphore; 0 if it is unknown
@@ -51,4 +52,4 @@ for slot = 1, #keys do
   end
 end
 return {time, kind, value, redis.call('PTTL', KEYS[1]), readers, line_of(KEYS[1]), capacity, permits,
-  line_of(semaphore)}
+  line_of(semaphore), redis.call('MGET', 'quorumlock:fence:' .. KEYS[1])[1] or ''}

@@ -4,12 +4,11 @@
 --
 --   KEYS     locks
 --   ARGV     an entry's life ms, then for each lock a waiter and its ticket
---   returns  four numbers for each lock:
+--   returns  five values for each lock:
 --            - who is before the waiter. 0: nobody; 1: one waiter of the same process; 2: one of another
 --              process; 3: more than one
---            - whether the lock is free. 1, or for a semaphore a free slot: it is; 0: it is not. For the head
---              of a line a taken lock is -1 if the holder's token is not of the kind that we draw, and else
---              -2 - n with a number n made of the token.
+--            - whether the lock is free. 1, or for a semaphore a free slot: it is; 0: it is not.
+--            - the holder's token; empty if nobody or readers have the lock, and for a semaphore
 --            - ms until one of these may change by itself
 --            - the greatest ticket of all other waiters
 -- For a reader, only writers are before it, and a lock that others read is free.
@@ -127,15 +126,10 @@ for i = 1, #KEYS do
       end
     end
   end
-  local who = 0
-  local token = before == 0 and not free and not slot and redis.call('MGET', KEYS[i])[1]
-  if token then
-    local ours = #token == 40 and not string.find(token, '[^0-9a-f]')
-    who = ours and 2 + tonumber(string.sub(token, 1, 7), 16) or 1
-  end
-  reply[4 * i - 3] = before
-  reply[4 * i - 2] = free and (slot or 1) or -who
-  reply[4 * i - 1] = due
-  reply[4 * i] = tonumber(greatest[i]) or 0
+  reply[5 * i - 4] = before
+  reply[5 * i - 3] = free and (slot or 1) or 0
+  reply[5 * i - 2] = not free and not slot and redis.call('MGET', KEYS[i])[1] or ''
+  reply[5 * i - 1] = due
+  reply[5 * i] = tonumber(greatest[i]) or 0
 end
 return reply

@@ -39,15 +39,26 @@ const Call& call_of(const core::Send& send) {
 }
 
 /// Reads why an acquisition was refused: the milliseconds until that may change, the greatest
-/// ticket in the line and, of a semaphore, a free slot.
+/// ticket in the line, and the holder's token or, of a semaphore, a free slot.
 void read_refusal(std::span<const Reply> words, core::Answer& answer) {
   if (!words.empty()) answer.due = milliseconds_of(words[0].integer);
   if (words.size() > 1) answer.greatest_ticket = positive(words[1].integer);
-  if (words.size() > 2) answer.free_slot = slot_of(words[2].integer);
+  if (words.size() <= 2) return;
+  if (words[2].type == Reply::Type::string) {
+    answer.holder = words[2].text;
+  } else {
+    answer.free_slot = slot_of(words[2].integer);
+  }
 }
 
-/// Each lock has four words in the reply to a batch, after the time that comes once.
-constexpr std::size_t words_of_a_lock = 4;
+/// The words of a reply less the holder's token, which comes last in it.
+std::span<const Reply> numbers_of(std::span<const Reply> words) {
+  const bool names_holder = !words.empty() && words.back().type == Reply::Type::string;
+  return names_holder ? words.first(words.size() - 1) : words;
+}
+
+/// Each lock has five words in the reply to a batch, after the time that comes once.
+constexpr std::size_t words_of_a_lock = 5;
 
 core::Answer read_batch(const Reply& reply) {
   const std::span<const Reply> words = reply.elements;
@@ -60,13 +71,12 @@ core::Answer read_batch(const Reply& reply) {
   return answer;
 }
 
-/// Reads one lock's {verdict, counter, ms until that may change, greatest ticket}, or its error.
+/// Reads one lock's {verdict, counter, ms until that may change, greatest ticket, holder}, or its
+/// error.
 void read_lock(std::span<const Reply> words, core::Answer& answer) {
   answer.vote = Vote::failed;
   if (words[0].type == Reply::Type::error) answer.vote = vote_of_error(words[0].text);
-  for (const Reply& word : words) {
-    if (word.type != Reply::Type::integer) return;
-  }
+  if (!is_numbers(numbers_of(words))) return;
   const Verdict verdict{words[0].integer};
   if ((verdict != Verdict::held && verdict != Verdict::granted) || words[1].integer < 0) return;
   answer.vote = verdict == Verdict::granted ? Vote::granted : Vote::held;
@@ -115,8 +125,8 @@ void append_set(std::string& out, const core::Send& send) {
 
 core::Answer read(const Reply& reply) {
   core::Answer answer;
-  const Verdict verdict = read_vote(reply, answer);
   const std::span<const Reply> words = reply.elements;
+  const Verdict verdict = read_vote(numbers_of(words), answer);
   if (verdict == Verdict::held) {
     read_refusal(words.subspan(3), answer);
   } else if (verdict == Verdict::granted && words.size() > 3) {

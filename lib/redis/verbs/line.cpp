@@ -34,17 +34,21 @@ core::Answer read(const Reply& reply) {
 
 void read_places(const Reply& reply, std::vector<core::Place>& places) {
   places.clear();
-  constexpr std::size_t words_of_an_entry = 4;
-  if (!is_numbers(reply, 0) || reply.elements.size() % words_of_an_entry != 0) return;
+  constexpr std::size_t words_of_an_entry = 5;
+  if (reply.type != Reply::Type::array || reply.elements.size() % words_of_an_entry != 0) return;
   for (std::size_t i = 0; i < reply.elements.size(); i += words_of_an_entry) {
     const std::span<const Reply> words = reply.elements.subspan(i, words_of_an_entry);
+    if (!is_numbers(words.first(2)) || words[2].type != Reply::Type::string ||
+        !is_numbers(words.subspan(3))) {
+      return places.clear();
+    }
     core::Place& place = places.emplace_back();
     place.before = static_cast<int>(std::clamp<std::int64_t>(words[0].integer, 0, 3));
     place.free = words[1].integer > 0;
     place.slot = slot_of(words[1].integer);
-    place.holder = -std::clamp<std::int64_t>(words[1].integer, -(1 << 30), 0);
-    place.due = milliseconds_of(words[2].integer);
-    place.greatest_ticket = positive(words[3].integer);
+    place.holder = words[2].text;
+    place.due = milliseconds_of(words[3].integer);
+    place.greatest_ticket = positive(words[4].integer);
   }
 }
 

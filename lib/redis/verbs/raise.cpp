@@ -31,7 +31,7 @@ void append(std::string& out, const core::Send& send, const Surroundings& around
 
 core::Answer read(const Reply& reply) {
   core::Answer answer;
-  if (read_vote(reply, answer) == Verdict::absent) answer.vote = Vote::absent;
+  if (read_vote(reply.elements, answer) == Verdict::absent) answer.vote = Vote::absent;
   return answer;
 }
 

@@ -87,7 +87,7 @@ void append(std::string& out, const core::Send& send, const Surroundings& around
 
 core::Answer read(const Reply& reply) {
   core::Answer answer;
-  read_verdict(read_vote(reply, answer), answer);
+  read_verdict(read_vote(reply.elements, answer), answer);
   return answer;
 }
 

@@ -15,13 +15,16 @@ namespace quorumlock::redis {
 /// The meaning of an error reply to any command.
 Vote vote_of_error(std::string_view text);
 
-/// Whether a reply is an array of numbers, at least `least` of them.
-inline bool is_numbers(const Reply& reply, std::size_t least) {
-  if (reply.type != Reply::Type::array || reply.elements.size() < least) return false;
-  for (const Reply& word : reply.elements) {
+inline bool is_numbers(std::span<const Reply> words) {
+  for (const Reply& word : words) {
     if (word.type != Reply::Type::integer) return false;
   }
   return true;
+}
+/// Whether a reply is an array of numbers, at least `least` of them.
+inline bool is_numbers(const Reply& reply, std::size_t least) {
+  return reply.type == Reply::Type::array && reply.elements.size() >= least &&
+         is_numbers(reply.elements);
 }
 
 /// The reply of a script that votes: {verdict, fencing counter, node's time, ...}.
@@ -44,10 +47,9 @@ inline Vote vote_of(Verdict verdict) {
 }
 /// Reads the parts that all verbs share into the answer: the votes `not_enrolled`, `held` and
 /// `granted`, the counter and the time. Any other verdict is left to the verb, as a failed vote.
-inline Verdict read_vote(const Reply& reply, core::Answer& answer) {
+inline Verdict read_vote(std::span<const Reply> words, core::Answer& answer) {
   answer.vote = Vote::failed;
-  if (!is_numbers(reply, 3)) return Verdict::malformed;
-  const Reply* const words = reply.elements.data();
+  if (words.size() < 3 || !is_numbers(words)) return Verdict::malformed;
   if (words[1].integer < 0 || words[2].integer < 0) return Verdict::malformed;
   const Verdict verdict{words[0].integer};
   if (verdict == Verdict::capacity_differs) return verdict;

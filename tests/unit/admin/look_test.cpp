@@ -31,9 +31,10 @@ std::string array(const std::vector<std::string>& words) {
 
 std::string answer(const std::string& kind, const std::string& value, const std::string& pttl,
                    const std::vector<std::string>& readers, const std::vector<std::string>& line,
-                   const std::string& semaphore = ":0\r\n*0\r\n*0\r\n") {
-  return "*9\r\n:1700000000000000\r\n" + bulk(kind) + bulk(value) + ":" + pttl + "\r\n" +
-         array(readers) + array(line) + semaphore;
+                   const std::string& semaphore = ":0\r\n*0\r\n*0\r\n",
+                   const std::string& fence = "") {
+  return "*10\r\n:1700000000000000\r\n" + bulk(kind) + bulk(value) + ":" + pttl + "\r\n" +
+         array(readers) + array(line) + semaphore + bulk(fence);
 }
 
 TEST(Look, AFreeLockHasNoHolder) {
@@ -63,6 +64,18 @@ TEST(Look, TheWaitersOfALineAreRead) {
   EXPECT_EQ(found.waiters[1].process, found.waiters[0].process);
   EXPECT_EQ(found.waiters[1].mode, LockMode::shared);
   EXPECT_EQ(found.waiters[1].waiting_for, 0ms);
+}
+
+TEST(Look, AFencingTokenTellsForHowLongTheLockIsHeld) {
+  // The token is the time of the acquisition in us, unless the counters are ahead of the clocks.
+  const auto held_for = [](const std::string& kind, const std::string& fence) {
+    return holding(answer(kind, "token", "900", {}, {}, ":0\r\n*0\r\n*0\r\n", fence)).held_for;
+  };
+  EXPECT_EQ(held_for("string", "1699999988000000"), 12s);
+  EXPECT_EQ(held_for("string", "1700000000000001"), std::nullopt);
+  EXPECT_EQ(held_for("string", ""), std::nullopt);
+  EXPECT_EQ(held_for("string", "x"), std::nullopt);
+  EXPECT_EQ(held_for("none", "1699999988000000"), std::nullopt);
 }
 
 TEST(Look, AllReadersAreRead) {

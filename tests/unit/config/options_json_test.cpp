@@ -167,7 +167,7 @@ TEST(OptionsJson, RefusesAnUnknownKeyAndSuggestsTheNearest) {
             "the key \"timeout\" is unknown: it must be one of nodes, groups, loops, ttl, max_ttl, "
             "wait, order, auto_extend, max_hold, max_renewals, stop_margin, node_timeout, "
             "connect_timeout, drift_factor, retry, fencing, wake, quarantine, fencing_memory, "
-            "key_prefix, tls");
+            "key_prefix, label, tls");
   EXPECT_TRUE(contains(error_with(R"("": 1)"), "the key \"\" is unknown"));
   EXPECT_TRUE(contains(error_with(R"("redis://u:hunter2@h": 1)"), "the key \"***\" is unknown"));
 }

@@ -167,20 +167,21 @@ TEST_F(EngineLine, LooksAtThePaceOfRetryIfTheHolderSendsNoMessage) {
   for (int look = 0; look < 5; ++look) {
     EXPECT_EQ(driver.count(CommandKind::queue), 3U);
     driver.forget_seen();
-    for (const int node : {0, 1, 2}) driver.reply(node, {Place{.before = 0, .holder = 1}});
+    for (const int node : {0, 1, 2}) driver.reply(node, {Place{.before = 0, .holder = "them"}});
     EXPECT_EQ(driver.count(CommandKind::queue), 0U);
     driver.pass(EngineDriver::delay + EngineDriver::jitter);
   }
   // A waiter that is not the first does not look so often.
   driver.forget_seen();
-  for (const int node : {0, 1, 2}) driver.reply(node, {Place{.before = 2, .holder = 1}});
+  for (const int node : {0, 1, 2}) driver.reply(node, {Place{.before = 2, .holder = "them"}});
   driver.pass(EngineDriver::delay + EngineDriver::jitter);
   EXPECT_EQ(driver.count(CommandKind::queue), 0U);
 }
 
 TEST_F(EngineLine, LooksAtThePaceOfRetryAtEachHolderThatSendsNoMessage) {
   // The holders' tokens look like ours. A message proves that they are, and looks are rare again.
-  const auto looks_soon = [this](std::int64_t holder) {
+  const auto looks_soon = [this](char digit) {
+    const std::string holder = std::string(40, digit) + "@host:1";
     driver.forget_seen();
     for (const int node : {0, 1, 2}) driver.reply(node, {Place{.before = 0, .holder = holder}});
     driver.pass(EngineDriver::delay + EngineDriver::jitter);
@@ -188,14 +189,14 @@ TEST_F(EngineLine, LooksAtThePaceOfRetryAtEachHolderThatSendsNoMessage) {
   };
   enqueue(1);
   driver.pass_until(at(1s));
-  EXPECT_FALSE(looks_soon(7));
+  EXPECT_FALSE(looks_soon('7'));
   driver.pass_until(at(2s));
-  EXPECT_FALSE(looks_soon(7));
+  EXPECT_FALSE(looks_soon('7'));
   driver.pass_until(at(3s));
-  EXPECT_TRUE(looks_soon(9));
-  EXPECT_TRUE(looks_soon(9));
+  EXPECT_TRUE(looks_soon('9'));
+  EXPECT_TRUE(looks_soon('9'));
   driver.wake(0, 1);
-  EXPECT_FALSE(looks_soon(11));
+  EXPECT_FALSE(looks_soon('b'));
 }
 
 TEST_F(EngineLine, DoesNotProbeAfterOthersOfThisProcess) {

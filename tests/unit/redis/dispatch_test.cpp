@@ -172,6 +172,9 @@ TEST(Batch, IsOfPlainLocksOutsideOfLines) {
 redis::Reply number(std::int64_t value) {
   return {redis::Reply::Type::integer, value, {}, {}};
 }
+redis::Reply word(std::string_view text) {
+  return {redis::Reply::Type::string, 0, text, {}};
+}
 redis::Reply error(std::string_view text) {
   return {redis::Reply::Type::error, 0, text, {}};
 }
@@ -193,12 +196,15 @@ std::vector<core::Answer> read(CommandKind kind, const std::vector<redis::Reply>
 }
 
 TEST(BatchAnswers, OfAcquisitions) {
-  // The node's time, then for each lock the four words of a single acquisition, or an error.
+  // The node's time, then for each lock the five words of a single acquisition, or an error.
   const std::vector<core::Answer> each =
       read(CommandKind::acquisitions,
-           {number(1700), number(1), number(41), number(0), number(0), number(0), number(42),
-            number(300), number(17), error("OOM command not allowed"), number(0), number(0),
-            number(0), number(2), number(1), number(0), number(0)},
+           {number(1700), number(1),  number(41),    number(0),
+            number(0),    word(""),   number(0),     number(42),
+            number(300),  number(17), word("t0ken"), error("OOM command not allowed"),
+            number(0),    number(0),  number(0),     word(""),
+            number(2),    number(1),  number(0),     number(0),
+            word("")},
            4);
   EXPECT_EQ(each[0].vote, Vote::granted);
   EXPECT_EQ(each[0].fence, 41U);
@@ -207,6 +213,7 @@ TEST(BatchAnswers, OfAcquisitions) {
   EXPECT_EQ(each[1].fence, 42U);
   EXPECT_EQ(each[1].due, 300ms);
   EXPECT_EQ(each[1].greatest_ticket, 17U);
+  EXPECT_EQ(each[1].holder, "t0ken");
   EXPECT_EQ(each[1].node_time, 0);
   EXPECT_EQ(each[2].vote, Vote::out_of_memory);
   EXPECT_EQ(each[3].vote, Vote::failed);
@@ -214,7 +221,8 @@ TEST(BatchAnswers, OfAcquisitions) {
   for (const core::Answer& answer : read(CommandKind::acquisitions, {number(1700)}, 2)) {
     EXPECT_EQ(answer.vote, Vote::not_enrolled);
   }
-  const std::vector<redis::Reply> one = {number(1700), number(1), number(41), number(0), number(0)};
+  const std::vector<redis::Reply> one = {number(1700), number(1), number(41),
+                                         number(0),    number(0), word("")};
   for (const core::Answer& answer : read(CommandKind::acquisitions, one, 2)) {
     EXPECT_EQ(answer.vote, Vote::failed);
   }

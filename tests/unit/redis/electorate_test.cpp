@@ -9,8 +9,8 @@
 namespace quorumlock::redis {
 namespace {
 
-const NodeNames abc = {"a", "b", "c"};
-const NodeNames abd = {"a", "b", "d"};
+const NodeNames list_abc = {"a", "b", "c"};
+const NodeNames list_abd = {"a", "b", "d"};
 
 /// Nodes of which some have a record of this list.
 class ElectorateTest : public ::testing::Test {
@@ -38,7 +38,8 @@ class ElectorateTest : public ::testing::Test {
 };
 
 TEST_F(ElectorateTest, NodesWithOurListVote) {
-  const auto judged = judge({with("a", settled(abc)), with("b", settled(abc)), blank("c")});
+  const auto judged =
+      judge({with("a", settled(list_abc)), with("b", settled(list_abc)), blank("c")});
   EXPECT_EQ(judged[0].refusal, "");
   EXPECT_EQ(judged[0].says.votes(), 2);
   EXPECT_EQ(judged[0].says.list(), judged[1].says.list());
@@ -48,7 +49,8 @@ TEST_F(ElectorateTest, NodesWithOurListVote) {
 TEST_F(ElectorateTest, ListsThatDifferShareNoVote) {
   // This client has {a, b, d}, and the nodes are of {a, b, c}. Neither do they vote for it, nor
   // may d be enrolled, so the two lists cannot both get a lock.
-  const auto judged = judge({with("a", settled(abc, 4)), with("b", settled(abc, 4)), blank("d")});
+  const auto judged =
+      judge({with("a", settled(list_abc, 4)), with("b", settled(list_abc, 4)), blank("d")});
   EXPECT_EQ(judged[0].refusal,
             "votes for {a, b and c} since epoch 4; our list has d, which is not one of them, and "
             "lacks c: give all clients the same nodes");
@@ -60,11 +62,12 @@ TEST_F(ElectorateTest, ListsThatDifferShareNoVote) {
 TEST_F(ElectorateTest, ANodeIsCalledWhatItSays) {
   // This client spells b otherwise. It learns the name from the node, and nothing from the names
   // of the others: were b away, it could be any node.
-  Electorate::Node b = with("b", settled(abc));
+  Electorate::Node b = with("b", settled(list_abc));
   b.name = "b.example";
-  const auto judged = judge({with("a", settled(abc)), b, with("c", settled(abc))});
+  const auto judged = judge({with("a", settled(list_abc)), b, with("c", settled(list_abc))});
   for (const auto& one : judged) EXPECT_EQ(one.refusal, "");
-  const auto away = judge({with("a", settled(abc)), blank("b.example"), with("c", settled(abc))});
+  const auto away =
+      judge({with("a", settled(list_abc)), blank("b.example"), with("c", settled(list_abc))});
   EXPECT_NE(away[0].refusal.find("lacks b"), std::string::npos) << away[0].refusal;
 }
 
@@ -72,21 +75,22 @@ TEST_F(ElectorateTest, NothingIsDecidedBeforeTheNamesAreKnown) {
   // The first connection to b.example is still being made.
   Electorate::Node b = blank("b.example");
   b.expected = true;
-  const auto judged = judge({with("a", settled(abc)), b, with("c", settled(abc))});
+  const auto judged = judge({with("a", settled(list_abc)), b, with("c", settled(list_abc))});
   EXPECT_TRUE(judged[0].undecided);
   EXPECT_FALSE(judged[1].undecided);
 }
 
 TEST_F(ElectorateTest, TwoNodesOfOneNameCastNoVote) {
-  const auto judged = judge({with("a", settled(abc)), with("a", settled(abc)), blank("c")});
+  const auto judged =
+      judge({with("a", settled(list_abc)), with("a", settled(list_abc)), blank("c")});
   EXPECT_EQ(judged[0].refusal, "is called a, as another of our nodes is: name each server once");
   EXPECT_EQ(judged[1].refusal, judged[0].refusal);
 }
 
 TEST_F(ElectorateTest, TheNewestEpochOfAListCounts) {
   // The list of epoch 0 is that of epoch 2 again; c has been away since epoch 0.
-  const auto judged =
-      judge({with("a", settled(abc, 2)), with("b", settled(abc, 2)), with("c", settled(abc, 0))});
+  const auto judged = judge({with("a", settled(list_abc, 2)), with("b", settled(list_abc, 2)),
+                             with("c", settled(list_abc, 0))});
   EXPECT_EQ(judged[0].refusal, "");
   EXPECT_NE(judged[2].refusal.find("has stayed behind in epoch 0"), std::string::npos);
   EXPECT_EQ(judged[2].vote, Vote::quarantined);
@@ -95,7 +99,7 @@ TEST_F(ElectorateTest, TheNewestEpochOfAListCounts) {
 
 TEST_F(ElectorateTest, ARemovedNodeRefusesItsOldList) {
   // c was removed in epoch 5, and this client still has it.
-  const auto judged = judge({blank("a"), blank("b"), with("c", settled(abd, 5))});
+  const auto judged = judge({blank("a"), blank("b"), with("c", settled(list_abd, 5))});
   EXPECT_EQ(judged[2].refusal, "was removed from its list in epoch 5");
 }
 
@@ -119,8 +123,8 @@ TEST_F(ElectorateTest, EnoughNodesMustVouchForOneWithoutARecord) {
 TEST_F(ElectorateTest, TheNodeFurthestOnDecidesAsWhatAnotherIsEnrolled) {
   // a has decided to go on to {a, b, d}; b has it announced only. A new d waits until it is
   // settled.
-  Membership announced{7, 0, MembersPhase::announced, {}, abc, abd};
-  Membership decided{7, 1, MembersPhase::unsettled, {}, abc, abd};
+  Membership announced{7, 0, MembersPhase::announced, {}, list_abc, list_abd};
+  Membership decided{7, 1, MembersPhase::unsettled, {}, list_abc, list_abd};
   const auto judged = judge({with("a", decided), with("b", announced), blank("d")});
   EXPECT_EQ(judged[0].refusal, "");
   EXPECT_EQ(judged[1].refusal, "");
@@ -132,27 +136,29 @@ TEST_F(ElectorateTest, TheNodeFurthestOnDecidesAsWhatAnotherIsEnrolled) {
 TEST_F(ElectorateTest, AListIsFoundedOnceAllItsNodesHaveWaitedTogether) {
   // Of two foundings the smaller one is proposed; a node that is away keeps the list from being
   // founded, unless the operator vouches.
-  auto judged = judge({waiting("a", 3, abc), waiting("b", 5, abc), waiting("c", 3, abc)});
+  auto judged =
+      judge({waiting("a", 3, list_abc), waiting("b", 5, list_abc), waiting("c", 3, list_abc)});
   EXPECT_TRUE(electorate.founds());
   EXPECT_EQ(judged[0].founded.founding, 3U);
   EXPECT_FALSE(judged[0].admitted) << "b waits for another founding";
-  judged = judge({waiting("a", 3, abc), waiting("b", 3, abc), blank("c")});
+  judged = judge({waiting("a", 3, list_abc), waiting("b", 3, list_abc), blank("c")});
   EXPECT_FALSE(judged[0].admitted);
   EXPECT_EQ(judged[0].why_not,
             "is enrolled anew once all nodes of the list have waited together, and c has not: "
             "bring it back, or run quorumlock enroll");
-  judged = judge({waiting("a", 3, abc), waiting("b", 3, abc), waiting("c", 3, abc)});
-  EXPECT_EQ(judged[0].admitted, settled(abc, 0, 3).for_node("a"));
+  judged = judge({waiting("a", 3, list_abc), waiting("b", 3, list_abc), waiting("c", 3, list_abc)});
+  EXPECT_EQ(judged[0].admitted, settled(list_abc, 0, 3).for_node("a"));
   // The first of them is enrolled: the others follow, although one node is too few to vouch.
-  judged = judge({with("a", settled(abc, 0, 3)), waiting("b", 3, abc), waiting("c", 3, abc)});
-  EXPECT_EQ(judged[1].admitted, settled(abc, 0, 3).for_node("b"));
+  judged = judge(
+      {with("a", settled(list_abc, 0, 3)), waiting("b", 3, list_abc), waiting("c", 3, list_abc)});
+  EXPECT_EQ(judged[1].admitted, settled(list_abc, 0, 3).for_node("b"));
 }
 
 TEST_F(ElectorateTest, AListIsFoundedOnlyIfAllItsNodesWereSeenToWaitAtOneMoment) {
   // a was last looked at before c had waited long enough. Since then a client with another list may
   // have put a candidate of its own there.
-  std::vector<Electorate::Node> nodes = {waiting("a", 3, abc), waiting("b", 3, abc),
-                                         waiting("c", 3, abc)};
+  std::vector<Electorate::Node> nodes = {waiting("a", 3, list_abc), waiting("b", 3, list_abc),
+                                         waiting("c", 3, list_abc)};
   const core::Time start = core::Time(std::chrono::hours(1));
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     nodes[i].ripe_since = nodes[i].seen = start + i * std::chrono::seconds(1);
@@ -167,37 +173,39 @@ TEST_F(ElectorateTest, AListIsFoundedOnlyIfAllItsNodesWereSeenToWaitAtOneMoment)
   EXPECT_FALSE(judged[2].to_look);
   nodes[0].seen = start + std::chrono::seconds(2);
   judged = judge(nodes);
-  EXPECT_EQ(judged[0].admitted, settled(abc, 0, 3).for_node("a"));
+  EXPECT_EQ(judged[0].admitted, settled(list_abc, 0, 3).for_node("a"));
   EXPECT_FALSE(judged[0].to_look);
 }
 
 TEST_F(ElectorateTest, ARecordStopsAFoundingOfTheOthers) {
   // a remembers an earlier founding: b and c may not begin another one beside it, or a node that
   // is away could remember more than a.
-  const auto judged =
-      judge({with("a", settled(abc, 0, 9)), waiting("b", 3, abc), waiting("c", 3, abc)});
+  const auto judged = judge(
+      {with("a", settled(list_abc, 0, 9)), waiting("b", 3, list_abc), waiting("c", 3, list_abc)});
   EXPECT_FALSE(electorate.founds());
   EXPECT_FALSE(judged[1].admitted);
 }
 
 TEST_F(ElectorateTest, CandidatesForAnotherListFoundNothing) {
-  const auto judged = judge({waiting("a", 3, abd), waiting("b", 3, abd), waiting("c", 3, abc)});
+  const auto judged =
+      judge({waiting("a", 3, list_abd), waiting("b", 3, list_abd), waiting("c", 3, list_abc)});
   EXPECT_FALSE(judged[2].admitted);
 }
 
 TEST_F(ElectorateTest, ANodeOfAnotherFoundingComesBackWithoutItsRecord) {
   // Two of three nodes were enrolled anew while c was away.
-  auto judged = judge(
-      {with("a", settled(abc, 0, 3)), with("b", settled(abc, 0, 3)), with("c", settled(abc))});
+  auto judged = judge({with("a", settled(list_abc, 0, 3)), with("b", settled(list_abc, 0, 3)),
+                       with("c", settled(list_abc))});
   EXPECT_NE(judged[2].refusal.find("another founding"), std::string::npos);
   EXPECT_TRUE(judged[2].outdated);
   EXPECT_FALSE(judged[0].outdated);
   // The founding stays the one that counts as long as one node votes for it.
-  judged = judge({with("a", settled(abc, 0, 3)), blank("b"), with("c", settled(abc))});
+  judged = judge({with("a", settled(list_abc, 0, 3)), blank("b"), with("c", settled(list_abc))});
   EXPECT_EQ(judged[0].refusal, "");
   EXPECT_FALSE(judged[2].outdated) << "too few have settled";
   // But not if a quorum votes for another one: the nodes would refuse one another for ever.
-  judged = judge({with("a", settled(abc, 0, 3)), with("b", settled(abc)), with("c", settled(abc))});
+  judged = judge({with("a", settled(list_abc, 0, 3)), with("b", settled(list_abc)),
+                  with("c", settled(list_abc))});
   EXPECT_EQ(judged[1].refusal, "");
   EXPECT_TRUE(judged[0].outdated);
 }

@@ -89,10 +89,28 @@ TEST(Vote, AnOrderedAcquisitionReportsItsPlace) {
   EXPECT_EQ(answer_to(CommandKind::renew, {1, 41, 1700, 8}).next_waiter, 0U);
 }
 
-TEST(Vote, EntriesHaveFourNumbersEach) {
-  // Each entry has four numbers; a reply with any other shape is ignored.
+TEST(Vote, ARefusalNamesTheHolder) {
+  // The holder's token comes last. A semaphore's refusal has the number of a free slot there.
   std::vector<Reply> words;
-  for (const std::int64_t value : {0, 1, 250, 99, 3, -7, -1, 0}) words.push_back(number(value));
+  for (const std::int64_t value : {0, 41, 1700, 250, 99}) words.push_back(number(value));
+  words.push_back(of(Reply::Type::string, "t0ken"));
+  const core::Answer refused = answer_of(CommandKind::acquire, {Reply::Type::array, 0, {}, words});
+  EXPECT_EQ(refused.vote, Vote::held);
+  EXPECT_EQ(refused.greatest_ticket, 99U);
+  EXPECT_EQ(refused.holder, "t0ken");
+  EXPECT_EQ(refused.free_slot, 0);
+  const core::Answer permit = answer_to(CommandKind::acquire, {0, 41, 1700, 250, 99, 3});
+  EXPECT_EQ(permit.holder, "");
+  EXPECT_EQ(permit.free_slot, 3);
+  words.insert(words.begin() + 3, of(Reply::Type::string, "t0ken"));
+  EXPECT_EQ(answer_of(CommandKind::acquire, {Reply::Type::array, 0, {}, words}).vote, Vote::failed);
+}
+
+TEST(Vote, EntriesHaveFiveWordsEach) {
+  // Each entry has four numbers and a token; a reply with any other shape is ignored.
+  std::vector<Reply> words = {
+      number(0), number(1), of(Reply::Type::string),          number(250), number(99),
+      number(3), number(0), of(Reply::Type::string, "t0ken"), number(-1),  number(0)};
   std::vector<core::Place> places;
   line::read_places({Reply::Type::array, 0, {}, words}, places);
   ASSERT_EQ(places.size(), 2U);
@@ -102,8 +120,8 @@ TEST(Vote, EntriesHaveFourNumbersEach) {
   EXPECT_EQ(places[0].greatest_ticket, 99U);
   EXPECT_EQ(places[1].before, 3);
   EXPECT_FALSE(places[1].free);
-  EXPECT_EQ(places[0].holder, 0);
-  EXPECT_EQ(places[1].holder, 7);
+  EXPECT_EQ(places[0].holder, "");
+  EXPECT_EQ(places[1].holder, "t0ken");
   words.pop_back();
   line::read_places({Reply::Type::array, 0, {}, words}, places);
   EXPECT_TRUE(places.empty());

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "core/types.hpp"
+
+namespace quorumlock::core {
+
+/// How long a label may be, in bytes.
+inline constexpr std::size_t most_label = 64;
+
+/// The text as a label: printable ASCII without spaces and '@', any other byte as '_', cut at
+/// most_label.
+std::string label_from(std::string_view text);
+
+/// Makes the owner tokens of one process: 20 random bytes as 40 hexadecimal digits, and then '@'
+/// and the process's label if it has one.
+class TokenMaker {
+ public:
+  TokenMaker(std::string_view label, Random& random);
+  /// A new token. It is valid until the next call.
+  std::string_view draw();
+
+ private:
+  Random& random_;
+  std::string token_;
+};
+
+/// An owner token, taken apart.
+struct OwnerToken {
+  std::string_view digits;  ///< empty: not a token of this library
+  std::string_view label;   ///< without the '@'; empty: it has none
+
+  /// O(size).
+  static OwnerToken read(std::string_view token);
+};
+
+/// How to name a holder in a sentence: by its label; without one by its first eight digits. The
+/// token of another library is shown as it is, in printable ASCII, cut at most_label.
+std::string describe_holder(std::string_view token);
+
+}  // namespace quorumlock::core

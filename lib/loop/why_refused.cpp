@@ -1,0 +1,45 @@
+#include "loop/why_refused.hpp"
+
+#include <chrono>
+
+#include "core/owner_token.hpp"
+
+namespace quorumlock::detail {
+namespace {
+
+/// Such as "held by web-3:812 for 12 s".
+std::string held_by(const core::Refused& refused, core::Time now) {
+  std::string text = "held by " + core::describe_holder(refused.holder);
+  if (refused.held_since > now) return text;
+  const auto span = std::chrono::duration_cast<std::chrono::milliseconds>(now - refused.held_since);
+  if (span < std::chrono::seconds(1)) return text + " for " + std::to_string(span.count()) + " ms";
+  return text + " for " + std::to_string(span / std::chrono::seconds(1)) + " s";
+}
+
+}  // namespace
+
+std::string why_no_lock(const core::Refused& refused, core::Time now) {
+  const bool is_named = !refused.holder.empty();
+  if (refused.why == Errc::contended) return is_named ? held_by(refused, now) : std::string();
+  if (refused.why != Errc::timed_out) return {};
+  if (is_named) return "the wait ran out while the lock was " + held_by(refused, now);
+  for (const int node : refused.tally.nodes()) {
+    if (refused.tally.vote(node) != Vote::held) continue;
+    return "the wait ran out while the lock was held by another";
+  }
+  return "the wait ran out before a quorum had granted the lock";
+}
+
+std::string why_no_permit(const core::Refused& refused, int capacity) {
+  const std::string all = "all " + std::to_string(capacity) + " permits";
+  if (refused.why == Errc::contended) return all + " are held, or others wait for one";
+  if (refused.why == Errc::timed_out) return "the wait ran out while " + all + " were held";
+  if (refused.why == Errc::misconfigured && refused.capacity != 0) {
+    return "it has a capacity of " + std::to_string(refused.capacity) + ", and not of " +
+           std::to_string(capacity) +
+           ": say the same everywhere; it can be changed while no permit is held";
+  }
+  return {};
+}
+
+}  // namespace quorumlock::detail

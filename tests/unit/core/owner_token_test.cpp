@@ -1,0 +1,52 @@
+#include "core/owner_token.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/seeded_random.hpp"
+
+namespace quorumlock::core {
+namespace {
+
+const std::string digits = "0123456789abcdef0123456789abcdef01234567";
+
+TEST(OwnerToken, IsFortyDigitsAndTheLabel) {
+  test::SeededRandom random(1);
+  TokenMaker maker("web-3:812", random);
+  const std::string first(maker.draw());
+  const OwnerToken owner = OwnerToken::read(first);
+  EXPECT_EQ(owner.digits.size(), 40U);
+  EXPECT_EQ(owner.label, "web-3:812");
+  EXPECT_EQ(first, std::string(owner.digits) + "@web-3:812");
+  EXPECT_NE(maker.draw(), first);
+  TokenMaker unnamed("", random);
+  EXPECT_EQ(unnamed.draw().size(), 40U);
+}
+
+TEST(OwnerToken, ALabelIsPrintableAndShort) {
+  EXPECT_EQ(label_from("a b@c\n\xc3\xa4~"), "a_b_c___~");
+  EXPECT_EQ(label_from(std::string(100, 'x')), std::string(64, 'x'));
+  EXPECT_EQ(label_from(""), "");
+}
+
+TEST(OwnerToken, OfAnotherLibraryIsNotTakenApart) {
+  for (const std::string& other : {std::string(), digits.substr(1), digits + "0", digits + ":label",
+                                  std::string(40, 'g'), "label@" + digits, std::string(40, 'A')}) {
+    EXPECT_EQ(OwnerToken::read(other).digits, "") << other;
+    EXPECT_EQ(OwnerToken::read(other).label, "") << other;
+  }
+  EXPECT_EQ(OwnerToken::read(digits).digits, digits);
+  EXPECT_EQ(OwnerToken::read(digits + "@").label, "");
+}
+
+TEST(OwnerToken, AHolderIsDescribedWithoutItsDigits) {
+  EXPECT_EQ(describe_holder(digits + "@web-3:812"), "web-3:812");
+  EXPECT_EQ(describe_holder(digits + "@we\nb"), "we_b");
+  EXPECT_EQ(describe_holder(digits), "the token 01234567...");
+  EXPECT_EQ(describe_holder("their\x1btoken"), "the token their_token");
+  EXPECT_EQ(describe_holder(std::string(100, 'z')), "the token " + std::string(64, 'z'));
+}
+
+}  // namespace
+}  // namespace quorumlock::core

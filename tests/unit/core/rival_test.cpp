@@ -1,0 +1,45 @@
+#include "core/rival.hpp"
+
+#include <gtest/gtest.h>
+
+namespace quorumlock::core {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Time at(Duration span) {
+  return Time() + span;
+}
+
+TEST(Rival, IsNamedOnceEnoughNodesAgree) {
+  Rival rival;
+  rival.note(at(10s), 0, "a", at(8s));
+  rival.note(at(10s), 1, "a", at(7s));
+  EXPECT_EQ(rival.token(3), "");
+  rival.note(at(10s), 1, "a", at(9s));
+  EXPECT_EQ(rival.token(3), "");
+  rival.note(at(10s), 2, "a", never);
+  EXPECT_EQ(rival.token(3), "a");
+  EXPECT_EQ(rival.since(), at(7s));
+}
+
+TEST(Rival, IsForgottenAtNodesWithoutIt) {
+  Rival rival;
+  for (const int node : {0, 1, 2}) rival.note(at(10s), node, "a", at(8s));
+  rival.note(at(11s), 1, "", never);
+  EXPECT_EQ(rival.token(2), "a");
+  EXPECT_EQ(rival.token(3), "");
+}
+
+TEST(Rival, ThatFollowsAnotherHasTheLockSinceItIsSeen) {
+  Rival rival;
+  rival.note(at(10s), 0, "a", never);
+  EXPECT_EQ(rival.since(), never);
+  rival.note(at(12s), 0, "b", never);
+  rival.note(at(13s), 1, "b", never);
+  EXPECT_EQ(rival.token(2), "b");
+  EXPECT_EQ(rival.since(), at(12s));
+}
+
+}  // namespace
+}  // namespace quorumlock::core
