@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "core/quorum.hpp"
+#include "core/rival.hpp"
 #include "loop/driver.hpp"
 #include "redis/scripts.hpp"
 #include "redis/verbs/vote.hpp"
@@ -91,12 +92,8 @@ bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
         {static_cast<int>(one[0].integer), std::string(one[1].text), expiry_of(one[2])});
   }
   holding.semaphore.waiters = line_of(words[8].elements, now_us);
-  // The holder's fencing token is the time of its acquisition, unless the counters are ahead of the
-  // clocks.
-  const std::int64_t fence = whole_score_of(words[9]);
-  if (!holding.token.empty() && fence > 0 && fence <= now_us) {
-    holding.held_for = milliseconds((now_us - fence) / 1000);
-  }
+  const auto age = core::age_of(whole_score_of(words[9]), now_us);
+  if (!holding.token.empty() && age) holding.held_for = std::chrono::floor<milliseconds>(*age);
   return true;
 }
 

@@ -40,6 +40,11 @@ Errc Acquisition::why_over(const Claim* attempt) const {
   return why == Errc::contended ? Errc::timed_out : Errc::no_quorum;
 }
 
+std::string Acquisition::holder(const Tally& tally) const {
+  const int enough = tally.nodes().size() - tally.needed() + 1;
+  return std::string(rival.token(enough));
+}
+
 std::string token_of_attempts(WaiterId id) {
   if (!planted(Mutant::token_reused) && !planted(Mutant::resend_without_refresh)) return {};
   return "reused-" + std::to_string(id.index) + "-" + std::to_string(id.generation);

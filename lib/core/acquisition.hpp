@@ -85,6 +85,9 @@ struct Acquisition {
   void begin(const AcquireRequest& request, Time now, NodeSet nodes);
   /// The reason to report when the wait is over; `attempt` is the claim under way, null for none.
   [[nodiscard]] Errc why_over(const Claim* attempt) const;
+  /// The token of the holder that keeps it from a quorum of the tally's nodes; empty if there is no
+  /// such holder, or none that the nodes agree on.
+  [[nodiscard]] std::string holder(const Tally& tally) const;
 };
 
 /// An empty token, so that each attempt draws its own; if one of two mistakes is planted, all

@@ -136,18 +136,6 @@ void Acquisitions::hear_slot(Time now, int node, const Claim& claim, const Answe
   if (woken != WaiterId()) attempt(now, woken);
 }
 
-/// Notes who has the lock. The node's counter is the holder's fencing token, which is the time of
-/// its acquisition in us since 1970, unless the counters are ahead of the clocks.
-void Acquisitions::hear_rival(Time now, int node, const Claim& claim, const Answer& answer) {
-  Acquisition* const acquisition = waiters_.find(claim.waiter);
-  if (acquisition == nullptr) return;
-  const auto fence = static_cast<std::int64_t>(answer.fence);
-  const bool is_time = fence > 0 && fence <= answer.node_time;
-  const auto age = std::chrono::microseconds(is_time ? answer.node_time - fence : 0);
-  const bool is_recent = is_time && age < exchange_.config.fencing_memory;
-  acquisition->rival.note(now, node, answer.holder, is_recent ? now - age : never);
-}
-
 void Acquisitions::judge(Time now, ClaimId id, Claim& claim) {
   switch (claim.round.tally.granted()) {
     case Verdict::pending: return;
@@ -393,20 +381,9 @@ void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,
                           std::optional<std::uint64_t> unsent_before) {
   const Acquisition& acquisition = waiters_[id];
   note_refusal(exchange_.stats, exchange_.now, acquisition, why);
-  const int other_capacity = acquisition.permit ? acquisition.permit->other_capacity : 0;
-  // With so many nodes in other hands no quorum is left.
-  const int most_others = tally.nodes().size() - tally.needed() + 1;
-  const Rival& rival = acquisition.rival;
-  exchange_.output(Refused{
-      .user = acquisition.user,
-      .why = why,
-      .attempts = acquisition.attempts,
-      .tally = tally,
-      .capacity = other_capacity,
-      .holder = std::string(rival.token(most_others)),
-      .held_since = rival.since(),
-      .unsent_before = unsent_before,
-  });
+  exchange_.output(Refused{acquisition.user, why, acquisition.attempts, tally,
+                           acquisition.permit ? acquisition.permit->other_capacity : 0,
+                           acquisition.holder(tally), acquisition.rival.since(), unsent_before});
   admission_.leave(id);
   forget(id);
 }

@@ -46,7 +46,9 @@ class Acquisitions {
     if (claim.entry.ordered || claim.entry.not_woken != 0) hear_in_line(now, node, claim, answer);
     if (claim.permit.capacity != 0) hear_slot(now, node, claim, answer);
     if (answer.vote == Vote::held && claim.phase == Phase::acquiring) {
-      hear_rival(now, node, claim, answer);
+      if (Acquisition* const acquisition = waiters_.find(claim.waiter)) {
+        acquisition->rival.hear(now, node, answer);
+      }
     }
     if (answer.waited_for) lines_.note_waiters(now, claim.key(), answer.greatest_ticket);
   }
@@ -100,7 +102,6 @@ class Acquisitions {
   void note_fence(Claim& claim, std::uint64_t fence);
   void hear_in_line(Time now, int node, const Claim& claim, const Answer& answer);
   void hear_slot(Time now, int node, const Claim& claim, const Answer& answer);
-  void hear_rival(Time now, int node, const Claim& claim, const Answer& answer);
   void on_due(Time now, WaiterId id);
   void refuse(WaiterId id, Errc why, const Tally& tally,
               std::optional<std::uint64_t> unsent_before = {});

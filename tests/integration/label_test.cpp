@@ -41,8 +41,7 @@ TEST_F(Label, OfTheHolderIsInTheErrorOfARefusedLock) {
   ASSERT_TRUE(eventually([&] { return cluster().holders(key, lease.owner_token()) == 5; }));
   const std::string named = "held by web-3:812 for [0-9]+ m?s";
   EXPECT_THAT(other.acquire(key).error().what(), ContainsRegex(named));
-  EXPECT_THAT(other.acquire(key, {.mode = LockMode::shared}).error().what(),
-              ContainsRegex(named));
+  EXPECT_THAT(other.acquire(key, {.mode = LockMode::shared}).error().what(), ContainsRegex(named));
   EXPECT_THAT(other.acquire_all({key, key + "/free"}).error().what(), ContainsRegex(named));
   const Error waited = other.acquire(key, {.wait = 1500ms}).error();
   EXPECT_EQ(waited.code(), Errc::timed_out);

@@ -34,7 +34,7 @@ endif()
 list(TRANSFORM sim_server_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(simulated config/duration api/error loop/links loop/members loop/notes api/outcome loop/repair loop/session loop/session_send
   core/acquisition core/acquisitions core/claims core/cleanup core/engine core/exchange core/leases core/lines core/nodes core/owner_token core/permits core/placement
-  core/round core/statistics core/timer_queue core/types core/watches redis/dispatch redis/endpoint
+  core/rival core/round core/statistics core/timer_queue core/types core/watches redis/dispatch redis/endpoint
   redis/candidacy redis/electorate redis/enrolment redis/enrolment_record redis/enrolment_trust redis/membership redis/members_change redis/attempts redis/greeting redis/link
   redis/login redis/orphan redis/pipeline redis/voting_right redis/write_buffer redis/reply redis/subscriber
   redis/verbs/acquire redis/verbs/call redis/verbs/line redis/verbs/raise redis/verbs/release redis/verbs/renew

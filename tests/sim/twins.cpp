@@ -61,7 +61,7 @@ std::optional<std::int64_t> script_time(const Words& words, const Reply& reply) 
 bool is_remaining(const Words& words, std::size_t element) {
   if (data::lower(words[0]) == "pttl") return true;
   if (is_script(words, redis::queue_script)) return element % 5 == 3;
-  if (is_script(words, redis::acquire_script) && is_batch(words)) return element % 5 == 3;
+  if (is_script(words, redis::acquire_script) && is_batch(words)) return element % 4 == 3;
   return words[0].starts_with("EVAL") && element == 3;
 }
 

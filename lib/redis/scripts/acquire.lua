@@ -14,7 +14,8 @@
 --   KEYS     enrolment
 --   ARGV     ttl ms, wall clock us, counters' life ms, then for each lock its key, its token and the greatest
 --            fence seen, then enrolment, floor
---   returns  {time, then five values for each lock}: as above without the time, or an error, 0, 0, 0, ''
+--   returns  {time, then four values for each lock}: as above without time and holder, or an error, 0, 0, 0;
+--            if a lock was refused, a list of the holders' tokens comes last, one for each lock
 --            {time}              not enrolled; nothing was touched
 --   The locks are not among KEYS: the server would refuse the whole call for one key that this user may
 --   not touch.
@@ -75,7 +76,7 @@ if KEYS[3] then
   return acquire(time, ARGV[2], ARGV[4], ARGV[5], ARGV[7], KEYS[1], KEYS[2], ARGV[1], ARGV[3], found)
 end
 if redis.call('GET', KEYS[1]) ~= ARGV[#ARGV - 1] then return {time} end
-local keys, lines, asked, said = {}, {}, {}, {time}
+local keys, lines, asked, said, holders, refused = {}, {}, {}, {time}, {}, false
 for i = 4, #ARGV - 2, 3 do
   keys[#keys + 1] = 'quorumlock:fence:' .. ARGV[i]
   keys[#keys + 1] = ARGV[i]
@@ -95,11 +96,12 @@ for i = 4, #ARGV - 2, 3 do
   local word = #said
   if what.err then
     said[word + 1], said[word + 2], said[word + 3], said[word + 4] = what, 0, 0, 0
-    said[word + 5] = ''
   else
     said[word + 1], said[word + 2], said[word + 3], said[word + 4] = what[1], what[2], what[4] or 0,
       what[5] or 0
-    said[word + 5] = what[6] or ''
+    refused = refused or what[1] == 0
   end
+  holders[#holders + 1] = not what.err and what[6] or ''
 end
+if refused then said[#said + 1] = holders end
 return said

@@ -57,11 +57,18 @@ std::span<const Reply> numbers_of(std::span<const Reply> words) {
   return names_holder ? words.first(words.size() - 1) : words;
 }
 
-/// Each lock has five words in the reply to a batch, after the time that comes once.
-constexpr std::size_t words_of_a_lock = 5;
+/// Each lock has four words in the reply to a batch, after the time that comes once.
+constexpr std::size_t words_of_a_lock = 4;
+
+/// The tokens of the holders, one for each lock, which come last if a lock was refused.
+std::span<const Reply> holders_in(std::span<const Reply> words) {
+  const bool are_there = !words.empty() && words.back().type == Reply::Type::array;
+  return are_there ? words.back().elements : std::span<const Reply>();
+}
 
 core::Answer read_batch(const Reply& reply) {
-  const std::span<const Reply> words = reply.elements;
+  std::span<const Reply> words = reply.elements;
+  if (!holders_in(words).empty()) words = words.first(words.size() - 1);
   if (reply.type != Reply::Type::array || words.size() % words_of_a_lock != 1 ||
       words[0].type != Reply::Type::integer || words[0].integer < 0) {
     return {Vote::failed};
@@ -71,12 +78,11 @@ core::Answer read_batch(const Reply& reply) {
   return answer;
 }
 
-/// Reads one lock's {verdict, counter, ms until that may change, greatest ticket, holder}, or its
-/// error.
+/// Reads one lock's {verdict, counter, ms until that may change, greatest ticket}, or its error.
 void read_lock(std::span<const Reply> words, core::Answer& answer) {
   answer.vote = Vote::failed;
   if (words[0].type == Reply::Type::error) answer.vote = vote_of_error(words[0].text);
-  if (!is_numbers(numbers_of(words))) return;
+  if (!is_numbers(words)) return;
   const Verdict verdict{words[0].integer};
   if ((verdict != Verdict::held && verdict != Verdict::granted) || words[1].integer < 0) return;
   answer.vote = verdict == Verdict::granted ? Vote::granted : Vote::held;
@@ -85,9 +91,14 @@ void read_lock(std::span<const Reply> words, core::Answer& answer) {
 }
 
 bool read_each(const Reply& reply, std::span<core::Answer> answers) {
-  if (reply.elements.size() != 1 + words_of_a_lock * answers.size()) return false;
+  std::span<const Reply> words = reply.elements;
+  const std::span<const Reply> holders = holders_in(words);
+  if (!holders.empty()) words = words.first(words.size() - 1);
+  if (words.size() != 1 + words_of_a_lock * answers.size()) return false;
+  if (!holders.empty() && holders.size() != answers.size()) return false;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    read_lock(reply.elements.subspan(1 + words_of_a_lock * i, words_of_a_lock), answers[i]);
+    read_lock(words.subspan(1 + words_of_a_lock * i, words_of_a_lock), answers[i]);
+    if (!holders.empty() && answers[i].vote == Vote::held) answers[i].holder = holders[i].text;
   }
   return true;
 }

@@ -32,7 +32,7 @@ TEST(OwnerToken, ALabelIsPrintableAndShort) {
 
 TEST(OwnerToken, OfAnotherLibraryIsNotTakenApart) {
   for (const std::string& other : {std::string(), digits.substr(1), digits + "0", digits + ":label",
-                                  std::string(40, 'g'), "label@" + digits, std::string(40, 'A')}) {
+                                   std::string(40, 'g'), "label@" + digits, std::string(40, 'A')}) {
     EXPECT_EQ(OwnerToken::read(other).digits, "") << other;
     EXPECT_EQ(OwnerToken::read(other).label, "") << other;
   }

@@ -41,5 +41,15 @@ TEST(Rival, ThatFollowsAnotherHasTheLockSinceItIsSeen) {
   EXPECT_EQ(rival.since(), at(12s));
 }
 
+TEST(Rival, HasTheLockSinceTheTimeInItsFencingToken) {
+  // The node's counter and clock are in us since 1970, the time that is reported is of our clock.
+  Rival rival;
+  rival.hear(at(50s), 0,
+             {.fence = 1'700'000'000'000'000, .node_time = 1'700'000'012'000'000, .holder = "a"});
+  EXPECT_EQ(rival.since(), at(38s));
+  EXPECT_EQ(age_of(1'700'000'000'000'001, 1'700'000'000'000'000), std::nullopt);
+  EXPECT_EQ(age_of(5, 1'700'000'000'000'000), std::nullopt);
+}
+
 }  // namespace
 }  // namespace quorumlock::core
