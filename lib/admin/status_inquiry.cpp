@@ -314,7 +314,7 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
     status.enrolment.why = enrolment.why();
   }
 
-  const Session::Jump& jump = driver.jump(node);
+  const WrongClocks::Jump& jump = driver.jump(node);
   if (jump.size != core::Duration::zero()) {
     status.clock.jump = jump.size;
     status.clock.mistrusted_for = std::max(core::Duration::zero(), jump.until - now);

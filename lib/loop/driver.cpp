@@ -189,7 +189,7 @@ void Driver::keep_alive() {
 // The session's outputs.
 
 void Driver::carry_out(const Session::Connect& connect) {
-  const int node = Session::node_of(connect.wire);
+  const int node = node_of(connect.wire);
   const redis::Link& its = link(node);
   const bool refused = its.reason() == Vote::unauthorized;
   if (logins_.may_connect(Clock::now(), connect.wire, node, its.endpoint(), refused)) {
@@ -218,7 +218,7 @@ void Driver::carry_out(const Session::Heard& heard) {
 void Driver::carry_out(const Session::ListChanged& changed) {
   for (const int wire : changed.wires) {
     wires_[static_cast<std::size_t>(wire)].reset();
-    logins_.forget_node(Session::node_of(wire));
+    logins_.forget_node(node_of(wire));
   }
   logins_.keep(session_.nodes());
   nodes_ = {};

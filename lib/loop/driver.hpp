@@ -73,7 +73,9 @@ class Driver final : public Node::Listener, Logins::Listener {
   /// Moves to the nodes of this cluster as soon as they accept that list: see Members::take().
   void set_nodes(const Cluster& next);
   [[nodiscard]] const redis::Link& link(int node) const { return session_.link(node); }
-  [[nodiscard]] const Session::Jump& jump(int node) const { return session_.jump(node); }
+  [[nodiscard]] const WrongClocks::Jump& jump(int node) const {
+    return session_.wrong_clocks().jump(node);
+  }
   [[nodiscard]] const Repair& repair() const { return session_.repair(); }
   /// Takes a reading of the node's clock by an inquiry, in us since 1970.
   void saw_clock(int node, core::Time asked, core::Time now, std::int64_t node_time);

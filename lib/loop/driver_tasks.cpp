@@ -194,7 +194,7 @@ void Driver::on_ready(int wire) {
 }
 
 void Driver::on_login(int node, const redis::Login& login) {
-  for (const int wire : {node, Session::subscriber_of(node)}) {
+  for (const int wire : {node, subscriber_of(node)}) {
     session_.wire(wire).log_in(Clock::now(), login);
   }
   on_events(node);
@@ -226,11 +226,11 @@ void Driver::wake_at(Inquiry& inquiry, core::Time when) {
 }
 
 void Driver::listen_for_leaders(const std::string& key, bool on) {
-  session_.listen(Clock::now(), std::string(redis::led_prefix) + key, on);
+  session_.messages().listen(Clock::now(), std::string(redis::led_prefix) + key, on);
 }
 
 void Driver::check_messages() {
-  session_.ping(Clock::now());
+  session_.messages().ping(Clock::now());
 }
 
 std::string Driver::trouble(int node) const {

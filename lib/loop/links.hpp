@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/types.hpp"
@@ -10,7 +11,31 @@
 
 namespace quorumlock::detail {
 
-/// The nodes of a list, each with a number, a link and a subscriber.
+/// A wire's number: that of the node for its link, and a greater one for its subscriber.
+constexpr int subscriber_of(int node) {
+  return node + core::max_nodes;
+}
+constexpr bool is_link(int wire) {
+  return wire < core::max_nodes;
+}
+constexpr int node_of(int wire) {
+  return wire % core::max_nodes;
+}
+
+/// Open this wire's socket, or close it.
+struct OpenWire {
+  int wire;
+};
+struct CloseWire {
+  int wire;
+};
+/// One sentence for the log.
+struct LogLine {
+  std::string sentence;
+};
+
+/// The nodes of a list, each with a number, a link and a subscriber; and which of these may have
+/// events.
 ///
 /// The list can be replaced: a node that stays keeps its number and both connections, and a new one
 /// gets the least number that is free. The number of a node that left is free again as soon as its
@@ -27,6 +52,15 @@ class Links {
   [[nodiscard]] redis::Subscriber& subscriber(int node) const {
     return *subscribers_[static_cast<std::size_t>(node)];
   }
+  [[nodiscard]] redis::Wire& wire(int number) const {
+    if (is_link(number)) return link(number);
+    return subscriber(node_of(number));
+  }
+  /// Notes that this wire may have events.
+  void touched(int wire) { (is_link(wire) ? touched_ : touched_subscribers_).add(node_of(wire)); }
+  /// The nodes whose link may have events, or whose subscriber may.
+  [[nodiscard]] core::NodeSet& touched_links() { return touched_; }
+  [[nodiscard]] core::NodeSet& touched_subscribers() { return touched_subscribers_; }
   /// The number of the node with this connection; -1: it is not in the list.
   [[nodiscard]] int number_of(const redis::Link::Config& config) const;
 
@@ -45,6 +79,7 @@ class Links {
   std::vector<int> nodes_;
   std::vector<std::unique_ptr<redis::Link>> links_;  ///< by number, as the next
   std::vector<std::unique_ptr<redis::Subscriber>> subscribers_;
+  core::NodeSet touched_, touched_subscribers_;
 };
 
 }  // namespace quorumlock::detail

@@ -32,13 +32,63 @@ endif()
 # The simulator has objects of its own of all that it runs: mistakes can be planted in them, and they
 # are optimised whatever the build type is.
 list(TRANSFORM sim_server_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-set(simulated config/duration api/error loop/links loop/members loop/notes api/outcome loop/repair loop/session loop/session_send
-  core/acquisition core/acquisitions core/claims core/cleanup core/engine core/exchange core/leases core/lines core/nodes core/owner_token core/permits core/placement
-  core/rival core/round core/statistics core/timer_queue core/types core/watches redis/dispatch redis/endpoint
-  redis/candidacy redis/electorate redis/enrolment redis/enrolment_record redis/enrolment_trust redis/membership redis/members_change redis/attempts redis/greeting redis/link
-  redis/login redis/orphan redis/pipeline redis/voting_right redis/write_buffer redis/reply redis/subscriber
-  redis/verbs/acquire redis/verbs/call redis/verbs/line redis/verbs/raise redis/verbs/release redis/verbs/renew
-  redis/verbs/vote redis/words)
+set(simulated
+  api/error
+  api/outcome
+  config/duration
+  core/acquisition
+  core/acquisitions
+  core/claims
+  core/cleanup
+  core/engine
+  core/exchange
+  core/leases
+  core/lines
+  core/nodes
+  core/owner_token
+  core/permits
+  core/placement
+  core/rival
+  core/round
+  core/statistics
+  core/timer_queue
+  core/types
+  core/watches
+  loop/links
+  loop/members
+  loop/messages
+  loop/notes
+  loop/repair
+  loop/sender
+  loop/session
+  loop/wrong_clocks
+  redis/attempts
+  redis/candidacy
+  redis/dispatch
+  redis/electorate
+  redis/endpoint
+  redis/enrolment
+  redis/enrolment_record
+  redis/enrolment_trust
+  redis/greeting
+  redis/link
+  redis/login
+  redis/members_change
+  redis/membership
+  redis/orphan
+  redis/pipeline
+  redis/reply
+  redis/subscriber
+  redis/verbs/acquire
+  redis/verbs/call
+  redis/verbs/line
+  redis/verbs/raise
+  redis/verbs/release
+  redis/verbs/renew
+  redis/verbs/vote
+  redis/voting_right
+  redis/words
+  redis/write_buffer)
 list(TRANSFORM simulated PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 list(TRANSFORM simulated APPEND .cpp)
 file(GLOB world_sources CONFIGURE_DEPENDS sim/world/*.cpp)

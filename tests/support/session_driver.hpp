@@ -189,7 +189,7 @@ class SessionDriver {
     return commands;
   }
   void take(const detail::Session::Connect& connect) {
-    if (!detail::Session::is_link(connect.wire)) return;  // nobody has to answer there
+    if (!detail::is_link(connect.wire)) return;  // nobody has to answer there
     const auto node = static_cast<std::size_t>(connect.wire);
     redis::Link& link = session.link(connect.wire);
     session.touched(connect.wire);
@@ -201,7 +201,7 @@ class SessionDriver {
     }
   }
   void take(const detail::Session::Disconnect& disconnect) {
-    if (!detail::Session::is_link(disconnect.wire)) return;
+    if (!detail::is_link(disconnect.wire)) return;
     asked_[static_cast<std::size_t>(disconnect.wire)].clear();
   }
   void take(const detail::Session::Answered& what) {

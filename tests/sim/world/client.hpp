@@ -43,7 +43,7 @@ struct Client final : core::WallClock {
   void list_changed();
   /// The server at the other end of this wire.
   [[nodiscard]] int server_of(int wire) const {
-    return servers_[static_cast<std::size_t>(detail::Session::node_of(wire))];
+    return servers_[static_cast<std::size_t>(detail::node_of(wire))];
   }
   /// The session's number of a node; -1: it is not in its list.
   [[nodiscard]] int number_of(int server) const;

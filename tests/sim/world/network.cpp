@@ -84,7 +84,7 @@ bool World::is_forgotten(Client& client, int wire_number) {
   ++figures_.faults;
   trace("FAULT the connection ", wire_number + 1, " of client ", client.number + 1, " to node ",
         node + 1, " is forgotten on its path");
-  if (detail::Session::is_link(wire_number))
+  if (detail::is_link(wire_number))
     paths_[client.number][static_cast<std::size_t>(node)].lost = true;
   return wire.forgotten = true;
 }
@@ -211,8 +211,7 @@ void World::shut(Client& client, int number) {
   const int node = client.server_of(number);
   ++wire.epoch;
   if (!std::exchange(wire.open, false) && wire.connection < 0) return;
-  if (detail::Session::is_link(number))
-    paths_[client.number][static_cast<std::size_t>(node)].lost = true;
+  if (detail::is_link(number)) paths_[client.number][static_cast<std::size_t>(node)].lost = true;
   if (wire.forgotten) {  // nor does the node learn of it
     wire.connection = -1;
     return;
@@ -230,7 +229,7 @@ void World::lose(Client& client, int wire_number, bool runs_on) {
   const int node = client.server_of(wire_number);
   if (!wire.open) return;
   // Nothing is requested on the node's other connection.
-  if (detail::Session::is_link(wire_number))
+  if (detail::is_link(wire_number))
     paths_[client.number][static_cast<std::size_t>(node)].lost = true;
   const int connection = std::exchange(wire.connection, -1);
   if (runs_on) {
@@ -257,7 +256,7 @@ void World::lose(Client& client, int wire_number, bool runs_on) {
 void World::lose_node(Client& client, int node, bool subscriber, bool runs_on) {
   const int number = client.number_of(node);
   if (number < 0) return;
-  lose(client, subscriber ? detail::Session::subscriber_of(number) : number, runs_on);
+  lose(client, subscriber ? detail::subscriber_of(number) : number, runs_on);
 }
 
 void World::lose_all(int node) {
@@ -379,7 +378,7 @@ void World::answer(int node, int connection, std::string bytes) {
   }
   Client& client = clients_[peer.client];
   Client::Wire& wire = client.wires[static_cast<std::size_t>(peer.wire)];
-  if (detail::Session::is_link(peer.wire)) fall_silent(peer.client, node);
+  if (detail::is_link(peer.wire)) fall_silent(peer.client, node);
   if (bytes.empty() || client.life != peer.life || wire.epoch != peer.epoch) return;
   if (is_forgotten(client, peer.wire)) return;
   at(arrival(peer.client, node, false, wire.last_from),

@@ -1,24 +1,28 @@
-#include "loop/session.hpp"
+#include "loop/sender.hpp"
 
 #include <chrono>
-#include <limits>
 
-#include "redis/keys.hpp"
 #include "redis/verbs/line.hpp"
 #include "redis/verbs/release.hpp"
 #include "redis/words.hpp"
 
-// The commands that a session sends to its nodes.
 namespace quorumlock::detail {
 
 using core::Time;
-using redis::Subscriber;
 using namespace std::chrono_literals;
 
-void Session::send(Time now, const core::Send& send) {
+Sender::Sender(Links& links, core::Engine& engine, core::WallClock& wall,
+               const core::Engine::Config& config)
+    : links_(links),
+      engine_(engine),
+      wall_(wall),
+      counter_life_(std::to_string(config.fencing_memory / 1ms)),
+      around_{.max_ttl = config.max_ttl, .counter_life = counter_life_} {}
+
+void Sender::send(Time now, const core::Send& send) {
   const bool waits = redis::Batch::can_be(send) && all_run_scripts(send);
   // The batch goes out first, since the commands for one lock must stay in order.
-  if (!batch_.empty() && !(waits && batch_.takes(send))) send_batch(now);
+  if (holds_batch() && !(waits && batch_.takes(send))) flush(now);
   if (waits) {
     batch_.add(send);
   } else {
@@ -27,15 +31,15 @@ void Session::send(Time now, const core::Send& send) {
 }
 
 /// Whether none of these nodes has a server command in place of the script for this release.
-bool Session::all_run_scripts(const core::Send& send) const {
+bool Sender::all_run_scripts(const core::Send& send) const {
   if (send.tag.kind != core::CommandKind::release) return true;
   for (const int node : send.to) {
-    if (link(node).greeting().deletion() != redis::Deletion::script) return false;
+    if (links_.link(node).greeting().deletion() != redis::Deletion::script) return false;
   }
   return true;
 }
 
-void Session::put(Time now, const core::Send& send) {
+void Sender::put(Time now, const core::Send& send) {
   const bool tells_time = send.tag.kind == core::CommandKind::acquire && send.fenced;
   const bool only_deletes = redis::release::only_deletes(send);
   around_.wall_us = tells_time ? wall_.now_us() : 0;
@@ -43,7 +47,7 @@ void Session::put(Time now, const core::Send& send) {
   bytes_.clear();
   for (const int node : send.to) {
     const redis::Deletion deletion =
-        only_deletes ? link(node).greeting().deletion() : redis::Deletion::script;
+        only_deletes ? links_.link(node).greeting().deletion() : redis::Deletion::script;
     if (bytes_.empty() || deletion != around_.deletion) {
       around_.deletion = deletion;
       bytes_.clear();
@@ -59,7 +63,7 @@ void Session::put(Time now, const core::Send& send) {
 }
 
 /// Sends bytes_, a renewal, followed by the node's own time.
-void Session::put_renewal(Time now, int node, const core::Tag& tag, std::int64_t node_time_us) {
+void Sender::put_renewal(Time now, int node, const core::Tag& tag, std::int64_t node_time_us) {
   const std::size_t size = bytes_.size();
   redis::append_number(bytes_, node_time_us);
   put(now, node, tag);
@@ -67,23 +71,22 @@ void Session::put_renewal(Time now, int node, const core::Tag& tag, std::int64_t
 }
 
 /// Sends bytes_.
-void Session::put(Time now, int node, const core::Tag& tag) {
-  link(node).send(now, tag, bytes_);
-  if (link(node).has_events()) touched(node);
+void Sender::put(Time now, int node, const core::Tag& tag) {
+  links_.link(node).send(now, tag, bytes_);
+  if (links_.link(node).has_events()) links_.touched(node);
 }
 
-/// This node's clock is ahead. If the other nodes' are, too, our own clock stood still: ask them at
-/// once, since there may be no other command soon whose answer has their time.
-void Session::ask_clocks(Time now, int node) {
+void Sender::ask_clocks(Time now, int node) {
   bytes_.clear();
   redis::append_command(bytes_, {"TIME"});
-  for (const int other : nodes()) {
+  for (const int other : links_.nodes()) {
     if (other == node) continue;
     put(now, other, core::Tag{core::SlotId(), core::uncounted, core::CommandKind::clock});
   }
 }
 
-void Session::send_batch(Time now) {
+void Sender::flush(Time now) {
+  if (!holds_batch()) return;
   const core::CommandKind kind = batch_.kind();
   if (batch_.is_single()) {
     put(now, batch_.first());
@@ -107,43 +110,58 @@ void Session::send_batch(Time now) {
   batch_.clear();
 }
 
-void Session::send(Time now, const core::SendEntries& sending) {
-  if (!batch_.empty()) send_batch(now);
+void Sender::send(Time now, const core::SendEntries& sending) {
+  flush(now);
   bytes_.clear();
   redis::line::append(bytes_, sending);
   for (const int node : sending.to) put(now, node, sending.tag);
-  // The connections for messages are checked as long as there are waiters that ask for their place.
-  if (now < next_ping_) return;
-  next_ping_ = now + sending.life / 3;
-  ping(now);
 }
 
-void Session::ping(Time now) {
-  for (const int node : nodes()) {
-    Subscriber& its = subscriber(node);
-    its.ping(now);
-    if (its.has_events()) touched(subscriber_of(node));
+void Sender::send(Time now, int node, const core::Tag& tag, std::string_view bytes) {
+  flush(now);
+  links_.link(node).send(now, tag, bytes);
+  if (links_.link(node).has_events()) links_.touched(node);
+}
+
+bool Sender::is_batch(core::CommandKind kind) {
+  using core::CommandKind;
+  return kind >= CommandKind::renewals && kind <= CommandKind::releases;
+}
+
+void Sender::on_answer(int node, const core::Tag& tag, const core::Answer& said,
+                       const redis::Reply* reply) {
+  begin_to_hand_on(node, tag, false);
+  Sent& sent = batches_[tag.claim];
+  --sent.unanswered;
+  handing_.answers.read(tag.kind, said, reply, sent.tags.size());
+}
+
+void Sender::on_late(int node, const core::Tag& tag) {
+  begin_to_hand_on(node, tag, true);
+}
+
+void Sender::begin_to_hand_on(int node, const core::Tag& tag, bool late) {
+  handing_.batch = tag.claim;
+  handing_.node = node;
+  handing_.late = late;
+  handing_.next = 0;
+}
+
+bool Sender::hand_on(Time now) {
+  Sent* sent = batches_.find(handing_.batch);
+  if (handing_.next == sent->tags.size()) {
+    if (sent->unanswered == 0) batches_.give_back(handing_.batch);
+    handing_.batch = core::SlotId();
+    return false;
   }
-}
-
-void Session::listen(Time now, const core::Listen& listening) {
-  listen(now,
-         listening.process.empty() ? std::string(redis::free_prefix) + listening.key
-                                   : std::string(redis::wake_prefix) + listening.process,
-         listening.on);
-}
-
-void Session::listen(Time now, const std::string& channel, bool on) {
-  listens_ = true;
-  for (const int node : nodes()) {
-    Subscriber& its = subscriber(node);
-    if (on) {
-      its.listen(now, channel);
-    } else {
-      its.leave(channel);
-    }
-    if (its.has_events()) touched(subscriber_of(node));
+  const core::Tag tag = sent->tags[handing_.next];
+  if (handing_.late) {
+    engine_.on_timeout(now, handing_.node, tag);
+  } else {
+    engine_.on_answer(now, handing_.node, tag, handing_.answers.of(handing_.next));
   }
+  ++handing_.next;
+  return true;
 }
 
 }  // namespace quorumlock::detail

@@ -1,0 +1,116 @@
+#include "loop/sender.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/links_driver.hpp"
+
+// The engine's commands on their way to the links, and the answers to batches on their way back.
+namespace quorumlock::test {
+namespace {
+
+using detail::Sender;
+using Strings = std::vector<std::string>;
+
+class SenderTest : public ::testing::Test {
+ protected:
+  struct Wall final : core::WallClock {
+    std::int64_t now_us() override { return 1'700'000'000'000'000; }
+  };
+
+  /// The engine's release of this key on all nodes.
+  void release(const char* key) {
+    core::Send send{};
+    send.to = core::NodeSet::first(2);
+    send.tag = LinkDriver::tag(7, CommandKind::release);
+    send.lock.first = key;
+    send.token = "t0ken";
+    sender.send(driver.now, send);
+  }
+  /// The events of a link, of which those of a batch are handed to the sender.
+  int answers_to_batches(int node) {
+    int count = 0;
+    while (const redis::Link::Event* event = driver.links.link(node).next(driver.now)) {
+      if (const auto* answer = std::get_if<redis::Link::Answer>(event)) {
+        EXPECT_TRUE(Sender::is_batch(answer->tag.kind));
+        sender.on_answer(node, answer->tag, answer->answer, answer->reply);
+      } else if (const auto* late = std::get_if<redis::Link::Late>(event)) {
+        sender.on_late(node, late->tag);
+      } else {
+        continue;
+      }
+      EXPECT_TRUE(sender.has_answers());
+      while (sender.hand_on(driver.now)) ++count;
+      EXPECT_FALSE(sender.has_answers());
+    }
+    return count;
+  }
+
+  LinksDriver driver{2};
+  Wall wall;
+  Sender sender{driver.links, driver.engine, wall, {.nodes = 2}};
+};
+
+TEST_F(SenderTest, ReleasesOfOneTurnGoOutAsOneCommand) {
+  release("a");
+  release("b");
+  EXPECT_TRUE(sender.holds_batch());
+  EXPECT_TRUE(driver.written(0).empty());
+  sender.flush(driver.now);
+  EXPECT_FALSE(sender.holds_batch());
+  for (const int node : {0, 1}) {
+    const Strings commands = driver.written(node);
+    ASSERT_EQ(commands.size(), 1U);
+    EXPECT_NE(commands[0].find(" a "), std::string::npos) << commands[0];
+    EXPECT_NE(commands[0].find(" b "), std::string::npos) << commands[0];
+  }
+}
+
+TEST_F(SenderTest, AnotherCommandSendsTheBatchFirst) {
+  // The commands for one lock have to stay in order.
+  release("a");
+  release("b");
+  sender.send(driver.now, 0, {}, "*1\r\n$4\r\nPING\r\n");
+  const Strings commands = driver.written(0);
+  ASSERT_EQ(commands.size(), 2U);
+  EXPECT_EQ(commands[1], "PING");
+  EXPECT_EQ(driver.written(1).size(), 1U);
+}
+
+TEST_F(SenderTest, ASingleReleaseIsSentAsItself) {
+  release("a");
+  sender.flush(driver.now);
+  const Strings commands = driver.written(0);
+  ASSERT_EQ(commands.size(), 1U);
+  driver.links.link(0).on_bytes(":1\r\n");
+  const redis::Link::Event* event = driver.links.link(0).next(driver.now);
+  const auto* answer = std::get_if<redis::Link::Answer>(event);
+  ASSERT_NE(answer, nullptr);
+  EXPECT_FALSE(Sender::is_batch(answer->tag.kind));
+}
+
+TEST_F(SenderTest, TheAnswersToABatchAreHandedOnOneByOne) {
+  release("a");
+  release("b");
+  release("c");
+  sender.flush(driver.now);
+  driver.links.link(0).on_bytes("*3\r\n:1\r\n:1\r\n:1\r\n");
+  EXPECT_EQ(answers_to_batches(0), 3);
+  // The other node is late first and answers later: both are handed on.
+  driver.now += 500ms;
+  driver.links.link(1).advance(driver.now);
+  EXPECT_EQ(answers_to_batches(1), 3);
+  driver.links.link(1).on_bytes("-ERR something else\r\n");
+  EXPECT_EQ(answers_to_batches(1), 3);
+}
+
+TEST_F(SenderTest, AllOtherNodesAreAskedForTheirTime) {
+  sender.ask_clocks(driver.now, 0);
+  EXPECT_TRUE(driver.written(0).empty());
+  EXPECT_EQ(driver.written(1), Strings{"TIME"});
+}
+
+}  // namespace
+}  // namespace quorumlock::test
