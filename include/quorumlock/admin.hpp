@@ -1,5 +1,9 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +11,7 @@
 #include <quorumlock/coordinator.hpp>
 #include <quorumlock/export.hpp>
 #include <quorumlock/options.hpp>
+#include <quorumlock/outcome.hpp>
 #include <quorumlock/result.hpp>
 #include <quorumlock/status.hpp>
 
@@ -52,5 +57,46 @@ QUORUMLOCK_EXPORT void vouch_for_nodes(const Coordinator& coordinator);
 /// Blocking, takes one round trip for every eight resources; not on the loop's thread.
 QUORUMLOCK_EXPORT void forget_counters(Coordinator& coordinator,
                                        std::vector<std::string> resources);
+
+/// A lock, or a permit of a semaphore, that a quorum of nodes holds for one owner token.
+struct HeldLock {
+  std::string resource;
+  std::string group;  ///< empty if there are no groups
+  LockMode mode = LockMode::exclusive;
+  int permit = 0;           ///< the permit's number; 0: it is a lock
+  std::string label;        ///< the holder's (Options::label); empty if it has none
+  std::string token_begin;  ///< the first eight letters of the owner token, never all of it
+  int nodes = 0;            ///< how many nodes hold it
+  /// For how long it has been held, approximately. Unset: not known, as for readers.
+  std::optional<std::chrono::milliseconds> held_for;
+  /// How long a quorum of nodes still holds it unless it is renewed. Unset: without an expiry.
+  std::optional<std::chrono::milliseconds> expires_in;
+  int waiters = 0;                  ///< in its line, or the semaphore's; at most 1,000 are counted
+  std::uint64_t fencing_token = 0;  ///< 0: not known, as for readers and without fencing
+};
+
+struct LocksQuery {
+  /// Resources to list, as a pattern of Redis: `*`, `?`, `[abc]`.
+  std::string pattern = "*";
+  /// The nodes are asked no more once they have reported this many locks.
+  std::size_t most = 10'000;
+};
+
+struct LockList {
+  std::vector<HeldLock> locks;  ///< by resource and permit
+  bool complete = true;         ///< false: there are more than LocksQuery::most
+  Outcome outcome;              ///< granted: the node has answered to the end
+};
+
+/// Lists the locks and permits that are held on a quorum of nodes. Only keys that are locks of this
+/// library are listed: the holder's token has a label, or the key has a fencing counter or a line.
+/// It is no snapshot: a lock that changes hands meanwhile may be missing. Of a lock's readers,
+/// those that each node has among its first 20 are listed.
+///
+/// Each node is scanned in calls that look at about 100 keys, which keeps it busy for a fraction of
+/// a millisecond at a time; a node with a million keys takes 10,000 round trips. Blocking; not on
+/// the loop's thread. Errc::no_quorum if fewer than a quorum of nodes answer to the end.
+QUORUMLOCK_EXPORT Result<LockList> list_locks(Coordinator& coordinator,
+                                              const LocksQuery& query = {});
 
 }  // namespace quorumlock

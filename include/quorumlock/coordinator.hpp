@@ -226,6 +226,8 @@ class QUORUMLOCK_EXPORT Coordinator {
   friend class Semaphore;
   friend Result<Coordinator> create_enrolling(Options options);
   friend void vouch_for_nodes(const Coordinator& coordinator);
+  friend Result<struct LockList> list_locks(Coordinator& coordinator,
+                                            const struct LocksQuery& query);
   friend void forget_counters(Coordinator& coordinator, std::vector<std::string> resources);
   explicit Coordinator(std::shared_ptr<detail::Router> router) noexcept
       : router_(std::move(router)) {}

@@ -1,9 +1,12 @@
 #include <quorumlock/admin.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
 
+#include "admin/lock_list.hpp"
 #include "api/router.hpp"
 #include "loop/blocking.hpp"
 #include "loop/driver.hpp"
@@ -92,6 +95,29 @@ void forget_counters(Coordinator& coordinator, std::vector<std::string> resource
       entry.first->post(forgetting.release());
     });
   }
+}
+
+Result<LockList> list_locks(Coordinator& coordinator, const LocksQuery& query) {
+  const Router* router = coordinator.router_.get();
+  if (router == nullptr) {
+    return Error(Errc::closed, "could not list the locks: the coordinator is gone");
+  }
+  if (const auto error = router->cannot_block("list the locks")) return *error;
+  LockList all;
+  for (const std::shared_ptr<Runtime>& group : router->groups()) {
+    Result<LockList> some = wait_for<Result<LockList>>([&](auto handler) {
+      auto inquiry = std::make_unique<detail::LockInquiry>();
+      inquiry->query = query;
+      inquiry->handler = std::move(handler);
+      group->post(inquiry.release());
+    });
+    if (!some) return some;
+    std::ranges::move(some->locks, std::back_inserter(all.locks));
+    std::ranges::move(some->outcome.votes, std::back_inserter(all.outcome.votes));
+    all.outcome.quorum = some->outcome.quorum;
+    all.complete = all.complete && some->complete;
+  }
+  return all;
 }
 
 }  // namespace quorumlock

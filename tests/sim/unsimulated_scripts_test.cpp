@@ -218,6 +218,44 @@ TEST_F(UnsimulatedScripts, InspectOfALockRepliesAsListed) {
          "{now none '' -2 {} {w1 5 9000000000000} 0 {} {} ''}"}});
 }
 
+TEST_F(UnsimulatedScripts, LocksRepliesAsListed) {
+  reads_only_ = true;
+  const std::string token = std::string(40, 'a') + "@web-3:812";
+  const std::string digits(40, 'b');
+  const auto set = [](const std::string& key, const std::string& value) {
+    return std::vector<Words>{{"SET", key, value, "PX", "60000"}};
+  };
+  const Words all = {"0", "*", "100", ""};
+  const Words permits = {"0", "quorumlock:permit:*:*", "100", "quorumlock:semaphore:"};
+  const std::string held = "{0 now {lock string soon '' 0 {" + token + "}}}";
+  const std::string counted = "{0 now {lock string soon 41 0 {" + digits + "}}}";
+  const std::string waited_for = "{0 now {lock string soon '' 1 {" + digits + "}}}";
+  const std::string read = "{0 now {lock zset soon 41 0 {a 9000000000000}}}";
+  const std::string permit = "{0 now {quorumlock:permit:2:lock string soon 41 1 {" + token + "}}}";
+  const std::vector<Words> counter = {{"SET", "quorumlock:fence:lock", "41"}};
+  hold(redis::locks_script, {},
+       {{"nothing is there", {}, all, "{0 now}"},
+        {"a holder with a label", set("lock", token), all, held.c_str()},
+        {"another pattern", set("lock", token), {"0", "other*", "100", ""}, "{0 now}"},
+        {"another program's key", set("cache", digits), all, "{0 now}"},
+        {"a counter without a lock", counter, all, "{0 now}"},
+        {"a holder without a label, and a counter", set("lock", digits) + counter, all,
+         counted.c_str()},
+        {"without a label, and a line", set("lock", digits) + line("lock", "w1", "5", far_off), all,
+         waited_for.c_str()},
+        {"readers",
+         counter + std::vector<Words>{{"ZADD", "lock", far_off, "a"}, {"PEXPIRE", "lock", "60000"}},
+         all, read.c_str()},
+        {"a hash with a counter", counter + std::vector<Words>{{"HSET", "lock", "field", "value"}},
+         all, "{0 now}"},
+        {"a permit, which is no lock", set("quorumlock:permit:2:lock", token), all, "{0 now}"},
+        {"a permit",
+         set("quorumlock:permit:2:lock", token) +
+             line("quorumlock:semaphore:lock", "w1", "5", far_off) +
+             std::vector<Words>{{"SET", "quorumlock:fence:quorumlock:semaphore:lock", "41"}},
+         permits, permit.c_str()}});
+}
+
 TEST_F(UnsimulatedScripts, InspectOfASemaphoreRepliesAsListed) {
   reads_only_ = true;
   const auto of = [](const std::string& number) {

@@ -19,6 +19,7 @@ void add_acquire(CLI::App& app, Globals& globals, Action& chosen);
 void add_extend(CLI::App& app, Globals& globals, Action& chosen);
 void add_release(CLI::App& app, Globals& globals, Action& chosen);
 void add_inspect(CLI::App& app, Globals& globals, Action& chosen);
+void add_locks(CLI::App& app, Globals& globals, Action& chosen);
 void add_status(CLI::App& app, Globals& globals, Action& chosen);
 void add_doctor(CLI::App& app, Globals& globals, Action& chosen);
 void add_enroll(CLI::App& app, Globals& globals, Action& chosen);

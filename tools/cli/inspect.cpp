@@ -33,12 +33,6 @@ std::string nodes_holding(const Inspection& seen) {
   return std::to_string(holding) + " of " + std::to_string(seen.nodes.size()) + " nodes";
 }
 
-/// Writes whole seconds, or ms below ten seconds.
-std::string roughly(std::chrono::milliseconds span) {
-  if (span < std::chrono::seconds(10)) return to_text(span);
-  return to_text(std::chrono::duration_cast<std::chrono::seconds>(span));
-}
-
 std::string verdict(const Inspection& seen) {
   const std::string quorum = "a quorum is " + std::to_string(seen.quorum) + " of " +
                              std::to_string(seen.nodes.size()) + " nodes";

@@ -57,6 +57,7 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
   add_extend(app, globals, chosen);
   add_release(app, globals, chosen);
   add_inspect(app, globals, chosen);
+  add_locks(app, globals, chosen);
   add_status(app, globals, chosen);
   add_doctor(app, globals, chosen);
   add_enroll(app, globals, chosen);

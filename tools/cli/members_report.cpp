@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "output.hpp"
+
 namespace quorumlock::cli {
 namespace {
-
-using Row = std::vector<std::string>;
 
 std::string in_words(const std::vector<std::string>& names) {
   std::string text;
@@ -28,22 +28,6 @@ std::string clients_of(const Member& member) {
   return std::to_string(member.old_clients->size());
 }
 
-std::string table(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      text += row[i];
-      if (i + 1 < row.size()) text.append(widths[i] - row[i].size() + 2, ' ');
-    }
-    text += '\n';
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string members_text(const std::vector<MembersReport>& groups) {
@@ -55,7 +39,7 @@ std::string members_text(const std::vector<MembersReport>& groups) {
       rows.push_back({member.name, member.state, member.epoch ? std::to_string(*member.epoch) : "-",
                       lists_of(member), clients_of(member)});
     }
-    text += table(rows);
+    text += in_columns(rows);
     text += "next: " + group.next_step;
     if (&group != &groups.back()) text += "\n";
   }

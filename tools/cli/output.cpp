@@ -1,5 +1,9 @@
 #include "output.hpp"
 
+#include <algorithm>
+
+#include <quorumlock/duration.hpp>
+
 namespace quorumlock::cli {
 
 void print(const std::string& text, std::FILE* to) {
@@ -11,6 +15,27 @@ void print(const std::string& text, std::FILE* to) {
 
 void print(const Json& document, std::FILE* to) {
   print(document.dump(-1, ' ', false, Json::error_handler_t::replace), to);
+}
+
+std::string in_columns(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      text += row[i];
+      if (i + 1 < row.size()) text.append(widths[i] - row[i].size() + 2, ' ');
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string roughly(std::chrono::milliseconds span) {
+  if (span < std::chrono::seconds(10)) return to_text(span);
+  return to_text(std::chrono::floor<std::chrono::seconds>(span));
 }
 
 Json votes_json(const Outcome& outcome) {

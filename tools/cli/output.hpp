@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "failure.hpp"
 
@@ -16,6 +18,12 @@ using Json = nlohmann::ordered_json;
 void print(const std::string& text, std::FILE* to = stdout);
 /// Prints a document on one line. Bytes that are not UTF-8 are replaced.
 void print(const Json& document, std::FILE* to = stdout);
+
+using Row = std::vector<std::string>;
+/// Returns a line for each row, with columns as wide as their widest word.
+std::string in_columns(const std::vector<Row>& rows);
+/// Writes whole seconds, or ms below ten seconds.
+std::string roughly(std::chrono::milliseconds span);
 
 /// Returns [{"node": ..., "vote": ..., "detail": ...}, ...]
 Json votes_json(const Outcome& outcome);

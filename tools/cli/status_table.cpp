@@ -163,8 +163,6 @@ Json node_json(const NodeStatus& node) {
           {"same_server_as", node.same_server_as}};
 }
 
-using Row = std::vector<std::string>;
-
 std::string aligned(const std::vector<Row>& rows, const std::vector<std::string>& remarks) {
   Row::size_type columns = rows.front().size();
   std::vector<std::size_t> widths(columns);

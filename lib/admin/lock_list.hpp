@@ -1,0 +1,72 @@
+#pragma once
+
+#include <quorumlock/admin.hpp>
+#include <quorumlock/detail/handler.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/node_list.hpp"
+#include "loop/inquiry.hpp"
+
+namespace quorumlock::detail {
+
+/// What nodes report of their locks and permits, and what a quorum of them agrees on.
+class LockCount {
+ public:
+  LockCount(std::string key_prefix, std::string group)
+      : key_prefix_(std::move(key_prefix)), group_(std::move(group)) {}
+
+  /// Adds what locks.lua has replied on this node for one page. Returns the next cursor, "0" after
+  /// the last page; empty if the reply is malformed.
+  std::string add(int node, const redis::Reply& page);
+  /// The number of holdings that any node has reported.
+  [[nodiscard]] std::size_t size() const { return found_.size(); }
+  /// The holdings that at least `quorum` nodes report, by resource and permit. O(size).
+  [[nodiscard]] std::vector<HeldLock> on(int quorum) const;
+
+ private:
+  struct Holding {
+    HeldLock lock;
+    /// By node, since SCAN may return a key twice.
+    std::map<int, std::chrono::milliseconds> lives;
+  };
+  void add_holder(int node, HeldLock lock, std::string_view token, std::chrono::milliseconds life);
+
+  std::string key_prefix_, group_;
+  std::map<std::pair<std::string, std::string>, Holding> found_;  ///< by key and token
+};
+
+/// Asks every node for its locks, page by page.
+class LockInquiry final : public Inquiry {
+ public:
+  LocksQuery query;
+  detail::Handler<Result<LockList>> handler;
+
+  void start(Driver& driver) override;
+  void answered(Driver& driver, const Session::Answered& answer) override;
+  void dismiss() override;
+
+ private:
+  /// One node's progress: first its locks, then its permits.
+  struct Progress {
+    bool permits = false;
+    std::string cursor = "0";
+  };
+  void ask(Driver& driver, int node);
+  bool goes_on(int node, const Session::Answered& answer);
+  void finish(Result<LockList> result);
+
+  NodeList list_;  ///< which may change meanwhile
+  std::optional<LockCount> count_;
+  std::map<int, Progress> asked_;
+  std::string key_prefix_;
+  Outcome outcome_;
+  LockList result_;
+};
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,96 @@
+#include "admin/lock_list.hpp"
+
+#include <gtest/gtest.h>
+
+#include "redis/reply.hpp"
+#include "support/reply_bytes.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::LockCount;
+
+const std::string web = std::string(40, 'a') + "@web-3:812";
+const std::string other(40, 'b');
+
+std::string bulks(const std::vector<std::string>& words) {
+  std::string bytes = "*" + std::to_string(words.size()) + "\r\n";
+  for (const std::string& word : words) bytes += bulk(word);
+  return bytes;
+}
+
+std::string held(const std::string& key, const std::vector<std::string>& holders,
+                 const std::string& pttl = "900", const std::string& fence = "1699999988000000",
+                 const std::string& kind = "string") {
+  return "*6\r\n" + bulk(key) + bulk(kind) + ":" + pttl + "\r\n" + bulk(fence) + ":3\r\n" +
+         bulks(holders);
+}
+
+/// Adds a page of a node whose clock says 1,700,000,000 s.
+std::string add(LockCount& count, int node, const std::vector<std::string>& locks,
+                const std::string& cursor = "0") {
+  std::string bytes =
+      "*" + std::to_string(2 + locks.size()) + "\r\n" + bulk(cursor) + ":1700000000000000\r\n";
+  for (const std::string& lock : locks) bytes += lock;
+  redis::ReplyReader reader;
+  reader.feed(bytes);
+  const redis::Reply* reply = reader.next();
+  EXPECT_NE(reply, nullptr) << bytes;
+  return reply == nullptr ? "" : count.add(node, *reply);
+}
+
+TEST(LockList, ALockIsHeldOnAQuorum) {
+  LockCount count("app:", "north");
+  EXPECT_EQ(add(count, 0, {held("app:orders", {web}), held("app:few", {web})}, "17"), "17");
+  EXPECT_EQ(add(count, 1, {held("app:orders", {web}, "700")}), "0");
+  EXPECT_EQ(add(count, 2, {held("app:orders", {other}), held("strange", {web})}), "0");
+  const std::vector<HeldLock> all = count.on(2);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].resource, "orders");
+  EXPECT_EQ(all[0].group, "north");
+  EXPECT_EQ(all[0].label, "web-3:812");
+  EXPECT_EQ(all[0].token_begin, "aaaaaaaa");
+  EXPECT_EQ(all[0].held_for, 12s);
+  EXPECT_EQ(all[0].expires_in, 700ms);
+  EXPECT_EQ(all[0].waiters, 3);
+  EXPECT_EQ(all[0].fencing_token, 1699999988000000U);
+  EXPECT_EQ(all[0].nodes, 2);
+}
+
+TEST(LockList, ANodeCountsOnce) {
+  // SCAN may return a key twice.
+  LockCount count("", "");
+  add(count, 0, {held("orders", {web}), held("orders", {web})}, "5");
+  add(count, 0, {held("orders", {web})});
+  EXPECT_TRUE(count.on(2).empty());
+  EXPECT_EQ(count.on(1).size(), 1U);
+}
+
+TEST(LockList, ReadersAndPermitsAreListedEach) {
+  LockCount count("", "");
+  add(count, 0,
+      {held("orders", {web, "1700000000900", other, "1600000000000"}, "900", "41", "zset"),
+       held("quorumlock:permit:2:pool:7", {other}, "-1", "")});
+  const std::vector<HeldLock> all = count.on(1);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].mode, LockMode::shared);
+  EXPECT_EQ(all[0].label, "web-3:812");
+  EXPECT_EQ(all[0].expires_in, 900ms);
+  EXPECT_EQ(all[0].fencing_token, 0U);
+  EXPECT_EQ(all[1].resource, "pool:7");
+  EXPECT_EQ(all[1].permit, 2);
+  EXPECT_EQ(all[1].token_begin, "bbbbbbbb");
+  EXPECT_EQ(all[1].expires_in, std::nullopt);
+}
+
+TEST(LockList, AnOddReplyEndsTheScanOfItsNode) {
+  LockCount count("", "");
+  redis::ReplyReader reader;
+  reader.feed("*1\r\n$1\r\n0\r\n");
+  EXPECT_EQ(count.add(0, *reader.next()), "");
+  EXPECT_EQ(add(count, 0, {"*1\r\n:1\r\n"}), "");
+}
+
+}  // namespace
+}  // namespace quorumlock::test

@@ -1,0 +1,112 @@
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <utility>
+#include <vector>
+
+#include <quorumlock/admin.hpp>
+#include <quorumlock/duration.hpp>
+#include "commands.hpp"
+#include "globals.hpp"
+#include "output.hpp"
+#include "status_watch.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+struct LocksArguments {
+  LocksQuery query;
+  bool is_live = false;
+};
+
+std::string span_or_dash(std::optional<std::chrono::milliseconds> span) {
+  return span ? roughly(*span) : "-";
+}
+
+std::string mode_of(const HeldLock& lock) {
+  if (lock.permit != 0) return "permit " + std::to_string(lock.permit);
+  return lock.mode == LockMode::shared ? "shared" : "exclusive";
+}
+
+Row row_of(const HeldLock& lock) {
+  return {lock.resource,
+          mode_of(lock),
+          (lock.label.empty() ? "" : lock.label + " ") + "(" + lock.token_begin + "...)",
+          span_or_dash(lock.held_for),
+          span_or_dash(lock.expires_in),
+          std::to_string(lock.waiters),
+          lock.fencing_token == 0 ? "-" : std::to_string(lock.fencing_token),
+          std::to_string(lock.nodes)};
+}
+
+std::string locks_table(const LockList& list, const LocksQuery& query) {
+  std::vector<Row> rows = {{"RESOURCE", "MODE", "HOLDER", "HELD FOR", "EXPIRES IN", "WAITERS",
+                            "FENCING TOKEN", "NODES"}};
+  for (const HeldLock& lock : list.locks) rows.push_back(row_of(lock));
+  std::string text = in_columns(rows);
+  text += std::to_string(list.locks.size()) + " held";
+  if (!list.complete) {
+    text += "; there are more than " + std::to_string(query.most) +
+            ": give a PATTERN, or a greater --limit";
+  }
+  return text;
+}
+
+Json locks_json(const LockList& list) {
+  Json locks = Json::array();
+  for (const HeldLock& lock : list.locks) {
+    Json one = {{"resource", lock.resource}, {"mode", mode_of(lock)}};
+    if (lock.permit != 0) {
+      one["mode"] = "permit";
+      one["permit"] = lock.permit;
+    }
+    if (!lock.group.empty()) one["group"] = lock.group;
+    one["label"] = lock.label;
+    one["token_begin"] = lock.token_begin;
+    if (lock.held_for) one["held_for_ms"] = lock.held_for->count();
+    if (lock.expires_in) one["expires_in_ms"] = lock.expires_in->count();
+    one["waiters"] = lock.waiters;
+    if (lock.fencing_token != 0) one["fencing_token"] = lock.fencing_token;
+    one["nodes"] = lock.nodes;
+    locks.push_back(std::move(one));
+  }
+  return {{"locks", std::move(locks)},
+          {"complete", list.complete},
+          {"votes", votes_json(list.outcome)}};
+}
+
+int locks(const Globals& globals, const LocksArguments& asked) {
+  Signals signals;
+  Coordinator coordinator = coordinator_with(globals.options());
+  StatusWatch watch(coordinator, signals, nullptr);
+  do {
+    const Result<LockList> list = list_locks(coordinator, asked.query);
+    if (!list) throw Failure(list.error());
+    if (globals.json) {
+      print(locks_json(*list));
+    } else {
+      print(locks_table(*list, asked.query) + (asked.is_live ? "\n" : ""));
+    }
+  } while (asked.is_live && watch.pause(std::chrono::seconds(1)));
+  const int signal = asked.is_live ? watch.asked_to_end() : 0;
+  return signal == 0 || signal == SIGINT ? ExitCode::done : ExitCode::by_signal + signal;
+}
+
+}  // namespace
+
+void add_locks(CLI::App& app, Globals& globals, Action& chosen) {
+  auto asked = std::make_shared<LocksArguments>();
+  CLI::App& command = *app.add_subcommand("locks", "list the locks and permits that are held");
+  command
+      .add_option("PATTERN", asked->query.pattern, "only these resources, such as 'orders:*' (all)")
+      ->type_name("");
+  command.add_option("--limit", asked->query.most, "list no more than about this many (10000)")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N");
+  command.add_flag("--watch", asked->is_live, "again every second, until Ctrl-C");
+  globals.add_flags_to(command);
+  command.callback(
+      [=, &globals, &chosen] { chosen = [=, &globals] { return locks(globals, *asked); }; });
+}
+
+}  // namespace quorumlock::cli
