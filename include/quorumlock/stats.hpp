@@ -10,18 +10,28 @@
 
 namespace quorumlock {
 
-/// A histogram of durations in powers of two.
+/// Durations, with a histogram of fixed bounds.
 struct QUORUMLOCK_EXPORT DurationStats {
   std::uint64_t count = 0;
   std::chrono::nanoseconds total{};
   std::chrono::nanoseconds longest{};
-  /// [0]: less than 1 us; [i]: from 2^(i-1) us to less than 2^i us; the last one: everything
-  /// longer.
-  std::array<std::uint64_t, 32> histogram{};
+  /// The upper bounds of the histogram's buckets, from 100 us to 5 minutes.
+  static constexpr std::array<std::chrono::nanoseconds, 19> bounds = {
+      std::chrono::microseconds(100),  std::chrono::microseconds(250),
+      std::chrono::microseconds(500),  std::chrono::milliseconds(1),
+      std::chrono::microseconds(2500), std::chrono::milliseconds(5),
+      std::chrono::milliseconds(10),   std::chrono::milliseconds(25),
+      std::chrono::milliseconds(50),   std::chrono::milliseconds(100),
+      std::chrono::milliseconds(250),  std::chrono::milliseconds(500),
+      std::chrono::seconds(1),         std::chrono::milliseconds(2500),
+      std::chrono::seconds(5),         std::chrono::seconds(10),
+      std::chrono::seconds(30),        std::chrono::minutes(1),
+      std::chrono::minutes(5)};
+  /// [i]: longer than bounds[i - 1], and at most bounds[i]; the last one: longer than all bounds.
+  std::array<std::uint64_t, bounds.size() + 1> histogram{};
 
-  /// An upper bound of this share of the durations (0.99: 99 of 100). It is the upper end of a
-  /// bucket, so up to twice the true value, or `longest` in the last bucket. Zero if there are no
-  /// durations.
+  /// An upper bound of this share of the durations (0.99: 99 of 100). It is the upper bound of a
+  /// bucket, or `longest` in the last bucket. Zero if there are no durations.
   [[nodiscard]] std::chrono::nanoseconds percentile(double share) const noexcept;
 };
 
@@ -60,6 +70,8 @@ struct QUORUMLOCK_EXPORT Stats {
   std::uint64_t released = 0;
   std::uint64_t expired = 0;  ///< leases that ran to their end
   std::uint64_t lost = 0;     ///< leases that could not be renewed
+  std::uint64_t held = 0;     ///< leases held now
+  std::uint64_t waiting = 0;  ///< acquisitions under way now
   /// The votes of nodes in rounds that were counted, by the number of the Vote.
   std::array<std::uint64_t, static_cast<std::size_t>(Vote::failed) + 1> votes{};
 

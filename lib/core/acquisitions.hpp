@@ -87,7 +87,7 @@ class Acquisitions {
   [[nodiscard]] Time deadline() const {
     return std::min(waiters_.timers.next(), lines_.refresh_at());
   }
-  [[nodiscard]] bool waiting() const { return waiters_.all.used() > 0; }
+  [[nodiscard]] std::size_t waiting() const { return waiters_.all.used(); }
   /// Null once the acquisition has been answered.
   [[nodiscard]] const Acquisition* find(WaiterId id) { return waiters_.find(id); }
 

@@ -92,6 +92,13 @@ void Engine::close(Time now) {
   });
 }
 
+Stats Engine::stats() const {
+  Stats all = exchange_.stats;
+  all.held = static_cast<std::uint64_t>(leases_.held());
+  all.waiting = acquisitions_.waiting();
+  return all;
+}
+
 std::pair<std::uint64_t, std::uint64_t> Engine::place_of(WaiterId id) {
   const Acquisition* const acquisition = acquisitions_.find(id);
   if (acquisition == nullptr || acquisition->line() == nullptr) return {};

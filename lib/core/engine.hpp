@@ -134,10 +134,10 @@ class Engine {
   [[nodiscard]] std::int64_t clock_of(Time now, int node, Duration left) const {
     return exchange_.nodes.clocks().at_least(now, node, left / 4);
   }
-  [[nodiscard]] const Stats& stats() const { return exchange_.stats; }
+  [[nodiscard]] Stats stats() const;
   /// True while there is a waiter, a lease or an unanswered command.
   [[nodiscard]] bool busy() const {
-    return acquisitions_.waiting() || leases_.held() > 0 || unanswered() > 0;
+    return acquisitions_.waiting() > 0 || leases_.held() > 0 || unanswered() > 0;
   }
   /// The number of commands whose final answer has not arrived.
   [[nodiscard]] int unanswered() const { return exchange_.unanswered(); }

@@ -1,7 +1,6 @@
 #include "core/statistics.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "core/quorum.hpp"
 
@@ -13,10 +12,8 @@ void add_to(DurationStats& stats, Duration duration) {
   ++stats.count;
   stats.total += positive;
   stats.longest = std::max<std::chrono::nanoseconds>(stats.longest, positive);
-  const auto us = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(positive).count());
-  const auto bucket = static_cast<std::size_t>(std::bit_width(us));
-  ++stats.histogram[std::min(bucket, stats.histogram.size() - 1)];
+  const auto* const bound = std::ranges::lower_bound(DurationStats::bounds, positive);
+  ++stats.histogram[static_cast<std::size_t>(bound - DurationStats::bounds.begin())];
 }
 
 void count_refusal(Stats& stats, Errc why) {

@@ -82,7 +82,7 @@ class Driver final : public Node::Listener, Logins::Listener {
   [[nodiscard]] std::optional<core::ClockWatch::Drift> clock_drift(int node) const {
     return engine_.clock_drift(node);
   }
-  [[nodiscard]] const Stats& stats() const { return engine_.stats(); }
+  [[nodiscard]] Stats stats() const { return engine_.stats(); }
   /// Why this node does not vote, in the node's words or ours.
   [[nodiscard]] std::string trouble(int node) const;
   /// See Session.

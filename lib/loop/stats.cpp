@@ -9,7 +9,7 @@ std::chrono::nanoseconds DurationStats::percentile(double share) const noexcept 
   for (std::size_t i = 0; i < histogram.size(); ++i) {
     below += histogram[i];
     if (count > 0 && static_cast<double>(below) >= share * static_cast<double>(count)) {
-      return i + 1 < histogram.size() ? std::chrono::microseconds(std::int64_t{1} << i) : longest;
+      return i < bounds.size() ? bounds[i] : longest;
     }
   }
   return {};
@@ -48,6 +48,8 @@ void add(Stats& into, const Stats& more) {
   into.released += more.released;
   into.expired += more.expired;
   into.lost += more.lost;
+  into.held += more.held;
+  into.waiting += more.waiting;
   for (std::size_t i = 0; i < into.votes.size(); ++i) into.votes[i] += more.votes[i];
 }
 

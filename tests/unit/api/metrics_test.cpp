@@ -1,0 +1,110 @@
+#include <quorumlock/metrics.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace quorumlock {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+Stats some_stats() {
+  Stats stats;
+  stats.acquired = 7;
+  stats.held = 2;
+  stats.refused.timed_out = 3;
+  stats.waits = {.count = 4, .total = 6500ms, .longest = 6s};
+  stats.waits.histogram[0] = 1;
+  stats.waits.histogram[3] = 2;
+  stats.waits.histogram[15] = 1;
+  stats.votes[static_cast<std::size_t>(Vote::held)] = 9;
+  return stats;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Metrics, EachFamilyHasHelpAndTypeBeforeItsSamples) {
+  ClusterStatus status;
+  NodeStatus& node = status.nodes.emplace_back();
+  node.node = "a:1";
+  node.round_trip = 250us;
+  const std::string text = metrics_text(some_stats(), status).value();
+  EXPECT_TRUE(text.ends_with('\n'));
+  const std::regex sample(
+      R"re((\w+?)(_bucket|_sum|_count)?(\{\w+="[^"]*"(,\w+="[^"]*")*\})? \S+)re");
+  std::string help, family;
+  std::set<std::string> families;
+  for (const std::string& line : lines_of(text)) {
+    std::smatch found;
+    if (line.starts_with("# HELP ")) {
+      help = line.substr(7, line.find(' ', 7) - 7);
+      EXPECT_TRUE(families.insert(help).second) << line;
+    } else if (line.starts_with("# TYPE ")) {
+      family = line.substr(7, line.find(' ', 7) - 7);
+      EXPECT_EQ(family, help);
+    } else {
+      ASSERT_TRUE(std::regex_match(line, found, sample)) << line;
+      EXPECT_EQ(found[1], family) << line;
+    }
+  }
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_acquired_total 7\n"));
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_held 2\n"));
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_refused_total{reason=\"timed_out\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_votes_total{vote=\"held\"} 9\n"));
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_node_votes{node=\"a:1\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_node_round_trip_seconds{node=\"a:1\"} 0.00025\n"));
+}
+
+TEST(Metrics, AHistogramCountsAllBelowEachBound) {
+  const std::string text = metrics_text(some_stats()).value();
+  EXPECT_THAT(text, HasSubstr("# TYPE quorumlock_wait_seconds histogram\n"
+                              "quorumlock_wait_seconds_bucket{le=\"0.0001\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("quorumlock_wait_seconds_bucket{le=\"0.001\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("quorumlock_wait_seconds_bucket{le=\"5\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("quorumlock_wait_seconds_bucket{le=\"10\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("quorumlock_wait_seconds_bucket{le=\"+Inf\"} 4\n"
+                              "quorumlock_wait_seconds_sum 6.5\n"
+                              "quorumlock_wait_seconds_count 4\n"));
+}
+
+TEST(Metrics, OpenMetricsNamesFamiliesWithoutTotalAndEnds) {
+  const std::string text = metrics_text(some_stats(), {.openmetrics = true}).value();
+  EXPECT_THAT(text, HasSubstr("# TYPE quorumlock_acquired counter\nquorumlock_acquired_total 7\n"));
+  EXPECT_THAT(text, HasSubstr("{le=\"5.0\"} 3\n"));
+  EXPECT_TRUE(text.ends_with("# EOF\n"));
+}
+
+TEST(Metrics, TheCallersLabelsAreOnEverySample) {
+  const std::string text =
+      metrics_text(some_stats(), {.labels = {{"service", "a\"b\\c\nd"}, {"zone", "x"}}}).value();
+  EXPECT_THAT(text, HasSubstr("quorumlock_held{service=\"a\\\"b\\\\c\\nd\",zone=\"x\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr(",zone=\"x\",vote=\"held\"} 9\n"));
+  for (const std::string& line : lines_of(text)) {
+    EXPECT_TRUE(line.starts_with('#') || line.find("zone=\"x\"") != line.npos) << line;
+  }
+}
+
+TEST(Metrics, ALabelThatCannotBeIsRefused) {
+  for (const char* name : {"", "9lives", "__own", "two words", "vote", "a-b"}) {
+    const Result<std::string> text = metrics_text({}, {.labels = {{name, "x"}}});
+    ASSERT_FALSE(text.has_value()) << name;
+    EXPECT_EQ(text.error().code(), Errc::invalid_argument);
+    EXPECT_THAT(text.error().what(), HasSubstr("\"" + std::string(name) + "\""));
+  }
+  EXPECT_FALSE(metrics_text({}, {.labels = {{"a", "x"}, {"a", "y"}}}).has_value());
+}
+
+}  // namespace
+}  // namespace quorumlock
