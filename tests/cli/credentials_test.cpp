@@ -8,7 +8,7 @@ namespace {
 
 class CredentialsOfTheProgram : public CommandLine {
  protected:
-  CredentialsOfTheProgram() : CommandLine({.size = 3, .tcp = true}) {
+  CredentialsOfTheProgram() : CommandLine({.size = 3, .tcp = true, .user = ""}) {
     cluster.raw_everywhere({"ACL", "SETUSER", "locker", "on", ">s3cret", "~*", "&*", "+@all"});
     json nodes = json::array();
     for (const std::string& url : cluster.urls()) {

@@ -30,7 +30,7 @@ TEST_F(LockCommands, AcquireWithJsonReportsTokensValidityAndVotes) {
   EXPECT_GT(document.at("valid_for_ms"), 0);
   EXPECT_LE(document.at("valid_for_ms"), 10'000);
   ASSERT_EQ(document.at("votes").size(), 3);
-  EXPECT_EQ(document.at("votes")[0].at("node"), cluster.urls()[0]);
+  EXPECT_EQ(document.at("votes")[0].at("node"), cluster.shown_urls()[0]);
   const auto granted = std::ranges::count_if(
       document.at("votes"), [](const json& vote) { return vote.at("vote") == "granted"; });
   EXPECT_GE(granted, 2);
@@ -104,7 +104,7 @@ TEST_F(LockCommands, InspectShowsTheHolderNodeByNode) {
   const Ended table = run({"inspect", "orders"});
   EXPECT_EQ(table.code, 0);
   EXPECT_THAT(table.out, HasSubstr("held by " + token + " on 3 of 3 nodes"));
-  for (const std::string& url : cluster.urls()) EXPECT_THAT(table.out, HasSubstr(url));
+  for (const std::string& url : cluster.shown_urls()) EXPECT_THAT(table.out, HasSubstr(url));
   const json document = json::parse(run({"--json", "inspect", "orders"}).out);
   EXPECT_EQ(document.at("holder"), token);
   EXPECT_EQ(document.at("state"), "held");
@@ -200,7 +200,7 @@ TEST_F(LockCommands, InspectShowsThePermitsOfASemaphore) {
                               " on 3 of 3 nodes  for "));
   EXPECT_THAT(text, HasSubstr("permit " + std::to_string(left) +
                               ": left on 1 of 3 nodes: too few to hold it"));
-  EXPECT_THAT(text, HasSubstr(cluster.urls()[2] + "  2 of 3 permits held  1 in line"));
+  EXPECT_THAT(text, HasSubstr(cluster.shown_urls()[2] + "  2 of 3 permits held  1 in line"));
   EXPECT_THAT(text, HasSubstr("1. w0123456789abcdef.7  "));
 
   const json document = json::parse(run({"--json", "inspect", "pool"}).out);

@@ -34,7 +34,7 @@ class Members : public testing::Test {
   }
 
   TemporaryDirectory directory;
-  Cluster cluster{{.size = 6, .tcp = true, .enrolled = false}};
+  Cluster cluster{{.size = 6, .tcp = true, .enrolled = false, .user = "operator"}};
 };
 
 TEST_F(Members, AreShownWithTheNextStep) {
@@ -128,14 +128,14 @@ TEST_F(Members, AProgramThatRunsFollowsItsConfiguration) {
   Program holder = start("old", {"run", "seats", "--", "sleep", "60"});
   ASSERT_TRUE(eventually([&] { return cluster.holders("seats") == 5; }));
   Program watcher = start("old", {"--json", "status", "--watch"});
-  EXPECT_EQ(json::parse(watcher.line()).at("nodes").at(4).at("node"), cluster.urls()[4]);
+  EXPECT_EQ(json::parse(watcher.line()).at("nodes").at(4).at("node"), cluster.shown_urls()[4]);
   // A file that is replaced is found by its name.
   std::filesystem::rename(file("new"), file("old"));
   watcher.signal(SIGHUP);
   const Ended applied = run("old", {"members", "apply", "--wait", "60s"});
   ASSERT_EQ(applied.code, 0) << applied.err;
   EXPECT_TRUE(eventually([&] {
-    return json::parse(watcher.line()).at("nodes").at(4).at("node") == cluster.urls()[5];
+    return json::parse(watcher.line()).at("nodes").at(4).at("node") == cluster.shown_urls()[5];
   }));
   EXPECT_TRUE(eventually([&] { return cluster.raw(5, {"EXISTS", "seats"}).integer == 1; }));
   holder.signal(SIGTERM);
@@ -196,16 +196,16 @@ TEST_F(Members, NodesThatWereRestartedAreWaitedFor) {
   ASSERT_EQ(run("four", {"members", "announce"}).code, 0);
   cluster.kill(0);
   cluster.kill(1);
-  const Ended refused = run("four", {"members", "commit"});
+  const Ended refused = run("four", {"members", "commit", "--from", file("old")});
   EXPECT_EQ(refused.code, 69);
   EXPECT_THAT(refused.err, HasSubstr("bring up"));
   cluster.restart(0);
   cluster.restart(1);
-  const Ended early = run("four", {"members", "commit"});
+  const Ended early = run("four", {"members", "commit", "--from", file("old")});
   EXPECT_EQ(early.code, 75) << early.err;
   EXPECT_THAT(early.err, HasSubstr("call quorumlock enroll with {"));
   EXPECT_EQ(run("old", {"enroll"}).code, 0);
-  const Ended applied = run("four", {"members", "apply", "--wait", "60s"});
+  const Ended applied = run("four", {"members", "apply", "--from", file("old"), "--wait", "60s"});
   EXPECT_EQ(applied.code, 0) << applied.err;
 }
 

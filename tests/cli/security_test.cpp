@@ -1,24 +1,18 @@
+#include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 
 #include "cli/fixture.hpp"
+#include "support/users.hpp"
 
 // What docs/security.md says, on servers whose default user is switched off.
 namespace quorumlock::test {
 namespace {
 
-/// The words of the line of the page that makes this user, with a password.
 std::vector<std::string> line_for(const std::string& user) {
-  std::ifstream page(QUORUMLOCK_SECURITY_PAGE);
-  for (std::string line; std::getline(page, line);) {
-    if (!line.starts_with("ACL SETUSER " + user + " ")) continue;
-    std::istringstream words(line);
-    std::vector<std::string> all;
-    for (std::string word; words >> word;) all.push_back(word == ">PASSWORD" ? ">s3cret" : word);
-    return all;
-  }
-  throw std::runtime_error("docs/security.md has no line for the user " + user);
+  std::vector<std::string> words = words_of_user(user, "s3cret", "locks:");
+  words.insert(words.begin(), {"ACL", "SETUSER"});
+  return words;
 }
 
 /// A row of the page's table of rights.
@@ -47,7 +41,7 @@ std::vector<Row> rows_of_rights() {
 
 class UsersOfNodes : public CommandLine {
  protected:
-  UsersOfNodes() : CommandLine({.size = 3, .durable = true, .tcp = true}) {
+  UsersOfNodes() : CommandLine({.size = 3, .durable = true, .tcp = true, .user = ""}) {
     cluster.raw_everywhere({"ACL", "SETUSER", "test", "on", ">s3cret", "+@all", "~*", "&*"});
     cluster.raw_everywhere({"AUTH", "test", "s3cret"});
     cluster.raw_everywhere({"ACL", "SETUSER", "default", "off"});
@@ -66,7 +60,8 @@ class UsersOfNodes : public CommandLine {
     more["nodes"] = nodes;
     more["key_prefix"] = "locks:";
     const std::string config = directory.path() / (user + ".json");
-    std::ofstream(config) << more;
+    std::ofstream(config + ".new") << more;
+    std::filesystem::rename(config + ".new", config);  // another program may read it now
     words.insert(words.begin(), {QUORUMLOCK_PROGRAM, "--config", config});
     return Program(words);
   }

@@ -12,13 +12,13 @@ TEST_F(Status, ShowsEachNodeAndThatAQuorumMayVote) {
   const Ended shown = run({"status"});
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("3 of 3 nodes may vote; a quorum is 2"));
-  for (const std::string& url : cluster.urls()) EXPECT_THAT(shown.out, HasSubstr(url));
+  for (const std::string& url : cluster.shown_urls()) EXPECT_THAT(shown.out, HasSubstr(url));
 
   const json document = json::parse(run({"--json", "status"}).out);
   EXPECT_EQ(document.at("voters"), 3);
   EXPECT_EQ(document.at("can_lock"), true);
   const json& node = document.at("nodes")[1];
-  EXPECT_EQ(node.at("node"), cluster.urls()[1]);
+  EXPECT_EQ(node.at("node"), cluster.shown_urls()[1]);
   EXPECT_EQ(node.at("state"), "up");
   EXPECT_EQ(node.at("role"), "master");
   EXPECT_TRUE(node.at("reason").is_null());
@@ -77,7 +77,7 @@ TEST_F(Status, ValuesThatANodeForbidsAreUnknown) {
   // A user who may do hardly more than lock.
   cluster.raw_everywhere(
       {"ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "-config", "-info|all"});
-  cluster.raw_everywhere({"ACL", "SETUSER", "default", "-config"});
+  cluster.raw_everywhere({"ACL", "SETUSER", cluster.user(), "-config"});
   const json node = json::parse(run({"--json", "status"}).out).at("nodes")[0];
   EXPECT_EQ(node.at("votes"), true);
   EXPECT_EQ(node.at("role"), "master");

@@ -11,7 +11,9 @@ namespace {
 
 class Burst : public FiveNodes {
  protected:
-  void TearDown() override { cluster().raw_everywhere({"ACL", "SETUSER", "default", "allkeys"}); }
+  void TearDown() override {
+    cluster().raw_everywhere({"ACL", "SETUSER", cluster().user(), "allkeys"});
+  }
 
   /// Acquires all of these in one turn, which begins with `first`, and returns the results.
   static std::vector<Result<Lease>> acquire(
@@ -110,7 +112,7 @@ TEST_F(Burst, GetsTheOtherLocksIfOneIsHeld) {
 TEST_F(Burst, GetsTheOtherLocksIfOneIsForbidden) {
   // This user may not access all keys. A server refuses a call that names any other key.
   cluster().raw_everywhere(
-      {"ACL", "SETUSER", "default", "resetkeys", "~" + key + "*", "~quorumlock:*"});
+      {"ACL", "SETUSER", cluster().user(), "resetkeys", "~" + key + "*", "~quorumlock:*"});
   Coordinator coordinator = connect();
   std::vector<Result<Lease>> got =
       acquire(coordinator, {key + "/1", "elsewhere", key + "/2", key + "/3"});

@@ -27,7 +27,7 @@ class ClocksOfNodes : public ::testing::Test {
   }
   /// Returns the offset in seconds that the log reports for this node's clock; waits for that line.
   double said_of(Cluster& cluster, int node) {
-    const std::string words = cluster.urls()[static_cast<std::size_t>(node)] + complaint;
+    const std::string words = cluster.shown_urls()[static_cast<std::size_t>(node)] + complaint;
     EXPECT_TRUE(eventually([&] { return !log_.with(words).empty(); }));
     const std::string sentence = log_.with(words).at(0);
     const double size = std::stod(sentence.substr(sentence.find(words) + words.size()));
@@ -202,7 +202,7 @@ TEST_F(ClocksOfNodes, ARateBeyondTheBoundIsFoundByRenewals) {
   const Clock::time_point end = lease.valid_until();
   EXPECT_TRUE(eventually([&] { return lease.valid_until() > end; }));
   EXPECT_FALSE(lease.stop_token().stop_requested());
-  EXPECT_TRUE(log_.with(nodes.cluster.urls()[2] + complaint).empty());
+  EXPECT_TRUE(log_.with(nodes.cluster.shown_urls()[2] + complaint).empty());
 }
 
 }  // namespace

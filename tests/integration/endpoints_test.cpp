@@ -36,7 +36,7 @@ void expect_full_circle(Cluster& cluster, const Options& options) {
 class Tcp : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    cluster_ = std::make_unique<Cluster>(ClusterSettings{3, false, true});
+    cluster_ = std::make_unique<Cluster>(ClusterSettings{.size = 3, .tcp = true, .plain = true});
   }
   static void TearDownTestSuite() { cluster_.reset(); }
   void SetUp() override { cluster_->heal(); }
@@ -137,8 +137,8 @@ class Password : public ::testing::Test {
   static constexpr const char* encoded = "s3cr3t%2Fwith%3Aodd%40chars%25";
 
   static void SetUpTestSuite() {
-    cluster_ =
-        std::make_unique<Cluster>(ClusterSettings{3, false, true, {"--requirepass", secret}});
+    cluster_ = std::make_unique<Cluster>(
+        ClusterSettings{.size = 3, .tcp = true, .more = {"--requirepass", secret}, .plain = true});
     cluster_->raw_everywhere({"AUTH", secret});
     cluster_->raw_everywhere({"ACL", "SETUSER", "locker", "on", ">pass2word", "~*", "+@all"});
     cluster_->raw_everywhere(
@@ -225,7 +225,7 @@ TEST_F(Password, AUserWithoutScriptsOnAQuorumGetsAnError) {
 class WrongKind : public ::testing::Test {
  protected:
   static void expect_refused(Cluster& one, Cluster& another, std::string_view word) {
-    Cluster good({.size = 3});
+    Cluster good({.size = 3, .user = ""});
     Options options = good.options();
     options.nodes.push_back(one.urls().front());
     options.nodes.push_back(another.urls().front());
@@ -247,7 +247,7 @@ class WrongKind : public ::testing::Test {
 
 TEST_F(WrongKind, AReplicaCastsNoVote) {
   // A replica casts no vote, and the error says that it is one.
-  const ClusterSettings replica{.size = 1, .more = {"--replicaof", "127.0.0.1 1"}};
+  const ClusterSettings replica{.size = 1, .more = {"--replicaof", "127.0.0.1 1"}, .user = ""};
   Cluster one(replica);
   Cluster another(replica);
   expect_refused(one, another, "replica");

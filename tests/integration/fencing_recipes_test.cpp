@@ -123,6 +123,9 @@ constexpr Recipe recipe(const char* name) {
 
 /// The record's server is the first of the lock's own nodes; in production it would be another one.
 class FencingRecipes : public FiveNodes, public ::testing::WithParamInterface<Recipe> {
+ public:
+  static void SetUpTestSuite() { start({.plain = true}); }  // a node is the store
+
  protected:
   std::unique_ptr<Record> open() {
     return GetParam().open({cluster().plain_urls().front(), directory_.path()});
@@ -305,6 +308,9 @@ TEST(FencingOfAFile, AFileWrittenByOthersIsAnError) {
 }
 
 class FencingOfAKey : public FiveNodes {
+ public:
+  static void SetUpTestSuite() { start({.plain = true}); }
+
  protected:
   Connection connection = open_connection(cluster().plain_urls().front());
   fencing::RedisKey record{connection.get(), key};

@@ -15,6 +15,10 @@ namespace quorumlock::test {
 namespace {
 
 class IdleConnections : public FiveNodes {
+ public:
+  /// Clients reach the nodes by their sockets, through a proxy.
+  static void SetUpTestSuite() { start({.plain = true}); }
+
  protected:
   Options over_tcp() const {
     Options options = FiveNodes::options();

@@ -14,6 +14,10 @@ namespace quorumlock::test {
 namespace {
 
 class LateRenewal : public FiveNodes {
+ public:
+  /// Clients reach the nodes by their sockets, through a proxy.
+  static void SetUpTestSuite() { start({.plain = true}); }
+
  protected:
   void SetUp() override {
     // From here on a quorum of the nodes knows the scripts, so a delayed call runs when it arrives.

@@ -309,7 +309,7 @@ TEST_F(Line, WithoutFencingWaitsInOrderIfAskedTo) {
 
 TEST(LineOfAUser, WaitsWithoutTheRightToListen) {
   // PUBLISH and SUBSCRIBE are refused to this user: releases work, and looks replace messages.
-  Cluster cluster({.size = 1, .tcp = true});
+  Cluster cluster({.size = 1, .tcp = true, .user = ""});
   cluster.raw(0, {"ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "resetchannels"});
   Options options = cluster.options();
   for (NodeOptions& node : options.nodes) {

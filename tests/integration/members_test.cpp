@@ -11,7 +11,7 @@ constexpr const char* record_key = "quorumlock:enrolment";
 /// Six nodes, of which the first five are enrolled as a list.
 class Members : public ::testing::Test {
  protected:
-  Members() : cluster_({.size = 6, .enrolled = false, .max_ttl = 500ms}) {
+  Members() : cluster_({.size = 6, .enrolled = false, .max_ttl = 500ms, .user = ""}) {
     std::vector<std::string> five = cluster_.urls();
     five.pop_back();
     cluster_.enrol_for(five);
@@ -37,7 +37,8 @@ TEST_F(Members, AClientWithAnotherListGetsNoVote) {
   ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
   EXPECT_GE(refused.error().outcome().count(Vote::nodes_differ), 2);
   const std::string sentence = refused.error().what();
-  const std::string sixth = cluster_.urls()[5].substr(cluster_.urls()[5].find("//") + 2);
+  const std::string sixth =
+      cluster_.shown_urls()[5].substr(cluster_.shown_urls()[5].find("//") + 2);
   EXPECT_NE(sentence.find(sixth + ", which is not one of them"), sentence.npos) << sentence;
   EXPECT_NE(sentence.find("lacks"), sentence.npos) << sentence;
   EXPECT_EQ(cluster_.holders(key_), 0);

@@ -134,7 +134,8 @@ TEST_F(ServerErrors, ABusyNodeDoesNotVote) {
       Vote::busy,
       [&](int node) {
         configure(node, "busy-reply-threshold", "1");
-        hogs.push_back(std::make_unique<Redis>(cluster().server(node).plain_url()));
+        hogs.push_back(
+            std::make_unique<Redis>(cluster().plain_urls().at(static_cast<std::size_t>(node))));
         hogs.back()->send({"EVAL", "while true do end", "0"});
         EXPECT_TRUE(
             eventually([&] { return cluster().raw(node, {"PING"}).text.starts_with("BUSY"); }));
@@ -158,7 +159,8 @@ TEST_F(ServerErrors, ALoadingNodeDoesNotVote) {
   for (const int node : {0, 1}) {
     slow.raw(node, {"DEBUG", "POPULATE", "3000", "filler", "100"});
     slow.raw(node, {"CONFIG", "SET", "key-load-delay", "10000"});
-    reloads.push_back(std::make_unique<Redis>(slow.server(node).plain_url()));
+    reloads.push_back(
+        std::make_unique<Redis>(slow.plain_urls().at(static_cast<std::size_t>(node))));
     reloads.back()->send({"DEBUG", "RELOAD"});
     EXPECT_TRUE(eventually([&] {
       return slow.raw(node, {"GET", key}).text.starts_with("LOADING");

@@ -95,7 +95,7 @@ TEST_F(SetNodes, MovesAsSoonAsTheNodesAcceptTheList) {
 
   const ClusterStatus status = coordinator.status().value();
   ASSERT_EQ(status.nodes.size(), 5U);
-  EXPECT_EQ(status.nodes.back().node, cluster_.urls()[5]);
+  EXPECT_EQ(status.nodes.back().node, cluster_.shown_urls()[5]);
   // The new node makes up for two that are down, also for the leases of before.
   EXPECT_TRUE(eventually([&] { return coordinator.status().value().voters() == 5; }));
   EXPECT_TRUE(eventually([&] {

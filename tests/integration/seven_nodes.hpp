@@ -15,7 +15,7 @@ class SevenNodes : public ::testing::Test {
  protected:
   /// Leases that a test keeps need a max_ttl that a busy machine can renew them in.
   explicit SevenNodes(std::chrono::milliseconds max_ttl = 500ms)
-      : cluster_({.size = 7, .enrolled = false, .max_ttl = max_ttl}) {
+      : cluster_({.size = 7, .enrolled = false, .max_ttl = max_ttl, .user = "operator"}) {
     std::vector<std::string> five = cluster_.urls();
     five.resize(5);
     cluster_.enrol_for(five);

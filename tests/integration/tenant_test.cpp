@@ -13,7 +13,8 @@ constexpr const char* prefix = "tenant:";
 class Tenants : public ::testing::Test {
  protected:
   explicit Tenants(std::chrono::milliseconds longest = 20s)
-      : max_ttl(longest), cluster({.size = 3, .tcp = true, .enrolled = false, .max_ttl = longest}) {
+      : max_ttl(longest),
+        cluster({.size = 3, .tcp = true, .enrolled = false, .max_ttl = longest, .user = ""}) {
     for (int node = 0; node < 3; ++node) cluster.enrol(node);
     cluster.raw_everywhere({"ACL", "SETUSER", "tenant", "on", ">secret", "+@all", "-@dangerous",
                             "+info", "+config|get", "+client|kill", "~tenant:*",
@@ -125,7 +126,8 @@ TEST_F(Tenants, DoEverythingWithTheirOwnKeys) {
     ASSERT_TRUE(ok(there.extend("token", token, 20s)));
     ASSERT_TRUE(ok(there.release("token", token)));
     const std::string mark = "quorumlock:released:" + token.text() + ":tenant:token";
-    EXPECT_TRUE(eventually([&] { return cluster.raw(0, {"EXISTS", mark}).integer == 1; }));
+    // A node that was slow to grant the lock has nothing to release.
+    EXPECT_TRUE(eventually([&] { return cluster.holders(mark) >= cluster.quorum(); }));
   }
   {
     Election election(here, "leader");

@@ -35,7 +35,7 @@ class Tls : public ::testing::Test {
     nodes().heal();
   }
   static void SetUpTestSuite() {
-    nodes_ = std::make_unique<Cluster>(ClusterSettings{.size = 3, .tls = true});
+    nodes_ = std::make_unique<Cluster>(ClusterSettings{.size = 3, .tls = true, .user = ""});
   }
   static void TearDownTestSuite() { nodes_.reset(); }
   static Cluster& nodes() { return *nodes_; }

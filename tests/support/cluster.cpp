@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "local/certificates.hpp"
+#include "support/users.hpp"
 
 namespace quorumlock::test {
 namespace {
@@ -57,10 +58,14 @@ Cluster::Cluster(ClusterSettings settings) : settings_(settings) {
   for (int node = 0; node < settings.size; ++node) {
     local::ServerSettings one;
     one.dir = directory_.path() / std::to_string(node);
-    one.port = settings.tcp ? local::free_port() : 0;
+    one.port = settings.tcp || has_users() ? local::free_port() : 0;
     if (!settings.plain) one.tls = tls_of_tests(settings.tls);
     one.durable = settings.durable;
     one.more = settings.more;
+    if (has_users()) {
+      const std::vector<std::string> users = settings_with_user(settings.user);
+      one.more.insert(one.more.end(), users.begin(), users.end());
+    }
     if (!settings.environments.empty()) {
       one.environment = settings.environments.at(static_cast<std::size_t>(node));
     }
@@ -98,7 +103,19 @@ void Cluster::enrol_for(Nodes nodes) {
   }
 }
 
+bool Cluster::has_users() const {
+  return users_of_tests() && !settings_.plain && !settings_.user.empty();
+}
+
 std::vector<std::string> Cluster::urls() const {
+  std::vector<std::string> urls = shown_urls();
+  for (std::string& url : urls) {
+    if (has_users()) url = with_login(url, settings_.user);
+  }
+  return urls;
+}
+
+std::vector<std::string> Cluster::shown_urls() const {
   std::vector<std::string> urls;
   for (const local::Server& server : servers_) urls.push_back(server.url());
   return urls;
@@ -106,7 +123,9 @@ std::vector<std::string> Cluster::urls() const {
 
 std::vector<std::string> Cluster::plain_urls() const {
   std::vector<std::string> urls;
-  for (const local::Server& server : servers_) urls.push_back(server.plain_url());
+  for (const local::Server& server : servers_) {
+    urls.push_back(has_users() ? with_login(server.plain_url(), test_user) : server.plain_url());
+  }
   return urls;
 }
 
@@ -123,7 +142,8 @@ Options Cluster::options() const {
 Reply Cluster::raw(int node, const std::vector<std::string>& words) {
   auto found = connections_.find(node);
   if (found == connections_.end()) {
-    found = connections_.emplace(node, Redis(server(node).plain_url())).first;
+    found =
+        connections_.emplace(node, Redis(plain_urls().at(static_cast<std::size_t>(node)))).first;
   }
   ++own_commands_[node];
   return found->second(words);

@@ -33,8 +33,12 @@ struct ClusterSettings {
   std::vector<std::vector<std::string>> environments = {};
   /// Clients connect by TLS; also without this if QUORUMLOCK_TEST_TLS is set.
   bool tls = false;
-  bool plain = false;       ///< clients connect without TLS in any case, for tests of addresses
+  /// Clients connect without TLS and without a login in any case, for tests of addresses.
+  bool plain = false;
   bool trust_disk = false;  ///< nodes are enrolled with that policy
+  /// The user of docs/security.md that clients log in as if QUORUMLOCK_TEST_ACL is set; the nodes
+  /// then have TCP ports. Empty: the default user in any case.
+  std::string user = "locker";
 };
 
 /// The test's own redis-servers, and what a test does to them.
@@ -46,7 +50,11 @@ class Cluster {
   [[nodiscard]] int quorum() const { return size() / 2 + 1; }
   local::Server& server(int node) { return servers_.at(static_cast<std::size_t>(node)); }
   [[nodiscard]] std::vector<std::string> urls() const;
-  /// The nodes' addresses without TLS, for clients that are not ours.
+  /// The same as the program and errors show them: without a login.
+  [[nodiscard]] std::vector<std::string> shown_urls() const;
+  /// The user that clients log in as: "default" without a login.
+  [[nodiscard]] std::string user() const { return has_users() ? settings_.user : "default"; }
+  /// The nodes' addresses without TLS, for clients that are not ours, with every right.
   [[nodiscard]] std::vector<std::string> plain_urls() const;
   /// Options for this cluster. Timeouts are far beyond what a busy machine needs, so that a vote is
   /// missing only if the test makes it so.
@@ -88,6 +96,7 @@ class Cluster {
   void heal();
 
  private:
+  [[nodiscard]] bool has_users() const;
   bool can_be_asked(int node);
 
   TemporaryDirectory directory_;

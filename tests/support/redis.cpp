@@ -41,7 +41,8 @@ redisContext* connect(const std::string& url) {
   if (url.starts_with(unix_scheme)) {
     return redisConnectUnixWithTimeout(url.substr(unix_scheme.size()).c_str(), limit);
   }
-  const std::string address = url.substr(std::string("redis://").size());
+  std::string address = url.substr(std::string("redis://").size());
+  address.erase(0, address.find('@') + 1);
   const std::size_t colon = address.rfind(':');
   return redisConnectWithTimeout(address.substr(0, colon).c_str(),
                                  std::stoi(address.substr(colon + 1)), limit);
@@ -59,6 +60,13 @@ Redis::Redis(const std::string& url) : context_(connect(url)) {
                              (context_ == nullptr ? "no memory" : context_->errstr));
   }
   redisSetTimeout(context_.get(), {patience.count(), 0});
+  const std::size_t from = url.find("://") + 3;
+  const std::size_t colon = url.find(':', from);
+  const std::size_t end = url.find('@', from);
+  if (end == url.npos) return;
+  const Reply entered =
+      (*this)({"AUTH", url.substr(from, colon - from), url.substr(colon + 1, end - colon - 1)});
+  if (entered.is_error()) throw std::runtime_error("cannot log in: " + entered.text);
 }
 
 void Redis::send(const std::vector<std::string>& words) {

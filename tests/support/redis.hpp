@@ -21,8 +21,8 @@ struct Reply {
 /// A synchronous connection to one node, to look at it and to play the foreign client.
 class Redis {
  public:
-  /// `url`: redis://HOST:PORT or unix:///PATH. The constructor and the calls below throw
-  /// std::runtime_error if the node does not answer within seconds.
+  /// `url`: redis://[USER:PASSWORD@]HOST:PORT or unix:///PATH. The constructor and the calls below
+  /// throw std::runtime_error if the node does not answer within seconds.
   explicit Redis(const std::string& url);
 
   Reply operator()(const std::vector<std::string>& words);

@@ -108,6 +108,7 @@ std::string ask(const ServerSettings& settings, std::string_view question, std::
 /// Whether another server has the port that this process was to use. A server that first requires a
 /// password is taken for ours.
 bool is_another(const ServerSettings& settings, pid_t process) {
+  if (ask(settings, "PING\r\n", "\r\n", milliseconds(1000)).starts_with("-NOAUTH")) return false;
   const std::string said =
       ask(settings, "INFO server\r\n", "uptime_in_seconds", milliseconds(1000));
   return said.find("process_id:") != said.npos &&
