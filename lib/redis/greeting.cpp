@@ -21,7 +21,15 @@ enum class Later : std::uint16_t {
   durability = 2,
   last_durability = 3,
   login = 4,
+  login_mark = 5,
 };
+
+/// Comes back in the answer that follows the one to a login.
+constexpr std::string_view mark_text = "quorumlock:login";
+
+bool is_mark(const Reply& reply) {
+  return reply.type == Reply::Type::string && reply.text == mark_text;
+}
 
 core::Tag tag_of(Later question) {
   core::Tag tag;
@@ -129,7 +137,7 @@ std::optional<Greeting::Trouble> Greeting::on_reply(const Reply& reply) {
 /// Reads the reply to INFO server, the last of the greeting.
 std::optional<Greeting::Trouble> Greeting::on_server(const Reply& reply) {
   if (reply.type == Reply::Type::string) {
-    mode_ = info_field(reply.text, "redis_mode");
+    mode_ = mode_of(reply.text);
     if (mode_ == "cluster") {
       return Trouble{"runs in cluster mode: name standalone servers only", Vote::not_standalone};
     }
@@ -200,16 +208,31 @@ void Greeting::log_in_again(Time now, WriteBuffer& out, Pipeline& pipeline) {
   if (!std::exchange(login_is_new_, false) || login_.empty()) return;
   pipeline.add(now, tag_of(Later::login), true);
   out.add_login(login_);
+  pipeline.add(now, tag_of(Later::login_mark), true);
+  append_command(out.text(), {"PING", mark_text});
+  login_was_taken_ = false;
+}
+
+/// The oldest unanswered command is the mark after the login that this is the reply to.
+std::optional<std::string> Greeting::on_login_reply(Time now, const Reply& reply,
+                                                    Pipeline& pipeline) {
+  login_was_taken_ = reply.type == Reply::Type::status;
+  if (login_was_taken_) return std::nullopt;
+  const bool dropped = is_mark(reply);
+  if (dropped) pipeline.answer(now);
+  return "refused to log us in again, and the connection goes on as before" +
+         (dropped ? "" : ": " + said(reply));
 }
 
 std::optional<Greeting::Trouble> Greeting::on_later_reply(const core::Tag& tag,
                                                           const Reply& reply) {
   switch (static_cast<Later>(tag.round)) {
-    case Later::login:
-      // A node that refuses a login leaves the connection as it was, so nothing is lost yet.
-      if (reply.type != Reply::Type::error) break;
-      return Trouble{"refused to log us in again, and the connection goes on as before: " +
-                     said(reply)};
+    case Later::login: break;  // on_login_reply()
+    case Later::login_mark:
+      // The user may lack the right to PING, but only a login that was taken shows that this is the
+      // answer to it.
+      if (is_mark(reply) || (login_was_taken_ && reply.type == Reply::Type::error)) break;
+      return Trouble{"lost the order of its answers at a login", Vote::failed};
     case Later::replication: on_replication(reply); break;
     case Later::last_durability:
       on_durability(reply);
@@ -218,6 +241,10 @@ std::optional<Greeting::Trouble> Greeting::on_later_reply(const core::Tag& tag,
     case Later::durability: on_durability(reply); break;
   }
   return std::nullopt;
+}
+
+bool Greeting::is_login(const core::Tag& tag) {
+  return tag.round == static_cast<std::uint16_t>(Later::login);
 }
 
 bool Greeting::completes_facts(const core::Tag& tag) {

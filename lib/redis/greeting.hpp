@@ -52,13 +52,20 @@ class Greeting {
 
   /// Logs in with this from now on: on a connection that is there, log_in_again() has to follow.
   void set_login(const Login& login, bool connected);
-  /// Logs in on the connection that is up, if its login is not the present one.
+  /// Logs in on the connection that is up, if its login is not the present one. A mark follows that
+  /// shows where the answer ends: Redis 8 drops the error of an AUTH that follows another command
+  /// in one read, and all later answers would be taken for those to the commands before theirs.
   void log_in_again(core::Time now, WriteBuffer& out, Pipeline& pipeline);
   /// Asks for the facts again, since they may have changed.
   void ask_facts(core::Time now, WriteBuffer& out, Pipeline& pipeline);
   /// Whether this is the tag of a command of log_in_again() or ask_facts().
   static bool is_later_question(const core::Tag& tag) { return tag.round != 0; }
-  /// Takes the answer to one. Returns what is wrong with it.
+  static bool is_login(const core::Tag& tag);
+  /// Takes the answer to the login, or to the mark after it, which is then taken out, too. Returns
+  /// a sentence if the login was refused: that leaves the connection as it was, so nothing is lost
+  /// yet.
+  std::optional<std::string> on_login_reply(core::Time now, const Reply& reply, Pipeline& pipeline);
+  /// Takes the answer to another one. Returns why the connection has to be given up, if it has to.
   std::optional<Trouble> on_later_reply(const core::Tag& tag, const Reply& reply);
   /// Whether the facts are complete with the answer to this one.
   static bool completes_facts(const core::Tag& tag);
@@ -107,7 +114,8 @@ class Greeting {
   Login login_;
   int db_;
   bool wakes_;
-  bool login_is_new_ = false;  ///< the connection that is there has another one
+  bool login_is_new_ = false;     ///< the connection that is there has another one
+  bool login_was_taken_ = false;  ///< the last one of log_in_again()
   bool silent_ = true;
   Ring<Question> questions_;  ///< without an answer
   ServerFacts facts_;

@@ -350,8 +350,10 @@ Link::Event* Link::next(Time now) {
 void Link::on_own_reply(Time now, const core::Tag& tag, const Reply& reply) {
   if (!Greeting::is_later_question(tag)) {
     right_.enrolment().on_reply(now, reply);
+  } else if (Greeting::is_login(tag)) {
+    if (const auto refused = greeting_.on_login_reply(now, reply, pipeline_)) note(*refused);
   } else if (const auto trouble = greeting_.on_later_reply(tag, reply)) {
-    note(trouble->why);
+    return fail(now, trouble->vote, trouble->why);
   } else if (Greeting::completes_facts(tag)) {
     right_.enrolment().look_at(now, greeting_.facts());
   }

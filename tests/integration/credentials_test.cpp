@@ -12,7 +12,7 @@ namespace {
 /// Three nodes with a user "locker", who alone may log in; the test keeps all that is said.
 class CredentialsOfNodes : public ::testing::Test {
  protected:
-  CredentialsOfNodes() : cluster({.size = 3}) {
+  CredentialsOfNodes() : cluster({.size = 3, .user = ""}) {
     cluster.raw_everywhere({"ACL", "SETUSER", "locker", "on", ">s3cret-1", "~*", "&*", "+@all"});
     write("s3cret-1\n");
   }
@@ -121,7 +121,21 @@ TEST_F(CredentialsOfNodes, AWrongNewPasswordIsRefusedOnceAndLosesNothing) {
   Result<Lease> held = coordinator.acquire("held", {.wait = 20s});
   ASSERT_TRUE(ok(held));
   write("s3cret-wrong");
-  EXPECT_TRUE(eventually([&] { return times_said("refused to log us in again") == 3; }));
+  // Meanwhile there is always a command around the login, and each lock has its own answers. (Redis
+  // 8 drops the refusal of a login that it reads together with another command.)
+  EXPECT_TRUE(eventually([&] {
+    std::vector<Answer<Result<Lease>>> answers(50);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      coordinator.async_acquire(std::to_string(i), {.wait = 20s}, {}, answers[i].handler());
+    }
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      const Result<Lease> lease = answers[i].get();
+      EXPECT_TRUE(ok(lease));
+      if (!lease) continue;
+      EXPECT_GE(cluster.holders(std::to_string(i), lease->owner_token()), 2);
+    }
+    return times_said("refused to log us in again") == 3;
+  }));
   EXPECT_TRUE(ok(held->extend(20s)));
   EXPECT_TRUE(ok(coordinator.acquire("other", {.wait = 20s})));
   expect_unauthorized(from_file(), "refused to log us in: WRONGPASS");

@@ -52,6 +52,9 @@ TEST(Login, ABufferIsOverwrittenAsAWhole) {
   EXPECT_EQ(text.find_first_not_of('\0'), text.npos);
 }
 
+/// The answer to the PING that follows a login.
+const std::string mark = "$16\r\nquorumlock:login\r\n";
+
 TEST(LinkLogin, ThePasswordIsOverwrittenOnceItIsWritten) {
   // The link's output still has its memory after all bytes are written: it is empty of the
   // password.
@@ -71,8 +74,9 @@ TEST(LinkLogin, LogsInAgainOnTheConnectionThatIsThere) {
   driver.send(1);
   driver.link.log_in(driver.now, {"locker", "hunter2"});
   driver.send(2);
-  EXPECT_EQ(driver.written(), (Strings{"PING 1", "AUTH locker hunter2", "PING 2"}));
-  driver.feed("+OK\r\n+OK\r\n+OK\r\n");
+  EXPECT_EQ(driver.written(),
+            (Strings{"PING 1", "AUTH locker hunter2", "PING quorumlock:login", "PING 2"}));
+  driver.feed("+OK\r\n+OK\r\n" + mark + "+OK\r\n");
   EXPECT_EQ(driver.said(), (Strings{"1 granted", "2 granted"}));
   driver.close();
   driver.reconnect();
@@ -87,7 +91,8 @@ TEST(LinkLogin, ARefusedPasswordLosesNothingAndIsNotTriedAgain) {
   const std::size_t notes = driver.notes().size();
   driver.link.log_in(driver.now, {"locker", "hunter2"});
   driver.written();
-  driver.feed("-ERR unknown command 'AUTH', with args beginning with: 'locker' 'hunter2'\r\n");
+  driver.feed("-ERR unknown command 'AUTH', with args beginning with: 'locker' 'hunter2'\r\n" +
+              mark);
   driver.pass(std::chrono::hours(1));
   EXPECT_TRUE(driver.written().empty());
   EXPECT_EQ(driver.link.state(), LinkState::up);
@@ -104,15 +109,56 @@ TEST(LinkLogin, WaitsForTheGreetingAndForTheRecord) {
   driver.link.log_in(driver.now, {"locker", "new"});
   Strings greeting = driver.greet();
   EXPECT_EQ(greeting.front(), "AUTH locker old");
-  EXPECT_EQ(driver.written(), Strings{"AUTH locker new"});
-  driver.feed("+OK\r\n");
+  EXPECT_EQ(driver.written(), (Strings{"AUTH locker new", "PING quorumlock:login"}));
+  driver.feed("+OK\r\n" + mark);
   driver.doubt();
   EXPECT_EQ(driver.written().size(), 1U);
   driver.send(1);
   driver.link.log_in(driver.now, {"locker", "newer"});
   EXPECT_TRUE(driver.written().empty());
   driver.feed(LinkDriver::both("run1:30000,a,86400:volatile"));
-  EXPECT_EQ(driver.written(), (Strings{"PING 1", "AUTH locker newer"}));
+  EXPECT_EQ(driver.written(), (Strings{"PING 1", "AUTH locker newer", "PING quorumlock:login"}));
+}
+
+TEST(LinkLogin, ARefusalThatTheServerDropsShiftsNoAnswer) {
+  // Redis 8 sends nothing for an AUTH that it refuses if it read another command with it. The
+  // answers to the commands after it belong to these.
+  LinkDriver driver({.host = "n1", .login = {"locker", "old"}});
+  driver.come_up();
+  const std::size_t notes = driver.notes().size();
+  driver.send(1);
+  driver.link.log_in(driver.now, {"locker", "hunter2"});
+  driver.send(2);
+  driver.send(3);
+  driver.written();
+  driver.feed("+OK\r\n" + mark + "-BUSY\r\n+OK\r\n");
+  EXPECT_EQ(driver.said(), (Strings{"1 granted", "2 busy", "3 granted"}));
+  EXPECT_EQ(driver.link.state(), LinkState::up);
+  ASSERT_EQ(driver.notes().size(), notes + 1);
+  EXPECT_NE(driver.notes().back().find("refused to log us in again"), std::string::npos);
+}
+
+TEST(LinkLogin, WithoutTheRightToPingTheOrderOfAnswersIsStillKnown) {
+  // A login that was taken is answered OK, and the error after it is the mark's. If a refused one
+  // was dropped, that error looks like its answer, and the next answer is no mark: the link starts
+  // anew.
+  const std::string forbidden =
+      "-NOPERM this user has no permissions to run the 'ping' command\r\n";
+  for (const bool dropped : {false, true}) {
+    LinkDriver driver({.host = "n1", .login = {"locker", "old"}});
+    driver.come_up();
+    driver.link.log_in(driver.now, {"locker", "hunter2"});
+    driver.send(1);
+    driver.written();
+    driver.feed((dropped ? "" : "+OK\r\n") + forbidden + "+OK\r\n");
+    if (dropped) {
+      EXPECT_NE(driver.link.state(), LinkState::up);
+      EXPECT_EQ(driver.link.trouble(driver.now), "lost the order of its answers at a login");
+    } else {
+      EXPECT_EQ(driver.said(), Strings{"1 granted"});
+      EXPECT_EQ(driver.link.state(), LinkState::up);
+    }
+  }
 }
 
 TEST(LinkLogin, WithoutAnythingToLogInWithTheVoteIsUnauthorized) {
