@@ -188,7 +188,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       if (const auto up = number_of<std::int64_t>(field("uptime_in_seconds"))) {
         status.uptime = std::chrono::seconds(*up);
       }
-      if (const auto mode = field("redis_mode"); !mode.empty()) {
+      if (const auto mode = redis::mode_of(reply.text); !mode.empty()) {
         status.cluster_mode = mode == "cluster";
       }
       status.persistence.append_only = yes_or_no(field("aof_enabled"), "1", "0");

@@ -29,6 +29,13 @@ inline std::string version_of(std::string_view info) {
   return std::string(info_field(info, "redis_version"));
 }
 
+/// "standalone" or "cluster" in an INFO reply; empty if there is neither. Valkey 8 has another name
+/// for it than Redis.
+inline std::string_view mode_of(std::string_view info) {
+  const std::string_view valkey = info_field(info, "server_mode");
+  return valkey.empty() ? info_field(info, "redis_mode") : valkey;
+}
+
 /// Whether this version, as version_of() gives it, is older than Redis 6.2 or Valkey 7.2: what
 /// those do with scripts and users is not tested. False if it cannot be read.
 inline bool is_too_old(std::string_view version) {

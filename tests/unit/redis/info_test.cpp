@@ -15,6 +15,12 @@ TEST(Info, VersionIsTheServersOwn) {
   EXPECT_EQ(version_of("# Memory\r\nmaxmemory:0\r\n"), "");
 }
 
+TEST(Info, ModeHasAnotherNameOnValkey) {
+  EXPECT_EQ(mode_of("# Server\r\nredis_version:7.0.15\r\nredis_mode:cluster\r\n"), "cluster");
+  EXPECT_EQ(mode_of("# Server\r\nvalkey_version:8.0.1\r\nserver_mode:cluster\r\n"), "cluster");
+  EXPECT_EQ(mode_of("# Memory\r\nmaxmemory:0\r\n"), "");
+}
+
 TEST(Info, KnowsWhichVersionsAreTooOld) {
   // Redis 6.2 and Valkey 7.2 are the oldest; what cannot be read is not refused.
   for (const char* old : {"2.8.4", "5.0.14", "6.0.16", "6.1.99", "valkey 7.0.1", "valkey 6.9.0"}) {
