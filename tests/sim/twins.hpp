@@ -88,6 +88,7 @@ class Twins {
   std::optional<test::Redis> control_;
   Server simulated_;
   int connection_ = 0;
+  bool exact_ = true;  ///< the real server has the words of Redis 7.0
   std::int64_t now_us_ = 0;
   int undecided_ = 0;
   std::string story_;
