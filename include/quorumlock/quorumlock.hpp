@@ -9,6 +9,7 @@
 #include <quorumlock/error.hpp>
 #include <quorumlock/inspection.hpp>
 #include <quorumlock/lease.hpp>
+#include <quorumlock/metrics.hpp>
 #include <quorumlock/mutex.hpp>
 #include <quorumlock/options.hpp>
 #include <quorumlock/outcome.hpp>
