@@ -80,6 +80,8 @@ class Awaited {
   std::optional<std::stop_callback<Link>> link_;  // destroyed first: its callback may be running
 };
 
+struct AwaitableParts;
+
 }  // namespace quorumlock::detail
 
 namespace quorumlock {
@@ -123,6 +125,7 @@ class [[nodiscard]] Awaitable {
   }
 
  private:
+  friend struct detail::AwaitableParts;
   Start start_;
   std::stop_token stop_;
   detail::Handler<T> undo_;
@@ -130,3 +133,21 @@ class [[nodiscard]] Awaitable {
 };
 
 }  // namespace quorumlock
+
+namespace quorumlock::detail {
+
+/// Uses an awaitable without a coroutine: begins the operation for a handler. `undo` is for a
+/// result that nobody takes any more, and may be empty.
+struct AwaitableParts {
+  template <class T>
+  static void begin(Awaitable<T>& awaitable, std::stop_token stop,
+                    std::type_identity_t<Handler<T>> handler) {
+    awaitable.start_(std::move(stop), std::move(handler));
+  }
+  template <class T>
+  static Handler<T> undo(Awaitable<T>& awaitable) {
+    return std::move(awaitable.undo_);
+  }
+};
+
+}  // namespace quorumlock::detail

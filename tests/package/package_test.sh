@@ -46,6 +46,11 @@ for header in "$prefix"/include/quorumlock/*.hpp "$prefix"/include/quorumlock/*/
   echo "#include \"$header\"" | "$cxx" "${flags[@]}" -I"$prefix/include" -fsyntax-only -x c++ - ||
     fail "$header does not compile by itself"
 done
+for header in quorumlock/asio.hpp quorumlock/detail/asio_operation.hpp; do  # above with Boost.Asio
+  echo "#include <$header>" |
+    "$cxx" "${flags[@]}" -DASIO_STANDALONE -I"$prefix/include" -fsyntax-only -x c++ - ||
+    fail "$header does not compile with standalone Asio"
+done
 
 step "the umbrella header includes no other library"
 "$cxx" "${flags[@]}" -I"$prefix/include" -M "$here/consumer/main.cpp" | tr -d '\\' |
@@ -69,6 +74,7 @@ cmake --build "$work/cmake" >"$work/cmake.log" 2>&1 || {
   fail "building with find_package"
 }
 "$work/cmake/consumer" || fail "running what was built with find_package"
+"$work/cmake/consumer_asio" || fail "running what was built with the component asio"
 
 step "pkg-config"
 pc=$(find "$prefix" -name quorumlock.pc)

@@ -1,0 +1,113 @@
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "with_asio/fixture.hpp"
+
+namespace quorumlock::test {
+namespace {
+
+class AsioOperations : public WithAsio {
+ protected:
+  Coordinator coordinator = connect();
+  net::io_context context;
+};
+
+TEST_F(AsioOperations, SeveralLocksAndTheLease) {
+  // A lease of two locks is extended and released; a read lock comes of a downgrade.
+  run(context, [&]() -> net::awaitable<void> {
+    std::vector<std::string> names;
+    names.push_back(key + "/1");
+    names.push_back(key + "/2");
+    Lease both = co_await async_acquire_all(coordinator, std::move(names), {.wait = 20s},
+                                            net::use_awaitable);
+    EXPECT_EQ(both.resources().size(), 2U);
+    const Clock::time_point before = both.valid_until();
+    co_await async_extend(both, 25s, net::use_awaitable);
+    EXPECT_GT(both.valid_until(), before);
+    co_await async_release(both, net::use_awaitable);
+    EXPECT_FALSE(both.is_valid());
+    const Result<void> again = co_await async_release(both, as_result(net::use_awaitable));
+    EXPECT_TRUE(fails_with(again, Errc::not_held));
+
+    Lease writer = co_await async_acquire(coordinator, key, {.wait = 20s}, net::use_awaitable);
+    co_await async_downgrade(writer, net::use_awaitable);
+    const Lease reader = co_await async_acquire(
+        coordinator, key, {.wait = 20s, .mode = LockMode::shared}, net::use_awaitable);
+    EXPECT_TRUE(writer.is_valid() && reader.is_valid());
+  });
+}
+
+TEST_F(AsioOperations, ALeaseThatHoldsNothingIsNotHeld) {
+  // The members would throw at the call.
+  run(context, [&]() -> net::awaitable<void> {
+    Lease nothing;
+    const Result<void> released = co_await async_release(nothing, as_result(net::use_awaitable));
+    EXPECT_TRUE(fails_with(released, Errc::not_held));
+  });
+}
+
+TEST_F(AsioOperations, MutexesAndPermits) {
+  // Each kind of lock, to the Lease that holds it.
+  Mutex mutex(coordinator, key + "/mutex");
+  SharedMutex shared(coordinator, key + "/shared");
+  Semaphore semaphore(coordinator, key + "/semaphore", 2);
+  run(context, [&]() -> net::awaitable<void> {
+    const Lease locked = co_await async_lock(mutex, net::use_awaitable);
+    EXPECT_FALSE(mutex.try_lock());
+    {
+      const Lease writer = co_await async_lock(shared, net::use_awaitable);
+      EXPECT_FALSE(shared.try_lock_shared());
+    }
+    const Lease reader = co_await async_lock_shared(shared, net::use_awaitable);
+    const Lease other = co_await async_lock_shared(shared, net::use_awaitable);
+    const Lease one = co_await async_acquire(semaphore, net::use_awaitable);
+    const Lease two = co_await async_lock(semaphore, net::use_awaitable);
+    EXPECT_FALSE(semaphore.try_acquire());
+    EXPECT_TRUE(locked.is_valid() && reader.is_valid() && other.is_valid());
+    EXPECT_TRUE(one.is_valid() && two.is_valid());
+  });
+}
+
+TEST_F(AsioOperations, ARecursiveMutex) {
+  RecursiveMutex mutex(coordinator, key);
+  const LockOwner owner;
+  run(context, [&]() -> net::awaitable<void> {
+    co_await async_lock(mutex, owner, net::use_awaitable);
+    co_await async_lock(mutex, owner, net::use_awaitable);
+    EXPECT_EQ(mutex.depth(owner), 2U);
+    co_await async_unlock(mutex, owner, net::use_awaitable);
+    co_await async_unlock(mutex, owner, net::use_awaitable);
+    EXPECT_EQ(mutex.depth(owner), 0U);
+    const Result<void> more = co_await async_unlock(mutex, owner, as_result(net::use_awaitable));
+    EXPECT_TRUE(fails_with(more, Errc::not_held));
+  });
+}
+
+TEST_F(AsioOperations, AnElection) {
+  // A candidate leads, proclaims and resigns.
+  Election election(coordinator, key);
+  run(context, [&]() -> net::awaitable<void> {
+    Leadership leadership = co_await async_campaign(election, "here", net::use_awaitable);
+    EXPECT_TRUE(leadership.is_valid());
+    co_await async_proclaim(leadership, "there", net::use_awaitable);
+    const std::optional<Leader> leader = co_await async_leader(election, net::use_awaitable);
+    EXPECT_TRUE(leader && leader->value == "there");
+    co_await async_resign(leadership, net::use_awaitable);
+    EXPECT_FALSE(leadership.is_valid());
+  });
+}
+
+TEST_F(AsioOperations, StatusAndClose) {
+  run(context, [&]() -> net::awaitable<void> {
+    const ClusterStatus status = co_await async_status(coordinator, net::use_awaitable);
+    EXPECT_EQ(status.nodes.size(), 5U);
+    co_await async_close(coordinator, net::use_awaitable);
+    const Result<Lease> closed =
+        co_await async_acquire(coordinator, key, as_result(net::use_awaitable));
+    EXPECT_TRUE(fails_with(closed, Errc::closed));
+  });
+}
+
+}  // namespace
+}  // namespace quorumlock::test
