@@ -29,8 +29,8 @@ int acquire(const Globals& globals, const AcquireArguments& asked) {
   const Options options = globals.options();
   Coordinator coordinator = coordinator_with(options);
   const NodesWatch nodes(globals, options, coordinator);  // while it waits
-  Lease lease = lock(coordinator, {asked.resource},
-                     {.ttl = asked.ttl, .wait = asked.wait, .auto_extend = false}, signals);
+  Lease lease = take_lock(coordinator, {asked.resource},
+                          {.ttl = asked.ttl, .wait = asked.wait, .auto_extend = false}, signals);
   // If the token cannot be printed this function's end destroys, and so releases, the lease.
   if (globals.json) {
     print(described(lease));

@@ -127,7 +127,7 @@ int bench(const Globals& globals, const BenchArguments& asked) {
       resources(asked.shared_key ? 1 : asked.keys.value_or(asked.in_flight));
   std::optional<CleanUp> clean_up(std::in_place, coordinator, keys);
   // The first lock waits until the nodes are connected.
-  (void)lock(coordinator, {keys.front()}, {.ttl = ttl_for(options)}, signals).release();
+  (void)take_lock(coordinator, {keys.front()}, {.ttl = ttl_for(options)}, signals).release();
   BenchLoad load(coordinator, keys, asked.in_flight, ttl_for(options));
   load.start();
 

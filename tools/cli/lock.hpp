@@ -11,7 +11,11 @@ namespace quorumlock::cli {
 
 /// Locks all of the resources, waiting as the options say. SIGINT, SIGTERM, SIGHUP or SIGQUIT ends
 /// the wait, and nothing stays locked. Throws Failure.
-Lease lock(Coordinator& coordinator, const std::vector<std::string>& resources,
-           const LockOptions& options, Signals& signals);
+Lease take_lock(Coordinator& coordinator, const std::vector<std::string>& resources,
+                const LockOptions& options, Signals& signals);
+
+/// Takes one of the `permits` permits of the resource, in the same way.
+Lease take_permit(Coordinator& coordinator, const std::string& resource, int permits,
+                  const LockOptions& options, Signals& signals);
 
 }  // namespace quorumlock::cli

@@ -49,8 +49,12 @@ void Supervisor::on_signal(int signal) {
   switch (signal) {
     case SIGCHLD: return on_news();
     case SIGCONT: return on_continue();
-    default: child_.signal(signal);
+    case SIGINT:
+    case SIGTERM:
+    case SIGQUIT: asked_ = signal; break;
+    default: break;
   }
+  child_.signal(signal);
 }
 
 void Supervisor::on_news() {
@@ -97,6 +101,7 @@ void Supervisor::end_it() {
   child_.signal(SIGTERM);
   if (kill_at > now) child_.signal(SIGCONT);  // a stopped command could not react
   guard_.kill_at(kill_at);
+  on_ending_();
 }
 
 }  // namespace quorumlock::cli

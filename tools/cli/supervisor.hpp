@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include <quorumlock/lease.hpp>
 
@@ -27,20 +29,24 @@ struct Deadlines {
 /// those that it concerns.
 class Supervisor {
  public:
+  /// `on_ending` is called when the command has been asked to end because of its lease's end.
   Supervisor(const Lease& lease, const Deadlines& deadlines, Child& child, Guard& guard,
-             const Terminal& terminal, Signals& signals)
+             const Terminal& terminal, Signals& signals, std::function<void()> on_ending)
       : lease_(lease),
         deadlines_(deadlines),
         child_(child),
         guard_(guard),
         terminal_(terminal),
-        signals_(signals) {}
+        signals_(signals),
+        on_ending_(std::move(on_ending)) {}
 
   /// Starts the command, waits for its end and returns the status of waitpid(). Throws Failure,
   /// without starting it, if a signal has asked us to end or the lease is over.
   int run();
   /// Whether the command was ended because of its lease's end.
   [[nodiscard]] bool ended_it() const { return ending_; }
+  /// Returns the last SIGINT, SIGTERM or SIGQUIT that was passed on to the command, or 0.
+  [[nodiscard]] int asked_to_end() const { return asked_; }
 
  private:
   void start();
@@ -59,7 +65,9 @@ class Supervisor {
   Guard& guard_;
   const Terminal& terminal_;
   Signals& signals_;
+  const std::function<void()> on_ending_;
   bool ending_ = false;
+  int asked_ = 0;
   std::optional<int> status_;
 };
 

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <poll.h>
+
+#include <future>
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+#include <quorumlock/result.hpp>
+
+#include "event.hpp"
+#include "nodes_watch.hpp"
+#include "signals.hpp"
+
+namespace quorumlock::cli {
+
+/// The result of an operation, and the signal that asked us to end while it was awaited, or 0.
+template <class T>
+struct Awaited {
+  Result<T> result;
+  int asked = 0;
+};
+
+/// Starts an operation on the loop, `start(stop token, handler)`, and waits for its result on this
+/// thread. SIGINT, SIGTERM, SIGHUP or SIGQUIT requests the stop token to stop. If `nodes` is given
+/// and has a file to look at, SIGHUP reads that instead.
+template <class T, class Start>
+Awaited<T> await(Signals& signals, Start start, NodesWatch* nodes = nullptr) {
+  struct Answer {
+    std::promise<Result<T>> promise;
+    Event given;
+  };
+  const auto answer = std::make_shared<Answer>();
+  std::future<Result<T>> future = answer->promise.get_future();
+  std::stop_source cancel;
+  start(cancel.get_token(), [answer](Result<T> result) {
+    answer->promise.set_value(std::move(result));
+    answer->given.set();
+  });
+  int asked = 0;
+  pollfd ready[] = {{signals.fd(), POLLIN, 0}, {answer->given.fd(), POLLIN, 0}};
+  do {
+    ::poll(ready, 2, -1);
+    if (asked == 0) asked = signals.asked_to_end();
+    if (asked == SIGHUP && nodes != nullptr && nodes->look_now()) asked = 0;
+    if (asked != 0) cancel.request_stop();
+  } while ((ready[1].revents & POLLIN) == 0);
+  return {future.get(), asked};
+}
+
+}  // namespace quorumlock::cli
