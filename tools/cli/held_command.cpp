@@ -21,9 +21,11 @@ using std::chrono::nanoseconds;
 /// Background processes of the command may take this long to end: others wait for the lock.
 constexpr milliseconds leftovers_patience{500};
 
-/// Variables that the command does not inherit: they may be those of an outer quorumlock.
+/// Variables that the command does not inherit. The first three may be those of an outer
+/// quorumlock; the last one is ours: the command's READY=1 or MAINPID= would be taken for the
+/// service's.
 constexpr std::string_view not_inherited[] = {"QUORUMLOCK_RESOURCE", "QUORUMLOCK_TOKEN",
-                                              "QUORUMLOCK_FENCING_TOKEN"};
+                                              "QUORUMLOCK_FENCING_TOKEN", "NOTIFY_SOCKET"};
 
 /// Whether this variable has a node's password.
 bool is_password(const Options& options, std::string_view variable) {

@@ -8,6 +8,7 @@
 #include "held_command.hpp"
 #include "lock.hpp"
 #include "nodes_watch.hpp"
+#include "notifier.hpp"
 #include "output.hpp"
 
 namespace quorumlock::cli {
@@ -89,9 +90,15 @@ int run(const Globals& globals, const RunArguments& asked) {
   Coordinator coordinator = coordinator_with(options);
   NodesWatch watch(globals, options, coordinator);
   const std::string what = (asked.permits ? "a permit of " : "the lock on ") + all(asked.resources);
+  Notifier manager;
+  manager.status("waiting for " + what);
   Lease lease = lease_for(asked, options, coordinator, signals);
   globals.note("holding " + all(asked.resources) + ": " + lease.outcome().to_string());
-  CommandEnd end = command.run(lease, signals, terminal, [] {});
+  manager.ready("holding " + what + ", fencing token " + std::to_string(lease.fencing_token()));
+  CommandEnd end = command.run(lease, signals, terminal, [&] {
+    manager.stopping("losing " + what + ": the command has been asked to end");
+  });
+  manager.stopping("the command has ended: releasing " + what);
   const Result<void> released = lease.release();
   globals.note(summary_of(coordinator.stats()));
   std::optional<Error> trouble;
@@ -133,6 +140,8 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
       "the child of setsid, is not ended, and goes on without the lock.\n\n"
       "When the nodes in the configuration file change, the lock moves to the new ones as soon as\n"
       "they accept that list (quorumlock members).\n\n"
+      "A service manager that sets NOTIFY_SOCKET (systemd's Type=notify) hears READY=1 once the\n"
+      "lock is held, and STOPPING=1 when it ends. The command does not inherit that variable.\n\n"
       "Ends with the command's own exit code, or with 128 + N if signal N ended it.");
   add_duration(command, "--ttl", asked->ttl, "how long the lock outlives a crash; it is renewed");
   add_wait(command, "--wait", asked->wait, "how long to wait for the lock, or forever");

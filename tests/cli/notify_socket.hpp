@@ -1,0 +1,57 @@
+#pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+#include "support/descriptor.hpp"
+#include "support/eventually.hpp"
+
+namespace quorumlock::test {
+
+/// The socket of a service manager, as NOTIFY_SOCKET names it: a path, or '@' and an abstract name.
+class NotifySocket {
+ public:
+  explicit NotifySocket(std::string name)
+      : name_(std::move(name)), socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::ranges::copy(name_, address.sun_path);
+    if (name_.front() == '@') address.sun_path[0] = '\0';
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name_.size());
+    if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
+      fail_with_errno("cannot bind the service manager's socket");
+    }
+  }
+  ~NotifySocket() {
+    if (name_.front() == '/') ::unlink(name_.c_str());
+  }
+
+  [[nodiscard]] std::string variable() const { return "NOTIFY_SOCKET=" + name_; }
+  /// Returns the next message. Throws std::runtime_error if none comes.
+  [[nodiscard]] std::string message() const {
+    constexpr int patience_ms = static_cast<int>(std::chrono::milliseconds(patience).count());
+    pollfd ready{socket_.get(), POLLIN, 0};
+    if (::poll(&ready, 1, patience_ms) <= 0) throw std::runtime_error("no message came");
+    std::string text(4096, '\0');
+    const ssize_t size = ::recv(socket_.get(), text.data(), text.size(), 0);
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, size)));
+    return text;
+  }
+  /// Whether a message has come that message() has not returned.
+  [[nodiscard]] bool has_more() const {
+    pollfd ready{socket_.get(), POLLIN, 0};
+    return ::poll(&ready, 1, 0) > 0;
+  }
+
+ private:
+  std::string name_;
+  Descriptor socket_;
+};
+
+}  // namespace quorumlock::test

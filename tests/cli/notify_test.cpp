@@ -1,0 +1,96 @@
+#include "cli/notify_socket.hpp"
+
+#include "cli/fixture.hpp"
+
+// What a service manager such as systemd hears of `run`.
+namespace quorumlock::test {
+namespace {
+
+constexpr const char* until_asked = "echo up; while :; do sleep 1000 & wait $!; done";
+
+class Notify : public CommandLine {
+ protected:
+  [[nodiscard]] Program start_with(const std::string& variable,
+                                   std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), QUORUMLOCK_PROGRAM);
+    return Program(arguments, {nodes(), variable});
+  }
+  static std::string abstract_name() {
+    return "@quorumlock-test-" + std::to_string(::getpid()) + "-" +
+           testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
+};
+
+TEST_F(Notify, TheServiceIsReadyOnceTheLockIsHeld) {
+  // Not while it waits; and it is stopping once the command has ended. The path is as long as one
+  // can be.
+  const std::string folder = (directory.path() / "").string();
+  const NotifySocket manager(folder + std::string(107 - folder.size(), 'n'));
+  hold("billing");
+  Program program = start_with(
+      manager.variable(), {"run", "--wait", "forever", "billing", "--", "sh", "-c", until_asked});
+  EXPECT_EQ(manager.message(), "STATUS=waiting for the lock on billing");
+  ASSERT_TRUE(somebody_tries());
+  EXPECT_FALSE(manager.has_more());
+  cluster.raw_everywhere({"DEL", "billing"});
+  EXPECT_THAT(manager.message(),
+              testing::MatchesRegex("READY=1\nSTATUS=holding the lock on billing,"
+                                    " fencing token [0-9]+"));
+  EXPECT_EQ(program.line(), "up");
+  EXPECT_FALSE(manager.has_more());
+  program.signal(SIGTERM);
+  EXPECT_EQ(manager.message(),
+            "STOPPING=1\nSTATUS=the command has ended: releasing the lock on billing");
+  EXPECT_EQ(program.finish().code, 128 + SIGTERM);
+  EXPECT_FALSE(manager.has_more());
+}
+
+TEST_F(Notify, AnAbstractSocketHearsOfALostLock) {
+  // The message comes while the command still ends. A line break in a name starts no new
+  // assignment.
+  const NotifySocket manager(abstract_name());
+  Program program = start_with(manager.variable(), {"run", "--ttl", "1s", "--kill-after", "1h",
+                                                    "a\nREADY=0", "--", "sh", "-c",
+                                                    "trap exit TERM; echo up;"
+                                                    " while :; do sleep 0.01; done"});
+  EXPECT_EQ(manager.message(), "STATUS=waiting for the lock on a READY=0");
+  EXPECT_THAT(manager.message(), HasSubstr("READY=1\nSTATUS=holding"));
+  EXPECT_EQ(program.line(), "up");
+  cluster.kill(0);
+  cluster.kill(1);
+  EXPECT_EQ(manager.message(),
+            "STOPPING=1\nSTATUS=losing the lock on a READY=0: the command has been"
+            " asked to end");
+  EXPECT_EQ(program.finish().code, 76);
+}
+
+TEST_F(Notify, TheCommandDoesNotInheritTheSocket) {
+  // Its READY=1 would be taken for the service's, and its MAINPID for the service itself.
+  const NotifySocket manager(abstract_name());
+  Program program = start_with(manager.variable(),
+                               {"run", "billing", "--", "sh", "-c", "echo \"<$NOTIFY_SOCKET>\""});
+  EXPECT_EQ(program.finish().out, "<>\n");
+}
+
+TEST_F(Notify, ASocketThatCannotBeUsedIsOneWarning) {
+  // The lock is held and the command runs; the sentence says what is wrong.
+  const std::pair<std::string, const char*> bad[] = {
+      {"NOTIFY_SOCKET=/nowhere/at/all", "No such file"},
+      {"NOTIFY_SOCKET=" + abstract_name(), "refused"},
+      {"NOTIFY_SOCKET=/" + std::string(107, 'n'), "108 bytes, and a socket's name at most 107"},
+      {"NOTIFY_SOCKET=@" + std::string(108, 'n'), "109 bytes, and a socket's name at most 108"},
+      {"NOTIFY_SOCKET=vsock:2:1234", "neither a path"},
+  };
+  for (const auto& [variable, why] : bad) {
+    const Ended ended =
+        start_with(variable, {"run", "billing", "--", "sh", "-c", "exit 3"}).finish();
+    EXPECT_EQ(ended.code, 3);
+    EXPECT_THAT(ended.err, HasSubstr(why));
+    EXPECT_EQ(std::ranges::count(ended.err, '\n'), 1) << ended.err;
+  }
+  EXPECT_THAT(start_with("NOTIFY_SOCKET=", {"run", "billing", "--", "true"}).finish().err,
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace quorumlock::test
