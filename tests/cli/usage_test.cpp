@@ -22,8 +22,8 @@ std::vector<std::string> nodes_asked(const Ended& ended) {
 TEST(Usage, HelpEndsWith0) {
   // For the program and for each command, on standard output.
   EXPECT_THAT(quorumlock_with({"--help"}).out, HasSubstr("Exit codes"));
-  for (const std::string command : {"run", "acquire", "extend", "release", "inspect", "status",
-                                    "doctor", "enroll", "cluster", "bench"}) {
+  for (const std::string command : {"run", "leader", "observe", "acquire", "extend", "release",
+                                    "inspect", "status", "doctor", "enroll", "cluster", "bench"}) {
     const Ended ended = quorumlock_with({command, "--help"});
     EXPECT_EQ(ended.code, 0) << command;
     EXPECT_THAT(ended.out, HasSubstr("Usage: quorumlock " + command));
@@ -53,6 +53,13 @@ TEST(Usage, MistakesEndWith64AndASentence) {
       {{"run", "--permits", "2", "--shared", "x", "--", "true"}, "--permits and --shared"},
       {{"run", "--permits", "2", "x", "y", "--", "true"}, "a permit of one resource, and 2 are"},
       {{"run", "x", "y", "x", "--", "true"}, "\"x\" is given twice"},
+      {{"leader", "x"}, "leader needs a command after --"},
+      {{"leader", "x", "y", "--", "true"}, "y"},
+      {{"leader", "--wait", "1s", "x", "--", "true"}, "--wait"},
+      {{"leader", "--ttl", "100ms", "x", "--", "true"}, "stop_margin"},
+      {{"leader", "--value", std::string(65'537, 'v'), "x", "--", "true"}, "65536"},
+      {{"observe"}, "RESOURCE"},
+      {{"observe", "x", "y"}, "y"},
       {{"status", "now"}, "now"},
       {{"enroll", "--force"}, "--new"},
       {{"bench", "--seconds", "0"}, "--seconds"},

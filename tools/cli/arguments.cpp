@@ -30,7 +30,7 @@ Arguments::Arguments(int argc, char** argv) : own(argv + 1, argv + argc) {
       break;
     }
   }
-  if (command == "run" && dashes != own.end()) {
+  if (runs_a_command() && dashes != own.end()) {
     behind_dashes.emplace(dashes + 1, own.end());
     own.erase(dashes, own.end());
   }

@@ -17,9 +17,11 @@ struct Arguments {
   bool json = false;
   /// The words to be parsed.
   std::vector<std::string> own;
-  /// The words of a `run` after the first `--`: the command, which we do not parse.
+  /// The words of a `run` or `leader` after the first `--`: the command, which we do not parse.
   std::optional<std::vector<std::string>> behind_dashes;
 
+  /// Whether the command runs one of the user's, which standard output belongs to.
+  [[nodiscard]] bool runs_a_command() const { return command == "run" || command == "leader"; }
   /// Returns a complaint about the command line without the parts that may have a password.
   [[nodiscard]] std::string without_secrets(std::string sentence) const;
 };

@@ -15,6 +15,8 @@ using Action = std::function<int()>;
 
 // Each function adds its command; parsing a command line with that command sets `chosen`.
 void add_run(CLI::App& app, Globals& globals, Action& chosen);
+void add_leader(CLI::App& app, Globals& globals, Action& chosen);
+void add_observe(CLI::App& app, Globals& globals, Action& chosen);
 void add_acquire(CLI::App& app, Globals& globals, Action& chosen);
 void add_extend(CLI::App& app, Globals& globals, Action& chosen);
 void add_release(CLI::App& app, Globals& globals, Action& chosen);

@@ -7,7 +7,7 @@
 
 namespace quorumlock::cli {
 
-/// An event that happens once and can be polled for. Any thread may set it.
+/// An event that can be polled for until it is cleared. Any thread may set it.
 class Event {
  public:
   Event() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -19,6 +19,10 @@ class Event {
 
   [[nodiscard]] int fd() const { return fd_; }
   void set() noexcept { (void)::eventfd_write(fd_, 1); }
+  void clear() noexcept {
+    eventfd_t count = 0;
+    (void)::eventfd_read(fd_, &count);
+  }
 
  private:
   int fd_;

@@ -20,7 +20,7 @@ struct Globals {
   std::optional<std::string> nodes;
   bool json = false;
   bool verbose = false;
-  /// The words of a `run` after the first `--`: the command and its arguments.
+  /// The words of a `run` or `leader` after the first `--`: the command and its arguments.
   std::optional<std::vector<std::string>> behind_dashes;
 
   void add_flags_to(CLI::App& app);

@@ -9,6 +9,7 @@
 #include <quorumlock/lease.hpp>
 #include <quorumlock/options.hpp>
 
+#include "failure.hpp"
 #include "globals.hpp"
 #include "output.hpp"
 #include "signals.hpp"
@@ -29,6 +30,17 @@ struct CommandArguments {
   /// Takes the words after `--`. Throws Failure if there are none; `usage` is the right form.
   void take_words(const Globals& globals, const std::string& usage);
 };
+
+/// Calls `act`; a Failure of it ends with the code of --failure-exit-code, if that is given.
+template <class Act>
+int failing_as_asked(const CommandArguments& asked, Act act) {
+  try {
+    return act();
+  } catch (const Failure& failure) {
+    if (!asked.failure_exit_code || failure.by_signal()) throw;
+    throw failure.ending_with(*asked.failure_exit_code);
+  }
+}
 
 /// Returns when the command is asked to end and killed. Throws Failure if there would be no time
 /// for it.

@@ -53,6 +53,8 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
   globals.add_flags_to(app);
   Action chosen;
   add_run(app, globals, chosen);
+  add_leader(app, globals, chosen);
+  add_observe(app, globals, chosen);
   add_acquire(app, globals, chosen);
   add_extend(app, globals, chosen);
   add_release(app, globals, chosen);
@@ -78,8 +80,8 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
 }
 
 int report(const Failure& failure, const Arguments& arguments) {
-  // `run` leaves standard output to its command.
-  std::FILE* const to = arguments.json && arguments.command != "run" ? stdout : stderr;
+  // `run` and `leader` leave standard output to their command.
+  std::FILE* const to = arguments.json && !arguments.runs_a_command() ? stdout : stderr;
   const std::string sentence = arguments.without_secrets(failure.what());
   try {
     if (arguments.json) {

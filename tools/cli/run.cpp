@@ -115,15 +115,6 @@ int run(const Globals& globals, const RunArguments& asked) {
   return conclude(globals, lease, end, trouble);
 }
 
-int run_or_fail_as_asked(const Globals& globals, const RunArguments& asked) {
-  try {
-    return run(globals, asked);
-  } catch (const Failure& failure) {
-    if (!asked.failure_exit_code || failure.by_signal()) throw;
-    throw failure.ending_with(*asked.failure_exit_code);
-  }
-}
-
 }  // namespace
 
 void add_run(CLI::App& app, Globals& globals, Action& chosen) {
@@ -167,7 +158,9 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
     }
     check(*asked);
     asked->take_words(globals, "run RESOURCE -- CMD ARG...");
-    chosen = [=, &globals] { return run_or_fail_as_asked(globals, *asked); };
+    chosen = [=, &globals] {
+      return failing_as_asked(*asked, [&] { return run(globals, *asked); });
+    };
   });
 }
 

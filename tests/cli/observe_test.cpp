@@ -1,0 +1,90 @@
+#include "cli/fixture.hpp"
+
+// `quorumlock observe`: who leads, and each change of that.
+namespace quorumlock::test {
+namespace {
+
+class Observe : public CommandLine {
+ protected:
+  Coordinator coordinator = Coordinator::create(cluster.options()).value();
+  Election election{coordinator, "billing"};
+};
+
+TEST_F(Observe, EachChangeIsALine) {
+  // Nobody, a leader, another value of it, and nobody again.
+  Program program = start({"observe", "billing"});
+  EXPECT_EQ(program.line(), "nobody leads");
+  Leadership leads = election.campaign("10.0.0.7:8080").value();
+  const std::string token = std::to_string(leads.fencing_token());
+  EXPECT_EQ(program.line(), "10.0.0.7:8080 leads, fencing token " + token);
+  // A value cannot print a line or a command for the terminal.
+  ASSERT_TRUE(leads.proclaim("x\nnobody leads\x1b[2J"));
+  EXPECT_EQ(program.line(), "x\\x0anobody leads\\x1b[2J leads, fencing token " + token);
+  ASSERT_TRUE(leads.resign());
+  EXPECT_EQ(program.line(), "nobody leads");
+  program.signal(SIGINT);
+  const Ended ended = program.finish();
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.err, IsEmpty());
+}
+
+TEST_F(Observe, WithJsonEachChangeIsADocument) {
+  // The token is never shown as a whole: anybody could release the lock with it.
+  Leadership leads = election.campaign("here").value();
+  Program program = start({"--json", "observe", "billing"});
+  const std::string token = leads.lease().owner_token();
+  const json first = json::parse(program.line());
+  EXPECT_EQ(first.at("resource"), "billing");
+  const json expected = {{"value", "here"},
+                         {"label", token.substr(41)},
+                         {"token_begin", token.substr(0, 8)},
+                         {"fencing_token", leads.fencing_token()}};
+  EXPECT_EQ(first.at("leader"), expected);
+  ASSERT_TRUE(leads.resign());
+  EXPECT_EQ(json::parse(program.line()).at("leader"), nullptr);
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.finish().code, 128 + SIGTERM);
+}
+
+TEST_F(Observe, OnceEndsWithACodeForScripts) {
+  // 75 if nobody leads, 0 if somebody does, 69 if no quorum answers.
+  const Ended nobody = run({"observe", "--once", "billing"});
+  EXPECT_EQ(nobody.code, 75);
+  EXPECT_EQ(nobody.out, "nobody leads\n");
+  const Leadership leads = election.campaign("here").value();
+  const Ended somebody = run({"observe", "--once", "billing"});
+  EXPECT_EQ(somebody.code, 0) << somebody.err;
+  EXPECT_THAT(somebody.out, testing::StartsWith("here leads"));
+  cluster.kill(0);
+  cluster.kill(1);
+  const Ended unknown = run({"observe", "--once", "--json", "billing"});
+  EXPECT_EQ(unknown.code, 69);
+  EXPECT_EQ(json::parse(unknown.out).at("error").at("code"), "no_quorum");
+}
+
+TEST_F(Observe, ALeaderWithoutAValueIsShownByItsLabel) {
+  // `run` holds the same lock and leads, without a value; so does another client, without a label.
+  Program holder = start_run("billing", "echo up; exec sleep 1000");
+  EXPECT_EQ(holder.line(), "up");
+  Program program = start({"observe", "billing"});
+  EXPECT_THAT(program.line(), testing::MatchesRegex(".*:" + std::to_string(holder.pid()) +
+                                                    ":sh leads, fencing token [0-9]+"));
+  holder.signal(SIGTERM);
+  EXPECT_EQ(program.line(), "nobody leads");
+  hold("billing");
+  EXPECT_THAT(program.line(), testing::StartsWith("the holder of token foreign... leads"));
+}
+
+TEST_F(Observe, ItLooksOnUntilThereIsAQuorum) {
+  cluster.kill(0);
+  cluster.kill(1);
+  Program program = start({"observe", "billing"});
+  cluster.restart(0);
+  cluster.restart(1);
+  EXPECT_EQ(program.line(), "nobody leads");
+  program.signal(SIGINT);
+  EXPECT_EQ(program.finish().code, 0);
+}
+
+}  // namespace
+}  // namespace quorumlock::test
