@@ -22,8 +22,9 @@ std::vector<std::string> nodes_asked(const Ended& ended) {
 TEST(Usage, HelpEndsWith0) {
   // For the program and for each command, on standard output.
   EXPECT_THAT(quorumlock_with({"--help"}).out, HasSubstr("Exit codes"));
-  for (const std::string command : {"run", "leader", "observe", "acquire", "extend", "release",
-                                    "inspect", "status", "doctor", "enroll", "cluster", "bench"}) {
+  for (const std::string command :
+       {"run", "leader", "observe", "acquire", "extend", "release", "inspect", "status", "doctor",
+        "enroll", "serve", "cluster", "bench"}) {
     const Ended ended = quorumlock_with({command, "--help"});
     EXPECT_EQ(ended.code, 0) << command;
     EXPECT_THAT(ended.out, HasSubstr("Usage: quorumlock " + command));
@@ -65,6 +66,7 @@ TEST(Usage, MistakesEndWith64AndASentence) {
       {{"bench", "--seconds", "0"}, "--seconds"},
       {{"bench", "--in-flight", "0"}, "--in-flight"},
       {{"bench", "--keys", "2", "--shared-key"}, "--keys"},
+      {{"serve", "--limit", "0"}, "--limit"},
       {{"cluster"}, "subcommand"},
       {{"cluster", "start", "--size", "0"}, "--size"},
       {{"cluster", "start", "--port", "65535"}, "--port"},

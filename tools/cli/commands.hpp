@@ -26,6 +26,7 @@ void add_status(CLI::App& app, Globals& globals, Action& chosen);
 void add_doctor(CLI::App& app, Globals& globals, Action& chosen);
 void add_enroll(CLI::App& app, Globals& globals, Action& chosen);
 void add_members(CLI::App& app, Globals& globals, Action& chosen);
+void add_serve(CLI::App& app, Globals& globals, Action& chosen);
 void add_cluster(CLI::App& app, Globals& globals, Action& chosen);
 void add_bench(CLI::App& app, Globals& globals, Action& chosen);
 

@@ -5,6 +5,7 @@
 #include "commands.hpp"
 #include "globals.hpp"
 #include "output.hpp"
+#include "reports.hpp"
 #include "status_watch.hpp"
 
 namespace quorumlock::cli {
@@ -29,20 +30,6 @@ std::string report(const std::vector<Finding>& findings, std::ptrdiff_t errors) 
          counted(static_cast<std::ptrdiff_t>(findings.size()) - errors, "hint");
 }
 
-Json findings_json(const std::vector<Finding>& findings, std::ptrdiff_t errors) {
-  Json list = Json::array();
-  for (const Finding& finding : findings) {
-    list.push_back({{"severity", to_string(finding.severity)},
-                    {"node", finding.node.empty() ? Json() : Json(finding.node)},
-                    {"code", finding.code},
-                    {"what", finding.what},
-                    {"remedy", finding.remedy}});
-  }
-  return {{"errors", errors},
-          {"hints", static_cast<std::ptrdiff_t>(findings.size()) - errors},
-          {"findings", std::move(list)}};
-}
-
 int doctor(const Globals& globals) {
   Signals signals;
   Coordinator coordinator = coordinator_with(globals.options());
@@ -52,7 +39,7 @@ int doctor(const Globals& globals) {
   const std::vector<Finding> findings = findings_of(*status);
   const auto errors = std::ranges::count(findings, Severity::error, &Finding::severity);
   if (globals.json) {
-    print(findings_json(findings, errors));
+    print(findings_json(findings));
   } else {
     print(report(findings, errors));
   }
@@ -60,6 +47,21 @@ int doctor(const Globals& globals) {
 }
 
 }  // namespace
+
+Json findings_json(const std::vector<Finding>& findings) {
+  Json list = Json::array();
+  for (const Finding& finding : findings) {
+    list.push_back({{"severity", to_string(finding.severity)},
+                    {"node", finding.node.empty() ? Json() : Json(finding.node)},
+                    {"code", finding.code},
+                    {"what", finding.what},
+                    {"remedy", finding.remedy}});
+  }
+  const auto errors = std::ranges::count(findings, Severity::error, &Finding::severity);
+  return {{"errors", errors},
+          {"hints", static_cast<std::ptrdiff_t>(findings.size()) - errors},
+          {"findings", std::move(list)}};
+}
 
 void add_doctor(CLI::App& app, Globals& globals, Action& chosen) {
   CLI::App& command =

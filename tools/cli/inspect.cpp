@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "globals.hpp"
 #include "output.hpp"
+#include "reports.hpp"
 
 namespace quorumlock::cli {
 namespace {
@@ -189,6 +190,24 @@ Json semaphore_json(const SemaphoreHolding& semaphore) {
           {"waiters", waiters_json(semaphore.waiters)}};
 }
 
+int inspect(const Globals& globals, const std::string& resource) {
+  Coordinator coordinator = coordinator_with(globals.options());
+  const Result<Inspection> seen = coordinator.inspect(resource);
+  if (!seen) throw Failure(seen.error());
+  const bool enough = answered(*seen) >= seen->quorum;
+  const Failure too_few(ExitCode::no_quorum, "no_quorum", resource + ": " + verdict(*seen));
+  if (globals.json) {
+    Json shown = inspection_json(*seen);
+    if (!enough) shown.update(error_json(too_few));
+    print(shown);
+  } else {
+    print(table(*seen));
+  }
+  return enough ? ExitCode::done : ExitCode::no_quorum;
+}
+
+}  // namespace
+
 Json inspection_json(const Inspection& seen) {
   Json nodes = Json::array();
   for (const NodeHolding& node : seen.nodes) {
@@ -220,24 +239,6 @@ Json inspection_json(const Inspection& seen) {
   if (seen.held_for) document["held_for_ms"] = seen.held_for->count();
   return document;
 }
-
-int inspect(const Globals& globals, const std::string& resource) {
-  Coordinator coordinator = coordinator_with(globals.options());
-  const Result<Inspection> seen = coordinator.inspect(resource);
-  if (!seen) throw Failure(seen.error());
-  const bool enough = answered(*seen) >= seen->quorum;
-  const Failure too_few(ExitCode::no_quorum, "no_quorum", resource + ": " + verdict(*seen));
-  if (globals.json) {
-    Json shown = inspection_json(*seen);
-    if (!enough) shown.update(error_json(too_few));
-    print(shown);
-  } else {
-    print(table(*seen));
-  }
-  return enough ? ExitCode::done : ExitCode::no_quorum;
-}
-
-}  // namespace
 
 void add_inspect(CLI::App& app, Globals& globals, Action& chosen) {
   auto resource = std::make_shared<std::string>();

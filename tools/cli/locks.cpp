@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "globals.hpp"
 #include "output.hpp"
+#include "reports.hpp"
 #include "status_watch.hpp"
 
 namespace quorumlock::cli {
@@ -52,29 +53,6 @@ std::string locks_table(const LockList& list, const LocksQuery& query) {
   return text;
 }
 
-Json locks_json(const LockList& list) {
-  Json locks = Json::array();
-  for (const HeldLock& lock : list.locks) {
-    Json one = {{"resource", lock.resource}, {"mode", mode_of(lock)}};
-    if (lock.permit != 0) {
-      one["mode"] = "permit";
-      one["permit"] = lock.permit;
-    }
-    if (!lock.group.empty()) one["group"] = lock.group;
-    one["label"] = lock.label;
-    one["token_begin"] = lock.token_begin;
-    if (lock.held_for) one["held_for_ms"] = lock.held_for->count();
-    if (lock.expires_in) one["expires_in_ms"] = lock.expires_in->count();
-    one["waiters"] = lock.waiters;
-    if (lock.fencing_token != 0) one["fencing_token"] = lock.fencing_token;
-    one["nodes"] = lock.nodes;
-    locks.push_back(std::move(one));
-  }
-  return {{"locks", std::move(locks)},
-          {"complete", list.complete},
-          {"votes", votes_json(list.outcome)}};
-}
-
 int locks(const Globals& globals, const LocksArguments& asked) {
   Signals signals;
   Coordinator coordinator = coordinator_with(globals.options());
@@ -93,6 +71,31 @@ int locks(const Globals& globals, const LocksArguments& asked) {
 }
 
 }  // namespace
+
+Json held_lock_json(const HeldLock& lock) {
+  Json one = {{"resource", lock.resource}, {"mode", mode_of(lock)}};
+  if (lock.permit != 0) {
+    one["mode"] = "permit";
+    one["permit"] = lock.permit;
+  }
+  if (!lock.group.empty()) one["group"] = lock.group;
+  one["label"] = lock.label;
+  one["token_begin"] = lock.token_begin;
+  if (lock.held_for) one["held_for_ms"] = lock.held_for->count();
+  if (lock.expires_in) one["expires_in_ms"] = lock.expires_in->count();
+  one["waiters"] = lock.waiters;
+  if (lock.fencing_token != 0) one["fencing_token"] = lock.fencing_token;
+  one["nodes"] = lock.nodes;
+  return one;
+}
+
+Json locks_json(const LockList& list) {
+  Json locks = Json::array();
+  for (const HeldLock& lock : list.locks) locks.push_back(held_lock_json(lock));
+  return {{"locks", std::move(locks)},
+          {"complete", list.complete},
+          {"votes", votes_json(list.outcome)}};
+}
 
 void add_locks(CLI::App& app, Globals& globals, Action& chosen) {
   auto asked = std::make_shared<LocksArguments>();

@@ -64,6 +64,9 @@ int parse_and_run(const Arguments& arguments, Globals& globals) {
   add_doctor(app, globals, chosen);
   add_enroll(app, globals, chosen);
   add_members(app, globals, chosen);
+#if QUORUMLOCK_WITH_SERVE
+  add_serve(app, globals, chosen);
+#endif
   add_cluster(app, globals, chosen);
   add_bench(app, globals, chosen);
   std::vector<std::string> words(arguments.own.rbegin(), arguments.own.rend());

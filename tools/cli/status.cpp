@@ -17,11 +17,7 @@ int once(const Globals& globals, StatusWatch& watch) {
   const std::optional<ClusterStatus> status = watch.look();
   if (!status) throw Failure::interrupted(watch.asked_to_end(), "while looking at the nodes");
   if (globals.json) {
-    Json shown = document(*status);
-    if (!status->has_quorum()) {
-      shown.update(error_json(Failure(ExitCode::no_quorum, "no_quorum", verdict(*status))));
-    }
-    print(shown);
+    print(status_json(*status));
   } else {
     print(table(*status));
   }

@@ -238,4 +238,12 @@ Json document(const ClusterStatus& status) {
       {"nodes", std::move(nodes)}};
 }
 
+Json status_json(const ClusterStatus& status) {
+  Json shown = document(status);
+  if (!status.has_quorum()) {
+    shown.update(error_json(Failure(ExitCode::no_quorum, "no_quorum", verdict(status))));
+  }
+  return shown;
+}
+
 }  // namespace quorumlock::cli

@@ -14,5 +14,7 @@ std::string verdict(const ClusterStatus& status);
 std::string table(const ClusterStatus& status);
 /// Returns JSON for programs. Unknown values are null.
 Json document(const ClusterStatus& status);
+/// Returns the same, and an error if too few nodes may vote: the document of `status --json`.
+Json status_json(const ClusterStatus& status);
 
 }  // namespace quorumlock::cli

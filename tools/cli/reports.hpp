@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+#include <quorumlock/admin.hpp>
+#include <quorumlock/inspection.hpp>
+
+#include "output.hpp"
+
+namespace quorumlock::cli {
+
+// The documents of `locks`, `doctor` and `inspect`, which `serve` sends, too. That of `status` is
+// in status_table.hpp.
+Json held_lock_json(const HeldLock& lock);
+Json locks_json(const LockList& list);
+Json findings_json(const std::vector<Finding>& findings);
+/// With the whole owner tokens.
+Json inspection_json(const Inspection& seen);
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,124 @@
+#include "serve/documents.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reports.hpp"
+#include "status_table.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+std::string cut(const std::string& token) {
+  const auto at = token.find('@');
+  return token.substr(0, std::min<std::size_t>(8, at)) + "..." +
+         (at == token.npos ? "" : token.substr(at));
+}
+
+bool matches(const HeldLock& lock, const std::string& filter) {
+  return filter.empty() || lock.resource.find(filter) != std::string::npos ||
+         lock.label.find(filter) != std::string::npos;
+}
+
+using Rows = std::vector<const HeldLock*>;
+
+/// Sorts at least the first `count`. Locks that are equal stay in the order of their names.
+void sort_rows(Rows& rows, LocksWindow::Order order) {
+  using Order = LocksWindow::Order;
+  const auto by = [&](auto value) {
+    std::ranges::stable_sort(
+        rows, [&](const HeldLock* one, const HeldLock* other) { return value(*one, *other); });
+  };
+  switch (order) {
+    case Order::resource: return;  // as they are
+    case Order::waiters:
+      return by([](const auto& one, const auto& other) { return one.waiters > other.waiters; });
+    case Order::held_for:
+      return by([](const auto& one, const auto& other) { return one.held_for > other.held_for; });
+    case Order::expires_in:
+      return by([](const auto& one, const auto& other) {
+        // A lock without an expiry comes last.
+        return one.expires_in.has_value() &&
+               (!other.expires_in || *one.expires_in < *other.expires_in);
+      });
+  }
+}
+
+/// The waiters of all locks; the permits of a semaphore share a line.
+int waiting_in(const LockList& list) {
+  int waiting = 0;
+  std::set<std::pair<std::string_view, bool>> counted;
+  for (const HeldLock& lock : list.locks) {
+    if (lock.waiters != 0 && counted.emplace(lock.resource, lock.permit != 0).second) {
+      waiting += lock.waiters;
+    }
+  }
+  return waiting;
+}
+
+}  // namespace
+
+std::string text_of(const Json& document) {
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json error_document(const Error& error) {
+  Json document = error_json(Failure(error));
+  document["error"].erase("exit_code");
+  return document;
+}
+
+Json status_event(const Result<ClusterStatus>& status) {
+  if (!status) return error_document(status.error());
+  return {{"verdict", verdict(*status)},
+          {"status", status_json(*status)},
+          {"doctor", findings_json(findings_of(*status))}};
+}
+
+Json locks_event(const Result<LockList>& list, const LocksWindow& window) {
+  if (!list) return error_document(list.error());
+  Rows rows;
+  for (const HeldLock& lock : list->locks) {
+    if (matches(lock, window.filter)) rows.push_back(&lock);
+  }
+  sort_rows(rows, window.order);
+  Json locks = Json::array();
+  const std::size_t end = std::min(rows.size(), window.from + window.count);
+  for (std::size_t i = window.from; i < end; ++i) locks.push_back(held_lock_json(*rows[i]));
+  return {{"held", list->locks.size()}, {"waiting", waiting_in(*list)},
+          {"matching", rows.size()},    {"from", window.from},
+          {"locks", std::move(locks)},  {"complete", list->complete}};
+}
+
+Json lock_event(const std::string& resource, const Result<Inspection>& seen) {
+  if (seen) return without_tokens(inspection_json(*seen));
+  Json failed = error_document(seen.error());
+  failed["resource"] = resource;
+  return failed;
+}
+
+Json without_tokens(Json inspection) {
+  const std::function<void(Json&)> walk = [&](Json& value) {
+    if (!value.is_structured()) return;
+    for (auto one = value.begin(); one != value.end(); ++one) {
+      const bool is_token = value.is_object() && one->is_string() &&
+                            (one.key() == "owner_token" || one.key() == "holder");
+      const bool are_tokens = value.is_object() && one.key() == "readers" && one->is_array();
+      if (is_token) *one = cut(*one);
+      if (are_tokens) {
+        for (Json& reader : *one) {
+          if (reader.is_string()) reader = cut(reader);
+        }
+      }
+      walk(*one);
+    }
+  };
+  walk(inspection);
+  return inspection;
+}
+
+}  // namespace quorumlock::cli

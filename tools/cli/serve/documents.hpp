@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <quorumlock/admin.hpp>
+#include <quorumlock/inspection.hpp>
+#include <quorumlock/result.hpp>
+#include <quorumlock/status.hpp>
+
+#include "output.hpp"
+
+namespace quorumlock::cli {
+
+/// The part of a list of locks that a viewer looks at.
+struct LocksWindow {
+  enum class Order { resource, waiters, held_for, expires_in };
+  std::string filter;  ///< only resources and labels with this text; empty: all
+  Order order = Order::resource;
+  std::size_t from = 0;
+  std::size_t count = 100;
+};
+
+/// Writes a document on one line. Bytes that are not UTF-8 are replaced.
+std::string text_of(const Json& document);
+
+/// Returns {"error": ...} with the votes, as the commands' documents have it.
+Json error_document(const Error& error);
+
+/// {"verdict", "status": as `status --json`, "doctor": as `doctor --json`}, or an error.
+Json status_event(const Result<ClusterStatus>& status);
+/// {"held", "waiting", "matching", "from", "locks": those in the window, "complete"}, or an error.
+Json locks_event(const Result<LockList>& list, const LocksWindow& window);
+/// As `inspect --json`, but without whole owner tokens; or an error with the resource.
+Json lock_event(const std::string& resource, const Result<Inspection>& seen);
+
+/// Cuts every owner token in a document of `inspect` to its first eight letters and the label,
+/// since anybody with a whole token could release the lock.
+Json without_tokens(Json inspection);
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "serve/http.hpp"
+#include "serve/listen_address.hpp"
+
+namespace quorumlock::cli {
+
+/// Which requests `serve` answers: GET and HEAD only; with a token if there is one; and without one
+/// only those whose Host is this machine, so that a page of another site cannot read ours by a name
+/// that it points at 127.0.0.1.
+class Gate {
+ public:
+  /// Throws Failure if the address can be reached from elsewhere and there is no token, or the
+  /// token cannot be used.
+  Gate(const ListenAddress& address, std::optional<std::string> token_file);
+
+  /// The refusal of a request; nothing if it may be answered.
+  [[nodiscard]] std::optional<HttpReply> refusal(const HttpRequest& request) const;
+
+ private:
+  [[nodiscard]] bool is_ours(const std::string& host) const;
+
+  const std::string host_;
+  const std::optional<std::string> token_file_;
+};
+
+/// Whether both are the same, in a time that does not depend on where they differ.
+bool equal_in_constant_time(const std::string& given, const std::string& expected);
+/// The token in an Authorization header: of "Bearer", or the password of "Basic", which browsers
+/// ask for. Empty if there is none.
+std::string token_in(const std::string& authorization);
+
+}  // namespace quorumlock::cli

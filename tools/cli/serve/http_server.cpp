@@ -1,0 +1,287 @@
+#include "serve/http_server.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include <httplib.h>
+
+#include "failure.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+/// More connections wait in the kernel until one of these has ended.
+constexpr std::size_t most_connections = 64;
+constexpr int backlog = 64;
+/// A client gets this long to send its request.
+constexpr std::chrono::seconds request_within{10};
+/// A client gets this long to take one part of the reply: all of it, or one message of a stream.
+constexpr std::chrono::seconds part_within{20};
+/// After the reply the client gets this long to close, so that it reads the reply to its end.
+constexpr std::chrono::milliseconds close_within{500};
+constexpr std::size_t longest_head = 32 * 1024;
+
+/// A client's connection as httplib reads and writes it. Nothing waits beyond its time, and nothing
+/// once the program ends.
+class BoundedStream final : public httplib::Stream {
+ public:
+  BoundedStream(int socket, int stopping) : socket_(socket), stopping_(stopping) {}
+
+  bool is_readable() const override { return true; }
+  bool is_writable() const override { return true; }
+  ssize_t read(char* to, std::size_t size) override {
+    if (next_ == end_ && !receive()) return -1;
+    const std::size_t count = std::min(size, end_ - next_);
+    std::copy_n(buffer_ + next_, count, to);
+    next_ += count;
+    return static_cast<ssize_t>(count);
+  }
+  ssize_t write(const char* from, std::size_t size) override {
+    const auto deadline = Steady::now() + part_within;
+    for (std::size_t sent = 0; sent < size;) {
+      const ssize_t count = ::send(socket_, from + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (count > 0) {
+        sent += static_cast<std::size_t>(count);
+      } else if ((errno != EAGAIN && errno != EINTR) || !wait_for(POLLOUT, deadline)) {
+        return -1;
+      }
+    }
+    return static_cast<ssize_t>(size);
+  }
+  void get_remote_ip_and_port(std::string&, int&) const override {}
+  void get_local_ip_and_port(std::string&, int&) const override {}
+  socket_t socket() const override { return socket_; }
+
+  /// Closes the sending side and waits for the client to close its own. If the socket were closed
+  /// with bytes unread, the client could lose the reply.
+  void finish() {
+    ::shutdown(socket_, SHUT_WR);
+    request_ends_ = Steady::now() + close_within;
+    received_ = 0;
+    while (receive()) {
+    }
+  }
+
+ private:
+  bool receive() {
+    if (received_ >= longest_head) return false;
+    for (;;) {
+      const ssize_t count = ::recv(socket_, buffer_, sizeof buffer_, MSG_DONTWAIT);
+      if (count > 0) {
+        next_ = 0;
+        end_ = static_cast<std::size_t>(count);
+        received_ += end_;
+        return true;
+      }
+      if (count == 0 || (errno != EAGAIN && errno != EINTR)) return false;
+      if (!wait_for(POLLIN, request_ends_)) return false;
+    }
+  }
+  bool wait_for(short events, Steady::time_point deadline) const {
+    for (;;) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
+      if (left <= std::chrono::milliseconds::zero()) return false;
+      pollfd ready[] = {{socket_, events, 0}, {stopping_, POLLIN, 0}};
+      ::poll(ready, 2, static_cast<int>(left.count()));
+      if ((ready[1].revents & POLLIN) != 0) return false;
+      if (ready[0].revents != 0) return true;
+    }
+  }
+
+  const int socket_;
+  const int stopping_;
+  Steady::time_point request_ends_ = Steady::now() + request_within;
+  std::size_t received_ = 0;
+  char buffer_[4096];
+  std::size_t next_ = 0, end_ = 0;
+};
+
+std::string in_small_letters(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  return text;
+}
+
+HttpRequest request_of(const httplib::Request& from) {
+  HttpRequest request{.method = from.method, .path = from.path, .query = {}, .headers = {}};
+  for (const auto& [name, value] : from.params) request.query.try_emplace(name, value);
+  for (const auto& [name, value] : from.headers) {
+    request.headers.try_emplace(in_small_letters(name), value);
+  }
+  return request;
+}
+
+void send_more(httplib::Response& to, const HttpReply& reply) {
+  to.set_chunked_content_provider(reply.type,
+                                  [more = reply.more](std::size_t, httplib::DataSink& sink) {
+                                    const std::string text = more();
+                                    if (!text.empty()) return sink.write(text.data(), text.size());
+                                    sink.done();
+                                    return true;
+                                  });
+}
+
+/// httplib's reading of a request and writing of a reply. Sockets and threads are ours.
+class Protocol final : public httplib::Server {
+ public:
+  Protocol(const HttpSite& site, int listening) {
+    // The page loads nothing from elsewhere and is not framed; no reply is stored or guessed at.
+    set_default_headers({{"Content-Security-Policy",
+                          "default-src 'none'; script-src 'self'; style-src 'self'; "
+                          "connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
+                          "form-action 'none'; frame-ancestors 'none'"},
+                         {"X-Content-Type-Options", "nosniff"},
+                         {"X-Frame-Options", "DENY"},
+                         {"Referrer-Policy", "no-referrer"},
+                         {"Cross-Origin-Resource-Policy", "same-origin"},
+                         {"Cache-Control", "no-store"}});
+    // Before httplib reads a body, which no request of ours has.
+    set_pre_routing_handler([&site](const httplib::Request& from, httplib::Response& to) {
+      HttpReply reply;
+      try {
+        reply = site(request_of(from));
+      } catch (const std::exception& error) {
+        reply = HttpReply::sentence(500, error.what());
+      }
+      to.status = reply.status;
+      for (const auto& [name, value] : reply.headers) to.headers.emplace(name, value);
+      if (reply.more != nullptr && from.method != "HEAD") {
+        send_more(to, reply);
+      } else {
+        to.set_content(reply.body, reply.type);
+      }
+      return HandlerResponse::Handled;
+    });
+    svr_sock_ = listening;  // httplib ends streams if there is none
+  }
+  ~Protocol() override { svr_sock_ = INVALID_SOCKET; }
+
+  void answer(BoundedStream& stream) {
+    bool closed = false;
+    process_request(stream, true, closed, [](httplib::Request& request) {
+      // Many ranges of a long reply would be a longer one, and nobody needs parts or compression.
+      request.ranges.clear();
+      request.headers.erase("Accept-Encoding");
+    });
+  }
+};
+
+std::string shown_host(const std::string& host) {
+  return host.find(':') == host.npos ? host : "[" + host + "]";
+}
+
+int listening_socket(const addrinfo& address) {
+  const int socket = ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, 0);
+  if (socket < 0) return -1;
+  // A port is free at once after the program before has ended; two programs cannot share it.
+  const int on = 1;
+  ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(socket, address.ai_addr, address.ai_addrlen) == 0 && ::listen(socket, backlog) == 0 &&
+      ::fcntl(socket, F_SETFL, O_NONBLOCK) == 0) {
+    return socket;
+  }
+  const int error = errno;
+  ::close(socket);
+  errno = error;
+  return -1;
+}
+
+std::string port_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  char port[NI_MAXSERV] = "";
+  if (::getsockname(socket, generic, &size) == 0) {
+    ::getnameinfo(generic, size, nullptr, 0, port, sizeof port, NI_NUMERICSERV);
+  }
+  return port;
+}
+
+}  // namespace
+
+HttpServer::HttpServer(const ListenAddress& address, HttpSite site) : site_(std::move(site)) {
+  const std::string place = shown_host(address.host) + ":";
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(address.host.c_str(), address.port.c_str(), &hints, &found) != 0) {
+    throw Failure::local("cannot listen on " + place + address.port + ": the host has no address");
+  }
+  for (const addrinfo* one = found; one != nullptr && listening_ < 0; one = one->ai_next) {
+    listening_ = listening_socket(*one);
+  }
+  const int error = errno;
+  ::freeaddrinfo(found);
+  errno = error;
+  if (listening_ < 0) throw Failure::system("cannot listen on " + place + address.port);
+  url_ = "http://" + place + port_of(listening_) + "/";
+}
+
+HttpServer::~HttpServer() {
+  ::close(listening_);
+  stopping_.set();
+  for (Connection& one : connections_) one.thread.join();
+}
+
+void HttpServer::serve_until_readable(int fd) {
+  for (;;) {
+    const bool has_room = connections_.size() < most_connections;
+    pollfd ready[] = {
+        {fd, POLLIN, 0}, {one_ended_.fd(), POLLIN, 0}, {has_room ? listening_ : -1, POLLIN, 0}};
+    if (::poll(ready, 3, -1) < 0 && errno != EINTR)
+      throw Failure::system("cannot wait for clients");
+    if (ready[0].revents != 0) return;
+    if (ready[1].revents != 0) join_ended();
+    if (ready[2].revents != 0) accept_one();
+  }
+}
+
+void HttpServer::accept_one() {
+  const int socket = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (socket < 0) return;  // it has gone again, or there are no descriptors left: others will end
+  Connection& connection = connections_.emplace_back();
+  try {
+    connection.thread = std::thread([this, socket, &connection] {
+      answer(socket);
+      connection.ended = true;
+      one_ended_.set();
+    });
+  } catch (const std::system_error&) {  // no more threads
+    ::close(socket);
+    connections_.pop_back();
+  }
+}
+
+void HttpServer::answer(int socket) {
+  BoundedStream stream(socket, stopping_.fd());
+  Protocol(site_, listening_).answer(stream);
+  stream.finish();
+  ::close(socket);
+}
+
+void HttpServer::join_ended() {
+  eventfd_t count = 0;
+  (void)::eventfd_read(one_ended_.fd(), &count);
+  std::erase_if(connections_, [](Connection& one) {
+    if (!one.ended) return false;
+    one.thread.join();
+    return true;
+  });
+}
+
+}  // namespace quorumlock::cli

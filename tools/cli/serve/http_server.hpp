@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <string>
+#include <thread>
+
+#include "event.hpp"
+#include "serve/http.hpp"
+#include "serve/listen_address.hpp"
+
+namespace quorumlock::cli {
+
+/// A small HTTP server, for a page and for scrapers: one request per connection, a thread for each,
+/// and a bound on everything that a client could make it wait for or keep.
+class HttpServer {
+ public:
+  /// Listens from now on; connections are answered by serve(). Throws Failure if the port is in
+  /// use.
+  HttpServer(const ListenAddress& address, HttpSite site);
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+  /// Breaks off what is still being answered. What the site waits for has to have ended.
+  ~HttpServer();
+
+  /// Such as "http://127.0.0.1:9470/".
+  [[nodiscard]] const std::string& url() const { return url_; }
+  /// Answers until `fd` is readable. Throws Failure if it cannot go on.
+  void serve_until_readable(int fd);
+
+ private:
+  struct Connection {
+    std::thread thread;
+    std::atomic<bool> ended = false;
+  };
+  void accept_one();
+  void answer(int socket);
+  void join_ended();
+
+  const HttpSite site_;
+  std::string url_;
+  int listening_ = -1;
+  Event stopping_;
+  Event one_ended_;
+  std::list<Connection> connections_;
+};
+
+}  // namespace quorumlock::cli

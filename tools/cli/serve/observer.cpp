@@ -1,0 +1,28 @@
+#include "serve/observer.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+// Beyond these, a viewer is refused until another one has gone.
+constexpr std::size_t most_patterns = 8;
+constexpr std::size_t most_resources = 32;
+
+}  // namespace
+
+Observer::Observer(Coordinator& coordinator, std::size_t most_locks)
+    : status(board, 1, [&coordinator](const std::string&) { return coordinator.status(); }),
+      locks(board, most_patterns,
+            [&coordinator, most_locks](const std::string& pattern) {
+              return list_locks(coordinator, {.pattern = pattern, .most = most_locks});
+            }),
+      resources(
+          board, most_resources,
+          [&coordinator](const std::string& resource) { return coordinator.inspect(resource); }),
+      coordinator_(coordinator) {}
+
+void Observer::end() {
+  board.end();
+  coordinator_.close();
+}
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,81 @@
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "commands.hpp"
+#include "globals.hpp"
+#include "nodes_watch.hpp"
+#include "output.hpp"
+#include "serve/gate.hpp"
+#include "serve/http_server.hpp"
+#include "serve/listen_address.hpp"
+#include "serve/observer.hpp"
+#include "serve/site.hpp"
+#include "signals.hpp"
+
+namespace quorumlock::cli {
+namespace {
+
+struct ServeArguments {
+  std::string listen = "127.0.0.1:9470";
+  std::optional<std::string> token_file;
+  std::size_t most_locks = LocksQuery().most;
+};
+
+/// Ends what the server's threads wait for before the server joins them, however this ends.
+struct Ending {
+  Observer& observer;
+  ~Ending() { observer.end(); }
+};
+
+int serve(const Globals& globals, const ServeArguments& asked) {
+  const ListenAddress address = ListenAddress::read(asked.listen);
+  const Gate gate(address, asked.token_file);
+  Signals signals;
+  const Options options = globals.options();
+  Coordinator coordinator = coordinator_with(options);
+  NodesWatch nodes(globals, options, coordinator);
+  Observer observer(coordinator, asked.most_locks);
+  Site site(coordinator, observer, gate);
+  HttpServer server(address, [&site](const HttpRequest& request) { return site.answer(request); });
+  const Ending at_the_end{observer};
+  if (globals.json) {
+    print(Json{{"listening", server.url()}});
+  } else {
+    print("listening on " + server.url());
+  }
+  for (;;) {
+    server.serve_until_readable(signals.fd());
+    const int signal = signals.asked_to_end();
+    if (signal == 0 || (signal == SIGHUP && nodes.look_now())) continue;
+    // An end is what a server is asked for.
+    return signal == SIGTERM || signal == SIGINT ? ExitCode::done : ExitCode::by_signal + signal;
+  }
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Globals& globals, Action& chosen) {
+  auto asked = std::make_shared<ServeArguments>();
+  CLI::App& command =
+      *app.add_subcommand("serve", "show nodes and locks on a page, and to programs, by HTTP");
+  command.add_option("--listen", asked->listen, "where (127.0.0.1:9470); port 0: any free one")
+      ->type_name("HOST:PORT");
+  command
+      .add_option_function<std::string>(
+          "--token-file", [asked](const std::string& file) { asked->token_file = file; },
+          "whose first line clients have to show; needed beyond this machine")
+      ->type_name("FILE");
+  command
+      .add_option("--limit", asked->most_locks, "list no more than about this many locks (10000)")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N");
+  globals.add_flags_to(command);
+  command.callback(
+      [=, &globals, &chosen] { chosen = [=, &globals] { return serve(globals, *asked); }; });
+}
+
+}  // namespace quorumlock::cli
