@@ -58,6 +58,21 @@ TEST_F(Serve, GivesMetricsInTheFormThatIsAskedFor) {
   EXPECT_GE(cluster.calls(0, "scan"), 20);
 }
 
+TEST_F(Serve, HasAPageThatNeedsNothingElse) {
+  // The policy lets it load its own script and style only, so it must not have any inline.
+  const Server server = serve();
+  const HttpAnswer page = server.get("/");
+  EXPECT_EQ(page.headers.at("content-type"), "text/html; charset=utf-8");
+  EXPECT_THAT(page.body, HasSubstr("<script src=\"page.js\""));
+  EXPECT_THAT(page.body, Not(HasSubstr("://")));
+  EXPECT_THAT(page.body, Not(HasSubstr("style=")));
+  const HttpAnswer script = server.get("/page.js");
+  EXPECT_EQ(script.headers.at("content-type"), "text/javascript; charset=utf-8");
+  EXPECT_THAT(script.body, HasSubstr("new EventSource"));
+  EXPECT_THAT(script.body, Not(HasSubstr("innerHTML")));
+  EXPECT_EQ(server.get("/page.css").headers.at("content-type"), "text/css; charset=utf-8");
+}
+
 TEST_F(Serve, IsReadyWhileAQuorumVotes) {
   const Server server = serve();
   EXPECT_EQ(server.get("/readyz").status, 200);

@@ -11,6 +11,7 @@
 #include "reports.hpp"
 #include "serve/documents.hpp"
 #include "serve/events.hpp"
+#include "serve/page.hpp"
 #include "status_table.hpp"
 
 namespace quorumlock::cli {
@@ -24,6 +25,10 @@ constexpr std::string_view of_a_resource = "/api/locks/";
 
 HttpReply json_reply(int status, const Json& document) {
   return {.status = status, .type = "application/json", .body = text_of(document)};
+}
+
+HttpReply file(const char* type, std::string_view text) {
+  return {.type = type, .body = std::string(text)};
 }
 
 HttpReply json_error(int status, const std::string& code, const std::string& sentence) {
@@ -72,6 +77,9 @@ HttpReply Site::answer(const HttpRequest& request) {
   if (std::optional<HttpReply> refused = gate_.refusal(request)) return *std::move(refused);
   const std::string& path = request.path;
   if (path == "/healthz") return HttpReply::sentence(200, "alive");
+  if (path == "/") return file("text/html; charset=utf-8", page_html);
+  if (path == "/page.css") return file("text/css; charset=utf-8", page_css);
+  if (path == "/page.js") return file("text/javascript; charset=utf-8", page_js);
   if (path == "/readyz") return ready();
   if (path == "/metrics") return metrics(request);
   if (path == "/api/status") return status();
@@ -79,9 +87,10 @@ HttpReply Site::answer(const HttpRequest& request) {
   if (path == "/api/locks") return locks(request);
   if (path == "/api/events") return events(request);
   if (path.starts_with(of_a_resource)) return resource(path.substr(of_a_resource.size()));
-  return HttpReply::sentence(404,
-                             "there is no such page: see /metrics, /healthz, /readyz, /api/status, "
-                             "/api/doctor, /api/locks, /api/locks/RESOURCE and /api/events");
+  return HttpReply::sentence(
+      404,
+      "there is no such page: see /, /metrics, /healthz, /readyz, /api/status, "
+      "/api/doctor, /api/locks, /api/locks/RESOURCE and /api/events");
 }
 
 HttpReply Site::ready() {
