@@ -75,7 +75,10 @@ function drawVotes(nodes, quorum) {
 }
 
 function showLocks(news) {
-  if (news.error) return say('summary', `The locks cannot be listed: ${news.error.message}`, true);
+  if (news.error) {
+    say('shown', 'Locks and permits as they were last listed; they may be gone by now');
+    return say('summary', `The locks cannot be listed now: ${news.error.message}`, true);
+  }
   matching = news.matching;
   say('summary', `${news.held} held, ${news.waiting} waiting` + (news.complete ? '' :
     '; there are more than are listed: quorumlock locks PATTERN finds them'));
