@@ -146,8 +146,17 @@ void Driver::before_poll() {
   session_.each_wire_in_use([this](int wire) {
     if (const auto& node = wires_[static_cast<std::size_t>(wire)]) node->flush();
   });
-  timer_.arm(std::min({session_.deadline(), logins_.deadline(), alarms_.next(), close_by_}));
+  timer_.arm(next_due());
   keep_alive();
+}
+
+core::Time Driver::next_due() const {
+  return std::min({session_.deadline(), logins_.deadline(), alarms_.next(), close_by_});
+}
+
+void Driver::catch_up(detail::Handler<core::Time> then) {
+  on_timer();
+  later([this, then = std::move(then)]() mutable { then(next_due()); });
 }
 
 /// The loop ends after this if nothing keeps it alive, so check for work that came in this turn.

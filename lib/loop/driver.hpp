@@ -90,6 +90,8 @@ class Driver final : public Node::Listener, Logins::Listener {
   void vouch();
   /// Looks at the nodes that do not vote now.
   void look_again();
+  /// Does what is due by now, and passes on when something is next.
+  void catch_up(detail::Handler<core::Time> then);
   /// Runs `then` in this turn of the loop, but not inside the current call.
   void later(detail::Handler<> then);
   /// Ends everything; the handler is called when nothing is left on the loop.
@@ -111,6 +113,7 @@ class Driver final : public Node::Listener, Logins::Listener {
   bool read_overdue(core::Time now);
   void before_poll();
   void after_poll();
+  [[nodiscard]] core::Time next_due() const;
 
   void work();
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "loop/blocking.hpp"
+#include "loop/own_loops.hpp"
 #include "loop/token_call.hpp"
 
 namespace quorumlock::detail {
@@ -25,6 +26,7 @@ bool Runtime::on_any_loop() const {
 
 void Runtime::ride(uv_loop_t* loop, bool own_loop) {
   driver_ = std::make_unique<Driver>(*this, loop, own_loop);
+  if (own_loop) own_loops::add(*this);
 }
 
 NodeList Runtime::nodes() const {
@@ -38,12 +40,14 @@ void Runtime::keep_nodes(const NodeList& nodes) {
 }
 
 void Runtime::give_up() {
+  own_loops::remove(*this);
   driver_.reset();
   inbox_.close([](Task* task) { task->dismiss(); });
 }
 
 void Runtime::loop_ended(std::vector<detail::Handler<>> then) {
   const auto self = shared_from_this();
+  own_loops::remove(*this);
   driver_.reset();
   self_.reset();
   loop_thread_.store(0);

@@ -2,16 +2,19 @@
 
 #include <chrono>
 
+#include <quorumlock/detail/clock_control.hpp>
+
 #include "core/types.hpp"
 
 namespace quorumlock::detail {
 
-/// The machine's wall clock.
+/// The machine's wall clock, which the test kit moves with Clock.
 class SystemWallClock final : public core::WallClock {
  public:
   std::int64_t now_us() override {
     using namespace std::chrono;
-    return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
+    const auto now = system_clock::now().time_since_epoch() + ClockControl::gain();
+    return duration_cast<microseconds>(now).count();
   }
 };
 

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include <quorumlock/detail/clock_control.hpp>
+
 namespace quorumlock::uv {
 namespace {
 
@@ -26,6 +28,7 @@ Timer::Timer(uv_loop_t* loop, Open& open, std::function<void()> fired)
 
 void Timer::arm(Clock::time_point when) {
   wanted_ = when;
+  if (when != Clock::time_point::max()) when = detail::ClockControl::by_kernel(when);
   if (when >= armed_) return;
   armed_ = when;
   const auto at = std::max<Clock::rep>(when.time_since_epoch().count(), 1);  // 0 would disarm

@@ -75,6 +75,7 @@ cmake --build "$work/cmake" >"$work/cmake.log" 2>&1 || {
 }
 "$work/cmake/consumer" || fail "running what was built with find_package"
 "$work/cmake/consumer_asio" || fail "running what was built with the component asio"
+"$work/cmake/consumer_testing" || fail "running what was built with the component testing"
 
 step "pkg-config"
 pc=$(find "$prefix" -name quorumlock.pc)

@@ -1,21 +1,10 @@
 # The simulated Redis server, which a differential test compares with real ones. It runs the library's
 # own scripts in LuaJIT, which is Lua 5.1 like that of Redis.
-pkg_check_modules(LUAJIT IMPORTED_TARGET luajit)
 if(NOT LUAJIT_FOUND)
   message(FATAL_ERROR "The tests of the protocol run the scripts in LuaJIT, whose header and library "
     "are missing. Install libluajit-5.1-dev, or configure with -DQUORUMLOCK_BUILD_TESTS=OFF.")
 endif()
-set(sim_server_sources
-  sim/commands.cpp
-  sim/data_commands.cpp
-  sim/database.cpp
-  sim/execution.cpp
-  sim/introspection.cpp
-  sim/requests.cpp
-  sim/script_mutants.cpp
-  sim/script_run.cpp
-  sim/scripts.cpp
-  sim/server.cpp)
+include(${CMAKE_CURRENT_LIST_DIR}/server_sources.cmake)
 add_library(sim_server STATIC ${sim_server_sources})
 target_include_directories(sim_server PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}
   $<TARGET_PROPERTY:quorumlock_objects,INTERFACE_INCLUDE_DIRECTORIES>)

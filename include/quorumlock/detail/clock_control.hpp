@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+
+#include <quorumlock/clock.hpp>
+#include <quorumlock/export.hpp>
+
+namespace quorumlock::detail {
+
+/// What the test kit does to Clock, for the whole process. A program that does not use the kit
+/// never calls it, and its Clock is the kernel's.
+class QUORUMLOCK_EXPORT ClockControl {
+ public:
+  /// Clock stands still from now on. From any thread, as the others.
+  static void stop();
+  /// Clock goes on, from the instant at which it stands.
+  static void go();
+  /// Moves Clock by that time at once, whether it stands or goes.
+  static void advance(std::chrono::nanoseconds by);
+  [[nodiscard]] static bool stands();
+
+  /// How much Clock shows more than the kernel's.
+  [[nodiscard]] static std::chrono::nanoseconds gain();
+  /// When the kernel's clock will show what Clock shows at `when`: max() if Clock stands and that
+  /// is later than now.
+  [[nodiscard]] static Clock::time_point by_kernel(Clock::time_point when);
+};
+
+/// Every coordinator that has a loop of its own does what is due by now. Returns when the next of
+/// them has something to do. Blocking; throws std::logic_error on a loop's thread.
+QUORUMLOCK_EXPORT Clock::time_point turn_loops();
+
+}  // namespace quorumlock::detail

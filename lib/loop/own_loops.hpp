@@ -1,0 +1,15 @@
+#pragma once
+
+namespace quorumlock::detail {
+
+class Runtime;
+
+/// The runtimes of this process that have a loop of their own, so that the test kit can reach them
+/// all. From any thread.
+namespace own_loops {
+void add(Runtime& runtime);
+/// Nothing happens if it is not there.
+void remove(Runtime& runtime);
+}  // namespace own_loops
+
+}  // namespace quorumlock::detail

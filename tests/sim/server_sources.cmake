@@ -1,0 +1,12 @@
+# The simulated Redis server: of the simulator, of the tests of sim/, and of the test kit (lib/testing).
+set(sim_server_sources
+  sim/commands.cpp
+  sim/data_commands.cpp
+  sim/database.cpp
+  sim/execution.cpp
+  sim/introspection.cpp
+  sim/requests.cpp
+  sim/script_mutants.cpp
+  sim/script_run.cpp
+  sim/scripts.cpp
+  sim/server.cpp)
