@@ -32,14 +32,10 @@ NODES = {name: service for name, service in CONFIG["services"].items()
          if name.startswith("node")}
 HEALTHY = {name: {"condition": "service_healthy"} for name in NODES}
 
-# Stands in for redis-cli: `-h NODE COMMAND...`; the nodes in $FULL have a key.
-REDIS_CLI = """#!/bin/bash
-node=$2; shift 2
-case $1 in
-  dbsize) if [[ " $FULL " == *" $node "* ]]; then echo 1; else echo 0; fi ;;
-  info) printf '# Server\\r\\nrun_id:%040d\\r\\ntcp_port:6379\\r\\n' "${node#node}" ;;
-  set) echo "$node $*" >>"$ASKED" ;;
-esac
+# Stands in for the program: writes what it is asked, and for which nodes, and ends with $CODE.
+PROGRAM = """#!/bin/bash
+echo "$* $QUORUMLOCK_NODES" >>"$ASKED"
+exit $CODE
 """
 
 
@@ -87,27 +83,34 @@ class Compose(unittest.TestCase):
         self.assertEqual(demo["command"],
                          ["--nodes", ",".join(f"redis://{name}" for name in sorted(NODES))])
 
-    def enrolled(self, full):
-        """The records that the service `enroll` writes if the nodes in `full` are not empty."""
+    def enrolled(self, code):
+        """How the service `enroll` ends if the program ends with `code`, and what it asked for."""
+        service = CONFIG["services"]["enroll"]
         with tempfile.TemporaryDirectory() as directory:
-            stub = pathlib.Path(directory, "redis-cli")
-            stub.write_text(REDIS_CLI)
+            stub = pathlib.Path(directory, "quorumlock")
+            stub.write_text(PROGRAM)
             stub.chmod(0o755)
             asked = pathlib.Path(directory, "asked")
-            asked.touch()
-            command = [word.replace("$$", "$") for word in CONFIG["services"]["enroll"]["command"]]
-            subprocess.run(command, check=True, capture_output=True,
-                           env={"PATH": f"{directory}:/usr/bin:/bin", "FULL": full,
-                                "ASKED": str(asked)})
-            return asked.read_text().splitlines()
+            command = [word.replace("$$", "$") for word in service["entrypoint"] + service["command"]]
+            ended = subprocess.run(command, check=False, capture_output=True,
+                                   env={"PATH": f"{directory}:/usr/bin:/bin", "ASKED": str(asked),
+                                        "CODE": str(code), **service["environment"]})
+            return ended.returncode, asked.read_text().split()
 
     def test_the_first_start_enrolls_all_nodes(self):
         self.assertEqual(CONFIG["services"]["enroll"]["depends_on"], HEALTHY)
-        self.assertEqual(self.enrolled(""), [
-            f"node{i} set quorumlock:enrolment {i:040d}:30000,a,86400:durable nx" for i in range(1, 6)])
+        nodes = ",".join(f"redis://{name}" for name in sorted(NODES))
+        self.assertEqual(self.enrolled(0), (0, ["enroll", "--new", nodes]))
 
-    def test_a_node_that_came_back_empty_is_left_to_its_quarantine(self):
-        self.assertEqual(self.enrolled("node1 node2 node4 node5"), [])
+    def test_nodes_that_are_not_new_are_left_to_their_quarantine(self):
+        self.assertEqual(self.enrolled(64)[0], 0)
+
+    def test_the_demo_does_not_start_on_nodes_that_could_not_be_enrolled(self):
+        self.assertNotEqual(self.enrolled(69)[0], 0)
+
+    def test_the_program_is_in_the_image(self):
+        self.assertEqual(CONFIG["services"]["enroll"]["image"], CONFIG["services"]["demo"]["image"])
+        self.assertRegex((ROOT / "Dockerfile").read_text(), r"/tools/cli/quorumlock /usr/local/bin/")
 
     def test_the_demo_is_built_on_pinned_images(self):
         lines = (ROOT / "Dockerfile").read_text().splitlines()
