@@ -267,6 +267,13 @@ void run(const Arguments& arguments) {
         longest == long_calls.end() ? 0LL : static_cast<long long>(*longest), calls,
         arguments.real_time ? "true" : "false", replacing);
     std::fflush(stdout);
+    const auto gone = std::max<std::uint64_t>(
+        holder.stats().lost, static_cast<std::uint64_t>(arguments.leases - holder.valid()));
+    if (gone > 0) {
+      throw std::runtime_error(std::to_string(gone) + " of " + std::to_string(arguments.leases) +
+                               " leases were lost: the figures are those of a client or of nodes "
+                               "that did not keep up");
+    }
   }
   uv_loop_close(&loop);
 }
