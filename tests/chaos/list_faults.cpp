@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "chaos/fault.hpp"
 #include "chaos/pause.hpp"
@@ -9,6 +12,34 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
+
+/// A change is stuck if no node has made a step for so long, however slow the machine is: a wait
+/// for leases and one for a new node's vote are 3 s each.
+constexpr Clock::duration without_a_step = 60s;
+
+using Steps = std::vector<std::optional<long long>>;
+
+/// The steps that each server has made. None of them has a fault.
+Steps steps_of(World& world) {
+  Steps steps;
+  for (int node = 0; node < world.nodes.size(); ++node) {
+    steps.push_back(world.nodes.steps_made(node));
+  }
+  return steps;
+}
+
+std::string in_words(World& world, const Steps& steps) {
+  std::string text;
+  for (int node = 0; node < world.nodes.size(); ++node) {
+    const std::optional<long long>& made = steps.at(static_cast<std::size_t>(node));
+    text += (node > 0 ? ", " : "") + std::to_string(node + 1) + " " +
+            (made                                 ? "has made " + std::to_string(*made) + " steps"
+             : world.nodes.server(node).running() ? "has no record"
+                                                  : "is down") +
+            (world.nodes.in_list(node) ? "" : " (not in the list)");
+  }
+  return text;
+}
 
 /// Replaces a node by a spare one while the workers lock: each worker gets the new list in a file
 /// of its own, one after the other, and an operator runs `quorumlock members apply`. The operator's
@@ -43,22 +74,30 @@ class ReplaceNode final : public Fault {
   }
 
   void heal(World& world, int node) override {
-    for (const Time limit = Clock::now() + 60s; !done_;) {
-      if (Clock::now() > limit) {
-        throw std::runtime_error(
-            "the change of the list of nodes does not end; the program says: " +
-            world.program.said());
-      }
-      pause(10ms);
-      world.workers.listen();  // workers must not wait for us
-      go_on(world);
-    }
+    if (!done_) finish(world);
     world.nodes.set_list(list_);
     // The dead one is back with what it has on its disk, and asks nobody to serve it.
     if (died_) world.nodes.server(node).restart();
   }
 
  private:
+  /// Goes on until the change is over. No server has another fault by now.
+  void finish(World& world) {
+    Steps last = steps_of(world);
+    for (Time limit = Clock::now() + without_a_step; !done_;) {
+      pause(10ms);
+      world.workers.listen();  // workers must not wait for us
+      go_on(world);
+      const Steps now = steps_of(world);
+      if (now != last) limit = Clock::now() + without_a_step;
+      last = now;
+      if (!done_ && Clock::now() > limit) {
+        throw std::runtime_error("the change of the list of nodes does not end; the nodes: " +
+                                 in_words(world, now) + "; the program: " + world.program.said());
+      }
+    }
+  }
+
   void apply(World& world) {
     std::vector<std::string> words = {"apply"};
     if (forced_) words.emplace_back("--force");

@@ -70,6 +70,7 @@ void MembersProgram::start(const std::vector<std::string>& nodes,
   sigset_t before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  ++runs_;
   pid_ = ::fork();
   if (pid_ == 0) become_program(pointers.data(), out.get(), keeper);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -96,9 +97,18 @@ void MembersProgram::kill() {
 void MembersProgram::ended(int status) {
   local::Keeper::instance().let_go(std::exchange(pid_, -1));
   code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  if (!WIFSIGNALED(status) && code_ != 0) {
+    failure_ = "run " + std::to_string(runs_) + ", which ended with " + std::to_string(code_) +
+               ": " + text_of_log();
+  }
 }
 
 std::string MembersProgram::said() const {
+  return (failure_.empty() ? "" : failure_ + "\n") + "run " + std::to_string(runs_) + ": " +
+         text_of_log();
+}
+
+std::string MembersProgram::text_of_log() const {
   std::ifstream file(log());
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }

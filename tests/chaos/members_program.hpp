@@ -38,17 +38,21 @@ class MembersProgram {
   void kill();
   /// The exit code of the last run that has ended, 128 + N if signal N ended it.
   [[nodiscard]] int code() const { return code_; }
-  /// What the last run has said on standard error.
+  /// What the last run has said on standard error, and before that what the last run said that
+  /// ended with a failure of its own: the present one may just have begun.
   [[nodiscard]] std::string said() const;
 
  private:
   [[nodiscard]] std::filesystem::path log() const { return directory_ / "members.log"; }
+  [[nodiscard]] std::string text_of_log() const;
   void ended(int status);
 
   std::filesystem::path directory_;
   std::chrono::milliseconds ttl_, max_ttl_;
   pid_t pid_ = -1;
   int code_ = -1;
+  int runs_ = 0;
+  std::string failure_;  ///< what the last run that failed has said
 };
 
 }  // namespace quorumlock::chaos

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "chaos/standing.hpp"
+
 namespace quorumlock::chaos {
 
 Nodes::Nodes(const std::filesystem::path& dir, int count, int spares, std::uint64_t seed)
@@ -80,6 +82,12 @@ void Nodes::reset_connections(int node) {
 
 test::Reply Nodes::ask(int node, const std::vector<std::string>& words) {
   return test::Redis(server(node).plain_url())(words);
+}
+
+std::optional<long long> Nodes::steps_made(int node) {
+  if (!server(node).running()) return std::nullopt;
+  const std::string run_id = field_of(ask(node, {"INFO", "server"}).text, "run_id");
+  return chaos::steps_made(ask(node, {"GET", "quorumlock:enrolment"}).text, run_id);
 }
 
 std::vector<Orphan> Nodes::locks() {

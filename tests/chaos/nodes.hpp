@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,9 @@ class Nodes {
 
   /// Sends one command, past the proxy.
   test::Reply ask(int node, const std::vector<std::string>& words);
+  /// How far the node is in the changes of the list; nothing if it has no vote. Asks a server that
+  /// runs, and waits for one that is frozen.
+  std::optional<long long> steps_made(int node);
   /// All keys but the library's own records, on all servers that run.
   std::vector<Orphan> locks();
 

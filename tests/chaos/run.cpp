@@ -246,9 +246,19 @@ class Run {
       }
       return true;
     });
+    if (!settings_.no_quarantine) await_list();
     for (int worker = 0; worker < workers_.size(); ++worker) {
       const Time* again = workers_.first_lock_after(worker, *healed_);
       if (again != nullptr) again_.emplace(worker, *again);
+    }
+  }
+
+  /// A node that missed a change is taken along, and then each node of the list votes.
+  void await_list() {
+    program_.start(nodes_.urls_of(nodes_.list()), {"apply", "--wait", "60s"});
+    wait_until(Time::max(), [&] { return !program_.running(); });
+    if (program_.code() != 0) {
+      complaints_.push_back("not all nodes of the list vote again: " + program_.said());
     }
   }
 

@@ -52,6 +52,10 @@ Time Schedule::step() {
       }
     }
     const Time now = Clock::now();
+    for (Active& each : lane->active) {
+      const bool due = each.healed && each.free_at <= now;
+      if (due && !votes_again(each)) each.free_at = now + another_look;
+    }
     std::erase_if(lane->active,
                   [&](const Active& each) { return each.healed && each.free_at <= now; });
     if (!lane->faults.empty() && lane->next <= now) {
@@ -65,6 +69,22 @@ Time Schedule::step() {
     }
   }
   return next;
+}
+
+/// A node that was restarted has no vote before a client has found out that its disk kept
+/// everything, or has let it in anew; and a node that missed a step has none until it is taken
+/// along. Both take longer on a busy machine. Two such nodes next to one that is being replaced
+/// would be more than a list of five stands.
+bool Schedule::votes_again(const Active& active) {
+  const int node = active.target;
+  if (active.fault->traits().of_worker || !world_.nodes.in_list(node)) return true;
+  const std::optional<long long> made = world_.nodes.steps_made(node);
+  if (!made) return false;
+  return std::ranges::none_of(world_.nodes.list(), [&](int other) {
+    const auto is_there = [other](const Active& each) { return each.target == other; };
+    const bool frozen = std::ranges::any_of(nodes_.active, is_there);
+    return other != node && !frozen && world_.nodes.steps_made(other) > made;
+  });
 }
 
 std::vector<const Schedule::Active*> Schedule::broken(const Lane& lane) const {

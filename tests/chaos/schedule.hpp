@@ -49,6 +49,9 @@ class Schedule {
   };
 
   void heal(Active& active);
+  /// Whether a node whose fault is over casts votes again, as far as anybody could see who knew
+  /// all.
+  bool votes_again(const Active& active);
   /// All that is broken among the targets of this lane.
   [[nodiscard]] std::vector<const Active*> broken(const Lane& lane) const;
   bool make_one(Lane& lane);

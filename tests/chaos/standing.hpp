@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace quorumlock::chaos {
+
+/// How many steps of changes of the list a node has made, by its enrolment record. Nothing if the
+/// record is not of this run of the server: then the node has no vote.
+std::optional<long long> steps_made(std::string_view record, std::string_view run_id);
+
+/// The value of a field in what INFO says.
+std::string field_of(std::string_view info, std::string_view name);
+
+}  // namespace quorumlock::chaos
