@@ -209,6 +209,22 @@ TEST_F(Members, NodesThatWereRestartedAreWaitedFor) {
   EXPECT_EQ(applied.code, 0) << applied.err;
 }
 
+TEST_F(Members, ANodeThatRefusesToBeTakenAlongIsTakenAlongLater) {
+  cluster.pause(3);
+  ASSERT_EQ(run("new", {"members", "apply", "--wait", "60s"}).code, 0);
+  cluster.resume(3);
+  cluster.raw(3, {"CONFIG", "SET", "maxmemory", "1"});
+  Program again = start("new", {"members", "apply", "--wait", "60s"});
+  const auto has_refused = [this] {
+    return cluster.raw(3, {"INFO", "errorstats"}).text.find("errorstat_OOM") != std::string::npos;
+  };
+  EXPECT_TRUE(eventually(has_refused));
+  cluster.raw(3, {"CONFIG", "SET", "maxmemory", "0"});
+  const Ended applied = again.finish();
+  EXPECT_EQ(applied.code, 0) << applied.err;
+  EXPECT_EQ(run("new", {"members"}).code, 0);
+}
+
 TEST_F(Members, AnOperatorThatIsKilledIsFollowedByAnother) {
   // The program ends at moments of all kinds, and two run at a time: each goes on from what it
   // finds.

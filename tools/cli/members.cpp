@@ -196,10 +196,18 @@ class Work {
     return nodes;
   }
 
+  /// Takes nodes that have missed the change along, once it is settled. Returns why not.
+  std::string take_along() {
+    const Result<nanoseconds> taken = change_.settle();
+    return taken ? "" : "; " + std::string(taken.error().what());
+  }
+
   /// Waits until these nodes vote. A client looks after new nodes; here that is us. A node that was
   /// there before and is down is not waited for.
   void wait_for(const std::set<std::string>& nodes, Coordinator& coordinator) {
     for (;;) {
+      // Whoever could not be reached until now.
+      const std::string why_not = take_along();
       StatusWatch watch(coordinator, signals_);
       const std::optional<ClusterStatus> status = watch.look();
       if (!status) throw Failure::interrupted(watch.asked_to_end(), "while new nodes were waiting");
@@ -210,9 +218,15 @@ class Work {
                    (node.trouble.empty() ? std::string(describe(node.reason)) : node.trouble);
       }
       if (waiting.empty()) return;
+      waiting += why_not;
       say("the change is settled; these nodes do not vote yet: " + waiting);
       pause(between_looks_of_members, waiting);
     }
+  }
+
+  bool is_settled() {
+    return std::ranges::all_of(
+        look(), [](const MembersReport& one) { return one.stage == MembersStage::agreed; });
   }
 
   void apply() {
@@ -222,10 +236,9 @@ class Work {
     Coordinator coordinator = coordinator_with(globals_.options());
     wait_for_clients();
     until_done([this] { return change_.commit(asked_.force); });
-    settle();
+    if (!is_settled()) settle();
     wait_for(joining, coordinator);
-    // Nodes that came back meanwhile are taken along.
-    settle();
+    take_along();  // nodes that came back meanwhile and are not waited for
   }
 
   Signals signals_;
