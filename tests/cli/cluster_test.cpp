@@ -2,7 +2,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "cli/fixture.hpp"
 
@@ -35,7 +37,7 @@ class ClusterCommand : public testing::Test {
 
   Ended run(const std::string& what, std::vector<std::string> more = {}) const {
     more.insert(more.begin(), {QUORUMLOCK_PROGRAM, "--json", "cluster", what, "--dir", dir()});
-    return Program(more).finish();
+    return Program(more, environment).finish();
   }
   /// Starts the cluster on ports that turn out to be free, and returns the document.
   json start() {
@@ -61,7 +63,19 @@ class ClusterCommand : public testing::Test {
   TemporaryDirectory directory;
   int port = 0;
   std::vector<std::string> more_flags;
+  std::vector<std::string> environment;
 };
+
+/// The file of the server that the tests use.
+fs::path server_on_path() {
+  std::stringstream folders(std::getenv("PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (fs::exists(fs::path(folder) / "redis-server")) {
+      return fs::canonical(fs::path(folder) / "redis-server");
+    }
+  }
+  throw std::runtime_error("there is no redis-server on the PATH");
+}
 
 TEST_F(ClusterCommand, StartedNodesAnswerAndAreDurable) {
   // start returns when all nodes answer; they go on without it; and its report about them is right.
@@ -79,6 +93,17 @@ TEST_F(ClusterCommand, StartedNodesAnswerAndAreDurable) {
   const Ended status = run("status");
   EXPECT_EQ(status.code, 0);
   EXPECT_EQ(json::parse(status.out), started);
+}
+
+TEST_F(ClusterCommand, TheServerOfRedisToolsIsEnough) {
+  // Debian's redis-tools has no redis-server, but the same program as redis-check-rdb.
+  const fs::path tools = directory.path() / "tools";
+  fs::create_directory(tools);
+  fs::create_symlink(server_on_path(), tools / "redis-check-rdb");
+  environment = {"PATH=" + tools.string()};
+  EXPECT_TRUE(start().at("nodes").at(0).at("answers"));
+  const Ended status = run("status");
+  EXPECT_EQ(status.code, 0) << status.out;
 }
 
 #if QUORUMLOCK_WITH_TLS

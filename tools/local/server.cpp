@@ -150,6 +150,9 @@ std::string log_tail(const ServerSettings& settings) {
   sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   ::execvpe(words[0], words, variables);
+  // Debian's redis-tools has the same program without the service, under this name: it is a server
+  // if its first word is redis-server.
+  ::execvpe("redis-check-rdb", words, variables);
   constexpr std::string_view sentence =
       "redis-server cannot be run: is it installed and on the PATH?\n";
   (void)!::write(STDERR_FILENO, sentence.data(), sentence.size());
