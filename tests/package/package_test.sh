@@ -134,6 +134,10 @@ program=$prefix/bin/quorumlock
 [ -x "$program" ] || fail "no program in $prefix/bin"
 "$program" --version | grep -F "$version" || fail "quorumlock --version does not say $version"
 "$program" --help | grep -q 'acquire' || fail "quorumlock --help does not name its commands"
+for file in man/man1/quorumlock.1 man/man1/quorumlock-run.1 zsh/site-functions/_quorumlock \
+  bash-completion/completions/quorumlock; do
+  [ -f "$prefix/share/$file" ] || fail "share/$file is not installed"
+done
 code=0
 "$program" --nodes unix:///nowhere/1 acquire orders:42 >/dev/null 2>"$work/stderr" || code=$?
 [ "$code" = 69 ] || fail "acquire without nodes gave $code and not 69: $(cat "$work/stderr")"
