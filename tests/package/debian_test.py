@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Holds debian/ and the unit of systemd to the project: what a change elsewhere would silently break.
+
+    debian_test.py PROGRAM
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+wrong = []
+
+
+def text_of(name):
+    return (ROOT / name).read_text()
+
+
+def expect(held, sentence):
+    if not held:
+        wrong.append(sentence)
+
+
+def paragraphs(name):
+    """The paragraphs of a control file, each with its fields by name."""
+    for paragraph in re.split(r"\n{2,}", text_of(name).strip()):
+        fields = re.findall(r"^(\S+):((?:.*\n?)(?:[ \t].*\n?)*)", paragraph, re.M)
+        yield {field: value.strip() for field, value in fields}
+
+
+def check_versions():
+    version = re.search(r"project\(quorumlock VERSION (\S+)", text_of("CMakeLists.txt")).group(1)
+    said = re.match(r"quorumlock \((\S+?)\) ", text_of("debian/changelog")).group(1)
+    expect(said == version, f"debian/changelog is of {said}, CMakeLists.txt of {version}")
+    expect(f"## [{version}]" in text_of("CHANGELOG.md"), f"CHANGELOG.md has no section {version}")
+    package = "libquorumlock" + ".".join(version.split(".")[:2])  # lib/CMakeLists.txt: SOVERSION
+    names = [fields["Package"] for fields in paragraphs("debian/control") if "Package" in fields]
+    expect(names == [package, "libquorumlock-dev", "quorumlock"],
+           f"debian/control has {names}: the library's package has the name of its soname, {package}")
+    expect(f"--version-info='{package} (>= $(DEB_VERSION_UPSTREAM))'" in text_of("debian/rules"),
+           f"debian/rules does not make users of the library depend on {package}")
+    expect((ROOT / f"debian/{package}.install").is_file(), f"there is no debian/{package}.install")
+
+
+def check_dependencies():
+    """What tools/setup.sh installs to build is what a build of the packages depends on."""
+    listed = re.search(r"build_packages=\((.*?)\)", text_of("tools/setup.sh"), re.S).group(1).split()
+    source = next(paragraphs("debian/control"))
+    depends = re.findall(r"^ *([a-z0-9.+-]+)", source["Build-Depends"], re.M)
+    essential, renamed = {"g++"}, {"pkg-config": "pkgconf"}
+    for package in listed:
+        if package not in essential:
+            expect(renamed.get(package, package) in depends,
+                   f"debian/control does not build-depend on {package}, tools/setup.sh installs it")
+
+
+def check_license():
+    def words(text):
+        return re.sub(r"\n +\.?", "\n", text).split()
+
+    license_text = text_of("LICENSE").split("\n\n", 2)[2]
+    expect(" ".join(words(license_text)) in " ".join(words(text_of("debian/copyright"))),
+           "debian/copyright has another text than LICENSE")
+
+
+def check_unit(program):
+    unit = text_of("packaging/systemd/quorumlock-run@.service")
+    words = re.search(r"^ExecStart=/usr/bin/quorumlock (.*)$", unit, re.M).group(1)
+    values = {"$OPTIONS": "--ttl 10s", "${RESOURCE}": "billing", "$COMMAND": "true"}
+    for variable, value in values.items():
+        expect(variable in words, f"the unit does not use {variable}")
+        words = words.replace(variable, value)
+    # No such node: the program understands the line if it gets as far as asking for a quorum.
+    words = words.replace("--wait forever", "--wait 0s")
+    done = subprocess.run([program, "--nodes", "unix:///nowhere/1", *words.split()], text=True,
+                          capture_output=True)
+    expect(done.returncode == 69, f"the unit's command ends with {done.returncode}: {done.stderr}")
+    expect("64" in re.search(r"^RestartPreventExitStatus=(.*)$", unit, re.M).group(1).split(),
+           "the unit starts a command with a mistake again and again")
+
+
+def main():
+    check_versions()
+    check_dependencies()
+    check_license()
+    check_unit(sys.argv[1])
+    for line in wrong:
+        print(line)
+    print(f"debian: {len(wrong)} mistakes")
+    sys.exit(1 if wrong else 0)
+
+
+main()
