@@ -12,6 +12,7 @@
 #include "admin/questions.hpp"
 #include "api/router.hpp"
 #include "redis/members_change.hpp"
+#include "redis/settlement_wait.hpp"
 
 namespace quorumlock::detail {
 

@@ -61,6 +61,7 @@ enum class Mutant {
   delete_without_compare,
   expiry_shortened,
   candidate_overwritten,
+  candidate_of_others_prolonged,
   raise_acknowledged_when_greater,
   counter_not_raised,
   counter_set_whatever_it_was,
@@ -111,6 +112,9 @@ enum class Mutant {
   counters_not_repaired,
   founding_without_id,
   founded_on_old_looks,
+  nodes_left_behind,
+  hopeless_list_kept,
+  decided_record_kept,
   // Planted in the simulated network.
   release_overtakes,
   // Planted in the text of the scripts for several locks.

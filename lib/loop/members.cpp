@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "core/mutants.hpp"
+#include "core/quorum.hpp"
 #include "loop/session.hpp"
 #include "redis/words.hpp"
 
@@ -85,9 +87,11 @@ bool Members::may_move_on() const {
     ++accept;
     needed = std::max(needed, as.votes_needed());
   }
-  const bool nobody_votes = electorate_.vouchers().empty();
-  if (accept > 0) return accept >= needed || nobody_votes;
-  return nobody_votes && !session_.engine().holds_leases();
+  const bool too_few = session_.size() - refusing_ < core::quorum_of(session_.size()) &&
+                       !core::planted(core::Mutant::hopeless_list_kept);
+  const bool hopeless = electorate_.vouchers().empty() || too_few;
+  if (accept > 0) return accept >= needed || hopeless;
+  return hopeless && !session_.engine().holds_leases();
 }
 
 redis::NodeNames Members::names_of(const std::vector<redis::Link::Config>& list) const {
@@ -129,6 +133,7 @@ void Members::judge(Time now) {
   }
   std::vector<redis::Electorate::Judgement> judged = electorate_.judge(nodes);
   const bool confirmed = confirms_outdated(now, judged);
+  refusing_ = 0;
   others.ever = ever_enrolled_;
   others.founds = electorate_.founds();
   others.begun = electorate_.begun();
@@ -136,6 +141,9 @@ void Members::judge(Time now) {
     const int node = session_.nodes()[i];
     redis::Electorate::Judgement& its = judged[i];
     redis::Link& link = session_.link(node);
+    const bool waits = link.state() == core::LinkState::quarantined && !nodes[i].membership;
+    const bool in_vain = waits && !its.admitted && !electorate_.founds();
+    if (!its.refusal.empty() || in_vain) ++refusing_;
     others.founded = its.founded;
     others.admitted = its.admitted;
     others.why_not = std::move(its.why_not);

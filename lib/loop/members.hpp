@@ -24,8 +24,8 @@ class Members {
   void judge(core::Time now);
   /// Moves to these nodes as soon as as many of them as a lock needs accept that list, so that a
   /// client may be told of new nodes before the operator announces them. Until then the present
-  /// list stays, unless no node votes for it: then it gives way to a list that any node accepts, or
-  /// to any list if no lease is held.
+  /// list stays, unless so many nodes refuse it that no lock can be had: then it gives way to a
+  /// list that any node accepts, or to any list if no lease is held.
   void set_nodes(core::Time now, std::vector<redis::Link::Config> list);
   /// The operator vouches for nodes without a record.
   void vouch(core::Time now);
@@ -62,6 +62,7 @@ class Members {
   std::vector<redis::Link::Config> next_;
   core::Time look_due_ = core::never;  ///< when to see whether they are accepted
   bool noted_ = false;                 ///< the log says that they are not
+  int refusing_ = 0;                   ///< nodes that refuse the present list, or wait in vain
   std::string note_;
   bool confirming_ = false;     ///< see confirms_outdated()
   bool ever_enrolled_ = false;  ///< we have seen an enrolled node

@@ -182,16 +182,29 @@ std::vector<Electorate::Judgement> Electorate::judge(std::span<const Node> nodes
 /// Whether a node that refuses our list can only come back without its record: it is of another
 /// founding, or no step of the change that the others have settled applies to it.
 bool Electorate::is_outdated(const Membership& its, std::span<const Node> nodes) const {
-  if (!furthest_ || furthest_->phase != MembersPhase::settled || !furthest_->may_vote(its.name)) {
+  if (!furthest_ || furthest_->phase == MembersPhase::unsettled || !furthest_->may_vote(its.name)) {
     return false;
   }
+  // Whoever has been announced the next list had settled this one before.
   const auto settled = std::ranges::count_if(vouchers_, [&](int node) {
-    return nodes[static_cast<std::size_t>(node)].membership->phase == MembersPhase::settled;
+    const Membership& voucher = *nodes[static_cast<std::size_t>(node)].membership;
+    return voucher.phase != MembersPhase::unsettled && voucher.epoch == furthest_->epoch;
   });
   if (settled < furthest_->vouchers_needed()) return false;
   if (its.founding != furthest_->founding) return true;
-  if (its.epoch >= furthest_->epoch) return false;
-  return its.epoch + 1 < furthest_->epoch || !std::ranges::binary_search(its.to, its.name);
+  const bool announced = furthest_->phase == MembersPhase::announced;
+  const Membership list{furthest_->founding,
+                        furthest_->epoch,
+                        MembersPhase::settled,
+                        {},
+                        {},
+                        announced ? furthest_->from : furthest_->to};
+  if (its.rank() >= list.rank()) return false;
+  const bool decided = its.phase == MembersPhase::unsettled;
+  if (decided && planted(Mutant::decided_record_kept)) return false;
+  if (decided) return its.epoch != list.epoch || its.to != list.to;
+  const NodeNames& was = its.phase == MembersPhase::settled ? its.to : its.from;
+  return its.epoch + 1 != list.epoch || !is_member(was, its.name);
 }
 
 /// Decides as what a node without a record may be enrolled.

@@ -7,17 +7,13 @@
 
 #include "core/mutants.hpp"
 #include "core/quorum.hpp"
-#include "core/validity.hpp"
 
 namespace quorumlock::redis {
 
 using core::Mutant, core::planted;
+using Record = std::optional<EnrolmentRecord>;
 
 namespace {
-
-std::string in_braces(const NodeNames& list) {
-  return "{" + names_in_words(list) + "}";
-}
 
 Error unsafe(std::string sentence) {
   return {Errc::misconfigured, std::move(sentence)};
@@ -32,17 +28,6 @@ std::string of(int count, std::size_t all) {
 }
 
 }  // namespace
-
-void MembersChange::Node::carries(const std::string& run_id, std::optional<std::string> record_text,
-                                  std::string_view members_text) {
-  reached = true;
-  membership.reset();
-  record = record_text.value_or("");
-  enrolment = EnrolmentRecord::parse(record);
-  if (enrolment && (enrolment->run_id != run_id || !enrolment->members)) enrolment.reset();
-  if (enrolment) membership = Membership::parse(members_text, *enrolment->members);
-  if (!membership) enrolment.reset();
-}
 
 MembersChange::MembersChange(std::vector<Node> nodes) : nodes_(std::move(nodes)) {
   std::map<std::uint64_t, int> foundings;
@@ -228,6 +213,16 @@ Result<void> MembersChange::serves_next() const {
 Result<void> MembersChange::may_commit() const {
   if (stage_ == Stage::committed) return {};
   if (stage_ != Stage::announced) return not_now("commit the change");
+  const auto other = std::ranges::find_if(nodes_, [&](const Node& node) {
+    return node.membership && node.membership->phase == MembersPhase::announced &&
+           node.membership->founding == furthest_->founding &&
+           node.membership->epoch == furthest_->epoch && node.membership->to != next_;
+  });
+  if (other != nodes_.end()) {
+    return unsafe("cannot commit the change: a change to " + in_braces(other->membership->to) +
+                  " is announced on " + other->called() +
+                  ": take both back with quorumlock members withdraw, and announce one of them");
+  }
   const int announced = count_at(MembersPhase::announced);
   if (announced < quorum(list_)) {
     return too_few("cannot commit the change: it is announced on " + of(announced, list_.size()) +
@@ -247,6 +242,11 @@ Result<void> MembersChange::may_commit() const {
                               std::to_string(wanted) + " of them until the new nodes vote: ";
   if (there < wanted) {
     return too_few("cannot commit the change: " + because + "bring up " + names_in_words(away));
+  }
+  for (const Step& missed : announcing()) {
+    if (!is_member(waiting, missed.as.name)) continue;
+    return too_few("cannot commit the change: " + because + missed.as.name +
+                   " has missed the announcement: run quorumlock members announce again");
   }
   return restarted("cannot commit the change yet: " + because, waiting);
 }
@@ -271,95 +271,108 @@ Result<void> MembersChange::may_settle() const {
                  " are needed: bring the others up, then run quorumlock members commit again");
 }
 
-MembersChange::Step MembersChange::step(int node, const Membership& as,
-                                        const EnrolmentRecord& record) const {
-  Step one{node, record, as.for_node(nodes_[static_cast<std::size_t>(node)].called())};
-  one.record.members = one.as.mark();
-  return one;
+/// A step to this state for each node that has a record which may become it.
+template <class RecordOf>
+std::vector<MembersChange::Step> MembersChange::steps_to(const Membership& as,
+                                                         RecordOf record_of) const {
+  std::vector<Step> steps;
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const Node& node = nodes_[static_cast<std::size_t>(i)];
+    if (!node.membership || node.membership->founding != furthest_->founding) continue;
+    Record record = record_of(node, *node.membership);
+    if (!record) continue;
+    Step& one = steps.emplace_back(Step{i, *std::move(record), as.for_node(node.called())});
+    one.record.members = one.as.mark();
+  }
+  return steps;
+}
+
+std::uint32_t MembersChange::epoch() const {
+  return furthest_->phase == MembersPhase::unsettled ? furthest_->epoch - 1 : furthest_->epoch;
+}
+
+/// The record of a node of the list before the change, as it is once the node has settled that
+/// list. A node that has missed steps of the change before it makes them all, since they are made:
+/// it takes the floor of the nodes that have settled. Nothing if no step leads there.
+Record MembersChange::brought_to_list(const Node& node) const {
+  if (!is_member(list_, node.called())) return std::nullopt;
+  const Membership& its = *node.membership;
+  const bool decided = its.phase == MembersPhase::unsettled;
+  const NodeNames& was = its.phase == MembersPhase::settled ? its.to : its.from;
+  if (its.epoch == epoch() && !decided) return was == list_ ? node.enrolment : std::nullopt;
+  const bool unsettled = its.epoch == epoch() && its.to == list_ && its.may_vote();
+  const bool behind = its.epoch + 1 == epoch() && !decided && is_member(was, node.called());
+  if (!unsettled && !behind) return std::nullopt;
+  const std::uint64_t settled =
+      Membership{furthest_->founding, epoch(), MembersPhase::settled, {}, {}, list_}.rank();
+  Record record = node.enrolment;
+  for (const Node& other : nodes_) {
+    if (!other.membership || other.membership->founding != furthest_->founding) continue;
+    if (other.membership->rank() < settled) continue;
+    record->floor = std::max(record->floor, other.enrolment->floor);
+    record->since = std::max(record->since, other.enrolment->since);
+  }
+  return record;
 }
 
 std::vector<MembersChange::Step> MembersChange::announcing() const {
-  std::vector<Step> steps;
   const bool merged = planted(Mutant::two_steps_merged) && stage_ == Stage::other &&
                       furthest_->phase == MembersPhase::unsettled;
   const NodeNames& list = merged ? furthest_->to : list_;
-  const Membership as{
-      furthest_->founding, furthest_->epoch, MembersPhase::announced, {}, list, next_};
-  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
-    const Node& node = nodes_[static_cast<std::size_t>(i)];
-    const bool settled = node.membership && node.membership->founding == furthest_->founding &&
-                         node.membership->epoch == furthest_->epoch &&
-                         (node.membership->phase == MembersPhase::settled || merged) &&
-                         node.membership->to == list;
-    if (settled && is_member(list, node.called())) steps.push_back(step(i, as, *node.enrolment));
-  }
-  return steps;
+  const std::uint32_t in = merged ? furthest_->epoch : epoch();
+  return steps_to({furthest_->founding, in, MembersPhase::announced, {}, list, next_},
+                  [&](const Node& node, const Membership& its) -> Record {
+                    const bool again = its.phase == MembersPhase::announced && its.epoch == in;
+                    if (again) return std::nullopt;
+                    const bool at_once = merged && its.epoch == in && its.to == list &&
+                                         is_member(list, node.called());
+                    return at_once ? node.enrolment : brought_to_list(node);
+                  });
 }
 
 std::vector<MembersChange::Step> MembersChange::committing() const {
-  std::vector<Step> steps;
-  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
-    const Node& node = nodes_[static_cast<std::size_t>(i)];
-    if (!node.membership || node.membership->phase != MembersPhase::announced) continue;
-    const Membership& its = *node.membership;
-    const bool goes = its.founding == furthest_->founding && its.to == next_ && its.from == list_ &&
-                      (its.epoch == furthest_->epoch || its.epoch + 1 == furthest_->epoch);
-    if (!goes) continue;
-    Membership as = its;
-    ++as.epoch;
-    as.phase = MembersPhase::unsettled;
-    steps.push_back(step(i, as, *node.enrolment));
-  }
-  return steps;
+  return steps_to({furthest_->founding, epoch() + 1, MembersPhase::unsettled, {}, list_, next_},
+                  [&](const Node& node, const Membership& its) -> Record {
+                    // Once the change is decided, a node that has not heard of it hears of both
+                    // steps at once.
+                    const bool announced = its.phase == MembersPhase::announced && its.to == next_;
+                    if (!announced && planted(Mutant::nodes_left_behind)) return std::nullopt;
+                    return announced || stage_ == Stage::committed ? brought_to_list(node)
+                                                                   : std::nullopt;
+                  });
 }
 
 std::vector<MembersChange::Step> MembersChange::withdrawing() const {
-  std::vector<Step> steps;
-  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
-    const Node& node = nodes_[static_cast<std::size_t>(i)];
-    if (!node.membership || node.membership->phase != MembersPhase::announced) continue;
-    const Membership& its = *node.membership;
-    if (its.founding != furthest_->founding || its.epoch != furthest_->epoch) continue;
-    const Membership as{its.founding, its.epoch, MembersPhase::settled, {}, {}, its.from};
-    steps.push_back(step(i, as, *node.enrolment));
-  }
-  return steps;
+  return steps_to({furthest_->founding, epoch(), MembersPhase::settled, {}, {}, list_},
+                  [&](const Node& node, const Membership& its) -> Record {
+                    const bool announced = its.phase == MembersPhase::announced &&
+                                           its.epoch == furthest_->epoch && its.from == list_;
+                    return announced ? node.enrolment : std::nullopt;
+                  });
 }
 
 std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor,
                                                          std::int64_t since) const {
   if (planted(Mutant::counters_not_repaired)) floor = 0;
-  std::vector<Step> steps;
   const Membership as{furthest_->founding, furthest_->epoch, MembersPhase::settled, {}, {}, next_};
-  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
-    const Node& node = nodes_[static_cast<std::size_t>(i)];
-    if (!node.membership || node.membership->founding != furthest_->founding) continue;
-    const Membership& its = *node.membership;
-    if (!is_member(next_, node.called()) || its == as.for_node(node.called())) continue;
-    // One change behind: it missed steps that all apply to it. What it was announced is of no
-    // account, since every list of its epoch that could be decided is decided.
-    const NodeNames& was = its.phase == MembersPhase::settled ? its.to : its.from;
-    const bool behind = its.epoch + 1 == furthest_->epoch && its.phase != MembersPhase::unsettled &&
-                        is_member(was, node.called());
+  return steps_to(as, [&](const Node& node, const Membership& its) -> Record {
+    if (!is_member(next_, node.called()) || its == as.for_node(node.called())) return std::nullopt;
     const bool unsettled = its.epoch == furthest_->epoch && its.phase == MembersPhase::unsettled &&
                            its.to == next_ && its.may_vote();
-    if (!behind && !unsettled) continue;
-    Step one = step(i, as, *node.enrolment);
-    one.record.floor = std::max(one.record.floor, floor);
-    one.record.since = std::max(one.record.since, since);
-    steps.push_back(std::move(one));
-  }
-  return steps;
+    // One change behind: it missed steps that all apply to it. What it was announced is of no
+    // account, since every list of its epoch that could be decided is decided.
+    Record record = unsettled ? node.enrolment : brought_to_list(node);
+    if (!record) return std::nullopt;
+    record->floor = std::max(record->floor, floor);
+    record->since = std::max(record->since, since);
+    return record;
+  });
 }
 
 int MembersChange::settled_node() const {
-  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
-    const Node& node = nodes_[static_cast<std::size_t>(i)];
-    if (!node.membership || node.membership->founding != furthest_->founding) continue;
-    if (node.membership->phase == MembersPhase::settled &&
-        node.membership->epoch == furthest_->epoch && node.membership->to == next_) {
-      return i;
-    }
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const bool settled = is_at(nodes_[i], MembersPhase::settled);
+    if (settled && nodes_[i].membership->to == next_) return static_cast<int>(i);
   }
   return -1;
 }
@@ -372,8 +385,7 @@ std::vector<int> MembersChange::to_read() const {
       found.push_back(i);
     }
   }
-  const auto needed = static_cast<std::size_t>(quorum(list_));
-  if (found.size() > needed) found.resize(needed);
+  found.resize(std::min(found.size(), static_cast<std::size_t>(quorum(list_))));
   return found;
 }
 
@@ -383,18 +395,6 @@ core::Duration MembersChange::max_ttl() const {
     if (node.enrolment) most = std::max(most, node.enrolment->terms.max_ttl_ms);
   }
   return std::chrono::milliseconds(most);
-}
-
-core::Duration SettlementWait::after_look(core::Time begun, core::Time ended,
-                                          core::Duration max_ttl) {
-  if (planted(Mutant::settled_without_a_wait)) return core::Duration::zero();
-  // A node that forgot after it was looked at does not vote for max_ttl, so a look that is longer
-  // says nothing.
-  const bool too_long = ended - begun >= max_ttl && !planted(Mutant::nodes_seen_once);
-  if (!looked_ && too_long) return max_ttl;
-  if (!looked_) looked_ = ended;
-  const core::Time due = *looked_ + max_ttl + core::margin(max_ttl, drift_factor_);
-  return std::max(due - ended, core::Duration::zero());
 }
 
 }  // namespace quorumlock::redis

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,7 +9,6 @@
 #include <quorumlock/error.hpp>
 #include <quorumlock/result.hpp>
 
-#include "core/mutants.hpp"
 #include "core/types.hpp"
 #include "redis/enrolment_record.hpp"
 #include "redis/membership.hpp"
@@ -34,8 +34,16 @@ class MembersChange {
     std::optional<Membership> membership{};
 
     /// Takes what the node carries; a record of another run is not valid.
-    void carries(const std::string& run_id, std::optional<std::string> record_text,
-                 std::string_view members_text);
+    void carries(const std::string& run_id, const std::optional<std::string>& record_text,
+                 std::string_view members_text) {
+      reached = true;
+      membership.reset();
+      record = record_text.value_or("");
+      enrolment = EnrolmentRecord::parse(record);
+      if (enrolment && (enrolment->run_id != run_id || !enrolment->members)) enrolment.reset();
+      if (enrolment) membership = Membership::parse(members_text, *enrolment->members);
+      if (!membership) enrolment.reset();
+    }
     [[nodiscard]] const std::string& called() const { return membership ? membership->name : name; }
   };
   /// One node's part of a step: its record is to become this one.
@@ -104,36 +112,20 @@ class MembersChange {
  private:
   [[nodiscard]] bool is_at(const Node& node, MembersPhase phase) const;
   [[nodiscard]] int count_at(MembersPhase phase) const;
+  /// The epoch of the list that governs, or governed before the change under way.
+  [[nodiscard]] std::uint32_t epoch() const;
+  [[nodiscard]] std::optional<EnrolmentRecord> brought_to_list(const Node& node) const;
   /// The nodes of both lists that are not at this phase, by name: those that answer, or do not.
   [[nodiscard]] NodeNames common_but(MembersPhase phase, bool reached) const;
   [[nodiscard]] Error not_now(const char* step) const;
   [[nodiscard]] Error restarted(const std::string& begin, const NodeNames& nodes) const;
-  [[nodiscard]] Step step(int node, const Membership& as, const EnrolmentRecord& record) const;
+  template <class RecordOf>
+  std::vector<Step> steps_to(const Membership& as, RecordOf record_of) const;
 
   std::vector<Node> nodes_;
   NodeNames next_, list_;
   std::optional<Membership> furthest_;
   Stage stage_ = Stage::unknown;
-};
-
-/// When a list that is decided may be settled: once every lease has ended that began before a
-/// quorum of the old list was seen to be committed. One operator has one.
-class SettlementWait {
- public:
-  explicit SettlementWait(double drift_factor) : drift_factor_(drift_factor) {}
-
-  /// Takes a look at the nodes that found the change ready to be settled. Returns how long the
-  /// operator waits before the next look; zero if the list may be settled now.
-  core::Duration after_look(core::Time begun, core::Time ended, core::Duration max_ttl);
-  /// What was seen before is of no account.
-  void start_again() {
-    if (!core::planted(core::Mutant::one_wait_for_two_steps)) looked_.reset();
-  }
-
- private:
-  double drift_factor_;
-  /// When a quorum of the old list was last seen to be committed, in one look.
-  std::optional<core::Time> looked_;
 };
 
 }  // namespace quorumlock::redis

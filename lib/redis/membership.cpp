@@ -243,4 +243,8 @@ std::string names_in_words(const NodeNames& names) {
   return text;
 }
 
+std::string in_braces(const NodeNames& names) {
+  return "{" + names_in_words(names) + "}";
+}
+
 }  // namespace quorumlock::redis

@@ -80,5 +80,7 @@ NodeNames without(const NodeNames& list, const NodeNames& others);
 
 /// "a, b and c"; "no node" if the list is empty.
 std::string names_in_words(const NodeNames& names);
+/// The same as a set: "{a, b and c}".
+std::string in_braces(const NodeNames& names);
 
 }  // namespace quorumlock::redis

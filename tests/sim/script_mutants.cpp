@@ -194,6 +194,8 @@ const std::vector<ScriptMistake>& script_mistakes() {
        "if redis.call('GET', KEYS[1]) ~= ARGV[#ARGV - 1] then return {time} end",
        "if redis.call('EXISTS', KEYS[1]) == 0 then return {time} end"},
       {candidate_overwritten, &candidate_script, "if not is_this_runs(found) then", "if true then"},
+      {candidate_of_others_prolonged, &candidate_script,
+       "elseif list_of(text) == list_of(ARGV[2]) then", "else"},
   };
   return all;
 }

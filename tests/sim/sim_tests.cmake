@@ -67,6 +67,7 @@ set(simulated
   redis/orphan
   redis/pipeline
   redis/reply
+  redis/settlement_wait
   redis/subscriber
   redis/verbs/acquire
   redis/verbs/call

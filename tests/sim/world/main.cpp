@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -34,6 +35,9 @@ constexpr std::string_view usage =
     "       simulate --seconds N [--from SEED] [--jobs N]    for that long\n"
     "each with --focus NAME: draws of one kind (docs/simulator.md);\n"
     "with --in-order N: it fails if fewer locks are won in the line's turn;\n"
+    "with --changes N: it fails if fewer operators stopped for good after each step of a change, "
+    "or\n"
+    "  if fewer removed nodes were taken back;\n"
     "with --digest: prints one number of all the traces, which is the same for the same traces\n";
 
 struct Asked {
@@ -44,6 +48,7 @@ struct Asked {
   std::optional<Focus> focus;
   std::optional<double> seconds;
   std::uint64_t in_order = 0;
+  std::uint64_t changes = 0;
   int jobs = 2;
   bool trace = false;
   bool mutants = false;
@@ -131,6 +136,11 @@ Sums run_seeds(const Asked& asked, int job, std::uint64_t end) {
     sums.figures.in_order += more.in_order;
     sums.figures.by_token += more.by_token;
     sums.figures.lists_settled += more.lists_settled;
+    sums.figures.lists_stranded += more.lists_stranded;
+    for (std::size_t step = 0; step < step_kinds; ++step) {
+      sums.figures.died_after[step] += more.died_after[step];
+    }
+    sums.figures.returned += more.returned;
     if (!wrong.empty()) {
       sums.failed = seed;
       std::uint64_t least = shared().failed.load();
@@ -189,6 +199,11 @@ Sums run_jobs(const Asked& asked) {
     all.figures.in_order += sums.figures.in_order;
     all.figures.by_token += sums.figures.by_token;
     all.figures.lists_settled += sums.figures.lists_settled;
+    all.figures.lists_stranded += sums.figures.lists_stranded;
+    for (std::size_t step = 0; step < step_kinds; ++step) {
+      all.figures.died_after[step] += sums.figures.died_after[step];
+    }
+    all.figures.returned += sums.figures.returned;
   }
   return all;
 }
@@ -238,13 +253,24 @@ int run_many(const Asked& asked) {
             << " s: " << all.acquired << " locks acquired, " << all.refused << " refused, "
             << all.renewed << " renewals, " << all.ended << " leases lost, " << all.faults
             << " faults, " << all.commands << " commands executed, " << all.by_token
-            << " extended by token, " << all.lists_settled << " new lists of nodes settled; "
-            << all.in_order << " locks won before others that waited, each in its turn\n";
+            << " extended by token, " << all.lists_settled << " new lists of nodes settled, "
+            << all.died_after[0] << " operators stopped for good after an announcement, "
+            << all.died_after[1] << " after a commit, " << all.died_after[2]
+            << " while they settled, " << all.returned << " removed nodes taken back, "
+            << all.lists_stranded << " changes that could not be ended; " << all.in_order
+            << " locks won before others that waited, each in its turn\n";
   if (asked.digest) std::cout << "digest " << std::hex << sums.digest << std::dec << '\n';
   if (sums.failed == 0) {
     std::cout << "no promise was broken\n";
-    if (all.in_order >= asked.in_order) return 0;
-    std::cout << "too few were won in the line's turn: " << asked.in_order << " were asked for\n";
+    const std::size_t changes = std::min(std::ranges::min(all.died_after), all.returned);
+    if (all.in_order < asked.in_order) {
+      std::cout << "too few were won in the line's turn: " << asked.in_order << " were asked for\n";
+    } else if (changes < asked.changes) {
+      std::cout << "too few operators stopped after some step, or too few removed nodes came back: "
+                << asked.changes << " were asked for\n";
+    } else {
+      return 0;
+    }
     return 1;
   }
   if (sums.died_of != 0) {
@@ -308,6 +334,8 @@ std::optional<Asked> parse(int argc, char** argv) {
       asked.seconds = std::stod(value());
     } else if (flag == "--in-order") {
       asked.in_order = std::stoull(value());
+    } else if (flag == "--changes") {
+      asked.changes = std::stoull(value());
     } else if (flag == "--jobs") {
       asked.jobs = std::stoi(value());
     } else if (flag == "--trace") {

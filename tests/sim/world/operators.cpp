@@ -19,11 +19,6 @@ using Stage = MembersChange::Stage;
 
 namespace {
 
-std::string text_of(const Server& server, std::string_view key, TrueTime now) {
-  const std::string* const text = server.text_of(std::string(key), now);
-  return text != nullptr ? *text : std::string();
-}
-
 /// The step after which a node is in this phase.
 Step step_of(MembersPhase phase) {
   return phase == MembersPhase::announced   ? Step::announced
@@ -32,6 +27,11 @@ Step step_of(MembersPhase phase) {
 }
 
 }  // namespace
+
+std::string World::text_of(const Server& server, std::string_view key, TrueTime now) {
+  const std::string* const text = server.text_of(std::string(key), now);
+  return text != nullptr ? *text : std::string();
+}
 
 /// What a server's record says, if it is valid in the server's run.
 std::optional<redis::Membership> World::membership_of(const Server& server) const {
@@ -166,7 +166,12 @@ void World::has_looked(const Look& look) {
     std::ranges::sort(one.others);
     return look_again(one, TrueTime());
   }
-  if (random_.one_in(draw_.plan.empty() ? 10 : 40)) return end_operator(one, "has died");
+  if (random_.one_in(draw_.plan.empty() ? 10 : 40)) {
+    if (change.stage() == Stage::announced) ++figures_.died_after[0];
+    if (change.stage() == Stage::committed) ++figures_.died_after[1];
+    if (change.stage() == Stage::agreed && !change.done()) ++figures_.died_after[2];
+    return end_operator(one, "has died");
+  }
   const TrueTime next_look = draw_span(draw_.between_looks);
   if (one.withdraws && change.may_withdraw()) {
     make(look, change.withdrawing(), "withdraws");
@@ -227,6 +232,12 @@ void World::has_looked(const Look& look) {
 /// An operator has seen the new list settled everywhere. It may want another one.
 void World::list_settled(Operator& one) {
   ++figures_.lists_settled;
+  const NodeNames before = settled_.empty() ? first_list() : settled_;
+  for (const std::string& name : redis::without(one.next, before)) {
+    if (std::erase(removed_, name) > 0) ++figures_.returned;
+  }
+  for (const std::string& name : redis::without(before, one.next)) removed_.push_back(name);
+  settled_ = one.next;
   trace("OPERATOR ", one.number, " sees ", redis::names_in_words(one.next), " settled");
   const bool goes_on = random_.one_in(2) || (!draw_.plan.empty() && !random_.one_in(4));
   if (!goes_on) return end_operator(one, "is done");
@@ -261,19 +272,25 @@ void World::make(const Look& look, const std::vector<MembersChange::Step>& steps
     const bool late = random_.one_in(8);
     const int server = look.servers[static_cast<std::size_t>(step.node)];
     if (is_out_of_reach(look.by, server, step_of(step.as.phase))) continue;
-    trace("OPERATOR ", look.by, ' ', what, " on node ", server + 1, ": ", step.as.text());
-    Words words{"EVAL",
-                std::string(redis::adopt_script.source),
-                "3",
-                std::string(redis::enrolment_key),
-                std::string(redis::candidate_key),
-                std::string(redis::members_key),
-                look.nodes[static_cast<std::size_t>(step.node)].record,
-                step.record.to_string(),
-                step.as.text()};
-    after(draw_span(late ? 2 * draw_.max_ttl : draw_.delay),
-          [this, server, words = std::move(words)] { run_for_operator(server, words); });
+    send_step(look, step, what, draw_span(late ? 2 * draw_.max_ttl : draw_.delay));
   }
+}
+
+/// Sends a node its part of a step, which arrives after this time.
+void World::send_step(const Look& look, const MembersChange::Step& step, const char* what,
+                      TrueTime span) {
+  const int server = look.servers[static_cast<std::size_t>(step.node)];
+  trace("OPERATOR ", look.by, ' ', what, " on node ", server + 1, ": ", step.as.text());
+  Words words{"EVAL",
+              std::string(redis::adopt_script.source),
+              "3",
+              std::string(redis::enrolment_key),
+              std::string(redis::candidate_key),
+              std::string(redis::members_key),
+              look.nodes[static_cast<std::size_t>(step.node)].record,
+              step.record.to_string(),
+              step.as.text()};
+  after(span, [this, server, words = std::move(words)] { run_for_operator(server, words); });
 }
 
 void World::run_for_operator(int node, const Words& words) {

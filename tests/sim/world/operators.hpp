@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "redis/members_change.hpp"
+#include "redis/settlement_wait.hpp"
 #include "sim/wall_clock.hpp"
 
 namespace quorumlock::sim {

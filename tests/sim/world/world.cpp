@@ -130,8 +130,10 @@ std::string World::run() {
   for (std::size_t i = 0; i < clients_.size() && draw_.blind_spots; ++i) wander(i);
   run_until(draw_.until);
   if (goes_on()) heal();
-  // Operators may have left the nodes without a list on which a quorum agrees: enroll ends that.
-  if (draw_.lists_change()) return violation_;
+  if (draw_.lists_change()) {
+    if (goes_on()) demand_change_ends();
+    return violation_;
+  }
   if (goes_on()) demand_progress();
   if (goes_on()) demand_order();
   if (goes_on()) demand_succession();

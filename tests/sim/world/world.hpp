@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <iosfwd>
@@ -32,7 +33,11 @@ class World {
 
   struct Figures {
     std::size_t acquired = 0, refused = 0, renewed = 0, ended = 0, faults = 0, commands = 0,
-                raised = 0, in_order = 0, by_token = 0, lists_settled = 0;
+                raised = 0, in_order = 0, by_token = 0, lists_settled = 0, lists_stranded = 0,
+                returned = 0;
+    /// Operators that stopped for good after a step: on some nodes at least, and not on all that
+    /// come after it.
+    std::array<std::size_t, step_kinds> died_after{};
   };
   [[nodiscard]] const Figures& figures() const { return figures_; }
 
@@ -167,6 +172,14 @@ class World {
   void lists_follow(std::size_t client);
   void give_list(std::size_t number, const redis::NodeNames& list);
 
+  // progress.cpp: what is demanded after a change of the list of nodes
+  void demand_change_ends();
+  redis::NodeNames end_change();
+  [[nodiscard]] Look look_at_all(const redis::NodeNames& next) const;
+  [[nodiscard]] std::uint64_t floor_of(const Look& look, const std::vector<int>& sources) const;
+  static bool is_stranded(const redis::MembersChange& change);
+  bool make_next_step(const Look& look, redis::SettlementWait& wait, redis::NodeNames& next);
+
   // traps.cpp: what is arranged to meet one mistake
   void move_at_commit(const redis::NodeNames& list);
   void look_at_candidates(Client& client);
@@ -188,7 +201,10 @@ class World {
   bool is_out_of_reach(std::size_t by, int server, Step step);
   void make(const Look& look, const std::vector<redis::MembersChange::Step>& steps,
             const char* what);
+  void send_step(const Look& look, const redis::MembersChange::Step& step, const char* what,
+                 TrueTime span);
   void run_for_operator(int node, const Words& words);
+  static std::string text_of(const Server& server, std::string_view key, TrueTime now);
   void read_counters(const Look& look, const redis::MembersChange& change);
   [[nodiscard]] std::optional<redis::Membership> membership_of(const Server& server) const;
   void look_at_founding(int node);
@@ -221,6 +237,7 @@ class World {
   };
   std::map<std::pair<bool, int>, Reach> reach_;  ///< of the second operator or others, by node
   std::vector<redis::NodeNames> lists_;          ///< all that any operator has wanted
+  redis::NodeNames settled_, removed_;  ///< the list last settled; nodes that have left one
 
   struct Path {
     TrueTime blocked_to{}, blocked_from{};  ///< nothing arrives before these

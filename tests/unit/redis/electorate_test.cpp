@@ -210,5 +210,25 @@ TEST_F(ElectorateTest, ANodeOfAnotherFoundingComesBackWithoutItsRecord) {
   EXPECT_TRUE(judged[0].outdated);
 }
 
+TEST_F(ElectorateTest, ANodeThatNoStepTakesAlongComesBackWithoutItsRecord) {
+  const auto says = [this](const Membership& its, bool announced = false) {
+    Membership others = settled(list_abc, 4);
+    if (announced) others = {7, 4, MembersPhase::announced, {}, list_abc, list_abd};
+    return judge({with("a", others), with("b", others), with("c", its)})[2].outdated;
+  };
+  EXPECT_TRUE(says({7, 3, MembersPhase::unsettled, {}, {"a", "c"}, list_abc}))
+      << "two changes behind";
+  EXPECT_TRUE(says({7, 4, MembersPhase::unsettled, {}, {"b", "c"}, {"b", "d"}}))
+      << "another change was decided than it was told";
+  EXPECT_TRUE(says({7, 4, MembersPhase::unsettled, {}, {"b", "c"}, {"b", "d"}}, true))
+      << "who has been announced the next list has settled this one";
+  EXPECT_TRUE(says(settled({"b", "c"}, 2)));
+  EXPECT_TRUE(says(settled({"a", "b"}, 3))) << "it was not in the list before";
+  // The operator takes these along.
+  EXPECT_FALSE(says(settled({"b", "c"}, 3)));
+  EXPECT_FALSE(says({7, 3, MembersPhase::announced, {}, {"b", "c"}, list_abd}));
+  EXPECT_FALSE(says({7, 4, MembersPhase::unsettled, {}, {"b", "c"}, list_abc}));
+}
+
 }  // namespace
 }  // namespace quorumlock::redis

@@ -13,7 +13,6 @@ using redis::MembersChange;
 using redis::Membership;
 using redis::MembersPhase;
 using redis::NodeNames;
-using redis::SettlementWait;
 using Stage = MembersChange::Stage;
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -235,24 +234,6 @@ TEST(MembersChange, AServerThatIsReachedByTwoAddressesCountsOnce) {
   EXPECT_TRUE(is_refused(change.may_settle(), Errc::no_quorum));
 }
 
-TEST(SettlementWait, WaitsForMaxTtlAndTheMarginAfterOneLook) {
-  SettlementWait wait(0.01);
-  const core::Time begun = core::Time(std::chrono::hours(1));
-  EXPECT_EQ(wait.after_look(begun, begun + 1s, 10s), 10s + 102ms);
-  EXPECT_EQ(wait.after_look(begun + 5s, begun + 6s, 10s), 5s + 102ms) << "the first look counts";
-  EXPECT_EQ(wait.after_look(begun + 11s, begun + 12s, 10s), 0s);
-  wait.start_again();
-  EXPECT_EQ(wait.after_look(begun + 11s, begun + 12s, 10s), 10s + 102ms);
-}
-
-TEST(SettlementWait, ALookThatTakesAsLongAsMaxTtlSaysNothing) {
-  // A node that was seen first may have forgotten what it said, and vote again.
-  SettlementWait wait(0.01);
-  const core::Time begun = core::Time(std::chrono::hours(1));
-  EXPECT_EQ(wait.after_look(begun, begun + 10s, 10s), 10s);
-  EXPECT_EQ(wait.after_look(begun + 20s, begun + 21s, 10s), 10s + 102ms);
-}
-
 TEST(MembersChange, ANodeOneChangeBehindIsTakenAlong) {
   AskedNodes nodes(five, replaced);
   nodes.leaves("a");
@@ -273,6 +254,61 @@ TEST(MembersChange, ANodeOneChangeBehindIsTakenAlong) {
   Membership ancient{1, 3, MembersPhase::settled, {}, {}, five};
   nodes.carries("a", ancient);
   EXPECT_THAT(nodes.take(nodes.look().settling(7, 0)), IsEmpty());
+}
+
+TEST(MembersChange, ANodeThatMissedADecisionHearsOfItAtOnce) {
+  // b was away during the announcement, c is announced another list, and d has missed the whole
+  // change before.
+  AskedNodes nodes(five, replaced);
+  nodes.take(nodes.look().announcing());
+  nodes.carries("b", {1, 4, MembersPhase::settled, {}, {}, five});
+  nodes.carries("c", {1, 4, MembersPhase::announced, {}, five, {"a", "b", "c", "d", "g"}});
+  nodes.carries("d", {1, 3, MembersPhase::settled, {}, {}, {"a", "b", "d"}});
+  nodes.carries("e", {1, 5, MembersPhase::unsettled, {}, five, replaced});
+  EXPECT_TRUE(is_refused(nodes.look().may_settle(), Errc::no_quorum));
+  EXPECT_EQ(nodes.take(nodes.look().committing()), Names({"a", "b", "c", "d"}));
+  EXPECT_TRUE(may(nodes.look().may_settle()));
+}
+
+TEST(MembersChange, ANodeThatMissedTheChangeBeforeTakesItsFloorAlong) {
+  AskedNodes nodes({"a", "b", "c"}, {"a", "b", "d"});
+  nodes.carries("c", {1, 3, MembersPhase::settled, {}, {}, {"b", "c"}});
+  std::vector<MembersChange::Step> steps = nodes.look().announcing();
+  EXPECT_EQ(steps.size(), 3U);
+  for (MembersChange::Step& step : steps) {
+    if (step.as.name == "a") step.record.floor = 70;
+  }
+  nodes.take(steps);
+  nodes.carries("c", {1, 3, MembersPhase::unsettled, {}, {"b", "c"}, {"b", "c"}});
+  EXPECT_THAT(nodes.look().announcing(), IsEmpty()) << "it has to come back without its record";
+  nodes.carries("c", {1, 4, MembersPhase::unsettled, {}, {"b", "c"}, {"a", "b", "c"}});
+  steps = nodes.look().announcing();
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps.front().as.name, "c");
+  EXPECT_EQ(steps.front().record.floor, 70U);
+}
+
+TEST(MembersChange, OfTwoAnnouncementsNoneIsCommitted) {
+  AskedNodes nodes(five, replaced);
+  nodes.take(nodes.look().announcing());
+  nodes.carries("e", {1, 4, MembersPhase::announced, {}, five, {"a", "b", "c", "d"}});
+  const Result<void> refused = nodes.look().may_commit();
+  ASSERT_TRUE(is_refused(refused, Errc::misconfigured));
+  EXPECT_THAT(refused.error().what(), HasSubstr("{a, b, c and d} is announced on e"));
+  EXPECT_EQ(nodes.take(nodes.look().withdrawing()), five);
+  EXPECT_EQ(nodes.look().stage(), Stage::differs);
+}
+
+TEST(MembersChange, ACommitSaysWhichNodeHasMissedTheAnnouncement) {
+  AskedNodes nodes({"a", "b", "c"}, {"a", "b", "d"});
+  nodes.leaves("b");
+  nodes.take(nodes.look().announcing());
+  nodes.returns();
+  const Result<void> refused = nodes.look().may_commit();
+  ASSERT_TRUE(is_refused(refused, Errc::no_quorum));
+  EXPECT_THAT(refused.error().what(), HasSubstr("b has missed the announcement"));
+  nodes.take(nodes.look().announcing());
+  EXPECT_TRUE(may(nodes.look().may_commit()));
 }
 
 TEST(MembersChange, ANodeOfAnotherFoundingIsLeftAlone) {

@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <utility>
+
+#include "redis/keys.hpp"
+#include "sim/world/trace.hpp"
+
+// After everything has healed: the last operator ends the change of the list of nodes, and each
+// client that has the list gets the lock.
+namespace quorumlock::sim {
+
+using namespace std::chrono_literals;
+using redis::MembersChange;
+using redis::MembersPhase;
+using redis::NodeNames;
+using Stage = MembersChange::Stage;
+
+namespace {
+
+/// Looks of the last operator, of which each takes max_ttl and some seconds.
+constexpr int most_looks = 24;
+/// Looks without progress after which it does what the messages say then: it vouches for nodes that
+/// forgot.
+constexpr int patient_looks = 6;
+
+/// Whether a node that says this is at a decided change, or only has to be told of it, and perhaps
+/// of steps of the change before. (The library's own word would hide its mistakes.)
+bool takes_steps_to(const redis::Membership& its, const redis::Membership& decided) {
+  const bool settled = its.phase == MembersPhase::settled;
+  const bool unsettled = its.phase == MembersPhase::unsettled;
+  const NodeNames& was = settled ? its.to : its.from;
+  if (its.epoch == decided.epoch) return its.to == decided.to;
+  if (its.epoch + 1 == decided.epoch) return (unsettled ? its.to : was) == decided.from;
+  return its.epoch + 2 == decided.epoch && !unsettled && redis::is_member(was, its.name);
+}
+
+}  // namespace
+
+/// Looks at all nodes at one moment.
+Look World::look_at_all(const NodeNames& next) const {
+  Look look;
+  look.by = operators_.size();
+  look.begun = core::Time(1h + now_);
+  for (int node = 0; node < draw_.servers(); ++node) {
+    const Server& server = nodes_[static_cast<std::size_t>(node)];
+    MembersChange::Node& seen = look.nodes.emplace_back();
+    seen.name = name_of(node);
+    seen.in_next = redis::is_member(next, seen.name);
+    seen.carries(server.run_id(), text_of(server, redis::enrolment_key, now_),
+                 text_of(server, redis::members_key, now_));
+    look.servers.push_back(node);
+  }
+  return look;
+}
+
+/// The greatest counter and floor of these nodes.
+std::uint64_t World::floor_of(const Look& look, const std::vector<int>& sources) const {
+  std::uint64_t floor = 0;
+  for (const int source : sources) {
+    floor = std::max(floor, look.nodes[static_cast<std::size_t>(source)].enrolment->floor);
+    const Server& server = nodes_[static_cast<std::size_t>(source)];
+    for (const auto& [key, value] : server.keys(now_)) {
+      if (!key.starts_with(redis::counter_prefix)) continue;
+      floor = std::max<std::uint64_t>(floor, std::stoull(*server.text_of(key, now_)));
+    }
+  }
+  return floor;
+}
+
+/// Whether a change is decided that cannot be ended, since operators did not ask whether it could,
+/// or decided two. They have to stop all clients, and found the list anew.
+bool World::is_stranded(const MembersChange& change) {
+  if (!change.furthest() || change.furthest()->phase != MembersPhase::unsettled) return false;
+  const redis::Membership& as = *change.furthest();
+  int can = 0;
+  bool any = false;
+  for (const MembersChange::Node& node : change.nodes()) {
+    if (!redis::is_member(as.from, node.called()) || !redis::is_member(as.to, node.called())) {
+      continue;
+    }
+    const bool takes_part = node.membership && takes_steps_to(*node.membership, as);
+    if (takes_part || !node.membership) ++can;
+    any = any || takes_part;
+  }
+  return can < redis::quorum(as.from) || !any;  // nobody could vouch for the others
+}
+
+/// The next step of the change to this list, on all nodes. Returns whether the list is settled
+/// everywhere.
+bool World::make_next_step(const Look& look, redis::SettlementWait& wait, NodeNames& next) {
+  const MembersChange change(look.nodes);
+  const auto all = [this, &look](const std::vector<MembersChange::Step>& steps, const char* what) {
+    for (const MembersChange::Step& step : steps) send_step(look, step, what, TrueTime());
+  };
+  switch (change.stage()) {
+    case Stage::unknown: return false;
+    case Stage::agreed: {
+      if (change.done()) return true;
+      const auto& settled = look.nodes[static_cast<std::size_t>(change.settled_node())];
+      all(change.settling(settled.enrolment->floor, settled.enrolment->since), "settles");
+      return false;
+    }
+    case Stage::differs:
+    case Stage::announced:
+      all(change.announcing(), "announces");
+      if (const Result<void> may = change.may_commit(); may) {
+        all(change.committing(), "commits");
+      } else if (may.error().code() == Errc::misconfigured && change.may_withdraw()) {
+        all(change.withdrawing(), "withdraws");
+      }
+      return false;
+    case Stage::committed:
+      all(change.committing(), "commits");
+      if (!change.may_settle()) return false;
+      if (wait.after_look(look.begun, look.begun, change.max_ttl()) > 0s) return false;
+      all(change.settling(floor_of(look, change.to_read()), 0), "settles");
+      return false;
+    case Stage::other:
+      if (change.may_withdraw()) {
+        all(change.withdrawing(), "withdraws");
+      } else {
+        next = change.furthest()->to;
+      }
+      return false;
+  }
+  return false;
+}
+
+/// Ends the change that the operators have left, as an operator would who follows the messages.
+/// Returns the list that governs then; empty if the nodes cannot agree on one any more.
+NodeNames World::end_change() {
+  // What the operators have sent arrives.
+  run_until(now_ + 9 * draw_.max_ttl);
+  redis::SettlementWait wait(0.01);
+  const std::optional<redis::Membership> now = governing();
+  if (!now) {  // All have forgotten: clients found a list. Candidates for others end in a minute.
+    for (const Client& client : clients_) give_list(client.number, first_list());
+    run_until(now_ + 1min + 4 * draw_.max_ttl);
+    return first_list();
+  }
+  NodeNames next = now->to;
+  trace("the last operator ends the change to ", redis::names_in_words(next));
+  NodeNames given;
+  for (int looks = 0; looks < most_looks && goes_on(); ++looks) {
+    const Look look = look_at_all(next);
+    for (const MembersChange::Node& node : look.nodes) {
+      trace("  ", node.name, ": ",
+            node.membership
+                ? node.membership->text() + " in epoch " + std::to_string(node.membership->epoch) +
+                      " of " + std::to_string(node.membership->founding % 1000)
+                : "no record");
+    }
+    if (is_stranded(MembersChange(look.nodes))) {
+      trace("no quorum of nodes can take part: the operator has to found the list anew");
+      ++figures_.lists_stranded;
+      return {};
+    }
+    if (make_next_step(look, wait, next)) return next;
+    run_until(now_ + 1s);
+    if (const auto accepted = governing(); accepted->epoch_of(next) && given != next) {
+      for (const Client& client : clients_) give_list(client.number, next);
+      given = next;
+    }
+    if (looks % patient_looks == patient_looks - 1) {
+      trace("the operator vouches for the nodes that forgot");
+      Client& operators = clients_.front();
+      for (const int node : operators.session->nodes()) {
+        operators.session->doubt(operators.local(now_), node);
+      }
+      operators.session->vouch(operators.local(now_));
+      turn(operators);
+    }
+    run_until(now_ + draw_.max_ttl * 11 / 10 + 2s);
+  }
+  return {};
+}
+
+/// Checks that the change can be ended, and that each client that has the list then gets the lock.
+void World::demand_change_ends() {
+  const NodeNames list = end_change();
+  if (!goes_on()) return;
+  if (list.empty() && figures_.lists_stranded > 0) return;
+  if (list.empty()) return report("the change of the nodes cannot be ended although all is well");
+  for (const Client& client : clients_) give_list(client.number, list);
+  demand_progress();
+}
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,30 @@
+#include "redis/settlement_wait.hpp"
+
+#include <gtest/gtest.h>
+
+namespace quorumlock::test {
+namespace {
+
+using redis::SettlementWait;
+using namespace std::chrono_literals;
+
+TEST(SettlementWait, WaitsForMaxTtlAndTheMarginAfterOneLook) {
+  SettlementWait wait(0.01);
+  const core::Time begun = core::Time(std::chrono::hours(1));
+  EXPECT_EQ(wait.after_look(begun, begun + 1s, 10s), 10s + 102ms);
+  EXPECT_EQ(wait.after_look(begun + 5s, begun + 6s, 10s), 5s + 102ms) << "the first look counts";
+  EXPECT_EQ(wait.after_look(begun + 11s, begun + 12s, 10s), 0s);
+  wait.start_again();
+  EXPECT_EQ(wait.after_look(begun + 11s, begun + 12s, 10s), 10s + 102ms);
+}
+
+TEST(SettlementWait, ALookThatTakesAsLongAsMaxTtlSaysNothing) {
+  // A node that was seen first may have forgotten what it said, and vote again.
+  SettlementWait wait(0.01);
+  const core::Time begun = core::Time(std::chrono::hours(1));
+  EXPECT_EQ(wait.after_look(begun, begun + 10s, 10s), 10s);
+  EXPECT_EQ(wait.after_look(begun + 20s, begun + 21s, 10s), 10s + 102ms);
+}
+
+}  // namespace
+}  // namespace quorumlock::test
