@@ -111,6 +111,7 @@ enum class Mutant {
   two_steps_merged,
   counters_not_repaired,
   founding_without_id,
+  founding_of_two_lists,
   founded_on_old_looks,
   nodes_left_behind,
   hopeless_list_kept,

@@ -88,8 +88,13 @@ void Electorate::choose_founding(std::span<const Node> nodes, const NodeNames& l
 }
 
 /// Proposes the smallest founding of the candidates that stand for our list, else our own. A
-/// founding that is on record is never proposed anew: its node may have forgotten it.
+/// founding that is on record is never proposed anew: its node may have forgotten it. Nor is one of
+/// another list that we had before, which may have been founded: two lists of one founding and
+/// epoch would be taken for one.
 void Electorate::propose(std::span<const Node> nodes, const NodeNames& list) {
+  const bool same = list == own_list_ || planted(Mutant::founding_of_two_lists);
+  if (!same && !own_list_.empty()) own_ = draw(random_);
+  own_list_ = list;
   for (const Node& node : nodes) {
     if (node.membership && node.membership->founding == own_) own_ = draw(random_);
   }

@@ -91,6 +91,7 @@ class Electorate {
 
   core::Random& random_;
   std::uint64_t own_;           ///< the founding that we would begin
+  NodeNames own_list_;          ///< for which it was drawn
   std::uint64_t proposed_ = 0;  ///< the founding of the candidates, or our own
   std::uint64_t founding_ = 0;  ///< the one that counts among nodes with a record; 0: none yet
   std::uint32_t generation_ = 0;

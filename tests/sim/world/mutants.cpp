@@ -209,6 +209,8 @@ const std::vector<KnownMutant>& known_mutants() {
        "a list is settled without a floor for the tokens", 10000, Focus::shrinking},
       {Mutant::founding_without_id, "founding-without-id", "nodes of two foundings count together",
        5000, Focus::traps},
+      {Mutant::founding_of_two_lists, "founding-of-two-lists",
+       "a client founds two lists with one founding", 2000, Focus::members},
       {Mutant::hopeless_list_kept, "hopeless-list-kept",
        "a client keeps a list that too many nodes refuse while one votes for it", 2000,
        Focus::in_a_row},

@@ -41,11 +41,20 @@ std::optional<redis::Membership> World::membership_of(const Server& server) cons
   return node.membership;
 }
 
-/// Called when a node's record has changed. Two lists whose common nodes have all forgotten cannot
-/// know of each other, nor can lists without a common node: nothing is promised from then on.
+/// Called when a node's record has changed. A founding and an epoch are one list. Two lists whose
+/// common nodes have all forgotten cannot know of each other, nor can lists without a common node:
+/// nothing is promised from then on.
 void World::look_at_founding(int node) {
   const auto founded = membership_of(nodes_[static_cast<std::size_t>(node)]);
   if (!founded) return;
+  if (founded->phase == redis::MembersPhase::settled) {
+    const auto [list, first] =
+        settled_lists_.emplace(std::pair(founded->founding, founded->epoch), founded->to);
+    if (!first && list->second != founded->to) {
+      report("two lists of one founding and epoch are settled: " +
+             redis::names_in_words(list->second) + "; and " + redis::names_in_words(founded->to));
+    }
+  }
   bool others = false;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const std::optional<redis::Membership> its = membership_of(nodes_[i]);

@@ -266,8 +266,10 @@ class World {
   bool healing_ = false;
   TrueTime asks_at_ = TrueTime::max();                ///< see move_at_commit()
   std::map<std::pair<std::size_t, int>, bool> ripe_;  ///< by client and server
-  bool strangers_ = false;                            ///< see look_at_founding()
-  bool keeps_ = false;  ///< new requests keep what they get, and renew it
+  /// By founding and epoch: the lists that any node has settled.
+  std::map<std::pair<std::uint64_t, std::uint32_t>, redis::NodeNames> settled_lists_;
+  bool strangers_ = false;  ///< see look_at_founding()
+  bool keeps_ = false;      ///< new requests keep what they get, and renew it
   std::string violation_;
   [[nodiscard]] bool goes_on() const { return violation_.empty() && !strangers_; }
   Exclusion exclusion_;

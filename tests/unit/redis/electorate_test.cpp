@@ -192,6 +192,15 @@ TEST_F(ElectorateTest, CandidatesForAnotherListFoundNothing) {
   EXPECT_FALSE(judged[2].admitted);
 }
 
+TEST_F(ElectorateTest, EachListThatAClientHasIsFoundedWithAFoundingOfItsOwn) {
+  const std::uint64_t first = judge({blank("a"), blank("b"), blank("c")})[0].founded.founding;
+  EXPECT_EQ(judge({blank("a"), blank("b"), blank("c")})[0].founded.founding, first);
+  const std::uint64_t second = judge({blank("a"), blank("b"), blank("d")})[0].founded.founding;
+  EXPECT_NE(second, first);
+  EXPECT_NE(judge({blank("a"), blank("b"), blank("c")})[0].founded.founding, first)
+      << "nodes may have been enrolled with it, and have forgotten";
+}
+
 TEST_F(ElectorateTest, ANodeOfAnotherFoundingComesBackWithoutItsRecord) {
   // Two of three nodes were enrolled anew while c was away.
   auto judged = judge({with("a", settled(list_abc, 0, 3)), with("b", settled(list_abc, 0, 3)),
