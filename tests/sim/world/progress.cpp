@@ -84,6 +84,19 @@ bool World::is_stranded(const MembersChange& change) {
   return can < redis::quorum(as.from) || !any;  // nobody could vouch for the others
 }
 
+/// Whether so many nodes of the list that is announced to change have forgotten that the others are
+/// no quorum of it. An operator can vouch for them by a configuration of that list only, which the
+/// last operator does not have.
+bool World::is_forgotten(const MembersChange& change) {
+  if (!change.furthest() || change.furthest()->phase != MembersPhase::announced) return false;
+  const redis::Membership& as = *change.furthest();
+  const auto remember = std::ranges::count_if(change.nodes(), [&](const auto& node) {
+    return node.membership && node.membership->founding == as.founding &&
+           redis::is_member(as.from, node.called());
+  });
+  return remember < redis::quorum(as.from);
+}
+
 /// The next step of the change to this list, on all nodes. Returns whether the list is settled
 /// everywhere.
 bool World::make_next_step(const Look& look, redis::SettlementWait& wait, NodeNames& next) {
@@ -179,6 +192,10 @@ void World::demand_change_ends() {
   const NodeNames list = end_change();
   if (!goes_on()) return;
   if (list.empty() && figures_.lists_stranded > 0) return;
+  if (list.empty() && is_forgotten(MembersChange(look_at_all({}).nodes))) {
+    ++figures_.lists_stranded;
+    return;
+  }
   if (list.empty()) return report("the change of the nodes cannot be ended although all is well");
   for (const Client& client : clients_) give_list(client.number, list);
   demand_progress();

@@ -178,6 +178,7 @@ class World {
   [[nodiscard]] Look look_at_all(const redis::NodeNames& next) const;
   [[nodiscard]] std::uint64_t floor_of(const Look& look, const std::vector<int>& sources) const;
   static bool is_stranded(const redis::MembersChange& change);
+  static bool is_forgotten(const redis::MembersChange& change);
   bool make_next_step(const Look& look, redis::SettlementWait& wait, redis::NodeNames& next);
 
   // traps.cpp: what is arranged to meet one mistake
