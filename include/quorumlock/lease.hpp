@@ -40,7 +40,8 @@ class QUORUMLOCK_EXPORT Lease {
   [[nodiscard]] std::string resource() const;
   /// All resources of a lease from acquire_all(); otherwise the only one.
   [[nodiscard]] std::vector<std::string> resources() const;
-  /// The value under the key on the nodes that granted the lock: 40 hexadecimal digits.
+  /// The value under the key on the nodes that granted the lock: 40 hexadecimal digits, followed by
+  /// '@' and the label of the options if there is one.
   [[nodiscard]] std::string owner_token() const;
   /// A number that grows with every successive holder of the resource; no two holders have the
   /// same. The resource can refuse requests of a former holder by it (docs/fencing.md). Below 2^53;

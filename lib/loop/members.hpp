@@ -24,8 +24,8 @@ class Members {
   void judge(core::Time now);
   /// Moves to these nodes as soon as as many of them as a lock needs accept that list, so that a
   /// client may be told of new nodes before the operator announces them. Until then the present
-  /// list stays, unless so many nodes refuse it that no lock can be had: then it gives way to a
-  /// list that any node accepts, or to any list if no lease is held.
+  /// list stays. If fewer than a quorum of its nodes accept it, it gives way to a list that any
+  /// node accepts, or to any list if no lease is held.
   void set_nodes(core::Time now, std::vector<redis::Link::Config> list);
   /// The operator vouches for nodes without a record.
   void vouch(core::Time now);

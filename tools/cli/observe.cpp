@@ -57,8 +57,7 @@ std::string printable(const std::string& value) {
 }
 
 std::string label_of(const Leader& leader) {
-  const std::size_t at = leader.owner_token.find('@');
-  return at == leader.owner_token.npos ? "" : leader.owner_token.substr(at + 1);
+  return std::string(OwnerToken(leader.owner_token).label());
 }
 
 std::string sentence_on(const Seen& leader) {

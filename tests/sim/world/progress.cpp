@@ -84,9 +84,9 @@ bool World::is_stranded(const MembersChange& change) {
   return can < redis::quorum(as.from) || !any;  // nobody could vouch for the others
 }
 
-/// Whether so many nodes of the list that is announced to change have forgotten that the others are
-/// no quorum of it. An operator can vouch for them by a configuration of that list only, which the
-/// last operator does not have.
+/// Whether fewer than a quorum of the nodes of a list that is announced to change remember it. An
+/// operator can vouch for the others by a configuration of that list only, which the last operator
+/// does not have.
 bool World::is_forgotten(const MembersChange& change) {
   if (!change.furthest() || change.furthest()->phase != MembersPhase::announced) return false;
   const redis::Membership& as = *change.furthest();
