@@ -54,6 +54,10 @@ class CommandLine : public testing::Test {
   void hold(const std::string& resource) {
     for (int node = 0; node < cluster.quorum(); ++node) cluster.plant(node, resource);
   }
+  /// Removes what hold() planted, and no vote that the other nodes may have given meanwhile.
+  void let_go(const std::string& resource) {
+    for (int node = 0; node < cluster.quorum(); ++node) cluster.raw(node, {"DEL", resource});
+  }
   /// Returns once others have sent commands to the first node: somebody tries to lock.
   bool somebody_tries() {
     const long long before = cluster.commands(0);

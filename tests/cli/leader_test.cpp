@@ -69,11 +69,10 @@ TEST_F(LeaderCommand, ALostLeadershipEndsTheCommandAndIsCampaignedForAgain) {
   // greater token, and nobody else ran it meanwhile.
   Program program = start_leader({"--ttl", "3s", "--kill-after", "1h"});
   const std::uint64_t before = token_of(program);
-  cluster.raw_everywhere({"DEL", "billing"});
   hold("billing");
   EXPECT_EQ(program.line(), "stopped");
   ASSERT_TRUE(waiting(1));
-  cluster.raw_everywhere({"DEL", "billing"});
+  let_go("billing");
   EXPECT_GT(token_of(program), before);
   program.signal(SIGTERM);
   const Ended ended = program.finish();
@@ -141,7 +140,7 @@ TEST_F(LeaderCommand, TheServiceIsReadyWhileItCampaigns) {
   Program program = start_leader({}, until_told, manager.variable());
   EXPECT_EQ(manager.message(), "READY=1\nSTATUS=campaigning for billing");
   ASSERT_TRUE(waiting(1));
-  cluster.raw_everywhere({"DEL", "billing"});
+  let_go("billing");
   EXPECT_THAT(manager.message(),
               testing::MatchesRegex("STATUS=leading billing, fencing token [0-9]+"));
   token_of(program);
@@ -182,7 +181,7 @@ TEST_F(LeaderCommand, AHangupIsForTheCommandOrTheNodes) {
                    "trap 'echo hangup' HUP; echo up; while :; do sleep 0.01; done"});
   ASSERT_TRUE(waiting(1));
   program.signal(SIGHUP);
-  cluster.raw_everywhere({"DEL", "billing"});
+  let_go("billing");
   EXPECT_EQ(program.line(), "up");
   program.signal(SIGHUP);
   EXPECT_EQ(program.line(), "hangup");

@@ -32,7 +32,7 @@ TEST_F(Notify, TheServiceIsReadyOnceTheLockIsHeld) {
   EXPECT_EQ(manager.message(), "STATUS=waiting for the lock on billing");
   ASSERT_TRUE(somebody_tries());
   EXPECT_FALSE(manager.has_more());
-  cluster.raw_everywhere({"DEL", "billing"});
+  let_go("billing");
   EXPECT_THAT(manager.message(),
               testing::MatchesRegex("READY=1\nSTATUS=holding the lock on billing,"
                                     " fencing token [0-9]+"));
@@ -41,7 +41,8 @@ TEST_F(Notify, TheServiceIsReadyOnceTheLockIsHeld) {
   program.signal(SIGTERM);
   EXPECT_EQ(manager.message(),
             "STOPPING=1\nSTATUS=the command has ended: releasing the lock on billing");
-  EXPECT_EQ(program.finish().code, 128 + SIGTERM);
+  const Ended ended = program.finish();
+  EXPECT_EQ(ended.code, 128 + SIGTERM) << ended.err;
   EXPECT_FALSE(manager.has_more());
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 class SetNodes : public SevenNodes {
  protected:
-  SetNodes() : SevenNodes(1500ms) {}
+  explicit SetNodes(std::chrono::milliseconds max_ttl = 1500ms) : SevenNodes(max_ttl) {}
   Nodes nodes(const std::vector<int>& numbers) { return options(numbers).nodes; }
   /// Changes the list while this coordinator works, as an operator and a redeployment do.
   void change(Coordinator& coordinator, const std::vector<int>& to) {
@@ -107,20 +107,21 @@ TEST_F(SetNodes, MovesAsSoonAsTheNodesAcceptTheList) {
   for (const Lease& lease : leases) EXPECT_TRUE(lease.is_valid());
 }
 
-TEST_F(SetNodes, ManyChangesInARowLoseNoLease) {
-  // Numbers of nodes that left are given to others.
+/// A busy machine has two seconds to renew a lease in, in each of many changes.
+class SetNodesOften : public SetNodes {
+ protected:
+  SetNodesOften() : SetNodes(3s) {}
+};
+
+TEST_F(SetNodesOften, ManyChangesInARowLoseNoLease) {
+  // Numbers of nodes that left are given to others, and to a node that returns.
   Coordinator coordinator = connect(options({0, 1, 2, 3, 4}));
   ASSERT_TRUE(soon(coordinator));
   Result<Lease> held = coordinator.acquire(key_ + "/held");
   ASSERT_TRUE(ok(held));
   Locking locking(coordinator, key_);
-  for (const std::vector<int>& list : std::vector<std::vector<int>>{{0, 1, 2, 3, 5},
-                                                                    {0, 1, 2, 6, 5},
-                                                                    {0, 1, 4, 6, 5},
-                                                                    {3, 1, 4, 6, 5},
-                                                                    {3, 4, 6, 5},
-                                                                    {3, 4, 6},
-                                                                    {3, 4, 6, 0, 1}}) {
+  for (const std::vector<int>& list : std::vector<std::vector<int>>{
+           {0, 1, 2, 3, 5}, {0, 1, 2, 6, 5}, {4, 1, 2, 6, 5}, {4, 2, 6, 5}, {4, 2, 6, 5, 0}}) {
     change(coordinator, list);
     if (HasFatalFailure()) return;
   }
