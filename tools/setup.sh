@@ -93,11 +93,12 @@ apt_install() {
     done
 }
 
-# Packages start their servers, now and at every boot: redis-server on port 6379, etcd-server on 2379.
-# We want the programs alone: nobody has asked for these servers, and their ports may be in use.
+# Packages start their servers, now and at every boot: redis-server on port 6379, etcd-server on 2379,
+# prometheus on 9090. We want the programs alone: nobody has asked for these servers, and their ports
+# may be in use.
 forbid_services() {
   # shellcheck disable=SC2016  # for the policy's own shell
-  printf '#!/bin/sh\ncase "$1" in redis-server*|etcd*) exit 101 ;; esac\nexit 0\n' |
+  printf '#!/bin/sh\ncase "$1" in redis-server*|etcd*|prometheus*) exit 101 ;; esac\nexit 0\n' |
     as_root tee "$policy" >/dev/null
   as_root chmod 755 "$policy"
 }
@@ -106,7 +107,7 @@ policy=/usr/sbin/policy-rc.d
 # Whether a package is installed, or its program from elsewhere.
 is_there() {
   case $1 in
-    redis-server | npm) command -v "$1" >/dev/null && return 0 ;;
+    redis-server | npm | prometheus) command -v "$1" >/dev/null && return 0 ;;
     nodejs) command -v node >/dev/null && return 0 ;;
   esac
   is_installed "$1"
@@ -121,6 +122,7 @@ install_missing() {
     case $package in
       redis-server) services+=(redis-server) ;;
       etcd-server) services+=(etcd) ;;
+      prometheus) services+=(prometheus) ;;
     esac
   done
   if ((${#missing[@]} == 0)); then
