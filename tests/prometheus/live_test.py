@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""A real Prometheus scrapes `quorumlock serve` on five nodes, of which the test kills some.
+
+The alerts have to fire and to resolve, and every query of the Grafana dashboard has to return data. The rules are
+those of packaging/prometheus, except that every `for:` is two seconds. Skipped, with the reason, if Prometheus
+is not installed.
+
+    live_test.py PROGRAM
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = ROOT / "packaging/prometheus"
+DASHBOARD = ROOT / "packaging/grafana/quorumlock.json"
+PATIENCE = 120  # seconds, which only a failure takes
+
+
+class Failure(Exception):
+    pass
+
+
+def until(what, condition):
+    """Returns what the condition returns, once that is true."""
+    ends = time.monotonic() + PATIENCE
+    while time.monotonic() < ends:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.1)
+    raise Failure(f"this did not happen within {PATIENCE} s: {what}")
+
+
+def get(url):
+    try:
+        with urllib.request.urlopen(url, timeout=30) as reply:
+            return reply.read().decode()
+    except urllib.error.HTTPError as error:
+        raise Failure(f"{url}: {error.code} {error.read().decode()}") from error
+
+
+def is_free(port):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+class Nodes:
+    """Five real servers on this machine."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+        self.port = next(port for port in random.sample(range(20000, 30000, 5), 2000)
+                         if all(is_free(port + node) for node in range(5)))
+        self.start()
+
+    def start(self):
+        """Starts those that do not run, on their data."""
+        done = subprocess.run([self.program, "--json", "cluster", "start", "--dir", self.folder,
+                               "--port", str(self.port)], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Failure(f"cluster start: {done.stdout}{done.stderr}")
+        self.nodes = json.loads(done.stdout)["nodes"]
+        self.urls = ",".join(node["url"] for node in self.nodes)
+
+    def kill(self, *numbers):
+        for number in numbers:
+            os.kill(self.nodes[number]["pid"], signal.SIGKILL)
+
+    def stop(self):
+        subprocess.run([self.program, "cluster", "stop", "--dir", self.folder], check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+class Observer:
+    """`quorumlock serve`, on any free port."""
+
+    def __init__(self, program, nodes):
+        self.process = subprocess.Popen([program, "--nodes", nodes.urls, "--json", "serve", "--listen",
+                                         "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise Failure("serve ended before it listened")
+        self.url = json.loads(line)["listening"]
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Prometheus:
+    """Prometheus on any free port, which its log names."""
+
+    def __init__(self, folder, target):
+        folder = Path(folder)
+        for file in RULES.glob("*.yml"):
+            rules, changed = re.subn(r"\bfor: \w+", "for: 2s", file.read_text())
+            (folder / file.name).write_text(rules)
+            if (file.name == "alerts.yml") != (changed > 0):
+                raise Failure(f"{file.name} has {changed} rules with a time")
+        (folder / "prometheus.yml").write_text(json.dumps({
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": ["recording.yml", "alerts.yml"],
+            "scrape_configs": [{"job_name": "quorumlock", "static_configs": [{"targets": [target]}]}]}))
+        self.process = subprocess.Popen(
+            ["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--log.format=json",
+             "--web.listen-address=127.0.0.1:0"], cwd=folder, stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, text=True)
+        said, self.url = [], ""
+        for line in self.process.stderr:
+            said.append(line)
+            entry = json.loads(line) if line.startswith("{") else {}
+            if entry.get("msg") == "Listening on":
+                self.url = f"http://{entry['address']}/api/v1/"
+            if entry.get("msg") == "Server is ready to receive web requests.":
+                break
+        else:
+            raise Failure("prometheus ended:\n" + "".join(said))
+        # What it says from now on is of no interest, but has to be read.
+        self.reader = subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=subprocess.DEVNULL)
+
+    def ask(self, path, **query):
+        reply = json.loads(get(self.url + path + "?" + urllib.parse.urlencode(query)))
+        if reply["status"] != "success":
+            raise Failure(f"{path} {query}: {reply}")
+        return reply["data"]
+
+    def value(self, query):
+        """The values of all series of an instant query."""
+        return [float(series["value"][1]) for series in self.ask("query", query=query)["result"]]
+
+    def firing(self):
+        return sorted({alert["labels"]["alertname"] for alert in self.ask("alerts")["alerts"]
+                       if alert["state"] == "firing"})
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+        self.reader.wait()
+
+
+def dashboard_queries():
+    """(title of the panel, query) of every query of the dashboard, with its variables replaced."""
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        for target in panel.get("targets", []):
+            query = target["expr"]
+            for variable, value in (("$__rate_interval", "10s"), ("$job", ".*"), ("$instance", ".*")):
+                query = query.replace(variable, value)
+            if "$" in query:
+                raise Failure(f"{panel['title']} has a variable that this test does not know: {query}")
+            yield panel["title"], query
+
+
+def check_names(metrics):
+    """That each metric in the rules and the dashboard is one that serve has."""
+    there = set(re.findall(r"^# TYPE (\w+) ", metrics, re.M))
+    there |= {name + suffix for name in there for suffix in ("_bucket", "_sum", "_count")}
+    for file in [*RULES.glob("*.yml"), DASHBOARD]:
+        for name in set(re.findall(r"\bquorumlock_\w+", file.read_text())):
+            if name not in there:
+                raise Failure(f"{file.name} names {name}, which serve does not have")
+    done = subprocess.run(["promtool", "check", "metrics"], input=metrics, capture_output=True, text=True)
+    if done.returncode != 0 or done.stdout or done.stderr:
+        raise Failure(f"promtool check metrics: {done.stdout}{done.stderr}")
+
+
+def timed(what, condition):
+    began = time.monotonic()
+    until(what, condition)
+    print(f"  {time.monotonic() - began:4.1f} s  {what}", flush=True)
+
+
+def check(nodes, observer, prometheus):
+    timed("all five nodes vote, and no alert fires",
+          lambda: prometheus.value("quorumlock:spare_votes") == [2.0] and prometheus.ask("alerts")["alerts"] == [])
+    check_names(get(observer.url + "metrics"))
+
+    nodes.kill(0, 3)
+    timed("two of five nodes are killed, and QuorumlockNoSpareVote fires",
+          lambda: "QuorumlockNoSpareVote" in prometheus.firing())
+    timed("QuorumlockNodeDoesNotVote fires for both of them", lambda: len(
+        prometheus.value('ALERTS{alertname="QuorumlockNodeDoesNotVote", alertstate="firing"}')) == 2)
+    if prometheus.firing() != ["QuorumlockNoSpareVote", "QuorumlockNodeDoesNotVote"]:
+        raise Failure(f"other alerts fire, too: {prometheus.firing()}")
+    queries = list(dashboard_queries())
+    for title, query in queries:
+        until(f"the panel {title} has data: {query}", lambda query=query: prometheus.value(query))
+    print(f"          {len(queries)} queries of the dashboard return data")
+
+    nodes.kill(4)
+    timed("a third one is killed, and QuorumlockNoQuorum fires",
+          lambda: "QuorumlockNoQuorum" in prometheus.firing())
+    nodes.start()
+    timed("the nodes are back, and every alert resolves", lambda: prometheus.ask("alerts")["alerts"] == [])
+    observer.stop()
+    timed("the observer ends, and QuorumlockUnwatched fires",
+          lambda: prometheus.firing() == ["QuorumlockUnwatched"])
+
+
+def main():
+    program = sys.argv[1]
+    if not shutil.which("prometheus") or not shutil.which("promtool"):
+        print("skipped: Debian's package prometheus is not installed")
+        return
+    began, running = time.monotonic(), []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            running.append(Nodes(program, os.path.join(folder, "cluster")))
+            running.append(Observer(program, running[0]))
+            running.append(Prometheus(folder, urllib.parse.urlparse(running[1].url).netloc))
+            check(*running)
+        except Failure as failure:
+            sys.exit(f"FAILED: {failure}")
+        finally:
+            for each in reversed(running):
+                each.stop()
+    print(f"prometheus: ok, {time.monotonic() - began:.0f} s")
+
+
+main()
