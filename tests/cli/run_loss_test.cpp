@@ -85,7 +85,8 @@ TEST_F(RunLoss, KillAfterGivesTheCommandMoreTime) {
 }
 
 TEST_F(RunLoss, ALockTakenAwayEndsTheCommandBeforeTheTtlDoes) {
-  // Somebody overwrites the keys: the next renewal finds out, long before the lease would have ended.
+  // Somebody overwrites the keys: the next renewal finds out, long before the lease would have
+  // ended.
   const auto begin = std::chrono::steady_clock::now();
   Program program = start_run("orders", stubborn, {"--ttl", "12s"});
   EXPECT_EQ(program.line(), "ready");
