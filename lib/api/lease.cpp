@@ -47,10 +47,11 @@ class LeaseCall final : public detail::Task {
   void run(detail::Driver& driver) override {
     const std::unique_ptr<LeaseCall> mine(this);
     switch (what_) {
-      case What::extend: return driver.extend(lease_, ttl, std::move(handler));
-      case What::downgrade: return driver.downgrade(lease_, std::move(handler));
-      case What::release_late: return driver.release_late(lease_, ended_before, std::move(handler));
-      case What::detach: return driver.detach(lease_);
+      case What::extend: return driver.calls().extend(lease_, ttl, std::move(handler));
+      case What::downgrade: return driver.calls().downgrade(lease_, std::move(handler));
+      case What::release_late:
+        return driver.calls().release_late(lease_, ended_before, std::move(handler));
+      case What::detach: return driver.calls().detach(lease_);
     }
   }
   void dismiss() override {

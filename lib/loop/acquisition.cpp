@@ -8,7 +8,7 @@
 namespace quorumlock::detail {
 
 void Acquisition::run(Driver& driver) {
-  driver.begin(*this);
+  driver.calls().begin(*this);
 }
 
 void Acquisition::dismiss() {
@@ -33,9 +33,9 @@ bool Acquisition::unwatch() {
 void Acquisition::Cancel::run(Driver& driver) {
   acquisition.cancelling_ = false;
   if (acquisition.over_) {
-    driver.dispose(acquisition);
+    driver.calls().dispose(acquisition);
   } else {
-    driver.cancel(acquisition);
+    driver.calls().cancel(acquisition);
   }
 }
 

@@ -1,16 +1,13 @@
-#include <quorumlock/duration.hpp>
-
 #include "loop/driver.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "config/label.hpp"
-#include "config/quoted.hpp"
 #include "loop/inquiry.hpp"
 #include "loop/runtime.hpp"
-#include "loop/token_call.hpp"
-#include "loop/why_refused.hpp"
+#include "redis/keys.hpp"
+#include "redis/words.hpp"
 
 namespace quorumlock::detail {
 namespace {
@@ -60,10 +57,6 @@ Session::Config session_config(const Cluster& cluster) {
   return config;
 }
 
-LeaseState& lease_of(core::UserId id) {
-  return *reinterpret_cast<LeaseState*>(id);
-}
-
 }  // namespace
 
 Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
@@ -71,6 +64,7 @@ Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
       cluster_(runtime.cluster()),
       session_(session_config(cluster_), random_, wall_),
       engine_(session_.engine()),
+      calls_(runtime, session_, nodes_, later_),
       logins_(loop, open_, *this, cluster_.options.credentials),
       timer_(loop, open_, [this] { on_timer(); }),
       inbox_poll_(loop, open_, runtime.inbox().fd(), [this](int, int) { on_inbox(); }),
@@ -172,15 +166,19 @@ void Driver::work() {
   for (;;) {
     // Each output gets a fresh time, which is later than all input that was read.
     if (std::optional<Session::Output> output = session_.next(Clock::now())) {
-      std::visit([this](const auto& what) { carry_out(what); }, *output);
-    } else if (!let_go_.empty()) {
-      LeaseState* lease = let_go_.back();
-      let_go_.pop_back();
-      engine_.reuse(std::move(lease->names));
-      lease->recycle();
-      spare_leases_.emplace_back(lease);
+      std::visit(
+          [this](const auto& what) {
+            if constexpr (requires { calls_.carry_out(what); }) {
+              calls_.carry_out(what);
+            } else {
+              carry_out(what);
+            }
+          },
+          *output);
+    } else if (calls_.recycle()) {
+      continue;
     } else if (!later_.empty()) {
-      for (auto& then : std::exchange(later_, {})) then();
+      later_.run();
     } else {
       break;
     }
@@ -235,116 +233,79 @@ void Driver::carry_out(const Session::ListChanged& changed) {
   runtime_.keep_nodes(nodes_);
 }
 
-void Driver::carry_out(const core::Acquired& acquired) {
-  auto& acquisition = *reinterpret_cast<Acquisition*>(acquired.user);
-  const core::Claim* claim = engine_.claim(acquired.claim);
-  if (spare_leases_.empty()) spare_leases_.push_back(std::make_unique<LeaseState>());
-  LeaseState* lease = spare_leases_.back().release();
-  spare_leases_.pop_back();
-  lease->begin(runtime_.shared_from_this(), acquired.claim, *claim, acquisition.resource.size(),
-               std::move(acquisition.others), acquired.attempts);
-  engine_.adopt(acquired.claim, reinterpret_cast<core::UserId>(lease));
-  finish(acquisition, lease->handle());
-}
-
-void Driver::carry_out(const core::Refused& refused) {
-  auto& acquisition = *reinterpret_cast<Acquisition*>(refused.user);
-  const int capacity = acquisition.request.capacity;
-  const char* const what = capacity == 0 ? "lock" : "get a permit of";
-  const std::string names = names_of(acquisition.resource, acquisition.others);
-  if (refused.unsent_before) {
-    const bool waits = acquisition.request.wait > core::Duration::zero();
-    const std::string within =
-        waits ? "its wait" : "node_timeout (" + to_text(cluster_.options.node_timeout) + ")";
-    return finish(acquisition,
-                  Error(refused.why, std::string("could not ") + what + " \"" + names +
-                                         "\": not sent within " + within + ": " +
-                                         std::to_string(*refused.unsent_before) +
-                                         " before it; wait longer, or ask for fewer at once"));
-  }
-  finish(acquisition, error_of(refused.why, what, names, refused.tally, refused.attempts,
-                               capacity == 0 ? why_no_lock(refused, Clock::now())
-                                             : why_no_permit(refused, capacity)));
-}
-
-void Driver::carry_out(const core::Renewed& renewed) {
-  LeaseState& lease = lease_of(renewed.user);
-  // If the holder has released the lease meanwhile, that release is in the inbox.
-  if (!lease.renew(renewed.valid_until) && lease.ended() != LeaseState::released) {
-    engine_.abandon(Clock::now(), renewed.claim);
-  }
-}
-
-void Driver::carry_out(const core::AtRisk& risk) {
-  lease_of(risk.user).warn();
-}
-
-void Driver::carry_out(const core::Ended& ended) {
-  LeaseState& lease = lease_of(ended.user);
-  lease.end(ended.why);
-  lease.warn();
-  engine_let_go(lease);
-}
-
-void Driver::carry_out(const core::Extended& extended) {
-  if (extended.by_token) {
-    auto* call = reinterpret_cast<TokenCall*>(extended.user);
-    if (!extended.why) return call->finish(extended.valid_until);
-    return call->finish(error_of(*extended.why, "extend", call->resource, extended.tally, 0));
-  }
-  LeaseState& lease = lease_of(extended.user);
-  if (!lease.is_asked()) return;
-  auto handler = std::move(lease.asked().handler);
-  if (!extended.why) return handler({});
-  handler(error_of(*extended.why, lease.asked().what, names_of(lease.resource(), lease.others()),
-                   extended.tally, 0));
-}
-
-void Driver::carry_out(const core::Released& released) {
-  if (released.by_token) {
-    auto* call = reinterpret_cast<TokenCall*>(released.user);
-    if (!released.why) return call->finish(Clock::time_point());
-    return call->finish(error_of(*released.why, "release", call->resource, released.tally, 0));
-  }
-  LeaseState& lease = lease_of(released.user);
-  auto handler = lease.take_on_released();
-  Result<void> result;
-  if (released.why) {
-    // If a lease that seemed to last is not held under our token, it was lost.
-    const Errc why = *released.why == Errc::not_held ? Errc::lost : *released.why;
-    result =
-        error_of(why, "release", names_of(lease.resource(), lease.others()), released.tally, 0);
-  }
-  engine_let_go(lease);
-  if (handler) handler(std::move(result));
-}
-
-Error Driver::error_of(Errc why, const char* what, std::string_view resource,
-                       const core::Tally& tally, int attempts, const std::string& reason) const {
-  Outcome outcome = nodes_.outcome_of(tally, attempts);
-  std::string troubles;
-  for (const NodeList::Node& node : nodes_) {
-    NodeVote& vote = outcome.votes[nodes_.place_of(node.number)];
-    if (core::is_answer(vote.vote) || vote.vote == Vote::pending) continue;
-    vote.detail = trouble(node.number);
-    if (!vote.detail.empty()) troubles += "; " + vote.node + ": " + vote.detail;
-  }
-  std::string sentence = std::string("could not ") + what + " \"" + std::string(resource) +
-                         "\": " + (reason.empty() ? make_error_code(why).message() : reason) +
-                         " (" + outcome.to_string() + ")";
-  if (why == Errc::no_quorum || why == Errc::misconfigured) sentence += troubles;
-  if (why == Errc::no_quorum && outcome.count(Vote::quarantined) > 0) {
-    sentence +=
-        "; quarantined nodes vote once every lock of before has run out (quorumlock enroll waits "
-        "for that)";
-    // Nodes that were enrolled before are not new, even if they have forgotten that.
-    if (!session_.was_enrolled()) sentence += ", new ones at once after quorumlock enroll --new";
-  }
-  return {why, std::move(sentence), std::move(outcome)};
-}
-
 void Driver::set_nodes(const Cluster& next) {
   if (!closing_) session_.set_nodes(Clock::now(), link_configs(next));
+}
+
+// The questions of inquiries, and the nodes.
+
+void Driver::begin(Inquiry& inquiry) {
+  if (closing_) {
+    return later_.add([&inquiry] { inquiry.dismiss(); });
+  }
+  inquiry.id = inquiries_.take();
+  inquiries_[inquiry.id] = &inquiry;
+  inquiry.start(*this);
+}
+
+void Driver::on_ready(int wire) {
+  std::unique_ptr<Node>& node = wires_[static_cast<std::size_t>(wire)];
+  if (node == nullptr) {
+    node = std::make_unique<Node>(wire, session_.wire(wire), contexts_, loop_, open_, *this);
+  }
+  node->connect();
+}
+
+void Driver::on_login(int node, const redis::Login& login) {
+  for (const int wire : {node, subscriber_of(node)}) {
+    session_.wire(wire).log_in(Clock::now(), login);
+  }
+  on_events(node);
+}
+
+void Driver::on_no_login(int wire, const std::string& why) {
+  session_.wire(wire).on_no_login(Clock::now(), why);
+  on_events(wire);
+}
+
+void Driver::on_note(const std::string& sentence) {
+  if (cluster_.options.log) cluster_.options.log(sentence);
+}
+
+void Driver::ask(Inquiry& inquiry, int node, std::uint16_t question,
+                 std::span<const std::string_view> words) {
+  bytes_.clear();
+  redis::append_command(bytes_, words);
+  session_.ask(Clock::now(), node, {inquiry.id, question, core::CommandKind::query}, bytes_);
+}
+
+void Driver::end(Inquiry& inquiry) {
+  alarms_.clear(inquiry.id.index);
+  inquiries_.give_back(inquiry.id);
+}
+
+void Driver::wake_at(Inquiry& inquiry, core::Time when) {
+  alarms_.set(inquiry.id.index, when);
+}
+
+void Driver::listen_for_leaders(const std::string& key, bool on) {
+  session_.messages().listen(Clock::now(), std::string(redis::led_prefix) + key, on);
+}
+
+void Driver::check_messages() {
+  session_.messages().ping(Clock::now());
+}
+
+void Driver::saw_clock(int node, core::Time asked, core::Time now, std::int64_t node_time) {
+  engine_.on_clock(now, node, asked, node_time);
+}
+
+void Driver::vouch() {
+  session_.vouch(Clock::now());
+}
+
+void Driver::look_again() {
+  session_.look_again(Clock::now());
 }
 
 // The end.
@@ -355,7 +316,7 @@ void Driver::close(detail::Handler<> handler) {
   closing_ = true;
   const core::Time now = Clock::now();
   close_by_ = now + cluster_.options.node_timeout;
-  engine_.close(now);
+  calls_.close(now);
   inquiries_.for_each([this](core::SlotId id) {
     Inquiry* inquiry = inquiries_[id];
     end(*inquiry);

@@ -10,10 +10,10 @@
 
 #include "config/cluster.hpp"
 #include "config/node_list.hpp"
-#include "loop/acquisition.hpp"
+#include "loop/calls.hpp"
+#include "loop/deferred.hpp"
 #include "loop/inbox.hpp"
 #include "loop/kernel_random.hpp"
-#include "loop/lease_state.hpp"
 #include "loop/logins.hpp"
 #include "loop/node.hpp"
 #include "loop/session.hpp"
@@ -23,7 +23,6 @@
 namespace quorumlock::detail {
 
 class Runtime;
-class TokenCall;
 class Inquiry;
 
 /// The loop's side of a coordinator: carries out the session's outputs and passes it what comes in.
@@ -39,17 +38,7 @@ class Driver final : public Node::Listener, Logins::Listener {
   void run_now(Task* task);
 
   // Called by tasks.
-  void begin(Acquisition& acquisition);
-  void cancel(Acquisition& acquisition);
-  void dispose(Acquisition& acquisition);
-  void extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler);
-  void downgrade(LeaseState& lease, detail::Handler<Result<void>> handler);
-  void release(LeaseState& lease);
-  /// Ends the release of a lease that has ended already, with the reason `why`.
-  void release_late(LeaseState& lease, Errc why, detail::Handler<Result<void>> handler);
-  void detach(LeaseState& lease);
-  void drop(LeaseState& lease);
-  void begin(TokenCall& call);
+  Calls& calls() { return calls_; }
   void begin(Inquiry& inquiry);
   // Called by inquiries.
   void ask(Inquiry& inquiry, int node, std::uint16_t question,
@@ -84,7 +73,7 @@ class Driver final : public Node::Listener, Logins::Listener {
   }
   [[nodiscard]] Stats stats() const { return engine_.stats(); }
   /// Why this node does not vote, in the node's words or ours.
-  [[nodiscard]] std::string trouble(int node) const;
+  [[nodiscard]] std::string trouble(int node) const { return session_.trouble(Clock::now(), node); }
   /// See Session.
   [[nodiscard]] bool ripe() const { return session_.ripe(); }
   void vouch();
@@ -93,13 +82,9 @@ class Driver final : public Node::Listener, Logins::Listener {
   /// Does what is due by now, and passes on when something is next.
   void catch_up(detail::Handler<core::Time> then);
   /// Runs `then` in this turn of the loop, but not inside the current call.
-  void later(detail::Handler<> then);
+  void later(detail::Handler<> then) { later_.add(std::move(then)); }
   /// Ends everything; the handler is called when nothing is left on the loop.
   void close(detail::Handler<> handler);
-
-  /// An unused acquisition, from the pool if there is one; only on the loop.
-  std::unique_ptr<Acquisition> spare_acquisition();
-  [[nodiscard]] bool closing() const { return closing_; }
 
  private:
   void on_events(int wire) override;
@@ -123,21 +108,6 @@ class Driver final : public Node::Listener, Logins::Listener {
   void carry_out(const Session::Note& note);
   void carry_out(const Session::Heard& heard);
   void carry_out(const Session::ListChanged& changed);
-  void carry_out(const core::Acquired& acquired);
-  void carry_out(const core::Refused& refused);
-  void carry_out(const core::Renewed& renewed);
-  void carry_out(const core::AtRisk& risk);
-  void carry_out(const core::Ended& ended);
-  void carry_out(const core::Extended& extended);
-  void carry_out(const core::Released& released);
-
-  void finish(Acquisition& acquisition, Result<Lease> result);
-  template <class Ask>
-  void ask_for(const char* what, LeaseState& lease, detail::Handler<Result<void>> handler,
-               Ask&& ask);
-  void engine_let_go(LeaseState& lease);
-  Error error_of(Errc why, const char* what, std::string_view resource, const core::Tally& tally,
-                 int attempts, const std::string& reason = {}) const;
   void keep_alive();
   void finish_closing();
 
@@ -147,6 +117,9 @@ class Driver final : public Node::Listener, Logins::Listener {
   SystemWallClock wall_;
   Session session_;
   core::Engine& engine_;
+  NodeList nodes_;
+  Deferred later_;
+  Calls calls_;
   uv::Open open_;
   Logins logins_;
   uv::Timer timer_;
@@ -156,7 +129,6 @@ class Driver final : public Node::Listener, Logins::Listener {
   uv_loop_t* loop_;
   tls::Contexts contexts_;
   std::array<std::unique_ptr<Node>, std::size_t{2} * core::max_nodes> wires_;
-  NodeList nodes_;
 
   const bool own_loop_;
   bool working_ = false;
@@ -164,14 +136,8 @@ class Driver final : public Node::Listener, Logins::Listener {
   bool undone_ = true;   ///< work() has not run since a run_now()
   bool kept_alive_ = false;
   std::string bytes_;  // of a query being sent
-  std::string key_;
-  std::vector<detail::Handler<>> later_;
   core::Slots<Inquiry*> inquiries_;
   core::TimerQueue alarms_;  ///< of the inquiries
-
-  std::vector<std::unique_ptr<Acquisition>> spare_acquisitions_;  ///< those made on the loop
-  std::vector<std::unique_ptr<LeaseState>> spare_leases_;  ///< at most the peak number of leases
-  std::vector<LeaseState*> let_go_;  // recycled when the session has no more outputs
 
   bool closing_ = false;
   bool stopped_ = false;

@@ -122,7 +122,7 @@ detail::Handler<Result<void>> LeaseState::take_on_released() {
 }
 
 void LeaseState::Release::run(Driver& driver) {
-  driver.release(lease);
+  driver.calls().release(lease);
 }
 
 void LeaseState::Release::dismiss() {
@@ -131,7 +131,7 @@ void LeaseState::Release::dismiss() {
 }
 
 void LeaseState::run(Driver& driver) {
-  driver.drop(*this);
+  driver.calls().drop(*this);
 }
 
 /// The handle ends after the loop: nothing is left to be released.

@@ -91,7 +91,7 @@ void Runtime::begin(std::string resource, std::vector<std::string> others, const
   refuse_in_child("lock");
   const bool at_once = on_loop() && !inbox_.closed();
   std::unique_ptr<Acquisition> acquisition =
-      at_once ? driver_->spare_acquisition() : std::make_unique<Acquisition>();
+      at_once ? driver_->calls().spare_acquisition() : std::make_unique<Acquisition>();
   acquisition->requested = at_once ? std::nullopt : std::optional(Clock::now());
   acquisition->stop = std::move(stop);
   acquisition->handler = std::move(handler);

@@ -79,6 +79,15 @@ void Session::stop(Time now) {
   }
 }
 
+std::string Session::trouble(Time now, int node) const {
+  std::string text = link(node).trouble(now);
+  if (const std::uint64_t read = repair_.counters_read(node); read > 0) {
+    text += "; its fencing counters are being brought up to date, " + std::to_string(read) +
+            " looked at so far";
+  }
+  return text;
+}
+
 void Session::look_again(Time now) {
   for (const int node : nodes()) {
     link(node).look_again(now);

@@ -93,6 +93,8 @@ class Session {
   [[nodiscard]] int number_of(const redis::Link::Config& config) const {
     return links_.number_of(config);
   }
+  /// Why this node does not vote, in the node's words or ours.
+  [[nodiscard]] std::string trouble(core::Time now, int node) const;
   /// Looks at nodes that do not vote now instead of later.
   void look_again(core::Time now);
   /// A node was enrolled, or a client that saw that enrols it now: so clients may hold locks.

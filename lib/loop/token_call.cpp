@@ -5,7 +5,7 @@
 namespace quorumlock::detail {
 
 void TokenCall::run(Driver& driver) {
-  driver.begin(*this);
+  driver.calls().begin(*this);
 }
 
 void TokenCall::finish(Result<Clock::time_point> result) {

@@ -1,0 +1,311 @@
+#include "loop/calls.hpp"
+
+#include <quorumlock/duration.hpp>
+
+#include <optional>
+#include <utility>
+
+#include "config/quoted.hpp"
+#include "loop/runtime.hpp"
+#include "loop/token_call.hpp"
+#include "loop/why_refused.hpp"
+#include "redis/keys.hpp"
+
+namespace quorumlock::detail {
+namespace {
+
+core::UserId id_of(const void* object) {
+  return reinterpret_cast<core::UserId>(object);
+}
+
+LeaseState& lease_of(core::UserId id) {
+  return *reinterpret_cast<LeaseState*>(id);
+}
+
+}  // namespace
+
+Calls::Calls(Runtime& runtime, Session& session, const NodeList& nodes, Deferred& later)
+    : runtime_(runtime),
+      cluster_(runtime.cluster()),
+      session_(session),
+      engine_(session.engine()),
+      nodes_(nodes),
+      later_(later) {}
+
+std::unique_ptr<Acquisition> Calls::spare_acquisition() {
+  if (spare_acquisitions_.empty()) {
+    auto made = std::make_unique<Acquisition>();
+    made->pooled = true;
+    return made;
+  }
+  std::unique_ptr<Acquisition> spare = std::move(spare_acquisitions_.back());
+  spare_acquisitions_.pop_back();
+  return spare;
+}
+
+void Calls::begin(Acquisition& acquisition) {
+  std::optional<Error> refused = std::exchange(acquisition.refused, std::nullopt);
+  if (closed_) {
+    refused = runtime_.closed_error("lock");
+  } else if (!refused && acquisition.stop.stop_requested()) {
+    refused = Error(Errc::cancelled, "could not lock \"" +
+                                         names_of(acquisition.resource, acquisition.others) +
+                                         "\": the caller cancelled it before it began");
+  }
+  acquisition.watch(runtime_.inbox());
+  if (refused) {
+    return later_.add([this, &acquisition, error = *refused] { finish(acquisition, error); });
+  }
+  key_.clear();
+  if (acquisition.request.capacity != 0) key_ = redis::semaphore_prefix;
+  key_ += cluster_.options.key_prefix;
+  key_ += acquisition.resource;
+  std::vector<std::string> others;
+  for (const std::string& other : acquisition.others) {
+    others.push_back(cluster_.options.key_prefix + other);
+  }
+  const core::Time now = Clock::now();
+  const core::Duration wait = acquisition.request.wait;
+  engine_.acquire(
+      now,
+      {key_, acquisition.request.terms, core::later(acquisition.requested.value_or(now), wait),
+       wait > core::Duration::zero(), id_of(&acquisition), acquisition.request.ordered, others,
+       acquisition.request.capacity},
+      &acquisition.waiter);
+}
+
+void Calls::cancel(Acquisition& acquisition) {
+  engine_.cancel(Clock::now(), acquisition.waiter, Errc::cancelled);
+}
+
+void Calls::finish(Acquisition& acquisition, Result<Lease> result) {
+  auto handler = std::move(acquisition.handler);
+  acquisition.waiter = {};
+  if (acquisition.unwatch()) dispose(acquisition);
+  handler(std::move(result));
+}
+
+void Calls::dispose(Acquisition& acquisition) {
+  // The pool never has more acquisitions than were under way at once. Those made by other threads
+  // are deleted: other threads cannot reuse them, so they would pile up here.
+  std::unique_ptr<Acquisition> done(&acquisition);
+  if (done->pooled) spare_acquisitions_.push_back(std::move(done));
+}
+
+/// Starts an extend or a downgrade for the holder, one at a time.
+template <class Ask>
+void Calls::ask_for(const char* what, LeaseState& lease, detail::Handler<Result<void>> handler,
+                    Ask&& ask) {
+  Errc why = lease.ended();
+  std::string reason;
+  if (why == Errc() && lease.is_asked()) {
+    why = Errc::invalid_argument;
+    reason = std::string(lease.asked().what) == "extend" ? "an extend" : "a downgrade";
+    reason += " of this lease is still under way: wait for its end";
+  }
+  if (why == Errc()) {
+    LeaseState::Asked& asked = lease.asked();
+    asked = {what, std::move(handler)};
+    if (ask()) return;
+    handler = std::move(asked.handler);
+    why = lease.ended() == Errc() ? Errc::expired : lease.ended();
+  }
+  if (reason.empty()) reason = make_error_code(why).message();
+  const Error error(why, std::string("could not ") + what + " \"" +
+                             names_of(lease.resource(), lease.others()) + "\": " + reason);
+  later_.add([then = std::move(handler), error]() mutable { then(error); });
+}
+
+void Calls::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler) {
+  ask_for("extend", lease, std::move(handler),
+          [&] { return engine_.extend(Clock::now(), lease.claim, ttl); });
+}
+
+void Calls::downgrade(LeaseState& lease, detail::Handler<Result<void>> handler) {
+  if (lease.detached) {
+    const Error error(Errc::invalid_argument, "could not downgrade \"" +
+                                                  names_of(lease.resource(), lease.others()) +
+                                                  "\": the lease is detached, let it run out");
+    return later_.add([then = std::move(handler), error]() mutable { then(error); });
+  }
+  ask_for("downgrade", lease, std::move(handler),
+          [&] { return engine_.downgrade(Clock::now(), lease.claim); });
+}
+
+void Calls::release(LeaseState& lease) {
+  lease.warn();
+  if (engine_.release(Clock::now(), lease.claim, true)) return;
+  // The lease ended first, and the engine's report of that has not been carried out yet.
+  release_late(lease, Errc::expired, lease.take_on_released());
+}
+
+void Calls::release_late(LeaseState& lease, Errc why, detail::Handler<Result<void>> handler) {
+  if (why != LeaseState::released) engine_.abandon(Clock::now(), lease.claim);
+  const std::string reason =
+      why == LeaseState::released ? "it has been released before" : make_error_code(why).message();
+  const Error error(
+      why, "could not release \"" + names_of(lease.resource(), lease.others()) + "\": " + reason);
+  later_.add([then = std::move(handler), error]() mutable { then(error); });
+}
+
+void Calls::detach(LeaseState& lease) {
+  lease.detached = true;
+  engine_.detach(Clock::now(), lease.claim);
+}
+
+/// The handle is gone: the lease is released, unless it was detached or has ended.
+void Calls::drop(LeaseState& lease) {
+  lease.warn();
+  const core::Claim* claim = engine_.claim(lease.claim);
+  if (claim != nullptr && claim->phase == core::Phase::held) {
+    if (lease.detached) {
+      engine_.forget(Clock::now(), lease.claim);
+    } else {
+      engine_.release(Clock::now(), lease.claim, false);
+    }
+    engine_let_go(lease);
+  }
+  engine_let_go(lease);
+}
+
+void Calls::engine_let_go(LeaseState& lease) {
+  if (lease.let_go()) let_go_.push_back(&lease);
+}
+
+void Calls::begin(TokenCall& call) {
+  if (closed_) {
+    return later_.add([&call] { call.dismiss(); });
+  }
+  key_ = cluster_.options.key_prefix + call.resource;
+  const core::UserId user = id_of(&call);
+  if (call.ttl == core::Duration::zero()) {
+    engine_.release_token(Clock::now(), key_, call.token, user);
+  } else {
+    engine_.extend_token(Clock::now(), key_, call.token, call.ttl, user);
+  }
+}
+
+void Calls::carry_out(const core::Acquired& acquired) {
+  auto& acquisition = *reinterpret_cast<Acquisition*>(acquired.user);
+  const core::Claim* claim = engine_.claim(acquired.claim);
+  if (spare_leases_.empty()) spare_leases_.push_back(std::make_unique<LeaseState>());
+  LeaseState* lease = spare_leases_.back().release();
+  spare_leases_.pop_back();
+  lease->begin(runtime_.shared_from_this(), acquired.claim, *claim, acquisition.resource.size(),
+               std::move(acquisition.others), acquired.attempts);
+  engine_.adopt(acquired.claim, reinterpret_cast<core::UserId>(lease));
+  finish(acquisition, lease->handle());
+}
+
+void Calls::carry_out(const core::Refused& refused) {
+  auto& acquisition = *reinterpret_cast<Acquisition*>(refused.user);
+  const int capacity = acquisition.request.capacity;
+  const char* const what = capacity == 0 ? "lock" : "get a permit of";
+  const std::string names = names_of(acquisition.resource, acquisition.others);
+  if (refused.unsent_before) {
+    const bool waits = acquisition.request.wait > core::Duration::zero();
+    const std::string within =
+        waits ? "its wait" : "node_timeout (" + to_text(cluster_.options.node_timeout) + ")";
+    return finish(acquisition,
+                  Error(refused.why, std::string("could not ") + what + " \"" + names +
+                                         "\": not sent within " + within + ": " +
+                                         std::to_string(*refused.unsent_before) +
+                                         " before it; wait longer, or ask for fewer at once"));
+  }
+  finish(acquisition, error_of(refused.why, what, names, refused.tally, refused.attempts,
+                               capacity == 0 ? why_no_lock(refused, Clock::now())
+                                             : why_no_permit(refused, capacity)));
+}
+
+void Calls::carry_out(const core::Renewed& renewed) {
+  LeaseState& lease = lease_of(renewed.user);
+  // If the holder has released the lease meanwhile, that release is in the inbox.
+  if (!lease.renew(renewed.valid_until) && lease.ended() != LeaseState::released) {
+    engine_.abandon(Clock::now(), renewed.claim);
+  }
+}
+
+void Calls::carry_out(const core::AtRisk& risk) {
+  lease_of(risk.user).warn();
+}
+
+void Calls::carry_out(const core::Ended& ended) {
+  LeaseState& lease = lease_of(ended.user);
+  lease.end(ended.why);
+  lease.warn();
+  engine_let_go(lease);
+}
+
+void Calls::carry_out(const core::Extended& extended) {
+  if (extended.by_token) {
+    auto* call = reinterpret_cast<TokenCall*>(extended.user);
+    if (!extended.why) return call->finish(extended.valid_until);
+    return call->finish(error_of(*extended.why, "extend", call->resource, extended.tally, 0));
+  }
+  LeaseState& lease = lease_of(extended.user);
+  if (!lease.is_asked()) return;
+  auto handler = std::move(lease.asked().handler);
+  if (!extended.why) return handler({});
+  handler(error_of(*extended.why, lease.asked().what, names_of(lease.resource(), lease.others()),
+                   extended.tally, 0));
+}
+
+void Calls::carry_out(const core::Released& released) {
+  if (released.by_token) {
+    auto* call = reinterpret_cast<TokenCall*>(released.user);
+    if (!released.why) return call->finish(Clock::time_point());
+    return call->finish(error_of(*released.why, "release", call->resource, released.tally, 0));
+  }
+  LeaseState& lease = lease_of(released.user);
+  auto handler = lease.take_on_released();
+  Result<void> result;
+  if (released.why) {
+    // If a lease that seemed to last is not held under our token, it was lost.
+    const Errc why = *released.why == Errc::not_held ? Errc::lost : *released.why;
+    result =
+        error_of(why, "release", names_of(lease.resource(), lease.others()), released.tally, 0);
+  }
+  engine_let_go(lease);
+  if (handler) handler(std::move(result));
+}
+
+Error Calls::error_of(Errc why, const char* what, std::string_view resource,
+                      const core::Tally& tally, int attempts, const std::string& reason) const {
+  Outcome outcome = nodes_.outcome_of(tally, attempts);
+  std::string troubles;
+  for (const NodeList::Node& node : nodes_) {
+    NodeVote& vote = outcome.votes[nodes_.place_of(node.number)];
+    if (core::is_answer(vote.vote) || vote.vote == Vote::pending) continue;
+    vote.detail = session_.trouble(Clock::now(), node.number);
+    if (!vote.detail.empty()) troubles += "; " + vote.node + ": " + vote.detail;
+  }
+  std::string sentence = std::string("could not ") + what + " \"" + std::string(resource) +
+                         "\": " + (reason.empty() ? make_error_code(why).message() : reason) +
+                         " (" + outcome.to_string() + ")";
+  if (why == Errc::no_quorum || why == Errc::misconfigured) sentence += troubles;
+  if (why == Errc::no_quorum && outcome.count(Vote::quarantined) > 0) {
+    sentence +=
+        "; quarantined nodes vote once every lock of before has run out (quorumlock enroll waits "
+        "for that)";
+    // Nodes that were enrolled before are not new, even if they have forgotten that.
+    if (!session_.was_enrolled()) sentence += ", new ones at once after quorumlock enroll --new";
+  }
+  return {why, std::move(sentence), std::move(outcome)};
+}
+
+void Calls::close(core::Time now) {
+  closed_ = true;
+  engine_.close(now);
+}
+
+bool Calls::recycle() {
+  if (let_go_.empty()) return false;
+  LeaseState* lease = let_go_.back();
+  let_go_.pop_back();
+  engine_.reuse(std::move(lease->names));
+  lease->recycle();
+  spare_leases_.emplace_back(lease);
+  return true;
+}
+
+}  // namespace quorumlock::detail
