@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,17 +11,19 @@
 #include <quorumlock/stats.hpp>
 #include <quorumlock/status.hpp>
 
-/// The figures of a coordinator as text for a monitoring system. docs/watching.md lists the
-/// metrics.
+/// The figures of a coordinator as text for a monitoring system, or as values that a program can
+/// pass to one. docs/watching.md lists the metrics.
 namespace quorumlock {
+
+/// Names and values, such as {"service", "checkout"}. A value may be any UTF-8 text.
+using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
 struct MetricsFormat {
   /// False: the Prometheus text format 0.0.4 (`text/plain; version=0.0.4`). True: OpenMetrics 1.0
   /// (`application/openmetrics-text; version=1.0.0`), which ends with `# EOF`.
   bool openmetrics = false;
-  /// Labels that every metric gets in addition to its own, such as {"service", "checkout"}. A value
-  /// may be any UTF-8 text.
-  std::vector<std::pair<std::string, std::string>> labels = {};
+  /// Labels that every metric gets in addition to its own.
+  MetricLabels labels = {};
 };
 
 /// Writes what Coordinator::stats() returned. Any thread; it asks nobody. Errc::invalid_argument if
@@ -30,5 +34,28 @@ QUORUMLOCK_EXPORT Result<std::string> metrics_text(const Stats& stats,
 /// The same, and the nodes as Coordinator::status() returned them.
 QUORUMLOCK_EXPORT Result<std::string> metrics_text(const Stats& stats, const ClusterStatus& status,
                                                    const MetricsFormat& format = {});
+
+/// One sample of a metric.
+struct MetricSample {
+  MetricLabels labels;  ///< the caller's, and then its own
+  double value = 0;
+  std::optional<DurationStats> histogram = std::nullopt;  ///< of a histogram, instead of the value
+};
+
+/// All samples of one name. A counter's name is without the suffix _total, which both text formats
+/// add to it.
+struct MetricFamily {
+  enum class Kind { counter, gauge, histogram };
+  Kind kind = Kind::gauge;
+  std::string name;
+  std::string help;
+  std::vector<MetricSample> samples;
+};
+
+/// What metrics_text() writes, as values. The same arguments and errors.
+QUORUMLOCK_EXPORT Result<std::vector<MetricFamily>> metric_families(
+    const Stats& stats, const MetricLabels& labels = {});
+QUORUMLOCK_EXPORT Result<std::vector<MetricFamily>> metric_families(
+    const Stats& stats, const ClusterStatus& status, const MetricLabels& labels = {});
 
 }  // namespace quorumlock

@@ -13,8 +13,6 @@
 namespace quorumlock {
 namespace {
 
-using Labels = std::vector<std::pair<std::string, std::string>>;
-
 std::string shortest(double number) {
   std::array<char, 400> digits{};  // the longest double has 309 digits before the point
   const auto end =
@@ -27,80 +25,122 @@ std::string seconds(std::chrono::nanoseconds span) {
   return shortest(std::chrono::duration<double>(span).count());
 }
 
-/// Writes families of metrics, each with its help and type once, before its samples.
+using Kind = MetricFamily::Kind;
+
+/// Collects families, each begun before its samples.
+class Families {
+ public:
+  explicit Families(const MetricLabels& labels) : labels_(labels) {}
+
+  void counter(const char* name, const char* help) { begin(Kind::counter, name, help); }
+  void gauge(const char* name, const char* help) { begin(Kind::gauge, name, help); }
+  /// A sample of the counter or gauge begun last.
+  void sample(std::uint64_t value, const MetricLabels& own = {}) {
+    sample(static_cast<double>(value), own);
+  }
+  void sample(double value, const MetricLabels& own = {}) {
+    all_.back().samples.push_back({.labels = with(own), .value = value});
+  }
+  void histogram(const char* name, const char* help, const DurationStats& stats) {
+    begin(Kind::histogram, name, help);
+    all_.back().samples.push_back({.labels = labels_, .histogram = stats});
+  }
+  std::vector<MetricFamily> end() && { return std::move(all_); }
+
+ private:
+  void begin(Kind kind, const char* name, const char* help) {
+    all_.push_back(
+        {.kind = kind, .name = std::string("quorumlock_") + name, .help = help, .samples = {}});
+  }
+  [[nodiscard]] MetricLabels with(const MetricLabels& own) const {
+    MetricLabels labels = labels_;
+    labels.insert(labels.end(), own.begin(), own.end());
+    return labels;
+  }
+
+  const MetricLabels& labels_;
+  std::vector<MetricFamily> all_;
+};
+
+/// Writes families as text, each with its help and type once, before its samples.
 class Page {
  public:
-  explicit Page(const MetricsFormat& format) : format_(format) {}
+  explicit Page(bool openmetrics) : openmetrics_(openmetrics) {}
 
-  void counter(std::string_view name, std::string_view help) { begin(name, "counter", help); }
-  void gauge(std::string_view name, std::string_view help) { begin(name, "gauge", help); }
-  /// A sample of the counter or gauge begun last.
-  void sample(std::uint64_t value, const Labels& labels = {}) {
-    put(is_counter_ ? "_total" : "", labels, std::to_string(value));
-  }
-  void sample(double value, const Labels& labels = {}) { put("", labels, shortest(value)); }
-
-  void histogram(std::string_view name, std::string_view help, const DurationStats& stats) {
-    begin(name, "histogram", help);
-    std::uint64_t below = 0;
-    for (std::size_t i = 0; i < DurationStats::bounds.size(); ++i) {
-      below += stats.histogram[i];
-      put("_bucket", {{"le", bound(DurationStats::bounds[i])}}, std::to_string(below));
+  void put(const MetricFamily& family) {
+    const bool counts = family.kind == Kind::counter;
+    // A counter's family has the suffix of its samples in the older format only.
+    const std::string name = family.name + (counts && !openmetrics_ ? "_total" : "");
+    text_ += "# HELP " + name + " " + family.help + "\n# TYPE " + name + " " +
+             word_for(family.kind) + "\n";
+    for (const MetricSample& sample : family.samples) {
+      if (sample.histogram) {
+        put_histogram(family.name, *sample.histogram, sample.labels);
+      } else {
+        put(family.name + (counts ? "_total" : ""), sample.labels, shortest(sample.value));
+      }
     }
-    put("_bucket", {{"le", "+Inf"}}, std::to_string(stats.count));
-    put("_sum", {}, seconds(stats.total));
-    put("_count", {}, std::to_string(stats.count));
   }
 
   std::string end() && {
-    if (format_.openmetrics) text_ += "# EOF\n";
+    if (openmetrics_) text_ += "# EOF\n";
     return std::move(text_);
   }
 
  private:
-  void begin(std::string_view name, std::string_view type, std::string_view help) {
-    name_ = "quorumlock_" + std::string(name);
-    is_counter_ = type == "counter";
-    // A counter's family has the suffix of its samples in the older format only.
-    const std::string family = name_ + (is_counter_ && !format_.openmetrics ? "_total" : "");
-    text_ += "# HELP " + family + " ";
-    text_.append(help).append("\n# TYPE " + family + " ").append(type).append("\n");
+  static const char* word_for(Kind kind) {
+    if (kind == Kind::counter) return "counter";
+    return kind == Kind::gauge ? "gauge" : "histogram";
+  }
+
+  void put_histogram(const std::string& name, const DurationStats& stats,
+                     const MetricLabels& labels) {
+    std::uint64_t below = 0;
+    const auto bucket = [&](const std::string& bound, std::uint64_t count) {
+      MetricLabels all = labels;
+      all.emplace_back("le", bound);
+      put(name + "_bucket", all, std::to_string(count));
+    };
+    for (std::size_t i = 0; i < DurationStats::bounds.size(); ++i) {
+      below += stats.histogram[i];
+      bucket(shown_bound(DurationStats::bounds[i]), below);
+    }
+    bucket("+Inf", stats.count);
+    put(name + "_sum", labels, seconds(stats.total));
+    put(name + "_count", labels, std::to_string(stats.count));
   }
 
   /// OpenMetrics wants a bound to look like a floating-point number.
-  [[nodiscard]] std::string bound(std::chrono::nanoseconds span) const {
+  [[nodiscard]] std::string shown_bound(std::chrono::nanoseconds span) const {
     std::string text = seconds(span);
-    if (format_.openmetrics && text.find_first_of(".e") == text.npos) text += ".0";
+    if (openmetrics_ && text.find_first_of(".e") == text.npos) text += ".0";
     return text;
   }
 
-  void put(std::string_view suffix, const Labels& own, const std::string& value) {
-    text_.append(name_).append(suffix);
+  void put(const std::string& name, const MetricLabels& labels, const std::string& value) {
+    text_ += name;
     char before = '{';
-    for (const Labels* labels : {&format_.labels, &own}) {
-      for (const auto& [name, its] : *labels) {
-        text_ += before;
-        text_ += name + "=\"";
-        for (const char letter : its) {
-          if (letter == '\\' || letter == '"') text_ += '\\';
-          text_ += letter == '\n' ? std::string("\\n") : std::string(1, letter);
-        }
-        text_ += '"';
-        before = ',';
+    for (const auto& [label, its] : labels) {
+      text_ += before;
+      text_ += label + "=\"";
+      for (const char letter : its) {
+        if (letter == '\\' || letter == '"') text_ += '\\';
+        text_ += letter == '\n' ? std::string("\\n") : std::string(1, letter);
       }
+      text_ += '"';
+      before = ',';
     }
     if (before == ',') text_ += '}';
     text_ += " " + value + "\n";
   }
 
-  const MetricsFormat& format_;
-  std::string text_, name_;
-  bool is_counter_ = false;
+  const bool openmetrics_;
+  std::string text_;
 };
 
-std::optional<Error> fault_of(const MetricsFormat& format) {
+std::optional<Error> fault_of(const MetricLabels& labels) {
   std::set<std::string> used = {"cause", "group", "kind", "le", "node", "reason", "vote"};
-  for (const auto& [name, value] : format.labels) {
+  for (const auto& [name, value] : labels) {
     constexpr std::string_view letters =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     if (name.empty() || name.find_first_not_of(letters) != name.npos || name.starts_with("__") ||
@@ -118,57 +158,57 @@ std::optional<Error> fault_of(const MetricsFormat& format) {
   return std::nullopt;
 }
 
-void put(Page& page, const Stats& stats) {
-  page.gauge("held", "Leases held now.");
-  page.sample(stats.held);
-  page.gauge("waiting", "Acquisitions under way now.");
-  page.sample(stats.waiting);
-  page.counter("attempts", "Attempts at a lock; an acquisition makes one or more.");
-  page.sample(stats.attempts);
-  page.counter("acquired", "Acquisitions that ended with a lease.");
-  page.sample(stats.acquired);
-  page.counter("refused", "Acquisitions that ended without a lease, by reason.");
-  page.sample(stats.refused.contended, {{"reason", "contended"}});
-  page.sample(stats.refused.no_quorum, {{"reason", "no_quorum"}});
-  page.sample(stats.refused.timed_out, {{"reason", "timed_out"}});
-  page.sample(stats.refused.cancelled, {{"reason", "cancelled"}});
-  page.sample(stats.refused.closed, {{"reason", "closed"}});
-  page.sample(stats.refused.misconfigured, {{"reason", "misconfigured"}});
-  page.histogram("wait_seconds", "Waits of acquisitions that did not get the lock at once.",
-                 stats.waits);
-  page.counter("won_after", "Waits that were won, by the cause of the attempt that won.");
-  page.sample(stats.won_after.hand_over, {{"cause", "hand_over"}});
-  page.sample(stats.won_after.message, {{"cause", "message"}});
-  page.sample(stats.won_after.look, {{"cause", "look"}});
-  page.counter("near_misses", "Operations that succeeded and nearly failed.");
-  page.sample(stats.near_misses.bare_quorum, {{"kind", "bare_quorum"}});
-  page.sample(stats.near_misses.acquired_late, {{"kind", "acquired_late"}});
-  page.sample(stats.near_misses.renewed_late, {{"kind", "renewed_late"}});
-  page.counter("renewals", "Renewals of leases.");
-  page.sample(stats.renewals);
-  page.counter("failed_renewals", "Rounds of renewal that failed; a later one may have succeeded.");
-  page.sample(stats.failed_renewals);
-  page.counter("released", "Leases that were released.");
-  page.sample(stats.released);
-  page.counter("expired", "Leases that ran to their end as they were asked to.");
-  page.sample(stats.expired);
-  page.counter("lost", "Leases that could not be renewed.");
-  page.sample(stats.lost);
-  page.counter("votes", "Votes of nodes in rounds that were counted, or why a node gave none.");
+void put(Families& all, const Stats& stats) {
+  all.gauge("held", "Leases held now.");
+  all.sample(stats.held);
+  all.gauge("waiting", "Acquisitions under way now.");
+  all.sample(stats.waiting);
+  all.counter("attempts", "Attempts at a lock; an acquisition makes one or more.");
+  all.sample(stats.attempts);
+  all.counter("acquired", "Acquisitions that ended with a lease.");
+  all.sample(stats.acquired);
+  all.counter("refused", "Acquisitions that ended without a lease, by reason.");
+  all.sample(stats.refused.contended, {{"reason", "contended"}});
+  all.sample(stats.refused.no_quorum, {{"reason", "no_quorum"}});
+  all.sample(stats.refused.timed_out, {{"reason", "timed_out"}});
+  all.sample(stats.refused.cancelled, {{"reason", "cancelled"}});
+  all.sample(stats.refused.closed, {{"reason", "closed"}});
+  all.sample(stats.refused.misconfigured, {{"reason", "misconfigured"}});
+  all.histogram("wait_seconds", "Waits of acquisitions that did not get the lock at once.",
+                stats.waits);
+  all.counter("won_after", "Waits that were won, by the cause of the attempt that won.");
+  all.sample(stats.won_after.hand_over, {{"cause", "hand_over"}});
+  all.sample(stats.won_after.message, {{"cause", "message"}});
+  all.sample(stats.won_after.look, {{"cause", "look"}});
+  all.counter("near_misses", "Operations that succeeded and nearly failed.");
+  all.sample(stats.near_misses.bare_quorum, {{"kind", "bare_quorum"}});
+  all.sample(stats.near_misses.acquired_late, {{"kind", "acquired_late"}});
+  all.sample(stats.near_misses.renewed_late, {{"kind", "renewed_late"}});
+  all.counter("renewals", "Renewals of leases.");
+  all.sample(stats.renewals);
+  all.counter("failed_renewals", "Rounds of renewal that failed; a later one may have succeeded.");
+  all.sample(stats.failed_renewals);
+  all.counter("released", "Leases that were released.");
+  all.sample(stats.released);
+  all.counter("expired", "Leases that ran to their end as they were asked to.");
+  all.sample(stats.expired);
+  all.counter("lost", "Leases that could not be renewed.");
+  all.sample(stats.lost);
+  all.counter("votes", "Votes of nodes in rounds that were counted, or why a node gave none.");
   for (std::size_t i = 0; i < stats.votes.size(); ++i) {
-    page.sample(stats.votes[i], {{"vote", std::string(to_string(static_cast<Vote>(i)))}});
+    all.sample(stats.votes[i], {{"vote", std::string(to_string(static_cast<Vote>(i)))}});
   }
 }
 
 /// A gauge with a sample for each node that has the figure.
 template <class Figure>
-void put_each(Page& page, const ClusterStatus& status, const char* name, const char* help,
+void put_each(Families& all, const ClusterStatus& status, const char* name, const char* help,
               Figure figure) {
-  page.gauge(name, help);
+  all.gauge(name, help);
   for (const NodeStatus& node : status.nodes) {
-    Labels labels = {{"node", node.node}};
+    MetricLabels labels = {{"node", node.node}};
     if (!node.group.empty()) labels.emplace_back("group", node.group);
-    if (const std::optional<double> value = figure(node)) page.sample(*value, labels);
+    if (const std::optional<double> value = figure(node)) all.sample(*value, labels);
   }
 }
 
@@ -177,36 +217,55 @@ std::optional<double> in_seconds(std::optional<std::chrono::nanoseconds> span) {
   return std::chrono::duration<double>(*span).count();
 }
 
-void put(Page& page, const ClusterStatus& status) {
+void put(Families& all, const ClusterStatus& status) {
   using Value = std::optional<double>;
-  put_each(page, status, "node_votes", "1 if the node's votes count, else 0.",
+  put_each(all, status, "node_votes", "1 if the node's votes count, else 0.",
            [](const NodeStatus& node) -> Value { return node.votes ? 1.0 : 0.0; });
-  put_each(page, status, "node_round_trip_seconds", "The last measured round trip to the node.",
+  put_each(all, status, "node_round_trip_seconds", "The last measured round trip to the node.",
            [](const NodeStatus& node) { return in_seconds(node.round_trip); });
-  put_each(page, status, "node_clock_offset_seconds",
+  put_each(all, status, "node_clock_offset_seconds",
            "How far the node's clock is ahead of this host's.",
            [](const NodeStatus& node) { return in_seconds(node.clock.offset); });
-  put_each(page, status, "node_clock_drift_ratio",
+  put_each(all, status, "node_clock_drift_ratio",
            "How much faster the node's clock runs than this host's.",
            [](const NodeStatus& node) -> Value { return node.clock.drift; });
 }
 
+std::string text_of(const std::vector<MetricFamily>& families, bool openmetrics) {
+  Page page(openmetrics);
+  for (const MetricFamily& family : families) page.put(family);
+  return std::move(page).end();
+}
+
 }  // namespace
 
+Result<std::vector<MetricFamily>> metric_families(const Stats& stats, const MetricLabels& labels) {
+  if (std::optional<Error> fault = fault_of(labels)) return *std::move(fault);
+  Families all(labels);
+  put(all, stats);
+  return std::move(all).end();
+}
+
+Result<std::vector<MetricFamily>> metric_families(const Stats& stats, const ClusterStatus& status,
+                                                  const MetricLabels& labels) {
+  if (std::optional<Error> fault = fault_of(labels)) return *std::move(fault);
+  Families all(labels);
+  put(all, stats);
+  put(all, status);
+  return std::move(all).end();
+}
+
 Result<std::string> metrics_text(const Stats& stats, const MetricsFormat& format) {
-  if (std::optional<Error> fault = fault_of(format)) return *std::move(fault);
-  Page page(format);
-  put(page, stats);
-  return std::move(page).end();
+  Result<std::vector<MetricFamily>> families = metric_families(stats, format.labels);
+  if (!families) return std::move(families).error();
+  return text_of(*families, format.openmetrics);
 }
 
 Result<std::string> metrics_text(const Stats& stats, const ClusterStatus& status,
                                  const MetricsFormat& format) {
-  if (std::optional<Error> fault = fault_of(format)) return *std::move(fault);
-  Page page(format);
-  put(page, stats);
-  put(page, status);
-  return std::move(page).end();
+  Result<std::vector<MetricFamily>> families = metric_families(stats, status, format.labels);
+  if (!families) return std::move(families).error();
+  return text_of(*families, format.openmetrics);
 }
 
 }  // namespace quorumlock

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "cli/fixture.hpp"
+#include "cli/http_client.hpp"
 
 // The programs of examples/, several at a time, as their users will run them.
 namespace quorumlock::test {
@@ -147,6 +148,20 @@ TEST_F(Examples, MoneyMovesBetweenAccountsInACircle) {
   EXPECT_EQ(text_of(directory / "bob"), "70\n");
   EXPECT_EQ(text_of(directory / "cem"), "70\n");
 }
+
+#ifdef QUORUMLOCK_EXPORT_METRICS
+TEST_F(Examples, AWorkerExportsTheMetricsOfItsLocks) {
+  Program worker({QUORUMLOCK_EXAMPLES "/export_metrics", "127.0.0.1:0", "one", "two"}, {nodes()});
+  const std::string line = worker.line();
+  EXPECT_EQ(worker.line(), "one: done");
+  EXPECT_EQ(worker.line(), "two: done");
+  HttpConnection scrape(std::stoi(line.substr(line.rfind(' '))));
+  scrape.ask("GET", "/metrics", "Connection: close\r\n");
+  EXPECT_THAT(scrape.answer().body, HasSubstr("\nquorumlock_acquired_total{service=\"worker\"} 2"));
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.finish().code, 0);
+}
+#endif
 
 }  // namespace
 }  // namespace quorumlock::test

@@ -41,8 +41,12 @@ flags=(-std=c++20 -Wall -Wextra -Wpedantic -Werror -isystem "$poison")
 sanitize=$(cached QUORUMLOCK_SANITIZE)
 [ -z "$sanitize" ] || flags+=("-fsanitize=$sanitize")
 
+prometheus=$(echo '#include <prometheus/collectable.h>' |
+  "$cxx" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null && echo found || true)
+[ -n "$prometheus" ] || echo "skipped: <quorumlock/prometheus.hpp>, since prometheus-cpp-dev is not installed"
 step "each header by itself"
 for header in "$prefix"/include/quorumlock/*.hpp "$prefix"/include/quorumlock/*/*.hpp; do
+  [[ $header != */prometheus.hpp || -n $prometheus ]] || continue
   echo "#include \"$header\"" | "$cxx" "${flags[@]}" -I"$prefix/include" -fsyntax-only -x c++ - ||
     fail "$header does not compile by itself"
 done
@@ -58,8 +62,11 @@ step "the umbrella header includes no other library"
 ! grep -E '/(hiredis|nlohmann|openssl)/|/uv(\.h|/)' "$work/includes" || fail "see above"
 
 step "find_package"
+# The warnings are not for CMake's own checks, which would not learn this machine's folders with them.
 cmake -G Ninja -S "$here/consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" \
-  -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_STANDARD=20 "-DCMAKE_CXX_FLAGS=${flags[*]:1}" \
+  -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_STANDARD=20 \
+  "-DCMAKE_CXX_FLAGS=-isystem $poison ${sanitize:+-fsanitize=$sanitize}" \
+  "-DCONSUMER_WARNINGS=-Wall;-Wextra;-Wpedantic;-Werror" \
   >"$work/cmake.log" 2>&1 || {
   cat "$work/cmake.log"
   fail "find_package(quorumlock)"
@@ -76,6 +83,8 @@ cmake --build "$work/cmake" >"$work/cmake.log" 2>&1 || {
 "$work/cmake/consumer" || fail "running what was built with find_package"
 "$work/cmake/consumer_asio" || fail "running what was built with the component asio"
 "$work/cmake/consumer_testing" || fail "running what was built with the component testing"
+[ -z "$prometheus" ] || "$work/cmake/consumer_prometheus" ||
+  fail "running what was built with the component prometheus"
 
 step "pkg-config"
 pc=$(find "$prefix" -name quorumlock.pc)

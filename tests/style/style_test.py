@@ -49,6 +49,8 @@ def is_ours(name, *folders):
 
 # The public headers that include Asio.
 WITH_ASIO = ("include/quorumlock/asio.hpp", "include/quorumlock/detail/asio_operation.hpp")
+# The public header that includes prometheus-cpp.
+WITH_PROMETHEUS = "include/quorumlock/prometheus.hpp"
 
 
 def may_include(where, sentence, allowed, apart_from=()):
@@ -146,7 +148,8 @@ THREADS = [r"std::j?thread", "this_thread", "mutex", "condition_variable", "atom
 # Each with a (path, text) that must break it, and one that must not.
 RULES = [
     (may_include("include/", "a user's headers need the standard library and each other only",
-                 lambda name: is_standard(name) or name.startswith("<quorumlock/"), WITH_ASIO),
+                 lambda name: is_standard(name) or name.startswith("<quorumlock/"),
+                 (*WITH_ASIO, WITH_PROMETHEUS)),
      ("include/quorumlock/a.hpp", "#pragma once\n#include <uv.h>\n"),
      ("include/quorumlock/a.hpp", "#pragma once\n#include <chrono>\nstruct uv_loop_s;\n")),
     (may_include(WITH_ASIO, "the optional header for Asio needs nothing else",
@@ -154,6 +157,10 @@ RULES = [
                  or name.startswith(("<quorumlock/", "<asio/", "<boost/asio/"))),
      (WITH_ASIO[0], "#include <boost/optional.hpp>\n"),
      (WITH_ASIO[1], "#include <boost/asio/post.hpp>\n#include <asio/post.hpp>\n")),
+    (may_include(WITH_PROMETHEUS, "the optional header for prometheus-cpp needs nothing else",
+                 lambda name: is_standard(name) or name.startswith(("<quorumlock/", "<prometheus/"))),
+     (WITH_PROMETHEUS, "#include <civetweb.h>\n"),
+     (WITH_PROMETHEUS, "#include <prometheus/collectable.h>\n#include <vector>\n")),
     (may_include("lib/core/", "the core knows the public values and itself",
                  lambda name: is_standard(name) or name.startswith("<quorumlock/")
                  or is_ours(name, "core")),
