@@ -21,15 +21,16 @@ namespace quorumlock {
 
 /// error: a lock could be lost, or this node can never vote. hint: the cluster is well for now.
 enum class Severity { error, hint };
+/// The name in the list above.
 QUORUMLOCK_EXPORT std::string_view to_string(Severity severity) noexcept;
 
 /// One thing that endangers locks.
 struct Finding {
-  Severity severity;
-  std::string node;  ///< Empty: the finding is about the nodes together.
-  std::string code;  ///< One word for programs, such as "no_fsync".
-  std::string what;
-  std::string remedy;
+  Severity severity;   ///< How much it matters.
+  std::string node;    ///< Empty: the finding is about the nodes together.
+  std::string code;    ///< One word for programs, such as "no_fsync".
+  std::string what;    ///< What was found, in a sentence.
+  std::string remedy;  ///< What to do about it.
 };
 
 /// All findings of a status (Coordinator::status), those about the nodes together first.
@@ -60,11 +61,11 @@ QUORUMLOCK_EXPORT void forget_counters(Coordinator& coordinator,
 
 /// A lock, or a permit of a semaphore, that a quorum of nodes holds for one owner token.
 struct HeldLock {
-  std::string resource;
-  std::string group;  ///< empty if there are no groups
-  LockMode mode = LockMode::exclusive;
-  int permit = 0;           ///< the permit's number; 0: it is a lock
-  std::string label;        ///< the holder's (Options::label); empty if it has none
+  std::string resource;                 ///< without the key prefix
+  std::string group;                    ///< empty if there are no groups
+  LockMode mode = LockMode::exclusive;  ///< whether its holder reads or writes
+  int permit = 0;                       ///< the permit's number; 0: it is a lock
+  std::string label;                    ///< the holder's (Options::label); empty if it has none
   std::string token_begin;  ///< the first eight letters of the owner token, never all of it
   int nodes = 0;            ///< how many nodes hold it
   /// For how long it has been held, approximately. Unset: not known, as for readers.
@@ -75,6 +76,7 @@ struct HeldLock {
   std::uint64_t fencing_token = 0;  ///< 0: not known, as for readers and without fencing
 };
 
+/// What list_locks() looks for.
 struct LocksQuery {
   /// Resources to list, as a pattern of Redis: `*`, `?`, `[abc]`.
   std::string pattern = "*";
@@ -82,6 +84,7 @@ struct LocksQuery {
   std::size_t most = 10'000;
 };
 
+/// What list_locks() found.
 struct LockList {
   std::vector<HeldLock> locks;  ///< by resource and permit
   bool complete = true;         ///< false: there are more than LocksQuery::most

@@ -42,7 +42,7 @@ inline namespace QUORUMLOCK_ASIO_FLAVOUR {
 /// A completion token that gives the library's Result. See as_result().
 template <class Token>
 struct AsResult {
-  Token token;
+  Token token;  ///< the token that gets the Result
 };
 
 /// Makes an operation complete with a Result<T> instead of an error code and a value. The token

@@ -107,6 +107,7 @@ class [[nodiscard]] Awaitable {
     if (awaited_ != nullptr) awaited_->abandon();
   }
 
+  /// What co_await calls: it begins the operation, and resumes the coroutine with the result.
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> caller) {
     // The coroutine may resume, and destroy this object, before the call below returns.

@@ -12,11 +12,12 @@ namespace quorumlock {
 /// machine is suspended, as a Redis ttl does. Its epoch is the machine's boot, so a time_point
 /// means nothing on another machine.
 struct QUORUMLOCK_EXPORT Clock {
+  /// What the standard library asks of a clock.
   using duration = std::chrono::nanoseconds;
-  using rep = duration::rep;
-  using period = duration::period;
-  using time_point = std::chrono::time_point<Clock>;
-  static constexpr bool is_steady = true;
+  using rep = duration::rep;                          ///< its number
+  using period = duration::period;                    ///< its unit
+  using time_point = std::chrono::time_point<Clock>;  ///< a time since the boot
+  static constexpr bool is_steady = true;             ///< it never goes back
 
   /// Reads the clock. Callable from any thread; one vDSO call, tens of nanoseconds.
   static time_point now() noexcept;

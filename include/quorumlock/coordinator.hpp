@@ -81,7 +81,9 @@ QUORUMLOCK_EXPORT Result<void> end_of_with_lock(Lease& held);
 /// An owner token as text. It has a type of its own so that it cannot be mistaken for a resource.
 class OwnerToken {
  public:
+  /// A token as Lease::owner_token() returned it.
   explicit OwnerToken(std::string text) : text_(std::move(text)) {}
+  /// The whole token.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
   /// The holder's label (Options::label). Empty if the token has none, or is another library's.
   [[nodiscard]] QUORUMLOCK_EXPORT std::string_view label() const noexcept;

@@ -23,7 +23,7 @@ struct Leader {
   /// nothing.
   std::string value;
   std::uint64_t fencing_token = 0;  ///< grows from leader to leader; 0 if fencing is off
-  std::string owner_token;
+  std::string owner_token;          ///< the leader's, as Lease::owner_token() returns it
   bool operator==(const Leader&) const = default;
 };
 
@@ -44,6 +44,7 @@ class QUORUMLOCK_EXPORT Leadership {
   /// Send this number with every order: the receivers refuse an order with a smaller number than
   /// they have seen.
   [[nodiscard]] std::uint64_t fencing_token() const noexcept { return lease().fencing_token(); }
+  /// As Lease::valid_until() and Lease::is_valid().
   [[nodiscard]] Clock::time_point valid_until() const noexcept { return lease().valid_until(); }
   [[nodiscard]] bool is_valid() const noexcept { return lease().is_valid(); }
 

@@ -27,17 +27,22 @@ enum class Errc {
   misconfigured,     ///< the nodes contradict the options
 };
 
+/// The category of error codes made from an Errc; its name is "quorumlock".
 QUORUMLOCK_EXPORT const std::error_category& category() noexcept;
+/// Lets an Errc convert to a std::error_code.
 QUORUMLOCK_EXPORT std::error_code make_error_code(Errc code) noexcept;
 
 /// One sentence on what went wrong, with an error code and, if nodes were asked, their votes. Cheap
 /// to copy: copies share one immutable state.
 class QUORUMLOCK_EXPORT Error : public std::exception {
  public:
+  /// An error with its sentence, and the votes if nodes were asked.
   Error(Errc code, std::string sentence);
   Error(Errc code, std::string sentence, Outcome outcome);
 
+  /// The Errc as an error code. It compares equal to an Errc, and to the std::errc that fits.
   [[nodiscard]] std::error_code code() const noexcept;
+  /// The sentence.
   [[nodiscard]] const char* what() const noexcept override;
   /// Each node's vote; no votes if no node was asked.
   [[nodiscard]] const Outcome& outcome() const noexcept;

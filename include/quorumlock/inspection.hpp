@@ -16,8 +16,8 @@ namespace quorumlock {
 struct LineEntry {
   std::string name;     ///< unique in the line: its mode, its process and a number there
   std::string process;  ///< its coordinator's id: waiters of one coordinator share it
-  LockMode mode = LockMode::exclusive;
-  std::uint64_t ticket = 0;  ///< the smallest is next; equal tickets are ordered by name
+  LockMode mode = LockMode::exclusive;  ///< whether it waits to read or to write
+  std::uint64_t ticket = 0;             ///< the smallest is next; equal tickets are ordered by name
   /// How long it has waited, approximately: tickets are microseconds of the node whose clock is
   /// ahead of the others'.
   std::chrono::milliseconds waiting_for{};
@@ -27,8 +27,8 @@ struct LineEntry {
 
 /// One reader of a resource that is held in LockMode::shared.
 struct SharedHolding {
-  std::string token;
-  std::chrono::milliseconds expires_in{};
+  std::string token;                       ///< the owner token
+  std::chrono::milliseconds expires_in{};  ///< how long it reads on unless it renews
 };
 
 /// A permit of a semaphore that is held.
@@ -52,7 +52,7 @@ struct SemaphoreHolding {
 
 /// What one node holds under a resource's key, and the waiters there.
 struct NodeHolding {
-  std::string node;
+  std::string node;           ///< its address, without user and password
   Vote vote = Vote::pending;  ///< held, absent, or why the node did not answer
   std::string token;          ///< the owner token, if held exclusively
   std::optional<std::chrono::milliseconds> expires_in;  ///< unset: without an expiry, or not held
@@ -61,17 +61,17 @@ struct NodeHolding {
   std::optional<std::chrono::milliseconds> held_for;
   std::vector<SharedHolding> readers;  ///< the holders, if shared
   std::vector<LineEntry> waiters;      ///< in their order, the first 1,000 of them
-  SemaphoreHolding semaphore;
+  SemaphoreHolding semaphore;          ///< the semaphore of the resource's name
   std::string detail;  ///< the kind of a foreign value, if held; or the node's trouble
 };
 
 /// A look at a resource, node by node. The part of each node is of one moment; the nodes are asked
 /// in parallel.
 struct QUORUMLOCK_EXPORT Inspection {
-  std::string resource;
-  std::string group;  ///< the resource's group; empty if there are no groups
-  std::vector<NodeHolding> nodes;
-  int quorum = 0;
+  std::string resource;            ///< without the key prefix
+  std::string group;               ///< the resource's group; empty if there are no groups
+  std::vector<NodeHolding> nodes;  ///< in the order of the options
+  int quorum = 0;                  ///< of the nodes that were asked
   /// The token of the exclusive holder on a quorum of nodes; empty if there is none.
   std::string holder;
   /// The holder's label (Options::label). Empty if it has none, or is a client of another library.
@@ -88,6 +88,7 @@ struct QUORUMLOCK_EXPORT Inspection {
   /// a quorum holds for one token, with the longest life that a quorum reports, and its line.
   SemaphoreHolding semaphore;
 
+  /// How many nodes gave this vote.
   [[nodiscard]] int count(Vote vote) const noexcept;
   /// The mode in which a quorum of nodes holds the lock; unset if no quorum holds it.
   [[nodiscard]] std::optional<LockMode> mode() const noexcept;

@@ -21,10 +21,10 @@ class MembersChanger;
 
 /// One node of the list that governs, of the new list, or of both.
 struct Member {
-  std::string name;  ///< what the nodes call it
-  std::string node;  ///< its URL, without user and password
-  bool in_list = false;
-  bool in_new_list = false;
+  std::string name;          ///< what the nodes call it
+  std::string node;          ///< its URL, without user and password
+  bool in_list = false;      ///< whether it is in the list that governs
+  bool in_new_list = false;  ///< whether it is in the list of the options
   /// "settled", "announced", "unsettled", "removed", "new", "waiting" (it is new or was restarted,
   /// and does not vote yet), "behind" or "unreachable".
   std::string state;
@@ -43,16 +43,17 @@ enum class MembersStage {
   other,      ///< a change to another list is under way
   unknown,    ///< no node that answers has a list
 };
+/// The name in the list above.
 QUORUMLOCK_EXPORT std::string_view to_string(MembersStage stage) noexcept;
 
 /// The nodes of one quorum group as a look found them.
 struct MembersReport {
-  std::string group;  ///< empty if there are no groups
-  MembersStage stage = MembersStage::unknown;
-  std::optional<std::uint32_t> epoch;
-  std::vector<std::string> list;      ///< the list that governs, or did before the change
-  std::vector<std::string> new_list;  ///< that of the options
-  std::vector<Member> members;
+  std::string group;                           ///< empty if there are no groups
+  MembersStage stage = MembersStage::unknown;  ///< how far the change has come
+  std::optional<std::uint32_t> epoch;          ///< of the list that governs; unset: unknown
+  std::vector<std::string> list;               ///< the list that governs, or did before the change
+  std::vector<std::string> new_list;           ///< that of the options
+  std::vector<Member> members;                 ///< the nodes of both lists
   /// Every node of the new list has settled it.
   bool done = false;
   std::string next_step;  ///< in plain words

@@ -18,6 +18,7 @@ namespace quorumlock {
 /// Names and values, such as {"service", "checkout"}. A value may be any UTF-8 text.
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
+/// How metrics_text() writes.
 struct MetricsFormat {
   /// False: the Prometheus text format 0.0.4 (`text/plain; version=0.0.4`). True: OpenMetrics 1.0
   /// (`application/openmetrics-text; version=1.0.0`), which ends with `# EOF`.

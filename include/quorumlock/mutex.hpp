@@ -20,6 +20,7 @@ namespace quorumlock {
 /// coordinator must outlive the mutex. In a forked child the mutex throws Error(Errc::closed).
 class QUORUMLOCK_EXPORT Mutex {
  public:
+  /// Asks no node. A bad resource or option is reported by the first lock().
   Mutex(Coordinator& coordinator, std::string resource, LockOptions options = {});
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
@@ -37,6 +38,7 @@ class QUORUMLOCK_EXPORT Mutex {
   /// lease().stop_token() reports the loss of a lease while it is held.
   void unlock();
 
+  /// Waits for up to this long, or until then. Returns false if it did not get the lock.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& patience) {
     return try_lock_within(detail::saturated(patience));

@@ -12,6 +12,7 @@ namespace quorumlock {
 /// The options of one node. A URL alone will do, wherever one of these is expected.
 struct NodeOptions {
   NodeOptions() = default;
+  /// A node by its URL, and its name if it is given.
   NodeOptions(const char* its_url) : url(its_url) {}             // NOLINT: implicit
   NodeOptions(std::string its_url) : url(std::move(its_url)) {}  // NOLINT: implicit
   NodeOptions(std::string its_url, std::string its_name)
@@ -41,6 +42,7 @@ class Nodes : public std::vector<NodeOptions> {
  public:
   using std::vector<NodeOptions>::vector;
   Nodes() = default;
+  /// One node for each URL.
   Nodes(const std::vector<std::string>& urls) : vector(urls.begin(), urls.end()) {}  // NOLINT
   friend bool operator==(const Nodes& a, const Nodes& b) { return std::ranges::equal(a, b); }
 };

@@ -30,20 +30,21 @@ enum class WaitOrder { fifo, unordered };
 /// node's own disk before it is answered (docs/nodes.md). unsafe_never: nothing, so that a
 /// restarted node can give away a lock that is held; it applies to this client only.
 enum class Quarantine { always, trust_disk, unsafe_never };
+/// The name in the list above.
 QUORUMLOCK_EXPORT std::string_view to_string(Quarantine quarantine) noexcept;
 
 /// The pause between two attempts of an unordered wait: at least `delay`, less than `delay +
 /// jitter`. After an attempt that too few nodes could take part in, it is at least 2 ms.
 struct RetryOptions {
-  std::chrono::nanoseconds delay = std::chrono::milliseconds(50);
-  std::chrono::nanoseconds jitter = std::chrono::milliseconds(50);
+  std::chrono::nanoseconds delay = std::chrono::milliseconds(50);   ///< the least pause
+  std::chrono::nanoseconds jitter = std::chrono::milliseconds(50);  ///< what chance adds at most
   bool operator==(const RetryOptions&) const = default;
 };
 
 /// What to log in to a node with, from Options::credentials.
 struct Credentials {
-  std::string user;  ///< empty: the default user
-  std::string password;
+  std::string user;      ///< empty: the default user
+  std::string password;  ///< never logged
   /// For how long the password, a token perhaps, is accepted from now on. Unset: without end.
   std::optional<std::chrono::nanoseconds> valid_for = std::nullopt;
 };
@@ -110,6 +111,7 @@ class QUORUMLOCK_EXPORT Options {
   /// The greatest relative difference in rate between any node's clock and any client's. Leave it
   /// alone: 0.01 tolerates clocks that are each about half a per cent off.
   double drift_factor = 0.01;
+  /// The pause between two attempts of a wait that is not in order.
   RetryOptions retry;
 
   /// Whether locks get fencing tokens (docs/promises.md). If off, Lease::fencing_token() is 0, an
@@ -164,13 +166,13 @@ QUORUMLOCK_EXPORT std::string default_label();
 
 /// The options of one request. An unset member has the value of the same member of Options.
 struct LockOptions {
-  std::optional<std::chrono::nanoseconds> ttl = std::nullopt;
-  std::optional<std::chrono::nanoseconds> wait = std::nullopt;
-  std::optional<bool> auto_extend = std::nullopt;
-  std::optional<std::chrono::nanoseconds> max_hold = std::nullopt;
-  std::optional<int> max_renewals = std::nullopt;
-  std::optional<LockMode> mode = std::nullopt;
-  std::optional<WaitOrder> order = std::nullopt;
+  std::optional<std::chrono::nanoseconds> ttl = std::nullopt;       ///< Options::ttl
+  std::optional<std::chrono::nanoseconds> wait = std::nullopt;      ///< Options::wait
+  std::optional<bool> auto_extend = std::nullopt;                   ///< Options::auto_extend
+  std::optional<std::chrono::nanoseconds> max_hold = std::nullopt;  ///< Options::max_hold
+  std::optional<int> max_renewals = std::nullopt;                   ///< Options::max_renewals
+  std::optional<LockMode> mode = std::nullopt;                      ///< Options::mode
+  std::optional<WaitOrder> order = std::nullopt;                    ///< Options::order
   bool operator==(const LockOptions&) const = default;
 };
 

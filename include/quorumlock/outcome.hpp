@@ -47,18 +47,19 @@ QUORUMLOCK_EXPORT std::string_view describe(Vote vote) noexcept;
 
 /// One node's part of an Outcome.
 struct NodeVote {
-  std::string node;  ///< its address as configured, without user and password
-  Vote vote = Vote::pending;
-  std::string detail;  ///< the node's own words, if it gave any
+  std::string node;           ///< its address as configured, without user and password
+  Vote vote = Vote::pending;  ///< its answer, or why there was none
+  std::string detail;         ///< the node's own words, if it gave any
   bool operator==(const NodeVote&) const = default;
 };
 
 /// The votes of all nodes: one entry for each configured node, in the order of Options::nodes.
 struct QUORUMLOCK_EXPORT Outcome {
-  std::vector<NodeVote> votes;
-  int quorum = 0;    ///< votes needed: floor(N / 2) + 1 of the N configured nodes
-  int attempts = 0;  ///< rounds tried until this outcome, this one included
+  std::vector<NodeVote> votes;  ///< one for each node
+  int quorum = 0;               ///< votes needed: floor(N / 2) + 1 of the N configured nodes
+  int attempts = 0;             ///< rounds tried until this outcome, this one included
 
+  /// How many nodes gave this vote.
   [[nodiscard]] int count(Vote vote) const noexcept;
   /// For example "2 granted, 3 held; quorum 3 of 5; attempt 4". O(nodes).
   [[nodiscard]] std::string to_string() const;

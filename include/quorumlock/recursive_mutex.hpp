@@ -43,6 +43,7 @@ class QUORUMLOCK_EXPORT RecursiveMutex {
   /// false.
   static constexpr std::size_t max_depth = 65'535;
 
+  /// Asks no node. A bad resource or option is reported by the first lock().
   RecursiveMutex(Coordinator& coordinator, std::string resource, LockOptions options = {});
   RecursiveMutex(const RecursiveMutex&) = delete;
   RecursiveMutex& operator=(const RecursiveMutex&) = delete;
@@ -58,6 +59,7 @@ class QUORUMLOCK_EXPORT RecursiveMutex {
   /// Undoes one lock. The last unlock releases the lease and waits until a quorum has done so.
   void unlock();
 
+  /// Waits for up to this long, or until then. Returns false if it did not get the lock.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& patience) {
     return try_lock_within(detail::saturated(patience));
@@ -81,6 +83,7 @@ class QUORUMLOCK_EXPORT RecursiveMutex {
   /// Unlocks as unlock() does. The handler runs once a quorum has released the lease; if the owner
   /// still has the mutex locked, no node is asked. Errc::not_held if the owner has not locked it.
   void async_unlock(LockOwner owner, detail::Handler<Result<void>> handler);
+  /// As lease() and depth(), for this owner instead of the calling thread.
   Lease& lease(LockOwner owner);
   [[nodiscard]] std::size_t depth(LockOwner owner) const;
 

@@ -43,6 +43,7 @@ class QUORUMLOCK_EXPORT Semaphore {
   /// Lease stay held.
   ~Semaphore();
 
+  /// The number of permits that the constructor was given.
   [[nodiscard]] std::ptrdiff_t capacity() const noexcept;
 
   /// Waits without limit, or for LockOptions::wait if that is set. Throws Error if it gets no
@@ -51,6 +52,7 @@ class QUORUMLOCK_EXPORT Semaphore {
   /// Takes a permit if one is free, and does not wait. Throws Error only if no permit could be
   /// asked for (closed, bad arguments, another capacity).
   bool try_acquire() { return try_lock(); }
+  /// Waits for up to this long, or until then. Returns false if it got no permit.
   template <class Rep, class Period>
   bool try_acquire_for(const std::chrono::duration<Rep, Period>& patience) {
     return try_lock_within(detail::saturated(patience));
@@ -63,7 +65,7 @@ class QUORUMLOCK_EXPORT Semaphore {
   /// it. Does nothing if the thread has none: a thread cannot give back another thread's permit.
   void release() { unlock(); }
 
-  // The same under the names that std::unique_lock and the like use.
+  /// The same under the names that std::unique_lock and std::scoped_lock use.
   void lock();
   bool try_lock();
   void unlock();

@@ -12,8 +12,8 @@ namespace quorumlock {
 /// A value that the user has set, and the name of the place as an error shows it
 /// ("QUORUMLOCK_NODES", "--nodes").
 struct Setting {
-  std::string source;
-  std::string value;
+  std::string source;  ///< the place
+  std::string value;   ///< its text
 };
 
 /// The value of an environment variable; std::nullopt if it is not set.

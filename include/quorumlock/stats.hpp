@@ -12,9 +12,9 @@ namespace quorumlock {
 
 /// Durations, with a histogram of fixed bounds.
 struct QUORUMLOCK_EXPORT DurationStats {
-  std::uint64_t count = 0;
-  std::chrono::nanoseconds total{};
-  std::chrono::nanoseconds longest{};
+  std::uint64_t count = 0;             ///< how many
+  std::chrono::nanoseconds total{};    ///< their sum
+  std::chrono::nanoseconds longest{};  ///< the longest of them
   /// The upper bounds of the histogram's buckets, from 100 us to 5 minutes.
   static constexpr std::array<std::chrono::nanoseconds, 19> bounds = {
       std::chrono::microseconds(100),  std::chrono::microseconds(250),
@@ -43,13 +43,13 @@ struct QUORUMLOCK_EXPORT Stats {
   std::uint64_t acquired = 0;
   /// Acquisitions that ended without a lease, by the Errc that the caller got.
   struct Refused {
-    std::uint64_t contended = 0;
-    std::uint64_t no_quorum = 0;
-    std::uint64_t timed_out = 0;
-    std::uint64_t cancelled = 0;
-    std::uint64_t closed = 0;
-    std::uint64_t misconfigured = 0;
-  } refused;
+    std::uint64_t contended = 0;      ///< held by another
+    std::uint64_t no_quorum = 0;      ///< too few nodes answered
+    std::uint64_t timed_out = 0;      ///< the wait was over
+    std::uint64_t cancelled = 0;      ///< by the caller
+    std::uint64_t closed = 0;         ///< the coordinator was closed
+    std::uint64_t misconfigured = 0;  ///< the nodes contradict the options
+  } refused;                          ///< the counts
   /// The waits, won or lost, of acquisitions that did not get the lock at their first attempt,
   /// measured from the call.
   DurationStats waits;
@@ -58,23 +58,24 @@ struct QUORUMLOCK_EXPORT Stats {
     std::uint64_t hand_over = 0;  ///< from another holder in this process, in one write
     std::uint64_t message = 0;    ///< a node's message that the lock is free
     std::uint64_t look = 0;       ///< its own look at the line, or another try after a pause
-  } won_after;
+  } won_after;                    ///< the counts
   /// Operations that succeeded and nearly failed.
   struct NearMisses {
     std::uint64_t bare_quorum = 0;    ///< acquired when one more refusal would have lost it
     std::uint64_t acquired_late = 0;  ///< acquired with less than a tenth of the ttl left
     std::uint64_t renewed_late = 0;   ///< renewed with less than a tenth of the ttl left
-  } near_misses;
+  } near_misses;                      ///< the counts
   std::uint64_t renewals = 0;         ///< by the watchdog or by extend()
   std::uint64_t failed_renewals = 0;  ///< rounds; a later one may have succeeded
-  std::uint64_t released = 0;
-  std::uint64_t expired = 0;  ///< leases that ran to their end
-  std::uint64_t lost = 0;     ///< leases that could not be renewed
-  std::uint64_t held = 0;     ///< leases held now
-  std::uint64_t waiting = 0;  ///< acquisitions under way now
+  std::uint64_t released = 0;         ///< leases that their holders gave back
+  std::uint64_t expired = 0;          ///< leases that ran to their end
+  std::uint64_t lost = 0;             ///< leases that could not be renewed
+  std::uint64_t held = 0;             ///< leases held now
+  std::uint64_t waiting = 0;          ///< acquisitions under way now
   /// The votes of nodes in rounds that were counted, by the number of the Vote.
   std::array<std::uint64_t, static_cast<std::size_t>(Vote::failed) + 1> votes{};
 
+  /// How many times nodes gave this vote.
   [[nodiscard]] std::uint64_t count(Vote vote) const noexcept {
     return votes[static_cast<std::size_t>(vote)];
   }

@@ -16,14 +16,15 @@ namespace quorumlock {
 /// The state of the connection to a node. stalled: a command is overdue. quarantined: connected,
 /// but the node's votes do not count.
 enum class NodeState { connecting, up, stalled, quarantined, down };
+/// The name in the list above.
 QUORUMLOCK_EXPORT std::string_view to_string(NodeState state) noexcept;
 
 /// How a node persists its data. Unset or empty: the node did not report it.
 struct NodePersistence {
-  std::optional<bool> append_only;
-  std::string append_fsync;  ///< always, everysec or no
-  std::optional<bool> no_fsync_on_rewrite;
-  std::optional<bool> last_write_ok;  ///< of the append-only file
+  std::optional<bool> append_only;          ///< the option appendonly
+  std::string append_fsync;                 ///< always, everysec or no
+  std::optional<bool> no_fsync_on_rewrite;  ///< the option no-appendfsync-on-rewrite
+  std::optional<bool> last_write_ok;        ///< of the append-only file
   /// Whether every write is on the node's disk before it is answered; false if that is not known.
   bool durable = false;
 };
@@ -37,7 +38,7 @@ struct NodeMemory {
   /// The number of fencing counters of locks that were used within Options::fencing_memory, and the
   /// bytes that these take. Both are estimated from a sample of some hundred keys.
   std::optional<std::uint64_t> counters = std::nullopt;
-  std::optional<std::uint64_t> counters_bytes = std::nullopt;
+  std::optional<std::uint64_t> counters_bytes = std::nullopt;  ///< see above
 };
 
 /// Which users the node admits, and what ours may do there. Unset: unknown.
@@ -58,37 +59,40 @@ struct NodeAccess {
 struct NodeClock {
   /// How far the node's clock is ahead of our wall clock, give or take `uncertainty`.
   std::optional<std::chrono::nanoseconds> offset;
-  std::chrono::nanoseconds uncertainty{};
+  std::chrono::nanoseconds uncertainty{};  ///< half of the round trip that measured it
   /// How much faster than our suspend-proof clock the node's clock has run since an earlier look
   /// (0.01: one per cent), give or take `drift_uncertainty`. Unset until that is known better than
   /// drift_factor.
   std::optional<double> drift;
-  double drift_uncertainty = 0;
+  double drift_uncertainty = 0;  ///< see above
   /// The clock's last step beyond what drift_factor allows. The node's votes do not count for
   /// `mistrusted_for`.
   std::optional<std::chrono::nanoseconds> jump;
-  std::chrono::nanoseconds mistrusted_for{};
+  std::chrono::nanoseconds mistrusted_for{};  ///< from now on
 };
 
 /// Whether a node can be relied on to remember its locks.
 struct NodeEnrolment {
+  /// Whether it is enrolled; quarantined: it will be, once locks that it may have forgotten are
+  /// over.
   enum class Standing { unknown, enrolled, quarantined, refused };
-  Standing standing = Standing::unknown;
+  Standing standing = Standing::unknown;       ///< as this client sees it
   std::string why;                             ///< a clause, if it is not enrolled
   std::chrono::nanoseconds quarantined_for{};  ///< at least, from now on
   // The record on the node; unset if there is none or it cannot be read.
-  std::optional<std::chrono::milliseconds> max_ttl;
-  std::optional<bool> durable;
+  std::optional<std::chrono::milliseconds> max_ttl;  ///< the longest ttl of all clients
+  std::optional<bool> durable;                       ///< whether it was so when it was enrolled
   /// Since when the order of fencing tokens rests on the nodes' clocks, because the counters could
   /// not be repaired from a quorum. Unset: the order rests on the counters alone.
   std::optional<std::chrono::system_clock::time_point> clocks_order_fences_since;
   // More of the record on the node.
-  std::optional<Quarantine> quarantine = std::nullopt;  ///< always or trust_disk
-  std::optional<std::chrono::seconds> fencing_memory = std::nullopt;
+  std::optional<Quarantine> quarantine = std::nullopt;                ///< always or trust_disk
+  std::optional<std::chrono::seconds> fencing_memory = std::nullopt;  ///< Options::fencing_memory
   /// Whether a client has seen nodes of this cluster enrolled. Then locks may be held, and the
   /// cluster is not new.
   bool was_enrolled = false;
 };
+/// The name in the list above.
 QUORUMLOCK_EXPORT std::string_view to_string(NodeEnrolment::Standing standing) noexcept;
 
 /// What a node knows of the list of nodes that it votes for (docs/members.md).
@@ -106,41 +110,42 @@ struct NodeMembership {
 struct NodeStatus {
   std::string node;   ///< its address, without secrets
   std::string group;  ///< the group that it votes in; empty if there are no groups
-  NodeState state = NodeState::connecting;
-  bool votes = false;           ///< whether its votes count
-  Vote reason = Vote::pending;  ///< the vote it is counted as, if they do not
-  std::string trouble;          ///< why, in a clause
-  std::optional<std::chrono::nanoseconds> round_trip;
-  std::string role;     ///< master or replica; empty: unknown
+  NodeState state = NodeState::connecting;  ///< of the connection
+  bool votes = false;                       ///< whether its votes count
+  Vote reason = Vote::pending;              ///< the vote it is counted as, if they do not
+  std::string trouble;                      ///< why, in a clause
+  std::optional<std::chrono::nanoseconds> round_trip;  ///< the shortest of this look
+  std::string role;                                    ///< master or replica; empty: unknown
   std::string version;  ///< "7.0.15" of Redis, or "valkey 8.0.1"; empty: unknown
-  std::string run_id;
-  std::optional<std::chrono::seconds> uptime;
-  std::optional<bool> cluster_mode;
-  NodePersistence persistence;
-  NodeMemory memory;
-  NodeAccess access;
-  NodeClock clock;
-  NodeEnrolment enrolment;
-  std::vector<std::string> same_server_as;  ///< other addresses among the nodes
-  NodeMembership membership;
+  std::string run_id;   ///< which run of the server it is
+  std::optional<std::chrono::seconds> uptime;  ///< since that run began
+  std::optional<bool> cluster_mode;            ///< a node of Redis Cluster casts no vote
+  NodePersistence persistence;                 ///< how it keeps its data
+  NodeMemory memory;                           ///< how much it may use
+  NodeAccess access;                           ///< which users it admits
+  NodeClock clock;                             ///< compared with ours
+  NodeEnrolment enrolment;                     ///< whether it can have forgotten locks
+  std::vector<std::string> same_server_as;     ///< other addresses among the nodes
+  NodeMembership membership;                   ///< the list of nodes that it knows
 };
 
 /// One quorum group.
 struct GroupStatus {
-  std::string name;
-  int nodes = 0;
-  int quorum = 0;
-  int voters = 0;  ///< how many of its nodes may vote
+  std::string name;  ///< its name in the options
+  int nodes = 0;     ///< how many nodes it has
+  int quorum = 0;    ///< how many of them decide
+  int voters = 0;    ///< how many of its nodes may vote
+  /// Whether enough of its nodes may vote.
   [[nodiscard]] bool has_quorum() const noexcept { return voters >= quorum; }
 };
 
 /// All nodes as voters. This is not a snapshot: the nodes are asked in parallel.
 struct QUORUMLOCK_EXPORT ClusterStatus {
-  std::vector<NodeStatus> nodes;       ///< the nodes of a group are adjacent
-  std::vector<GroupStatus> groups;     ///< by name; empty if Options has no groups
-  int quorum = 0;                      ///< of all nodes; 0 with several groups
-  std::chrono::nanoseconds max_ttl{};  ///< ours
-  double drift_factor = 0;
+  std::vector<NodeStatus> nodes;         ///< the nodes of a group are adjacent
+  std::vector<GroupStatus> groups;       ///< by name; empty if Options has no groups
+  int quorum = 0;                        ///< of all nodes; 0 with several groups
+  std::chrono::nanoseconds max_ttl{};    ///< ours
+  double drift_factor = 0;               ///< ours
   std::optional<Quarantine> quarantine;  ///< ours; unset: as the nodes' records say
 
   /// How many nodes may vote.

@@ -41,6 +41,7 @@ class Cluster {
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
+  /// How many nodes there are.
   [[nodiscard]] int size() const noexcept;
   /// Options with the nodes of this cluster and defaults otherwise, for any number of coordinators.
   /// The nodes are enrolled with the default max_ttl and fencing_memory: a coordinator with others
@@ -62,6 +63,7 @@ class Cluster {
   /// Nothing reaches the node and it sends nothing, but its connections stay open: what was sent
   /// arrives once the partition is over.
   void partition(int node);
+  /// Ends the partition.
   void heal(int node);
   /// Moves the node's wall clock, by which its keys expire.
   void step_clock(int node, std::chrono::nanoseconds by);
