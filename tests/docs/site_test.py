@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Checks the documentation site that tools/docs has built: no link is dead, no anchor is missing, nothing is loaded from
+the network, and every class of the public headers has a page.
+
+    site_test.py [SITE]            checks build/docs/site, or that site
+    site_test.py --build           builds it first (tools/docs --offline); ends with 77, for "skipped", if Doxygen or
+                                   MkDocs is not installed
+    site_test.py --browser SITE    also reads each page in Chromium: the console must stay silent; ends with 77 if Chromium
+                                   is not installed
+"""
+
+import html.parser
+import http.server
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.parse
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = 77
+LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src"}  # without being asked
+LOADED_RELATIONS = {"stylesheet", "icon", "preload", "modulepreload", "prefetch"}
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.anchors, self.links, self.loads = set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.anchors.update(value for value in (values.get("id"), tag == "a" and values.get("name")) if value)
+        if tag == "link" and LOADED_RELATIONS & set((values.get("rel") or "").split()):
+            self.loads.append(values.get("href") or "")
+        elif tag == "a" and values.get("href"):
+            self.links.append(values["href"])
+        if tag in LOADED and values.get(LOADED[tag]):
+            self.loads.append(values[LOADED[tag]])
+
+
+def violations(site):
+    pages = {path: Page(path.read_text(errors="replace")) for path in sorted(site.rglob("*.html"))}
+    for path, page in pages.items():
+        name = path.relative_to(site)
+        for target in page.loads:
+            if re.match(r"(https?:)?//", target):
+                yield f"{name}: loads {target} from the network"
+        for target in page.links + page.loads:
+            parts = urllib.parse.urlsplit(target)
+            if parts.scheme or target.startswith("//"):
+                continue
+            file = urllib.parse.unquote(parts.path)
+            if not file:
+                found = path
+            else:
+                found = site / file.lstrip("/") if file.startswith("/") else path.parent / file
+                found = found / "index.html" if file.endswith("/") or found.is_dir() else found
+                found = pathlib.Path(*found.parts).resolve()
+            if not found.exists():
+                yield f"{name}: {target} is not there"
+            elif parts.fragment and found in pages:
+                anchor = urllib.parse.unquote(parts.fragment)
+                if anchor not in pages[found].anchors and parts.fragment not in pages[found].anchors:
+                    yield f"{name}: {target} has no such anchor"
+    for path in sorted(site.rglob("*.css")):
+        if re.search(r"(url\(|@import)\s*[\"']?(https?:)?//", path.read_text(errors="replace")):
+            yield f"{path.relative_to(site)}: loads something from the network"
+
+
+def missing_classes(site):
+    for header in sorted((ROOT / "include/quorumlock").glob("*.hpp")):
+        text = re.sub(r"namespace ((?:quorumlock::)?detail) \{.*?\n\}  // namespace \1", "", header.read_text(),
+                      flags=re.S)
+        space = "testing_1_1" if header.stem == "testing" else ""
+        for kind, name in re.findall(r"^(class|struct) (?:\[\[\w+\]\] )?(?:QUORUMLOCK_EXPORT )?(\w+)(?!\w|::)[^;]*\{", text, re.M):
+            if not any(site.glob(f"reference/{kind}quorumlock_1_1{space}*{name}.html")):
+                yield f"{header.name}: the reference has no page on {name}"
+
+
+def left_out():
+    """Each page of docs/ is in the navigation, and each picture is shown by a page and has a dark form."""
+    navigation = (ROOT / "packaging/docs/mkdocs.yml").read_text()
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    for page in pages:
+        if not re.search(rf": {re.escape(page.name)}$", navigation, re.M):
+            yield f"{page.name} is not in packaging/docs/mkdocs.yml"
+    shown = "".join(page.read_text() for page in pages)
+    for picture in sorted((ROOT / "docs/pictures").glob("*.svg")):
+        text = picture.read_text()
+        xml.etree.ElementTree.fromstring(text)
+        if f"(pictures/{picture.name})" not in shown:
+            yield f"{picture.name} is shown by no page"
+        for part in ("prefers-color-scheme: dark", "<title ", "<desc "):
+            if part not in text:
+                yield f"{picture.name} has no {part.strip('< ')}"
+
+
+def silent_in_browser(site, chromium):
+    """What Chromium prints when it reads the pages from a server of ours."""
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *words):
+            pass
+
+    def handler(*words, **named):
+        return Quiet(*words, directory=str(site), **named)
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, \
+            tempfile.TemporaryDirectory() as profile:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        pages = [path.relative_to(site) for path in sorted(site.rglob("*.html"))
+                 if path.parts[len(site.parts)] != "reference" or path.name in ("annotated.html", "files.html")]
+        for page in pages:
+            done = subprocess.run(
+                [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                 "--disable-background-networking", "--disable-component-update", "--no-first-run",
+                 f"--user-data-dir={profile}", "--enable-logging=stderr", "--log-level=0", "--virtual-time-budget=3000",
+                 "--dump-dom", f"http://127.0.0.1:{server.server_address[1]}/{page}"],
+                text=True, capture_output=True, timeout=120, check=False)
+            for line in done.stderr.splitlines():
+                if ":CONSOLE" in line and not re.search(r'"\[?(?:Verbose|DOM)', line):
+                    yield f"{page}: {line}"
+            if "<h1" not in done.stdout and 'class="title"' not in done.stdout:
+                yield f"{page}: Chromium shows no heading ({len(done.stdout)} characters)"
+        server.shutdown()
+        print(f"{len(pages)} pages were read in a browser")
+
+
+def self_check():
+    """Each rule must find the mistake that it is for."""
+    good = '<a href="b.html#there">b</a><a href="https://example.org/">x</a><img src="p.svg">'
+    other = '<h1 id="there">b</h1><a href="a.html">a</a><a href="#there">up</a>'
+    for words, text in (("is not there", '<a href="c.html">'), ("no such anchor", '<a href="b.html#nowhere">'),
+                        ("is not there", '<img src="none.svg">'), ("no such anchor", '<a href="#nowhere">'),
+                        ("from the network", '<script src="https://example.org/x.js"></script>'),
+                        ("from the network", '<link rel="stylesheet" href="//example.org/x.css">'), (None, "")):
+        with tempfile.TemporaryDirectory() as directory:
+            site = pathlib.Path(directory).resolve()
+            (site / "a.html").write_text(good + text)
+            (site / "b.html").write_text(other)
+            (site / "p.svg").write_text("<svg/>")
+            found = list(violations(site))
+            if [words in sentence for sentence in found] != ([] if words is None else [True]):
+                yield f"self-check: {text!r} gives {found}"
+
+
+def main():
+    words = sys.argv[1:]
+    if words == ["--build"]:
+        missing = [program for program in ("doxygen", "mkdocs") if shutil.which(program) is None]
+        if missing:
+            print(f"the site was not built: {' and '.join(missing)} is not installed (doxygen, mkdocs-material)")
+            return SKIPPED
+        return subprocess.run([ROOT / "tools/docs", "--offline"], check=False).returncode
+    browser = words[:1] == ["--browser"]
+    site = pathlib.Path(words[-1] if words[browser:] else ROOT / "build/docs/site").resolve()
+    if not (site / "index.html").exists():
+        print(f"{site} has no index.html: run tools/docs")
+        return 1
+    found = [*self_check(), *violations(site), *missing_classes(site), *left_out()]
+    if browser:
+        chromium = shutil.which("chromium")
+        if chromium is None:
+            print("the pages were not read in a browser: chromium is not installed")
+            return SKIPPED
+        with tempfile.TemporaryDirectory() as directory:
+            (pathlib.Path(directory) / "a.html").write_text("<h1>a</h1><script>nowhere();</script>")
+            if not list(silent_in_browser(pathlib.Path(directory).resolve(), chromium)):
+                found.append("self-check: an error in a page's console is not noticed")
+        found += silent_in_browser(site, chromium)
+    for line in found:
+        print(line)
+    print(f"{len(list(site.rglob('*.html')))} pages, {len(found)} violations")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
