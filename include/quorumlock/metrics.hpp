@@ -38,19 +38,20 @@ QUORUMLOCK_EXPORT Result<std::string> metrics_text(const Stats& stats, const Clu
 
 /// One sample of a metric.
 struct MetricSample {
-  MetricLabels labels;  ///< the caller's, and then its own
-  double value = 0;
+  MetricLabels labels;                                    ///< the caller's, and then its own
+  double value = 0;                                       ///< what it is now
   std::optional<DurationStats> histogram = std::nullopt;  ///< of a histogram, instead of the value
 };
 
 /// All samples of one name. A counter's name is without the suffix _total, which both text formats
 /// add to it.
 struct MetricFamily {
+  /// The kinds of metrics, as Prometheus calls them.
   enum class Kind { counter, gauge, histogram };
-  Kind kind = Kind::gauge;
-  std::string name;
-  std::string help;
-  std::vector<MetricSample> samples;
+  Kind kind = Kind::gauge;            ///< how its samples are to be read
+  std::string name;                   ///< begins with "quorumlock_"
+  std::string help;                   ///< a sentence for people
+  std::vector<MetricSample> samples;  ///< one for each set of labels
 };
 
 /// What metrics_text() writes, as values. The same arguments and errors.

@@ -25,6 +25,7 @@
 
 namespace quorumlock {
 
+/// What a PrometheusCollectable collects.
 struct PrometheusSettings {
   /// Labels that every metric gets in addition to its own.
   MetricLabels labels = {};
