@@ -107,7 +107,7 @@ policy=/usr/sbin/policy-rc.d
 # Whether a package is installed, or its program from elsewhere.
 is_there() {
   case $1 in
-    redis-server | npm | prometheus) command -v "$1" >/dev/null && return 0 ;;
+    redis-server | npm | prometheus | chromium) command -v "$1" >/dev/null && return 0 ;;
     nodejs) command -v node >/dev/null && return 0 ;;
   esac
   is_installed "$1"

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""The live page of `quorumlock serve`, in a real Chromium, on five real nodes.
+
+The page has to show the nodes, a lock with its holder and its waiters, and a node that dies, without an error on
+the console; and what a keyboard and a screen reader need has to be there. Times are printed and not judged, since
+the machine may be busy. Skipped, with the reason, if Chromium is not installed.
+
+    page_test.py PROGRAM
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from page.browser import Browser  # noqa: E402
+from support.local import PATIENCE, Failure, Nodes, Observer  # noqa: E402
+
+RESOURCE = "orders:42"
+
+
+def expect(held, sentence):
+    if not held:
+        raise Failure(sentence)
+
+
+class Client:
+    """The program, with its input open."""
+
+    def __init__(self, program, nodes, *words):
+        self.process = subprocess.Popen([program, "--nodes", nodes.urls, *words], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def line(self):
+        return self.process.stdout.readline()
+
+    def end(self):
+        """Ends its input, and so the command that it runs."""
+        self.process.stdin.close()
+        expect(self.process.wait() == 0, "a client failed")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def rows(body):
+    return f"[...document.querySelectorAll('#{body} tr')]"
+
+
+def text(part):
+    return f"document.getElementById('{part}').textContent"
+
+
+def shows(place, words):
+    return f"{text(place)}.includes({json.dumps(words)})"
+
+
+def timed(browser, what, expression):
+    began = time.monotonic()
+    browser.until(expression)
+    print(f"  {time.monotonic() - began:4.1f} s  {what}", flush=True)
+
+
+def check_landmarks(browser):
+    """What a screen reader goes by."""
+    found = list(browser.accessible())
+    roles = [role for role, _, _ in found]
+    for role in ("banner", "main"):
+        expect(roles.count(role) == 1, f"there are {roles.count(role)} landmarks {role}")
+    regions = {name for role, name, _ in found if role == "region"}
+    expect({"Nodes", "Findings", "Locks"} <= regions, f"the regions are called {regions}")
+    headings = [(properties.get("level"), name) for role, name, properties in found if role == "heading"]
+    expect([name for level, name in headings if level == 1] == ["quorumlock"], f"the headings are {headings}")
+    for (before, _), (level, name) in zip(headings, headings[1:]):
+        expect(level <= before + 1, f"the heading {name} skips a level")
+    for role in ("searchbox", "combobox", "button", "link", "table", "image"):
+        names = [name for found_role, name, _ in found if found_role == role]
+        expect(names and all(names), f"the names of {role} are {names}")
+    live = [properties for role, _, properties in found if role == "status"]
+    expect(len(live) == 2 and all(each.get("live") == "polite" for each in live), f"status is {live}")
+    for role in ("columnheader", "rowheader"):
+        expect(role in roles, f"no table has a {role}")
+    expect(browser.value("document.documentElement.lang") == "en", "the page has no language")
+
+
+def check_colours(browser):
+    """That text can be read in light and dark: a contrast of 4.5 to 1 or more (WCAG AA)."""
+
+    def luminance(colour):
+        parts = [int(part) / 255 for part in colour[colour.index("(") + 1:-1].split(",")[:3]]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    backs = set()
+    for scheme in ("light", "dark"):
+        browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        back = browser.value("getComputedStyle(document.body).backgroundColor")
+        backs.add(back)
+        for part in ("body", "a[href^='#lock=']", "caption", ".bad"):
+            colour = browser.value(f"getComputedStyle(document.querySelector({json.dumps(part)})).color")
+            lighter, darker = sorted((luminance(colour), luminance(back)), reverse=True)
+            contrast = (lighter + 0.05) / (darker + 0.05)
+            expect(contrast >= 4.5, f"{part} has a contrast of {contrast:.1f} in {scheme}")
+    expect(len(backs) == 2, "light and dark have the same background")
+
+
+def reach_by_tab(browser):
+    """Goes through the page by Tab up to the lock's link; returns what had the focus."""
+    reached = []
+    while not reached or reached[-1] != RESOURCE:
+        browser.press("Tab", 9)
+        reached.append(browser.value("document.activeElement.id || document.activeElement.textContent"))
+        expect(len(reached) < 20, f"Tab does not reach the lock, but {reached}")
+    return reached
+
+
+def check(program, nodes, browser, clients):
+    # Prints once it is held, and works until its input ends.
+    holder = Client(program, nodes, "run", "--ttl", "10s", RESOURCE, "--", "sh", "-c", "echo held; cat")
+    clients.append(holder)
+    expect(holder.line() == "held\n", "the lock was not had")
+    clients += [Client(program, nodes, "acquire", "--wait", "forever", RESOURCE) for _ in range(3)]
+    label = f":{holder.process.pid}:sh"
+
+    timed(browser, "the five nodes are shown as voters",
+          f"{rows('nodes')}.filter((row) => row.cells[1].textContent === 'yes').length === 5")
+    expect(browser.value(shows("verdict", "Locks can be had: 5 of 5")), "the verdict is " + browser.value(text("verdict")))
+    timed(browser, "the lock is shown with its holder and three waiters",
+          f"{rows('rows')}.some((row) => row.cells[0].textContent === '{RESOURCE}' && "
+          f"row.cells[2].textContent.includes('{label}') && row.cells[5].textContent === '3')")
+    check_landmarks(browser)
+
+    reached = reach_by_tab(browser)
+    expect(reached[0] == "Skip to the locks" and {"filter", "order"} <= set(reached), f"Tab reaches {reached}")
+    browser.press("Enter", 13, "\r")
+    timed(browser, "the lock's line is shown", f"{rows('line')}.length === 3 && {shows('lock-state', label)}")
+    expect(browser.value("document.activeElement.id") == "lock-heading", "the lock has not got the focus")
+    check_landmarks(browser)
+
+    killed = nodes.nodes[3]["url"]
+    nodes.kill(3)
+    timed(browser, "a node is killed, and is shown as down",
+          f"{rows('nodes')}.some((row) => row.className === 'bad' && row.cells[0].textContent === '{killed}' && "
+          f"row.cells[1].textContent === 'NO' && row.cells[2].textContent === 'down') && {shows('verdict', '4 of 5')}")
+    timed(browser, "the finding and its remedy are shown",
+          f"{shows('doctor', killed)} && {shows('doctor', 'Remedy: ')}")
+    check_colours(browser)
+
+    holder.end()
+    timed(browser, "the holder ends, and the next one is shown",
+          f"{rows('line')}.length === 2 && !{shows('lock-state', label)} && {shows('lock-state', 'held by ')}")
+    expect(browser.value("document.getElementById('history').childElementCount") >= 2, "there is no history")
+    browser.value("document.getElementById('filter').focus()")
+    for letter in "none":
+        browser.press(letter, ord(letter.upper()), letter)
+    timed(browser, "a filter that nothing matches empties the list", f"{rows('rows')}.length === 0")
+    expect(browser.errors == [], f"the console has {browser.errors}")
+
+
+def main():
+    program = sys.argv[1]
+    chromium = shutil.which("chromium")
+    if not chromium:
+        print("skipped: Debian's package chromium is not installed")
+        return
+    began, running, clients = time.monotonic(), [], []
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        try:
+            nodes = Nodes(program, os.path.join(folder, "cluster"))
+            running.append(nodes)
+            observer = Observer(program, nodes)
+            running.append(observer)
+            browser = Browser(chromium, os.path.join(folder, "browser"), PATIENCE)
+            running.append(browser)
+            browser.open(observer.url)
+            check(program, nodes, browser, clients)
+        except (Failure, RuntimeError) as failure:
+            sys.exit(f"FAILED: {failure}")
+        finally:
+            for each in clients + running[::-1]:
+                each.stop()
+    print(f"page: ok, {time.monotonic() - began:.0f} s")
+
+
+main()
