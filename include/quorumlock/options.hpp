@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <quorumlock/clock.hpp>
+#include <quorumlock/event.hpp>
 #include <quorumlock/export.hpp>
 #include <quorumlock/node_options.hpp>
 #include <quorumlock/result.hpp>
@@ -158,6 +159,19 @@ class QUORUMLOCK_EXPORT Options {
   /// ends. Without anything to log in with, the node's vote is `unauthorized`. Unset: none is
   /// asked.
   std::function<Result<Credentials>(std::string_view node)> credentials;
+
+  /// Receives what happens to our leases, our waiters and the nodes (event.hpp), for a log or an
+  /// alert: docs/watching.md. To stop work when a lease ends, use its stop_token instead.
+  ///
+  /// It runs on the loop's thread, after the event, and must not block; with several loops it runs
+  /// on each of their threads, one call at a time, and each loop reports its own connections. An
+  /// exception that it throws ends nothing: it becomes a sentence in the log. It is not called
+  /// after close() has returned.
+  ///
+  /// In each second at most 20 events of a kind about one node are passed on. Of those beyond that
+  /// the last one follows when the second is over, with Event::left_out. Unset: no events, and
+  /// nothing is done for them.
+  std::function<void(const Event& event)> on_event;
 };
 
 /// This host's name, ':' and the number of this process: the label of owner tokens unless

@@ -7,6 +7,7 @@
 #include <quorumlock/coordinator.hpp>
 #include <quorumlock/election.hpp>
 #include <quorumlock/error.hpp>
+#include <quorumlock/event.hpp>
 #include <quorumlock/inspection.hpp>
 #include <quorumlock/lease.hpp>
 #include <quorumlock/metrics.hpp>

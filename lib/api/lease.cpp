@@ -20,18 +20,20 @@ Error nothing_held(const char* what) {
   return {Errc::not_held, std::string("cannot ") + what + ": this Lease holds nothing"};
 }
 
-/// A task that brings a sentence to the log.
-class Note final : public detail::Task {
+/// A task that reports a thread that has ended while it held a lock.
+class ThreadEnded final : public detail::Task {
  public:
-  explicit Note(std::string sentence) : sentence_(std::move(sentence)) {}
+  ThreadEnded(std::string resource, std::string_view token)
+      : resource_(std::move(resource)), token_(token) {}
   void run(detail::Driver& driver) override {
-    const std::unique_ptr<Note> mine(this);
-    if (const auto& log = driver.cluster().options.log) log(sentence_);
+    const std::unique_ptr<ThreadEnded> mine(this);
+    driver.calls().thread_ended(resource_, token_);
   }
-  void dismiss() override { const std::unique_ptr<Note> mine(this); }
+  void dismiss() override { const std::unique_ptr<ThreadEnded> mine(this); }
 
  private:
-  std::string sentence_;
+  std::string resource_;
+  std::string token_;
 };
 
 /// A task that brings a call to the loop: extend, downgrade, detach, or a release that is too late.
@@ -225,9 +227,8 @@ void Lease::detach() noexcept {
 void detail::release_with_thread(Lease lease) {
   const LeaseState* state = lease.state_;
   if (state == nullptr || !lease.is_valid()) return;
-  state->runtime->post(new Note(
-      "a thread has ended while it held \"" + detail::names_of(state->resource(), state->others()) +
-      "\", which is released: unlock it on the thread that has locked it"));
+  state->runtime->post(
+      new ThreadEnded(detail::names_of(state->resource(), state->others()), state->token()));
 }
 
 Error detail::closed_by_fork(std::string_view cannot, std::string_view resource) {

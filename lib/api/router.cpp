@@ -113,11 +113,13 @@ struct NewNodes final : Task {
   std::shared_ptr<const Cluster> next;
 };
 
-/// Wraps the log, so that several loops do not call it at the same time.
-std::function<void(std::string_view)> one_at_a_time(std::function<void(std::string_view)> log) {
-  return [log = std::move(log), guard = std::make_shared<std::mutex>()](std::string_view sentence) {
+/// Wraps a function of the user's, so that several loops do not call it at the same time.
+template <class What>
+void one_at_a_time(std::function<void(What)>& function) {
+  if (!function) return;
+  function = [all = std::move(function), guard = std::make_shared<std::mutex>()](What what) {
     const std::lock_guard<std::mutex> lock(*guard);
-    log(sentence);
+    all(what);
   };
 }
 
@@ -142,7 +144,10 @@ Router::~Router() {
 
 Result<std::shared_ptr<Router>> Router::with_threads(Options options, Cluster::Purpose purpose) {
   const int count = options.loops;
-  if (count > 1 && options.log) options.log = one_at_a_time(std::move(options.log));
+  if (count > 1) {
+    one_at_a_time(options.log);
+    one_at_a_time(options.on_event);
+  }
   Result<std::vector<Cluster>> groups = clusters_of(std::move(options));
   if (!groups) return groups.error();
   for (Cluster& group : *groups) group.purpose = purpose;

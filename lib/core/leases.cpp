@@ -97,7 +97,7 @@ void Leases::judge(Time now, ClaimId id, Claim& claim) {
   }
   close_renewal(claim);
   const bool reported = std::exchange(claim.asked_for, false);
-  note_renewal(exchange_.stats, now, claim, granted == Verdict::won);
+  const bool late = note_renewal(exchange_.stats, now, claim, granted == Verdict::won);
 
   // Each input calls advance() first, so the votes are counted before the old end has passed.
   Held& held = claim.held;
@@ -112,7 +112,7 @@ void Leases::judge(Time now, ClaimId id, Claim& claim) {
     // has extended the lease, and so decided to go on.
     if (reported && held.told) held.goes_on = true;
     claim.next_try = held.told && !held.goes_on ? never : next_renewal(id);
-    exchange_.output(Renewed{held.user, id, claim.deadline});
+    exchange_.output(Renewed{held.user, id, claim.deadline, late});
     if (reported) exchange_.output(extended(claim, std::nullopt));
   } else {
     // The renewal failed; the old end stands, and until then there is time to try again.

@@ -109,6 +109,7 @@ struct Renewed {
   UserId user;
   ClaimId claim;
   Time valid_until;
+  bool late = false;  ///< less than a tenth of the ttl was left
 };
 /// The lease will end within its stop margin: ask the holder to stop.
 struct AtRisk {

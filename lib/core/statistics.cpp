@@ -55,13 +55,15 @@ void note_refusal(Stats& stats, Time now, const Acquisition& acquisition, Errc w
   if (acquisition.waits && waited) add_to(stats.waits, now - acquisition.began);
 }
 
-void note_renewal(Stats& stats, Time now, const Claim& claim, bool won) {
+bool note_renewal(Stats& stats, Time now, const Claim& claim, bool won) {
   if (!won) {
     ++stats.failed_renewals;
-    return;
+    return false;
   }
   ++stats.renewals;
-  if (claim.deadline - now < claim.terms.ttl / 10) ++stats.near_misses.renewed_late;
+  const bool late = claim.deadline - now < claim.terms.ttl / 10;
+  if (late) ++stats.near_misses.renewed_late;
+  return late;
 }
 
 }  // namespace quorumlock::core

@@ -12,7 +12,8 @@ namespace quorumlock::core {
 void note_win(Stats& stats, Time now, const Claim& claim, const Acquisition& acquisition);
 /// Counts one that has ended without a lease.
 void note_refusal(Stats& stats, Time now, const Acquisition& acquisition, Errc why);
-/// Counts a renewal; to be called before the claim's deadline is moved.
-void note_renewal(Stats& stats, Time now, const Claim& claim, bool won);
+/// Counts a renewal; to be called before the claim's deadline is moved. Returns whether it has
+/// succeeded with less than a tenth of the ttl left.
+bool note_renewal(Stats& stats, Time now, const Claim& claim, bool won);
 
 }  // namespace quorumlock::core

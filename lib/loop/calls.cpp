@@ -24,13 +24,15 @@ LeaseState& lease_of(core::UserId id) {
 
 }  // namespace
 
-Calls::Calls(Runtime& runtime, Session& session, const NodeList& nodes, Deferred& later)
+Calls::Calls(Runtime& runtime, Session& session, const NodeList& nodes, Deferred& later,
+             Events& events)
     : runtime_(runtime),
       cluster_(runtime.cluster()),
       session_(session),
       engine_(session.engine()),
       nodes_(nodes),
-      later_(later) {}
+      later_(later),
+      events_(events) {}
 
 std::unique_ptr<Acquisition> Calls::spare_acquisition() {
   if (spare_acquisitions_.empty()) {
@@ -161,11 +163,19 @@ void Calls::drop(LeaseState& lease) {
     if (lease.detached) {
       engine_.forget(Clock::now(), lease.claim);
     } else {
-      engine_.release(Clock::now(), lease.claim, false);
+      const core::Time now = Clock::now();
+      if (engine_.release(now, lease.claim, false)) events_.released(now, lease);
     }
     engine_let_go(lease);
   }
   engine_let_go(lease);
+}
+
+void Calls::thread_ended(const std::string& resource, std::string_view token) {
+  std::string sentence = "a thread has ended while it held \"" + resource +
+                         "\", which is released: unlock it on the thread that has locked it";
+  if (const auto& log = cluster_.options.log) log(sentence);
+  events_.thread_ended(Clock::now(), resource, token, std::move(sentence));
 }
 
 void Calls::engine_let_go(LeaseState& lease) {

@@ -9,6 +9,7 @@
 #include "config/node_list.hpp"
 #include "loop/acquisition.hpp"
 #include "loop/deferred.hpp"
+#include "loop/events.hpp"
 #include "loop/lease_state.hpp"
 #include "loop/session.hpp"
 
@@ -21,7 +22,7 @@ class TokenCall;
 /// engine, and the engine's outputs to their handlers. The objects are kept for the next call.
 class Calls {
  public:
-  Calls(Runtime& runtime, Session& session, const NodeList& nodes, Deferred& later);
+  Calls(Runtime& runtime, Session& session, const NodeList& nodes, Deferred& later, Events& events);
 
   /// An unused acquisition, from the pool if there is one; only on the loop.
   std::unique_ptr<Acquisition> spare_acquisition();
@@ -37,6 +38,8 @@ class Calls {
   void release_late(LeaseState& lease, Errc why, Handler<Result<void>> handler);
   void detach(LeaseState& lease);
   void drop(LeaseState& lease);
+  /// A thread has ended while it held a lock with this owner token.
+  void thread_ended(const std::string& resource, std::string_view token);
 
   /// Further calls are refused, and those under way end.
   void close(core::Time now);
@@ -66,6 +69,7 @@ class Calls {
   core::Engine& engine_;
   const NodeList& nodes_;
   Deferred& later_;
+  Events& events_;
   bool closed_ = false;
   std::string key_;                                               ///< of the call being passed on
   std::vector<std::unique_ptr<Acquisition>> spare_acquisitions_;  ///< those made on the loop

@@ -1,6 +1,7 @@
 #include "loop/driver.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "config/label.hpp"
@@ -61,11 +62,11 @@ Session::Config session_config(const Cluster& cluster) {
 
 Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
     : runtime_(runtime),
-      cluster_(runtime.cluster()),
-      session_(session_config(cluster_), random_, wall_),
+      session_(session_config(cluster()), random_, wall_),
       engine_(session_.engine()),
-      calls_(runtime, session_, nodes_, later_),
-      logins_(loop, open_, *this, cluster_.options.credentials),
+      events_(cluster().options, session_, nodes_, wall_),
+      calls_(runtime, session_, nodes_, later_, events_),
+      logins_(loop, open_, *this, cluster().options.credentials),
       timer_(loop, open_, [this] { on_timer(); }),
       inbox_poll_(loop, open_, runtime.inbox().fd(), [this](int, int) { on_inbox(); }),
       before_poll_(loop, open_, [this] { before_poll(); }),
@@ -76,6 +77,10 @@ Driver::Driver(Runtime& runtime, uv_loop_t* loop, bool own_loop)
   carry_out(Session::ListChanged{});
   session_.start(Clock::now());
   keep_alive();
+}
+
+const Cluster& Driver::cluster() const {
+  return runtime_.cluster();
 }
 
 // The turn of the loop.
@@ -106,6 +111,7 @@ void Driver::on_timer() {
   for (int reads = 0; reads < most_reads && read_overdue(now); ++reads) now = Clock::now();
   session_.advance(now);
   logins_.advance(now);
+  events_.advance(now);
   while (const auto due = alarms_.pop_due(now)) inquiries_[inquiries_.at(*due)]->due(*this);
   work();
 }
@@ -145,7 +151,8 @@ void Driver::before_poll() {
 }
 
 core::Time Driver::next_due() const {
-  return std::min({session_.deadline(), logins_.deadline(), alarms_.next(), close_by_});
+  return std::min(
+      {session_.deadline(), logins_.deadline(), events_.deadline(), alarms_.next(), close_by_});
 }
 
 void Driver::catch_up(detail::Handler<core::Time> then) {
@@ -165,13 +172,15 @@ void Driver::work() {
   working_ = true;
   for (;;) {
     // Each output gets a fresh time, which is later than all input that was read.
-    if (std::optional<Session::Output> output = session_.next(Clock::now())) {
+    const core::Time now = Clock::now();
+    if (std::optional<Session::Output> output = session_.next(now)) {
+      if (!stopped_) events_.take(now, *output);
       std::visit(
           [this](const auto& what) {
             if constexpr (requires { calls_.carry_out(what); }) {
               calls_.carry_out(what);
-            } else {
-              carry_out(what);
+            } else if constexpr (!std::is_same_v<decltype(what), const Session::NodeChanged&>) {
+              carry_out(what);  // a NodeChanged is an event, and nothing else
             }
           },
           *output);
@@ -179,6 +188,8 @@ void Driver::work() {
       continue;
     } else if (!later_.empty()) {
       later_.run();
+    } else if (events_.has_any()) {
+      events_.deliver();
     } else {
       break;
     }
@@ -210,7 +221,7 @@ void Driver::carry_out(const Session::Disconnect& disconnect) {
 }
 
 void Driver::carry_out(const Session::Note& note) {
-  if (cluster_.options.log) cluster_.options.log(note.sentence);
+  on_note(note.sentence);
 }
 
 void Driver::carry_out(const Session::Answered& answered) {
@@ -269,7 +280,7 @@ void Driver::on_no_login(int wire, const std::string& why) {
 }
 
 void Driver::on_note(const std::string& sentence) {
-  if (cluster_.options.log) cluster_.options.log(sentence);
+  if (const auto& log = cluster().options.log) log(sentence);
 }
 
 void Driver::ask(Inquiry& inquiry, int node, std::uint16_t question,
@@ -315,7 +326,7 @@ void Driver::close(detail::Handler<> handler) {
   if (closing_) return;
   closing_ = true;
   const core::Time now = Clock::now();
-  close_by_ = now + cluster_.options.node_timeout;
+  close_by_ = now + cluster().options.node_timeout;
   calls_.close(now);
   inquiries_.for_each([this](core::SlotId id) {
     Inquiry* inquiry = inquiries_[id];
@@ -335,6 +346,7 @@ void Driver::finish_closing() {
     task->run(*this);
   });
   work();
+  events_.end();
   open_.when_none([this] { runtime_.loop_ended(std::move(on_closed_)); });
   timer_.close();
   inbox_poll_.close();

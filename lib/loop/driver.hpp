@@ -12,6 +12,7 @@
 #include "config/node_list.hpp"
 #include "loop/calls.hpp"
 #include "loop/deferred.hpp"
+#include "loop/events.hpp"
 #include "loop/inbox.hpp"
 #include "loop/kernel_random.hpp"
 #include "loop/logins.hpp"
@@ -55,7 +56,7 @@ class Driver final : public Node::Listener, Logins::Listener {
   void listen_for_leaders(const std::string& key, bool on);
   /// Checks the connections for messages.
   void check_messages();
-  [[nodiscard]] const Cluster& cluster() const { return cluster_; }
+  [[nodiscard]] const Cluster& cluster() const;
   /// The nodes as of now, with the numbers that all these functions know them by.
   [[nodiscard]] const NodeList& nodes() const { return nodes_; }
   [[nodiscard]] core::NodeSet node_set() const { return engine_.nodes(); }
@@ -112,13 +113,13 @@ class Driver final : public Node::Listener, Logins::Listener {
   void finish_closing();
 
   Runtime& runtime_;
-  const Cluster& cluster_;
   KernelRandom random_;
   SystemWallClock wall_;
   Session session_;
   core::Engine& engine_;
   NodeList nodes_;
   Deferred later_;
+  Events events_;
   Calls calls_;
   uv::Open open_;
   Logins logins_;

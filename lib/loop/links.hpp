@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <quorumlock/event.hpp>
+
 #include "core/types.hpp"
 #include "redis/link.hpp"
 #include "redis/subscriber.hpp"
@@ -29,9 +31,17 @@ struct OpenWire {
 struct CloseWire {
   int wire;
 };
-/// One sentence for the log.
+/// One sentence for the log, and the kind of the event that it tells of, if it is one.
 struct LogLine {
   std::string sentence;
+  std::optional<EventKind> event = std::nullopt;
+  int node = -1;  ///< the event's node; -1: none
+};
+/// The engine's view of a link has changed: see redis::Link::Changed.
+struct NodeChanged {
+  int node;
+  core::LinkState state;
+  Vote reason;
 };
 
 /// The nodes of a list, each with a number, a link and a subscriber; and which of these may have

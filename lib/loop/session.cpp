@@ -163,9 +163,10 @@ void Session::carry_out(Time now, const core::Output& output, std::optional<Outp
   } else if (const auto* jumped = std::get_if<core::ClockJumped>(&output)) {
     const core::ClockJumped wrong = *jumped;
     if (wrong.size > core::Duration::zero()) sender_.ask_clocks(now, wrong.node);
-    mine.emplace(Note{wrong_clocks_.take(wrong, link(wrong.node).endpoint().name())});
+    mine.emplace(Note{wrong_clocks_.take(wrong, link(wrong.node).endpoint().name()),
+                      EventKind::node_clock_jumped, wrong.node});
   } else if (const auto* stood = std::get_if<core::ClockStood>(&output)) {
-    mine.emplace(Note{wrong_clocks_.take(*stood)});
+    mine.emplace(Note{wrong_clocks_.take(*stood), EventKind::own_clock_stood});
   } else {
     std::visit(
         [&mine](const auto& what) {
@@ -206,8 +207,10 @@ std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event
     }
     on_late(now, node, late->tag);
   } else if (const auto* changed = std::get_if<Link::Changed>(&event)) {
-    engine_.on_link(now, node, changed->state, changed->reason);
+    const NodeChanged what{node, changed->state, changed->reason};
+    engine_.on_link(now, node, what.state, what.reason);
     members_.judge(now);
+    return what;
   } else if (std::holds_alternative<Link::Enrolled>(event)) {
     members_.judge(now);
   } else if (std::holds_alternative<Link::Greeted>(event)) {

@@ -39,6 +39,7 @@ class Session {
   using Disconnect = CloseWire;
   using Note = LogLine;
   using Heard = Messages::Heard;
+  using NodeChanged = detail::NodeChanged;
   /// The answer to a command of CommandKind::query; `reply` is null if there is none, and otherwise
   /// valid until the next call.
   struct Answered {
@@ -51,7 +52,7 @@ class Session {
   struct ListChanged {
     std::vector<int> wires;
   };
-  using Output = std::variant<ListChanged, Connect, Disconnect, Answered, Note, Heard,
+  using Output = std::variant<ListChanged, Connect, Disconnect, Answered, Note, Heard, NodeChanged,
                               core::Acquired, core::Refused, core::Renewed, core::AtRisk,
                               core::Ended, core::Extended, core::Released>;
 

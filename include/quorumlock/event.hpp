@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <quorumlock/export.hpp>
+
+namespace quorumlock {
+
+/// What has happened. The kinds that begin with `lease` and `waiter` are about this coordinator's
+/// own locks; those that begin with `node` are about the connection to one node.
+enum class EventKind : std::uint8_t {
+  lease_acquired,
+  lease_renewed_late,      ///< renewed with less than a tenth of its ttl left
+  lease_at_risk,           ///< about to end: its stop_token has been requested to stop
+  lease_lost,              ///< too few nodes renewed it in time, or still had it
+  lease_expired,           ///< ran to its end without another renewal, such as at max_hold
+  lease_released,          ///< by its holder, or because the coordinator was closed
+  waiter_starved,          ///< a wait ran out before the waiter got the lock
+  thread_ended_with_lock,  ///< a thread has ended without unlocking its mutex
+  node_up,                 ///< connected, and its votes count
+  node_stalled,            ///< connected, but an answer is overdue
+  node_down,               ///< not connected
+  node_quarantined,        ///< connected, but it may have forgotten locks: it does not vote yet
+  node_refused,            ///< it refuses us, or we refuse it, until somebody changes something
+  node_clock_jumped,       ///< its clock has stepped: its votes do not count for max_ttl
+  own_clock_stood,         ///< this machine's clock stood still: every lease has ended
+};
+/// The kind's name in the list above, such as "lease_lost".
+QUORUMLOCK_EXPORT std::string_view to_string(EventKind kind) noexcept;
+
+/// info: as it should be. warning: still working, but look at it if it goes on. error: somebody's
+/// work was interrupted, or somebody has to change something.
+enum class EventLevel : std::uint8_t { info, warning, error };
+QUORUMLOCK_EXPORT std::string_view to_string(EventLevel level) noexcept;
+
+/// One thing that has happened, for Options::on_event. Strings are empty if they do not apply. None
+/// of them ever has a password or a whole owner token.
+struct Event {
+  EventKind kind = EventKind::node_up;
+  EventLevel level = EventLevel::info;
+  std::chrono::system_clock::time_point time = {};  ///< when it happened
+  std::string node = {};                            ///< as NodeStatus::node
+  std::string resource = {};                        ///< several are separated by ", "
+  /// Who holds the lock: the label of its owner token, or the beginning of a token without one.
+  std::string holder = {};
+  std::string reason = {};  ///< one sentence
+  /// How many events of this kind about this node (or about no node) were left out since the last
+  /// one that was passed on.
+  std::uint64_t left_out = 0;
+  bool operator==(const Event&) const = default;
+};
+
+}  // namespace quorumlock

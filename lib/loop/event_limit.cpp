@@ -1,0 +1,50 @@
+#include "loop/event_limit.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace quorumlock::detail {
+
+using core::Time;
+
+bool EventLimit::admits(Time now, int node, Event& event) {
+  Window& its = windows_[{node, event.kind}];
+  if (its.kept) {
+    event.left_out = its.kept->left_out + 1;
+    its.kept = std::move(event);
+    return false;
+  }
+  if (its.passed == 0 || now >= its.begin + window) {
+    its.begin = now;
+    its.passed = 0;
+  }
+  if (its.passed < most) {
+    ++its.passed;
+    return true;
+  }
+  its.kept = std::move(event);
+  due_ = std::min(due_, its.begin + window);
+  return false;
+}
+
+std::optional<Event> EventLimit::next(Time now) {
+  if (now < due_) return std::nullopt;
+  for (auto& [key, its] : windows_) {
+    if (!its.kept || now < its.begin + window) continue;
+    its.begin += window;
+    its.passed = 1;
+    std::optional<Event> event = std::exchange(its.kept, std::nullopt);
+    find_due();
+    return event;
+  }
+  return std::nullopt;
+}
+
+void EventLimit::find_due() {
+  due_ = core::never;
+  for (const auto& [key, its] : windows_) {
+    if (its.kept) due_ = std::min(due_, its.begin + window);
+  }
+}
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <quorumlock/event.hpp>
+
+#include "core/types.hpp"
+
+namespace quorumlock::detail {
+
+/// Bounds how many events of one kind about one node are passed on.
+///
+/// In a window of one second the first `most` are. Of those that follow in it only the last is
+/// kept; it is passed on when the window is over, with the number of those before it that were left
+/// out, and begins the next window. So the last state of a node that flaps is always reported, and
+/// so is every number. One event is kept for each node and kind at most.
+class EventLimit {
+ public:
+  static constexpr int most = 20;
+  static constexpr core::Duration window = std::chrono::seconds(1);
+
+  /// Whether this event may be passed on now; otherwise it is kept. `node` is the node's number, or
+  /// no_node.
+  bool admits(core::Time now, int node, Event& event);
+  /// When the next kept event may be passed on; `never` if there is none.
+  [[nodiscard]] core::Time deadline() const { return due_; }
+  /// Takes a kept event whose window is over by `now`; nothing if there is none. With `never`, any
+  /// kept event.
+  std::optional<Event> next(core::Time now);
+
+  static constexpr int no_node = -1;
+
+ private:
+  struct Window {
+    core::Time begin{};
+    int passed = 0;
+    std::optional<Event> kept;
+  };
+  void find_due();
+
+  std::map<std::pair<int, EventKind>, Window> windows_;
+  core::Time due_ = core::never;
+};
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,245 @@
+#include "loop/events.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include <quorumlock/duration.hpp>
+
+#include "core/owner_token.hpp"
+#include "loop/acquisition.hpp"
+#include "loop/why_refused.hpp"
+
+namespace quorumlock::detail {
+namespace {
+
+const LeaseState& the_lease(core::UserId id) {
+  return *reinterpret_cast<const LeaseState*>(id);
+}
+
+std::string listed(std::string_view first, const std::vector<std::string>& others) {
+  std::string names(first);
+  for (const std::string& other : others) names.append(", ").append(other);
+  return names;
+}
+
+/// Whether a node that does not answer for this reason is likely to come back by itself.
+bool passes(Vote reason) {
+  switch (reason) {
+    case Vote::pending:
+    case Vote::timed_out:
+    case Vote::disconnected:
+    case Vote::unreachable:
+    case Vote::stalled:
+    case Vote::loading:
+    case Vote::busy: return true;
+    default: return false;
+  }
+}
+
+std::string in_ms(core::Duration span) {
+  return to_text(std::chrono::floor<std::chrono::milliseconds>(span));
+}
+
+}  // namespace
+
+EventKind kind_of(core::LinkState state, Vote reason) {
+  switch (state) {
+    case core::LinkState::connecting:
+    case core::LinkState::up: return EventKind::node_up;
+    case core::LinkState::stalled: return EventKind::node_stalled;
+    case core::LinkState::quarantined:
+      return reason == Vote::quarantined || reason == Vote::not_enrolled
+                 ? EventKind::node_quarantined
+                 : EventKind::node_refused;
+    case core::LinkState::down: break;
+  }
+  return passes(reason) ? EventKind::node_down : EventKind::node_refused;
+}
+
+EventLevel level_of(EventKind kind) {
+  switch (kind) {
+    case EventKind::lease_acquired:
+    case EventKind::lease_released:
+    case EventKind::node_up: return EventLevel::info;
+    case EventKind::lease_lost:
+    case EventKind::node_refused:
+    case EventKind::node_clock_jumped:
+    case EventKind::own_clock_stood: return EventLevel::error;
+    default: return EventLevel::warning;
+  }
+}
+
+std::string_view why_lost(const core::Tally& tally) {
+  if (tally.certainly_gone()) return "too many nodes no longer had its key";
+  // A renewal that had its quorum was not what ended the lease.
+  if (tally.granted() == core::Verdict::won) return "a clock was found wrong, and its votes void";
+  return "too few nodes renewed it in time";
+}
+
+Events::Events(const Options& options, Session& session, const NodeList& nodes,
+               core::WallClock& wall)
+    : options_(options),
+      session_(session),
+      nodes_(nodes),
+      wall_(wall),
+      wanted_(static_cast<bool>(options.on_event)) {}
+
+void Events::make(core::Time now, const Session::Output& output) {
+  std::visit(
+      [&](const auto& what) {
+        if constexpr (requires { on(now, what); }) on(now, what);
+      },
+      output);
+}
+
+void Events::on(core::Time now, const core::Acquired& acquired) {
+  const auto& acquisition = *reinterpret_cast<const Acquisition*>(acquired.user);
+  const core::Claim& claim = *session_.engine().claim(acquired.claim);
+  const core::Tally& tally = claim.round.tally;
+  add(now, EventLimit::no_node,
+      {.kind = EventKind::lease_acquired,
+       .resource = listed(acquisition.resource, acquisition.others),
+       .holder = core::describe_holder(claim.token()),
+       .reason = std::to_string(tally.granted_by().size()) + " of " +
+                 std::to_string(nodes_.size()) + " nodes had granted it, at attempt " +
+                 std::to_string(acquired.attempts)});
+}
+
+void Events::on(core::Time now, const core::Refused& refused) {
+  if (refused.why != Errc::timed_out) return;
+  const auto& acquisition = *reinterpret_cast<const Acquisition*>(refused.user);
+  const int capacity = acquisition.request.capacity;
+  std::string reason = capacity == 0 ? why_no_lock(refused, now) : why_no_permit(refused, capacity);
+  if (refused.unsent_before) {
+    reason = "it could not be sent in time: " + std::to_string(*refused.unsent_before) +
+             " requests of this process were before it";
+  }
+  add(now, EventLimit::no_node,
+      {.kind = EventKind::waiter_starved,
+       .resource = listed(acquisition.resource, acquisition.others),
+       .holder = refused.holder.empty() ? "" : core::describe_holder(refused.holder),
+       .reason = std::move(reason)});
+}
+
+void Events::on(core::Time now, const core::Renewed& renewed) {
+  if (!renewed.late) return;
+  add_lease(now, EventKind::lease_renewed_late, the_lease(renewed.user),
+            "it was renewed when less than a tenth of its ttl was left");
+}
+
+void Events::on(core::Time now, const core::AtRisk& risk) {
+  const LeaseState& lease = the_lease(risk.user);
+  if (lease.ended() != Errc()) return;  // the holder has just released it
+  add_lease(now, EventKind::lease_at_risk, lease,
+            "it ends in " + in_ms(lease.valid_until() - now) +
+                " unless it is renewed: its holder has been asked to stop");
+}
+
+void Events::on(core::Time now, const core::Ended& ended) {
+  const LeaseState& lease = the_lease(ended.user);
+  switch (ended.why) {
+    case Errc::closed:
+      return add_lease(now, EventKind::lease_released, lease, "the coordinator was closed");
+    case Errc::expired:
+      return add_lease(now, EventKind::lease_expired, lease,
+                       "it has run to its end, and was not renewed again");
+    default:
+      add_lease(now, EventKind::lease_lost, lease,
+                std::string(why_lost(ended.tally)) + votes_of(ended.tally));
+  }
+}
+
+void Events::on(core::Time now, const core::Released& released) {
+  if (released.by_token) return;
+  const LeaseState& lease = the_lease(released.user);
+  if (!released.why) return this->released(now, lease);
+  if (*released.why == Errc::not_held) {
+    return add_lease(now, EventKind::lease_lost, lease,
+                     "its key was gone when it was released" + votes_of(released.tally));
+  }
+  add_lease(now, EventKind::lease_released, lease,
+            "too few nodes have confirmed it, and the others keep the key until it runs out" +
+                votes_of(released.tally));
+}
+
+void Events::on(core::Time now, const Session::NodeChanged& changed) {
+  const int node = changed.node;
+  if (std::ranges::find(session_.nodes(), node) == session_.nodes().end()) return;  // it has left
+  const EventKind kind = kind_of(changed.state, changed.reason);
+  std::string reason = kind == EventKind::node_up ? "it votes" : session_.trouble(now, node);
+  if (reason.empty()) reason = describe(changed.reason);
+  add(now, node,
+      {.kind = kind, .node = session_.link(node).endpoint().name(), .reason = std::move(reason)});
+}
+
+void Events::on(core::Time now, const Session::Note& note) {
+  if (!note.event) return;
+  Event event{.kind = *note.event, .reason = note.sentence};
+  if (note.node >= 0) event.node = session_.link(note.node).endpoint().name();
+  add(now, note.node >= 0 ? note.node : EventLimit::no_node, std::move(event));
+}
+
+void Events::released(core::Time now, const LeaseState& lease) {
+  if (wanted_) add_lease(now, EventKind::lease_released, lease, "its holder released it");
+}
+
+void Events::thread_ended(core::Time now, std::string resource, std::string_view token,
+                          std::string sentence) {
+  if (!wanted_) return;
+  add(now, EventLimit::no_node,
+      {.kind = EventKind::thread_ended_with_lock,
+       .resource = std::move(resource),
+       .holder = core::describe_holder(token),
+       .reason = std::move(sentence)});
+}
+
+void Events::add_lease(core::Time now, EventKind kind, const LeaseState& lease,
+                       std::string reason) {
+  add(now, EventLimit::no_node,
+      {.kind = kind,
+       .resource = listed(lease.resource(), lease.others()),
+       .holder = core::describe_holder(lease.token()),
+       .reason = std::move(reason)});
+}
+
+void Events::add(core::Time now, int node, Event event) {
+  using std::chrono::system_clock;
+  event.level = level_of(event.kind);
+  event.time = system_clock::time_point(std::chrono::microseconds(wall_.now_us()));
+  if (limit_.admits(now, node, event)) ready_.push_back(std::move(event));
+}
+
+std::string Events::votes_of(const core::Tally& tally) const {
+  return " (" + nodes_.outcome_of(tally, 0).to_string() + ")";
+}
+
+void Events::advance(core::Time now) {
+  while (std::optional<Event> event = limit_.next(now)) ready_.push_back(std::move(*event));
+}
+
+void Events::deliver() {
+  for (const Event& event : std::exchange(ready_, {})) {
+    std::string thrown;
+    try {
+      options_.on_event(event);
+      continue;
+    } catch (const std::exception& error) {
+      thrown = error.what();
+    } catch (...) {
+      thrown = "something that is no std::exception";
+    }
+    if (options_.log) {
+      options_.log("on_event has thrown at " + std::string(to_string(event.kind)) + ": " + thrown);
+    }
+  }
+}
+
+void Events::end() {
+  advance(core::never);
+  deliver();
+  wanted_ = false;
+}
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <quorumlock/event.hpp>
+#include <quorumlock/options.hpp>
+
+#include "config/node_list.hpp"
+#include "loop/event_limit.hpp"
+#include "loop/lease_state.hpp"
+#include "loop/session.hpp"
+
+namespace quorumlock::detail {
+
+/// Makes the events for Options::on_event: of the session's outputs, and of the few things that the
+/// session does not report. They are kept until deliver(), so that the user's code never runs
+/// inside one of ours. Without an on_event every function does nothing.
+class Events {
+ public:
+  Events(const Options& options, Session& session, const NodeList& nodes, core::WallClock& wall);
+
+  /// Takes an output that is about to be carried out: its objects are still as they were.
+  void take(core::Time now, const Session::Output& output) {
+    if (wanted_) make(now, output);
+  }
+  /// The lease is released in the background, which has no output.
+  void released(core::Time now, const LeaseState& lease);
+  /// A thread has ended while it held the lock with this owner token.
+  void thread_ended(core::Time now, std::string resource, std::string_view token,
+                    std::string sentence);
+
+  /// When a kept event is due, see EventLimit.
+  [[nodiscard]] core::Time deadline() const { return limit_.deadline(); }
+  void advance(core::Time now);
+  [[nodiscard]] bool has_any() const { return !ready_.empty(); }
+  /// Calls on_event for each event that may be passed on by now.
+  void deliver();
+  /// Delivers all events, those that are kept too; further ones are ignored.
+  void end();
+
+ private:
+  void make(core::Time now, const Session::Output& output);
+  void on(core::Time now, const core::Acquired& acquired);
+  void on(core::Time now, const core::Refused& refused);
+  void on(core::Time now, const core::Renewed& renewed);
+  void on(core::Time now, const core::AtRisk& risk);
+  void on(core::Time now, const core::Ended& ended);
+  void on(core::Time now, const core::Released& released);
+  void on(core::Time now, const Session::NodeChanged& changed);
+  void on(core::Time now, const Session::Note& note);
+  void add_lease(core::Time now, EventKind kind, const LeaseState& lease, std::string reason);
+  void add(core::Time now, int node, Event event);
+  [[nodiscard]] std::string votes_of(const core::Tally& tally) const;
+
+  const Options& options_;
+  Session& session_;
+  const NodeList& nodes_;
+  core::WallClock& wall_;
+  bool wanted_;
+  EventLimit limit_;
+  std::vector<Event> ready_;
+};
+
+/// The kind of event if a link comes into this state; `reason` is the vote that its node is counted
+/// as.
+EventKind kind_of(core::LinkState state, Vote reason);
+EventLevel level_of(EventKind kind);
+/// What a lost lease was lost by, without the votes.
+std::string_view why_lost(const core::Tally& tally);
+
+}  // namespace quorumlock::detail

@@ -1,0 +1,214 @@
+#include "loop/events.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "loop/acquisition.hpp"
+#include "support/session_driver.hpp"
+
+// Which events the outputs of a session are, and what becomes of them.
+namespace quorumlock::test {
+namespace {
+
+using core::LinkState;
+using detail::Events;
+using detail::Session;
+
+/// A session of three nodes, a lease, and the events that are made of them.
+class EventsTest : public ::testing::Test {
+ protected:
+  EventsTest() {
+    for (int node = 0; node < 3; ++node) nodes.add(node, SessionDriver::name(node));
+    core::Claim claim;
+    claim.names.assign("orders:42", std::string(40, 'a') + "@web-3:812");
+    claim.deadline = Clock::now() + 1h;
+    lease.begin(nullptr, {}, claim, 9, {}, 1);
+  }
+  ~EventsTest() override { lease.recycle(); }
+
+  Options recording() {
+    Options all;
+    all.on_event = [this](const Event& event) {
+      seen.push_back(event);
+      if (throws) throw std::runtime_error("the sink is full");
+    };
+    all.log = [this](std::string_view sentence) { logged.emplace_back(sentence); };
+    return all;
+  }
+  /// Passes this output on and returns the one event that it is.
+  Event event_of(const Session::Output& output) {
+    events.take(driver.now, output);
+    events.deliver();
+    if (seen.size() != 1) ADD_FAILURE() << seen.size() << " events";
+    return seen.empty() ? Event() : std::exchange(seen, {}).front();
+  }
+  core::UserId user() { return reinterpret_cast<core::UserId>(&lease); }
+  static core::Tally tally(const std::vector<Vote>& votes) {
+    core::Tally tally;
+    tally.begin(core::NodeSet::first(3));
+    for (std::size_t i = 0; i < votes.size(); ++i) tally.record(static_cast<int>(i), votes[i]);
+    return tally;
+  }
+
+  SessionDriver driver{3};
+  std::vector<Event> seen;
+  std::vector<std::string> logged;
+  bool throws = false;
+  const Options options = recording();
+  detail::NodeList nodes;
+  detail::LeaseState lease;
+  Events events{options, driver.session, nodes, driver.wall};
+};
+
+TEST_F(EventsTest, AStateOfANodeIsAKind) {
+  // Refused is what stays until somebody changes something; the other kinds may pass.
+  EXPECT_EQ(detail::kind_of(LinkState::up, Vote::pending), EventKind::node_up);
+  EXPECT_EQ(detail::kind_of(LinkState::stalled, Vote::stalled), EventKind::node_stalled);
+  EXPECT_EQ(detail::kind_of(LinkState::down, Vote::unreachable), EventKind::node_down);
+  EXPECT_EQ(detail::kind_of(LinkState::down, Vote::loading), EventKind::node_down);
+  EXPECT_EQ(detail::kind_of(LinkState::down, Vote::unauthorized), EventKind::node_refused);
+  EXPECT_EQ(detail::kind_of(LinkState::down, Vote::tls_failed), EventKind::node_refused);
+  EXPECT_EQ(detail::kind_of(LinkState::quarantined, Vote::quarantined),
+            EventKind::node_quarantined);
+  EXPECT_EQ(detail::kind_of(LinkState::quarantined, Vote::nodes_differ), EventKind::node_refused);
+  EXPECT_EQ(detail::kind_of(LinkState::quarantined, Vote::same_server), EventKind::node_refused);
+}
+
+TEST_F(EventsTest, AChangeOfANodeNamesItAndTheReason) {
+  driver.start();
+  driver.close(1);
+  const Event down = event_of(Session::NodeChanged{1, LinkState::down, Vote::unreachable});
+  EXPECT_EQ(down.kind, EventKind::node_down);
+  EXPECT_EQ(down.level, EventLevel::warning);
+  EXPECT_EQ(down.node, driver.session.link(1).endpoint().name());
+  EXPECT_EQ(down.reason, "closed by the server");
+  EXPECT_EQ(down.time, std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000)));
+  const Event up = event_of(Session::NodeChanged{1, LinkState::up, Vote::pending});
+  EXPECT_EQ(up.kind, EventKind::node_up);
+  EXPECT_EQ(up.level, EventLevel::info);
+  EXPECT_EQ(up.reason, "it votes");
+}
+
+TEST_F(EventsTest, ANodeThatHasLeftTheListHasNoEvents) {
+  events.take(driver.now, Session::NodeChanged{7, LinkState::down, Vote::unreachable});
+  EXPECT_FALSE(events.has_any());
+}
+
+TEST_F(EventsTest, ASentenceIsAnEventOnlyIfItIsMarkedAsOne) {
+  events.take(driver.now, Session::Note{"n1 connected"});
+  EXPECT_FALSE(events.has_any());
+  const Event jumped =
+      event_of(Session::Note{"n1 has a wrong clock", EventKind::node_clock_jumped, 0});
+  EXPECT_EQ(jumped.level, EventLevel::error);
+  EXPECT_EQ(jumped.node, driver.session.link(0).endpoint().name());
+  EXPECT_EQ(jumped.reason, "n1 has a wrong clock");
+  EXPECT_EQ(event_of(Session::Note{"stood still", EventKind::own_clock_stood}).node, "");
+}
+
+TEST_F(EventsTest, TheEndOfALeaseSaysWhy) {
+  const core::Tally gone = tally({Vote::absent, Vote::held, Vote::granted});
+  const Event lost = event_of(core::Ended{user(), Errc::lost, gone});
+  EXPECT_EQ(lost.kind, EventKind::lease_lost);
+  EXPECT_EQ(lost.level, EventLevel::error);
+  EXPECT_EQ(lost.resource, "orders:42");
+  EXPECT_EQ(lost.holder, "web-3:812");
+  EXPECT_TRUE(lost.reason.starts_with("too many nodes no longer had its key (1 granted"))
+      << lost.reason;
+  EXPECT_EQ(detail::why_lost(tally({Vote::granted, Vote::timed_out, Vote::unreachable})),
+            "too few nodes renewed it in time");
+  EXPECT_EQ(detail::why_lost(tally({Vote::granted, Vote::granted, Vote::granted})),
+            "a clock was found wrong, and its votes void");
+  EXPECT_EQ(event_of(core::Ended{user(), Errc::expired, gone}).kind, EventKind::lease_expired);
+  EXPECT_EQ(event_of(core::Ended{user(), Errc::closed, gone}).kind, EventKind::lease_released);
+}
+
+TEST_F(EventsTest, AReleaseThatFindsNothingIsALoss) {
+  const core::Tally votes = tally({Vote::granted, Vote::granted, Vote::granted});
+  const Event released = event_of(core::Released{user(), false, std::nullopt, votes});
+  EXPECT_EQ(released.kind, EventKind::lease_released);
+  EXPECT_EQ(released.level, EventLevel::info);
+  EXPECT_EQ(event_of(core::Released{user(), false, Errc::not_held, votes}).kind,
+            EventKind::lease_lost);
+  events.take(driver.now, core::Released{user(), true, std::nullopt, votes});
+  EXPECT_FALSE(events.has_any()) << "no lease of this process";
+}
+
+TEST_F(EventsTest, OnlyALateRenewalAndARiskAreEvents) {
+  events.take(driver.now, core::Renewed{user(), {}, driver.now, false});
+  EXPECT_FALSE(events.has_any());
+  EXPECT_EQ(event_of(core::Renewed{user(), {}, driver.now, true}).kind,
+            EventKind::lease_renewed_late);
+  EXPECT_EQ(event_of(core::AtRisk{user()}).kind, EventKind::lease_at_risk);
+  (void)lease.end(detail::LeaseState::released);
+  events.take(driver.now, core::AtRisk{user()});
+  EXPECT_FALSE(events.has_any()) << "its holder has just released it";
+}
+
+TEST_F(EventsTest, AWaiterStarvesIfItsWaitRunsOut) {
+  detail::Acquisition acquisition;
+  acquisition.resource = "orders:42";
+  acquisition.others = {"orders:43"};
+  core::Refused refused{.user = reinterpret_cast<core::UserId>(&acquisition),
+                        .why = Errc::timed_out,
+                        .attempts = 1,
+                        .tally = tally({Vote::held, Vote::held, Vote::held})};
+  refused.holder = std::string(40, 'b') + "@web-4:7";
+  const Event starved = event_of(refused);
+  EXPECT_EQ(starved.kind, EventKind::waiter_starved);
+  EXPECT_EQ(starved.resource, "orders:42, orders:43");
+  EXPECT_EQ(starved.holder, "web-4:7");
+  EXPECT_EQ(starved.reason, "the wait ran out while the lock was held by web-4:7");
+  refused.unsent_before = 900;
+  EXPECT_TRUE(event_of(refused).reason.ends_with("900 requests of this process were before it"));
+  for (const Errc why : {Errc::contended, Errc::no_quorum, Errc::cancelled, Errc::closed}) {
+    refused.why = why;
+    events.take(driver.now, refused);
+    EXPECT_FALSE(events.has_any());
+  }
+}
+
+TEST_F(EventsTest, AWholeTokenIsNeverShown) {
+  events.thread_ended(driver.now, "orders:42", std::string(40, 'c'), "a thread has ended");
+  events.deliver();
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].kind, EventKind::thread_ended_with_lock);
+  EXPECT_EQ(seen[0].holder, "the token cccccccc...");
+}
+
+TEST_F(EventsTest, AnExceptionBecomesASentenceInTheLog) {
+  throws = true;
+  for (int i = 0; i < 2; ++i) events.released(driver.now, lease);
+  events.deliver();
+  EXPECT_EQ(seen.size(), 2U);
+  ASSERT_EQ(logged.size(), 2U);
+  EXPECT_EQ(logged[0], "on_event has thrown at lease_released: the sink is full");
+}
+
+TEST_F(EventsTest, TheEndDeliversWhatWasKeptAndNothingAfterIt) {
+  for (int i = 0; i < 100; ++i) events.released(driver.now, lease);
+  events.deliver();
+  EXPECT_EQ(seen.size(), static_cast<std::size_t>(detail::EventLimit::most));
+  EXPECT_EQ(events.deadline(), driver.now + detail::EventLimit::window);
+  events.end();
+  std::uint64_t all = 0;
+  for (const Event& event : seen) all += 1 + event.left_out;
+  EXPECT_EQ(all, 100U);
+  events.released(driver.now, lease);
+  EXPECT_FALSE(events.has_any());
+}
+
+TEST_F(EventsTest, NothingIsMadeIfNobodyAskedForEvents) {
+  const Options silent;
+  Events none(silent, driver.session, nodes, driver.wall);
+  none.take(driver.now, core::AtRisk{user()});
+  none.released(driver.now, lease);
+  none.thread_ended(driver.now, "orders:42", "token", "a thread has ended");
+  EXPECT_FALSE(none.has_any());
+  EXPECT_EQ(none.deadline(), core::never);
+}
+
+}  // namespace
+}  // namespace quorumlock::test
