@@ -3,7 +3,11 @@
 #include <hiredis/read.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
+#include <cstdint>
+#include <cstring>
 #include <new>
 
 namespace quorumlock::redis {
@@ -96,6 +100,16 @@ bool take_string(std::string_view& bytes, Reply& word) {
   return true;
 }
 
+/// Whether the bytes, which begin with a '+', begin with "+OK\r\n". The four bytes after the '+'
+/// are one word, since a comparison of texts is a function call.
+bool begin_with_ok(std::string_view bytes) {
+  constexpr auto expected = std::bit_cast<std::uint32_t>(std::array{'O', 'K', '\r', '\n'});
+  std::uint32_t word = 0;
+  if (bytes.size() <= sizeof word) return false;
+  std::memcpy(&word, bytes.data() + 1, sizeof word);
+  return word == expected;
+}
+
 }  // namespace
 
 void ReplyReader::Free::operator()(redisReader* reader) const {
@@ -151,7 +165,8 @@ bool ReplyReader::read_short() {
   std::int64_t count = 0;
   switch (bytes.front()) {
     case '+':
-      if (!take("+OK\r\n")) return false;
+      if (!begin_with_ok(bytes)) return false;
+      bytes.remove_prefix(std::string_view("+OK\r\n").size());
       reply = {Reply::Type::status, 0, "OK", {}};
       break;
     case '$':
