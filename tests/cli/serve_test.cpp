@@ -1,5 +1,12 @@
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
+#include <sstream>
 
 #include "cli/serve_fixture.hpp"
 
@@ -193,6 +200,40 @@ TEST_F(Serve, SilentClientsDoNotKeepOthersOut) {
   }
   EXPECT_EQ(server.get("/healthz").status, 200);
   EXPECT_TRUE(silent[0].ends());
+}
+
+/// The processor time that the process has used, in seconds.
+double processor_time(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 2));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;  // up to the 14th, utime
+  double user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+TEST_F(Serve, RestsWhileItHasNoDescriptors) {
+  // More clients than descriptors, until the first of them has had its ten seconds.
+  Server server = serve();
+  EXPECT_EQ(server.get("/healthz").status, 200);
+  const pid_t pid = server.program().pid();
+  const std::filesystem::directory_iterator open("/proc/" + std::to_string(pid) + "/fd"), end;
+  const auto some_more = static_cast<rlim_t>(std::distance(open, end)) + 5;
+  const rlimit limit{some_more, some_more};
+  ASSERT_EQ(::prlimit(pid, RLIMIT_NOFILE, &limit, nullptr), 0);
+  std::vector<HttpConnection> silent;
+  for (int i = 0; i < 20; ++i) silent.emplace_back(server.port());
+  const auto began = std::chrono::steady_clock::now();
+  const double before = processor_time(pid);
+  EXPECT_TRUE(silent[0].ends());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  EXPECT_GT(took.count(), 5);
+  EXPECT_LT(processor_time(pid) - before, took.count() / 10);
+  silent.clear();
+  EXPECT_TRUE(eventually([&] { return server.get("/healthz").status == 200; }));
 }
 
 TEST_F(Serve, EndsWithStreamsOpen) {

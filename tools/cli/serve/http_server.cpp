@@ -26,6 +26,9 @@ using Steady = std::chrono::steady_clock;
 /// More connections wait in the kernel until one of these has ended.
 constexpr std::size_t most_connections = 64;
 constexpr int backlog = 64;
+/// If the process has no descriptor left for a connection, it is not tried again for this long, or
+/// until another connection has ended. The waiting one would make poll() return at once.
+constexpr int pause_without_descriptors_ms = 100;
 /// A client gets this long to send its request.
 constexpr std::chrono::seconds request_within{10};
 /// A client gets this long to take one part of the reply: all of it, or one message of a stream.
@@ -239,21 +242,24 @@ HttpServer::~HttpServer() {
 }
 
 void HttpServer::serve_until_readable(int fd) {
+  bool pauses = false;
   for (;;) {
-    const bool has_room = connections_.size() < most_connections;
+    const bool accepts = connections_.size() < most_connections && !pauses;
     pollfd ready[] = {
-        {fd, POLLIN, 0}, {one_ended_.fd(), POLLIN, 0}, {has_room ? listening_ : -1, POLLIN, 0}};
-    if (::poll(ready, 3, -1) < 0 && errno != EINTR)
+        {fd, POLLIN, 0}, {one_ended_.fd(), POLLIN, 0}, {accepts ? listening_ : -1, POLLIN, 0}};
+    if (::poll(ready, 3, pauses ? pause_without_descriptors_ms : -1) < 0 && errno != EINTR)
       throw Failure::system("cannot wait for clients");
     if (ready[0].revents != 0) return;
     if (ready[1].revents != 0) join_ended();
-    if (ready[2].revents != 0) accept_one();
+    pauses = ready[2].revents != 0 && !accept_one();
   }
 }
 
-void HttpServer::accept_one() {
+bool HttpServer::accept_one() {
   const int socket = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (socket < 0) return;  // it has gone again, or there are no descriptors left: others will end
+  if (socket < 0) {  // if it is none of these, the client has gone again
+    return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
+  }
   Connection& connection = connections_.emplace_back();
   try {
     connection.thread = std::thread([this, socket, &connection] {
@@ -265,6 +271,7 @@ void HttpServer::accept_one() {
     ::close(socket);
     connections_.pop_back();
   }
+  return true;
 }
 
 void HttpServer::answer(int socket) {

@@ -33,7 +33,8 @@ class HttpServer {
     std::thread thread;
     std::atomic<bool> ended = false;
   };
-  void accept_one();
+  /// False if there is nothing left to accept a connection with.
+  bool accept_one();
   void answer(int socket);
   void join_ended();
 
