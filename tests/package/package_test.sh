@@ -137,6 +137,10 @@ cmake -G Ninja -S "$here/../.." -B "$work/static" -DCMAKE_CXX_COMPILER="$cxx" \
   cat "$work/static.log"
   fail "-DQUORUMLOCK_SHARED=OFF, which the Dockerfile uses, does not work"
 }
+exported=$(find "$work/static" -path '*/CMakeFiles/Export/*' -name quorumlockTargets.cmake)
+[ -n "$exported" ] || fail "the static library exports no targets"
+! grep -E 'INTERFACE_LINK_LIBRARIES.*[;:"]/' "$exported" ||
+  fail "users of the static library would need a file at the place that it has here: see above"
 
 step "the program"
 program=$prefix/bin/quorumlock
