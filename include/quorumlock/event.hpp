@@ -39,8 +39,8 @@ QUORUMLOCK_EXPORT std::string_view to_string(EventLevel level) noexcept;
 /// One thing that has happened, for Options::on_event. Strings are empty if they do not apply. None
 /// of them ever has a password or a whole owner token.
 struct Event {
-  EventKind kind = EventKind::node_up;
-  EventLevel level = EventLevel::info;
+  EventKind kind = EventKind::node_up;              ///< what has happened
+  EventLevel level = EventLevel::info;              ///< how much it matters
   std::chrono::system_clock::time_point time = {};  ///< when it happened
   std::string node = {};                            ///< as NodeStatus::node
   std::string resource = {};                        ///< several are separated by ", "
