@@ -131,6 +131,14 @@ std::string Program::line() {
   }
 }
 
+bool Program::says_on_error(const std::string& text) {
+  while (said_.err.find(text) == std::string::npos) {
+    if (err_ < 0) return false;
+    read_some();
+  }
+  return true;
+}
+
 Ended Program::finish() {
   while (out_ >= 0 || err_ >= 0) read_some();
   int status = 0;

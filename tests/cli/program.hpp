@@ -32,6 +32,8 @@ class Program {
   void stop() const;
   /// The next line of its standard output. Throws std::runtime_error if none comes.
   std::string line();
+  /// Waits until its standard error has this text; false if the program has closed that first.
+  bool says_on_error(const std::string& text);
   /// Waits until the program has ended and no process has its outputs open any more.
   Ended finish();
 

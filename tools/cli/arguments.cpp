@@ -23,7 +23,12 @@ Arguments::Arguments(int argc, char** argv) : own(argv + 1, argv + argc) {
   std::for_each(argv + 1, argv + 1 + (dashes - own.begin()), hide_secrets);
   json = std::find(own.begin(), dashes, "--json") != dashes;
   for (auto word = own.begin(); word != dashes; ++word) {
-    if (*word == "--config" || *word == "--nodes") {
+    const auto value = word + 1;
+    if (*word == "--log-format=json") json_log = true;
+    if (*word == "--log-format" && value != dashes && *value == "json") json_log = true;
+  }
+  for (auto word = own.begin(); word != dashes; ++word) {
+    if (*word == "--config" || *word == "--nodes" || *word == "--log-format") {
       if (++word == dashes) break;
     } else if (!word->starts_with('-')) {
       command = *word;

@@ -15,6 +15,8 @@ struct Arguments {
   std::string command;
   /// Whether errors are printed as JSON, including those about the command line itself.
   bool json = false;
+  /// Whether standard error is one JSON object a line.
+  bool json_log = false;
   /// The words to be parsed.
   std::vector<std::string> own;
   /// The words of a `run` or `leader` after the first `--`: the command, which we do not parse.

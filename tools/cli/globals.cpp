@@ -4,20 +4,15 @@
 #include "globals.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "failure.hpp"
+#include "log.hpp"
 
 namespace quorumlock::cli {
 namespace {
 
 using quorumlock::Setting;
 using std::chrono::nanoseconds;
-
-void say(std::string_view sentence) {
-  const std::string line = "quorumlock: " + std::string(sentence) + "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);  // one write: threads never mix lines
-}
 
 std::optional<Setting> flag_or_variable(const char* flag, const std::optional<std::string>& value,
                                         const char* variable) {
@@ -52,6 +47,15 @@ void Globals::add_flags_to(CLI::App& app) {
       ->type_name("URL,...");
   app.add_flag("--json", json, "print one JSON document, errors included");
   app.add_flag("--verbose", verbose, "say on standard error what happens");
+  app.add_option_function<std::string>(
+         "--log-format",
+         [](const std::string& value) {
+           // Arguments has read the value already, so that a complaint has that format, too.
+           if (value == "text" || value == "json") return;
+           throw Failure::usage("--log-format is \"" + value + "\": give text or json");
+         },
+         "standard error as text, or as json: one object a line, with every event")
+      ->type_name("FORMAT");
 }
 
 Options Globals::options() const {
@@ -67,7 +71,12 @@ Options Globals::options() const {
       options.nodes.push_back("redis://127.0.0.1:" + std::to_string(port));
     }
   }
-  if (verbose) options.log = say;
+  if (verbose) {
+    options.log = [](std::string_view sentence) {
+      log_sentence(EventLevel::info, "message", sentence);
+    };
+  }
+  if (log_format() == LogFormat::json) options.on_event = log_event;
   return options;
 }
 
@@ -78,11 +87,11 @@ std::optional<std::string> Globals::file_of_nodes() const {
 }
 
 void Globals::note(const std::string& sentence) const {
-  if (verbose) say(sentence);
+  if (verbose) log_sentence(EventLevel::info, "message", sentence);
 }
 
 void Globals::warn(const std::string& sentence) {
-  say(sentence);
+  log_sentence(EventLevel::warning, "message", sentence);
 }
 
 void add_duration(CLI::App& app, const std::string& name, std::optional<nanoseconds>& into,

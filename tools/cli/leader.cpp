@@ -5,6 +5,7 @@
 #include "commands.hpp"
 #include "globals.hpp"
 #include "held_command.hpp"
+#include "log.hpp"
 #include "nodes_watch.hpp"
 #include "notifier.hpp"
 #include "output.hpp"
@@ -110,7 +111,11 @@ class Candidate {
 
   /// Reports an event on standard error.
   void report(const char* event, const std::string& sentence, const Json& members) const {
-    if (!globals_.json) return Globals::warn(sentence);
+    if (!globals_.json) {
+      const bool is_lost = std::string_view(event) == "lost";
+      return log_sentence(is_lost ? EventLevel::warning : EventLevel::info, event, sentence,
+                          resource_);
+    }
     Json document = {{"event", event}, {"resource", resource_}};
     document.update(members);
     try {

@@ -8,6 +8,7 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 #include "globals.hpp"
+#include "log.hpp"
 #include "output.hpp"
 #include "signals.hpp"
 
@@ -91,6 +92,8 @@ int report(const Failure& failure, const Arguments& arguments) {
       Json document = error_json(failure);
       document["error"]["message"] = sentence;
       print(document, to);
+    } else if (arguments.json_log) {
+      log_sentence(EventLevel::error, failure.code(), sentence);
     } else {
       print("quorumlock: " + sentence, to);
     }
@@ -109,6 +112,7 @@ int main(int argc, char** argv) {
   ignore_broken_pipes();
   const Arguments arguments(argc, argv);
   Globals globals;
+  if (arguments.json_log) set_log_format(LogFormat::json);
   try {
     return parse_and_run(arguments, globals);
   } catch (const Failure& failure) {
