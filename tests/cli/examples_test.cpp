@@ -149,6 +149,25 @@ TEST_F(Examples, MoneyMovesBetweenAccountsInACircle) {
   EXPECT_EQ(text_of(directory / "cem"), "70\n");
 }
 
+TEST_F(Examples, EventsComeToTheSystemsLog) {
+  // The example writes to standard error what it gives to syslog. A '%' is a letter like others.
+  const Ended ended =
+      Program({QUORUMLOCK_EXAMPLES "/log_to_syslog", "report-%s%n"}, {nodes()}).finish();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr(": lease_acquired report-%s%n: "));
+  EXPECT_THAT(ended.err, HasSubstr(": lease_released report-%s%n: its holder released it"));
+  EXPECT_THAT(ended.err, testing::ContainsRegex(": node_up [^ ]+: it votes"));
+}
+
+#ifdef QUORUMLOCK_LOG_TO_SPDLOG
+TEST_F(Examples, EventsComeToSpdlog) {
+  const Ended ended = Program({QUORUMLOCK_EXAMPLES "/log_to_spdlog", "report"}, {nodes()}).finish();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("[locks] [info] lease_acquired node= resource=report holder="));
+  EXPECT_THAT(ended.err, HasSubstr("[locks] [info] lease_released node= resource=report holder="));
+}
+#endif
+
 #ifdef QUORUMLOCK_EXPORT_METRICS
 TEST_F(Examples, AWorkerExportsTheMetricsOfItsLocks) {
   Program worker({QUORUMLOCK_EXAMPLES "/export_metrics", "127.0.0.1:0", "one", "two"}, {nodes()});
