@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -106,6 +107,36 @@ TEST_F(Examples, CandidatesLeadOneAfterTheOther) {
   EXPECT_GT(then, before);
   second.signal(SIGKILL);
   EXPECT_GT(token_of(third.line()), then);
+}
+
+TEST_F(Examples, EachShardHasOneConsumer) {
+  // Two processes have three of six shards each. When one of them is killed, the third one gets its
+  // shards, under greater tokens.
+  const std::vector<std::string> words{QUORUMLOCK_EXAMPLES "/sharded_consumer", "orders", "6", "3"};
+  const auto taken_by = [](Program& program) {
+    std::map<std::string, std::uint64_t> tokens;
+    while (tokens.size() < 3) {
+      std::istringstream line(program.line());
+      std::string took, shard, under, fencing, token, number;
+      line >> took >> shard >> number >> under >> fencing >> token;
+      EXPECT_EQ(took, "took");
+      line >> tokens[number];
+    }
+    return tokens;
+  };
+  Program first(words, {nodes()});
+  const auto before = taken_by(first);
+  Program second(words, {nodes()});
+  for (const auto& [shard, token] : taken_by(second)) EXPECT_EQ(before.count(shard), 0U) << shard;
+  Program third(words, {nodes()});
+  first.signal(SIGKILL);
+  for (const auto& [shard, token] : taken_by(third)) {
+    ASSERT_EQ(before.count(shard), 1U) << shard;
+    EXPECT_GT(token, before.at(shard));
+  }
+  second.signal(SIGTERM);
+  const Ended ended = second.finish();
+  EXPECT_EQ(ended.code, 0) << ended.err;
 }
 
 TEST_F(Examples, SettingsAreReadAsAWhole) {
