@@ -74,6 +74,8 @@ struct QUORUMLOCK_EXPORT Stats {
   std::uint64_t waiting = 0;          ///< acquisitions under way now
   /// The votes of nodes in rounds that were counted, by the number of the Vote.
   std::array<std::uint64_t, static_cast<std::size_t>(Vote::failed) + 1> votes{};
+  /// How long before the end of their leases the renewals succeeded.
+  DurationStats renewal_slack;
 
   /// How many times nodes gave this vote.
   [[nodiscard]] std::uint64_t count(Vote vote) const noexcept {

@@ -186,6 +186,9 @@ void put(Families& all, const Stats& stats) {
   all.sample(stats.near_misses.renewed_late, {{"kind", "renewed_late"}});
   all.counter("renewals", "Renewals of leases.");
   all.sample(stats.renewals);
+  all.histogram("renewal_slack_seconds",
+                "How long before the end of their leases the renewals succeeded.",
+                stats.renewal_slack);
   all.counter("failed_renewals", "Rounds of renewal that failed; a later one may have succeeded.");
   all.sample(stats.failed_renewals);
   all.counter("released", "Leases that were released.");

@@ -61,6 +61,7 @@ bool note_renewal(Stats& stats, Time now, const Claim& claim, bool won) {
     return false;
   }
   ++stats.renewals;
+  add_to(stats.renewal_slack, claim.deadline - now);
   const bool late = claim.deadline - now < claim.terms.ttl / 10;
   if (late) ++stats.near_misses.renewed_late;
   return late;

@@ -51,6 +51,7 @@ void add(Stats& into, const Stats& more) {
   into.held += more.held;
   into.waiting += more.waiting;
   for (std::size_t i = 0; i < into.votes.size(); ++i) into.votes[i] += more.votes[i];
+  add(into.renewal_slack, more.renewal_slack);
 }
 
 }  // namespace detail

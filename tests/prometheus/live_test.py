@@ -113,36 +113,46 @@ def check_names(metrics):
         raise Failure(f"promtool check metrics: {done.stdout}{done.stderr}")
 
 
-def timed(what, condition):
+def timed(what, condition, prometheus):
     began = time.monotonic()
-    until(what, condition)
+    try:
+        until(what, condition)
+    except Failure as failure:
+        alerts = prometheus.ask("alerts")["alerts"]
+        votes = prometheus.ask("query", query="quorumlock_node_votes")["result"]
+        raise Failure(f"{failure}\nalerts: {alerts}\nvotes: {votes}") from failure
     print(f"  {time.monotonic() - began:4.1f} s  {what}", flush=True)
 
 
 def check(nodes, observer, prometheus):
-    timed("all five nodes vote, and no alert fires",
+    def seen(what, condition):
+        timed(what, condition, prometheus)
+
+    seen("all five nodes vote, and no alert fires",
           lambda: prometheus.value("quorumlock:spare_votes") == [2.0] and prometheus.ask("alerts")["alerts"] == [])
     check_names(get(observer.url + "metrics"))
 
     nodes.kill(0, 3)
-    timed("two of five nodes are killed, and QuorumlockNoSpareVote fires",
+    seen("two of five nodes are killed, and QuorumlockNoSpareVote fires",
           lambda: "QuorumlockNoSpareVote" in prometheus.firing())
-    timed("QuorumlockNodeDoesNotVote fires for both of them", lambda: len(
+    seen("QuorumlockNodeDoesNotVote fires for both of them", lambda: len(
         prometheus.value('ALERTS{alertname="QuorumlockNodeDoesNotVote", alertstate="firing"}')) == 2)
-    if prometheus.firing() != ["QuorumlockNoSpareVote", "QuorumlockNodeDoesNotVote"]:
-        raise Failure(f"other alerts fire, too: {prometheus.firing()}")
+    # On a busy machine a node may really be slow.
+    others = set(prometheus.firing()) - {"QuorumlockNoSpareVote", "QuorumlockNodeDoesNotVote", "QuorumlockNodeSlow"}
+    if others:
+        raise Failure(f"other alerts fire, too: {others}")
     queries = list(dashboard_queries())
     for title, query in queries:
         until(f"the panel {title} has data: {query}", lambda query=query: prometheus.value(query))
     print(f"          {len(queries)} queries of the dashboard return data")
 
     nodes.kill(4)
-    timed("a third one is killed, and QuorumlockNoQuorum fires",
+    seen("a third one is killed, and QuorumlockNoQuorum fires",
           lambda: "QuorumlockNoQuorum" in prometheus.firing())
     nodes.start()
-    timed("the nodes are back, and every alert resolves", lambda: prometheus.ask("alerts")["alerts"] == [])
+    seen("the nodes are back, and every alert resolves", lambda: prometheus.ask("alerts")["alerts"] == [])
     observer.stop()
-    timed("the observer ends, and QuorumlockUnwatched fires",
+    seen("the observer ends, and QuorumlockUnwatched fires",
           lambda: prometheus.firing() == ["QuorumlockUnwatched"])
 
 

@@ -134,11 +134,15 @@ TEST_F(EngineStats, RenewalsAreCounted) {
   driver.pass_until(at(third));
   driver.answer_all();
   EXPECT_EQ(stats().renewals, 1U);
+  EXPECT_EQ(stats().renewal_slack.total, validity - third);
   EXPECT_EQ(stats().near_misses.renewed_late, 0U);
   driver.pass_until(at(third + validity - 1ms));
   driver.answer_all();
   EXPECT_EQ(stats().renewals, 2U);
   EXPECT_EQ(stats().near_misses.renewed_late, 1U);
+  EXPECT_EQ(stats().renewal_slack.count, 2U);
+  EXPECT_EQ(stats().renewal_slack.longest, validity - third);
+  EXPECT_EQ(stats().renewal_slack.total, validity - third + 1ms);
   EXPECT_EQ(stats().failed_renewals, 0U);
 }
 
@@ -167,7 +171,7 @@ TEST_F(EngineStats, ALeaseThatRunsOutIsCounted) {
 
 TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
   // Stats consists of 64-bit words only, so the test covers numbers that are added later. Of the
-  // longest waits the sum is the maximum.
+  // longest durations the sum is the maximum.
   using Words = std::array<std::uint64_t, sizeof(Stats) / sizeof(std::uint64_t)>;
   Words words;
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = i + 1;
@@ -175,7 +179,9 @@ TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
   Stats sum = one;
   detail::add(sum, one);
   EXPECT_EQ(sum.waits.longest, one.waits.longest);
+  EXPECT_EQ(sum.renewal_slack.longest, one.renewal_slack.longest);
   sum.waits.longest *= 2;
+  sum.renewal_slack.longest *= 2;
   Words doubled = std::bit_cast<Words>(sum);
   for (std::size_t i = 0; i < words.size(); ++i) EXPECT_EQ(doubled[i], 2 * words[i]) << i;
 }
