@@ -217,7 +217,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       return;
     case record: {
       note_right(node, "mget", reply);
-      const redis::Enrolment::Texts texts = redis::texts_of(reply);
+      const redis::RecordTexts texts = redis::texts_of(reply);
       const auto found = redis::EnrolmentRecord::parse(texts.record.value_or(""));
       if (!found) return;
       if (found->members) note_membership(status, *found->members, texts.members.value_or(""));
@@ -306,7 +306,8 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
     status.enrolment.standing = standing_of(enrolment.standing());
   }
   if (status.enrolment.standing == NodeEnrolment::Standing::quarantined) {
-    status.enrolment.quarantined_for = std::max(core::Duration::zero(), enrolment.until() - now);
+    status.enrolment.quarantined_for =
+        std::max(core::Duration::zero(), enrolment.candidacy().until() - now);
   }
   status.enrolment.was_enrolled = enrolment.was_enrolled();
   if (status.enrolment.standing == NodeEnrolment::Standing::quarantined ||

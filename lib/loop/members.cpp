@@ -82,7 +82,7 @@ bool Members::may_move_on() const {
     if (node < 0 || session_.link(node).voting_right().barred()) continue;
     const redis::Enrolment& its = session_.link(node).enrolment();
     if (its.standing() != redis::Enrolment::Standing::enrolled) continue;
-    const redis::Membership& as = its.membership();
+    const redis::Membership& as = its.enrolled().membership;
     if (!as.may_vote() || !as.epoch_of(names)) continue;
     ++accept;
     needed = std::max(needed, as.votes_needed());
@@ -117,18 +117,18 @@ void Members::judge(Time now) {
     std::string& name = names_[static_cast<std::size_t>(number)];
     const bool enrolled =
         its.standing() == Enrolment::Standing::enrolled || link.voting_right().is_reading_again();
-    if (enrolled && !link.voting_right().barred()) name = its.membership().name;
+    if (enrolled && !link.voting_right().barred()) name = its.enrolled().membership.name;
     node.name = name.empty() ? its.config().node : name;
     node.knows_groups = its.knows_groups();
     if (link.voting_right().barred()) continue;
     node.expected = link.is_first() && !enrolled;
-    node.candidate = its.candidate();
+    node.candidate = its.candidacy().mark();
     node.ripe = its.ripe();
-    node.ripe_since = its.until();
-    node.seen = its.candidate_seen();
+    node.ripe_since = its.candidacy().until();
+    node.seen = its.candidacy().seen();
     if (!enrolled) continue;
-    node.membership = its.membership();
-    others.policy = its.policy();
+    node.membership = its.enrolled().membership;
+    others.policy = its.enrolled().policy;
     ever_enrolled_ = true;
   }
   std::vector<redis::Electorate::Judgement> judged = electorate_.judge(nodes);

@@ -89,9 +89,9 @@ void Repair::choose_sources() {
     if (state != core::LinkState::up) continue;
     sources_.push_back(node);
     const redis::Enrolment& enrolment = session_.link(node).enrolment();
-    if (enrolment.floor() <= floor_) continue;
-    floor_ = enrolment.floor();
-    since_ = enrolment.since();
+    if (enrolment.enrolled().floor <= floor_) continue;
+    floor_ = enrolment.enrolled().floor;
+    since_ = enrolment.enrolled().since;
   }
   clocks_ = sources_;
   clocks_.insert(clocks_.end(), quarantined.begin(), quarantined.end());
@@ -144,7 +144,7 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
     case Step::scan: return on_keys(now, *reply);
     case Step::values: return on_values(now, *reply);
     case Step::check:
-      if (reply->text != session_.link(sources_.back()).enrolment().record()) {
+      if (reply->text != session_.link(sources_.back()).enrolment().enrolled().record) {
         session_.doubt(now, sources_.back());
         return finish(now, false);
       }

@@ -34,10 +34,12 @@ class Candidacy {
   void forget();
   /// Forgets everything: the node is enrolled.
   void end() { *this = {}; }
-  /// Notes that a look that was sent at `asked` has found it.
-  void look(core::Time now, core::Time asked) {
+  /// Notes that a look is sent.
+  void asks(core::Time now) { asked_ = now; }
+  /// Notes that the look has found it.
+  void look(core::Time now) {
     ripe_ = now >= until_;
-    seen_ = asked;
+    seen_ = asked_;
   }
 
   [[nodiscard]] const std::string& text() const { return text_; }
@@ -55,7 +57,7 @@ class Candidacy {
   std::optional<MembersMark> mark_;
   std::optional<Quarantine> policy_;
   core::Duration longest_{};
-  core::Time until_{}, seen_{};
+  core::Time until_{}, asked_{}, seen_{};
   bool ripe_ = false;
 };
 

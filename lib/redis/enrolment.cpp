@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "core/mutants.hpp"
-#include "core/validity.hpp"
 #include "redis/keys.hpp"
-#include "redis/scripts.hpp"
 #include "redis/verbs/vote.hpp"
-#include "redis/words.hpp"
 
 namespace quorumlock::redis {
 namespace {
@@ -21,28 +17,7 @@ using core::Time;
 /// The time between two looks at a node that does not vote: another client may have enrolled it.
 constexpr core::Duration between_looks = std::chrono::seconds(1);
 
-void call(std::string& out, const Script& script, std::initializer_list<std::string_view> keys,
-          std::initializer_list<std::string_view> arguments) {
-  // The script is sent in full: calls are rare, and the server may have forgotten its scripts, too.
-  const std::string count = std::to_string(keys.size());
-  std::vector<std::string_view> words{"EVAL", script.source, count};
-  words.insert(words.end(), keys);
-  words.insert(words.end(), arguments);
-  append_command(out, words);
-}
-
 }  // namespace
-
-Enrolment::Texts texts_of(const Reply& reply) {
-  Enrolment::Texts texts;
-  if (reply.type != Reply::Type::array || reply.elements.size() != 2) return texts;
-  const auto text = [](const Reply& word) {
-    return word.type == Reply::Type::string ? std::optional<std::string>(word.text) : std::nullopt;
-  };
-  texts.record = text(reply.elements[0]);
-  texts.members = text(reply.elements[1]);
-  return texts;
-}
 
 EnrolmentRecord Enrolment::wanted(const Membership& as) const {
   EnrolmentRecord record;
@@ -51,53 +26,49 @@ EnrolmentRecord Enrolment::wanted(const Membership& as) const {
   record.terms.fencing_memory_s = config_.fencing_memory / std::chrono::seconds(1);
   record.terms.groups = config_.groups;
   record.terms.policy =
-      names_policy() ? *config_.policy
-                     : others_.policy.value_or(candidacy_.policy().value_or(Quarantine::always));
+      config_.names_policy()
+          ? *config_.policy
+          : others_.policy.value_or(candidacy_.policy().value_or(Quarantine::always));
   record.members = as.mark();
   record.durable = facts_.durable.value_or(false);
   return record;
 }
 
-/// Whether our policy is part of the terms. unsafe_never is a client's own affair: such a client
-/// follows the record like one that names no policy.
-bool Enrolment::names_policy() const {
-  return config_.policy && *config_.policy != Quarantine::unsafe_never;
-}
-
 /// The node is enrolled with this record, which has our terms.
 void Enrolment::enrol_as(Time now, std::string record, Membership membership) {
   const std::optional<EnrolmentRecord> is = EnrolmentRecord::parse(record);
-  record_ = std::move(record);
-  membership_ = std::move(membership);
-  policy_ = is->terms.policy;
-  floor_ = is->floor;
-  since_ = is->since;
+  enrolled_ = {.record = std::move(record),
+               .membership = std::move(membership),
+               .policy = is->terms.policy,
+               .floor = is->floor,
+               .since = is->since};
   go(Step::enrolled);
-  if (policy_ == Quarantine::trust_disk) next_look_ = now + config_.between_checks;
+  if (enrolled_.policy == Quarantine::trust_disk) next_look_ = now + config_.between_checks;
 }
 
 void Enrolment::go(Step step) {
-  news_ = news_ || (step_ == Step::enrolled) != (step == Step::enrolled) || step == Step::enrolled;
+  outputs_.news = outputs_.news || (step_ == Step::enrolled) != (step == Step::enrolled) ||
+                  step == Step::enrolled;
   step_ = step;
-  to_send_ = step != Step::repairing && step != Step::enrolled && step != Step::waiting &&
-             step != Step::refused && step != Step::idle && step != Step::asking &&
-             step != Step::noting;
+  outputs_.command = step != Step::repairing && step != Step::enrolled && step != Step::waiting &&
+                     step != Step::refused && step != Step::idle && step != Step::asking &&
+                     step != Step::noting;
   next_look_ = core::never;
 }
 
 void Enrolment::rest(Time now, Step step, std::string why) {
   go(step);
-  why_ = std::move(why);
+  not_voting_.why = std::move(why);
   next_look_ = now + between_looks;
 }
 
 void Enrolment::refuse(Time now, Vote vote, std::string why) {
   hopes_ = false;
-  vote_ = vote;
+  not_voting_.vote = vote;
   rest(now, Step::refused, std::move(why));
 }
 
-void Enrolment::greeted(Time now, ServerFacts facts, const Texts& texts) {
+void Enrolment::greeted(Time now, ServerFacts facts, const RecordTexts& texts) {
   facts_ = std::move(facts);
   judge(now, texts);
 }
@@ -107,30 +78,30 @@ void Enrolment::follow(Time now, Others others) {
   others_ = std::move(others);
   if (others_.ever) known_ = true;
   if (step_ == Step::enrolled && others_.outdated) {
-    why_ = "has a record that no change of the nodes takes along";
-    change_terms(enrolment_key, record_, {});
+    not_voting_.why = "has a record that no change of the nodes takes along";
+    change_terms(enrolment_key, enrolled_.record, {});
   }
   // A node that only waited for this need not wait for its next look.
-  if (step_ == Step::waiting && (candidacy_.ripe() || careless()) && others_.admitted)
+  if (step_ == Step::waiting && (candidacy_.ripe() || config_.careless()) && others_.admitted)
     next_look_ = std::min(next_look_, now);
 }
 
 void Enrolment::disconnected() {
   go(Step::idle);
-  to_repair_ = to_check_ = hopes_ = false;
+  hopes_ = false;
   candidacy_.disconnected();
-  errand_ = Errand::none;
+  outputs_ = {.news = outputs_.news};
 }
 
 void Enrolment::doubt() {
   if (step_ != Step::enrolled) return;
-  why_ = "does not have the enrolment that it had";
-  to_check_ = policy_ == Quarantine::trust_disk;
+  not_voting_.why = "does not have the enrolment that it had";
+  outputs_.check = enrolled_.policy == Quarantine::trust_disk;
   go(Step::reading);
 }
 
 /// Decides what to do about a node with these texts.
-void Enrolment::judge(Time now, const Texts& texts) {
+void Enrolment::judge(Time now, const RecordTexts& texts) {
   const std::optional<std::string>& text = texts.record;
   hopes_ = false;
   if (config_.only_looks) return refuse(now, Vote::quarantined, "is only looked at");
@@ -143,9 +114,9 @@ void Enrolment::judge(Time now, const Texts& texts) {
     return refuse(now, Vote::unauthorized,
                   "does not tell its run id: let this user call INFO server");
   }
-  EnrolmentRecord ours = wanted();
-  if (record && !names_policy()) ours.terms.policy = record->terms.policy;
-  expected_ = text.value_or("");
+  EnrolmentRecord ours = wanted(others_.founded);
+  if (record && !config_.names_policy()) ours.terms.policy = record->terms.policy;
+  change_.from = text.value_or("");
   own_word_ = record && record->terms == ours.terms;
   if (record && record->terms != ours.terms) {
     if (config_.changes_terms) {
@@ -156,34 +127,35 @@ void Enrolment::judge(Time now, const Texts& texts) {
     const TermsDifference what(record->terms, ours.terms);
     return refuse(now, what.vote, what.of_a_record());
   }
-  if (record && record->run_id == facts_.run_id) {
-    const bool no_longer = record->durable && facts_.durable == false;
-    if (!no_longer) return enrol_as(now, *text, *membership);
-  }
+  const bool this_run = record && record->run_id == facts_.run_id;
+  const bool no_longer = this_run && record->durable && facts_.durable == false;
+  if (this_run && !no_longer) return enrol_as(now, *text, *membership);
   EnrolmentRecord next = record.value_or(ours);
   next.run_id = facts_.run_id;
   next.durable = ours.durable && (!record || record->durable);
-  const bool this_run = record && record->run_id == facts_.run_id;
   const bool trusts = record && record->terms.policy == Quarantine::trust_disk;
-  const std::string doubts = trusts ? why_not_trusted(*record, *membership) : "";
+  const std::string doubts =
+      trusts ? why_not_trusted(facts_, *record, *membership, config_.node) : "";
   const bool no_text = planted(Mutant::absent_taken_as_new) && !text;
-  wanted_as_ = membership.value_or(others_.admitted.value_or(others_.founded));
-  next.members = wanted_as_.mark();
-  wanted_ = next.to_string();
-  if (careless() && !membership && !others_.admitted)
+  change_.as = membership.value_or(others_.admitted.value_or(others_.founded));
+  next.members = change_.as.mark();
+  change_.to = next.to_string();
+  if (config_.careless() && !membership && !others_.admitted)
     return rest(now, Step::waiting, "has no enrolment, and no node says of which list it is");
-  if (planted(Mutant::no_quarantine) || no_text || careless()) return go(Step::adopting);
+  if (planted(Mutant::no_quarantine) || no_text || config_.careless()) return go(Step::adopting);
   if (this_run) return write(Step::adopting);
   if (trusts && doubts.empty()) {
-    return planted(Mutant::notes_not_looked_at) ? go(Step::adopting)
-                                                : run(Errand::look_up, Step::asking);
+    if (planted(Mutant::notes_not_looked_at)) return go(Step::adopting);
+    outputs_.errand = Errand::look_up;
+    return go(Step::asking);
   }
-  if (trusts && record->durable && facts_.durable == true) errand_ = Errand::suspect;
-  why_ = !text              ? "has no enrolment: it is new, or has forgotten everything"
-         : !record          ? "has an enrolment that cannot be read"
-         : !record->durable ? "has been restarted, and does not write every change to its disk"
-         : !doubts.empty()  ? doubts
-                            : "has been restarted";
+  if (trusts && record->durable && facts_.durable == true) outputs_.errand = Errand::suspect;
+  not_voting_.why = !text     ? "has no enrolment: it is new, or has forgotten everything"
+                    : !record ? "has an enrolment that cannot be read"
+                    : !record->durable
+                        ? "has been restarted, and does not write every change to its disk"
+                    : !doubts.empty() ? doubts
+                                      : "has been restarted";
   // The candidate script would take an unreadable record of this run for the enrolment.
   if (text && text->starts_with(facts_.run_id + ':')) return change_terms(enrolment_key, *text, {});
   go(Step::applying);
@@ -201,25 +173,26 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
     case Step::reading: return judge(now, texts_of(reply));
     case Step::adopting:
       if (!done) return go(Step::reading);
-      return enrol_as(now, wanted_, wanted_as_);
+      return enrol_as(now, change_.to, change_.as);
     case Step::replacing:
       if (!done) return go(Step::reading);
-      if (config_.changes_terms) why_ = "is being enrolled anew, with other terms";
+      if (config_.changes_terms) not_voting_.why = "is being enrolled anew, with other terms";
       return go(Step::applying);
     case Step::applying: return on_candidate(now, reply);
     case Step::claiming:
-      if (reply.type != Type::status) return rest(now, Step::waiting, why_);
-      to_repair_ = !planted(Mutant::no_repair);
+      if (reply.type != Type::status) return rest(now, Step::waiting, not_voting_.why);
+      outputs_.repair = !planted(Mutant::no_repair);
       go(Step::repairing);
       if (planted(Mutant::no_repair))
         on_repaired({.as = others_.admitted.value_or(others_.founded)});
       return;
-    case Step::yielding: return rest(now, Step::waiting, why_);
+    case Step::yielding: return rest(now, Step::waiting, not_voting_.why);
     case Step::enrolling:
       if (!done) return go(Step::applying);
       candidacy_.end();
-      enrol_as(now, wanted_, wanted_as_);
-      if (policy_ == Quarantine::trust_disk && facts_.durable == true) errand_ = Errand::erase;
+      enrol_as(now, change_.to, change_.as);
+      if (enrolled_.policy == Quarantine::trust_disk && facts_.durable == true)
+        outputs_.errand = Errand::erase;
       return;
     case Step::idle:
     case Step::waiting:
@@ -233,8 +206,8 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
 
 /// Replaces `from` under this key, which has other terms; locks held on those may last for `wait`.
 void Enrolment::change_terms(std::string_view key, std::string_view from, core::Duration wait) {
-  replaced_key_ = key;
-  expected_ = from;
+  change_.key = key;
+  change_.from = from;
   candidacy_.lengthen(wait);
   go(Step::replacing);
 }
@@ -254,7 +227,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
       std::chrono::milliseconds(std::max(its.max_ttl_ms, candidate.wait_ms));
   const std::optional<MembersMark> before = candidacy_.mark();
   candidacy_.reads(candidate);
-  const EnrolmentTerms ours = wanted().terms;
+  const EnrolmentTerms ours = wanted(others_.founded).terms;
   its.policy = ours.policy;  // the record's policy is decided when it is written
   if (its != ours) {
     candidacy_.forget();
@@ -263,23 +236,25 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
     return refuse(now, what.vote,
                   "is being enrolled as " + words_of(reply.elements[1]) + what.of_a_candidate());
   }
-  news_ = news_ || before != candidacy_.mark();
+  outputs_.news = outputs_.news || before != candidacy_.mark();
   if (other_founding(now, candidate, text)) return;
   const bool begins = candidacy_.stands(now, text, wait, config_.drift_factor);
   if (planted(Mutant::repair_before_quarantine) && begins) {
-    wanted_.clear();
+    change_.to.clear();
     return go(Step::claiming);
   }
-  if (planted(Mutant::repair_before_quarantine) && now >= until() && !wanted_.empty()) {
+  if (planted(Mutant::repair_before_quarantine) && now >= candidacy_.until() &&
+      !change_.to.empty()) {
     return go(Step::enrolling);
   }
-  candidacy_.look(now, asked_);
+  candidacy_.look(now);
   const bool ripe = candidacy_.ripe();
-  news_ = news_ || ripe;  // the others may have to be looked at before they can vouch
+  outputs_.news =
+      outputs_.news || ripe;  // the others may have to be looked at before they can vouch
   if (ripe && others_.admitted) return go(Step::claiming);
   if (ripe) return rest(now, Step::waiting, others_.why_not);
-  rest(now, Step::waiting, why_);
-  next_look_ = std::min(next_look_, until());
+  rest(now, Step::waiting, not_voting_.why);
+  next_look_ = std::min(next_look_, candidacy_.until());
 }
 
 /// Whether this candidate is of another founding than ours while the list is being founded. Of two
@@ -306,62 +281,91 @@ bool Enrolment::other_founding(Time now, const EnrolmentCandidate& candidate,
 void Enrolment::advance(Time now) {
   if (now < next_look_) return;
   if (step_ == Step::enrolled) {
-    to_check_ = true;
+    outputs_.check = true;
     next_look_ = now + config_.between_checks;
     return;
   }
   // Other nodes that could not vouch for the node's durability before may do so by now.
-  to_check_ = hopes_;
-  go(step_ == Step::waiting && !hopes_ && !careless() ? Step::applying : Step::reading);
-}
-
-void Enrolment::look_again(Time now) {
-  if (next_look_ != core::never && step_ != Step::enrolled) advance(std::max(now, next_look_));
+  outputs_.check = hopes_;
+  go(step_ == Step::waiting && !hopes_ && !config_.careless() ? Step::applying : Step::reading);
 }
 
 void Enrolment::on_repaired(const Repaired& repaired) {
   if (step_ != Step::repairing) return;
   EnrolmentRecord record = wanted(repaired.as);
-  wanted_as_ = repaired.as;
+  change_.as = repaired.as;
   record.floor = repaired.floor;
   record.since = repaired.since;
-  wanted_ = record.to_string();
+  change_.to = record.to_string();
   if (planted(Mutant::repair_before_quarantine)) {
     go(Step::waiting);
-    next_look_ = until();
+    next_look_ = candidacy_.until();
     return;
   }
   write(Step::enrolling);
 }
 
+/// Puts change_.to on the node. If the node is not durable, other nodes note that first: after this
+/// run the node may start from an older record, which says that it was durable.
+void Enrolment::write(Step step) {
+  const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(change_.to);
+  const bool trusts =
+      record->terms.policy == Quarantine::trust_disk && config_.policy != Quarantine::unsafe_never;
+  if (!trusts || record->durable) return go(step);
+  after_noting_ = step;
+  outputs_.errand = Errand::note;
+  go(Step::noting);
+}
+
+void Enrolment::done(Time now, const Done& what) {
+  if (const auto* repaired = std::get_if<Repaired>(&what)) return on_repaired(*repaired);
+  const auto* const end = std::get_if<ErrandEnd>(&what);
+  if (end == nullptr && step_ == Step::repairing) return go(Step::yielding);
+  if (end == nullptr) return;
+  const bool good = *end == ErrandEnd::good;
+  if (step_ == Step::asking) {
+    if (good) return go(Step::adopting);
+    hopes_ = *end == ErrandEnd::too_few;
+    not_voting_.why =
+        hopes_ ? "has been restarted, and the other nodes do not vouch for its having been durable"
+               : "has been restarted, and was seen not to write every change to its disk";
+    go(Step::applying);
+  } else if (step_ == Step::noting) {
+    if (good) return go(after_noting_);
+    not_voting_.vote = Vote::quarantined;
+    if (after_noting_ == Step::enrolling) return go(Step::yielding);
+    rest(now, Step::refused,
+         "does not write every change to its disk, which too few other nodes know yet");
+  }
+}
+
+/// Checks whether an enrolled node is still durable.
+void Enrolment::look_at(Time now, ServerFacts facts) {
+  facts_ = std::move(facts);
+  if (step_ != Step::enrolled) return;
+  next_look_ = now + config_.between_checks;
+  if (facts_.durable.value_or(true)) return;
+  const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(enrolled_.record);
+  if (record->durable) return judge(now, {enrolled_.record, enrolled_.membership.text()});
+  outputs_.errand = Errand::remind;
+}
+
 bool Enrolment::take_command(Time now, std::string& out) {
-  if (!std::exchange(to_send_, false)) return false;
-  asked_ = now;
+  if (!std::exchange(outputs_.command, false)) return false;
+  const auto proposal = [this] {
+    return candidacy_.propose(wanted(others_.founded), random_, known_);
+  };
   switch (step_) {
-    case Step::reading: append_command(out, {"MGET", enrolment_key, members_key}); break;
-    case Step::adopting:
-      call(out, adopt_script, {enrolment_key, candidate_key, members_key},
-           {expected_, wanted_, wanted_as_.text()});
-      break;
-    case Step::replacing:
-      call(out, replace_script, {replaced_key_, candidate_key},
-           {expected_, candidacy_.propose(wanted(), random_, known_),
-            candidacy_.life(config_.max_ttl)});
-      break;
+    case Step::reading: read_texts(out); break;
+    case Step::adopting: change_.adopt(out); break;
+    case Step::replacing: change_.replace(out, proposal(), candidacy_.life(config_.max_ttl)); break;
     case Step::applying:
-      call(out, candidate_script, {enrolment_key, candidate_key},
-           {facts_.run_id, candidacy_.propose(wanted(), random_, known_),
-            candidacy_.life(config_.max_ttl)});
+      candidacy_.asks(now);
+      offer(out, facts_.run_id, proposal(), candidacy_.life(config_.max_ttl));
       break;
-    case Step::claiming:
-      mark_ = nonce(random_);
-      append_command(out, {"SET", repairer_key, mark_, "NX", "PX", repairer_ms});
-      break;
-    case Step::yielding: call(out, release_script, {repairer_key}, {mark_}); break;
-    case Step::enrolling:
-      call(out, enrol_script, {enrolment_key, candidate_key, repairer_key, members_key},
-           {wanted_, candidacy_.text(), wanted_as_.text()});
-      break;
+    case Step::claiming: change_.claim(out, random_); break;
+    case Step::yielding: change_.yield(out); break;
+    case Step::enrolling: change_.enrol(out, candidacy_.text()); break;
     case Step::idle:
     case Step::waiting:
     case Step::asking:

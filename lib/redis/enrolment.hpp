@@ -12,22 +12,12 @@
 
 #include "core/types.hpp"
 #include "redis/candidacy.hpp"
+#include "redis/disk_trust.hpp"
 #include "redis/enrolment_record.hpp"
+#include "redis/record_change.hpp"
 #include "redis/reply.hpp"
 
 namespace quorumlock::redis {
-
-/// What a node reports about itself when it is greeted.
-struct ServerFacts {
-  std::string run_id;  ///< of this run of the server; empty if it was not reported
-  /// Whether each write is on the node's disk, and nowhere else, before it is answered: appendonly
-  /// yes, appendfsync always, no-appendfsync-on-rewrite no, and no attached replica. Unset if the
-  /// node did not report it.
-  std::optional<bool> durable;
-  /// The node's data was once another server's in this run (master_replid2, second_repl_offset);
-  /// also true if the node did not report these.
-  bool promoted = false;
-};
 
 /// Whether the votes of one node count, as a state machine.
 ///
@@ -59,6 +49,12 @@ class Enrolment {
     std::string node = {};    ///< the node's name, as configured
     /// The time between two checks whether an enrolled node is still durable, under trust_disk.
     core::Duration between_checks = std::chrono::seconds(5);
+
+    /// Whether our policy is part of the terms. unsafe_never is a client's own affair: such a
+    /// client follows the record like one that names no policy.
+    [[nodiscard]] bool names_policy() const { return policy && !careless(); }
+    /// We do not wait for a node to have forgotten nothing.
+    [[nodiscard]] bool careless() const { return policy == Quarantine::unsafe_never; }
   };
   enum class Standing {
     unknown,   ///< not known yet; it takes a round trip or two
@@ -82,13 +78,8 @@ class Enrolment {
 
   // Inputs.
 
-  /// What a node carries; either is unset if the node does not have it.
-  struct Texts {
-    std::optional<std::string> record, members;
-  };
-
   /// There is a new connection, on which these texts were read.
-  void greeted(core::Time now, ServerFacts facts, const Texts& texts);
+  void greeted(core::Time now, ServerFacts facts, const RecordTexts& texts);
   void disconnected();
   /// A vote script has found a record other than ours.
   void doubt();
@@ -125,44 +116,45 @@ class Enrolment {
     bool outdated = false;                 ///< its record is to be replaced: see Electorate
   };
   void follow(core::Time now, Others others);
-  /// Like advance(), but does not wait for the next look of a node that does not vote.
-  void look_again(core::Time now);
 
   // Outputs.
 
   /// Appends the next command, which is sent at once; false if there is none.
   bool take_command(core::Time now, std::string& out);
   /// True once each time the counters are to be repaired.
-  bool take_repair() { return std::exchange(to_repair_, false); }
-  Errand take_errand() { return std::exchange(errand_, Errand::none); }
+  bool take_repair() { return std::exchange(outputs_.repair, false); }
+  Errand take_errand() { return std::exchange(outputs_.errand, Errand::none); }
   /// True once each time the server must be asked for its facts, for look_at(), before the command
   /// that is taken next.
-  bool take_check() { return std::exchange(to_check_, false); }
+  bool take_check() { return std::exchange(outputs_.check, false); }
   [[nodiscard]] core::Time deadline() const { return next_look_; }
   [[nodiscard]] Standing standing() const;
   /// The record was asked for.
   [[nodiscard]] bool is_reading() const { return step_ == Step::reading; }
-  /// The earliest end of a waiting node's wait.
-  [[nodiscard]] core::Time until() const { return candidacy_.until(); }
+  /// The wait of a node that is not enrolled.
+  [[nodiscard]] const Candidacy& candidacy() const { return candidacy_; }
   /// The vote of a node that is not enrolled.
-  [[nodiscard]] Vote vote() const { return step_ == Step::refused ? vote_ : Vote::quarantined; }
+  [[nodiscard]] Vote vote() const {
+    return step_ == Step::refused ? not_voting_.vote : Vote::quarantined;
+  }
   /// One clause on a node that is not enrolled, such as "has no enrolment".
-  [[nodiscard]] const std::string& why() const { return why_; }
+  [[nodiscard]] const std::string& why() const { return not_voting_.why; }
   /// The node votes on our terms, or every lock that it granted on other terms has expired.
   [[nodiscard]] bool ripe() const { return step_ == Step::enrolled || candidacy_.ripe(); }
-  /// The record of an enrolled node, as vote commands carry it.
-  [[nodiscard]] const std::string& record() const { return record_; }
+  /// As what a node is enrolled.
+  struct Enrolled {
+    std::string record;  ///< as vote commands carry it
+    Membership membership;
+    Quarantine policy = Quarantine::always;
+    std::uint64_t floor = 0;  ///< see EnrolmentRecord
+    std::int64_t since = 0;
+  };
   /// Of an enrolled node.
-  [[nodiscard]] const Membership& membership() const { return membership_; }
-  /// See Candidacy.
-  [[nodiscard]] core::Time candidate_seen() const { return candidacy_.seen(); }
-  /// See Candidacy::mark().
-  [[nodiscard]] const std::optional<MembersMark>& candidate() const { return candidacy_.mark(); }
+  [[nodiscard]] const Enrolled& enrolled() const { return enrolled_; }
   /// There is one group, or the node has a record of our groups.
   [[nodiscard]] bool knows_groups() const { return config_.groups.empty() || own_word_; }
   /// True once each time something has changed that other nodes' links have to know.
-  bool take_news() { return std::exchange(news_, false); }
-  [[nodiscard]] Quarantine policy() const { return policy_; }
+  bool take_news() { return std::exchange(outputs_.news, false); }
   /// Whether the node's notes on others count: it is enrolled, is being enrolled without a wait, or
   /// may be as soon as enough other nodes vouch for its durability. Nodes that were restarted at
   /// one time look at one another at different moments, so the last holds between two looks, too.
@@ -173,12 +165,9 @@ class Enrolment {
   [[nodiscard]] bool was_enrolled() const { return known_; }
   [[nodiscard]] const std::string& run_id() const { return facts_.run_id; }
   [[nodiscard]] const Config& config() const { return config_; }
-  [[nodiscard]] std::uint64_t floor() const { return floor_; }
-  [[nodiscard]] std::int64_t since() const { return since_; }
   /// Our mark under the repairer's key while we repair.
-  [[nodiscard]] const std::string& mark() const { return mark_; }
+  [[nodiscard]] const std::string& mark() const { return change_.mark; }
   /// The record as we would have it.
-  [[nodiscard]] EnrolmentRecord wanted() const { return wanted(others_.founded); }
   [[nodiscard]] EnrolmentRecord wanted(const Membership& as) const;
   [[nodiscard]] const Others& others() const { return others_; }
 
@@ -200,20 +189,13 @@ class Enrolment {
     refused,  ///< with a new look now and then
   };
 
-  void judge(core::Time now, const Texts& texts);
+  void judge(core::Time now, const RecordTexts& texts);
   void on_repaired(const Repaired& repaired);
-  void on_errand_end(core::Time now, ErrandEnd end);
   void on_candidate(core::Time now, const Reply& reply);
   void change_terms(std::string_view key, std::string_view from, core::Duration wait);
-  [[nodiscard]] bool names_policy() const;
-  /// We do not wait for a node to have forgotten nothing.
-  [[nodiscard]] bool careless() const { return config_.policy == Quarantine::unsafe_never; }
   void enrol_as(core::Time now, std::string record, Membership membership);
   bool other_founding(core::Time now, const EnrolmentCandidate& candidate, const std::string& text);
   void write(Step step);
-  void run(Errand errand, Step step);
-  [[nodiscard]] std::string why_not_trusted(const EnrolmentRecord& record,
-                                            const Membership& membership) const;
   void go(Step step);
   void rest(core::Time now, Step step, std::string why);
   void refuse(core::Time now, Vote vote, std::string why);
@@ -222,33 +204,27 @@ class Enrolment {
   core::Random& random_;
   ServerFacts facts_;
   Step step_ = Step::idle;
-  bool to_send_ = false;
-  bool to_repair_ = false;
-  bool to_check_ = false;
-  Errand errand_ = Errand::none;
-  Step after_noting_ = Step::adopting;  // the step that writes wanted_ after that
+  /// Each is taken once.
+  struct Outputs {
+    bool command = false, repair = false, check = false, news = false;
+    Errand errand = Errand::none;
+  };
+  Outputs outputs_;
+  Step after_noting_ = Step::adopting;  // the step that writes the record after that
   bool hopes_ = false;                  // other nodes may still vouch for its durability
   bool known_ = false;                  // some node was enrolled
   bool own_word_ = false;               ///< the node has a record of our groups
-  bool news_ = false;
-  std::string expected_, wanted_;  // of the change under way
-  Membership wanted_as_;
-  std::string record_;
-  Membership membership_;
-  Quarantine policy_ = Quarantine::always;  // of record_
-  Others others_;                           // see follow()
-  std::uint64_t floor_ = 0;
-  std::int64_t since_ = 0;
+  RecordChange change_;
+  Enrolled enrolled_;
+  Others others_;  // see follow()
   Candidacy candidacy_;
-  std::string mark_;               // ours, as the repairer
-  std::string_view replaced_key_;  // the key that held expected_
   core::Time next_look_ = core::never;
-  core::Time asked_{};  ///< when the last command was sent
-  std::string why_;
-  Vote vote_ = Vote::quarantined;
+  /// Of a node that is not enrolled.
+  struct NotVoting {
+    std::string why;
+    Vote vote = Vote::quarantined;
+  };
+  NotVoting not_voting_;
 };
-
-/// Reads the reply to MGET enrolment_key members_key.
-Enrolment::Texts texts_of(const Reply& reply);
 
 }  // namespace quorumlock::redis

@@ -74,7 +74,7 @@ class Greeting {
 
   /// The run id is empty unless a server has identified itself on the present connection.
   [[nodiscard]] const ServerFacts& facts() const { return facts_; }
-  [[nodiscard]] const Enrolment::Texts& texts() const { return texts_; }
+  [[nodiscard]] const RecordTexts& texts() const { return texts_; }
   [[nodiscard]] const Login& login() const { return login_; }
   /// The number of our connection, if the server has reported it.
   [[nodiscard]] const std::optional<std::int64_t>& client_id() const { return client_id_; }
@@ -120,7 +120,7 @@ class Greeting {
   Ring<Question> questions_;  ///< without an answer
   ServerFacts facts_;
   Durability durability_;
-  Enrolment::Texts texts_;
+  RecordTexts texts_;
   std::optional<std::int64_t> client_id_;
   Deletion deletion_ = Deletion::script;
   std::string role_, mode_;

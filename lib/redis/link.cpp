@@ -177,7 +177,8 @@ void Link::doubt(Time now) {
 
 void Link::look_again(Time now) {
   if (state_ != State::up) return;
-  right_.enrolment().look_again(now);
+  const Time look = enrolment().deadline();
+  if (!right_.is_enrolled() && look != core::never) right_.enrolment().advance(std::max(now, look));
   update(now);
 }
 

@@ -30,8 +30,8 @@ bool VotingRight::update() {
   if (news) judged_ = false;
   if (is_enrolled()) {
     own_words_.clear();
-    append_word(own_words_, enrolment_.record());
-    append_word(own_words_, std::to_string(enrolment_.floor()));
+    append_word(own_words_, enrolment_.enrolled().record);
+    append_word(own_words_, std::to_string(enrolment_.enrolled().floor));
   }
   return news;
 }
@@ -49,8 +49,8 @@ Vote VotingRight::vote() const {
 std::string VotingRight::why(Time now) const {
   if (judged_) return verdict_.refusal;
   std::string text = enrolment_.why();
-  if (now < enrolment_.until()) {
-    const auto left = std::chrono::ceil<std::chrono::seconds>(enrolment_.until() - now);
+  if (now < enrolment_.candidacy().until()) {
+    const auto left = std::chrono::ceil<std::chrono::seconds>(enrolment_.candidacy().until() - now);
     text += "; " + std::to_string(left.count()) + " s left";
   }
   return text;

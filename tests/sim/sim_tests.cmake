@@ -58,7 +58,8 @@ set(simulated
   redis/endpoint
   redis/enrolment
   redis/enrolment_record
-  redis/enrolment_trust
+  redis/disk_trust
+  redis/record_change
   redis/greeting
   redis/link
   redis/login

@@ -37,7 +37,6 @@ VALUES = {
 # Folder/class: (methods, fields, why it may have these for now), of machines.
 EXCEPTIONS = {
     "loop/Driver": (48, 30, "to be divided: inquiries, sockets and the turn of the loop are in it"),
-    "redis/Enrolment": (53, 29, "to be divided: the trust in a disk and the errands are in it"),
     "core/Engine": (49, 5, "it decides nothing: each function hands an input to the machine that does"),
     "api/LeaderWatch": (10, 16, "to be divided"),
     "loop/LeaseState": (22, 16, "to be divided"),
@@ -48,7 +47,6 @@ EXCEPTIONS = {
 SPLIT = {
     "tls/Contexts": ("lib/tls/without.cpp", "it takes the place of contexts.cpp in a build without TLS"),
     "api/ClockControl": ("lib/api/clock.cpp", "it changes what Clock reads"),
-    "redis/Enrolment": ("lib/redis/enrolment_trust.cpp", "to be divided"),
 }
 
 Class = collections.namedtuple("Class", "path line name methods fields")

@@ -97,7 +97,7 @@ class EnrolmentDriver {
   }
   /// Replies to MGET of the record and the members.
   void hear_record(std::string_view text) {
-    const redis::Enrolment::Texts own = texts(std::string(text));
+    const redis::RecordTexts own = texts(std::string(text));
     const std::string list = own.members.value_or("");
     const std::array<redis::Reply, 2> words{
         redis::Reply{redis::Reply::Type::string, 0, *own.record, {}},
@@ -129,7 +129,7 @@ class EnrolmentDriver {
   }
   /// Waits from a standing candidate to the moment at which the counters are to be repaired.
   void wait_to_repair(std::string_view candidate) {
-    ASSERT_NO_FATAL_FAILURE(wait(it.until() - 1ns, candidate));
+    ASSERT_NO_FATAL_FAILURE(wait(it.candidacy().until() - 1ns, candidate));
     now = it.deadline();
     it.advance(now);
     ASSERT_TRUE(asks().starts_with("candidate "));
@@ -140,7 +140,7 @@ class EnrolmentDriver {
   }
 
  private:
-  [[nodiscard]] redis::Enrolment::Texts texts(const std::optional<std::string>& record) const {
+  [[nodiscard]] redis::RecordTexts texts(const std::optional<std::string>& record) const {
     if (!record) return {};
     return {with_mark(*record, members), members.text()};
   }

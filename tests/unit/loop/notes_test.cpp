@@ -54,7 +54,7 @@ TEST(Notes, AreErasedAfterTheQuarantineOfADurableNode) {
   for (const int node : {2, 1}) {
     driver.reply(node, "SCAN ", "*2\r\n$1\r\n0\r\n*0\r\n");
     driver.reply(node, "GET quorumlock:enrolment",
-                 LinkDriver::bulk(driver.session.link(node).enrolment().record()));
+                 LinkDriver::bulk(driver.session.link(node).enrolment().enrolled().record));
   }
   driver.reply(0, "EVAL enrol ", ":1\r\n");
   EXPECT_EQ(driver.session.link(0).state(), LinkState::up);

@@ -57,7 +57,7 @@ void copy_one(SessionDriver& driver, int from, int to, const std::string& value)
 }
 /// The answer of a node whose record is still the one that its link knows.
 std::string still_enrolled(SessionDriver& driver, int node) {
-  return LinkDriver::bulk(driver.session.link(node).enrolment().record());
+  return LinkDriver::bulk(driver.session.link(node).enrolment().enrolled().record);
 }
 /// Copies one counter as copy_one() does, and `from` still has its enrolment.
 void copy_all(SessionDriver& driver, int from, int to, const std::string& value) {

@@ -25,7 +25,7 @@ std::string ripen(Driver& driver) {
   driver.greet(std::nullopt);
   std::string candidate = driver.proposes();
   driver.hear(2, candidate);
-  driver.wait(driver.it.until() - 1ns, candidate);
+  driver.wait(driver.it.candidacy().until() - 1ns, candidate);
   EXPECT_FALSE(driver.it.ripe());
   driver.now = driver.it.deadline();
   driver.it.advance(driver.now);
@@ -53,7 +53,7 @@ TEST(EnrolmentGroups, ANodeOfOurGroupsIsEnrolled) {
   Driver driver(ours());
   driver.greet(our_record);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(without_marks(driver.it.record()), our_record);
+  EXPECT_EQ(without_marks(driver.it.enrolled().record), our_record);
   EXPECT_TRUE(driver.it.ripe());
 }
 
@@ -159,7 +159,8 @@ TEST(EnrolmentGroups, TheOperatorTakesNodesFromOtherGroups) {
     driver.proposes();
     driver.hear(2, candidate);
     const bool longer = record.find("60000") != record.npos;
-    EXPECT_EQ(driver.it.until(), driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
+    EXPECT_EQ(driver.it.candidacy().until(),
+              driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
     ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
     driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
     EXPECT_EQ(driver.asks(), "enrol " + our_record + " " + candidate);

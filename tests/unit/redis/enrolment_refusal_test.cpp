@@ -53,7 +53,7 @@ TEST(EnrolmentRefusal, OtherTermsAreRefusedWithBoth) {
   Driver follows;
   follows.greet("run2:30000,d,86400:volatile");
   EXPECT_EQ(follows.it.standing(), Standing::enrolled);
-  EXPECT_EQ(follows.it.policy(), Quarantine::trust_disk);
+  EXPECT_EQ(follows.it.enrolled().policy, Quarantine::trust_disk);
   Driver candidate({.fencing_memory = 1h});
   candidate.greet(std::nullopt);
   candidate.proposes();
@@ -102,7 +102,8 @@ TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
     EXPECT_EQ(driver.it.why(), "is being enrolled anew, with other terms");
     driver.proposes();
     driver.hear(2, candidate);
-    EXPECT_EQ(driver.it.until(), driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
+    EXPECT_EQ(driver.it.candidacy().until(),
+              driver.now + (longer ? core::Duration(60s + 602ms) : quarantine));
     ASSERT_NO_FATAL_FAILURE(driver.wait_to_repair(candidate));
     driver.it.done(driver.now, redis::Enrolment::Repaired{0, 0, driver.members});
     EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:volatile " + candidate);
@@ -137,7 +138,7 @@ TEST(EnrolmentRefusal, ACandidateIsChangedLikeARecord) {
   driver.hear(1);
   driver.asks();
   driver.hear(2, candidate);
-  EXPECT_EQ(driver.it.until(), driver.now + 90s + 902ms);
+  EXPECT_EQ(driver.it.candidacy().until(), driver.now + 90s + 902ms);
 }
 
 TEST(EnrolmentRefusal, AnAdoptedCandidateTakesAsLongAsItSays) {
@@ -146,7 +147,7 @@ TEST(EnrolmentRefusal, AnAdoptedCandidateTakesAsLongAsItSays) {
   driver.greet(std::nullopt);
   driver.proposes();
   driver.hear(2, "run2:30000,a,86400:volatile:theirs:60000");
-  EXPECT_EQ(driver.it.until(), driver.now + 60s + 602ms);
+  EXPECT_EQ(driver.it.candidacy().until(), driver.now + 60s + 602ms);
 }
 
 TEST(EnrolmentRefusal, TextThatIsNoCandidateIsRefused) {
@@ -199,7 +200,7 @@ TEST(EnrolmentRefusal, ErrorsAreReportedAndTheNodeIsAskedAgain) {
     driver.greet(std::nullopt);
     const std::string candidate = driver.proposes();
     driver.hear(2, candidate);
-    const core::Time until = driver.it.until();
+    const core::Time until = driver.it.candidacy().until();
     driver.now = driver.it.deadline();
     driver.it.advance(driver.now);
     driver.asks();
@@ -214,7 +215,7 @@ TEST(EnrolmentRefusal, ErrorsAreReportedAndTheNodeIsAskedAgain) {
     driver.proposes();
     driver.hear(2, candidate);
     EXPECT_EQ(driver.it.standing(), Standing::waiting);
-    EXPECT_EQ(driver.it.until(), until);
+    EXPECT_EQ(driver.it.candidacy().until(), until);
   }
 }
 
@@ -227,7 +228,7 @@ TEST(EnrolmentRefusal, TheRecordSaysThatANodeIsNoLongerDurable) {
             "adopt run2:30000,a,86400:durable:1700:42 run2:30000,a,86400:volatile:1700:42");
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(driver.it.floor(), 1700U);
+  EXPECT_EQ(driver.it.enrolled().floor, 1700U);
 
   Driver unknown;
   unknown.greet("run2:30000,a,86400:durable", std::nullopt);
@@ -241,7 +242,7 @@ TEST(EnrolmentRefusal, ItDoesNotBecomeDurableByItself) {
   Driver driver;
   driver.greet("run2:30000,a,86400:volatile", true);
   EXPECT_EQ(driver.asks(), "nothing");
-  EXPECT_EQ(without_marks(driver.it.record()), "run2:30000,a,86400:volatile");
+  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,a,86400:volatile");
 }
 
 TEST(EnrolmentDoubt, TheRecordIsReadAgain) {
@@ -260,11 +261,11 @@ TEST(EnrolmentDoubt, TheRecordIsReadAgain) {
     if (forgotten) {
       driver.hear_nil();
       driver.hear(2, driver.proposes());
-      EXPECT_EQ(driver.it.until(), driver.now + quarantine);
+      EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
     } else {
       driver.hear_record("run2:30000,a,86400:volatile:1700:42");
       EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-      EXPECT_EQ(driver.it.floor(), 1700U);
+      EXPECT_EQ(driver.it.enrolled().floor, 1700U);
     }
   }
 }
@@ -279,27 +280,6 @@ TEST(EnrolmentDoubt, DoesNotApplyToANodeThatDoesNotVote) {
   driver.it.doubt();
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
-}
-
-TEST(EnrolmentLook, ComesAtOnceIfItIsAskedFor) {
-  // A node that waits or is refused is looked at without waiting for the next second. An enrolled
-  // node is not, nor one that is being looked at.
-  Driver waiting;
-  waiting.greet(std::nullopt);
-  const std::string candidate = waiting.proposes();
-  waiting.hear(2, candidate);
-  waiting.it.look_again(waiting.now);
-  waiting.proposes();
-  waiting.it.look_again(waiting.now);
-  EXPECT_EQ(waiting.asks(), "nothing");
-  Driver refused;
-  refused.greet("run2:60000,a,86400:volatile");
-  refused.it.look_again(refused.now);
-  EXPECT_EQ(refused.asks(), "MGET quorumlock:enrolment quorumlock:members");
-  Driver enrolled;
-  enrolled.greet("run2:30000,a,86400:volatile");
-  enrolled.it.look_again(enrolled.now);
-  EXPECT_EQ(enrolled.asks(), "nothing");
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ TEST(Enrolment, ThisRunsRecordEnrolsAtOnce) {
   EXPECT_EQ(driver.it.standing(), Standing::unknown);
   driver.greet("run2:30000,a,86400:volatile");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(without_marks(driver.it.record()), "run2:30000,a,86400:volatile");
-  EXPECT_EQ(driver.it.floor(), 0U);
+  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,a,86400:volatile");
+  EXPECT_EQ(driver.it.enrolled().floor, 0U);
   EXPECT_EQ(driver.asks(), "nothing");
   EXPECT_EQ(driver.it.deadline(), core::never);
 }
@@ -30,7 +30,7 @@ TEST(Enrolment, ADurableNodeIsAdoptedWhenItRestarts) {
   EXPECT_EQ(driver.it.standing(), Standing::unknown);
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(without_marks(driver.it.record()), "run2:30000,d,86400:durable");
+  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,d,86400:durable");
 }
 
 TEST(Enrolment, TheFloorIsKeptIfARecordIsAdopted) {
@@ -41,8 +41,8 @@ TEST(Enrolment, TheFloorIsKeptIfARecordIsAdopted) {
   EXPECT_EQ(driver.asks(),
             "adopt run1:30000,d,86400:durable:1700:42 run2:30000,d,86400:durable:1700:42");
   driver.hear(1);
-  EXPECT_EQ(driver.it.floor(), 1700U);
-  EXPECT_EQ(driver.it.since(), 42);
+  EXPECT_EQ(driver.it.enrolled().floor, 1700U);
+  EXPECT_EQ(driver.it.enrolled().since, 42);
 }
 
 TEST(Enrolment, AnotherClientMayBeFirst) {
@@ -158,11 +158,11 @@ TEST(Enrolment, TheWaitCountsFromItsOwnReply) {
   const std::string candidate = driver.proposes();
   driver.now += 5s;
   driver.hear(2, candidate);
-  EXPECT_EQ(driver.it.until(), driver.now + quarantine);
+  EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
-  const core::Time until = driver.it.until();
+  const core::Time until = driver.it.candidacy().until();
   driver.wait(until - 1ns, candidate);
-  EXPECT_EQ(driver.it.until(), until) << "looking at it does not prolong the wait";
+  EXPECT_EQ(driver.it.candidacy().until(), until) << "looking at it does not prolong the wait";
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   EXPECT_EQ(driver.it.deadline(), until);
   driver.now = until;
@@ -179,7 +179,7 @@ TEST(Enrolment, TheMarginIsTheConfiguredOne) {
   const std::string candidate = driver.proposes();
   EXPECT_TRUE(candidate.starts_with("run2:60000,a,86400:volatile:"));
   driver.hear(2, candidate);
-  EXPECT_EQ(driver.it.until(), driver.now + 63s + 2ms);
+  EXPECT_EQ(driver.it.candidacy().until(), driver.now + 63s + 2ms);
 }
 
 TEST(Enrolment, TheWaitIsFollowedByTheRepairAndTheRecord) {
@@ -198,7 +198,7 @@ TEST(Enrolment, TheWaitIsFollowedByTheRepairAndTheRecord) {
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(without_marks(driver.it.record()), "run2:30000,a,86400:volatile");
+  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,a,86400:volatile");
 }
 
 TEST(Enrolment, ARepairWithoutAQuorumLeavesAFloor) {
@@ -211,9 +211,9 @@ TEST(Enrolment, ARepairWithoutAQuorumLeavesAFloor) {
   driver.it.done(driver.now, redis::Enrolment::Repaired{1700, 42, driver.members});
   EXPECT_EQ(driver.asks(), "enrol run2:30000,a,86400:durable:1700:42 " + candidate);
   driver.hear(1);
-  EXPECT_EQ(driver.it.floor(), 1700U);
-  EXPECT_EQ(driver.it.since(), 42);
-  EXPECT_EQ(without_marks(driver.it.record()), "run2:30000,a,86400:durable:1700:42");
+  EXPECT_EQ(driver.it.enrolled().floor, 1700U);
+  EXPECT_EQ(driver.it.enrolled().since, 42);
+  EXPECT_EQ(without_marks(driver.it.enrolled().record), "run2:30000,a,86400:durable:1700:42");
 }
 
 TEST(Enrolment, ACandidateOfAnotherClientIsAdopted) {
@@ -238,7 +238,7 @@ TEST(Enrolment, AnotherClientMayFinishFirst) {
   driver.asks();
   driver.hear(1, "run2:30000,a,86400:volatile:1700:42");
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
-  EXPECT_EQ(driver.it.floor(), 1700U);
+  EXPECT_EQ(driver.it.enrolled().floor, 1700U);
 }
 
 TEST(Enrolment, TheWaitBeginsAgainIfTheCandidateIsAnother) {
@@ -253,7 +253,7 @@ TEST(Enrolment, TheWaitBeginsAgainIfTheCandidateIsAnother) {
   const std::string second = driver.proposes();
   EXPECT_NE(first, second) << "a nonce is used once";
   driver.hear(2, second);
-  EXPECT_EQ(driver.it.until(), driver.now + quarantine);
+  EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
 }
 
 TEST(Enrolment, TheWaitGoesOnOverAReconnect) {
@@ -264,12 +264,12 @@ TEST(Enrolment, TheWaitGoesOnOverAReconnect) {
     driver.greet(std::nullopt);
     const std::string candidate = driver.proposes();
     driver.hear(2, candidate);
-    const core::Time until = driver.it.until();
+    const core::Time until = driver.it.candidacy().until();
     driver.now += 20s;
     driver.reconnect();
     driver.proposes();
     driver.hear(2, same ? candidate : "run2:30000,a,86400:volatile:other");
-    EXPECT_EQ(driver.it.until(), same ? until : driver.now + quarantine);
+    EXPECT_EQ(driver.it.candidacy().until(), same ? until : driver.now + quarantine);
   }
 }
 
@@ -279,7 +279,7 @@ TEST(Enrolment, AWaitThatIsOverAtTheReconnectIsOver) {
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
-  driver.now = driver.it.until();
+  driver.now = driver.it.candidacy().until();
   driver.reconnect();
   driver.proposes();
   driver.hear(2, candidate);
@@ -292,7 +292,7 @@ TEST(Enrolment, OneClientRepairsAndTheOthersLook) {
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
-  driver.now = driver.it.until();
+  driver.now = driver.it.candidacy().until();
   driver.it.advance(driver.now);
   driver.asks();
   driver.hear(2, candidate);
@@ -317,7 +317,7 @@ TEST(Enrolment, AClientThatFailsToRepairYields) {
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
-  driver.now = driver.it.until();
+  driver.now = driver.it.candidacy().until();
   driver.it.advance(driver.now);
   driver.asks();
   driver.hear(2, candidate);
@@ -351,7 +351,7 @@ TEST(Enrolment, ACandidateThatIsGoneEnrolsNoNode) {
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   const std::string second = driver.proposes();
   driver.hear(2, second);
-  EXPECT_EQ(driver.it.until(), driver.now + quarantine);
+  EXPECT_EQ(driver.it.candidacy().until(), driver.now + quarantine);
 }
 
 TEST(Enrolment, ALostConnectionEndsTheRepair) {
@@ -376,7 +376,7 @@ TEST(Enrolment, ARepairThatNobodyTookIsForgotten) {
   driver.greet(std::nullopt);
   const std::string candidate = driver.proposes();
   driver.hear(2, candidate);
-  driver.now = driver.it.until();
+  driver.now = driver.it.candidacy().until();
   driver.it.advance(driver.now);
   driver.asks();
   driver.hear(2, candidate);

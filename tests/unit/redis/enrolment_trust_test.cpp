@@ -63,14 +63,14 @@ TEST(EnrolmentTrust, ANodeThatTooFewVouchForIsAskedAboutAgain) {
   driver.hear(2, driver.proposes());
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   EXPECT_TRUE(driver.it.remembers());
-  const core::Time until = driver.it.until();
+  const core::Time until = driver.it.candidacy().until();
   driver.now += look;
   driver.it.advance(driver.now);
   EXPECT_TRUE(driver.it.take_check());
   EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
   driver.hear_record(durable);
   driver.others_know_nothing();
-  EXPECT_EQ(driver.it.until(), until);
+  EXPECT_EQ(driver.it.candidacy().until(), until);
   EXPECT_EQ(driver.asks(), "adopt " + durable + " run2:30000,d,86400:durable");
   driver.hear(1);
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
@@ -203,13 +203,13 @@ TEST(Candidates, SayWhetherTheClusterWasEnrolled) {
   EXPECT_FALSE(candidate.ends_with(":known"));
   other.hear(2, candidate);
   EXPECT_FALSE(other.it.was_enrolled());
-  const core::Time until = other.it.until();
+  const core::Time until = other.it.candidacy().until();
   other.now += look;
   other.it.advance(other.now);
   other.proposes();
   other.hear(2, candidate + ":known");
   EXPECT_TRUE(other.it.was_enrolled());
-  EXPECT_EQ(other.it.until(), until);
+  EXPECT_EQ(other.it.candidacy().until(), until);
 }
 
 TEST(Candidates, DoNotLiveForEver) {

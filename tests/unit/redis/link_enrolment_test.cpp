@@ -356,15 +356,20 @@ TEST(LinkEnrolment, AnotherMaxTtlIsTheVote) {
 }
 
 TEST(LinkEnrolment, LooksAgainIfAsked) {
-  // Another client has enrolled the node: this is known without waiting for the next second.
+  // Another client has enrolled the node: this is known without waiting for the next second. An
+  // enrolled node is not looked at, nor one that is being looked at.
   LinkDriver driver;
   come_up_waiting(driver);
   driver.look_again();
   last_word(driver, "candidate");
+  driver.look_again();
+  EXPECT_TRUE(driver.written().empty());
   driver.feed("*2\r\n:1\r\n" + LinkDriver::bulk(run1_record));
   EXPECT_EQ(driver.written(), Strings{"MGET quorumlock:enrolment quorumlock:members"});
   driver.feed(LinkDriver::both(run1_record));
   EXPECT_EQ(driver.said(), Strings{"up"});
+  driver.look_again();
+  EXPECT_TRUE(driver.written().empty());
 }
 
 }  // namespace

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/types.hpp"
+#include "redis/membership.hpp"
+#include "redis/reply.hpp"
+
+namespace quorumlock::redis {
+
+/// What a node carries about its membership; either is unset if the node does not have it.
+struct RecordTexts {
+  std::optional<std::string> record, members;
+};
+
+/// Appends the command that reads them.
+void read_texts(std::string& out);
+/// Reads the reply to it.
+RecordTexts texts_of(const Reply& reply);
+
+/// A change of a node's record that is under way, and its commands. Each is a script that does
+/// nothing if the node has another text than `from` by then, or another client's mark. The script
+/// is sent in full: changes are rare, and the server may have forgotten its scripts, too.
+struct RecordChange {
+  std::string from;
+  std::string to;
+  Membership as;         ///< the membership that goes with `to`
+  std::string_view key;  ///< that has `from`, for replace()
+  std::string mark;      ///< ours under the repairer's key, while we repair
+
+  /// Appends the command that changes the record at once, without a wait.
+  void adopt(std::string& out) const;
+  /// Appends the command that puts a candidate, which lives for so many ms, in the place of `from`.
+  void replace(std::string& out, std::string_view candidate, std::string_view life) const;
+  /// Appends the command that makes us the repairer, under a new mark.
+  void claim(std::string& out, core::Random& random);
+  /// Appends the command that gives up the mark.
+  void yield(std::string& out) const;
+  /// Appends the command that enrols a node on which this candidate stands.
+  void enrol(std::string& out, std::string_view candidate) const;
+};
+
+/// Appends the command that puts a candidate on a node without a record of this run, or looks at
+/// the one that stands there.
+void offer(std::string& out, std::string_view run_id, std::string_view candidate,
+           std::string_view life);
+
+}  // namespace quorumlock::redis
