@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,6 +87,15 @@ struct Held {
   bool told = false;      ///< AtRisk has asked the holder to stop
   bool goes_on = false;   ///< the holder has extended the lease after AtRisk
   bool detached = false;  ///< the keys run out by themselves at the end: delete nothing
+
+  /// A renewal that the present round replaced before it was won, and the nodes that have answered
+  /// it without holding the key. A node sets the key anew with that answer, and grants the next
+  /// round, so its word would be forgotten otherwise.
+  struct Replaced {
+    std::uint16_t round;
+    NodeSet gone;
+  };
+  std::optional<Replaced> replaced = {};
 };
 
 /// One owner token and its state. The fields that every answer needs come first: when many claims

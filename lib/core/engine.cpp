@@ -132,6 +132,8 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
         node, {tag.kind, counts, answer.fence, claim->terms.shared, nodes.says(node)},
         exchange_.ballot_of(*claim), exchange_.random);
     if (granted && claim->phase == Phase::held) claim->held.standing.add(node);
+  } else {
+    Leases::hear_late(*claim, node, tag, counts);
   }
   // After a win, a late grant belonged to the lease, whose own release has gone out after it.
   const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->held.detached;

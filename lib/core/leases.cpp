@@ -69,6 +69,9 @@ void Leases::downgrade(Time now, ClaimId id) {
 void Leases::renew(Time now, ClaimId id, Duration ttl) {
   Claim& claim = exchange_.claims[id];
   close_renewal(claim);
+  const Tally& tally = claim.round.tally;
+  claim.held.replaced.reset();
+  if (tally.granted() != Verdict::won) claim.held.replaced = {claim.round.number(), tally.gone()};
   exchange_.open_round(now, claim, ttl);
   ++renewals_out_;
   claim.next_try = never;
@@ -79,6 +82,16 @@ void Leases::renew(Time now, ClaimId id, Duration ttl) {
 
 void Leases::close_renewal(Claim& claim) {
   if (claim.phase == Phase::held && claim.round.close()) --renewals_out_;
+}
+
+void Leases::hear_late(Claim& claim, int node, Tag tag, Vote vote) {
+  std::optional<Held::Replaced>& replaced = claim.held.replaced;
+  if (claim.phase != Phase::held || !replaced || replaced->round != tag.round) return;
+  if (!is_answer(vote) || vote == Vote::granted) return;
+  replaced->gone.add(node);
+  Tally& tally = claim.round.tally;
+  if (!tally.leaves_no_quorum(replaced->gone)) return;
+  for (const int one : replaced->gone) tally.record(one, Vote::absent);
 }
 
 void Leases::judge(Time now, ClaimId id, Claim& claim) {

@@ -30,6 +30,9 @@ class Leases {
   void extend_token(Time now, std::string_view key, std::string_view token, Duration ttl,
                     UserId user);
 
+  /// Notes an answer to an earlier round than the present one. If it shows that no quorum held the
+  /// key, the present round's tally says so.
+  static void hear_late(Claim& claim, int node, Tag tag, Vote vote);
   /// Decides a renewal, or an extension by token, as far as its answers allow.
   void judge(Time now, ClaimId id, Claim& claim);
   void judge_token_extend(Time now, ClaimId id);

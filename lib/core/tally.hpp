@@ -68,8 +68,12 @@ class Tally {
   [[nodiscard]] Verdict reached() const { return judge(answered_); }
   /// Have too many nodes answered that they do not hold the key for a quorum to hold it, whatever
   /// the rest would answer?
-  [[nodiscard]] bool certainly_gone() const {
-    return nodes_.size() - (answered_ - granted_).size() < by_.votes();
+  [[nodiscard]] bool certainly_gone() const { return leaves_no_quorum(gone()); }
+  /// The nodes that have answered that they do not hold the key.
+  [[nodiscard]] NodeSet gone() const { return answered_ - granted_; }
+  /// Whether no quorum can hold the key if these nodes do not.
+  [[nodiscard]] bool leaves_no_quorum(NodeSet gone) const {
+    return (nodes_ - gone).size() < by_.votes();
   }
   /// The votes that the round needs, by the words of its voters.
   [[nodiscard]] int needed() const { return by_.votes(); }

@@ -235,5 +235,24 @@ TEST(EngineHeal, AQuarantinedNodeIsNotAskedToReplant) {
   EXPECT_EQ(driver.told(CommandKind::release, driver.tokens()[0]), all_of(3));
 }
 
+TEST(EngineHeal, IsLostIfLateAnswersToTheRoundBeforeSaySo) {
+  // Three of five nodes have lost the key. The first of them sets it anew and grants the next
+  // round, which a quorum wins, before the other two answer the round before it.
+  EngineDriver driver(5);
+  driver.hold(ten_seconds);
+  driver.pass_until(at(third));
+  driver.reply({2, 3}, Vote::granted);
+  driver.reply(0, replanted);
+  driver.pass(10ms);
+  driver.reply({2, 3, 0}, Vote::granted);
+  EXPECT_EQ(driver.count<core::Renewed>(), 1U);
+  driver.reply(1, replanted);
+  EXPECT_EQ(driver.count<core::Ended>(), 0U);
+  driver.reply(4, replanted);
+  const core::Ended ended = driver.only<core::Ended>();
+  EXPECT_EQ(ended.why, Errc::lost);
+  for (const int node : {0, 1, 4}) EXPECT_EQ(ended.tally.vote(node), Vote::absent);
+}
+
 }  // namespace
 }  // namespace quorumlock::test
