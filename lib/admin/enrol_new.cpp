@@ -21,7 +21,7 @@ void EnrolNew::start(Driver& driver) {
   nodes_.resize(static_cast<std::size_t>(list_.size()));
   to_come_ = list_.size();
   for (const NodeList::Node& node : list_) {
-    driver.ask(*this, node.number, record, {"GET", redis::enrolment_key});
+    driver.inquiries().ask(*this, node.number, record, {"GET", redis::enrolment_key});
   }
 }
 
@@ -42,7 +42,7 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
           return looked(driver, answer.node, "is enrolled already, as " + node.record);
         }
       }
-      return driver.ask(*this, answer.node, candidate, {"GET", redis::candidate_key});
+      return driver.inquiries().ask(*this, answer.node, candidate, {"GET", redis::candidate_key});
     case candidate:
       if (!force && reply->type == Reply::Type::string &&
           reply->text.ends_with(redis::known_mark)) {
@@ -50,8 +50,8 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
                       "was enrolled before, by the word of a client that works on these nodes and "
                       "may hold locks");
       }
-      return driver.ask(*this, answer.node, keys,
-                        {"SCAN", "0", "MATCH", "quorumlock:*", "COUNT", "1000"});
+      return driver.inquiries().ask(*this, answer.node, keys,
+                                    {"SCAN", "0", "MATCH", "quorumlock:*", "COUNT", "1000"});
     case keys: {
       if (reply->elements.size() != 2) return looked(driver, answer.node, "gives no keys");
       for (const Reply& key : reply->elements[1].elements) {
@@ -60,14 +60,14 @@ void EnrolNew::answered(Driver& driver, const Session::Answered& answer) {
       }
       const std::string cursor(reply->elements[0].text);
       if (cursor == "0") return looked(driver, answer.node, {});
-      return driver.ask(*this, answer.node, keys,
-                        {"SCAN", cursor, "MATCH", "quorumlock:*", "COUNT", "1000"});
+      return driver.inquiries().ask(*this, answer.node, keys,
+                                    {"SCAN", cursor, "MATCH", "quorumlock:*", "COUNT", "1000"});
     }
     case enrol:
       if (reply->integer != 1) node.objection = "was enrolled by another client meanwhile";
       // Our link must know of the enrolment before we report it: its look is answered before PING.
       driver.look_again();
-      return driver.ask(*this, answer.node, settled, {"PING"});
+      return driver.inquiries().ask(*this, answer.node, settled, {"PING"});
     case settled: return looked(driver, answer.node, node.objection);
   }
 }
@@ -102,9 +102,10 @@ void EnrolNew::enrol_all(Driver& driver) {
     ++to_come_;
     const redis::Membership as = founding.for_node(names[place]);
     const std::string text = driver.link(number).enrolment().wanted(as).to_string();
-    driver.ask(*this, number, enrol,
-               {"EVAL", redis::adopt_script.source, "3", redis::enrolment_key, redis::candidate_key,
-                redis::members_key, node.record, text, as.text()});
+    driver.inquiries().ask(
+        *this, number, enrol,
+        {"EVAL", redis::adopt_script.source, "3", redis::enrolment_key, redis::candidate_key,
+         redis::members_key, node.record, text, as.text()});
   }
   if (to_come_ == 0) finish(driver);
 }
@@ -115,7 +116,7 @@ void EnrolNew::finish(Driver& driver) {
     const std::string& objection = nodes_[list_.place_of(number)].objection;
     if (!objection.empty()) objections += "; " + name + " " + objection;
   }
-  driver.end(*this);
+  driver.inquiries().end(*this);
   auto then = std::move(handler);
   delete this;
   if (objections.empty()) return then({});

@@ -142,9 +142,10 @@ void LockInquiry::ask(Driver& driver, int node) {
   const Progress& progress = asked_.at(node);
   const std::string family = progress.permits ? std::string(redis::permit_prefix) + "*:" : "";
   const std::string pattern = family + literal(key_prefix_) + query.pattern;
-  driver.ask(*this, node, 0,
-             {"EVAL", redis::locks_script.source, "0", progress.cursor, pattern, keys_of_a_page,
-              progress.permits ? redis::semaphore_prefix : std::string_view()});
+  driver.inquiries().ask(
+      *this, node, 0,
+      {"EVAL", redis::locks_script.source, "0", progress.cursor, pattern, keys_of_a_page,
+       progress.permits ? redis::semaphore_prefix : std::string_view()});
 }
 
 /// Takes a node's page. False if the node has no more, or answers no more.
@@ -182,7 +183,7 @@ void LockInquiry::answered(Driver& driver, const Session::Answered& answer) {
   if (its.vote != Vote::granted) its.detail = driver.trouble(answer.node);
   asked_.erase(answer.node);
   if (!asked_.empty()) return;
-  driver.end(*this);
+  driver.inquiries().end(*this);
   if (outcome_.count(Vote::granted) < outcome_.quorum) {
     return finish(
         Error(Errc::no_quorum,

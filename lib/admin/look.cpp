@@ -118,8 +118,9 @@ void Look::start(Driver& driver) {
   const std::string most_permits = std::to_string(Semaphore::max_capacity);
   for (const NodeList::Node& node : list_) {
     inspection.nodes.emplace_back().node = node.name;
-    driver.ask(*this, node.number, 0,
-               {"EVAL", redis::inspect_script.source, "1", key, most_told, most_permits});
+    driver.inquiries().ask(
+        *this, node.number, 0,
+        {"EVAL", redis::inspect_script.source, "1", key, most_told, most_permits});
   }
 }
 
@@ -136,7 +137,7 @@ void Look::answered(Driver& driver, const Session::Answered& answer) {
   }
   if (!to_come_.empty()) return;
   conclude(inspection);
-  driver.end(*this);
+  driver.inquiries().end(*this);
   finish(std::move(inspection));
 }
 

@@ -22,7 +22,7 @@ void Questions::start(Driver& driver) {
   to_come_ = questions.size();
   for (std::size_t i = 0; i < questions.size(); ++i) {
     const std::vector<std::string_view> words(questions[i].words.begin(), questions[i].words.end());
-    driver.ask(*this, questions[i].node, static_cast<std::uint16_t>(i), words);
+    driver.inquiries().ask(*this, questions[i].node, static_cast<std::uint16_t>(i), words);
   }
 }
 
@@ -37,7 +37,7 @@ void Questions::answered(Driver& driver, const Session::Answered& answer) {
     mine->trouble = driver.trouble(answer.node);
   }
   if (--to_come_ > 0) return;
-  driver.end(*this);
+  driver.inquiries().end(*this);
   std::vector<Answer> all;
   for (std::optional<Answer>& one : answers_) all.push_back(*std::move(one));
   auto then = std::move(handler);

@@ -122,7 +122,7 @@ void StatusInquiry::start(Driver& driver) {
     its.times_to_ask = looks_at_the_clock;
     const auto ask = [&](Question question, std::initializer_list<std::string_view> words) {
       ++its.to_come;
-      driver.ask(*this, node.number, question, words);
+      driver.inquiries().ask(*this, node.number, question, words);
     };
     ask(info, {"INFO"});
     for (const std::string_view setting :
@@ -138,7 +138,8 @@ void StatusInquiry::start(Driver& driver) {
     ask(script, {"EVAL", probing_script, "1", "quorumlock:node:-", "quorumlock:wake:-"});
     for (std::size_t i = 0; i < probes().size(); ++i) {
       ++its.to_come;
-      driver.ask(*this, node.number, static_cast<std::uint16_t>(probe + i), probes()[i].words);
+      driver.inquiries().ask(*this, node.number, static_cast<std::uint16_t>(probe + i),
+                             probes()[i].words);
     }
   }
 }
@@ -162,7 +163,7 @@ void StatusInquiry::ask_time(Driver& driver, int node) {
   its.to_come = 1;
   its.asked = Clock::now();
   its.wall_asked = SystemWallClock().now_us();
-  driver.ask(*this, node, time, {"TIME"});
+  driver.inquiries().ask(*this, node, time, {"TIME"});
 }
 
 void StatusInquiry::note(Driver& driver, int node, Question question, const Reply& reply) {
@@ -365,7 +366,7 @@ void StatusInquiry::finish(Driver& driver) {
     status_.groups.push_back({name, list_.size(), status_.quorum, status_.voters()});
     for (NodeStatus& node : status_.nodes) node.group = name;
   }
-  driver.end(*this);
+  driver.inquiries().end(*this);
   auto then = std::move(handler);
   ClusterStatus status = std::move(status_);
   delete this;

@@ -37,7 +37,7 @@ class Forgetting final : public Inquiry {
     if (answer.reply == nullptr) asked_.remove(answer.node);  // ask this node no more
     if (!pending_.empty()) return;
     if (next_ < resources.size() && !asked_.empty()) return ask(driver);
-    driver.end(*this);
+    driver.inquiries().end(*this);
     dismiss();
   }
   void dismiss() override {
@@ -57,8 +57,9 @@ class Forgetting final : public Inquiry {
     keys.resize(at_once, keys.back());
     pending_ = asked_;
     for (const int node : asked_) {
-      driver.ask(*this, node, 0,
-                 {"DEL", keys[0], keys[1], keys[2], keys[3], keys[4], keys[5], keys[6], keys[7]});
+      driver.inquiries().ask(
+          *this, node, 0,
+          {"DEL", keys[0], keys[1], keys[2], keys[3], keys[4], keys[5], keys[6], keys[7]});
     }
   }
 

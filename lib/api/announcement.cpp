@@ -58,16 +58,16 @@ void Announcement::announce(Driver& driver) {
   const std::string fence = std::to_string(lease_.fencing_token());
   const std::string version = std::to_string(version_);
   for (const int node : nodes_) {
-    driver.ask(*this, node, round_,
-               {"EVAL", redis::announce_script.source, "2", key_, record, token, fence, version,
-                value_, record_life_ms});
+    driver.inquiries().ask(*this, node, round_,
+                           {"EVAL", redis::announce_script.source, "2", key_, record, token, fence,
+                            version, value_, record_life_ms});
   }
   wake_in(driver, said_again_after);
 }
 
 void Announcement::wake_in(Driver& driver, core::Duration pause) {
   say_again_ = Clock::now() + pause;
-  driver.wake_at(*this, std::min(say_again_, lease_.valid_until()));
+  driver.inquiries().wake_at(*this, std::min(say_again_, lease_.valid_until()));
 }
 
 void Announcement::answered(Driver& driver, const Session::Answered& answer) {
@@ -126,7 +126,7 @@ void Announcement::proclaim(Driver& driver, std::string value,
 void Announcement::due(Driver& driver) {
   if (!lease_.is_valid()) return withdraw(driver);
   if (Clock::now() >= say_again_) return announce(driver);
-  driver.wake_at(*this, std::min(say_again_, lease_.valid_until()));
+  driver.inquiries().wake_at(*this, std::min(say_again_, lease_.valid_until()));
 }
 
 void Announcement::resign(Driver& driver, detail::Handler<Result<void>> handler) {
@@ -145,9 +145,10 @@ void Announcement::withdraw(Driver& driver) {
   const std::string record = std::string(redis::leader_prefix) + key_;
   const std::string token = lease_.owner_token();
   for (const int node : driver.node_set()) {
-    driver.ask(*this, node, 0, {"EVAL", redis::withdraw_script.source, "2", key_, record, token});
+    driver.inquiries().ask(*this, node, 0,
+                           {"EVAL", redis::withdraw_script.source, "2", key_, record, token});
   }
-  driver.end(*this);
+  driver.inquiries().end(*this);
   report(not_held("proclaim"));
 }
 

@@ -21,8 +21,8 @@ void ask_all(Driver& driver, Inquiry& inquiry, std::uint16_t question, const std
   const std::string counter = std::string(redis::counter_prefix) + key;
   const std::string record = std::string(redis::leader_prefix) + key;
   for (const int node : driver.node_set()) {
-    driver.ask(inquiry, node, question,
-               {"EVAL", redis::leader_script.source, "3", key, counter, record});
+    driver.inquiries().ask(inquiry, node, question,
+                           {"EVAL", redis::leader_script.source, "3", key, counter, record});
   }
 }
 
@@ -46,7 +46,7 @@ void LeaderLook::start(Driver& driver) {
 void LeaderLook::answered(Driver& driver, const Session::Answered& answer) {
   if (!view_.note(answer.node, answer.reply)) return;
   if (!view_.complete() && view_.version() == 0) return;
-  driver.end(*this);
+  driver.inquiries().end(*this);
   if (view_.known()) return finish(view_.leader());
   finish(Error(Errc::no_quorum,
                "cannot tell who leads \"" + name + "\": " + std::to_string(view_.answered()) +
@@ -76,7 +76,7 @@ void LeaderWatch::begin(const std::shared_ptr<LeaderWatch>& mine,
 
 void LeaderWatch::start(Driver& driver) {
   key_ = driver.cluster().options.key_prefix + name_;
-  driver.listen_for_leaders(key_, true);
+  driver.inquiries().listen_for_leaders(key_, true);
   look(driver);
 }
 
@@ -84,8 +84,8 @@ void LeaderWatch::stop(Driver& driver) {
   if (key_.empty()) return;  // it has not begun, and is about to be dismissed
   const std::shared_ptr<LeaderWatch> self = std::move(self_);
   if (self == nullptr) return;
-  driver.listen_for_leaders(key_, false);
-  driver.end(*this);
+  driver.inquiries().listen_for_leaders(key_, false);
+  driver.inquiries().end(*this);
 }
 
 void LeaderWatch::dismiss() {
@@ -98,7 +98,7 @@ void LeaderWatch::look(Driver& driver) {
   ++round_;
   view_.begin(driver.node_set());
   ask_all(driver, *this, round_, key_);
-  driver.check_messages();
+  driver.inquiries().check_messages();
 }
 
 void LeaderWatch::due(Driver& driver) {
@@ -149,7 +149,7 @@ void LeaderWatch::seen(Driver& driver) {
   }
   if (self_ == nullptr) return;
   if (again_) return look(driver);
-  driver.wake_at(*this, Clock::now() + next);
+  driver.inquiries().wake_at(*this, Clock::now() + next);
 }
 
 }  // namespace quorumlock::detail

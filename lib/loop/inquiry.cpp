@@ -5,7 +5,7 @@
 namespace quorumlock::detail {
 
 void Inquiry::run(Driver& driver) {
-  driver.begin(*this);
+  driver.inquiries().begin(*this);
 }
 
 }  // namespace quorumlock::detail

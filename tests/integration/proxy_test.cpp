@@ -37,11 +37,12 @@ TEST_F(ProxyOnTheWay, PassesCommandsAndRepliesOfAnySize) {
 
 TEST_F(ProxyOnTheWay, DelaysEachDirection) {
   Redis redis(proxy.url(0));
-  EXPECT_LT(round_trip(redis), 40ms);
+  const auto is_fast = [&] { return round_trip(redis) < 40ms; };  // unless the machine is busy
+  EXPECT_TRUE(eventually(is_fast));
   proxy.set(0, {.to_node = {.delay = 40ms}, .from_node = {.delay = 30ms}});
   EXPECT_GE(round_trip(redis), 70ms);
   proxy.set(0, {});
-  EXPECT_LT(round_trip(redis), 40ms);
+  EXPECT_TRUE(eventually(is_fast));
 }
 
 TEST_F(ProxyOnTheWay, HoldsCommandsAndLetsThemThroughLater) {
