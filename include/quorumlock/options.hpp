@@ -68,6 +68,10 @@ class QUORUMLOCK_EXPORT Options {
   /// Checks all options together. The error says in one sentence what is wrong. Sends nothing and
   /// resolves no host name.
   [[nodiscard]] Result<void> validate() const;
+  /// The time for which a lease of this ttl may be believed in, from the moment when it was asked
+  /// for: ttl - (ttl x drift_factor + 2 ms), as the distributed-locks page has it. Negative if the
+  /// margin is more than the ttl.
+  [[nodiscard]] std::chrono::nanoseconds validity(std::chrono::nanoseconds of_ttl) const;
 
   /// 1 to 32 nodes, each as a URL or with a name. The quorum is counted over all of these,
   /// reachable or not. Use an odd number: an even one tolerates no more failures than the odd one

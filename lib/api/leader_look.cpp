@@ -15,7 +15,6 @@ using namespace std::chrono_literals;
 
 /// The longest time between two looks, which is also the longest delay by a lost message.
 constexpr core::Duration look_every = 1s;
-constexpr core::Duration lasts = 100ms;
 
 void ask_all(Driver& driver, Inquiry& inquiry, std::uint16_t question, const std::string& key) {
   const std::string counter = std::string(redis::counter_prefix) + key;
@@ -128,24 +127,10 @@ void LeaderWatch::seen(Driver& driver) {
     next = std::min<core::Duration>(next, view_.first_expiry() + 1ms);
   }
   if (view_.known()) {
-    const std::optional<Leader>& now = view_.leader();
-    const bool same = told_ && now && told_->owner_token == now->owner_token;
-    // An older announcement by the same leader is not news, and neither is its silence.
-    const bool older = same && view_.version() <= told_version_;
-    const bool news = !told_once_ || (now != told_ && !older);
-    const core::Time time = Clock::now();
-    if (!news || view_.version() > 0 || !in_doubt_ || doubtful_ != now) doubtful_since_ = time;
-    in_doubt_ = news && view_.version() == 0;
-    doubtful_ = now;
-    if (news && (!in_doubt_ || time >= doubtful_since_ + lasts)) {
-      in_doubt_ = false;
-      told_once_ = true;
-      told_ = now;
-      told_version_ = view_.version();
-      if (!stop_.stop_requested()) handler_(now);
-    } else if (news) {
-      next = doubtful_since_ + lasts - time;
-    }
+    const std::optional<core::Duration> news =
+        news_.see(Clock::now(), view_.leader(), view_.version());
+    if (news && *news > core::Duration::zero()) next = *news;
+    if (news == core::Duration::zero() && !stop_.stop_requested()) handler_(view_.leader());
   }
   if (self_ == nullptr) return;
   if (again_) return look(driver);

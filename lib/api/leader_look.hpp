@@ -10,6 +10,7 @@
 #include <quorumlock/election.hpp>
 #include <quorumlock/result.hpp>
 
+#include "api/leader_news.hpp"
 #include "api/leader_view.hpp"
 #include "loop/inquiry.hpp"
 
@@ -35,7 +36,7 @@ class LeaderLook final : public Inquiry {
 class LeaderWatch final : public Inquiry, public std::enable_shared_from_this<LeaderWatch> {
  public:
   LeaderWatch(std::string name, detail::Handler<std::optional<Leader>> handler)
-      : name_(std::move(name)), handler_(std::move(handler)) {}
+      : name_(std::move(name)), handler_(std::move(handler)), news_(doubt_lasts) {}
 
   static void begin(const std::shared_ptr<LeaderWatch>& mine,
                     const std::shared_ptr<Runtime>& runtime, std::stop_token stop);
@@ -49,6 +50,9 @@ class LeaderWatch final : public Inquiry, public std::enable_shared_from_this<Le
   void dismiss() override;
 
  private:
+  /// No leader, or a leader without a value, is reported only once it has lasted this long.
+  static constexpr core::Duration doubt_lasts = std::chrono::milliseconds(100);
+
   void look(Driver& driver);
   void seen(Driver& driver);
 
@@ -61,13 +65,7 @@ class LeaderWatch final : public Inquiry, public std::enable_shared_from_this<Le
   std::uint16_t round_ = 0;
   bool looking_ = false;
   bool again_ = false;  ///< something has changed since this look began
-  bool told_once_ = false;
-  std::optional<Leader> told_;
-  std::uint64_t told_version_ = 0;
-  /// No leader, or a leader without a value, is in doubt, and reported only once it has lasted.
-  bool in_doubt_ = false;
-  std::optional<Leader> doubtful_;
-  core::Time doubtful_since_{};
+  LeaderNews news_;
   std::optional<std::stop_callback<std::function<void()>>> on_stop_;
 };
 

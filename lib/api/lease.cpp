@@ -104,7 +104,7 @@ std::string Lease::owner_token() const {
 }
 
 std::uint64_t Lease::fencing_token() const noexcept {
-  return state_ != nullptr ? state_->fence : 0;
+  return state_ != nullptr ? state_->won.fence : 0;
 }
 
 Clock::time_point Lease::valid_until() const noexcept {
@@ -131,7 +131,7 @@ std::stop_token Lease::stop_token() const {
 
 Outcome Lease::outcome() const {
   if (state_ == nullptr) return {};
-  return state_->runtime->nodes().outcome_of(state_->votes, state_->attempts);
+  return state_->runtime->nodes().outcome_of(state_->won.votes, state_->won.attempts);
 }
 
 void Lease::async_extend(std::chrono::nanoseconds ttl, detail::Handler<Result<void>> handler) {

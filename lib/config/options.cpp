@@ -14,6 +14,7 @@
 #include "config/refusal.hpp"
 #include "config/tls.hpp"
 #include "core/types.hpp"
+#include "core/validity.hpp"
 #include "redis/endpoint.hpp"
 
 namespace quorumlock {
@@ -168,6 +169,10 @@ Result<void> check_retry(const RetryOptions& retry) {
 }
 
 }  // namespace
+
+std::chrono::nanoseconds Options::validity(std::chrono::nanoseconds of_ttl) const {
+  return of_ttl - core::margin(of_ttl, drift_factor);
+}
 
 Result<void> Options::validate() const {
   if (Result<void> good = check_all_nodes(*this); !good) return good;

@@ -22,9 +22,8 @@ void LeaseState::begin(std::shared_ptr<Runtime> of, core::ClaimId id, const core
   names = its.names;
   resource_size_ = static_cast<std::uint32_t>(resource_size);
   if (!others.empty()) rare().others = std::move(others);
-  fence = its.fencing.number;
-  votes = core::PackedVotes(its.round.tally);
-  attempts = tries;
+  won = {
+      .fence = its.fencing.number, .votes = core::PackedVotes(its.round.tally), .attempts = tries};
   claim = id;
   detached = false;
   // Relaxed: no other thread knows this state yet, and passing the handle to one orders these.

@@ -84,10 +84,14 @@ class LeaseState final : public Task {
   // Written only by begin() and recycle().
   std::shared_ptr<Runtime> runtime;
   core::Names names;
-  std::uint64_t fence = 0;
   core::ClaimId claim;
-  core::PackedVotes votes;
-  int attempts = 0;
+  /// How the lock was acquired.
+  struct Won {
+    std::uint64_t fence = 0;
+    core::PackedVotes votes;
+    int attempts = 0;
+  };
+  Won won;
 
   // Only for the loop.
   /// An extend or a downgrade under way.

@@ -45,7 +45,9 @@ class Repair {
   /// Takes an answer; `reply` is null if there is none.
   void on_answer(core::Time now, const core::Tag& tag, const redis::Reply* reply);
   /// The number of counters read so far to repair this node; 0 if it is not being repaired.
-  [[nodiscard]] std::uint64_t counters_read(int node) const { return node == target_ ? read_ : 0; }
+  [[nodiscard]] std::uint64_t counters_read(int node) const {
+    return node == job_.target ? job_.read : 0;
+  }
 
  private:
   enum class Step { mark, scan, values, write, check, time };
@@ -66,25 +68,36 @@ class Repair {
 
   Session& session_;
   core::WallClock& wall_;
-  int target_ = -1;           ///< the node being repaired; -1: none
-  std::vector<int> waiting_;  ///< nodes to be repaired after target_
+  std::vector<int> waiting_;  ///< nodes to be repaired after this one
   std::uint32_t run_ = 0;     ///< answers of an earlier run don't count
-  std::vector<int> sources_;  ///< nodes still to be copied from, the last one first
-  redis::Membership as_;      ///< as what the node is going to be enrolled
-  bool from_quorum_ = false;
-  bool by_clock_ = false;    ///< a floor above the clocks is needed
-  bool refused_ = false;     ///< this user may not read or write all counters
-  std::vector<int> clocks_;  ///< nodes still to be asked for the time, for by_clock_
-  std::string cursor_;
-  bool scan_next_ = false;                        ///< the next SCAN is still to be sent
-  int unanswered_ = 0;                            ///< the number of unanswered commands
-  core::Time refresh_at_{};                       ///< when the mark must be refreshed
-  std::deque<std::vector<std::string>> reading_;  ///< the keys of each unanswered MGET, in order
-  std::uint64_t read_ = 0;
-  std::uint64_t greatest_ = 0;  ///< of all counters and clocks read
-  std::uint64_t floor_ = 0;     ///< the greatest floor of the others, and since when it stands
-  std::int64_t since_ = 0;
-  std::string bytes_;
+
+  /// The repair of one node.
+  struct Job {
+    int target = -1;           ///< the node; -1: none
+    std::vector<int> sources;  ///< nodes still to be copied from, the last one first
+    redis::Membership as;      ///< as what the node is going to be enrolled
+    bool from_quorum = false;
+    bool by_clock = false;       ///< a floor above the clocks is needed
+    bool refused = false;        ///< this user may not read or write all counters
+    std::vector<int> clocks;     ///< nodes still to be asked for the time, for by_clock
+    std::uint64_t read = 0;      ///< counters
+    std::uint64_t greatest = 0;  ///< of all counters and clocks read
+    std::uint64_t floor = 0;     ///< the greatest floor of the others, and since when it stands
+    std::int64_t since = 0;
+  };
+  Job job_;
+
+  /// The reading of one source's counters.
+  struct Reading {
+    std::string cursor;
+    bool scan_next = false;                     ///< the next SCAN is still to be sent
+    std::deque<std::vector<std::string>> keys;  ///< of each unanswered MGET, in order
+    int unanswered = 0;                         ///< the number of unanswered commands
+  };
+  Reading reading_;
+
+  core::Time refresh_at_{};  ///< when the mark must be refreshed
+  std::string bytes_;        // of a command being sent
 };
 
 }  // namespace quorumlock::detail

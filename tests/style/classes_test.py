@@ -37,9 +37,6 @@ VALUES = {
 # Folder/class: (methods, fields, why it may have these for now), of machines.
 EXCEPTIONS = {
     "core/Engine": (49, 5, "it decides nothing: each function hands an input to the machine that does"),
-    "api/LeaderWatch": (10, 16, "to be divided"),
-    "loop/LeaseState": (22, 16, "to be divided"),
-    "loop/Repair": (17, 21, "to be divided: the reading of counters is in it"),
 }
 
 # Folder/class: (the source with a part of its functions, the reason).

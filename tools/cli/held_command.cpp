@@ -110,8 +110,7 @@ Deadlines deadlines_for(const Options& options, const CommandArguments& asked) {
   const nanoseconds ttl = asked.ttl.value_or(options.ttl);
   const nanoseconds margin =
       options.stop_margin.value_or(std::max<nanoseconds>(milliseconds(100), ttl / 10));
-  const auto drift = std::chrono::duration<double, std::nano>(ttl) * options.drift_factor;
-  const nanoseconds valid_for = ttl - std::chrono::ceil<nanoseconds>(drift) - milliseconds(2);
+  const nanoseconds valid_for = options.validity(ttl);
   const bool by_hold = options.max_hold && *options.max_hold < valid_for;
   if ((by_hold ? *options.max_hold : valid_for) <= margin) {
     throw Failure::usage(

@@ -116,6 +116,15 @@ TEST(Options, RefuseAnImpossibleTtl) {
   EXPECT_EQ(error_with([](Options& o) { o.ttl = 30s; }), "no error");
 }
 
+TEST(Options, KnowHowLongALeaseMayBeBelievedIn) {
+  // A hundredth for drift and 2 ms less than the ttl; a fraction of a nanosecond is no validity.
+  Options options = usual_options();
+  EXPECT_EQ(options.validity(10s), 9898ms);
+  EXPECT_EQ(options.validity(101ns), 101ns - 2ns - 2ms);
+  options.drift_factor = 0.25;
+  EXPECT_EQ(options.validity(10s), 7498ms);
+}
+
 TEST(Options, RefuseATtlThatItsMarginEatsUp) {
   // The shortest valid ttl depends on the drift factor; the ttl that the error names is accepted.
   EXPECT_EQ(error_with([](Options& o) { o.ttl = 2ms; }),

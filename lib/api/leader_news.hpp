@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <quorumlock/election.hpp>
+
+#include "core/types.hpp"
+
+namespace quorumlock::detail {
+
+/// Decides which of the leaders that a watch sees are news to its user.
+///
+/// An older announcement by the same leader is no news, and neither is its silence. A leader
+/// without an announcement, or no leader, is in doubt, and news only once it has been seen for a
+/// while: the announcement may be on its way, or the next leader.
+class LeaderNews {
+ public:
+  /// For how long a leader in doubt has to be seen.
+  explicit LeaderNews(core::Duration lasts) : lasts_(lasts) {}
+
+  /// Takes what a quorum says: the leader, and the version of its announcement, 0 if it has none.
+  /// Zero: it is news now. Some time: it is news if it is still so after that. Unset: it is not.
+  std::optional<core::Duration> see(core::Time now, const std::optional<Leader>& leader,
+                                    std::uint64_t version);
+
+ private:
+  core::Duration lasts_;
+  bool told_once_ = false;
+  std::optional<Leader> told_;
+  std::uint64_t told_version_ = 0;
+  std::optional<core::Time> in_doubt_since_;
+  std::optional<Leader> doubtful_;  ///< if in_doubt_since_ is set
+};
+
+}  // namespace quorumlock::detail
