@@ -11,15 +11,15 @@
 
 namespace quorumlock {
 
-/// Why an operation did not do what was asked. A std::error_code enum.
+/// The reasons why an operation did not do what was asked. A std::error_code enum.
 enum class Errc {
-  contended = 1,     ///< a quorum of nodes answered, and the lock is held by another
+  contended = 1,     ///< a quorum of nodes answered, and another client holds the lock
   no_quorum,         ///< fewer than a quorum of nodes answered
   expired,           ///< the lease ran to its end: not renewed, or its limits were reached
   lost,              ///< the lease could not be renewed, or a quorum of nodes no longer holds it
   not_held,          ///< there is nothing to extend or release under this token
-  timed_out,         ///< the wait ran out while the lock was held by another, or before this
-                     ///< process could send the request: more were asked for at once than it can
+  timed_out,         ///< the wait ended while another client held the lock, or before this process
+                     ///< could send the request, since too many requests came at once
   cancelled,         ///< the caller's stop_token was requested to stop
   closed,            ///< the coordinator is closed, or this is a forked child of its process
   invalid_argument,  ///< refused before anything was sent
@@ -32,8 +32,8 @@ QUORUMLOCK_EXPORT const std::error_category& category() noexcept;
 /// Lets an Errc convert to a std::error_code.
 QUORUMLOCK_EXPORT std::error_code make_error_code(Errc code) noexcept;
 
-/// One sentence on what went wrong, with an error code and, if nodes were asked, their votes. Cheap
-/// to copy: copies share one immutable state.
+/// One sentence on what went wrong, with an error code and, if nodes were asked, their votes. An
+/// error is cheap to copy, since copies share one immutable state.
 class QUORUMLOCK_EXPORT Error : public std::exception {
  public:
   /// An error with its sentence, and the votes if nodes were asked.

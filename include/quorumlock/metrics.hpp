@@ -18,7 +18,7 @@ namespace quorumlock {
 /// Names and values, such as {"service", "checkout"}. A value may be any UTF-8 text.
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
-/// How metrics_text() writes.
+/// The format of metrics_text().
 struct MetricsFormat {
   /// False: the Prometheus text format 0.0.4 (`text/plain; version=0.0.4`). True: OpenMetrics 1.0
   /// (`application/openmetrics-text; version=1.0.0`), which ends with `# EOF`.
@@ -27,20 +27,21 @@ struct MetricsFormat {
   MetricLabels labels = {};
 };
 
-/// Writes what Coordinator::stats() returned. Any thread; it asks nobody. Errc::invalid_argument if
-/// a label's name is not letters, digits and '_', begins with a digit or with "__", or is given
-/// twice or one that the metrics use themselves (cause, group, kind, le, node, reason, vote).
+/// Writes what Coordinator::stats() returned. The function may be called on any thread, and asks no
+/// node. The error is Errc::invalid_argument if a label's name is not letters, digits and '_',
+/// begins with a digit or with "__", is given twice, or is one that the metrics use themselves
+/// (cause, group, kind, le, node, reason, vote).
 QUORUMLOCK_EXPORT Result<std::string> metrics_text(const Stats& stats,
                                                    const MetricsFormat& format = {});
-/// The same, and the nodes as Coordinator::status() returned them.
+/// Writes the same metrics, and those of the nodes from what Coordinator::status() returned.
 QUORUMLOCK_EXPORT Result<std::string> metrics_text(const Stats& stats, const ClusterStatus& status,
                                                    const MetricsFormat& format = {});
 
 /// One sample of a metric.
 struct MetricSample {
-  MetricLabels labels;                                    ///< the caller's, and then its own
-  double value = 0;                                       ///< what it is now
-  std::optional<DurationStats> histogram = std::nullopt;  ///< of a histogram, instead of the value
+  MetricLabels labels;                                    ///< the caller's, then the metric's own
+  double value = 0;                                       ///< the present value
+  std::optional<DurationStats> histogram = std::nullopt;  ///< if set, it replaces `value`
 };
 
 /// All samples of one name. A counter's name is without the suffix _total, which both text formats
@@ -54,7 +55,7 @@ struct MetricFamily {
   std::vector<MetricSample> samples;  ///< one for each set of labels
 };
 
-/// What metrics_text() writes, as values. The same arguments and errors.
+/// Returns what metrics_text() writes, as values. Arguments and errors are the same.
 QUORUMLOCK_EXPORT Result<std::vector<MetricFamily>> metric_families(
     const Stats& stats, const MetricLabels& labels = {});
 QUORUMLOCK_EXPORT Result<std::vector<MetricFamily>> metric_families(

@@ -31,22 +31,23 @@ enum class WaitOrder { fifo, unordered };
 /// node's own disk before it is answered (docs/nodes.md). unsafe_never: nothing, so that a
 /// restarted node can give away a lock that is held; it applies to this client only.
 enum class Quarantine { always, trust_disk, unsafe_never };
-/// The name in the list above.
+/// Returns the policy's name, as in the list above.
 QUORUMLOCK_EXPORT std::string_view to_string(Quarantine quarantine) noexcept;
 
 /// The pause between two attempts of an unordered wait: at least `delay`, less than `delay +
 /// jitter`. After an attempt that too few nodes could take part in, it is at least 2 ms.
 struct RetryOptions {
   std::chrono::nanoseconds delay = std::chrono::milliseconds(50);   ///< the least pause
-  std::chrono::nanoseconds jitter = std::chrono::milliseconds(50);  ///< what chance adds at most
+  std::chrono::nanoseconds jitter = std::chrono::milliseconds(50);  ///< the greatest random part
   bool operator==(const RetryOptions&) const = default;
 };
 
-/// What to log in to a node with, from Options::credentials.
+/// A user and password for a node, as Options::credentials returns them.
 struct Credentials {
   std::string user;      ///< empty: the default user
   std::string password;  ///< never logged
-  /// For how long the password, a token perhaps, is accepted from now on. Unset: without end.
+  /// For how long from now on the node accepts the password, which may be a token. Unset: without
+  /// end.
   std::optional<std::chrono::nanoseconds> valid_for = std::nullopt;
 };
 
@@ -108,15 +109,15 @@ class QUORUMLOCK_EXPORT Options {
   /// of 100 ms and a tenth of the ttl.
   std::optional<std::chrono::nanoseconds> stop_margin;
 
-  /// For each command: a node that has not answered within this time casts no vote. Leave it alone:
-  /// a decision never waits for it once a quorum has answered.
+  /// For each command: a node that has not answered within this time casts no vote. Leave this time
+  /// alone: once a quorum has answered, a decision never waits for the other nodes.
   std::chrono::nanoseconds node_timeout = std::chrono::milliseconds(500);
   /// For each connection: the time for resolving, connecting and greeting together.
   std::chrono::nanoseconds connect_timeout = std::chrono::seconds(2);
   /// The greatest relative difference in rate between any node's clock and any client's. Leave it
   /// alone: 0.01 tolerates clocks that are each about half a per cent off.
   double drift_factor = 0.01;
-  /// The pause between two attempts of a wait that is not in order.
+  /// The pause between two attempts of an unordered wait.
   RetryOptions retry;
 
   /// Whether locks get fencing tokens (docs/promises.md). If off, Lease::fencing_token() is 0, an
@@ -145,23 +146,23 @@ class QUORUMLOCK_EXPORT Options {
   /// the same value: whole seconds, at least four times max_ttl.
   std::chrono::nanoseconds fencing_memory = std::chrono::hours(24);
 
-  /// Who holds a lock, for people: the part of our owner tokens after the '@', which inspections,
-  /// errors and other clients show. Bytes other than printable ASCII, spaces and '@' become '_',
-  /// and it is cut at 64 bytes. Unset: default_label(). Empty: none.
+  /// A name for the holder of our locks, for people: the part of our owner tokens after the '@'.
+  /// Inspections, errors and other clients show it. Spaces, '@' and bytes that are not printable
+  /// ASCII become '_', and the name is cut at 64 bytes. Unset: default_label(). Empty: none.
   std::optional<std::string> label = std::nullopt;
 
   /// For the connections to `rediss://` nodes; a node may have its own (NodeOptions::tls).
   TlsOptions tls = {};
-  /// Returns what to log in to this node with; it is called for each node that has no user or
-  /// password of its own, with the node's name as in NodeStatus::node. The connection logs in again
-  /// before the password ends: after nine tenths of valid_for, or half a minute before the end if
-  /// that is earlier, but never before the half. No lease is lost by that.
+  /// Returns the user and password for this node. The function is called for each node that has no
+  /// user or password of its own, with the node's name as in NodeStatus::node. The connection logs
+  /// in again before the password ends: after nine tenths of valid_for, or half a minute before the
+  /// end if that is earlier, but never before half of valid_for. No lease is lost by a new login.
   ///
-  /// It runs on libuv's pool of threads, so it may block, for some seconds; for several nodes it
-  /// may run at once. close() waits for it. An error, or an exception, is a sentence in the log; it
-  /// is called again after a pause of 1 s or more, and what it returned before is used until that
-  /// ends. Without anything to log in with, the node's vote is `unauthorized`. Unset: none is
-  /// asked.
+  /// The function runs on libuv's pool of threads, so it may block for some seconds, and it may run
+  /// for several nodes at once. close() waits for it. An error or an exception becomes a sentence
+  /// in the log; the function is called again after a pause of 1 s or more, and the credentials
+  /// that it returned before are used until they end. The vote of a node without any credentials is
+  /// `unauthorized`. Unset: nodes without credentials of their own get none.
   std::function<Result<Credentials>(std::string_view node)> credentials;
 
   /// Receives what happens to our leases, our waiters and the nodes (event.hpp), for a log or an
@@ -172,9 +173,9 @@ class QUORUMLOCK_EXPORT Options {
   /// exception that it throws ends nothing: it becomes a sentence in the log. It is not called
   /// after close() has returned.
   ///
-  /// In each second at most 20 events of a kind about one node are passed on. Of those beyond that
-  /// the last one follows when the second is over, with Event::left_out. Unset: no events, and
-  /// nothing is done for them.
+  /// In each second at most 20 events of a kind about one node are passed on. If there are more,
+  /// the last of them follows when the second is over, with the number of the others in
+  /// Event::left_out. Unset: no events, and nothing is done for them.
   std::function<void(const Event& event)> on_event;
 };
 
@@ -182,14 +183,14 @@ class QUORUMLOCK_EXPORT Options {
 /// Options::label is set.
 QUORUMLOCK_EXPORT std::string default_label();
 
-/// The options of one request. An unset member has the value of the same member of Options.
+/// The options of one request. An unset member has the value that its comment names.
 struct LockOptions {
   std::optional<std::chrono::nanoseconds> ttl = std::nullopt;       ///< Options::ttl
   std::optional<std::chrono::nanoseconds> wait = std::nullopt;      ///< Options::wait
   std::optional<bool> auto_extend = std::nullopt;                   ///< Options::auto_extend
   std::optional<std::chrono::nanoseconds> max_hold = std::nullopt;  ///< Options::max_hold
   std::optional<int> max_renewals = std::nullopt;                   ///< Options::max_renewals
-  std::optional<LockMode> mode = std::nullopt;                      ///< Options::mode
+  std::optional<LockMode> mode = std::nullopt;                      ///< unset: exclusive
   std::optional<WaitOrder> order = std::nullopt;                    ///< Options::order
   bool operator==(const LockOptions&) const = default;
 };

@@ -25,13 +25,13 @@
 
 namespace quorumlock {
 
-/// What a PrometheusCollectable collects.
+/// The options of a PrometheusCollectable.
 struct PrometheusSettings {
   /// Labels that every metric gets in addition to its own.
   MetricLabels labels = {};
-  /// Whether each collection also asks the nodes for their status: it then takes a round trip, and
-  /// as long as Coordinator::status() if nodes do not answer. `quorumlock serve` has these metrics
-  /// too, so that one observer is enough for all programs.
+  /// Whether each collection also asks the nodes for their status. A collection then takes a round
+  /// trip, or, if nodes do not answer, as long as Coordinator::status(). `quorumlock serve` has the
+  /// metrics of the nodes, too, so that one observer is enough for all programs.
   bool nodes = false;
 };
 
@@ -39,13 +39,13 @@ struct PrometheusSettings {
 /// thread but the coordinator's own loop.
 class PrometheusCollectable final : public ::prometheus::Collectable {
  public:
-  /// Throws Error (Errc::invalid_argument) if the labels are such that metrics_text() refuses them.
+  /// Throws Error (Errc::invalid_argument) if metrics_text() would refuse the labels.
   explicit PrometheusCollectable(Coordinator& coordinator, PrometheusSettings settings = {})
       : coordinator_(&coordinator), settings_(std::move(settings)) {
     (void)metric_families(Stats{}, settings_.labels).value();
   }
 
-  /// Without the metrics of the nodes if there is no status of them.
+  /// Returns the metrics. If the status of the nodes cannot be read, their metrics are left out.
   [[nodiscard]] std::vector<::prometheus::MetricFamily> Collect() const override {
     if (settings_.nodes) {
       if (const Result<ClusterStatus> status = coordinator_->status()) {
@@ -79,7 +79,7 @@ class PrometheusCollectable final : public ::prometheus::Collectable {
   static ::prometheus::ClientMetric converted(const MetricSample& sample) {
     ::prometheus::ClientMetric metric;
     for (const auto& [name, value] : sample.labels) metric.label.push_back({name, value});
-    // Only the one of the family's type is read.
+    // prometheus-cpp reads only the value that belongs to the family's type.
     metric.counter.value = metric.gauge.value = sample.value;
     if (!sample.histogram) return metric;
     const DurationStats& stats = *sample.histogram;

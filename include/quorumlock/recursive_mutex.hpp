@@ -43,7 +43,7 @@ class QUORUMLOCK_EXPORT RecursiveMutex {
   /// false.
   static constexpr std::size_t max_depth = 65'535;
 
-  /// Asks no node. A bad resource or option is reported by the first lock().
+  /// The constructor asks no node: the first lock() reports a bad resource or option.
   RecursiveMutex(Coordinator& coordinator, std::string resource, LockOptions options = {});
   RecursiveMutex(const RecursiveMutex&) = delete;
   RecursiveMutex& operator=(const RecursiveMutex&) = delete;
@@ -56,10 +56,10 @@ class QUORUMLOCK_EXPORT RecursiveMutex {
   /// Makes one attempt or a short wait, as Mutex::try_lock() does. Throws Error only if no attempt
   /// could be made (closed, bad arguments, a lease that was lost).
   bool try_lock();
-  /// Undoes one lock. The last unlock releases the lease and waits until a quorum has done so.
+  /// Undoes one lock. The last unlock releases the lease and waits until a quorum has released it.
   void unlock();
 
-  /// Waits for up to this long, or until then. Returns false if it did not get the lock.
+  /// Waits for up to `patience`, or until `deadline`. Returns false if the lock was not acquired.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& patience) {
     return try_lock_within(detail::saturated(patience));
@@ -81,9 +81,10 @@ class QUORUMLOCK_EXPORT RecursiveMutex {
   LockAwaitable co_lock(LockOwner owner, std::stop_token stop = {});
   LockAwaitable co_unlock(LockOwner owner);
   /// Unlocks as unlock() does. The handler runs once a quorum has released the lease; if the owner
-  /// still has the mutex locked, no node is asked. Errc::not_held if the owner has not locked it.
+  /// still has the mutex locked, no node is asked. The result is Errc::not_held if the owner has
+  /// not locked the mutex.
   void async_unlock(LockOwner owner, detail::Handler<Result<void>> handler);
-  /// As lease() and depth(), for this owner instead of the calling thread.
+  /// These are lease() and depth() for this owner instead of the calling thread.
   Lease& lease(LockOwner owner);
   [[nodiscard]] std::size_t depth(LockOwner owner) const;
 

@@ -14,7 +14,7 @@
 namespace quorumlock {
 
 /// A number of permits on a quorum of nodes, with the interfaces of std::counting_semaphore and
-/// std::timed_mutex: never more than `capacity` are held at once, by whatever processes.
+/// std::timed_mutex: all processes together never hold more than `capacity` at once.
 ///
 /// A permit is a lease: it is renewed while it is held, and it runs out after the ttl if its holder
 /// dies. Its fencing token exceeds the token of every permit of the resource that was granted
@@ -46,13 +46,13 @@ class QUORUMLOCK_EXPORT Semaphore {
   /// The number of permits that the constructor was given.
   [[nodiscard]] std::ptrdiff_t capacity() const noexcept;
 
-  /// Waits without limit, or for LockOptions::wait if that is set. Throws Error if it gets no
-  /// permit.
+  /// Waits without limit, or for LockOptions::wait if that is set. Throws Error if no permit was
+  /// granted.
   void acquire() { lock(); }
   /// Takes a permit if one is free, and does not wait. Throws Error only if no permit could be
   /// asked for (closed, bad arguments, another capacity).
   bool try_acquire() { return try_lock(); }
-  /// Waits for up to this long, or until then. Returns false if it got no permit.
+  /// Waits for up to `patience`, or until `deadline`. Returns false if no permit was granted.
   template <class Rep, class Period>
   bool try_acquire_for(const std::chrono::duration<Rep, Period>& patience) {
     return try_lock_within(detail::saturated(patience));
@@ -65,7 +65,7 @@ class QUORUMLOCK_EXPORT Semaphore {
   /// it. Does nothing if the thread has none: a thread cannot give back another thread's permit.
   void release() { unlock(); }
 
-  /// The same under the names that std::unique_lock and std::scoped_lock use.
+  /// These are the same functions under the names that std::unique_lock and std::scoped_lock use.
   void lock();
   bool try_lock();
   void unlock();

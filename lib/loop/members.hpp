@@ -14,18 +14,18 @@ namespace quorumlock::detail {
 
 class Session;
 
-/// Keeps all links informed of what the other nodes say: which nodes vote for our list, and as what
-/// a node without a record may be enrolled. The decisions are redis::Electorate's.
+/// Keeps all links informed of what the other nodes say: which nodes vote for our list, and with
+/// which membership a node without a record may be enrolled. redis::Electorate makes the decisions.
 class Members {
  public:
   Members(Session& session, core::Random& random) : session_(session), electorate_(random) {}
 
   /// Takes into account what has changed in the links.
   void judge(core::Time now);
-  /// Moves to these nodes as soon as as many of them as a lock needs accept that list, so that a
-  /// client may be told of new nodes before the operator announces them. Until then the present
-  /// list stays. If fewer than a quorum of its nodes accept it, it gives way to a list that any
-  /// node accepts, or to any list if no lease is held.
+  /// Moves to these nodes once enough of them for a lock accept this list, so that a client may be
+  /// given new nodes before the operator announces them. Until then the present list stays. If
+  /// fewer than a quorum of the present nodes accept the present list, a single node that accepts
+  /// the new list is enough, and no node has to if no lease is held.
   void set_nodes(core::Time now, std::vector<redis::Link::Config> list);
   /// The operator vouches for nodes without a record.
   void vouch(core::Time now);
@@ -43,26 +43,27 @@ class Members {
                   const std::vector<redis::Electorate::Judgement>& judged);
 
   [[nodiscard]] redis::NodeNames names_of(const std::vector<redis::Link::Config>& list) const;
-  /// The number of the electorate's node `place`.
+  /// The number of the node that has this place in the electorate.
   [[nodiscard]] int number_of(int place) const;
   void look(core::Time now);
   void move_on(core::Time now);
-  /// What some node says is being asked.
+  /// Whether the record of a node is being read.
   [[nodiscard]] bool is_reading() const;
   [[nodiscard]] bool may_move_on() const;
 
   Session& session_;
   redis::Electorate electorate_;
-  /// What each node was last called by its own word, which holds while it is away; empty: unknown.
-  /// By the node's number, as the next.
+  /// The name in the last record that was read of each node, by the node's number. The name stays
+  /// while the node is away. Empty: unknown.
   std::array<std::string, core::max_nodes> names_;
-  /// The name that the connection to each node was given; empty if it has none yet.
+  /// The name that we have given the connection to each node, by the node's number. Empty: none
+  /// yet.
   std::array<std::string, core::max_nodes> told_;
-  /// The nodes that are to be moved to; empty: there are none.
+  /// The list of nodes to move to; empty: none.
   std::vector<redis::Link::Config> next_;
-  core::Time look_due_ = core::never;  ///< when to see whether they are accepted
-  bool noted_ = false;                 ///< the log says that they are not
-  int refusing_ = 0;                   ///< nodes that refuse the present list, or wait in vain
+  core::Time look_due_ = core::never;  ///< when to look whether nodes accept next_
+  bool noted_ = false;                 ///< the log has reported that the nodes do not accept next_
+  int refusing_ = 0;                   ///< nodes that refuse the present list or cannot join it
   std::string note_;
   bool confirming_ = false;     ///< see confirms_outdated()
   bool ever_enrolled_ = false;  ///< we have seen an enrolled node
