@@ -12,6 +12,7 @@
 #include "redis/scripts.hpp"
 #include "sim/data_commands.hpp"
 #include "sim/resp.hpp"
+#include "sim/same_words.hpp"
 
 namespace quorumlock::sim {
 namespace {
@@ -63,27 +64,6 @@ bool is_remaining(const Words& words, std::size_t element) {
   if (is_script(words, redis::queue_script)) return element % 5 == 3;
   if (is_script(words, redis::acquire_script) && is_batch(words)) return element % 4 == 3;
   return words[0].starts_with("EVAL") && element == 3;
-}
-
-/// Whether both are errors with one code. Other servers than Redis 7.0 have other words after it,
-/// which are for people only, and a server that refuses to write for two reasons may name either.
-bool same_code(std::string_view one, std::string_view other) {
-  const auto code = [](std::string_view text) {
-    const std::string_view first = text.substr(0, text.find(' '));
-    return first == "-OOM" || first == "-READONLY" ? "-MISCONF" : first;
-  };
-  return one.starts_with('-') && code(one) == code(other);
-}
-
-/// Whether both are texts of the same long number. Valkey 9 writes a score of 2^63 and more as a
-/// whole number of fewer digits, and others with an exponent.
-bool same_score(const Reply& one, std::string_view other) {
-  const std::optional<std::string> text = resp::take_bulk(other);
-  const auto is_number = [](std::string_view digits) {
-    return digits.size() > 15 && digits.find_first_not_of("0123456789.e+") == digits.npos;
-  };
-  return one.type == Reply::Type::string && text && is_number(one.text) && is_number(*text) &&
-         std::stod(one.text) == std::stod(*text);
 }
 
 /// Whether replies are equal byte for byte, except that a remaining time may have shrunk meanwhile.
