@@ -44,7 +44,8 @@ struct Event {
   std::chrono::system_clock::time_point time = {};  ///< when it happened
   std::string node = {};                            ///< as NodeStatus::node
   std::string resource = {};                        ///< several are separated by ", "
-  /// Who holds the lock: the label of its owner token, or the beginning of a token without one.
+  /// The holder of the lock: the label of its owner token, or the first digits of a token without a
+  /// label.
   std::string holder = {};
   std::string reason = {};  ///< one sentence
   /// How many events of this kind about this node (or about no node) were left out since the last

@@ -31,7 +31,7 @@ struct RecordChange {
 
   /// Appends the command that changes the record at once, without a wait.
   void adopt(std::string& out) const;
-  /// Appends the command that puts a candidate, which lives for so many ms, in the place of `from`.
+  /// Appends the command that replaces `from` by a candidate; `life` is its time to live, in ms.
   void replace(std::string& out, std::string_view candidate, std::string_view life) const;
   /// Appends the command that makes us the repairer, under a new mark.
   void claim(std::string& out, core::Random& random);
