@@ -41,6 +41,12 @@ using Servers = std::map<std::string, std::string>;
 Result<void> check_node_name(const std::string& place, const std::string& name) {
   constexpr std::size_t longest_name = 255;
   const bool visible = std::ranges::all_of(name, [](char c) { return c > ' ' && c < '\x7f'; });
+  // A URL with a login would be written to the nodes, where every client could read it.
+  const bool login = name.find("://") != name.npos && name.find('@') != name.npos;
+  if (login) {
+    return refusal(place + ".name is a URL with a login, which every client would see: give a " +
+                   "plain name, or leave it out");
+  }
   if (visible && name.size() <= longest_name) return {};
   return refusal(place + ".name is " + detail::quoted_unless_secret(name) +
                  ": it must have at most 255 characters, all visible ASCII, and no space");

@@ -30,8 +30,7 @@ inline std::string names_of(std::string_view first, const std::vector<std::strin
 
 /// The same as quoted(), but hidden if the text could be a URL with a password in the wrong place.
 inline std::string quoted_unless_secret(std::string_view text) {
-  const std::size_t at = text.rfind('@');
-  const bool credentials = at != text.npos && text.find(':') < at;
+  const bool credentials = text.find('@') != text.npos && text.find(':') != text.npos;
   return credentials || text.find("://") != text.npos ? "\"***\"" : quoted(text);
 }
 

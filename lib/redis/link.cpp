@@ -58,7 +58,7 @@ void Link::on_early_reply(Time now, const Reply& reply) {
     wait_for_orphan(now, greeting_.said(reply));
   } else if (asks_early_) {
     asks_early_ = false;
-    right_.enrolment().on_reply(now, reply);
+    right_.on_reply(now, reply, greeting_.said(reply));
     update(now);
   } else {
     fail(now, Vote::failed, "sent a reply that nobody asked for");
@@ -350,7 +350,7 @@ Link::Event* Link::next(Time now) {
 /// Takes the answer to a command of the link's own on a connection that is up.
 void Link::on_own_reply(Time now, const core::Tag& tag, const Reply& reply) {
   if (!Greeting::is_later_question(tag)) {
-    right_.enrolment().on_reply(now, reply);
+    right_.on_reply(now, reply, greeting_.said(reply));
   } else if (Greeting::is_login(tag)) {
     if (const auto refused = greeting_.on_login_reply(now, reply, pipeline_)) note(*refused);
   } else if (const auto trouble = greeting_.on_later_reply(tag, reply)) {

@@ -36,6 +36,13 @@ bool VotingRight::update() {
   return news;
 }
 
+void VotingRight::on_reply(Time now, const Reply& reply, std::string_view said) {
+  if (reply.type != Reply::Type::error) return enrolment_.on_reply(now, reply);
+  Reply shown = reply;
+  shown.text = said;
+  enrolment_.on_reply(now, shown);
+}
+
 bool VotingRight::end_reading() {
   if (enrolment_.is_reading() || (is_enrolled() && !judged_)) return false;
   return std::exchange(reading_again_, false);

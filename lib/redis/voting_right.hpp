@@ -43,6 +43,9 @@ class VotingRight {
   bool update();
   /// Whether commands need not wait for the record any more. True once each time.
   bool end_reading();
+  /// Takes a reply to the enrolment, which quotes an error: `said` are its words without our
+  /// password.
+  void on_reply(core::Time now, const Reply& reply, std::string_view said);
   Enrolment& enrolment() { return enrolment_; }
 
   // Outputs.

@@ -1,6 +1,7 @@
 #include "cli/program.hpp"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -146,6 +147,10 @@ Ended Program::finish() {
     throw std::runtime_error("the program does not end");
   }
   pid_ = -1;
+  for (const char* password : {"s3cret", "Marked1"}) {  // tests give no others to programs
+    EXPECT_EQ((said_.out + said_.err).find(password), std::string::npos)
+        << "the program shows a password: " << said_.out << said_.err;
+  }
   said_.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return said_;
 }

@@ -1,18 +1,30 @@
 #include "arguments.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace quorumlock::cli {
 namespace {
 
+/// The next login in the URLs of a text, up to and with its @, as an offset and a size; no size if
+/// there is none at `from` or after it.
+std::pair<std::size_t, std::size_t> next_login(std::string_view text, std::size_t from) {
+  for (std::size_t at = text.find('@', from); at != text.npos; at = text.find('@', at + 1)) {
+    const std::size_t scheme = text.rfind("://", at);
+    if (scheme != text.npos) return {scheme + 3, at + 1 - (scheme + 3)};
+  }
+  return {text.size(), 0};
+}
+
 /// Overwrites users and passwords in the URLs of an argument, which other processes can see for as
 /// long as we run.
 void hide_secrets(char* argument) {
-  const std::string_view text = argument;
-  for (std::size_t at = text.find('@'); at != text.npos; at = text.find('@', at + 1)) {
-    const std::size_t scheme = text.rfind("://", at);
-    if (scheme == text.npos) continue;
-    std::fill(argument + scheme + 3, argument + at, '*');
+  std::size_t from = 0;
+  for (;;) {
+    const auto [begin, size] = next_login(argument, from);
+    if (size == 0) return;
+    from = begin + size;
+    std::fill(argument + begin, argument + from - 1, '*');
   }
 }
 
@@ -38,6 +50,14 @@ Arguments::Arguments(int argc, char** argv) : own(argv + 1, argv + argc) {
   if (runs_a_command() && dashes != own.end()) {
     behind_dashes.emplace(dashes + 1, own.end());
     own.erase(dashes, own.end());
+  }
+}
+
+std::string without_logins(std::string urls) {
+  for (;;) {
+    const auto [begin, size] = next_login(urls, 0);
+    if (size == 0) return urls;
+    urls.erase(begin, size);
   }
 }
 

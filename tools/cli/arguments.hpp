@@ -28,4 +28,7 @@ struct Arguments {
   [[nodiscard]] std::string without_secrets(std::string sentence) const;
 };
 
+/// Returns a list of URLs without the users and passwords in it.
+std::string without_logins(std::string urls);
+
 }  // namespace quorumlock::cli

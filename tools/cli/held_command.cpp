@@ -9,6 +9,7 @@
 
 #include <quorumlock/duration.hpp>
 
+#include "arguments.hpp"
 #include "command_path.hpp"
 #include "process_group.hpp"
 
@@ -26,6 +27,9 @@ constexpr milliseconds leftovers_patience{500};
 /// service's.
 constexpr std::string_view not_inherited[] = {"QUORUMLOCK_RESOURCE", "QUORUMLOCK_TOKEN",
                                               "QUORUMLOCK_FENCING_TOKEN", "NOTIFY_SOCKET"};
+
+/// The command inherits this variable without the logins in its URLs.
+constexpr std::string_view with_urls = "QUORUMLOCK_NODES";
 
 /// Whether this variable has a node's password.
 bool is_password(const Options& options, std::string_view variable) {
@@ -52,7 +56,7 @@ std::vector<std::string> environment_with(const Lease& lease, const Options& opt
     const std::string_view name = one.substr(0, one.find('='));
     if (std::ranges::find(not_inherited, name) != std::end(not_inherited)) continue;
     if (is_password(options, name)) continue;
-    environment.emplace_back(one);
+    environment.push_back(name == with_urls ? without_logins(std::string(one)) : std::string(one));
   }
   return environment;
 }

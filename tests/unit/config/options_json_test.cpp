@@ -122,6 +122,9 @@ TEST(OptionsJson, ANodeMayHaveAName) {
   EXPECT_EQ(error(R"({"url": "redis://b", "name": "two words"})"),
             "nodes[1].name is \"two words\": it must have at most 255 characters, all visible "
             "ASCII, and no space");
+  EXPECT_EQ(error(R"({"url": "redis://b", "name": "redis://u:s3cret@b"})"),
+            "nodes[1].name is a URL with a login, which every client would see: give a plain name, "
+            "or leave it out");
   EXPECT_EQ(error(R"({"url": "redis://b", "name": "a:1"})"),
             "nodes[1] is called \"a:1\", and so is nodes[0]: each node of a list needs a name of "
             "its own");

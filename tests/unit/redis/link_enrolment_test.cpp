@@ -54,6 +54,17 @@ void wait_to_repair(LinkDriver& driver, const std::string& candidate) {
   ASSERT_EQ(driver.said(), Strings{"repair"});
 }
 
+TEST(LinkEnrolment, AnErrorIsShownWithoutThePassword) {
+  // The server quotes the password as it refuses the candidate.
+  LinkDriver driver({.host = "n1", .login = {"locker", "s3cret"}});
+  driver.start();
+  driver.open();
+  driver.greet({.enrolment = ""});
+  last_word(driver, "candidate");
+  driver.feed("-ERR not for s3cret\r\n");
+  EXPECT_EQ(driver.link.trouble(driver.now), "cannot be enrolled: ERR not for ***");
+}
+
 TEST(LinkEnrolment, TheNodesOwnWordsFollowEveryVote) {
   // The record and the floor of this node follow the arguments that all nodes share, in votes and
   // in nothing else.
