@@ -66,6 +66,39 @@ std::string expire(const Moment& moment, const Words& words, std::int64_t from,
   return resp::integer(1);
 }
 
+/// What a key of this kind holds, or null if there is no such key; `error` is set if the key is of
+/// another kind.
+template <class Kind>
+Kind* kept(const Moment& moment, const std::string& key, bool& error) {
+  Value* const value = moment.keys->find(key, moment.now_ms());
+  if (value == nullptr) return nullptr;
+  auto* const data = std::get_if<Kind>(&value->data);
+  error = data == nullptr;
+  return data;
+}
+
+/// The same, and makes the key if there is none.
+template <class Kind>
+Kind* kept_or_new(const Moment& moment, const std::string& key, bool& error) {
+  if (moment.keys->find(key, moment.now_ms()) == nullptr) moment.keys->put(key, Value{Kind(), {}});
+  return kept<Kind>(moment, key, error);
+}
+
+std::string field_of(const Value::Hash* fields, const std::string& name) {
+  if (fields == nullptr) return std::string(resp::nil);
+  const auto found = fields->find(name);
+  return resp::bulk_or_nil(found != fields->end() ? &found->second : nullptr);
+}
+
+/// From the first place to the one after the last; a negative place counts from the end.
+std::pair<std::size_t, std::size_t> range(std::int64_t start, std::int64_t stop, std::size_t size) {
+  const auto count = static_cast<std::int64_t>(size);
+  const std::int64_t from = std::max<std::int64_t>(start < 0 ? start + count : start, 0);
+  const std::int64_t to = std::min(stop < 0 ? stop + count : stop, count - 1);
+  if (from > to) return {0, 0};
+  return {static_cast<std::size_t>(from), static_cast<std::size_t>(to) + 1};
+}
+
 std::string delete_if(const Moment& moment, const std::string& key, const std::string& text,
                       std::string_view not_text) {
   const Value* const value = moment.keys->find(key, moment.now_ms());
@@ -109,17 +142,39 @@ std::string get(const Moment& moment, const Words& words) {
   return resp::bulk(*value->text());
 }
 
+std::string getrange(const Moment& moment, const Words& words) {
+  const auto start = whole_number(words[2]);
+  const auto stop = whole_number(words[3]);
+  if (!start || !stop) return resp::error(not_an_integer);
+  const Value* const value = moment.keys->find(words[1], moment.now_ms());
+  if (value == nullptr) return resp::bulk("");
+  if (value->text() == nullptr) return resp::error(wrong_type);
+  const auto [from, to] = range(*start, *stop, value->text()->size());
+  return resp::bulk(std::string_view(*value->text()).substr(from, to - from));
+}
+
+std::string hget(const Moment& moment, const Words& words) {
+  bool error = false;
+  const Value::Hash* const fields = kept<Value::Hash>(moment, words[1], error);
+  return error ? resp::error(wrong_type) : field_of(fields, words[2]);
+}
+
+std::string hmget(const Moment& moment, const Words& words) {
+  bool error = false;
+  const Value::Hash* const fields = kept<Value::Hash>(moment, words[1], error);
+  if (error) return resp::error(wrong_type);
+  std::vector<std::string> values;
+  for (std::size_t i = 2; i < words.size(); ++i) values.push_back(field_of(fields, words[i]));
+  return resp::array(values);
+}
+
 std::string hset(const Moment& moment, const Words& words) {
   if (words.size() % 2 != 0) {
     return resp::error("ERR wrong number of arguments for 'hset' command");
   }
-  Value* value = moment.keys->find(words[1], moment.now_ms());
-  if (value == nullptr) {
-    moment.keys->put(words[1], Value{Value::Hash(), {}});
-    value = moment.keys->find(words[1], moment.now_ms());
-  }
-  auto* const fields = std::get_if<Value::Hash>(&value->data);
-  if (fields == nullptr) return resp::error(wrong_type);
+  bool error = false;
+  Value::Hash* const fields = kept_or_new<Value::Hash>(moment, words[1], error);
+  if (error) return resp::error(wrong_type);
   std::int64_t added = 0;
   for (std::size_t i = 2; i < words.size(); i += 2) {
     added += fields->insert_or_assign(words[i], words[i + 1]).second ? 1 : 0;
@@ -254,40 +309,29 @@ std::string time(const Moment& moment, const Words&) {
                       resp::bulk(std::to_string(moment.now_us % 1000000))});
 }
 
-namespace {
-
-/// Null if there is no such key; `error` is set if the key is of another kind.
-Value::SortedSet* sorted_set(const Moment& moment, const std::string& key, bool& error) {
-  Value* const value = moment.keys->find(key, moment.now_ms());
-  if (value == nullptr) return nullptr;
-  auto* const set = std::get_if<Value::SortedSet>(&value->data);
-  error = set == nullptr;
-  return set;
-}
-
-}  // namespace
-
 std::string zadd(const Moment& moment, const Words& words) {
-  if (words.size() != 4) return resp::error(syntax_error);
-  const std::string& text = words[2];
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [last, failed] = std::from_chars(text.data(), end, number);
-  if (failed != std::errc() || last != end) return resp::error("ERR value is not a valid float");
-  bool error = false;
-  Value::SortedSet* set = sorted_set(moment, words[1], error);
-  if (error) return resp::error(wrong_type);
-  if (set == nullptr) {
-    moment.keys->put(words[1], Value{Value::SortedSet(), {}});
-    set = sorted_set(moment, words[1], error);
+  if (words.size() % 2 != 0) return resp::error(syntax_error);
+  std::vector<std::pair<std::string, double>> members;
+  for (std::size_t i = 2; i < words.size(); i += 2) {
+    double number = 0;
+    const char* const end = words[i].data() + words[i].size();
+    const auto [last, failed] = std::from_chars(words[i].data(), end, number);
+    if (failed != std::errc() || last != end) return resp::error("ERR value is not a valid float");
+    members.emplace_back(words[i + 1], number);
   }
-  const auto [place, added] = set->insert_or_assign(words[3], number);
-  return resp::integer(added ? 1 : 0);
+  bool error = false;
+  Value::SortedSet* const set = kept_or_new<Value::SortedSet>(moment, words[1], error);
+  if (error) return resp::error(wrong_type);
+  std::int64_t added = 0;
+  for (const auto& [member, number] : members) {
+    added += set->insert_or_assign(member, number).second ? 1 : 0;
+  }
+  return resp::integer(added);
 }
 
 std::string zrem(const Moment& moment, const Words& words) {
   bool error = false;
-  Value::SortedSet* const set = sorted_set(moment, words[1], error);
+  Value::SortedSet* const set = kept<Value::SortedSet>(moment, words[1], error);
   if (error) return resp::error(wrong_type);
   if (set == nullptr) return resp::integer(0);
   std::int64_t removed = 0;
@@ -305,7 +349,7 @@ std::string zremrangebyscore(const Moment& moment, const Words& words) {
                      std::from_chars(words[3].data() + 1, end, most).ptr == end;
   if (!known) return resp::error("ERR min or max is not a float");
   bool error = false;
-  Value::SortedSet* const set = sorted_set(moment, words[1], error);
+  Value::SortedSet* const set = kept<Value::SortedSet>(moment, words[1], error);
   if (error) return resp::error(wrong_type);
   if (set == nullptr) return resp::integer(0);
   const auto removed =
@@ -316,7 +360,7 @@ std::string zremrangebyscore(const Moment& moment, const Words& words) {
 
 std::string zscore(const Moment& moment, const Words& words) {
   bool error = false;
-  const Value::SortedSet* const set = sorted_set(moment, words[1], error);
+  const Value::SortedSet* const set = kept<Value::SortedSet>(moment, words[1], error);
   if (error) return resp::error(wrong_type);
   if (set == nullptr || !set->contains(words[2])) return std::string(resp::nil);
   return resp::bulk(number_text(set->at(words[2])));
@@ -329,20 +373,17 @@ std::string zrange(const Moment& moment, const Words& words) {
   if (words.size() > 5 || (words.size() == 5 && !with_scores)) return resp::error(syntax_error);
   if (!start || !stop) return resp::error(not_an_integer);
   bool error = false;
-  const Value::SortedSet* const set = sorted_set(moment, words[1], error);
+  const Value::SortedSet* const set = kept<Value::SortedSet>(moment, words[1], error);
   if (error) return resp::error(wrong_type);
   if (set == nullptr) return resp::array({});
   std::vector<std::pair<double, std::string>> order;
   for (const auto& [member, number] : *set) order.emplace_back(number, member);
   std::ranges::sort(order);
-  const auto size = static_cast<std::int64_t>(order.size());
-  const std::int64_t from = std::max<std::int64_t>(*start < 0 ? *start + size : *start, 0);
-  const std::int64_t to = std::min(*stop < 0 ? *stop + size : *stop, size - 1);
+  const auto [from, to] = range(*start, *stop, order.size());
   std::vector<std::string> found;
-  for (std::int64_t i = from; i <= to; ++i) {
-    found.push_back(resp::bulk(order[static_cast<std::size_t>(i)].second));
-    if (with_scores)
-      found.push_back(resp::bulk(number_text(order[static_cast<std::size_t>(i)].first)));
+  for (std::size_t i = from; i < to; ++i) {
+    found.push_back(resp::bulk(order[i].second));
+    if (with_scores) found.push_back(resp::bulk(number_text(order[i].first)));
   }
   return resp::array(found);
 }

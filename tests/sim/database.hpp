@@ -9,7 +9,7 @@
 
 namespace quorumlock::sim {
 
-/// The value of a key. Hashes exist only to be of another kind than the library's own values.
+/// The value of a key.
 struct Value {
   using Hash = std::map<std::string, std::string>;
   using SortedSet = std::map<std::string, double>;

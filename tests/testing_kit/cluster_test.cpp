@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <stop_token>
 
+#include <quorumlock/admin.hpp>
 #include <quorumlock/quorumlock.hpp>
 #include <quorumlock/testing.hpp>
 
@@ -67,6 +68,28 @@ TEST(TestCluster, ALeaseIsNotLostIfTooFewNodesAreThere) {
   cluster.stop(1);
   EXPECT_FALSE(cluster.lose(lease));
   EXPECT_TRUE(lease.is_valid());
+}
+
+TEST(TestCluster, AnswersWhoHoldsWhatAndWhoLeads) {
+  testing::Cluster cluster(3);
+  Coordinator coordinator = Coordinator::create(cluster.options()).value();
+  Lease lease = coordinator.acquire("orders").value();
+  Lease reader = coordinator.acquire("read", {.mode = LockMode::shared}).value();
+  Election election(coordinator, "billing");
+  Leadership leads = election.campaign("10.0.0.7:8080").value();
+  EXPECT_EQ(coordinator.inspect("orders").value().holder, lease.owner_token());
+  EXPECT_EQ(coordinator.inspect("read").value().nodes.front().readers.size(), 1u);
+  std::vector<std::string> resources;
+  const LockList list = list_locks(coordinator).value();
+  for (const HeldLock& held : list.locks) resources.push_back(held.resource);
+  EXPECT_EQ(resources, (std::vector<std::string>{"billing", "orders", "read"}));
+  EXPECT_EQ(election.leader().value().value().value, "10.0.0.7:8080");
+  leads.proclaim("10.0.0.8:8080").value();
+  EXPECT_EQ(election.leader().value().value().value, "10.0.0.8:8080");
+  leads.resign().value();
+  EXPECT_EQ(election.leader().value(), std::nullopt);
+  const ClusterStatus status = coordinator.status().value();
+  for (const NodeStatus& node : status.nodes) EXPECT_TRUE(node.votes) << node.trouble;
 }
 
 TEST(TestCluster, OtherNodesAndSizesAreRefused) {

@@ -1,12 +1,19 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "redis/reply.hpp"
 #include "redis/scripts.hpp"
+#include "redis/words.hpp"
+#include "sim/server.hpp"
 #include "support/cluster.hpp"
 
-// Scripts that the simulator does not run: each of their situations, on a real server.
+// Scripts that the walks of Differential do not call: each of their situations, on a real server
+// and on the simulated one.
 namespace quorumlock::sim {
 namespace {
 
@@ -41,29 +48,72 @@ std::string to_text(const test::Reply& reply) {
   return "{" + text + "}";
 }
 
-class UnsimulatedScripts : public testing::Test {
+/// The simulated server, with one client and one observer.
+class Simulated {
+ public:
+  test::Reply ask(const Words& words) {
+    std::string bytes;
+    redis::append_command(bytes, std::vector<std::string_view>(words.begin(), words.end()));
+    server_.feed(client_, bytes);
+    server_.execute_next(client_, now_);
+    return read(client_);
+  }
+  void observe(const std::string& channel) {
+    std::string bytes;
+    redis::append_command(bytes, {"SUBSCRIBE", channel});
+    server_.feed(observer_, bytes);
+    server_.execute_next(observer_, now_);
+    (void)read(observer_);
+  }
+  test::Reply next_message() { return read(observer_); }
+
+ private:
+  static test::Reply copy(const redis::Reply& reply) {
+    using enum test::Reply::Type;
+    constexpr test::Reply::Type types[] = {string, status, error, integer, nothing, array};
+    test::Reply copied{
+        types[static_cast<int>(reply.type)], reply.integer, std::string(reply.text), {}};
+    for (const redis::Reply& element : reply.elements) copied.elements.push_back(copy(element));
+    return copied;
+  }
+  test::Reply read(int connection) {
+    redis::ReplyReader& reader = connection == client_ ? replies_ : messages_;
+    reader.feed(server_.take_output(connection));
+    const redis::Reply* const reply = reader.next();
+    return reply != nullptr ? copy(*reply) : throw std::runtime_error("there is no reply");
+  }
+
+  const TrueTime now_{0};
+  Server server_{{}, WallClock(std::chrono::seconds(1'700'000'000))};
+  int client_ = server_.connect();
+  int observer_ = server_.connect();
+  redis::ReplyReader replies_;
+  redis::ReplyReader messages_;
+};
+
+class ScriptReplies : public testing::Test {
  protected:
   void hold(const redis::Script& script, const Words& keys,
             const std::vector<Situation>& situations) {
     for (const Situation& situation : situations) {
       SCOPED_TRACE(situation.what);
-      for (test::Redis* const user : {&control_, &mute_}) {
-        SCOPED_TRACE(user == &mute_ ? "may not publish" : "");
-        (void)control_({"FLUSHALL"});
+      for (const Node& node : {real_, mute_, simulated_}) {
+        SCOPED_TRACE(node.what);
+        (void)node.control({"FLUSHALL"});
         for (const Words& words : situation.before) {
-          const test::Reply reply = control_(words);
+          const test::Reply reply = node.control(words);
           ASSERT_FALSE(reply.is_error()) << words.front() << ": " << reply.text;
         }
         Words words = {"EVAL", std::string(script.source), std::to_string(keys.size())};
         words.insert(words.end(), keys.begin(), keys.end());
         words.insert(words.end(), situation.arguments.begin(), situation.arguments.end());
         const std::string changes = changes_so_far();
-        EXPECT_EQ(to_text((*user)(words)), situation.reply);
+        EXPECT_EQ(to_text(node.user(words)), situation.reply);
         if (reads_only_) {
           EXPECT_EQ(changes_so_far(), changes);
         }
-        EXPECT_EQ(record(), situation.record);
-        EXPECT_EQ(told(), user == &mute_ ? "" : situation.told);
+        EXPECT_EQ(record(node), situation.record);
+        EXPECT_EQ(told(node), node.may_publish ? situation.told : "");
       }
     }
   }
@@ -72,30 +122,41 @@ class UnsimulatedScripts : public testing::Test {
     ASSERT_FALSE(
         control_({"ACL", "SETUSER", "mute", "on", "nopass", "~*", "+@all", "resetchannels"})
             .is_error());
-    ASSERT_FALSE(mute_({"AUTH", "mute", "any"}).is_error());
+    ASSERT_FALSE(muted_({"AUTH", "mute", "any"}).is_error());
     (void)observer_({"SUBSCRIBE", "quorumlock:led:lock"});
+    server_.observe("quorumlock:led:lock");
   }
 
   bool reads_only_ = false;
 
  private:
+  using Ask = std::function<test::Reply(const Words&)>;
+  /// A server, and the user who runs the script there.
+  struct Node {
+    const char* what;
+    bool may_publish;
+    Ask user;
+    Ask control;
+    std::function<test::Reply()> next_message;
+  };
+
   std::string changes_so_far() {
     const std::string info = control_({"INFO", "persistence"}).text;
     const std::size_t at = info.find("rdb_changes_since_last_save:");
     return info.substr(at, info.find('\r', at) - at);
   }
-  std::string record() {
+  static std::string record(const Node& node) {
     const test::Reply all =
-        control_({"HMGET", "quorumlock:leader:lock", "token", "fence", "version", "value"});
-    const test::Reply left = control_({"PTTL", "quorumlock:leader:lock"});
+        node.control({"HMGET", "quorumlock:leader:lock", "token", "fence", "version", "value"});
+    const test::Reply left = node.control({"PTTL", "quorumlock:leader:lock"});
     return left.integer == -2 ? "" : to_text(all) + " " + to_text(left);
   }
   /// The messages since the last call.
-  std::string told() {
-    (void)control_({"PUBLISH", "quorumlock:led:lock", "end"});
+  static std::string told(const Node& node) {
+    (void)node.control({"PUBLISH", "quorumlock:led:lock", "end"});
     std::string all;
     for (;;) {
-      const std::string message = observer_.read().elements.at(2).text;
+      const std::string message = node.next_message().elements.at(2).text;
       if (message == "end") return all;
       all += "told" + message;
     }
@@ -103,12 +164,20 @@ class UnsimulatedScripts : public testing::Test {
 
   test::Cluster cluster_{{.size = 1, .enrolled = false}};
   test::Redis control_{cluster_.server(0).url()};
-  test::Redis mute_{cluster_.server(0).url()};  ///< of a user who may not publish
+  test::Redis muted_{cluster_.server(0).url()};
   test::Redis observer_{cluster_.server(0).url()};
+  Simulated server_;
+  const Node real_{"real", true, std::ref(control_), std::ref(control_),
+                   [this] { return observer_.read(); }};
+  const Node mute_{"real, of a user who may not publish", false, std::ref(muted_),
+                   std::ref(control_), [this] { return observer_.read(); }};
+  const Ask ask_simulated_ = [this](const Words& words) { return server_.ask(words); };
+  const Node simulated_{"simulated", true, ask_simulated_, ask_simulated_,
+                        [this] { return server_.next_message(); }};
 };
 
 const Words mine = {"SET", "lock", "me", "PX", "60000"};
-const Words others = {"SET", "lock", "you", "PX", "60000"};
+const Words yours = {"SET", "lock", "you", "PX", "60000"};
 const Words my_record = {
     "HSET",  "quorumlock:leader:lock", "token", "me", "fence", "7", "version", "3", "value",
     "before"};
@@ -116,12 +185,12 @@ const Words your_record = {
     "HSET",  "quorumlock:leader:lock", "token", "you", "fence", "6", "version", "9", "value",
     "before"};
 
-TEST_F(UnsimulatedScripts, AnnounceRepliesAsListed) {
+TEST_F(ScriptReplies, AnnounceRepliesAsListed) {
   const Words third = {"me", "7", "3", "after", "60000"};
   const Words fourth = {"me", "7", "4", "after", "60000"};
   hold(redis::announce_script, {"lock", "quorumlock:leader:lock"},
        {{"nobody has the lock", {}, third, "0"},
-        {"another has it", {others, your_record}, third, "0", "{you 6 9 before} -1"},
+        {"another has it", {yours, your_record}, third, "0", "{you 6 9 before} -1"},
         {"it is another kind of value", {{"HSET", "lock", "field", "value"}}, third, "0"},
         {"nobody has said anything", {mine}, third, "1", "{me 7 3 after} soon", "told"},
         {"another has, before", {mine, your_record}, third, "1", "{me 7 3 after} soon", "told"},
@@ -134,15 +203,15 @@ TEST_F(UnsimulatedScripts, AnnounceRepliesAsListed) {
          "{me 7 3 before} soon"}});
 }
 
-TEST_F(UnsimulatedScripts, WithdrawRepliesAsListed) {
+TEST_F(ScriptReplies, WithdrawRepliesAsListed) {
   hold(redis::withdraw_script, {"lock", "quorumlock:leader:lock"},
        {{"nobody has said anything", {}, {"me"}, "0"},
         {"another has", {mine, your_record}, {"me"}, "0", "{you 6 9 before} -1"},
         {"mine, while the lock is mine", {mine, my_record}, {"me"}, "1", "", "told"},
-        {"mine, but the lock is another's by now", {others, my_record}, {"me"}, "1", "", "told"}});
+        {"mine, but the lock is another's by now", {yours, my_record}, {"me"}, "1", "", "told"}});
 }
 
-TEST_F(UnsimulatedScripts, LeaderRepliesAsListed) {
+TEST_F(ScriptReplies, LeaderRepliesAsListed) {
   reads_only_ = true;
   const Words counter = {"SET", "quorumlock:fence:lock", "41"};
   hold(redis::leader_script, {"lock", "quorumlock:fence:lock", "quorumlock:leader:lock"},
@@ -181,7 +250,7 @@ std::vector<Words> operator+(std::vector<Words> one, const std::vector<Words>& o
   return one;
 }
 
-TEST_F(UnsimulatedScripts, InspectOfALockRepliesAsListed) {
+TEST_F(ScriptReplies, InspectOfALockRepliesAsListed) {
   reads_only_ = true;
   const Words all = {"1000", "1024"};
   const std::string long_value(2000, 'x');
@@ -218,7 +287,7 @@ TEST_F(UnsimulatedScripts, InspectOfALockRepliesAsListed) {
          "{now none '' -2 {} {w1 5 9000000000000} 0 {} {} ''}"}});
 }
 
-TEST_F(UnsimulatedScripts, LocksRepliesAsListed) {
+TEST_F(ScriptReplies, LocksRepliesAsListed) {
   reads_only_ = true;
   const std::string token = std::string(40, 'a') + "@web-3:812";
   const std::string digits(40, 'b');
@@ -256,7 +325,7 @@ TEST_F(UnsimulatedScripts, LocksRepliesAsListed) {
          permits, permit.c_str()}});
 }
 
-TEST_F(UnsimulatedScripts, InspectOfASemaphoreRepliesAsListed) {
+TEST_F(ScriptReplies, InspectOfASemaphoreRepliesAsListed) {
   reads_only_ = true;
   const auto of = [](const std::string& number) {
     return std::vector<Words>{{"SET", "quorumlock:semaphore:lock", number}};
