@@ -12,6 +12,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 
 using namespace std::chrono_literals;
 
@@ -47,37 +48,24 @@ int main(int argc, char** argv) {
     return 64;
   }
 
+  quorumlock::LeaderCallbacks callbacks;
+  callbacks.started = [](quorumlock::Leadership& leadership, const std::stop_token& stop) {
+    // A recipient of this leader's orders keeps the greatest token seen and refuses smaller ones.
+    std::cout << "leading under fencing token " << leadership.fencing_token() << std::endl;
+    // The work goes here, in steps, while this process leads.
+    while (!stop.stop_requested()) std::this_thread::sleep_for(10ms);
+  };
+  callbacks.stopped = [] { std::cout << "not leading any more" << std::endl; };
+  callbacks.observed = [](const std::optional<quorumlock::Leader>& leader) {
+    std::cerr << "led by " << (leader ? leader->value : "nobody") << std::endl;
+  };
   // The value that others see; in a server, its address.
   const std::string me = "process " + std::to_string(getpid());
-  quorumlock::Election election(*coordinator, "leader:" + std::string(argv[1]), {.ttl = 2s});
-  const auto observed = election.observe(
-      [](const std::optional<quorumlock::Leader>& leader) {
-        std::cerr << "led by " << (leader ? leader->value : "nobody") << std::endl;
-      },
-      ending.get_token());
-  if (!observed) {
-    std::cerr << observed.error().what() << '\n';
-    return 64;
-  }
-
-  while (!ending.stop_requested()) {
-    auto leadership = election.campaign(me, ending.get_token());
-    if (!leadership) {
-      if (leadership.error().code() == quorumlock::Errc::cancelled) break;
-      std::cerr << leadership.error().what() << '\n';
-      std::this_thread::sleep_for(1s);  // no quorum of nodes: they may come back
-      continue;
-    }
-    // A recipient of this leader's orders keeps the greatest token seen and refuses smaller ones.
-    std::cout << "leading under fencing token " << leadership->fencing_token() << std::endl;
-    // The work goes here, in steps, while this process leads.
-    const std::stop_token lost = leadership->stop_token();
-    while (!lost.stop_requested() && !ending.stop_requested()) std::this_thread::sleep_for(10ms);
-    // If too few nodes answer, the others wait until the lease has run out.
-    if (const auto resigned = leadership->resign(); !resigned) {
-      std::cerr << resigned.error().what() << std::endl;
-    }
-    std::cout << "not leading any more" << std::endl;
+  quorumlock::LeaderElector elector(*coordinator, "leader:" + std::string(argv[1]), me,
+                                    std::move(callbacks), {.ttl = 2s});
+  if (const auto ended = elector.run(ending.get_token()); !ended) {
+    std::cerr << ended.error().what() << '\n';
+    return 1;
   }
   return 0;
 }

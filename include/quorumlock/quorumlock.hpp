@@ -9,6 +9,7 @@
 #include <quorumlock/error.hpp>
 #include <quorumlock/event.hpp>
 #include <quorumlock/inspection.hpp>
+#include <quorumlock/leader_elector.hpp>
 #include <quorumlock/lease.hpp>
 #include <quorumlock/metrics.hpp>
 #include <quorumlock/mutex.hpp>
