@@ -90,11 +90,11 @@ def left_out():
     for page in pages:
         if not re.search(rf": {re.escape(page.name)}$", navigation, re.M):
             yield f"{page.name} is not in packaging/docs/mkdocs.yml"
-    shown = "".join(page.read_text() for page in pages)
+    shown = "".join(page.read_text() for page in [ROOT / "README.md", *pages])
     for picture in sorted((ROOT / "docs/pictures").glob("*.svg")):
         text = picture.read_text()
         xml.etree.ElementTree.fromstring(text)
-        if f"(pictures/{picture.name})" not in shown:
+        if f"pictures/{picture.name})" not in shown:
             yield f"{picture.name} is shown by no page"
         for part in ("prefers-color-scheme: dark", "<title ", "<desc "):
             if part not in text:
