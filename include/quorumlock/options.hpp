@@ -192,6 +192,9 @@ struct LockOptions {
   std::optional<int> max_renewals = std::nullopt;                   ///< Options::max_renewals
   std::optional<LockMode> mode = std::nullopt;                      ///< unset: exclusive
   std::optional<WaitOrder> order = std::nullopt;                    ///< Options::order
+  /// Whether to keep the steps of the acquisition for Outcome::trace. Unset: no, which costs
+  /// nothing.
+  std::optional<bool> trace = std::nullopt;
   bool operator==(const LockOptions&) const = default;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -53,16 +54,56 @@ struct NodeVote {
   bool operator==(const NodeVote&) const = default;
 };
 
+/// What happens at one step of an acquisition.
+enum class TraceKind : std::uint8_t {
+  begun,       ///< the loop has begun with the call
+  queued,      ///< it waits in this process: `count` acquisitions are to be sent before it
+  sent,        ///< an attempt was sent to `count` nodes
+  connecting,  ///< the attempt waits for the connection to `node`
+  connected,   ///< the connection to `node` is ready
+  voted,       ///< `vote` is the answer of `node` to the attempt, or why there is none
+  raising,     ///< `count` nodes were asked to raise their fencing counters, which differed
+  raised,      ///< `vote` is the answer of `node` to that
+  entered,     ///< it entered the line on `count` nodes
+  placed,    ///< `node` reports `count` waiters before it (2: two or more) and, in `vote`, whether
+             ///< the lock is held or absent
+  woken,     ///< `node` reports that the lock has been released, and that it may try
+  pausing,   ///< it waits until it tries again
+  lost,      ///< the attempt has failed
+  won,       ///< the lock is held; the last step
+  refused,   ///< the acquisition has failed; the last step
+  left_out,  ///< `count` steps were left out here
+};
+/// The kind's name in the list above, such as "connecting".
+QUORUMLOCK_EXPORT std::string_view to_string(TraceKind kind) noexcept;
+
+/// One step of an acquisition.
+struct TraceStep {
+  TraceKind kind = TraceKind::begun;  ///< what has happened
+  std::chrono::nanoseconds at{};      ///< the time since the call
+  int attempt = 0;                    ///< the number of the attempt, from 1 on
+  std::string node = {};              ///< as NodeVote::node; empty if it is about no single node
+  Vote vote = Vote::pending;          ///< see the kind
+  std::uint64_t count = 0;            ///< see the kind
+  bool operator==(const TraceStep&) const = default;
+};
+
 /// The votes of all nodes: one entry for each configured node, in the order of Options::nodes.
 struct QUORUMLOCK_EXPORT Outcome {
-  std::vector<NodeVote> votes;  ///< one for each node
-  int quorum = 0;               ///< votes needed: floor(N / 2) + 1 of the N configured nodes
-  int attempts = 0;             ///< rounds tried until this outcome, this one included
+  std::vector<NodeVote> votes = {};  ///< one for each node
+  int quorum = 0;                    ///< votes needed: floor(N / 2) + 1 of the N configured nodes
+  int attempts = 0;                  ///< rounds tried until this outcome, this one included
+  /// If LockOptions::trace was set: the steps of the acquisition, in their order. Of a long wait
+  /// the first 64 and at least the last 127 are kept.
+  std::vector<TraceStep> trace = {};
 
   /// How many nodes gave this vote.
   [[nodiscard]] int count(Vote vote) const noexcept;
   /// For example "2 granted, 3 held; quorum 3 of 5; attempt 4". O(nodes).
   [[nodiscard]] std::string to_string() const;
+  /// The trace as a table for a terminal, one line a step with its time, and a last line that says
+  /// where the time went. Empty without a trace. O(steps).
+  [[nodiscard]] std::string timeline() const;
   bool operator==(const Outcome&) const = default;
 };
 

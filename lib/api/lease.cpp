@@ -131,7 +131,9 @@ std::stop_token Lease::stop_token() const {
 
 Outcome Lease::outcome() const {
   if (state_ == nullptr) return {};
-  return state_->runtime->nodes().outcome_of(state_->won.votes, state_->won.attempts);
+  Outcome outcome = state_->runtime->nodes().outcome_of(state_->won.votes, state_->won.attempts);
+  outcome.trace = state_->trace();
+  return outcome;
 }
 
 void Lease::async_extend(std::chrono::nanoseconds ttl, detail::Handler<Result<void>> handler) {

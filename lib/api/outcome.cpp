@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "api/timeline.hpp"
+
 namespace quorumlock {
 
 std::string_view to_string(Vote vote) noexcept {
@@ -81,6 +83,28 @@ std::string_view to_string(Quarantine quarantine) noexcept {
   return "unknown";
 }
 
+std::string_view to_string(TraceKind kind) noexcept {
+  switch (kind) {
+    case TraceKind::begun: return "begun";
+    case TraceKind::queued: return "queued";
+    case TraceKind::sent: return "sent";
+    case TraceKind::connecting: return "connecting";
+    case TraceKind::connected: return "connected";
+    case TraceKind::voted: return "voted";
+    case TraceKind::raising: return "raising";
+    case TraceKind::raised: return "raised";
+    case TraceKind::entered: return "entered";
+    case TraceKind::placed: return "placed";
+    case TraceKind::woken: return "woken";
+    case TraceKind::pausing: return "pausing";
+    case TraceKind::lost: return "lost";
+    case TraceKind::won: return "won";
+    case TraceKind::refused: return "refused";
+    case TraceKind::left_out: return "left_out";
+  }
+  return "unknown";
+}
+
 int Outcome::count(Vote vote) const noexcept {
   return static_cast<int>(
       std::ranges::count_if(votes, [vote](const NodeVote& node) { return node.vote == vote; }));
@@ -96,6 +120,10 @@ std::string Outcome::to_string() const {
   text += "; quorum " + std::to_string(quorum) + " of " + std::to_string(votes.size());
   if (attempts > 0) text += "; attempt " + std::to_string(attempts);
   return text;
+}
+
+std::string Outcome::timeline() const {
+  return detail::timeline_of(*this);
 }
 
 }  // namespace quorumlock

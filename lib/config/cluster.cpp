@@ -104,6 +104,7 @@ Result<Request> request_of(const Options& options, const LockOptions& asked) {
   // The default is the order of arrival, unless nothing but plain SETs is wanted.
   const WaitOrder usual = options.fencing ? WaitOrder::fifo : WaitOrder::unordered;
   request.ordered = asked.order.value_or(options.order.value_or(usual)) == WaitOrder::fifo;
+  request.traced = asked.trace.value_or(false);
   core::Terms& terms = request.terms;
   terms.ttl = asked.ttl.value_or(options.ttl);
   terms.stop_margin =

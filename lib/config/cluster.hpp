@@ -44,6 +44,7 @@ struct Request {
   core::Duration wait{};
   bool ordered = false;  ///< waits in the line
   int capacity = 0;      ///< the semaphore's, if a permit is asked for; 0: a lock
+  bool traced = false;   ///< the caller wants to know its steps
 };
 
 Result<Request> request_of(const Options& options, const LockOptions& asked);

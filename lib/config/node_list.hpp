@@ -7,6 +7,7 @@
 #include <quorumlock/outcome.hpp>
 
 #include "core/quorum.hpp"
+#include "core/trace.hpp"
 
 namespace quorumlock::detail {
 
@@ -41,6 +42,18 @@ class NodeList {
       outcome.votes.push_back({node.name, votes.vote(node.number), {}});
     }
     return outcome;
+  }
+  /// The steps of a trace, for users.
+  [[nodiscard]] std::vector<TraceStep> steps_of(const core::Trace& trace) const {
+    std::vector<TraceStep> steps;
+    steps.reserve(trace.steps().size());
+    for (const core::Trace::Step& step : trace.steps()) {
+      const std::size_t place = place_of(step.node);
+      const bool listed = place < nodes_.size();  // a node may have left the list meanwhile
+      steps.push_back({step.kind, step.at - trace.called(), step.attempt,
+                       listed ? nodes_[place].name : std::string(), step.vote, step.count});
+    }
+    return steps;
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "core/acquisition.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -23,9 +24,18 @@ void Acquisition::begin(const AcquireRequest& request, Time now, NodeSet nodes) 
   waits = request.waits;
   last.begin(nodes);
   if (request.ordered && request.waits) way.emplace<InLine>().not_before = now;
+  trace = request.trace;
   if (request.capacity != 0) {
     permit.emplace().capacity = request.capacity;
     permit->seen = std::move(views);
+  }
+}
+
+void Acquisition::note_attempt(Time now, NodeSet asked, NodeSet connecting, const Tally& tally) {
+  note(now, TraceKind::sent, static_cast<std::uint64_t>(asked.size()));
+  for (const int node : connecting& asked) note(now, TraceKind::connecting, 0, node);
+  for (const int node : tally.nodes() - asked) {
+    note(now, TraceKind::voted, 0, node, tally.vote(node));
   }
 }
 
@@ -43,6 +53,17 @@ Errc Acquisition::why_over(const Claim* attempt) const {
 std::string Acquisition::holder(const Tally& tally) const {
   const int enough = tally.nodes().size() - tally.needed() + 1;
   return std::string(rival.token(enough));
+}
+
+Time next_try(Time now, Errc why, Time frees_at, const Config& config, Random& random) {
+  Duration pause = config.pause(random);
+  // An attempt that could not ask a quorum is lost at once; the next must not follow at once.
+  if (why == Errc::no_quorum) pause = std::max(pause, shortest_pause);
+  const Time retry_at = later(now, pause);
+  if (frees_at == never) return retry_at;
+  // A holder's key may expire before that; the jitter keeps waiters from all trying then.
+  const Duration jitter = random.below(config.retry_jitter / 4);
+  return std::min(retry_at, std::max(frees_at, now) + std::chrono::milliseconds(1) + jitter);
 }
 
 std::string token_of_attempts(WaiterId id) {

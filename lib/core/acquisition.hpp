@@ -7,10 +7,12 @@
 #include <variant>
 
 #include "core/claim.hpp"
+#include "core/config.hpp"
 #include "core/output.hpp"
 #include "core/rival.hpp"
 #include "core/slot_sets.hpp"
 #include "core/timer_queue.hpp"
+#include "core/trace.hpp"
 
 namespace quorumlock::core {
 
@@ -73,6 +75,7 @@ struct Acquisition {
   Rival rival;
   std::variant<Unordered, InLine> way;
   std::optional<PermitSearch> permit;
+  Trace* trace = nullptr;  ///< the user's; null unless it wants one
 
   [[nodiscard]] std::size_t keys() const { return others == nullptr ? 1 : 1 + others->size(); }
   [[nodiscard]] InLine* line() { return std::get_if<InLine>(&way); }
@@ -81,6 +84,16 @@ struct Acquisition {
   [[nodiscard]] const Unordered* unordered() const { return std::get_if<Unordered>(&way); }
   /// Its number in the line; zero if it is not in a line.
   [[nodiscard]] std::uint64_t place() const { return line() == nullptr ? 0 : line()->place; }
+  /// Adds a step to the trace if there is one.
+  void note(Time now, TraceKind kind, std::uint64_t count = 0, int node = -1,
+            Vote vote = Vote::pending) {
+    if (trace == nullptr) [[likely]]
+      return;
+    trace->add({now, kind, attempts, node, vote, count});
+  }
+  /// Adds that an attempt was sent to `asked`, which is waiting for some connections, and why the
+  /// other nodes have no vote.
+  void note_attempt(Time now, NodeSet asked, NodeSet connecting, const Tally& tally);
   /// Begins anew with this request, in the memory that it has.
   void begin(const AcquireRequest& request, Time now, NodeSet nodes);
   /// The reason to report when the wait is over; `attempt` is the claim under way, null for none.
@@ -89,6 +102,10 @@ struct Acquisition {
   /// such holder, or none that the nodes agree on.
   [[nodiscard]] std::string holder(const Tally& tally) const;
 };
+
+/// The time of the next try of an unordered acquisition, after this lost attempt. `frees_at` is the
+/// earliest known expiry of another holder's key.
+Time next_try(Time now, Errc why, Time frees_at, const Config& config, Random& random);
 
 /// An empty token, so that each attempt draws its own; if one of two mistakes is planted, all
 /// attempts of this acquisition share a token.

@@ -27,14 +27,15 @@ void Acquisitions::acquire(Time now, const AcquireRequest& request, WaiterId* id
   const WaiterId id = waiters_.all.take();
   Acquisition& acquisition = waiters_[id];
   acquisition.begin(request, now, exchange_.nodes.all());
-  acquisition.is_brief = request.wait_until < later(now, exchange_.config.send_within);
+  const Time send_until = later(now, exchange_.config.send_within);
+  acquisition.is_brief = request.wait_until < send_until;
   if (id_out != nullptr) *id_out = id;
+  acquisition.note(now, TraceKind::begun);
   if (acquisition.waits) waiters_.timers.set(id.index, acquisition.wait_until);
   if (!admission_.must_queue()) return begin(now, id);
   admission_.queue(id);
-  if (!acquisition.waits) {
-    waiters_.timers.set(id.index, later(now, exchange_.config.send_within));
-  }
+  acquisition.note(now, TraceKind::queued, admission_.before(id));
+  if (!acquisition.waits) waiters_.timers.set(id.index, send_until);
 }
 
 void Acquisitions::send_queued(Time now) {
@@ -103,6 +104,9 @@ void Acquisitions::attempt(Time now, WaiterId id) {
   const bool scripted = config.fencing || in_line != nullptr || acquisition.terms.shared ||
                         acquisition.others != nullptr || acquisition.permit;
   exchange_.send_round(claim_id, scripted ? CommandKind::acquire : CommandKind::set, asked);
+  claim.traced = acquisition.trace != nullptr;
+  if (claim.traced) [[unlikely]]
+    acquisition.note_attempt(now, asked, exchange_.nodes.connecting(), claim.round.tally);
   exchange_.timers.set(claim_id.index, claim.deadline);
   judge(now, claim_id, claim);
   cleanup_.forget_if_done(now, claim_id);
@@ -149,6 +153,7 @@ void Acquisitions::judge(Time now, ClaimId id, Claim& claim) {
           claim.round.judge_fence(*exchange_.ballot_of(claim), exchange_.nodes.take_requests());
       claim.fencing.number = fence.number;
       if (fence.decided) return win(now, id);
+      if (!fence.to_raise.empty()) note(now, claim, TraceKind::raising, fence.to_raise);
       return exchange_.send(id, Tag{id, claim.round.number(), CommandKind::raise}, fence.to_raise);
     }
     case Verdict::lost: break;
@@ -166,6 +171,7 @@ void Acquisitions::on_deadline(Time now, ClaimId id) {
 
 void Acquisitions::give_up(Time now, ClaimId id) {
   admission_.attempt_ends();
+  note(now, exchange_.claims[id], TraceKind::lost);
   cleanup_.give_up(now, id);
 }
 
@@ -176,6 +182,7 @@ void Acquisitions::win(Time now, ClaimId id) {
   const WaiterId waiter = claim.waiter;
   Acquisition& acquisition = waiters_[waiter];
   note_win(exchange_.stats, exchange_.now, claim, acquisition);
+  acquisition.note(now, TraceKind::won);
   leases_.begin(id);
   exchange_.output(Acquired{acquisition.user, id, acquisition.attempts});
   if (acquisition.permit) {
@@ -227,20 +234,12 @@ void Acquisitions::settle(Time now, ClaimId id) {
 /// Pauses an unordered waiter until its next attempt.
 void Acquisitions::pause(Time now, WaiterId id, const Claim& claim) {
   Acquisition& acquisition = waiters_[id];
-  const Config& config = exchange_.config;
   acquisition.pausing = true;
+  acquisition.note(now, TraceKind::pausing);
   watches_.judge_wake(acquisition, false);
-  Duration pause = config.pause(exchange_.random);
-  // An attempt that could not ask a quorum is lost at once; the next must not follow at once.
-  if (acquisition.last_why == Errc::no_quorum) pause = std::max(pause, shortest_pause);
   Time& retry_at = acquisition.unordered()->retry_at;
-  retry_at = later(now, pause);
-  if (claim.frees_at != never) {
-    // A holder's key may expire before that; the jitter keeps waiters from all trying then.
-    const Duration jitter = exchange_.random.below(config.retry_jitter / 4);
-    retry_at =
-        std::min(retry_at, std::max(claim.frees_at, now) + std::chrono::milliseconds(1) + jitter);
-  }
+  retry_at =
+      next_try(now, acquisition.last_why, claim.frees_at, exchange_.config, exchange_.random);
   waiters_.timers.set(id.index, std::min(retry_at, acquisition.wait_until));
   watches_.watch(id);
 }
@@ -379,8 +378,9 @@ void Acquisitions::cancel(Time now, WaiterId id, Errc why) {
 
 void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,
                           std::optional<std::uint64_t> unsent_before) {
-  const Acquisition& acquisition = waiters_[id];
+  Acquisition& acquisition = waiters_[id];
   note_refusal(exchange_.stats, exchange_.now, acquisition, why);
+  acquisition.note(exchange_.now, TraceKind::refused);
   exchange_.output(Refused{acquisition.user, why, acquisition.attempts, tally,
                            acquisition.permit ? acquisition.permit->other_capacity : 0,
                            acquisition.holder(tally), acquisition.rival.since(), unsent_before});

@@ -53,6 +53,19 @@ class Acquisitions {
     if (answer.waited_for) lines_.note_waiters(now, claim.key(), answer.greatest_ticket);
   }
 
+  /// Adds a node's vote on an attempt, or its answer to a raise, to the trace if there is one.
+  void note_vote(Time now, const Claim& claim, int node, CommandKind kind, Vote vote) {
+    if (!claim.traced) [[likely]]
+      return;
+    const bool raise = kind == CommandKind::raise;
+    note(now, claim, raise ? TraceKind::raised : TraceKind::voted, {}, node, vote);
+  }
+  /// Adds to all traces that the connection to this node is ready. O(waiters).
+  void on_connected(Time now, int node) {
+    waiters_.all.for_each(
+        [&](WaiterId id) { waiters_[id].note(now, TraceKind::connected, 0, node); });
+  }
+
   void on_places(Time now, int node, const Tag& tag, Vote vote, std::span<const Place> places);
   void on_wake(Time now, int node, std::uint64_t place, int slot);
   void on_freed(Time now, int node, std::string_view key) { watches_.on_freed(now, node, key); }
@@ -99,6 +112,14 @@ class Acquisitions {
   void lost_in_line(Time now, ClaimId id);
   void pause(Time now, WaiterId id, const Claim& claim);
   void enter_line(Time now, WaiterId id);
+  void note(Time now, const Claim& claim, TraceKind kind, NodeSet nodes = {}, int node = -1,
+            Vote vote = Vote::pending) {
+    if (!claim.traced) [[likely]]
+      return;
+    Acquisition* const its = waiters_.find(claim.waiter);
+    if (its == nullptr) return;
+    its->note(now, kind, static_cast<std::uint64_t>(nodes.size()), node, vote);
+  }
   void note_fence(Claim& claim, std::uint64_t fence);
   void hear_in_line(Time now, int node, const Claim& claim, const Answer& answer);
   void hear_slot(Time now, int node, const Claim& claim, const Answer& answer);

@@ -104,6 +104,7 @@ struct Claim {
   Phase phase = Phase::acquiring;
   bool asked_for = false;  ///< the user asked for the round: its verdict is to be reported
   bool by_token = false;   ///< the user named the token; no lease of ours belongs to it
+  bool traced = false;     ///< an attempt whose acquisition has a trace
   Round round;
   Footprint footprint;
   WaiterId waiter;  ///< the waiter that the attempt is for, until it has its verdict

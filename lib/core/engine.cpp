@@ -128,6 +128,7 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   acquisitions_.hear(now, node, *claim, answer);
   if (tag.round == claim->round.number() || planted(Mutant::answers_of_an_older_round)) {
     exchange_.note_vote(counts);
+    acquisitions_.note_vote(now, *claim, node, tag.kind, counts);
     const bool granted = claim->round.count(
         node, {tag.kind, counts, answer.fence, claim->terms.shared, nodes.says(node)},
         exchange_.ballot_of(*claim), exchange_.random);
@@ -197,6 +198,7 @@ void Engine::on_timeout(Time now, int node, Tag tag) {
   if (claim == nullptr || tag.round != claim->round.number()) return;
   if (!claim->round.late(node, tag.kind, exchange_.ballot_of(*claim))) return;
   exchange_.note_vote(Vote::timed_out);
+  acquisitions_.note_vote(now, *claim, node, tag.kind, Vote::timed_out);
   judge(now, tag.claim, *claim);
 }
 
@@ -207,6 +209,7 @@ void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
   const bool was_away = !nodes.take_releases().contains(node);
   const bool could_decide = nodes.voters(now).size() >= quorum;
   nodes.on_link(node, state, reason);
+  if (state == LinkState::up) acquisitions_.on_connected(now, node);
   if (nodes.take_requests().contains(node)) acquisitions_.refresh_soon(now);
   if (!could_decide && nodes.voters(now).size() >= quorum) acquisitions_.on_quorum_back(now);
   const bool back = was_away && nodes.take_releases().contains(node);

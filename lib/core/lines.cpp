@@ -1,7 +1,6 @@
 #include "core/lines.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <functional>
 
@@ -16,18 +15,6 @@ using std::chrono::milliseconds;
 constexpr std::size_t most_entries = 64;  ///< in one command, which keeps a node busy for 0.2 ms
 constexpr int tries_at_once =
     4;  ///< the protocol needs no more; if they all fail, the cause may take time
-
-std::string draw_process(Random& random) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::array<std::byte, 8> bytes;
-  random.fill(bytes);
-  std::string name;
-  for (const std::byte byte : bytes) {
-    name += digits[std::to_integer<unsigned>(byte) >> 4U];
-    name += digits[std::to_integer<unsigned>(byte) & 15U];
-  }
-  return name;
-}
 
 /// Judging by its token, whether a holder is a client of another library.
 bool is_foreign(std::string_view holder) {
@@ -83,7 +70,9 @@ void Lines::enter(Time now, WaiterId id) {
     line.waiters.emplace(std::pair(in_line.ticket, in_line.place), id);
   });
   if (refresh_at_ == never) refresh_at_ = now + exchange_.config.refresh_every();
-  send_entries({id}, exchange_.nodes.voters(now));
+  const NodeSet voters = exchange_.nodes.voters(now);
+  acquisition.note(now, TraceKind::entered, static_cast<std::uint64_t>(voters.size()));
+  send_entries({id}, voters);
   schedule(id);
 }
 
@@ -162,13 +151,19 @@ bool Lines::hear(Time now, WaiterId id, int node, Vote vote, std::span<const Pla
   Acquisition* const acquisition = waiters_.find(id);
   if (acquisition == nullptr || acquisition->place() == 0) return false;
   const Place place = worst_of(places);
+  const bool is_next = place.free && place.before == 0;
   if (acquisition->pausing) {
-    const Vote seen = place.free && place.before == 0 ? Vote::absent : Vote::held;
+    const Vote seen = is_next ? Vote::absent : Vote::held;
     acquisition->last.record(node, vote == Vote::granted ? seen : vote);
   }
   if (places.empty()) return false;
   acquisition->rival.note(now, node, place.holder, never);
   InLine& in_line = *acquisition->line();
+  if (!in_line.heard.contains(node) || (is_next && !in_line.ready.contains(node))) {
+    const std::uint64_t before = place.before == 0 ? 0 : place.before < 3 ? 1 : 2;
+    const Vote seen = place.free ? Vote::absent : Vote::held;
+    acquisition->note(now, TraceKind::placed, before, node, seen);
+  }
   // Only a node's first answer counts here: later ones, to a refresh, include newcomers.
   if (!in_line.heard.contains(node)) {
     in_line.greatest = std::max(in_line.greatest, place.greatest_ticket);
@@ -182,7 +177,7 @@ bool Lines::hear(Time now, WaiterId id, int node, Vote vote, std::span<const Pla
   if (acquisition->permit) {
     acquisition->permit->seen.learn(node, 1, place.before == 0 ? place.slot : 0);
   }
-  if (place.before == 0 && place.free) {
+  if (is_next) {
     in_line.ready.add(node);
   } else if (place.before <= 2 && place.due > Duration::zero()) {
     // The holder or the waiter before may have died: look again when the node will know.
@@ -241,6 +236,7 @@ WaiterId Lines::wake(Time now, int node, std::uint64_t place, int slot) {
   const WaiterId id = found->second;
   Acquisition& acquisition = waiters_[id];
   acquisition.line()->ready.add(node);
+  acquisition.note(now, TraceKind::woken, 0, node, Vote::absent);
   if (acquisition.permit) acquisition.permit->seen.learn_free(node, slot);
   return may_try(now, id) ? id : WaiterId();
 }

@@ -14,6 +14,7 @@ Nodes::Nodes(const Config& config)
       mistrust_for_(config.max_ttl + margin(config.max_ttl, config.drift_factor)),
       take_requests_(all_),
       take_releases_(take_requests_),
+      connecting_(all_),
       clocks_(config.drift_factor, config.max_ttl) {
   unavailable_because_.fill(Vote::unreachable);
 }
@@ -29,6 +30,7 @@ void Nodes::add(int node) {
   merely_ahead_.remove(node);
   take_requests_.add(node);
   take_releases_.add(node);
+  connecting_.add(node);
   count_majority();
 }
 
@@ -39,6 +41,7 @@ void Nodes::remove(int node) {
   if (!planted(Mutant::votes_of_nodes_that_left)) says_[static_cast<std::size_t>(node)] = {0, 1};
   take_requests_.remove(node);
   take_releases_.remove(node);
+  connecting_.remove(node);
   count_majority();
 }
 
@@ -47,6 +50,8 @@ void Nodes::on_link(int node, LinkState state, Vote reason) {
   unavailable_because_[static_cast<std::size_t>(node)] = reason;
   take_requests_.remove(node);
   take_releases_.remove(node);
+  connecting_.remove(node);
+  if (state == LinkState::connecting) connecting_.add(node);
   if (state == LinkState::connecting || state == LinkState::up) take_requests_.add(node);
   if (state != LinkState::down) take_releases_.add(node);
   count_majority();

@@ -35,6 +35,8 @@ class Nodes {
   [[nodiscard]] Majority majority() const { return majority_; }
   /// The nodes that are connecting or up.
   [[nodiscard]] NodeSet take_requests() const { return take_requests_; }
+  /// The nodes of these whose first connection is being made.
+  [[nodiscard]] NodeSet connecting() const { return connecting_; }
   /// The nodes that are not down.
   [[nodiscard]] NodeSet take_releases() const { return take_releases_; }
   /// The nodes to ask for votes. Ends the mistrust of nodes whose time is over.
@@ -70,6 +72,7 @@ class Nodes {
   Duration mistrust_for_;  // a ttl at most, with its margin
   NodeSet take_requests_;
   NodeSet take_releases_;
+  NodeSet connecting_;
   std::array<Vote, max_nodes> unavailable_because_;
   ClockWatch clocks_;
   NodeSet mistrusted_;    // nodes with a wrong clock, until mistrusted_until_

@@ -12,6 +12,7 @@
 
 #include "core/claim.hpp"
 #include "core/lock.hpp"
+#include "core/trace.hpp"
 
 // The engine's inputs and outputs.
 namespace quorumlock::core {
@@ -39,6 +40,9 @@ struct AcquireRequest {
   std::span<const std::string> others = {};
   /// Permits of the semaphore with this key, one of which is requested; 0: a lock.
   int capacity = 0;
+  /// Gets the steps of the acquisition. It has to live until Acquired or Refused; null: none
+  /// wanted.
+  Trace* trace = nullptr;
 };
 
 // Outputs: what the driver must do. String views are valid until the next input.

@@ -45,6 +45,18 @@ std::string_view TokenMaker::draw() {
   return token_;
 }
 
+std::string draw_process(Random& random) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::array<std::byte, 8> bytes;
+  random.fill(bytes);
+  std::string name;
+  for (const std::byte byte : bytes) {
+    name += digits[std::to_integer<unsigned>(byte) >> 4U];
+    name += digits[std::to_integer<unsigned>(byte) & 15U];
+  }
+  return name;
+}
+
 OwnerToken OwnerToken::read(std::string_view token) {
   const std::string_view digits = token.substr(0, digits_of_a_token);
   const std::string_view rest = token.substr(digits.size());

@@ -28,6 +28,9 @@ class TokenMaker {
   std::string token_;
 };
 
+/// A name for this process in the lines of locks: 8 random bytes as hexadecimal digits.
+std::string draw_process(Random& random);
+
 /// An owner token, taken apart.
 struct OwnerToken {
   std::string_view digits;  ///< empty: not a token of this library

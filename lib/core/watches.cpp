@@ -66,6 +66,7 @@ void Watches::on_freed(Time now, int node, std::string_view key) {
     const Time soon = later(now, random.below(config.retry_jitter / 4));
     if (soon >= unordered.retry_at) continue;
     unordered.woken = true;
+    acquisition.note(now, TraceKind::woken, 0, node, Vote::absent);
     unordered.retry_at = soon;
     waiters_.timers.set(id.index, std::min(soon, acquisition.wait_until));
     return;

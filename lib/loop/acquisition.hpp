@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -8,6 +9,7 @@
 #include <quorumlock/lease.hpp>
 
 #include "config/cluster.hpp"
+#include "core/trace.hpp"
 #include "loop/inbox.hpp"
 
 namespace quorumlock::detail {
@@ -25,6 +27,7 @@ class Acquisition final : public Task {
   std::optional<Error> refused;  ///< the error, if the call was refused before anything was sent
   detail::Handler<Result<Lease>> handler;
   core::WaiterId waiter;
+  std::unique_ptr<core::Trace> trace;  ///< null unless the caller asked for it
   bool pooled = false;  ///< made and reused by the loop; other threads make their own
 
   void run(Driver& driver) override;

@@ -67,13 +67,14 @@ void Calls::begin(Acquisition& acquisition) {
     others.push_back(cluster_.options.key_prefix + other);
   }
   const core::Time now = Clock::now();
+  const core::Time called = acquisition.requested.value_or(now);
+  if (acquisition.request.traced) acquisition.trace = std::make_unique<core::Trace>(called);
   const core::Duration wait = acquisition.request.wait;
-  engine_.acquire(
-      now,
-      {key_, acquisition.request.terms, core::later(acquisition.requested.value_or(now), wait),
-       wait > core::Duration::zero(), id_of(&acquisition), acquisition.request.ordered, others,
-       acquisition.request.capacity},
-      &acquisition.waiter);
+  engine_.acquire(now,
+                  {key_, acquisition.request.terms, core::later(called, wait),
+                   wait > core::Duration::zero(), id_of(&acquisition), acquisition.request.ordered,
+                   others, acquisition.request.capacity, acquisition.trace.get()},
+                  &acquisition.waiter);
 }
 
 void Calls::cancel(Acquisition& acquisition) {
@@ -83,6 +84,7 @@ void Calls::cancel(Acquisition& acquisition) {
 void Calls::finish(Acquisition& acquisition, Result<Lease> result) {
   auto handler = std::move(acquisition.handler);
   acquisition.waiter = {};
+  acquisition.trace.reset();
   if (acquisition.unwatch()) dispose(acquisition);
   handler(std::move(result));
 }
@@ -203,6 +205,7 @@ void Calls::carry_out(const core::Acquired& acquired) {
   spare_leases_.pop_back();
   lease->begin(runtime_.shared_from_this(), acquired.claim, *claim, acquisition.resource.size(),
                std::move(acquisition.others), acquired.attempts);
+  if (acquisition.trace != nullptr) lease->keep(nodes_.steps_of(*acquisition.trace));
   engine_.adopt(acquired.claim, reinterpret_cast<core::UserId>(lease));
   finish(acquisition, lease->handle());
 }
@@ -212,19 +215,23 @@ void Calls::carry_out(const core::Refused& refused) {
   const int capacity = acquisition.request.capacity;
   const char* const what = capacity == 0 ? "lock" : "get a permit of";
   const std::string names = names_of(acquisition.resource, acquisition.others);
+  std::vector<TraceStep> trace;
+  if (acquisition.trace != nullptr) trace = nodes_.steps_of(*acquisition.trace);
   if (refused.unsent_before) {
     const bool waits = acquisition.request.wait > core::Duration::zero();
     const std::string within =
         waits ? "its wait" : "node_timeout (" + to_text(cluster_.options.node_timeout) + ")";
     return finish(acquisition,
-                  Error(refused.why, std::string("could not ") + what + " \"" + names +
-                                         "\": not sent within " + within + ": " +
-                                         std::to_string(*refused.unsent_before) +
-                                         " before it; wait longer, or ask for fewer at once"));
+                  Error(refused.why,
+                        std::string("could not ") + what + " \"" + names + "\": not sent within " +
+                            within + ": " + std::to_string(*refused.unsent_before) +
+                            " before it; wait longer, or ask for fewer at once",
+                        Outcome{.trace = std::move(trace)}));
   }
   finish(acquisition, error_of(refused.why, what, names, refused.tally, refused.attempts,
                                capacity == 0 ? why_no_lock(refused, Clock::now())
-                                             : why_no_permit(refused, capacity)));
+                                             : why_no_permit(refused, capacity),
+                               std::move(trace)));
 }
 
 void Calls::carry_out(const core::Renewed& renewed) {
@@ -280,8 +287,10 @@ void Calls::carry_out(const core::Released& released) {
 }
 
 Error Calls::error_of(Errc why, const char* what, std::string_view resource,
-                      const core::Tally& tally, int attempts, const std::string& reason) const {
+                      const core::Tally& tally, int attempts, const std::string& reason,
+                      std::vector<TraceStep> trace) const {
   Outcome outcome = nodes_.outcome_of(tally, attempts);
+  outcome.trace = std::move(trace);
   std::string troubles;
   for (const NodeList::Node& node : nodes_) {
     NodeVote& vote = outcome.votes[nodes_.place_of(node.number)];

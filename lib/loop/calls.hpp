@@ -61,7 +61,8 @@ class Calls {
   void ask_for(const char* what, LeaseState& lease, Handler<Result<void>> handler, Ask&& ask);
   void engine_let_go(LeaseState& lease);
   Error error_of(Errc why, const char* what, std::string_view resource, const core::Tally& tally,
-                 int attempts, const std::string& reason = {}) const;
+                 int attempts, const std::string& reason = {},
+                 std::vector<TraceStep> trace = {}) const;
 
   Runtime& runtime_;
   const Cluster& cluster_;

@@ -94,6 +94,7 @@ void LeaseState::recycle() {
   if (release_ != nullptr) release_->handler.reset();
   if (Rare* rare = rare_.load()) {
     rare->others.clear();
+    rare->trace = {};
     rare->asked.handler.reset();
   }
 }
@@ -109,6 +110,12 @@ const std::vector<std::string>& LeaseState::others() const {
   static const std::vector<std::string> none;
   const Rare* rare = rare_.load(std::memory_order_acquire);
   return rare == nullptr ? none : rare->others;
+}
+
+const std::vector<TraceStep>& LeaseState::trace() const {
+  static const std::vector<TraceStep> none;
+  const Rare* rare = rare_.load(std::memory_order_acquire);
+  return rare == nullptr ? none : rare->trace;
 }
 
 LeaseState::Release& LeaseState::release_task() {

@@ -34,6 +34,8 @@ class LeaseState final : public Task {
   /// resource's name.
   void begin(std::shared_ptr<Runtime> runtime, core::ClaimId id, const core::Claim& claim,
              std::size_t resource_size, std::vector<std::string> others, int attempts);
+  /// Keeps the steps of its acquisition; before the handle is given away.
+  void keep(std::vector<TraceStep> trace) { rare().trace = std::move(trace); }
   /// Moves the end. False if the lease has ended, such as when the holder saw the old end pass.
   bool renew(core::Time valid_until);
   /// Asks the holder to stop, by its stop_token().
@@ -63,6 +65,8 @@ class LeaseState final : public Task {
   }
   /// The other resources of a lease of several.
   [[nodiscard]] const std::vector<std::string>& others() const;
+  /// The steps of its acquisition; none unless they were asked for.
+  [[nodiscard]] const std::vector<TraceStep>& trace() const;
   [[nodiscard]] std::string_view token() const { return names.token(); }
 
   /// The reason with which release() ends a lease, so that a second release() fails.
@@ -109,6 +113,7 @@ class LeaseState final : public Task {
  private:
   struct Rare {
     std::vector<std::string> others;  ///< not changed while the handle lives
+    std::vector<TraceStep> trace;     ///< not changed while the handle lives
     Asked asked;
   };
   /// Made at the first call, on the loop.

@@ -24,6 +24,7 @@ list(TRANSFORM sim_server_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(simulated
   api/error
   api/outcome
+  api/timeline
   config/duration
   core/acquisition
   core/acquisitions
@@ -41,6 +42,7 @@ set(simulated
   core/round
   core/statistics
   core/timer_queue
+  core/trace
   core/types
   core/watches
   loop/links

@@ -100,13 +100,15 @@ class EngineDriver {
       : random_(seed), engine_(config, random_), unanswered_(core::max_nodes) {}
 
   core::Time now{};
+  core::Trace* trace = nullptr;  ///< of the acquisitions of one lock that follow
 
   // What the user does. `wait` zero is one attempt.
 
   core::WaiterId acquire(core::UserId user, const core::Terms& terms, core::Duration wait = 0s,
                          std::string_view key = "key") {
     core::WaiterId waiter;
-    engine_.acquire(now, {key, terms, core::later(now, wait), wait > 0s, user}, &waiter);
+    engine_.acquire(now, {key, terms, core::later(now, wait), wait > 0s, user, false, {}, 0, trace},
+                    &waiter);
     pull();
     return waiter;
   }
@@ -114,7 +116,8 @@ class EngineDriver {
   core::WaiterId acquire_in_order(core::UserId user, const core::Terms& terms, core::Duration wait,
                                   std::string_view key = "key") {
     core::WaiterId waiter;
-    engine_.acquire(now, {key, terms, core::later(now, wait), true, user, true}, &waiter);
+    engine_.acquire(now, {key, terms, core::later(now, wait), true, user, true, {}, 0, trace},
+                    &waiter);
     pull();
     return waiter;
   }

@@ -14,14 +14,21 @@ using std::chrono::nanoseconds;
 struct AcquireArguments {
   std::optional<nanoseconds> ttl;
   std::optional<nanoseconds> wait;
+  bool explain = false;
   std::string resource;
 };
 
 Json described(const Lease& lease) {
+  const Outcome outcome = lease.outcome();
   const auto valid_for = std::chrono::floor<std::chrono::milliseconds>(lease.remaining());
-  return {{"resource", lease.resource()},           {"owner_token", lease.owner_token()},
-          {"fencing_token", lease.fencing_token()}, {"valid_for_ms", valid_for.count()},
-          {"quorum", lease.outcome().quorum},       {"votes", votes_json(lease.outcome())}};
+  Json document = {{"resource", lease.resource()},
+                   {"owner_token", lease.owner_token()},
+                   {"fencing_token", lease.fencing_token()},
+                   {"valid_for_ms", valid_for.count()},
+                   {"quorum", outcome.quorum},
+                   {"votes", votes_json(outcome)}};
+  if (!outcome.trace.empty()) document["trace"] = trace_json(outcome);
+  return document;
 }
 
 int acquire(const Globals& globals, const AcquireArguments& asked) {
@@ -29,13 +36,16 @@ int acquire(const Globals& globals, const AcquireArguments& asked) {
   const Options options = globals.options();
   Coordinator coordinator = coordinator_with(options);
   const NodesWatch nodes(globals, options, coordinator);  // while it waits
-  Lease lease = take_lock(coordinator, {asked.resource},
-                          {.ttl = asked.ttl, .wait = asked.wait, .auto_extend = false}, signals);
+  Lease lease = take_lock(
+      coordinator, {asked.resource},
+      {.ttl = asked.ttl, .wait = asked.wait, .auto_extend = false, .trace = asked.explain},
+      signals);
   // If the token cannot be printed this function's end destroys, and so releases, the lease.
   if (globals.json) {
     print(described(lease));
   } else {
     print(lease.owner_token());
+    print_timeline(lease.outcome());
   }
   lease.detach();
   return ExitCode::done;
@@ -49,6 +59,7 @@ void add_acquire(CLI::App& app, Globals& globals, Action& chosen) {
       "acquire", "lock a resource and print the owner token; the lock runs out by itself");
   add_duration(command, "--ttl", asked->ttl, "how long the lock lasts");
   add_wait(command, "--wait", asked->wait, "how long to wait for it, or forever");
+  add_explain(command, asked->explain);
   command.add_option("RESOURCE", asked->resource, "what to lock")->required()->type_name("");
   globals.add_flags_to(command);
   command.callback(

@@ -59,6 +59,12 @@ Failure Failure::interrupted(int signal, const std::string& meanwhile) {
           "interrupted by " + signal_name(signal) + " " + meanwhile};
 }
 
+Failure Failure::with(const Outcome& outcome) const {
+  Failure other = *this;
+  other.outcome_ = outcome;
+  return other;
+}
+
 Failure Failure::ending_with(int exit_code) const {
   Failure other = *this;
   other.exit_code_ = exit_code;

@@ -37,6 +37,8 @@ class Failure : public std::exception {
   /// Returns each node's vote; no votes if no node was asked.
   [[nodiscard]] const Outcome& outcome() const noexcept { return outcome_; }
 
+  /// Returns the same failure with these votes and this trace.
+  [[nodiscard]] Failure with(const Outcome& outcome) const;
   /// Returns the same failure with another exit code.
   [[nodiscard]] Failure ending_with(int exit_code) const;
 

@@ -104,6 +104,12 @@ void add_wait(CLI::App& app, const std::string& name, std::optional<nanoseconds>
   add_parsed(app, name, into, help, parse_wait);
 }
 
+void add_explain(CLI::App& app, bool& into) {
+  app.add_flag("--explain", into,
+               "write on standard error where the time of the acquisition went: a timeline of its "
+               "steps and of each node's answer");
+}
+
 Coordinator coordinator_with(Options options) {
   Result<Coordinator> coordinator = Coordinator::create(std::move(options));
   if (!coordinator) throw Failure(coordinator.error());

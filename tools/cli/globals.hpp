@@ -43,6 +43,9 @@ void add_duration(CLI::App& app, const std::string& name,
 void add_wait(CLI::App& app, const std::string& name, std::optional<std::chrono::nanoseconds>& into,
               const std::string& help);
 
+/// Adds --explain.
+void add_explain(CLI::App& app, bool& into);
+
 /// Creates a coordinator. Throws Failure.
 Coordinator coordinator_with(Options options);
 

@@ -16,8 +16,12 @@ template <class Start>
 Lease lease_from(Signals& signals, const std::string& what, Start start) {
   Awaited<Lease> awaited = await<Lease>(signals, std::move(start));
   if (awaited.asked != 0) {
+    const Outcome outcome =
+        awaited.result ? awaited.result->outcome() : awaited.result.error().outcome();
     if (awaited.result) (void)awaited.result->release();
-    throw Failure::interrupted(awaited.asked, "while waiting for " + what + ": nothing is held");
+    const Failure failure =
+        Failure::interrupted(awaited.asked, "while waiting for " + what + ": nothing is held");
+    throw outcome.trace.empty() ? failure : failure.with(outcome);
   }
   if (!awaited.result) throw Failure(awaited.result.error());
   return *std::move(awaited.result);

@@ -102,6 +102,7 @@ int report(const Failure& failure, const Arguments& arguments) {
     } else {
       print("quorumlock: " + sentence, to);
     }
+    if (!arguments.json) print_timeline(failure.outcome());
   } catch (const Failure&) {
     // The output has no reader; the exit code still reports the failure.
   }

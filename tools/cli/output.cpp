@@ -4,6 +4,8 @@
 
 #include <quorumlock/duration.hpp>
 
+#include "log.hpp"
+
 namespace quorumlock::cli {
 
 void print(const std::string& text, std::FILE* to) {
@@ -48,6 +50,30 @@ Json votes_json(const Outcome& outcome) {
   return votes;
 }
 
+Json trace_json(const Outcome& outcome) {
+  Json trace = Json::array();
+  for (const TraceStep& step : outcome.trace) {
+    Json one = {{"at_us", std::chrono::floor<std::chrono::microseconds>(step.at).count()},
+                {"what", to_string(step.kind)},
+                {"attempt", step.attempt}};
+    if (!step.node.empty()) one["node"] = step.node;
+    if (step.vote != Vote::pending) one["vote"] = to_string(step.vote);
+    if (step.count != 0) one["count"] = step.count;
+    trace.push_back(std::move(one));
+  }
+  return trace;
+}
+
+void print_timeline(const Outcome& outcome) {
+  if (outcome.trace.empty()) return;
+  const std::string timeline = outcome.timeline();
+  if (log_format() == LogFormat::json) {
+    log_sentence(EventLevel::info, "timeline", timeline);
+  } else {
+    std::fprintf(stderr, "%s\n", timeline.c_str());
+  }
+}
+
 Json error_json(const Failure& failure) {
   Json error = {
       {"code", failure.code()}, {"message", failure.what()}, {"exit_code", failure.exit_code()}};
@@ -56,6 +82,7 @@ Json error_json(const Failure& failure) {
     error["attempts"] = outcome.attempts;
     error["votes"] = votes_json(outcome);
   }
+  if (!failure.outcome().trace.empty()) error["trace"] = trace_json(failure.outcome());
   return {{"error", std::move(error)}};
 }
 

@@ -27,6 +27,11 @@ std::string roughly(std::chrono::milliseconds span);
 
 /// Returns [{"node": ..., "vote": ..., "detail": ...}, ...]
 Json votes_json(const Outcome& outcome);
+/// Returns [{"at_us": ..., "what": ..., "attempt": ..., ...}, ...], one object a step.
+Json trace_json(const Outcome& outcome);
+/// Writes the timeline to standard error if the acquisition was traced. If nobody can read it, that
+/// is no failure.
+void print_timeline(const Outcome& outcome);
 /// Returns {"error": {"code": ..., "message": ..., "exit_code": ..., ...}}
 Json error_json(const Failure& failure);
 

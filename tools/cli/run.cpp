@@ -22,6 +22,7 @@ struct RunArguments : CommandArguments {
   std::optional<nanoseconds> wait;
   std::optional<int> permits;
   bool shared = false;
+  bool explain = false;
   std::vector<std::string> resources;
 };
 
@@ -44,6 +45,9 @@ int conclude(const Globals& globals, const Lease& lease, const CommandEnd& end,
                    {"fencing_token", lease.fencing_token()},
                    {"held_ms", std::chrono::floor<milliseconds>(end.held).count()}};
   end.add_to(document);
+  if (const Outcome outcome = lease.outcome(); !outcome.trace.empty()) {
+    document["trace"] = trace_json(outcome);
+  }
   if (trouble) document["warning"] = trouble->what();
   try {
     print(document, stderr);
@@ -72,7 +76,8 @@ void check(const RunArguments& asked) {
 
 Lease lease_for(const RunArguments& asked, const Options& options, Coordinator& coordinator,
                 Signals& signals) {
-  LockOptions how{.ttl = asked.ttl, .wait = asked.wait, .auto_extend = true};
+  LockOptions how{
+      .ttl = asked.ttl, .wait = asked.wait, .auto_extend = true, .trace = asked.explain};
   if (asked.permits) {
     if (!how.wait) how.wait = options.wait;  // a Semaphore by itself waits without limit
     return take_permit(coordinator, asked.resources.front(), *asked.permits, how, signals);
@@ -94,6 +99,7 @@ int run(const Globals& globals, const RunArguments& asked) {
   manager.status("waiting for " + what);
   Lease lease = lease_for(asked, options, coordinator, signals);
   globals.note("holding " + all(asked.resources) + ": " + lease.outcome().to_string());
+  if (!globals.json) print_timeline(lease.outcome());
   manager.ready("holding " + what + ", fencing token " + std::to_string(lease.fencing_token()));
   CommandEnd end = command.run(lease, signals, terminal, [&] {
     manager.stopping("losing " + what + ": the command has been asked to end");
@@ -144,6 +150,7 @@ void add_run(CLI::App& app, Globals& globals, Action& chosen) {
           "once")
       ->check(CLI::Range(1, static_cast<int>(Semaphore::max_capacity)))
       ->type_name("K");
+  add_explain(command, asked->explain);
   asked->add_flags_to(command);
   // The option is not a list: CLI11 would split "[a,b]" in two.
   auto first = std::make_shared<std::string>();
