@@ -80,14 +80,14 @@ struct HeldLock {
 struct LocksQuery {
   /// Resources to list, as a pattern of Redis: `*`, `?`, `[abc]`.
   std::string pattern = "*";
-  /// The nodes are asked no more once they have reported this many locks.
+  /// A node is asked no more once it has reported more locks than this, or 16 MiB of their names.
   std::size_t most = 10'000;
 };
 
 /// What list_locks() found.
 struct LockList {
   std::vector<HeldLock> locks;  ///< by resource and permit
-  bool complete = true;         ///< false: there are more than LocksQuery::most
+  bool complete = true;         ///< false: a node has more than LocksQuery::most
   Outcome outcome;              ///< granted: the node has answered to the end
 };
 

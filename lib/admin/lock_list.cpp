@@ -19,6 +19,7 @@ using std::chrono::milliseconds;
 
 /// Keys that a node looks at in one call, which keeps it busy for some 0.2 ms if all are locks.
 constexpr std::string_view keys_of_a_page = "100";
+constexpr std::size_t longest_cursor = 20;  ///< that of a number of 64 bits
 
 std::uint64_t number_in(std::string_view text) {
   std::uint64_t number = 0;
@@ -45,6 +46,8 @@ std::string LockCount::add(int node, const redis::Reply& page) {
       words[1].type != Type::integer) {
     return {};
   }
+  if (words[0].text.size() > longest_cursor) return {};
+  ++shares_[node].pages;
   const std::int64_t now_us = words[1].integer;
   for (const redis::Reply& one : words.subspan(2)) {
     if (one.elements.size() != 6) return {};
@@ -85,7 +88,11 @@ void LockCount::add_holder(int node, HeldLock lock, std::string_view token, mill
   const std::string key = std::to_string(lock.permit) + ":" + lock.resource;
   const auto [found, is_new] = found_.try_emplace({key, std::string(token)});
   Holding& holding = found->second;
-  holding.lives[node] = life;
+  if (holding.lives.insert_or_assign(node, life).second) {  // SCAN may return a key twice
+    Share& share = shares_[node];
+    ++share.holdings;
+    share.bytes += key.size() + token.size();
+  }
   if (is_new) {
     lock.label = core::OwnerToken::read(token).label;
     lock.token_begin = token.substr(0, 8);
@@ -96,6 +103,18 @@ void LockCount::add_holder(int node, HeldLock lock, std::string_view token, mill
   its.waiters = std::max(its.waiters, lock.waiters);
   its.fencing_token = std::max(its.fencing_token, lock.fencing_token);
   if (lock.held_for) its.held_for = std::max(its.held_for.value_or(*lock.held_for), *lock.held_for);
+}
+
+bool LockCount::is_full(int node, std::size_t most) const {
+  const auto found = shares_.find(node);
+  if (found == shares_.end()) return false;
+  return found->second.holdings > most || found->second.bytes > most_bytes;
+}
+
+bool LockCount::is_endless(int node, int quorum) const {
+  const auto found = shares_.find(node);
+  return ended_ >= quorum && found != shares_.end() &&
+         found->second.pages > always_allowed_pages + pages_to_one_of_others * slowest_;
 }
 
 std::vector<HeldLock> LockCount::on(int quorum) const {
@@ -162,13 +181,18 @@ bool LockInquiry::goes_on(int node, const Session::Answered& answer) {
     vote = Vote::failed;
     return false;
   }
-  if (count_->size() > query.most) {
+  if (count_->is_full(node, query.most)) {
     result_.complete = false;
     vote = Vote::granted;
     return false;
   }
+  if (count_->is_endless(node, outcome_.quorum)) {
+    vote = Vote::failed;
+    return false;
+  }
   if (progress.cursor != "0") return true;
   if (progress.permits) {
+    count_->end(node);
     vote = Vote::granted;
     return false;
   }

@@ -3,6 +3,8 @@
 #include <quorumlock/admin.hpp>
 #include <quorumlock/detail/handler.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -24,12 +26,26 @@ class LockCount {
   /// Adds what locks.lua has replied on this node for one page. Returns the next cursor, "0" after
   /// the last page; empty if the reply is malformed.
   std::string add(int node, const redis::Reply& page);
-  /// The number of holdings that any node has reported.
-  [[nodiscard]] std::size_t size() const { return found_.size(); }
+  /// Whether this node has reported more than `most` holdings, or most_bytes of text in them, so
+  /// that nothing more of it may be kept. A hostile node can report what it likes.
+  [[nodiscard]] bool is_full(int node, std::size_t most) const;
+  /// This node has sent its last page.
+  void end(int node) { ++ended_, slowest_ = std::max(slowest_, shares_[node].pages); }
+  /// Whether this node sends pages without end: a quorum of the others has ended, and it has sent
+  /// far more of them than the slowest of these.
+  [[nodiscard]] bool is_endless(int node, int quorum) const;
   /// The holdings that at least `quorum` nodes report, by resource and permit. O(size).
   [[nodiscard]] std::vector<HeldLock> on(int quorum) const;
 
+  static constexpr std::size_t most_bytes = std::size_t{16} << 20;
+  static constexpr std::size_t always_allowed_pages = 100'000;  ///< some ten million keys
+  static constexpr std::size_t pages_to_one_of_others = 100;
+
  private:
+  /// What one node has reported.
+  struct Share {
+    std::size_t pages = 0, holdings = 0, bytes = 0;
+  };
   struct Holding {
     HeldLock lock;
     /// By node, since SCAN may return a key twice.
@@ -39,6 +55,9 @@ class LockCount {
 
   std::string key_prefix_, group_;
   std::map<std::pair<std::string, std::string>, Holding> found_;  ///< by key and token
+  std::map<int, Share> shares_;                                   ///< by node
+  int ended_ = 0;
+  std::size_t slowest_ = 0;  ///< the most pages of a node that has ended
 };
 
 /// Asks every node for its locks, page by page.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "redis/reply.hpp"
+#include "support/allocated.hpp"
 #include "support/reply_bytes.hpp"
 
 namespace quorumlock::test {
@@ -90,6 +91,56 @@ TEST(LockList, AnOddReplyEndsTheScanOfItsNode) {
   reader.feed("*1\r\n$1\r\n0\r\n");
   EXPECT_EQ(count.add(0, *reader.next()), "");
   EXPECT_EQ(add(count, 0, {"*1\r\n:1\r\n"}), "");
+}
+
+TEST(LockList, ANodeIsAskedNoMoreIfItReportsTooMuch) {
+  // Locks count that are new of this node; another node goes on.
+  LockCount count("", "");
+  add(count, 0, {held("a", {web}), held("b", {web}), held("b", {web})}, "5");
+  EXPECT_FALSE(count.is_full(0, 2));
+  add(count, 0, {held("c", {web})}, "6");
+  EXPECT_TRUE(count.is_full(0, 2));
+  EXPECT_FALSE(count.is_full(1, 2));
+}
+
+TEST(LockList, AHostileNodeCannotFillTheMemory) {
+  // Its names are as long as a reply may be. It is cut off after 16 MiB of them, and what is kept
+  // of them by then is a small multiple of that.
+  LockCount count("", "");
+  const std::size_t before = allocated();
+  int pages = 0;
+  for (; pages < 1000 && !count.is_full(0, 10'000); ++pages) {
+    std::vector<std::string> locks;
+    for (char end : {'a', 'b', 'c', 'd'}) {
+      locks.push_back(held(std::to_string(pages) + std::string(250'000, end), {web}));
+    }
+    ASSERT_EQ(add(count, 0, locks, "5"), "5");
+  }
+  EXPECT_EQ(pages, 17);
+  EXPECT_LT(allocated() - before, 3 * LockCount::most_bytes);
+}
+
+TEST(LockList, ANodeThatSendsPagesWithoutEndIsGivenUp) {
+  // A quorum of the others has ended, and the node has sent far more pages.
+  LockCount count("", "");
+  add(count, 0, {held("a", {web})});
+  count.end(0);
+  add(count, 1, {held("a", {web})}, "5");
+  add(count, 1, {held("b", {web})});
+  const std::size_t most = LockCount::always_allowed_pages + 2 * LockCount::pages_to_one_of_others;
+  for (std::size_t page = 0; page < most; ++page) add(count, 2, {}, "5");
+  EXPECT_FALSE(count.is_endless(2, 2));
+  count.end(1);
+  EXPECT_FALSE(count.is_endless(2, 2));
+  add(count, 2, {}, "5");
+  EXPECT_TRUE(count.is_endless(2, 2));
+  EXPECT_FALSE(count.is_endless(1, 2));
+}
+
+TEST(LockList, ACursorIsANumber) {
+  LockCount count("", "");
+  EXPECT_EQ(add(count, 0, {}, "18446744073709551615"), "18446744073709551615");
+  EXPECT_EQ(add(count, 0, {}, std::string(1000, '7')), "");
 }
 
 }  // namespace
