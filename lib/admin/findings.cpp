@@ -29,7 +29,7 @@ std::string in_seconds(nanoseconds duration) {
 }
 
 std::string ahead_or_behind(nanoseconds duration) {
-  return in_seconds(duration) + (duration > nanoseconds::zero() ? " ahead" : " behind");
+  return in_seconds(duration) + (duration > nanoseconds::zero() ? " ahead of " : " behind ");
 }
 
 std::string seconds_left(nanoseconds duration) {
@@ -198,7 +198,7 @@ class Examination {
     if (is.jump && is.mistrusted_for > nanoseconds::zero()) {
       error("clock_jumped",
             "has a clock that was " + ahead_or_behind(*is.jump) +
-                " of what drift_factor allows; its votes do not count, " +
+                "what drift_factor allows; its votes do not count, " +
                 seconds_left(is.mistrusted_for),
             "let NTP slew its clock and never step it");
     }
@@ -213,7 +213,7 @@ class Examination {
     if (is.offset && std::chrono::abs(*is.offset) - is.uncertainty > greatest_offset) {
       error("clock_offset",
             "has a clock that is " + ahead_or_behind(*is.offset) +
-                " of ours: when it is set right in a step, locks end early or late",
+                "ours: when it is set right in a step, locks end early or late",
             "run NTP on its machine and on ours");
     }
   }
