@@ -6,8 +6,8 @@
 #include "sim/data_commands.hpp"
 #include "sim/resp.hpp"
 #include "sim/script_run.hpp"
-#include "sim/scripts.hpp"
 #include "sim/server.hpp"
+#include "support/scripts.hpp"
 
 // How a Server executes a command: first what it refuses, then the command itself.
 namespace quorumlock::sim {
@@ -213,7 +213,8 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
   if (*count < 0) return resp::error("ERR Number of keys can't be negative");
   const std::string sha = data::lower(words[1]);
   if (by_sha && !scripts_.contains(sha)) return resp::error(no_script);
-  const redis::Script* const known = by_sha ? script_by_sha(sha) : script_by_source(words[1]);
+  const redis::Script* const known = by_sha ? test::script_by(&redis::Script::sha1, sha)
+                                            : test::script_by(&redis::Script::source, words[1]);
   if (known == nullptr) throw std::logic_error("the simulated server does not know " + words[1]);
   scripts_.emplace(known->sha1);
 
@@ -230,7 +231,7 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
 
 std::string Server::script(std::string_view name, const Words& words) {
   if (name == "script|load") {
-    const redis::Script* const known = script_by_source(words[2]);
+    const redis::Script* const known = test::script_by(&redis::Script::source, words[2]);
     if (known == nullptr) throw std::logic_error("the simulated server does not know " + words[2]);
     scripts_.emplace(known->sha1);
     return resp::bulk(known->sha1);

@@ -8,5 +8,4 @@ set(sim_server_sources
   sim/requests.cpp
   sim/script_mutants.cpp
   sim/script_run.cpp
-  sim/scripts.cpp
   sim/server.cpp)

@@ -1,9 +1,10 @@
 #include "sim/words_maker.hpp"
 
+#include <iterator>
 #include <utility>
 
 #include "redis/keys.hpp"
-#include "redis/scripts.hpp"
+#include "support/scripts.hpp"
 
 namespace quorumlock::sim {
 namespace {
@@ -144,14 +145,8 @@ Words WordsMaker::plain() {
       break;
     default: break;
   }
-  const redis::Script* const scripts[] = {
-      &redis::acquire_script,     &redis::adopt_script,          &redis::candidate_script,
-      &redis::enrol_script,       &redis::raise_script,          &redis::release_script,
-      &redis::renew_script,       &redis::repair_script,         &redis::release_token_script,
-      &redis::replace_script,     &redis::queue_script,          &redis::acquire_ordered_script,
-      &redis::acquire_all_script, &redis::raise_all_script,      &redis::renew_all_script,
-      &redis::release_all_script, &redis::acquire_shared_script, &redis::renew_shared_script};
-  return {"SCRIPT", "LOAD", std::string(scripts[random_.index(std::size(scripts))]->source)};
+  return {"SCRIPT", "LOAD",
+          std::string(redis::all_scripts[random_.index(std::size(redis::all_scripts))]->source)};
 }
 
 Words WordsMaker::about_permits(std::int64_t now_us) {
@@ -229,27 +224,7 @@ Words WordsMaker::about_keys(std::int64_t now_us) {
 }
 
 Words WordsMaker::call(const std::string& name, const Words& script_keys, const Words& args) {
-  const redis::Script& script = name == "acquire"           ? redis::acquire_script
-                                : name == "acquire_ordered" ? redis::acquire_ordered_script
-                                : name == "acquire_shared"  ? redis::acquire_shared_script
-                                : name == "renew_shared"    ? redis::renew_shared_script
-                                : name == "acquire_permit"  ? redis::acquire_permit_script
-                                : name == "renew_permit"    ? redis::renew_permit_script
-                                : name == "release_permit"  ? redis::release_permit_script
-                                : name == "queue"           ? redis::queue_script
-                                : name == "acquire_all"     ? redis::acquire_all_script
-                                : name == "raise_all"       ? redis::raise_all_script
-                                : name == "renew_all"       ? redis::renew_all_script
-                                : name == "release_all"     ? redis::release_all_script
-                                : name == "adopt"           ? redis::adopt_script
-                                : name == "candidate"       ? redis::candidate_script
-                                : name == "enrol"           ? redis::enrol_script
-                                : name == "raise"           ? redis::raise_script
-                                : name == "release"         ? redis::release_script
-                                : name == "renew"           ? redis::renew_script
-                                : name == "replace"         ? redis::replace_script
-                                : name == "release_token"   ? redis::release_token_script
-                                                            : redis::repair_script;
+  const redis::Script& script = *test::script_by(&redis::Script::name, name);
   const bool whole = random_.one_in(3);
   Words words = {whole ? "EVAL" : "EVALSHA", std::string(whole ? script.source : script.sha1),
                  std::to_string(script_keys.size())};

@@ -12,7 +12,7 @@
 #include "redis/words.hpp"
 #include "support/members_marks.hpp"
 #include "support/printing.hpp"
-#include "support/script_names.hpp"
+#include "support/scripts.hpp"
 #include "support/seeded_random.hpp"
 
 namespace quorumlock::test {

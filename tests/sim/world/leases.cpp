@@ -3,8 +3,8 @@
 
 #include "core/quorum.hpp"
 #include "redis/keys.hpp"
-#include "sim/scripts.hpp"
 #include "sim/world/trace.hpp"
+#include "support/scripts.hpp"
 
 // Renewals that come too late, tokens that other processes extend, and clients whose clock stands
 // still.
@@ -20,7 +20,7 @@ constexpr core::UserId extend_offset = 2'000'000;
 const redis::Script* script_of(const Words& words) {
   const bool by_sha = words[0] == "EVALSHA";
   if (!by_sha && words[0] != "EVAL") return nullptr;
-  return by_sha ? script_by_sha(words[1]) : script_by_source(words[1]);
+  return test::script_by(by_sha ? &redis::Script::sha1 : &redis::Script::source, words[1]);
 }
 
 }  // namespace

@@ -4,9 +4,8 @@
 
 #include "core/mutants.hpp"
 #include "redis/keys.hpp"
-#include "redis/scripts.hpp"
-#include "sim/scripts.hpp"
 #include "sim/world/trace.hpp"
+#include "support/scripts.hpp"
 
 // Connections between clients and nodes: bytes in order, each message with a delay of its own.
 namespace quorumlock::sim {
@@ -19,7 +18,8 @@ std::vector<World::Owner> World::owners_of(const Words& words) {
   if (words[0] == "SET" && words.size() == 6) return {{{words[1]}, words[2], false}};
   if (words[0] == "DELEX") return {{{words[1]}, words[3], true}};
   if (words[0] == "DELIFEQ") return {{{words[1]}, words[2], true}};
-  const redis::Script* const script = words[0] == "EVALSHA" ? script_by_sha(words[1]) : nullptr;
+  const redis::Script* const script =
+      words[0] == "EVALSHA" ? test::script_by(&redis::Script::sha1, words[1]) : nullptr;
   if (script == nullptr) return {};
   const auto permit = [&words](const std::string& slot) {
     return std::string(redis::permit_prefix) + slot + ":" +
@@ -47,15 +47,9 @@ std::vector<World::Owner> World::owners_of(const Words& words) {
     }
     return several;
   }
-  const bool releases = script == &redis::release_script || script == &redis::release_all_script;
-  bool votes = false;
-  for (const redis::Script* vote :
-       {&redis::acquire_script, &redis::acquire_ordered_script, &redis::acquire_shared_script,
-        &redis::acquire_all_script, &redis::raise_script, &redis::raise_all_script,
-        &redis::renew_script, &redis::renew_shared_script, &redis::renew_all_script}) {
-    votes = votes || script == vote;
-  }
-  if (!releases && !votes) return {};
+  const std::string_view verb = script->name.substr(0, script->name.find('_'));
+  const bool releases = verb == "release" && script != &redis::release_token_script;
+  if (!releases && verb != "acquire" && verb != "raise" && verb != "renew") return {};
   // A vote's keys are the locks, the same number of counters, and the enrolment.
   const std::size_t keys = std::stoul(words[2]);
   const auto locks = static_cast<std::ptrdiff_t>(releases ? keys : keys / 2);

@@ -41,11 +41,7 @@ TEST(Words, NameTheScriptsByFortyHexDigits) {
   // Every script has a name of its own.
   using namespace redis;
   std::set<std::string_view> names;
-  for (const Script* script :
-       {&acquire_script, &acquire_ordered_script, &acquire_shared_script, &renew_shared_script,
-        &acquire_permit_script, &renew_permit_script, &release_permit_script, &queue_script,
-        &raise_script, &renew_script, &release_script, &release_token_script, &adopt_script,
-        &candidate_script, &enrol_script, &repair_script, &replace_script}) {
+  for (const Script* script : all_scripts) {
     EXPECT_EQ(script->sha1.size(), 40U);
     EXPECT_EQ(script->sha1.find_first_not_of("0123456789abcdef"), script->sha1.npos);
     EXPECT_TRUE(names.insert(script->sha1).second);

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "redis/scripts.hpp"
+
+namespace quorumlock::test {
+
+/// The library's script with this name, hash or source, as in script_by(&Script::name, "acquire");
+/// null if there is none.
+inline const redis::Script* script_by(std::string_view redis::Script::*what,
+                                      std::string_view text) {
+  const auto* const found = std::ranges::find_if(
+      redis::all_scripts, [&](const redis::Script* each) { return each->*what == text; });
+  return found != std::end(redis::all_scripts) ? *found : nullptr;
+}
+
+/// The name of the script with this source; the source itself if it is no script of the library.
+inline std::string_view script_name(std::string_view source) {
+  const redis::Script* const script = script_by(&redis::Script::source, source);
+  return script == nullptr ? source : script->name;
+}
+
+}  // namespace quorumlock::test
