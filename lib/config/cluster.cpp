@@ -110,7 +110,7 @@ Result<Request> request_of(const Options& options, const LockOptions& asked) {
   terms.stop_margin =
       options.stop_margin.value_or(std::max<Duration>(milliseconds(100), terms.ttl / 10));
   terms.max_hold = asked.max_hold.value_or(options.max_hold.value_or(Duration::max()));
-  terms.shared = asked.mode == LockMode::shared;
+  terms.mode = asked.mode.value_or(LockMode::exclusive);
   terms.auto_extend = asked.auto_extend.value_or(options.auto_extend);
   const std::optional<int> max_renewals =
       asked.max_renewals ? asked.max_renewals : options.max_renewals;
@@ -176,8 +176,8 @@ Result<void> check_capacity(const LockOptions& asked, std::optional<std::ptrdiff
     return refusal("capacity is " + std::to_string(*capacity) + ": a semaphore has 1 to " +
                    std::to_string(Semaphore::max_capacity) + " permits");
   }
-  if (asked.mode == LockMode::shared) {
-    return refusal("mode is shared: a permit is held by one; leave mode out");
+  if (asked.mode.value_or(LockMode::exclusive) != LockMode::exclusive) {
+    return refusal("mode is not exclusive: a permit is held by one; leave mode out");
   }
   return {};
 }

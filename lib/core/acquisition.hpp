@@ -77,6 +77,9 @@ struct Acquisition {
   std::optional<PermitSearch> permit;
   Trace* trace = nullptr;  ///< the user's; null unless it wants one
 
+  [[nodiscard]] LockKind kind() const {
+    return kind_of(terms.mode, others != nullptr, permit.has_value());
+  }
   [[nodiscard]] std::size_t keys() const { return others == nullptr ? 1 : 1 + others->size(); }
   [[nodiscard]] InLine* line() { return std::get_if<InLine>(&way); }
   [[nodiscard]] const InLine* line() const { return std::get_if<InLine>(&way); }

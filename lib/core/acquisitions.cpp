@@ -101,8 +101,7 @@ void Acquisitions::attempt(Time now, WaiterId id) {
   }
   const NodeSet asked = exchange_.nodes.voters(now);
   if (acquisition.place() != 0) in_line->entered = in_line->entered | asked;
-  const bool scripted = config.fencing || in_line != nullptr || acquisition.terms.shared ||
-                        acquisition.others != nullptr || acquisition.permit;
+  const bool scripted = config.fencing || in_line != nullptr || acquisition.kind() != LockKind::one;
   exchange_.send_round(claim_id, scripted ? CommandKind::acquire : CommandKind::set, asked);
   claim.traced = acquisition.trace != nullptr;
   if (claim.traced) [[unlikely]]
@@ -298,7 +297,7 @@ LineEntry Acquisitions::prepare(WaiterId heir, const Claim& holder) {
   const int slot = holder.permit.slot;
   if (Acquisition* const next = waiters_.find(heir)) {
     entry.not_woken = next->place();
-    entry.not_woken_reads = next->terms.shared;
+    entry.not_woken_reads = next->terms.reads();
     if (slot != 0) {
       for (const int node : exchange_.nodes.all()) next->permit->seen.learn_free(node, slot);
     }

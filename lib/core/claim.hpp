@@ -38,7 +38,8 @@ struct Terms {
   Duration max_hold = Duration::max();
   int max_renewals = -1;  ///< -1: no limit
   bool auto_extend = true;
-  bool shared = false;  ///< held to read, together with other readers
+  LockMode mode = LockMode::exclusive;
+  [[nodiscard]] bool reads() const { return mode == LockMode::shared; }
   bool operator==(const Terms&) const = default;
 };
 

@@ -48,7 +48,7 @@ void Cleanup::give_up(Time now, ClaimId id) {
   const bool waiting = claim.waiter != WaiterId();
   if (waiting) {
     claim.entry.not_woken = claim.entry.place;
-    claim.entry.not_woken_reads = claim.terms.shared;
+    claim.entry.not_woken_reads = claim.terms.reads();
   }
   Footprint& footprint = claim.footprint;
   if (planted(Mutant::minority_grants_kept) && claim.entry.place != 0 && !claim.entry.leaves &&
@@ -82,7 +82,7 @@ void Cleanup::take_out(Time now, const Claim& of, NodeSet nodes) {
   Claim& claim = exchange_.claims[id];
   claim.others = of.others;
   claim.entry.place = of.entry.place;
-  claim.terms.shared = of.terms.shared;
+  claim.terms.mode = of.terms.mode;
   claim.footprint.nodes = nodes;
   take_out(now, id);
 }

@@ -130,7 +130,7 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
     exchange_.note_vote(counts);
     acquisitions_.note_vote(now, *claim, node, tag.kind, counts);
     const bool granted = claim->round.count(
-        node, {tag.kind, counts, answer.fence, claim->terms.shared, nodes.says(node)},
+        node, {tag.kind, counts, answer.fence, claim->terms.reads(), nodes.says(node)},
         exchange_.ballot_of(*claim), exchange_.random);
     if (granted && claim->phase == Phase::held) claim->held.standing.add(node);
   } else {

@@ -47,7 +47,7 @@ void Exchange::send(ClaimId id, const Tag& tag, NodeSet to) {
   Send sending{.to = to,
                .tag = tag,
                .lock = {.first = claim.key(),
-                        .shared = claim.terms.shared,
+                        .mode = claim.terms.mode,
                         .by_token = claim.by_token,
                         .permit = claim.permit},
                .token = claim.token(),
@@ -62,7 +62,7 @@ void Exchange::send(ClaimId id, const Tag& tag, NodeSet to) {
     sending.fenced = config.fencing;
   }
   if (entry.place != 0 && (tag.kind == CommandKind::acquire || entry.leaves)) {
-    sending.place = {process, entry.place, entry.ticket, claim.terms.shared};
+    sending.place = {process, entry.place, entry.ticket, claim.terms.reads()};
     sending.entry_life = config.entry_life;
   }
   if (entry.not_woken != 0) {

@@ -56,11 +56,11 @@ void Leases::downgrade(Time now, ClaimId id) {
   Claim& claim = exchange_.claims[id];
   // The writer's entry leaves the line first: the nodes then wake the readers after it when they
   // turn the writer into a reader.
-  if (!claim.terms.shared && std::exchange(claim.entry.leaves, false)) {
+  if (!claim.terms.reads() && std::exchange(claim.entry.leaves, false)) {
     cleanup_.take_out(now, claim, claim.entry.nodes);
     claim.entry.place = 0;
   }
-  claim.terms.shared = true;
+  claim.terms.mode = LockMode::shared;
   claim.asked_for = true;
   renew(now, id, claim.terms.ttl);
 }

@@ -122,7 +122,7 @@ void Lines::send_entries(SlotId id, NodeSet to, bool with_source) {
           planted(Mutant::ticket_for_each_line) && key.data() != acquisition.key.data();
       sending.entries.push_back({key, in_line.place,
                                  other ? last_ticket - in_line.ticket : in_line.ticket,
-                                 acquisition.terms.shared});
+                                 acquisition.terms.reads()});
     });
   }
   if (sending.entries.empty()) {
@@ -353,7 +353,7 @@ void Lines::leave(Time now, const Acquisition& acquisition) {
   Claim& claim = exchange_.claims[id];
   claim.others = acquisition.others;
   claim.entry.place = in_line->place;
-  claim.terms.shared = acquisition.terms.shared;
+  claim.terms.mode = acquisition.terms.mode;
   if (acquisition.permit) {
     claim.permit = {acquisition.permit->capacity, acquisition.permit->slot};
   }
@@ -376,7 +376,7 @@ void Lines::drop(Acquisition& acquisition) {
 }
 
 WaiterId Lines::heir_of(Time now, const Claim& claim) {
-  if (lines_.empty() || claim.others != nullptr || claim.terms.shared) return {};
+  if (lines_.empty() || claim.others != nullptr || claim.terms.reads()) return {};
   const auto line = lines_.find(claim.key());
   if (line == lines_.end()) return {};
   const WaiterId id = line->second.waiters.begin()->second;

@@ -6,10 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include <quorumlock/options.hpp>
+
 namespace quorumlock::core {
 
-/// The kinds of lock. A command's words and the meaning of its reply depend on the kind: each verb
-/// in redis/verbs has a row for each kind that it knows.
+/// The kinds of lock. redis/verbs/kinds.cpp has the calls of each.
 enum class LockKind : std::uint8_t {
   one,       ///< one lock, held to write
   shared,    ///< one lock, held to read, together with other readers
@@ -17,6 +18,19 @@ enum class LockKind : std::uint8_t {
   permit,    ///< one permit of a semaphore
   by_token,  ///< one lock, named with a token that another client may hold, to write or to read
 };
+
+/// The kind of a lock that is asked for in this mode; the only place that decides it. A new mode
+/// has to say here which kind it is.
+constexpr LockKind kind_of(LockMode mode, bool several, bool of_semaphore, bool by_token = false) {
+  if (several) return LockKind::all;
+  if (of_semaphore) return LockKind::permit;
+  if (by_token) return LockKind::by_token;
+  switch (mode) {
+    case LockMode::exclusive: return LockKind::one;
+    case LockMode::shared: return LockKind::shared;
+  }
+  return LockKind::one;
+}
 
 /// A permit of a semaphore, by its number from 1 on. Capacity 0: no permit, but a lock.
 struct Permit {
@@ -28,16 +42,12 @@ struct Permit {
 struct LockSet {
   std::string_view first;                    ///< the lock's key, or the semaphore's
   std::span<const std::string> others = {};  ///< the keys after `first`
-  bool shared = false;                       ///< to read
+  LockMode mode = LockMode::exclusive;
   bool by_token = false;
   Permit permit = {};
 
-  /// The only place that tells the kinds apart.
   [[nodiscard]] LockKind kind() const {
-    if (!others.empty()) return LockKind::all;
-    if (permit.capacity != 0) return LockKind::permit;
-    if (by_token) return LockKind::by_token;
-    return shared ? LockKind::shared : LockKind::one;
+    return kind_of(mode, !others.empty(), permit.capacity != 0, by_token);
   }
 };
 

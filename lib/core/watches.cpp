@@ -10,8 +10,7 @@ namespace quorumlock::core {
 bool Watches::turn_has_come(Time now, const Acquisition& acquisition) const {
   const Config& config = exchange_.config;
   if (!acquisition.waits || acquisition.last_why != Errc::contended) return false;
-  const bool plain = !config.fencing && !acquisition.terms.shared &&
-                     acquisition.others == nullptr && !acquisition.permit;
+  const bool plain = !config.fencing && acquisition.kind() == LockKind::one;
   return !plain && now - acquisition.began >= config.turn_after && !planted(Mutant::no_turn);
 }
 

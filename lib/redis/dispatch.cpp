@@ -4,6 +4,7 @@
 
 #include "core/mutants.hpp"
 #include "redis/verbs/acquire.hpp"
+#include "redis/verbs/kinds.hpp"
 #include "redis/verbs/line.hpp"
 #include "redis/verbs/raise.hpp"
 #include "redis/verbs/release.hpp"
@@ -31,17 +32,28 @@ const BatchForm* form_of(CommandKind kind) {
   }
 }
 
+/// The script's call for a command that is not in a batch.
+const Call& call_of(const core::Send& send) {
+  const KindCalls& calls = calls_of(send.lock.kind());
+  const bool has_place = send.place.number != 0;
+  switch (send.tag.kind) {
+    case CommandKind::acquire: return has_place ? calls.acquire_in_line : calls.acquire;
+    case CommandKind::raise: return calls.raise;
+    case CommandKind::renew: return calls.renew;
+    default: break;  // a release: the engine sends no other kind as a Send
+  }
+  const bool in_line = has_place || send.not_woken.number != 0;
+  return in_line ? calls.release_in_line : calls.release;
+}
+
 }  // namespace
 
 void append_command(std::string& out, const core::Send& send, const Surroundings& around) {
-  switch (send.tag.kind) {
-    case CommandKind::set: return acquire::append_set(out, send);
-    case CommandKind::acquire: return acquire::append(out, send, around);
-    case CommandKind::raise: return raise::append(out, send, around);
-    case CommandKind::renew: return renew::append(out, send, around);
-    case CommandKind::release: return release::append(out, send, around);
-    default: return;  // the engine never sends these
+  if (send.tag.kind == CommandKind::set) return acquire::append_set(out, send);
+  if (send.tag.kind == CommandKind::release && around.deletion != Deletion::script) {
+    return release::append_deletion(out, send, around.deletion);
   }
+  append_call(out, call_of(send), send, around);
 }
 
 core::Answer answer_of(CommandKind kind, const Reply& reply) {

@@ -145,7 +145,7 @@ void Transcript::acquire(Words& line) {
   terms.max_hold = line.span("max_hold", "forever");
   terms.max_renewals = std::stoi(line.setting("max_renewals", "-1"));
   terms.auto_extend = line.setting("renew", "yes") == "yes";
-  terms.shared = line.setting("mode", "exclusive") == "shared";
+  if (line.setting("mode", "exclusive") == "shared") terms.mode = LockMode::shared;
   names_.push_back(line.words.at(1));
   const core::UserId id = names_.size() - 1;
   const core::Duration wait = line.span("wait", "0s");

@@ -74,8 +74,8 @@ set(simulated
   redis/subscriber
   redis/verbs/acquire
   redis/verbs/call
+  redis/verbs/kinds
   redis/verbs/line
-  redis/verbs/raise
   redis/verbs/release
   redis/verbs/renew
   redis/verbs/vote

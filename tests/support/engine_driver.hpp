@@ -353,7 +353,7 @@ class EngineDriver {
                     send.place.number,
                     send.place.ticket,
                     send.not_woken.number,
-                    send.lock.shared,
+                    send.lock.mode == LockMode::shared,
                     send.not_woken.reads};
     command.keys.assign(send.lock.others.begin(), send.lock.others.end());
     command.keys.emplace(command.keys.begin(), send.lock.first);

@@ -2,41 +2,14 @@
 
 #include <chrono>
 
+#include "redis/verbs/kinds.hpp"
 #include "redis/verbs/vote.hpp"
 #include "redis/words.hpp"
 
 namespace quorumlock::redis::acquire {
 namespace {
 
-using core::LockKind;
 using enum Word;
-
-constexpr Call plain{
-    &acquire_script, {locks, counters, enrolment}, {token, ttl, fence, wall, life_if_used}};
-constexpr Call in_line{&acquire_ordered_script,
-                       {locks, counters, enrolment},
-                       {token, ttl, fence, wall, life_if_used, waiter, ticket, entry_life}};
-constexpr Call shared{&acquire_shared_script,
-                      {locks, counters, enrolment},
-                      {token, ttl, fence, wall, life_if_used, waiter, ticket, entry_life}};
-constexpr Call all{&acquire_all_script,
-                   {locks, counters, enrolment},
-                   {token, ttl, fence, wall, life_if_used, waiter, ticket, entry_life, mode}};
-constexpr Call permit{
-    &acquire_permit_script,
-    {locks, counters, enrolment},
-    {token, ttl, fence, wall, life, fenced, waiter, ticket, entry_life, slot, capacity}};
-
-const Call& call_of(const core::Send& send) {
-  switch (send.lock.kind()) {
-    case LockKind::shared: return shared;
-    case LockKind::all: return all;
-    case LockKind::permit: return permit;
-    case LockKind::one:
-    case LockKind::by_token: break;  // the engine never acquires by token
-  }
-  return send.place.number != 0 ? in_line : plain;
-}
 
 /// Reads why an acquisition was refused: the milliseconds until that may change, the greatest
 /// ticket in the line, and the holder's token or, of a semaphore, a free slot.
@@ -112,15 +85,11 @@ constinit const BatchForm batch{
              {nullptr, {}, {locks, token, fence}}},
     .takes =
         [](const core::Send& send) {
-          return send.lock.kind() == LockKind::one && send.place.number == 0;
+          return calls_of(send.lock.kind()).batched.acquire && send.place.number == 0;
         },
     .read = read_batch,
     .read_each = read_each,
 };
-
-void append(std::string& out, const core::Send& send, const Surroundings& around) {
-  append_call(out, call_of(send), send, around);
-}
 
 void append_set(std::string& out, const core::Send& send) {
   Writer writer(out);

@@ -7,7 +7,6 @@
 /// The verb "acquire": takes a lock for an owner token, if it is free and nobody is before us.
 namespace quorumlock::redis::acquire {
 
-void append(std::string& out, const core::Send& send, const Surroundings& around);
 core::Answer read(const Reply& reply);
 
 /// SET NX, for a lock outside of lines without a fencing counter.

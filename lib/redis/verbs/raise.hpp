@@ -1,15 +1,14 @@
 #pragma once
 
-#include <string>
-
-#include "core/answer.hpp"
-#include "redis/reply.hpp"
-#include "redis/verbs/call.hpp"
+#include "redis/verbs/vote.hpp"
 
 /// The verb "raise": raises the fencing counters of locks that we hold to one number.
 namespace quorumlock::redis::raise {
 
-void append(std::string& out, const core::Send& send, const Surroundings& around);
-core::Answer read(const Reply& reply);
+inline core::Answer read(const Reply& reply) {
+  core::Answer answer;
+  if (read_vote(reply.elements, answer) == Verdict::absent) answer.vote = Vote::absent;
+  return answer;
+}
 
 }  // namespace quorumlock::redis::raise

@@ -6,27 +6,7 @@
 namespace quorumlock::redis::release {
 namespace {
 
-using core::LockKind;
 using enum Word;
-
-constexpr Call one{&release_script, {locks}, {token}};
-constexpr Call in_line{&release_script, {locks}, {token, waiter, not_woken}};
-constexpr Call all{&release_all_script, {locks}, {token}};
-constexpr Call all_in_line{&release_all_script, {locks}, {token, waiter, not_woken}};
-constexpr Call permit{&release_permit_script, {locks}, {token, slot, waiter, not_woken}};
-constexpr Call by_token{&release_token_script, {locks}, {token, max_ttl}};
-
-const Call& call_of(const core::Send& send) {
-  const bool lined = send.place.number != 0 || send.not_woken.number != 0;
-  switch (send.lock.kind()) {
-    case LockKind::all: return lined ? all_in_line : all;
-    case LockKind::permit: return permit;
-    case LockKind::by_token: return by_token;
-    case LockKind::one:
-    case LockKind::shared: break;
-  }
-  return lined ? in_line : one;
-}
 
 core::Answer read_batch(const Reply& reply) {
   return {reply.type == Reply::Type::array ? Vote::granted : Vote::failed};
@@ -53,13 +33,11 @@ constinit const BatchForm batch{
     .read_each = read_each,
 };
 
-void append(std::string& out, const core::Send& send, const Surroundings& around) {
-  switch (around.deletion) {
-    case Deletion::delex:
-      return append_command(out, {"DELEX", send.lock.first, "IFEQ", send.token});
-    case Deletion::delifeq: return append_command(out, {"DELIFEQ", send.lock.first, send.token});
-    case Deletion::script: return append_call(out, call_of(send), send, around);
+void append_deletion(std::string& out, const core::Send& send, Deletion by) {
+  if (by == Deletion::delifeq) {
+    return append_command(out, {"DELIFEQ", send.lock.first, send.token});
   }
+  append_command(out, {"DELEX", send.lock.first, "IFEQ", send.token});
 }
 
 core::Answer read(const Reply& reply) {

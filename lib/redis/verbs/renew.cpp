@@ -1,32 +1,13 @@
 #include "redis/verbs/renew.hpp"
 
 #include "core/mutants.hpp"
+#include "redis/verbs/kinds.hpp"
 #include "redis/verbs/vote.hpp"
 
 namespace quorumlock::redis::renew {
 namespace {
 
-using core::LockKind;
 using enum Word;
-
-constexpr Call shared{
-    &renew_shared_script, {locks, counters, enrolment}, {token, ttl, fence, replant, life}};
-constexpr Call all{
-    &renew_all_script, {locks, counters, enrolment}, {token, ttl, fence, replant, life, mode}};
-constexpr Call permit{&renew_permit_script,
-                      {slot_key, counters, enrolment, locks},
-                      {token, ttl, fence, replant, life, capacity}};
-
-const Call& call_of(LockKind kind) {
-  switch (kind) {
-    case LockKind::all: return all;
-    case LockKind::permit: return permit;
-    case LockKind::one:  // goes out as a batch
-    case LockKind::shared:
-    case LockKind::by_token: break;
-  }
-  return shared;
-}
 
 /// Reads what only a renewal's verdict can say.
 void read_verdict(Verdict verdict, core::Answer& answer) {
@@ -76,14 +57,10 @@ constinit const BatchForm batch{
     .most = 100,
     .call = {{&renew_script, {enrolment}, {ttl, replant, life}},
              {nullptr, {locks}, {token, fence, left}}},
-    .takes = [](const core::Send& send) { return send.lock.kind() == LockKind::one; },
+    .takes = [](const core::Send& send) { return calls_of(send.lock.kind()).batched.renew; },
     .read = read_batch,
     .read_each = read_each,
 };
-
-void append(std::string& out, const core::Send& send, const Surroundings& around) {
-  append_call(out, call_of(send.lock.kind()), send, around);
-}
 
 core::Answer read(const Reply& reply) {
   core::Answer answer;

@@ -110,7 +110,7 @@ void World::extended_by_token(const core::Extended& extended) {
   for (const Operation& other : operations_) {
     const bool after_it = !other.token.empty() && other.number != one.number &&
                           other.began > one.won && other.won <= extend.asked;
-    if (!after_it || !other.wants(extend.key) || (other.terms.shared && one.shared)) continue;
+    if (!after_it || !other.wants(extend.key) || (other.terms.reads() && one.shared)) continue;
     report("operation " + std::to_string(one.number) + " is extended by its token although " +
            "operation " + std::to_string(other.number) + " has had " + extend.key + " since");
   }

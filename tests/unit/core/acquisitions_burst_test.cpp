@@ -240,7 +240,7 @@ TEST_F(EngineBurst, SetsPermitsAndReadersAreQueuedToo) {
   driver.acquire(1, ten_seconds, 100s);
   driver.acquire_all(2, ten_seconds, 100s, {"a", "b"});
   driver.acquire_permit(3, 2, 100s);
-  driver.acquire(4, {.ttl = 10s, .stop_margin = 1s, .shared = true}, 100s, "read");
+  driver.acquire(4, {.ttl = 10s, .stop_margin = 1s, .mode = LockMode::shared}, 100s, "read");
   EXPECT_EQ(driver.count<Sent>(), 1U);
   for (std::uint64_t fence = 10; driver.count<core::Acquired>() < 4 && fence < 20; ++fence) {
     const std::size_t won = driver.count<core::Acquired>();

@@ -252,7 +252,7 @@ TEST_F(EngineAll, WithoutOrderAnyReleaseBringsTheNextAttempt) {
 
 TEST_F(EngineAll, ASharedOneAsksEveryNodeForReadersOfAllLocks) {
   // The attempt, each entry of the line, the try and the renewal all ask for a reader's lock.
-  const core::Terms to_read{.ttl = 10s, .stop_margin = 1s, .shared = true};
+  const core::Terms to_read{.ttl = 10s, .stop_margin = 1s, .mode = LockMode::shared};
   driver.acquire_all(1, to_read, 1h, {"a", "b"});
   EXPECT_TRUE(driver.only<Sent>().command.shared);
   EXPECT_EQ(driver.only<Sent>().command.keys, (Keys{"a", "b"}));

@@ -4,7 +4,7 @@
 namespace quorumlock::test {
 namespace {
 
-inline const core::Terms to_read{.ttl = 10s, .stop_margin = 1s, .shared = true};
+inline const core::Terms to_read{.ttl = 10s, .stop_margin = 1s, .mode = LockMode::shared};
 
 class EngineShared : public EngineLine {
  protected:

@@ -148,7 +148,7 @@ TEST(Batch, IsOfPlainLocksOutsideOfLines) {
     std::vector<core::Send> never(4, one);
     never[0].lock.others = more;
     never[1].lock.permit.capacity = 3;
-    never[2].lock.shared = true;
+    never[2].lock.mode = LockMode::shared;
     never[3].lock.by_token = true;
     for (const core::Send& other : never) EXPECT_FALSE(Batch::can_be(other));
   }

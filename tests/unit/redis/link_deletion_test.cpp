@@ -137,7 +137,7 @@ TEST(NativeDelete, IsUsedOnlyForReleasesOfOneKey) {
     return redis::release::only_deletes(send);
   };
   EXPECT_FALSE(but([](core::Send& send) { send.tag.kind = CommandKind::renew; }));
-  EXPECT_FALSE(but([](core::Send& send) { send.lock.shared = true; }));
+  EXPECT_FALSE(but([](core::Send& send) { send.lock.mode = LockMode::shared; }));
   EXPECT_FALSE(but([](core::Send& send) { send.lock.by_token = true; }));
   EXPECT_FALSE(but([](core::Send& send) { send.place.number = 1; }));
   EXPECT_FALSE(but([](core::Send& send) { send.not_woken.number = 1; }));

@@ -37,7 +37,7 @@ TEST(Acquire, OneLockInTheLine) {
 TEST(Acquire, ToRead) {
   // One script acquires to read, in the line or not; a reader has an `r` in its name.
   core::Send attempt = command(CommandKind::acquire);
-  attempt.lock.shared = true;
+  attempt.lock.mode = LockMode::shared;
   attempt.place = place(7, 11, true);
   attempt.entry_life = 3s;
   EXPECT_EQ(encoded(attempt),
@@ -57,7 +57,7 @@ TEST(Acquire, SeveralLocks) {
                           "1700000000000123", "3000", "w"}));
   acquire.place = no_place;
   acquire.fenced = false;
-  acquire.lock.shared = true;
+  acquire.lock.mode = LockMode::shared;
   EXPECT_EQ(encoded(acquire),
             call_for_all(redis::acquire_all_script.sha1,
                          {"12345", "77", "1700000000000000", "0", "", "0", "3000", "r"}));

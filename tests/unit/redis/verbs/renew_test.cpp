@@ -8,7 +8,8 @@ namespace {
 TEST(Renew, AReader) {
   // The same script extends by token, whoever holds the lock; then it re-plants nothing.
   core::Send renewal = command(CommandKind::renew);
-  renewal.lock.shared = renewal.replant = true;
+  renewal.lock.mode = LockMode::shared;
+  renewal.replant = true;
   EXPECT_EQ(encoded(renewal),
             vote_call({"EVALSHA", redis::renew_shared_script.sha1, "3", "orders:42", orders_counter,
                        "quorumlock:enrolment", "t0ken", "12345", "77", "1", counters_life, "0"}));
@@ -24,7 +25,7 @@ TEST(Renew, SeveralLocks) {
   renew.replant = true;
   EXPECT_EQ(encoded(renew), call_for_all(redis::renew_all_script.sha1,
                                          {"12345", "77", "1", counters_life, "w", "0"}));
-  renew.lock.shared = true;
+  renew.lock.mode = LockMode::shared;
   EXPECT_EQ(encoded(renew), call_for_all(redis::renew_all_script.sha1,
                                          {"12345", "77", "1", counters_life, "r", "0"}));
 }
