@@ -149,8 +149,8 @@ Result<void> check_resource(const Options& options, std::string_view resource) {
   return {};
 }
 
-Result<void> check_others(const Options& options, std::string_view resource,
-                          const std::vector<std::string>& others) {
+Result<void> check_others(const Options& options, const LockOptions& asked,
+                          std::string_view resource, const std::vector<std::string>& others) {
   const std::size_t count = 1 + others.size();
   const std::string given = std::to_string(count) + " resources";
   if (count > most_resources) {
@@ -166,6 +166,12 @@ Result<void> check_others(const Options& options, std::string_view resource,
   }
   for (const std::string& other : others) {
     if (Result<void> fine = check_resource(options, other); !fine) return fine;
+  }
+  const LockMode mode = asked.mode.value_or(LockMode::exclusive);
+  if (mode != LockMode::exclusive && mode != LockMode::shared) {
+    return refusal(given +
+                   " are given, and a mode for one resource alone: several can be locked in "
+                   "the modes exclusive and shared");
   }
   return {};
 }

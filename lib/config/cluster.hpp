@@ -50,9 +50,10 @@ struct Request {
 Result<Request> request_of(const Options& options, const LockOptions& asked);
 /// Checks a resource's name. The error says in one sentence why it cannot be locked.
 Result<void> check_resource(const Options& options, std::string_view resource);
-/// Checks the other resources that are to be locked together with `resource`.
-Result<void> check_others(const Options& options, std::string_view resource,
-                          const std::vector<std::string>& others);
+/// Checks the other resources that are to be locked together with `resource`. A mode is for one
+/// resource alone unless it is named here.
+Result<void> check_others(const Options& options, const LockOptions& asked,
+                          std::string_view resource, const std::vector<std::string>& others);
 /// Checks the capacity if a permit of a semaphore is asked for.
 Result<void> check_capacity(const LockOptions& asked, std::optional<std::ptrdiff_t> capacity);
 /// Makes a node's endpoint. An environment variable is read if `reads`, and otherwise not looked

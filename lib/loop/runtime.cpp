@@ -97,7 +97,7 @@ void Runtime::begin(std::string resource, std::vector<std::string> others, const
   acquisition->handler = std::move(handler);
   Result<Request> request = request_of(cluster_.options, asked);
   Result<void> fine = check_resource(cluster_.options, resource);
-  if (fine && !others.empty()) fine = check_others(cluster_.options, resource, others);
+  if (fine && !others.empty()) fine = check_others(cluster_.options, asked, resource, others);
   if (fine && refused != nullptr) fine = *refused;
   if (!fine) {
     acquisition->refused = fine.error();

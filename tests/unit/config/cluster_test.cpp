@@ -160,5 +160,20 @@ TEST(Resource, RefusesNamesThatCannotBeLocked) {
   EXPECT_EQ(error("x"), "no error");
 }
 
+TEST(Resources, AreLockedTogetherInTheModesThatAllowIt) {
+  // Any other mode is for one resource alone, and a permit has no mode at all.
+  const auto error = [](LockMode mode) {
+    return error_of(detail::check_others(usual(), {.mode = mode}, "a", {"b"}));
+  };
+  EXPECT_EQ(error(LockMode::exclusive), "no error");
+  EXPECT_EQ(error(LockMode::shared), "no error");
+  EXPECT_EQ(error(LockMode{7}),
+            "2 resources are given, and a mode for one resource alone: several can be locked in "
+            "the modes exclusive and shared");
+  EXPECT_EQ(error_of(detail::check_capacity({.mode = LockMode::shared}, 3)),
+            "mode is not exclusive: a permit is held by one; leave mode out");
+  EXPECT_EQ(error_of(detail::check_capacity({.mode = LockMode::shared}, {})), "no error");
+}
+
 }  // namespace
 }  // namespace quorumlock
