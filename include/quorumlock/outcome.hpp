@@ -62,7 +62,7 @@ enum class TraceKind : std::uint8_t {
   connecting,  ///< the attempt waits for the connection to `node`
   connected,   ///< the connection to `node` is ready
   voted,       ///< `vote` is the answer of `node` to the attempt, or why there is none
-  raising,     ///< `count` nodes were asked to raise their fencing counters, which differed
+  raising,     ///< `node` was asked to raise its fencing counter, since the counters differed
   raised,      ///< `vote` is the answer of `node` to that
   entered,     ///< it entered the line on `count` nodes
   placed,    ///< `node` reports `count` waiters before it (2: two or more) and, in `vote`, whether

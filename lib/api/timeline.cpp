@@ -102,7 +102,7 @@ std::string words_for(const TraceStep& step) {
     case TraceKind::connecting: return "connecting";
     case TraceKind::connected: return "connected";
     case TraceKind::voted: return std::string(describe(step.vote));
-    case TraceKind::raising: return "fencing counters differ: " + count + " nodes asked to raise";
+    case TraceKind::raising: return "asked to raise its fencing counter";
     case TraceKind::raised:
       if (step.vote == Vote::granted) return "counter raised";
       if (step.vote == Vote::held) return "counter is as high already";
@@ -146,8 +146,8 @@ class Table {
   /// answer.
   nanoseconds asked(const TraceStep& step) {
     switch (step.kind) {
+      case TraceKind::raising: since_[step.node] = step.at; return step.at;
       case TraceKind::sent:
-      case TraceKind::raising:
       case TraceKind::entered:
         asked_at_ = step.at;
         since_.clear();

@@ -152,7 +152,7 @@ void Acquisitions::judge(Time now, ClaimId id, Claim& claim) {
           claim.round.judge_fence(*exchange_.ballot_of(claim), exchange_.nodes.take_requests());
       claim.fencing.number = fence.number;
       if (fence.decided) return win(now, id);
-      if (!fence.to_raise.empty()) note(now, claim, TraceKind::raising, fence.to_raise);
+      for (const int node : fence.to_raise) note(now, claim, TraceKind::raising, node);
       return exchange_.send(id, Tag{id, claim.round.number(), CommandKind::raise}, fence.to_raise);
     }
     case Verdict::lost: break;

@@ -58,7 +58,7 @@ class Acquisitions {
     if (!claim.traced) [[likely]]
       return;
     const bool raise = kind == CommandKind::raise;
-    note(now, claim, raise ? TraceKind::raised : TraceKind::voted, {}, node, vote);
+    note(now, claim, raise ? TraceKind::raised : TraceKind::voted, node, vote);
   }
   /// Adds to all traces that the connection to this node is ready. O(waiters).
   void on_connected(Time now, int node) {
@@ -112,13 +112,13 @@ class Acquisitions {
   void lost_in_line(Time now, ClaimId id);
   void pause(Time now, WaiterId id, const Claim& claim);
   void enter_line(Time now, WaiterId id);
-  void note(Time now, const Claim& claim, TraceKind kind, NodeSet nodes = {}, int node = -1,
+  void note(Time now, const Claim& claim, TraceKind kind, int node = -1,
             Vote vote = Vote::pending) {
     if (!claim.traced) [[likely]]
       return;
     Acquisition* const its = waiters_.find(claim.waiter);
     if (its == nullptr) return;
-    its->note(now, kind, static_cast<std::uint64_t>(nodes.size()), node, vote);
+    its->note(now, kind, 0, node, vote);
   }
   void note_fence(Claim& claim, std::uint64_t fence);
   void hear_in_line(Time now, int node, const Claim& claim, const Answer& answer);

@@ -24,23 +24,24 @@ TEST(Timelines, HaveARowForEachStepAndTheSumOfTheTime) {
       {TraceKind::voted, 1200us, 1, "n1", Vote::granted},
       {TraceKind::connected, 4200us, 1, "n2"},
       {TraceKind::voted, 6200us, 1, "n2", Vote::granted},
-      {TraceKind::raising, 6200us, 1, "", Vote::pending, 2},
+      {TraceKind::raising, 6200us, 1, "n1"},
+      {TraceKind::voted, 6700us, 1, "n3", Vote::granted},
       {TraceKind::raised, 8200us, 1, "n1", Vote::granted},
       {TraceKind::won, 8200us, 1},
   });
-  EXPECT_EQ(
-      outcome.timeline(),
-      "won after 8.20 ms, attempts: 1\n"
-      "   0.10 ms |*                       | taken up by the loop\n"
-      "   0.20 ms |*                       | attempt 1 sent to 3 nodes, 2 still connecting\n"
-      "   1.20 ms |====                    | n1  granted, 1.00 ms\n"
-      "   4.20 ms |============            | n2  connected, 4.00 ms\n"
-      "   6.20 ms |           =======      | n2  granted, 2.00 ms\n"
-      "   6.20 ms |                 *      | fencing counters differ: 2 nodes asked to raise\n"
-      "   8.20 ms |                 =======| n1  counter raised, 2.00 ms\n"
-      "   8.20 ms |                       *| won\n"
-      "time: in this process 0.20 ms, connecting 4.00 ms, waiting for votes 2.00 ms, raising "
-      "fencing counters 2.00 ms");
+  EXPECT_EQ(outcome.timeline(),
+            "won after 8.20 ms, attempts: 1\n"
+            "   0.10 ms |*                       | taken up by the loop\n"
+            "   0.20 ms |*                       | attempt 1 sent to 3 nodes, 2 still connecting\n"
+            "   1.20 ms |====                    | n1  granted, 1.00 ms\n"
+            "   4.20 ms |============            | n2  connected, 4.00 ms\n"
+            "   6.20 ms |           =======      | n2  granted, 2.00 ms\n"
+            "   6.20 ms |                 *      | n1  asked to raise its fencing counter\n"
+            "   6.70 ms |===================     | n3  granted, 6.50 ms\n"
+            "   8.20 ms |                 =======| n1  counter raised, 2.00 ms\n"
+            "   8.20 ms |                       *| won\n"
+            "time: in this process 0.20 ms, connecting 4.00 ms, waiting for votes 2.00 ms, raising "
+            "fencing counters 2.00 ms");
 }
 
 TEST(Timelines, SumUpAWaitInTheLine) {

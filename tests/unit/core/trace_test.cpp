@@ -114,7 +114,7 @@ TEST(Traces, ShowTheRoundThatRaisesTheCounters) {
   EXPECT_EQ(test.driver.count<core::Acquired>(), 1U);
   const Lines lines = lines_of(test.trace);
   ASSERT_GE(lines.size(), 6U);
-  EXPECT_EQ(lines[4].substr(0, 11), "2ms raising");
+  EXPECT_EQ(lines[4], "2ms raising n1");
   EXPECT_EQ(lines[5], "3ms raised n1 granted");
   EXPECT_EQ(lines.back(), "3ms won");
 }
