@@ -76,6 +76,19 @@ TEST(EnrolmentTrust, ANodeThatTooFewVouchForIsAskedAboutAgain) {
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
 }
 
+TEST(EnrolmentTrust, ANodeThatRefusesItsCandidateIsNotHopedFor) {
+  // Its notes on others do not count while it takes no command.
+  Driver driver(of_n1);
+  driver.greet(durable, true);
+  EXPECT_EQ(driver.it.take_errand(), Errand::look_up);
+  driver.it.done(driver.now, End::too_few);
+  ASSERT_NE(driver.proposes(), "");
+  EXPECT_TRUE(driver.it.remembers());
+  driver.hear_error("NOPERM this user has no permissions to run the 'evalsha' command");
+  EXPECT_EQ(driver.it.standing(), Standing::refused);
+  EXPECT_FALSE(driver.it.remembers());
+}
+
 TEST(EnrolmentTrust, ALossOfDurabilityIsNotedBeforeTheRecordSaysSo) {
   // The node is looked at every five seconds. Its next start may read a file that says otherwise.
   Driver driver(of_n1);
