@@ -76,6 +76,9 @@ struct QUORUMLOCK_EXPORT Stats {
   std::array<std::uint64_t, static_cast<std::size_t>(Vote::failed) + 1> votes{};
   /// How long before the end of their leases the renewals succeeded.
   DurationStats renewal_slack;
+  /// The age of the oldest acquisition under way, since it has reached the loop; zero if there is
+  /// none.
+  std::chrono::nanoseconds oldest_wait{};
 
   /// How many times nodes gave this vote.
   [[nodiscard]] std::uint64_t count(Vote vote) const noexcept {

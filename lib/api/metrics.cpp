@@ -163,6 +163,9 @@ void put(Families& all, const Stats& stats) {
   all.sample(stats.held);
   all.gauge("waiting", "Acquisitions under way now.");
   all.sample(stats.waiting);
+  all.gauge("oldest_wait_seconds",
+            "Age of the oldest acquisition that is under way now, 0 if there is none.");
+  all.sample(std::chrono::duration<double>(stats.oldest_wait).count());
   all.counter("attempts", "Attempts at a lock; an acquisition makes one or more.");
   all.sample(stats.attempts);
   all.counter("acquired", "Acquisitions that ended with a lease.");

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/arrival_order.hpp"
 #include "core/claim.hpp"
 #include "core/config.hpp"
 #include "core/output.hpp"
@@ -118,7 +119,23 @@ std::string token_of_attempts(WaiterId id);
 struct Waiters {
   Slots<Acquisition> all;
   TimerQueue timers;
+  ArrivalOrder order;
 
+  WaiterId take() {
+    const WaiterId id = all.take();
+    order.add(id.index);
+    return id;
+  }
+  void give_back(WaiterId id) {
+    timers.clear(id.index);
+    order.remove(id.index);
+    all.give_back(id);
+  }
+  /// When the oldest acquisition began; `never` if there is none.
+  [[nodiscard]] Time since() {
+    const std::optional<std::uint32_t> first = order.first();
+    return first ? all[all.at(*first)].began : never;
+  }
   Acquisition* find(WaiterId id) { return all.find(id); }
   Acquisition& operator[](WaiterId id) { return all[id]; }
 };

@@ -24,7 +24,7 @@ Acquisitions::Acquisitions(Exchange& exchange, Permits& permits, Cleanup& cleanu
 /// Only first attempts are queued: an acquisition that has been sent before, or whose turn in the
 /// line has come, does not wait for new ones. One that does not wait is queued for send_within.
 void Acquisitions::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) {
-  const WaiterId id = waiters_.all.take();
+  const WaiterId id = waiters_.take();
   Acquisition& acquisition = waiters_[id];
   acquisition.begin(request, now, exchange_.nodes.all());
   const Time send_until = later(now, exchange_.config.send_within);
@@ -390,8 +390,7 @@ void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,
 void Acquisitions::forget(WaiterId id) {
   lines_.drop(waiters_[id]);
   watches_.drop(id);
-  waiters_.timers.clear(id.index);
-  waiters_.all.give_back(id);
+  waiters_.give_back(id);
 }
 
 }  // namespace quorumlock::core

@@ -101,6 +101,8 @@ class Acquisitions {
     return std::min(waiters_.timers.next(), lines_.refresh_at());
   }
   [[nodiscard]] std::size_t waiting() const { return waiters_.all.used(); }
+  /// When the oldest acquisition without an answer began; `never` if there is none.
+  [[nodiscard]] Time waiting_since() { return waiters_.since(); }
   /// Null once the acquisition has been answered.
   [[nodiscard]] const Acquisition* find(WaiterId id) { return waiters_.find(id); }
 

@@ -134,7 +134,10 @@ class Engine {
   [[nodiscard]] std::int64_t clock_of(Time now, int node, Duration left) const {
     return exchange_.nodes.clocks().at_least(now, node, left / 4);
   }
+  /// All but Stats::oldest_wait.
   [[nodiscard]] Stats stats() const;
+  /// When the oldest acquisition without an answer began; `never` if there is none.
+  [[nodiscard]] Time waiting_since() { return acquisitions_.waiting_since(); }
   /// True while there is a waiter, a lease or an unanswered command.
   [[nodiscard]] bool busy() const {
     return acquisitions_.waiting() > 0 || leases_.held() > 0 || unanswered() > 0;

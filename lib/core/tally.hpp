@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 #include <quorumlock/outcome.hpp>
 
@@ -31,7 +32,9 @@ class Tally {
     nodes_ = nodes;
     by_ = by;
     granted_ = answered_ = pending_ = NodeSet();
-    votes_.fill(Vote::unreachable);
+    // fill() of an enumeration is a loop, byte by byte, in a build without full optimization.
+    static_assert(sizeof(Vote) == 1);
+    std::memset(votes_.data(), static_cast<int>(Vote::unreachable), votes_.size());
   }
   void ask(int node) {
     votes_[static_cast<std::size_t>(node)] = Vote::pending;

@@ -124,13 +124,22 @@ void Driver::before_poll() {
   // Many coordinators may share one loop: a turn without input for this one must cost nothing.
   if (!std::exchange(turn_.stirred, false) && !ending_.begun) return;
   if (turn_.undone) work();
-  if (runtime_.is_one_of_several()) runtime_.keep_stats(session_.engine().stats());
+  if (runtime_.is_one_of_several()) keep_stats();
   if (ending_.stopped) return;
   if (ending_.begun && (session_.engine().unanswered() == 0 || Clock::now() >= ending_.by))
     return finish_closing();
   sockets_.flush();
   watchers_.timer.arm(next_due());
   keep_alive();
+}
+
+void Driver::keep_stats() {
+  runtime_.keep_stats(session_.engine().stats(), session_.engine().waiting_since());
+}
+
+Stats Driver::stats() {
+  keep_stats();
+  return runtime_.last_stats();
 }
 
 core::Time Driver::next_due() const {
@@ -240,7 +249,7 @@ void Driver::finish_closing() {
   sockets_.close();
   session_.stop(Clock::now());
   work();
-  runtime_.keep_stats(session_.engine().stats());
+  keep_stats();
   runtime_.inbox().close([this](Task* task) {
     // Tasks that came in time are answered here, on the loop.
     task->run(*this);

@@ -56,7 +56,7 @@ class Driver {
   [[nodiscard]] std::optional<core::ClockWatch::Drift> clock_drift(int node) const {
     return session_.engine().clock_drift(node);
   }
-  [[nodiscard]] Stats stats() const { return session_.engine().stats(); }
+  [[nodiscard]] Stats stats();
   /// Why this node does not vote, in the node's words or ours.
   [[nodiscard]] std::string trouble(int node) const { return session_.trouble(Clock::now(), node); }
   /// See Session.
@@ -83,6 +83,7 @@ class Driver {
 
   void carry_out(const Session::Note& note);
   void carry_out(const Session::ListChanged& changed);
+  void keep_stats();
   void keep_alive();
   void finish_closing();
 

@@ -5,6 +5,7 @@
 
 #include "loop/blocking.hpp"
 #include "loop/own_loops.hpp"
+#include "loop/stats.hpp"
 #include "loop/token_call.hpp"
 
 namespace quorumlock::detail {
@@ -180,14 +181,17 @@ struct StatsTask final : Task {
 
 }  // namespace
 
-void Runtime::keep_stats(const Stats& stats) {
+void Runtime::keep_stats(const Stats& stats, core::Time waiting_since) {
   const std::lock_guard<std::mutex> lock(keeping_);
   last_stats_ = stats;
+  waiting_since_ = waiting_since;
 }
 
 Stats Runtime::last_stats() const {
   const std::lock_guard<std::mutex> lock(keeping_);
-  return last_stats_;
+  Stats stats = last_stats_;
+  set_oldest_wait(stats, waiting_since_, Clock::now());
+  return stats;
 }
 
 Stats Runtime::stats() {

@@ -27,6 +27,10 @@ void add(DurationStats& into, const DurationStats& more) {
 
 }  // namespace
 
+void set_oldest_wait(Stats& stats, core::Time since, core::Time now) {
+  stats.oldest_wait = since < now ? now - since : core::Duration::zero();
+}
+
 void add(Stats& into, const Stats& more) {
   into.attempts += more.attempts;
   into.acquired += more.acquired;
@@ -52,6 +56,7 @@ void add(Stats& into, const Stats& more) {
   into.waiting += more.waiting;
   for (std::size_t i = 0; i < into.votes.size(); ++i) into.votes[i] += more.votes[i];
   add(into.renewal_slack, more.renewal_slack);
+  into.oldest_wait = std::max(into.oldest_wait, more.oldest_wait);
 }
 
 }  // namespace detail

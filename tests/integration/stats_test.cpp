@@ -66,6 +66,28 @@ TEST_F(Counted, WaitsOfACrowdAreCounted) {
   EXPECT_GE(stats.waits.percentile(1), stats.waits.longest);
 }
 
+TEST_F(Counted, TheOldestWaitGrowsUntilItEnds) {
+  // Also with several loops, of which each keeps its own numbers.
+  for (const int count : {1, 3}) {
+    Options several = options();
+    several.loops = count;
+    Coordinator coordinator = test::connect(several);
+    EXPECT_EQ(coordinator.stats().oldest_wait, 0ns);
+    for (int node = 0; node < 5; ++node) cluster().plant(node, key);
+    std::stop_source stop;
+    Answer<Result<Lease>> answer;
+    const Clock::time_point before = Clock::now();
+    coordinator.async_acquire(key, {.wait = forever}, stop.get_token(), answer.handler());
+    EXPECT_TRUE(eventually([&] { return coordinator.stats().oldest_wait >= 50ms; }));
+    const Stats stats = coordinator.stats();
+    EXPECT_LE(stats.oldest_wait, Clock::now() - before);
+    stop.request_stop();
+    EXPECT_TRUE(fails_with(answer.get(), Errc::cancelled));
+    EXPECT_EQ(coordinator.stats().oldest_wait, 0ns);
+    for (int node = 0; node < 5; ++node) cluster().raw(node, {"DEL", key});
+  }
+}
+
 TEST_F(Counted, StatsMayBeReadOnTheLoopOfAHost) {
   // stats() works on the host's thread before its loop runs and after it has ended.
   UvLoop loop;

@@ -19,6 +19,7 @@ Stats some_stats() {
   Stats stats;
   stats.acquired = 7;
   stats.held = 2;
+  stats.oldest_wait = 1500ms;
   stats.refused.timed_out = 3;
   stats.waits = {.count = 4, .total = 6500ms, .longest = 6s};
   stats.waits.histogram[0] = 1;
@@ -61,6 +62,7 @@ TEST(Metrics, EachFamilyHasHelpAndTypeBeforeItsSamples) {
   }
   EXPECT_THAT(text, HasSubstr("\nquorumlock_acquired_total 7\n"));
   EXPECT_THAT(text, HasSubstr("\nquorumlock_held 2\n"));
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_oldest_wait_seconds 1.5\n"));
   EXPECT_THAT(text, HasSubstr("\nquorumlock_refused_total{reason=\"timed_out\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("\nquorumlock_votes_total{vote=\"held\"} 9\n"));
   EXPECT_THAT(text, HasSubstr("\nquorumlock_node_votes{node=\"a:1\"} 0\n"));

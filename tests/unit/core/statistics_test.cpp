@@ -169,9 +169,32 @@ TEST_F(EngineStats, ALeaseThatRunsOutIsCounted) {
   EXPECT_EQ(stats().lost, 0U);
 }
 
+TEST_F(EngineStats, TheOldestAcquisitionIsKnown) {
+  // Whatever becomes of the others, it is the one that came first of those without an answer.
+  EXPECT_EQ(driver.engine().waiting_since(), core::never);
+  driver.now = at(1s);
+  const core::WaiterId first = driver.acquire(1, terms, 1h);
+  driver.now = at(2s);
+  const core::WaiterId second = driver.acquire(2, terms, 1h);
+  driver.now = at(3s);
+  driver.acquire(3, terms, 0s, "another");
+  EXPECT_EQ(driver.engine().waiting_since(), at(1s));
+  driver.cancel(second);
+  EXPECT_EQ(driver.engine().waiting_since(), at(1s));
+  driver.cancel(first);
+  EXPECT_EQ(driver.engine().waiting_since(), at(3s));
+  driver.answer_all();
+  EXPECT_EQ(driver.engine().waiting_since(), core::never);
+  Stats stats;
+  detail::set_oldest_wait(stats, at(3s), at(5s));
+  EXPECT_EQ(stats.oldest_wait, 2s);
+  detail::set_oldest_wait(stats, core::never, at(5s));
+  EXPECT_EQ(stats.oldest_wait, 0s);
+}
+
 TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
   // Stats consists of 64-bit words only, so the test covers numbers that are added later. Of the
-  // longest durations the sum is the maximum.
+  // longest durations the sum is the maximum, and so is the age of the oldest wait.
   using Words = std::array<std::uint64_t, sizeof(Stats) / sizeof(std::uint64_t)>;
   Words words;
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = i + 1;
@@ -182,6 +205,8 @@ TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
   EXPECT_EQ(sum.renewal_slack.longest, one.renewal_slack.longest);
   sum.waits.longest *= 2;
   sum.renewal_slack.longest *= 2;
+  EXPECT_EQ(sum.oldest_wait, one.oldest_wait);
+  sum.oldest_wait *= 2;
   Words doubled = std::bit_cast<Words>(sum);
   for (std::size_t i = 0; i < words.size(); ++i) EXPECT_EQ(doubled[i], 2 * words[i]) << i;
 }
