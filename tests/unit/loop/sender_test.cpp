@@ -29,6 +29,16 @@ class SenderTest : public ::testing::Test {
     send.token = "t0ken";
     sender.send(driver.now, send);
   }
+  /// The engine's acquisition of this key on all nodes.
+  void acquire(const char* key) {
+    core::Send send{};
+    send.to = core::NodeSet::first(2);
+    send.tag = LinkDriver::tag(7, CommandKind::acquire);
+    send.lock.first = key;
+    send.token = "t0ken";
+    send.ttl = 10s;
+    sender.send(driver.now, send);
+  }
   /// The events of a link, of which those of a batch are handed to the sender.
   int answers_to_batches(int node) {
     int count = 0;
@@ -89,6 +99,17 @@ TEST_F(SenderTest, ASingleReleaseIsSentAsItself) {
   const auto* answer = std::get_if<redis::Link::Answer>(event);
   ASSERT_NE(answer, nullptr);
   EXPECT_FALSE(Sender::is_batch(answer->tag.kind));
+}
+
+TEST_F(SenderTest, AnAcquisitionCarriesTheTimeAloneAndInABatch) {
+  // A node's fencing counter begins at the time if the node has none.
+  for (const int count : {2, 1}) {
+    for (int i = 0; i < count; ++i) acquire(i == 0 ? "a" : "b");
+    sender.flush(driver.now);
+    const Strings commands = driver.written(0);
+    ASSERT_EQ(commands.size(), 1U);
+    EXPECT_NE(commands[0].find(" 1700000000000000 "), std::string::npos) << commands[0];
+  }
 }
 
 TEST_F(SenderTest, TheAnswersToABatchAreHandedOnOneByOne) {
