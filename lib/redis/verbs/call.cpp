@@ -38,14 +38,6 @@ void write_slot_key(Writer& writer, const core::LockSet& lock) {
   writer.word(std::string_view(prefix.data(), at), lock.first.substr(semaphore_prefix.size()));
 }
 
-std::string_view letter_of(LockMode mode) {
-  switch (mode) {
-    case LockMode::exclusive: break;
-    case LockMode::shared: return "r";
-  }
-  return "w";
-}
-
 void write(Writer& writer, std::span<const Word> words, const core::Send& send,
            const Surroundings& around) {
   for (const Word word : words) {
@@ -66,7 +58,7 @@ void write(Writer& writer, std::span<const Word> words, const core::Send& send,
       case Word::ticket: writer.number(static_cast<std::int64_t>(send.place.ticket)); break;
       case Word::entry_life: write_ms(writer, send.entry_life); break;
       case Word::not_woken: write_waiter(writer, send.not_woken); break;
-      case Word::mode: writer.word(letter_of(send.lock.mode)); break;
+      case Word::mode: writer.word(send.lock.mode == LockMode::shared ? "r" : "w"); break;
       case Word::slot: writer.number(send.lock.permit.slot); break;
       case Word::capacity: writer.number(send.lock.permit.capacity); break;
       case Word::replant: writer.word(send.replant ? "1" : "0"); break;
