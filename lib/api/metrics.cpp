@@ -34,6 +34,15 @@ class Families {
 
   void counter(const char* name, const char* help) { begin(Kind::counter, name, help); }
   void gauge(const char* name, const char* help) { begin(Kind::gauge, name, help); }
+  /// A counter or gauge of one sample.
+  void counter(const char* name, const char* help, std::uint64_t value) {
+    counter(name, help);
+    sample(value);
+  }
+  void gauge(const char* name, const char* help, std::uint64_t value) {
+    gauge(name, help);
+    sample(value);
+  }
   /// A sample of the counter or gauge begun last.
   void sample(std::uint64_t value, const MetricLabels& own = {}) {
     sample(static_cast<double>(value), own);
@@ -159,17 +168,13 @@ std::optional<Error> fault_of(const MetricLabels& labels) {
 }
 
 void put(Families& all, const Stats& stats) {
-  all.gauge("held", "Leases held now.");
-  all.sample(stats.held);
-  all.gauge("waiting", "Acquisitions under way now.");
-  all.sample(stats.waiting);
+  all.gauge("held", "Leases held now.", stats.held);
+  all.gauge("waiting", "Acquisitions under way now.", stats.waiting);
   all.gauge("oldest_wait_seconds",
             "Age of the oldest acquisition that is under way now, 0 if there is none.");
   all.sample(std::chrono::duration<double>(stats.oldest_wait).count());
-  all.counter("attempts", "Attempts at a lock; an acquisition makes one or more.");
-  all.sample(stats.attempts);
-  all.counter("acquired", "Acquisitions that ended with a lease.");
-  all.sample(stats.acquired);
+  all.counter("attempts", "Attempts at a lock; an acquisition makes one or more.", stats.attempts);
+  all.counter("acquired", "Acquisitions that ended with a lease.", stats.acquired);
   all.counter("refused", "Acquisitions that ended without a lease, by reason.");
   all.sample(stats.refused.contended, {{"reason", "contended"}});
   all.sample(stats.refused.no_quorum, {{"reason", "no_quorum"}});
@@ -187,19 +192,15 @@ void put(Families& all, const Stats& stats) {
   all.sample(stats.near_misses.bare_quorum, {{"kind", "bare_quorum"}});
   all.sample(stats.near_misses.acquired_late, {{"kind", "acquired_late"}});
   all.sample(stats.near_misses.renewed_late, {{"kind", "renewed_late"}});
-  all.counter("renewals", "Renewals of leases.");
-  all.sample(stats.renewals);
+  all.counter("renewals", "Renewals of leases.", stats.renewals);
   all.histogram("renewal_slack_seconds",
                 "How long before the end of their leases the renewals succeeded.",
                 stats.renewal_slack);
-  all.counter("failed_renewals", "Rounds of renewal that failed; a later one may have succeeded.");
-  all.sample(stats.failed_renewals);
-  all.counter("released", "Leases that were released.");
-  all.sample(stats.released);
-  all.counter("expired", "Leases that ran to their end as they were asked to.");
-  all.sample(stats.expired);
-  all.counter("lost", "Leases that could not be renewed.");
-  all.sample(stats.lost);
+  all.counter("failed_renewals", "Rounds of renewal that failed; a later one may have succeeded.",
+              stats.failed_renewals);
+  all.counter("released", "Leases that were released.", stats.released);
+  all.counter("expired", "Leases that ran to their end as they were asked to.", stats.expired);
+  all.counter("lost", "Leases that could not be renewed.", stats.lost);
   all.counter("votes", "Votes of nodes in rounds that were counted, or why a node gave none.");
   for (std::size_t i = 0; i < stats.votes.size(); ++i) {
     all.sample(stats.votes[i], {{"vote", std::string(to_string(static_cast<Vote>(i)))}});
