@@ -21,10 +21,11 @@ inline std::string quoted(std::string_view text) {
   return shown + (front.size() < text.size() ? "...\"" : "\"");
 }
 
-/// Joins the names of one or more resources; the caller's sentence adds the outer quotes.
-inline std::string names_of(std::string_view first, const std::vector<std::string>& others) {
+/// Joins the names of one or more resources. The caller's sentence adds the outer quotes.
+inline std::string names_of(std::string_view first, const std::vector<std::string>& others,
+                            std::string_view between = "\", \"") {
   std::string names(first);
-  for (const std::string& other : others) names.append("\", \"").append(other);
+  for (const std::string& other : others) names.append(between).append(other);
   return names;
 }
 

@@ -8,18 +8,20 @@
 #include "config/quoted.hpp"
 #include "loop/runtime.hpp"
 #include "loop/token_call.hpp"
+#include "loop/user_id.hpp"
 #include "loop/why_refused.hpp"
 #include "redis/keys.hpp"
 
 namespace quorumlock::detail {
 namespace {
 
-core::UserId id_of(const void* object) {
-  return reinterpret_cast<core::UserId>(object);
+std::string names_of(const LeaseState& lease) {
+  return detail::names_of(lease.resource(), lease.others());
 }
 
-LeaseState& lease_of(core::UserId id) {
-  return *reinterpret_cast<LeaseState*>(id);
+Error could_not(std::string_view what, const std::string& names, Errc why,
+                const std::string& reason) {
+  return {why, "could not " + std::string(what) + " \"" + names + "\": " + reason};
 }
 
 }  // namespace
@@ -50,9 +52,8 @@ void Calls::begin(Acquisition& acquisition) {
   if (closed_) {
     refused = runtime_.closed_error("lock");
   } else if (!refused && acquisition.stop.stop_requested()) {
-    refused = Error(Errc::cancelled, "could not lock \"" +
-                                         names_of(acquisition.resource, acquisition.others) +
-                                         "\": the caller cancelled it before it began");
+    refused = could_not("lock", names_of(acquisition.resource, acquisition.others), Errc::cancelled,
+                        "the caller cancelled it before it began");
   }
   acquisition.watch(runtime_.inbox());
   if (refused) {
@@ -72,7 +73,7 @@ void Calls::begin(Acquisition& acquisition) {
   const core::Duration wait = acquisition.request.wait;
   engine_.acquire(now,
                   {key_, acquisition.request.terms, core::later(called, wait),
-                   wait > core::Duration::zero(), id_of(&acquisition), acquisition.request.ordered,
+                   wait > core::Duration::zero(), id_of(acquisition), acquisition.request.ordered,
                    others, acquisition.request.capacity, acquisition.trace.get()},
                   &acquisition.waiter);
 }
@@ -96,6 +97,10 @@ void Calls::dispose(Acquisition& acquisition) {
   if (done->pooled) spare_acquisitions_.push_back(std::move(done));
 }
 
+void Calls::answer_later(Handler<Result<void>> handler, Error error) {
+  later_.add([then = std::move(handler), error = std::move(error)]() mutable { then(error); });
+}
+
 /// Starts an extend or a downgrade for the holder, one at a time.
 template <class Ask>
 void Calls::ask_for(const char* what, LeaseState& lease, detail::Handler<Result<void>> handler,
@@ -115,9 +120,7 @@ void Calls::ask_for(const char* what, LeaseState& lease, detail::Handler<Result<
     why = lease.ended() == Errc() ? Errc::expired : lease.ended();
   }
   if (reason.empty()) reason = make_error_code(why).message();
-  const Error error(why, std::string("could not ") + what + " \"" +
-                             names_of(lease.resource(), lease.others()) + "\": " + reason);
-  later_.add([then = std::move(handler), error]() mutable { then(error); });
+  answer_later(std::move(handler), could_not(what, names_of(lease), why, reason));
 }
 
 void Calls::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result<void>> handler) {
@@ -127,10 +130,9 @@ void Calls::extend(LeaseState& lease, core::Duration ttl, detail::Handler<Result
 
 void Calls::downgrade(LeaseState& lease, detail::Handler<Result<void>> handler) {
   if (lease.detached) {
-    const Error error(Errc::invalid_argument, "could not downgrade \"" +
-                                                  names_of(lease.resource(), lease.others()) +
-                                                  "\": the lease is detached, let it run out");
-    return later_.add([then = std::move(handler), error]() mutable { then(error); });
+    return answer_later(std::move(handler),
+                        could_not("downgrade", names_of(lease), Errc::invalid_argument,
+                                  "the lease is detached, let it run out"));
   }
   ask_for("downgrade", lease, std::move(handler),
           [&] { return engine_.downgrade(Clock::now(), lease.claim); });
@@ -147,9 +149,7 @@ void Calls::release_late(LeaseState& lease, Errc why, detail::Handler<Result<voi
   if (why != LeaseState::released) engine_.abandon(Clock::now(), lease.claim);
   const std::string reason =
       why == LeaseState::released ? "it has been released before" : make_error_code(why).message();
-  const Error error(
-      why, "could not release \"" + names_of(lease.resource(), lease.others()) + "\": " + reason);
-  later_.add([then = std::move(handler), error]() mutable { then(error); });
+  answer_later(std::move(handler), could_not("release", names_of(lease), why, reason));
 }
 
 void Calls::detach(LeaseState& lease) {
@@ -168,9 +168,9 @@ void Calls::drop(LeaseState& lease) {
       const core::Time now = Clock::now();
       if (engine_.release(now, lease.claim, false)) events_.released(now, lease);
     }
-    engine_let_go(lease);
+    let_go(lease);
   }
-  engine_let_go(lease);
+  let_go(lease);
 }
 
 void Calls::thread_ended(const std::string& resource, std::string_view token) {
@@ -180,7 +180,7 @@ void Calls::thread_ended(const std::string& resource, std::string_view token) {
   events_.thread_ended(Clock::now(), resource, token, std::move(sentence));
 }
 
-void Calls::engine_let_go(LeaseState& lease) {
+void Calls::let_go(LeaseState& lease) {
   if (lease.let_go()) let_go_.push_back(&lease);
 }
 
@@ -189,7 +189,7 @@ void Calls::begin(TokenCall& call) {
     return later_.add([&call] { call.dismiss(); });
   }
   key_ = cluster_.options.key_prefix + call.resource;
-  const core::UserId user = id_of(&call);
+  const core::UserId user = id_of(call);
   if (call.ttl == core::Duration::zero()) {
     engine_.release_token(Clock::now(), key_, call.token, user);
   } else {
@@ -198,7 +198,7 @@ void Calls::begin(TokenCall& call) {
 }
 
 void Calls::carry_out(const core::Acquired& acquired) {
-  auto& acquisition = *reinterpret_cast<Acquisition*>(acquired.user);
+  auto& acquisition = object_of<Acquisition>(acquired.user);
   const core::Claim* claim = engine_.claim(acquired.claim);
   if (spare_leases_.empty()) spare_leases_.push_back(std::make_unique<LeaseState>());
   LeaseState* lease = spare_leases_.back().release();
@@ -206,12 +206,12 @@ void Calls::carry_out(const core::Acquired& acquired) {
   lease->begin(runtime_.shared_from_this(), acquired.claim, *claim, acquisition.resource.size(),
                std::move(acquisition.others), acquired.attempts);
   if (acquisition.trace != nullptr) lease->keep(nodes_.steps_of(*acquisition.trace));
-  engine_.adopt(acquired.claim, reinterpret_cast<core::UserId>(lease));
+  engine_.adopt(acquired.claim, id_of(*lease));
   finish(acquisition, lease->handle());
 }
 
 void Calls::carry_out(const core::Refused& refused) {
-  auto& acquisition = *reinterpret_cast<Acquisition*>(refused.user);
+  auto& acquisition = object_of<Acquisition>(refused.user);
   const int capacity = acquisition.request.capacity;
   const char* const what = capacity == 0 ? "lock" : "get a permit of";
   const std::string names = names_of(acquisition.resource, acquisition.others);
@@ -235,7 +235,7 @@ void Calls::carry_out(const core::Refused& refused) {
 }
 
 void Calls::carry_out(const core::Renewed& renewed) {
-  LeaseState& lease = lease_of(renewed.user);
+  LeaseState& lease = object_of<LeaseState>(renewed.user);
   // If the holder has released the lease meanwhile, that release is in the inbox.
   if (!lease.renew(renewed.valid_until) && lease.ended() != LeaseState::released) {
     engine_.abandon(Clock::now(), renewed.claim);
@@ -243,46 +243,44 @@ void Calls::carry_out(const core::Renewed& renewed) {
 }
 
 void Calls::carry_out(const core::AtRisk& risk) {
-  lease_of(risk.user).warn();
+  object_of<LeaseState>(risk.user).warn();
 }
 
 void Calls::carry_out(const core::Ended& ended) {
-  LeaseState& lease = lease_of(ended.user);
+  LeaseState& lease = object_of<LeaseState>(ended.user);
   lease.end(ended.why);
   lease.warn();
-  engine_let_go(lease);
+  let_go(lease);
 }
 
 void Calls::carry_out(const core::Extended& extended) {
   if (extended.by_token) {
-    auto* call = reinterpret_cast<TokenCall*>(extended.user);
-    if (!extended.why) return call->finish(extended.valid_until);
-    return call->finish(error_of(*extended.why, "extend", call->resource, extended.tally, 0));
+    auto& call = object_of<TokenCall>(extended.user);
+    if (!extended.why) return call.finish(extended.valid_until);
+    return call.finish(error_of(*extended.why, "extend", call.resource, extended.tally, 0));
   }
-  LeaseState& lease = lease_of(extended.user);
+  LeaseState& lease = object_of<LeaseState>(extended.user);
   if (!lease.is_asked()) return;
   auto handler = std::move(lease.asked().handler);
   if (!extended.why) return handler({});
-  handler(error_of(*extended.why, lease.asked().what, names_of(lease.resource(), lease.others()),
-                   extended.tally, 0));
+  handler(error_of(*extended.why, lease.asked().what, names_of(lease), extended.tally, 0));
 }
 
 void Calls::carry_out(const core::Released& released) {
   if (released.by_token) {
-    auto* call = reinterpret_cast<TokenCall*>(released.user);
-    if (!released.why) return call->finish(Clock::time_point());
-    return call->finish(error_of(*released.why, "release", call->resource, released.tally, 0));
+    auto& call = object_of<TokenCall>(released.user);
+    if (!released.why) return call.finish(Clock::time_point());
+    return call.finish(error_of(*released.why, "release", call.resource, released.tally, 0));
   }
-  LeaseState& lease = lease_of(released.user);
+  LeaseState& lease = object_of<LeaseState>(released.user);
   auto handler = lease.take_on_released();
   Result<void> result;
   if (released.why) {
     // If a lease that seemed to last is not held under our token, it was lost.
     const Errc why = *released.why == Errc::not_held ? Errc::lost : *released.why;
-    result =
-        error_of(why, "release", names_of(lease.resource(), lease.others()), released.tally, 0);
+    result = error_of(why, "release", names_of(lease), released.tally, 0);
   }
-  engine_let_go(lease);
+  let_go(lease);
   if (handler) handler(std::move(result));
 }
 

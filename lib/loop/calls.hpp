@@ -57,9 +57,11 @@ class Calls {
 
  private:
   void finish(Acquisition& acquisition, Result<Lease> result);
+  void answer_later(Handler<Result<void>> handler, Error error);
   template <class Ask>
   void ask_for(const char* what, LeaseState& lease, Handler<Result<void>> handler, Ask&& ask);
-  void engine_let_go(LeaseState& lease);
+  /// Gives up the handle's or the engine's reference to the lease.
+  void let_go(LeaseState& lease);
   Error error_of(Errc why, const char* what, std::string_view resource, const core::Tally& tally,
                  int attempts, const std::string& reason = {},
                  std::vector<TraceStep> trace = {}) const;

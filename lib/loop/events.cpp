@@ -7,22 +7,14 @@
 
 #include <quorumlock/duration.hpp>
 
+#include "config/quoted.hpp"
 #include "core/owner_token.hpp"
 #include "loop/acquisition.hpp"
+#include "loop/user_id.hpp"
 #include "loop/why_refused.hpp"
 
 namespace quorumlock::detail {
 namespace {
-
-const LeaseState& the_lease(core::UserId id) {
-  return *reinterpret_cast<const LeaseState*>(id);
-}
-
-std::string listed(std::string_view first, const std::vector<std::string>& others) {
-  std::string names(first);
-  for (const std::string& other : others) names.append(", ").append(other);
-  return names;
-}
 
 /// Whether a node that does not answer for this reason is likely to come back by itself.
 bool passes(Vote reason) {
@@ -95,12 +87,12 @@ void Events::make(core::Time now, const Session::Output& output) {
 }
 
 void Events::on(core::Time now, const core::Acquired& acquired) {
-  const auto& acquisition = *reinterpret_cast<const Acquisition*>(acquired.user);
+  const auto& acquisition = object_of<const Acquisition>(acquired.user);
   const core::Claim& claim = *session_.engine().claim(acquired.claim);
   const core::Tally& tally = claim.round.tally;
   add(now, EventLimit::no_node,
       {.kind = EventKind::lease_acquired,
-       .resource = listed(acquisition.resource, acquisition.others),
+       .resource = names_of(acquisition.resource, acquisition.others, ", "),
        .holder = core::describe_holder(claim.token()),
        .reason = std::to_string(tally.granted_by().size()) + " of " +
                  std::to_string(nodes_.size()) + " nodes had granted it, at attempt " +
@@ -109,7 +101,7 @@ void Events::on(core::Time now, const core::Acquired& acquired) {
 
 void Events::on(core::Time now, const core::Refused& refused) {
   if (refused.why != Errc::timed_out) return;
-  const auto& acquisition = *reinterpret_cast<const Acquisition*>(refused.user);
+  const auto& acquisition = object_of<const Acquisition>(refused.user);
   const int capacity = acquisition.request.capacity;
   std::string reason = capacity == 0 ? why_no_lock(refused, now) : why_no_permit(refused, capacity);
   if (refused.unsent_before) {
@@ -118,19 +110,19 @@ void Events::on(core::Time now, const core::Refused& refused) {
   }
   add(now, EventLimit::no_node,
       {.kind = EventKind::waiter_starved,
-       .resource = listed(acquisition.resource, acquisition.others),
+       .resource = names_of(acquisition.resource, acquisition.others, ", "),
        .holder = refused.holder.empty() ? "" : core::describe_holder(refused.holder),
        .reason = std::move(reason)});
 }
 
 void Events::on(core::Time now, const core::Renewed& renewed) {
   if (!renewed.late) return;
-  add_lease(now, EventKind::lease_renewed_late, the_lease(renewed.user),
+  add_lease(now, EventKind::lease_renewed_late, object_of<const LeaseState>(renewed.user),
             "it was renewed when less than a tenth of its ttl was left");
 }
 
 void Events::on(core::Time now, const core::AtRisk& risk) {
-  const LeaseState& lease = the_lease(risk.user);
+  const LeaseState& lease = object_of<const LeaseState>(risk.user);
   if (lease.ended() != Errc()) return;  // the holder has just released it
   add_lease(now, EventKind::lease_at_risk, lease,
             "it ends in " + in_ms(lease.valid_until() - now) +
@@ -138,7 +130,7 @@ void Events::on(core::Time now, const core::AtRisk& risk) {
 }
 
 void Events::on(core::Time now, const core::Ended& ended) {
-  const LeaseState& lease = the_lease(ended.user);
+  const LeaseState& lease = object_of<const LeaseState>(ended.user);
   switch (ended.why) {
     case Errc::closed:
       return add_lease(now, EventKind::lease_released, lease, "the coordinator was closed");
@@ -153,7 +145,7 @@ void Events::on(core::Time now, const core::Ended& ended) {
 
 void Events::on(core::Time now, const core::Released& released) {
   if (released.by_token) return;
-  const LeaseState& lease = the_lease(released.user);
+  const LeaseState& lease = object_of<const LeaseState>(released.user);
   if (!released.why) return this->released(now, lease);
   if (*released.why == Errc::not_held) {
     return add_lease(now, EventKind::lease_lost, lease,
@@ -199,7 +191,7 @@ void Events::add_lease(core::Time now, EventKind kind, const LeaseState& lease,
                        std::string reason) {
   add(now, EventLimit::no_node,
       {.kind = kind,
-       .resource = listed(lease.resource(), lease.others()),
+       .resource = names_of(lease.resource(), lease.others(), ", "),
        .holder = core::describe_holder(lease.token()),
        .reason = std::move(reason)});
 }
