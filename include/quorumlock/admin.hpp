@@ -74,6 +74,8 @@ struct HeldLock {
   std::optional<std::chrono::milliseconds> expires_in;
   int waiters = 0;                  ///< in its line, or the semaphore's; at most 1,000 are counted
   std::uint64_t fencing_token = 0;  ///< 0: not known, as for readers and without fencing
+  /// Whether the holder leads an election of this name, as a quorum of nodes knows it.
+  bool leads = false;
 };
 
 /// What list_locks() looks for.

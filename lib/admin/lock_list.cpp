@@ -50,7 +50,7 @@ std::string LockCount::add(int node, const redis::Reply& page) {
   ++shares_[node].pages;
   const std::int64_t now_us = words[1].integer;
   for (const redis::Reply& one : words.subspan(2)) {
-    if (one.elements.size() != 6) return {};
+    if (one.elements.size() != 7) return {};
     std::string_view key = one.elements[0].text;
     HeldLock lock;
     lock.group = group_;
@@ -66,6 +66,7 @@ std::string LockCount::add(int node, const redis::Reply& page) {
     if (age) lock.held_for = std::chrono::floor<milliseconds>(*age);
     lock.waiters = static_cast<int>(std::max<std::int64_t>(one.elements[4].integer, 0));
     const std::span<const redis::Reply> holders = one.elements[5].elements;
+    lock.leads = one.elements[6].integer == 1;
     if (one.elements[1].text == "string" && holders.size() == 1) {
       const std::int64_t pttl = one.elements[2].integer;
       add_holder(node, std::move(lock), holders[0].text,
@@ -93,6 +94,7 @@ void LockCount::add_holder(int node, HeldLock lock, std::string_view token, mill
     ++share.holdings;
     share.bytes += key.size() + token.size();
   }
+  if (lock.leads) holding.leads.insert(node);
   if (is_new) {
     lock.label = core::OwnerToken::read(token).label;
     lock.token_begin = token.substr(0, 8);
@@ -126,6 +128,7 @@ std::vector<HeldLock> LockCount::on(int quorum) const {
     std::ranges::sort(lives, std::greater());
     HeldLock& lock = all.emplace_back(holding.lock);
     lock.nodes = static_cast<int>(lives.size());
+    lock.leads = static_cast<int>(holding.leads.size()) >= quorum;
     const milliseconds life = lives[static_cast<std::size_t>(quorum) - 1];
     if (life != milliseconds::max()) lock.expires_in = life;
   }

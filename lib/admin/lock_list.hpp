@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +51,7 @@ class LockCount {
     HeldLock lock;
     /// By node, since SCAN may return a key twice.
     std::map<int, std::chrono::milliseconds> lives;
+    std::set<int> leads;  ///< the nodes that have it as a leader's
   };
   void add_holder(int node, HeldLock lock, std::string_view token, std::chrono::milliseconds life);
 

@@ -45,6 +45,18 @@ TEST_F(LeaderCommand, TheNextCandidateLeadsWhenTheLeaderEnds) {
   Program third = start_leader({"--value", "10.0.0.7:8080"});
   ASSERT_TRUE(waiting(2));
 
+  // An operator sees that it is an election, not just a lock.
+  ASSERT_EQ(run({"acquire", "--ttl", "20s", "a-lock"}).code, 0);
+  ASSERT_TRUE(eventually([&] {
+    return run({"locks"}).out.find("billing   leader ") != std::string::npos;
+  })) << run({"locks"}).out;
+  EXPECT_THAT(run({"locks"}).out, HasSubstr("a-lock    exclusive "));
+  const json listed = json::parse(run({"--json", "locks"}).out).at("locks");
+  EXPECT_FALSE(listed.at(0).contains("leads"));
+  EXPECT_EQ(listed.at(1).at("leads"), true);
+  EXPECT_EQ(listed.at(1).at("mode"), "exclusive");
+  for (int node = 0; node < 3; ++node) cluster.raw(node, {"DEL", "a-lock"});
+
   first.signal(SIGTERM);
   const Ended ended = first.finish();
   EXPECT_EQ(ended.code, 0) << ended.err;

@@ -296,15 +296,28 @@ TEST_F(ScriptReplies, LocksRepliesAsListed) {
   };
   const Words all = {"0", "*", "100", ""};
   const Words permits = {"0", "quorumlock:permit:*:*", "100", "quorumlock:semaphore:"};
-  const std::string held = "{0 now {lock string soon '' 0 {" + token + "}}}";
-  const std::string counted = "{0 now {lock string soon 41 0 {" + digits + "}}}";
-  const std::string waited_for = "{0 now {lock string soon '' 1 {" + digits + "}}}";
-  const std::string read = "{0 now {lock zset soon 41 0 {a 9000000000000}}}";
-  const std::string permit = "{0 now {quorumlock:permit:2:lock string soon 41 1 {" + token + "}}}";
+  const std::string held = "{0 now {lock string soon '' 0 {" + token + "} 0}}";
+  const std::string counted = "{0 now {lock string soon 41 0 {" + digits + "} 0}}";
+  const std::string waited_for = "{0 now {lock string soon '' 1 {" + digits + "} 0}}";
+  const std::string read = "{0 now {lock zset soon 41 0 {a 9000000000000} 0}}";
+  const std::string permit =
+      "{0 now {quorumlock:permit:2:lock string soon 41 1 {" + token + "} 0}}";
+  const std::string leads = "{" + token + " nil 1 nil} -1";
+  const std::string led_before = "{" + digits + " nil 1 nil} -1";
+  const std::string led = "{0 now {lock string soon '' 0 {" + token + "} 1}}";
+  const auto record_of = [](const std::string& leader) {
+    return std::vector<Words>{{"HSET", "quorumlock:leader:lock", "token", leader, "version", "1"}};
+  };
   const std::vector<Words> counter = {{"SET", "quorumlock:fence:lock", "41"}};
   hold(redis::locks_script, {},
        {{"nothing is there", {}, all, "{0 now}"},
         {"a holder with a label", set("lock", token), all, held.c_str()},
+        {"a leader", set("lock", token) + record_of(token), all, led.c_str(), leads.c_str()},
+        {"the record of a former leader", set("lock", token) + record_of(digits), all, held.c_str(),
+         led_before.c_str()},
+        {"a record of another kind",
+         set("lock", token) + std::vector<Words>{{"SET", "quorumlock:leader:lock", token}}, all,
+         held.c_str(), "WRONGTYPE Operation against a key holding the wrong kind of value -1"},
         {"another pattern", set("lock", token), {"0", "other*", "100", ""}, "{0 now}"},
         {"another program's key", set("cache", digits), all, "{0 now}"},
         {"a counter without a lock", counter, all, "{0 now}"},

@@ -26,6 +26,7 @@ std::string span_or_dash(std::optional<std::chrono::milliseconds> span) {
 
 std::string mode_of(const HeldLock& lock) {
   if (lock.permit != 0) return "permit " + std::to_string(lock.permit);
+  if (lock.leads) return "leader";
   return lock.mode == LockMode::shared ? "shared" : "exclusive";
 }
 
@@ -73,11 +74,13 @@ int locks(const Globals& globals, const LocksArguments& asked) {
 }  // namespace
 
 Json held_lock_json(const HeldLock& lock) {
-  Json one = {{"resource", lock.resource}, {"mode", mode_of(lock)}};
+  Json one = {{"resource", lock.resource},
+              {"mode", lock.mode == LockMode::shared ? "shared" : "exclusive"}};
   if (lock.permit != 0) {
     one["mode"] = "permit";
     one["permit"] = lock.permit;
   }
+  if (lock.leads) one["leads"] = true;
   if (!lock.group.empty()) one["group"] = lock.group;
   one["label"] = lock.label;
   one["token_begin"] = lock.token_begin;

@@ -1,8 +1,9 @@
 -- Lists a part of the locks, or of the permits, that a node has. Changes nothing.
 --
 --   ARGV     cursor, pattern of the keys, how many keys to look at, the prefix of semaphores' keys (empty: locks)
---   returns  {next cursor, time, {key, kind of value, pttl, fencing counter, waiters, holders}, ...}
+--   returns  {next cursor, time, {key, kind of value, pttl, fencing counter, waiters, holders, leads}, ...}
 --            holders   {token} of a string, {token, ms at which its life ends, ...} of readers
+--            leads     1 if the holder has announced itself as a leader (announce.lua), else 0
 -- A key is a lock if its holder's token has a label, or if it has a fencing counter or a line. Keys that this
 -- user may not read are left out. At most 20 readers and 1000 waiters of a lock are looked at.
 local now = redis.call('TIME')
@@ -30,7 +31,10 @@ local function describe(key)
   local counter = redis.call('MGET', 'quorumlock:fence:' .. lock)[1]
   if not is_labelled(holders[1]) and not counter and
     redis.call('EXISTS', 'quorumlock:queue:' .. lock) == 0 then return nil end
-  return {key, kind, redis.call('PTTL', key), counter or '', waiters_of(lock), holders}
+  -- pcall, because this user may not be allowed to read the record. A record may outlive its leader.
+  local leader = ARGV[4] == '' and redis.pcall('HMGET', 'quorumlock:leader:' .. key, 'token')[1]
+  local leads = leader == holders[1] and 1 or 0
+  return {key, kind, redis.call('PTTL', key), counter or '', waiters_of(lock), holders, leads}
 end
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 local found = {page[1], time}

@@ -23,9 +23,9 @@ std::string bulks(const std::vector<std::string>& words) {
 
 std::string held(const std::string& key, const std::vector<std::string>& holders,
                  const std::string& pttl = "900", const std::string& fence = "1699999988000000",
-                 const std::string& kind = "string") {
-  return "*6\r\n" + bulk(key) + bulk(kind) + ":" + pttl + "\r\n" + bulk(fence) + ":3\r\n" +
-         bulks(holders);
+                 const std::string& kind = "string", bool leads = false) {
+  return "*7\r\n" + bulk(key) + bulk(kind) + ":" + pttl + "\r\n" + bulk(fence) + ":3\r\n" +
+         bulks(holders) + (leads ? ":1\r\n" : ":0\r\n");
 }
 
 /// Adds a page of a node whose clock says 1,700,000,000 s.
@@ -57,6 +57,21 @@ TEST(LockList, ALockIsHeldOnAQuorum) {
   EXPECT_EQ(all[0].waiters, 3);
   EXPECT_EQ(all[0].fencing_token, 1699999988000000U);
   EXPECT_EQ(all[0].nodes, 2);
+}
+
+TEST(LockList, ALeaderIsOneForAQuorum) {
+  // An announcement that has reached one node only, or that one node has made up, does not count.
+  const auto led = [](const std::string& key, bool leads) {
+    return held(key, {web}, "900", "1699999988000000", "string", leads);
+  };
+  LockCount count("", "");
+  add(count, 0, {led("billing", true), led("few", true), led("lock", false)});
+  add(count, 1, {led("billing", true), led("few", false), led("lock", false)});
+  const std::vector<HeldLock> all = count.on(2);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_TRUE(all[0].leads);
+  EXPECT_FALSE(all[1].leads);
+  EXPECT_FALSE(all[2].leads);
 }
 
 TEST(LockList, ANodeCountsOnce) {

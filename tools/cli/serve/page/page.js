@@ -91,7 +91,7 @@ function showLocks(news) {
     const link = document.createElement('a');
     link.href = `#lock=${encodeURIComponent(lock.resource)}`;
     link.textContent = link.dataset.resource = lock.resource;
-    return row([link, lock.permit ? `permit ${lock.permit}` : lock.mode, `${lock.label || 'without a label'} (${lock.token_begin}...)`,
+    return row([link, lock.permit ? `permit ${lock.permit}` : lock.leads ? 'leader' : lock.mode, `${lock.label || 'without a label'} (${lock.token_begin}...)`,
       span(lock.held_for_ms), span(lock.expires_in_ms), String(lock.waiters), lock.fencing_token ? String(lock.fencing_token) : '-', String(lock.nodes)]);
   }));
   if (focused !== undefined) [...part('rows').querySelectorAll('a')].find((one) => one.dataset.resource === focused)?.focus();
