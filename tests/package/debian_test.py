@@ -5,8 +5,10 @@
 """
 
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,11 +82,39 @@ def check_unit(program):
            "the unit starts a command with a mistake again and again")
 
 
+def check_serve_unit(program):
+    unit = text_of("packaging/systemd/quorumlock-serve.service")
+    expect(text_of("debian/quorumlock.install").count("quorumlock-serve.service") == 1, "no package has the unit of serve")
+    expect("dh_installsystemd --no-enable" in text_of("debian/rules"), "the unit of serve starts when the package is installed")
+    words = re.search(r"^ExecStart=/usr/bin/quorumlock (.*)$", unit, re.M).group(1).split()
+    if subprocess.run([program, "serve", "--help"], capture_output=True).returncode != 0:
+        return  # this program is built without serve
+    for options, code in (["--listen", "127.0.0.1:0"], 0), (["--listen", "0.0.0.0:0"], 64):
+        its = [program, "--nodes", "unix:///nowhere/1", *(words[:-1] + options)]
+        with subprocess.Popen(its, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as serve:
+            if code == 0:
+                expect("listening on" in serve.stdout.readline(), "the unit's command does not listen")
+                serve.terminate()
+            serve.communicate()
+            expect(serve.returncode == code, f"the unit's command ends with {serve.returncode}, not {code}")
+    expect(words[-1] == "$OPTIONS", "the unit of serve takes no options")
+    expect("64" in re.search(r"^RestartPreventExitStatus=(.*)$", unit, re.M).group(1).split(),
+           "the unit starts serve with a mistake again and again")
+    if shutil.which("systemd-analyze"):
+        with tempfile.TemporaryDirectory() as folder:
+            # The program is not installed where the unit has it.
+            here = Path(folder, "quorumlock-serve.service")
+            here.write_text(unit.replace("/usr/bin/quorumlock", str(Path(program).resolve())).replace("Documentation", "# Documentation"))
+            done = subprocess.run(["systemd-analyze", "verify", here], text=True, capture_output=True)
+            expect(done.returncode == 0 and not done.stderr, f"systemd-analyze verify: {done.stderr}")
+
+
 def main():
     check_versions()
     check_dependencies()
     check_license()
     check_unit(sys.argv[1])
+    check_serve_unit(sys.argv[1])
     for line in wrong:
         print(line)
     print(f"debian: {len(wrong)} mistakes")
