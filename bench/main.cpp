@@ -15,6 +15,7 @@
 #include "faults.hpp"
 #include "hand_over.hpp"
 #include "modes.hpp"
+#include "openssl.hpp"
 #include "replace.hpp"
 #include "turns.hpp"
 #include "workload.hpp"
@@ -197,6 +198,7 @@ int run(const Arguments& arguments) {
 }  // namespace quorumlock::bench
 
 int main(int argc, char** argv) {
+  quorumlock::bench::leave_out_openssl();
   benchmark::Initialize(&argc, argv);  // removes its own flags
   try {
     const auto arguments = quorumlock::bench::parse(argc, argv);

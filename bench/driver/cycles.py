@@ -60,6 +60,35 @@ def cycles(run: Run) -> Rows:
     return rows
 
 
+def tls(run: Run) -> Rows:
+    """Each fenced contender beside the same one over TLS. Five servers share the client's cores with
+    it, so that their part of TLS counts, too; with one node it hardly does."""
+    print(f"## Over TLS ({run.given.rounds} rounds; / plain text: on the same number of nodes)\n")
+    places = ("", "@1")
+    rows = run.bench(f"--rounds={run.given.rounds}", run.loads(1, 64),
+                     "--contenders=" + ",".join(f"{FENCED}{place}{more}" for place in places
+                                                for more in ("", "+tls")))
+    shown = []
+    for place in places:
+        for load in (1, 64):
+            name = f"{FENCED}{place}+tls"
+            shown.append([name, load] + [
+                spread(rows.ratios(what, name, FENCED + place, in_flight=load))
+                for what in ("acquire_p50_us", "cycles_per_s", "cpu_us")] +
+                [spread(rows.of("allocations", contender=name, in_flight=load))])
+    table(["client", "in flight", "acquire p50 / plain text", "cycles/s /", "client CPU /",
+           "allocations/cycle without OpenSSL's"], shown)
+    for place, words in (("", "five nodes"), ("@1", "one node")):
+        run.judge(f"acquire p50 over TLS / plain text, {words}",
+                  rows.ratios("acquire_p50_us", f"{FENCED}{place}+tls", FENCED + place, in_flight=1),
+                  1.25)
+    run.judge("cycles/s over TLS / plain text, 64 in flight",
+              rows.ratios("cycles_per_s", f"{FENCED}+tls", FENCED, in_flight=64), 0.6, at_most=False)
+    run.judge("allocations in a cycle over TLS, without OpenSSL's",
+              [round(each, 1) for each in rows.of("allocations", contender=f"{FENCED}+tls")], 0)
+    return rows
+
+
 def nodes(run: Run) -> Rows:
     """Each beside the floor on the very same nodes. The floor has no groups: the one that has is
     beside that of one group."""

@@ -94,6 +94,8 @@ void ClientChannel::on_bytes(std::string_view bytes) {
 std::size_t ClientChannel::read(std::span<char> into) {
   if (state_ == State::handshaking) handshake();
   if (state_ != State::open) return 0;
+  // Asking OpenSSL for text that has not come costs as much as half a record.
+  if (input_.empty() && SSL_has_pending(ssl_) == 0) return 0;
   ERR_clear_error();
   const int size = SSL_read(ssl_, into.data(), static_cast<int>(into.size()));
   if (renegotiated_) {

@@ -1,0 +1,9 @@
+#pragma once
+
+namespace quorumlock::bench {
+
+/// Takes OpenSSL's own blocks out of allocations(), where these are counted. Must be called before
+/// OpenSSL has allocated anything.
+void leave_out_openssl();
+
+}  // namespace quorumlock::bench
