@@ -116,6 +116,13 @@ void Proxy::reset(std::size_t node) {
   (void)::eventfd_write(wake_.get(), 1);
 }
 
+void Proxy::lead_to(std::size_t node, std::filesystem::path path) {
+  const std::lock_guard lock(mutex_);
+  places_.at(node).path = std::move(path);
+  places_.at(node).reset = true;
+  (void)::eventfd_write(wake_.get(), 1);
+}
+
 void Proxy::forget(std::size_t node) {
   const std::lock_guard lock(mutex_);
   for (Connection& each : places_.at(node).connections) each.forgotten = true;

@@ -37,6 +37,8 @@ class Proxy {
   void set(std::size_t node, const Weather& weather);
   /// Resets all connections to this node.
   void reset(std::size_t node);
+  /// From now on this node is another one, as in the constructor; all connections are reset.
+  void lead_to(std::size_t node, std::filesystem::path path);
   /// Makes the existing connections to this node carry nothing more, either way and silently, as if
   /// a NAT had forgotten them; later connections work.
   void forget(std::size_t node);
