@@ -100,11 +100,9 @@ class Acquisitions {
   [[nodiscard]] Time deadline() const {
     return std::min(waiters_.timers.next(), lines_.refresh_at());
   }
-  [[nodiscard]] std::size_t waiting() const { return waiters_.all.used(); }
-  /// When the oldest acquisition without an answer began; `never` if there is none.
-  [[nodiscard]] Time waiting_since() { return waiters_.since(); }
-  /// Null once the acquisition has been answered.
-  [[nodiscard]] const Acquisition* find(WaiterId id) { return waiters_.find(id); }
+  /// The acquisitions that have no answer yet.
+  [[nodiscard]] Waiters& waiters() { return waiters_; }
+  [[nodiscard]] const Waiters& waiters() const { return waiters_; }
 
  private:
   void begin(Time now, WaiterId id);

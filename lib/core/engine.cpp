@@ -95,12 +95,12 @@ void Engine::close(Time now) {
 Stats Engine::stats() const {
   Stats all = exchange_.stats;
   all.held = static_cast<std::uint64_t>(leases_.held());
-  all.waiting = acquisitions_.waiting();
+  all.waiting = acquisitions_.waiters().all.used();
   return all;
 }
 
 std::pair<std::uint64_t, std::uint64_t> Engine::place_of(WaiterId id) {
-  const Acquisition* const acquisition = acquisitions_.find(id);
+  const Acquisition* const acquisition = acquisitions_.waiters().find(id);
   if (acquisition == nullptr || acquisition->line() == nullptr) return {};
   const InLine& in_line = *acquisition->line();
   return {in_line.place, in_line.settled ? in_line.ticket : 0};

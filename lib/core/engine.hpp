@@ -137,10 +137,10 @@ class Engine {
   /// All but Stats::oldest_wait.
   [[nodiscard]] Stats stats() const;
   /// When the oldest acquisition without an answer began; `never` if there is none.
-  [[nodiscard]] Time waiting_since() { return acquisitions_.waiting_since(); }
+  [[nodiscard]] Time waiting_since() { return acquisitions_.waiters().since(); }
   /// True while there is a waiter, a lease or an unanswered command.
   [[nodiscard]] bool busy() const {
-    return acquisitions_.waiting() > 0 || leases_.held() > 0 || unanswered() > 0;
+    return acquisitions_.waiters().all.used() > 0 || leases_.held() > 0 || unanswered() > 0;
   }
   /// The number of commands whose final answer has not arrived.
   [[nodiscard]] int unanswered() const { return exchange_.unanswered(); }
