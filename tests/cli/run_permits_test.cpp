@@ -14,6 +14,12 @@ class RunPermits : public CommandLine {
                      "while :; do sleep 1000 & wait $!; done",
                      flags);
   }
+  /// Waits until a third command is in the line.
+  bool somebody_waits() {
+    return eventually([&] {
+      return cluster.raw(0, {"ZCARD", "quorumlock:queue:quorumlock:semaphore:api"}).integer == 1;
+    });
+  }
   static std::uint64_t token_of(Program& program) {
     const std::string line = program.line();
     EXPECT_THAT(line, testing::MatchesRegex("api [0-9]+"));
@@ -33,9 +39,7 @@ TEST_F(RunPermits, AsManyCommandsRunAtOnceAsThereArePermits) {
   EXPECT_EQ(run({"run", "api", "--", "true"}).code, 0);
 
   Program third = start_with_permit({"--wait", "forever"});
-  ASSERT_TRUE(eventually([&] {
-    return cluster.raw(0, {"ZCARD", "quorumlock:queue:quorumlock:semaphore:api"}).integer == 1;
-  }));
+  ASSERT_TRUE(somebody_waits());
   two.signal(SIGTERM);
   EXPECT_EQ(two.finish().code, 128 + SIGTERM);
   EXPECT_GT(token_of(third), second);
@@ -78,7 +82,7 @@ TEST_F(RunPermits, ASignalEndsTheWaitForAPermit) {
   token_of(one);
   token_of(two);
   Program third = start_with_permit({"--wait", "forever"});
-  ASSERT_TRUE(somebody_tries());
+  ASSERT_TRUE(somebody_waits());
   third.signal(SIGTERM);
   const Ended ended = third.finish();
   EXPECT_EQ(ended.code, 128 + SIGTERM);

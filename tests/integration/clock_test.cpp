@@ -48,7 +48,7 @@ TEST_F(ClocksOfNodes, AStepOfOneIsReportedByTheNextRenewalAndTheLockGoesOn) {
   Lease lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false}).value();
   ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key, lease.owner_token()) == 5; }));
   look(coordinator);
-  nodes.clock(1).step(60s);
+  nodes.step({1}, 60s);
   const Clock::time_point end = lease.valid_until();
   ASSERT_TRUE(ok(lease.extend(20s)));
   EXPECT_GT(lease.valid_until(), end);
@@ -77,7 +77,7 @@ TEST_F(ClocksOfNodes, AStepOfOneIsReportedByTheNextAcquire) {
   ClockedNodes nodes = start();
   Coordinator coordinator = connect(options(nodes.cluster));
   look(coordinator);
-  nodes.clock(3).step(-60s);
+  nodes.step({3}, -60s);
   ASSERT_TRUE(ok(coordinator.acquire(key + "/first")));
   const double size = said_of(nodes.cluster, 3);
   EXPECT_LT(size, -50);
@@ -100,7 +100,7 @@ TEST_F(ClocksOfNodes, TheVoteOfANodeThatStepsIsVoidAtOnce) {
     return status(coordinator, 0).state == NodeState::down &&
            status(coordinator, 2).state == NodeState::down;
   }));
-  nodes.clock(4).step(60s);
+  nodes.step({4}, 60s);
   for (int attempt = 0; attempt < 2; ++attempt) {
     const Result<Lease> refused = coordinator.acquire(key);
     ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
@@ -116,7 +116,7 @@ TEST_F(ClocksOfNodes, ANodeThatSteppedVotesAgainAfterMaxTtl) {
   look(coordinator);
   nodes.cluster.kill(0);
   nodes.cluster.kill(2);
-  nodes.clock(4).step(60s);
+  nodes.step({4}, 60s);
   const Clock::time_point stepped = Clock::now();
   const Result<Lease> lease = coordinator.acquire(key, {.wait = 20s});
   ASSERT_TRUE(ok(lease));
@@ -132,7 +132,7 @@ TEST_F(ClocksOfNodes, AStepOfAMajorityForwardEndsTheLease) {
   const Lease lease = coordinator.acquire(key, {.ttl = 6s}).value();
   ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key, lease.owner_token()) == 5; }));
   look(coordinator);
-  for (const int node : {0, 2, 4}) nodes.clock(node).step(60s);
+  nodes.step({0, 2, 4}, 60s);
   EXPECT_TRUE(eventually([&] { return !lease.is_valid(); }));
   EXPECT_TRUE(eventually([&] { return lease.stop_token().stop_requested(); }));
   EXPECT_TRUE(eventually([&] { return !log_.with("own clock stood still").empty(); }));
@@ -148,7 +148,7 @@ TEST_F(ClocksOfNodes, AClientWhoseClockStoodStillMistrustsNoNode) {
   Lease lease = coordinator.acquire(key, {.ttl = 10s, .auto_extend = false}).value();
   ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key, lease.owner_token()) == 5; }));
   look(coordinator);
-  for (int node = 0; node < 5; ++node) nodes.clock(node).step(20s);
+  nodes.step({0, 1, 2, 3, 4}, 20s);
   EXPECT_TRUE(fails_with(lease.extend(10s), Errc::lost));
   const Clock::time_point lost = Clock::now();
   ASSERT_TRUE(ok(coordinator.acquire(key, {.wait = 60s})));
@@ -164,7 +164,7 @@ TEST_F(ClocksOfNodes, AStepOfAMajorityBackEndsTheLeaseToo) {
   Lease lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false}).value();
   ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key, lease.owner_token()) == 5; }));
   look(coordinator);
-  for (const int node : {0, 1, 2}) nodes.clock(node).step(-60s);
+  nodes.step({0, 1, 2}, -60s);
   EXPECT_TRUE(fails_with(lease.extend(20s), Errc::lost));
   EXPECT_FALSE(lease.is_valid());
   EXPECT_TRUE(eventually([&] { return lease.stop_token().stop_requested(); }));
@@ -178,7 +178,7 @@ TEST_F(ClocksOfNodes, TheHolderAfterAStepHasTheGreaterFencingToken) {
   const Lease before = first.acquire(key, {.ttl = 6s}).value();
   ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key, before.owner_token()) == 5; }));
   look(first);
-  for (const int node : {0, 2, 4}) nodes.clock(node).step(60s);
+  nodes.step({0, 2, 4}, 60s);
   Coordinator second = connect(nodes.cluster.options());
   const Result<Lease> after = second.acquire(key, {.wait = 20s});
   ASSERT_TRUE(ok(after));

@@ -15,7 +15,7 @@ TEST(FencingTokens, GrowStrictlyWhateverTheNodesClocksSay) {
   // Four coordinators in two processes take 1000 leases in turn, on nodes whose clocks are up to 80
   // seconds apart. The lock itself keeps the lines of the file in order.
   ClockedNodes nodes;
-  for (int node = 0; node < 5; ++node) nodes.clock(node).step((node - 2) * 20s);
+  for (int node = 0; node < 5; ++node) nodes.step({node}, (node - 2) * 20s);
   for (int node = 0; node < 5; ++node) nodes.cluster.enrol(node);
   std::string urls;
   for (const std::string& url : nodes.cluster.urls()) urls += (urls.empty() ? "" : ",") + url;

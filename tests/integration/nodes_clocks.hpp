@@ -17,11 +17,30 @@ class ClockedNodes {
   explicit ClockedNodes(ClusterSettings settings = {})
       : cluster(with_clocks(std::move(settings))) {}
 
+  /// For other settings than step().
   chaos::NodeClock& clock(int node) { return clocks_.at(static_cast<std::size_t>(node)); }
+  /// Sets the clocks of these nodes forward or back at once. Returns once each shows it: Valkey 9
+  /// reads the wall clock only once in a millisecond.
+  void step(const std::vector<int>& nodes, std::chrono::seconds by) {
+    for (const int node : nodes) clocks_.at(static_cast<std::size_t>(node)).step(by);
+    for (const int node : nodes) {
+      shift_.at(static_cast<std::size_t>(node)) += by;
+      EXPECT_TRUE(eventually([&] { return shows(node); }));
+    }
+  }
 
  private:
+  /// Whether the node's clock is as far from ours as it has been set, within 5 s.
+  bool shows(int node) {
+    const Reply reply = cluster.raw(node, {"TIME"});
+    const std::chrono::seconds its(std::stoll(reply.elements.at(0).text));
+    const auto ours = std::chrono::system_clock::now().time_since_epoch();
+    const auto off = its - ours - shift_.at(static_cast<std::size_t>(node));
+    return off > -5s && off < 5s;
+  }
   ClusterSettings with_clocks(ClusterSettings settings) {
     for (int node = 0; node < settings.size; ++node) {
+      shift_.emplace_back(0);
       clocks_.emplace_back(directory_.path() / std::to_string(node));
       settings.environments.push_back(clocks_.back().environment());
     }
@@ -30,6 +49,7 @@ class ClockedNodes {
 
   TemporaryDirectory directory_;
   std::deque<chaos::NodeClock> clocks_;
+  std::vector<std::chrono::seconds> shift_;
 
  public:
   Cluster cluster;
