@@ -65,8 +65,7 @@ void Notes::on_answer(Time now, int from, const core::Tag& tag, const redis::Rep
 /// that very note, since this call may be late, and a newer note may have replaced it.
 void Notes::erase(Time now, int node, int from, std::string_view noted) {
   const redis::Enrolment& of = session_.link(node).enrolment();
-  const bool present = redis::is_this_run(noted, of.run()) || redis::is_this_run(of.run(), noted);
-  if (present) return;
+  if (noted == of.run()) return;
   const std::string key = std::string(redis::node_prefix) + of.config().node;
   std::string bytes;
   redis::append_command(bytes, {"EVAL", redis::release_script.source, "1", key, noted});

@@ -19,8 +19,7 @@ struct ServerFacts {
   /// also true if the node did not report these.
   bool promoted = false;
   /// Of a node that was a replica in this run: the start of master_replid, which is drawn anew at
-  /// each promotion. Empty otherwise, and again once the node has had no replica for its
-  /// repl-backlog-ttl, by default an hour. A node may also have one from its start, from a file.
+  /// each promotion. Empty otherwise, and again an hour after the promotion, as Redis forgets it.
   std::string history{};
 
   /// The run as a new record names it. What a node remembers is that of a run only until the node

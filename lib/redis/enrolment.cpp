@@ -113,7 +113,7 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   if (!membership) record.reset();
   if (facts_.run_id.empty()) {
     return refuse(now, Vote::unauthorized,
-                  "does not tell its run id and its role: let this user call INFO");
+                  "does not tell its run id: let this user call INFO server");
   }
   EnrolmentRecord ours = wanted(others_.founded);
   if (record && !config_.names_policy()) ours.terms.policy = record->terms.policy;
@@ -151,13 +151,13 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
     return go(Step::asking);
   }
   if (trusts && record->durable && facts_.durable == true) outputs_.errand = Errand::suspect;
-  const bool same_server = text && is_this_run(text->substr(0, text->find(':')), facts_.run_id);
-  not_voting_.why = same_server || doubts.empty() ? why_forgetful(facts_, !!text, record) : doubts;
-  // A record that cannot be read, or is older than the last promotion, must not stay: the script
-  // for candidates, or a client to whom the node does not report its promotion, would believe it.
-  if (same_server && (!record || step_ == Step::idle))
-    return change_terms(enrolment_key, *text, {});
-  if (same_server) outputs_.check = true;  // or else it was promoted after we greeted it
+  // The record or what the node told us at the greeting is older than its last promotion.
+  const bool copy = record && is_this_run(record->run_id, facts_.run_id);
+  if (copy) outputs_.check = true;
+  not_voting_.why =
+      copy || doubts.empty() ? why_forgetful(facts_, text.has_value(), record) : doubts;
+  // The candidate script would take an unreadable record of this run for the enrolment.
+  if (text && text->starts_with(facts_.run() + ':')) return change_terms(enrolment_key, *text, {});
   go(Step::applying);
 }
 

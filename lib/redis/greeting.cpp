@@ -146,8 +146,7 @@ std::optional<Greeting::Trouble> Greeting::on_server(const Reply& reply) {
     if (const std::string version = version_of(reply.text); is_too_old(version)) {
       return Trouble{too_old(version), Vote::failed};
     }
-    // Without its role nobody knows whether its data is its own.
-    if (!role_.empty()) facts_.run_id = info_field(reply.text, "run_id");
+    facts_.run_id = info_field(reply.text, "run_id");
   }
   conclude_facts();
   return std::nullopt;
@@ -240,7 +239,6 @@ std::optional<Greeting::Trouble> Greeting::on_later_reply(const core::Tag& tag,
       if (is_mark(reply) || (login_was_taken_ && reply.type == Reply::Type::error)) break;
       return Trouble{"lost the order of its answers at a login", Vote::failed};
     case Later::replication: {
-      if (reply.type != Reply::Type::string) break;  // a busy server, for example
       const std::string before = facts_.history;
       on_replication(reply);
       if (role_ == "slave") return Trouble{std::string(is_a_replica), Vote::not_standalone};

@@ -179,7 +179,7 @@ TEST(EnrolmentRefusal, AServerWithoutARunIdIsRefused) {
   Driver driver;
   driver.greet("run2:30000,a,86400:volatile", false, "");
   EXPECT_EQ(driver.it.vote(), Vote::unauthorized);
-  EXPECT_EQ(driver.it.why(), "does not tell its run id and its role: let this user call INFO");
+  EXPECT_EQ(driver.it.why(), "does not tell its run id: let this user call INFO server");
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
 }
 

@@ -168,12 +168,6 @@ TEST_F(GreetingTest, AConnectionDoesNotOutliveItsServersData) {
             Vote::not_standalone);
   EXPECT_EQ(look({.promoted = true}, {}), Vote::pending);
   EXPECT_EQ(greeting.facts().run(), "run1");
-  greet({.promoted = true});
-  greeting.ask_facts(now, out, pipeline);
-  written();
-  const redis::Pipeline::Command asked = pipeline.answer(now);
-  EXPECT_FALSE(greeting.on_later_reply(asked.tag, made_error("BUSY running a script")));
-  EXPECT_EQ(greeting.facts().run(), "run1+12345678") << "it did not say";
 }
 
 TEST_F(GreetingTest, ANewLoginIsSentOnceOnTheConnectionThatIsThere) {
