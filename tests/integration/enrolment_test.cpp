@@ -1,7 +1,70 @@
-#include "integration/forgetful.hpp"
+#include <filesystem>
+
+#include "integration/fixture.hpp"
 
 namespace quorumlock::test {
 namespace {
+
+constexpr const char* record_key = "quorumlock:enrolment";
+
+/// Three nodes of the test's own, whose locks last for `max_ttl` at most. The cluster enrols them
+/// once and not again after a restart.
+class Forgetful {
+ public:
+  /// Durable nodes are trusted unless `trusted` is false.
+  explicit Forgetful(std::chrono::milliseconds max_ttl, bool durable = false, bool trusted = true,
+                     bool tcp = false)
+      : cluster({.size = 3,
+                 .durable = durable,
+                 .tcp = tcp,
+                 .more = {"--repl-diskless-sync-delay", "0"},
+                 .enrolled = false,
+                 .max_ttl = max_ttl,
+                 .plain = tcp,  // one test gives its port to another server
+                 .trust_disk = durable && trusted}) {
+    for (int node = 0; node < 3; ++node) cluster.enrol(node);
+  }
+
+  [[nodiscard]] Options options() const {
+    Options options = cluster.options();
+    options.ttl = options.max_ttl;
+    options.auto_extend = false;
+    return options;
+  }
+  /// Kills the node and starts it again. A volatile node comes back empty.
+  void restart(int node) {
+    cluster.kill(node);
+    cluster.restart(node);
+  }
+  /// Gives the node, which is down, the files of another server from this directory.
+  void take_files(int node, const std::filesystem::path& from) {
+    const std::filesystem::path to = cluster.server(node).settings().dir / "appendonlydir";
+    std::filesystem::remove_all(to);
+    std::filesystem::copy(from / "appendonlydir", to, std::filesystem::copy_options::recursive);
+  }
+  NodeStatus status(Coordinator& coordinator, int node) {
+    return coordinator.status().value().nodes.at(static_cast<std::size_t>(node));
+  }
+  /// Returns true once the coordinator is connected to the node's present run and sees this state.
+  bool is_seen(Coordinator& coordinator, int node, NodeState state) {
+    const std::string info = cluster.raw(node, {"INFO", "server"}).text;
+    return eventually([&] {
+      const NodeStatus seen = status(coordinator, node);
+      return seen.state == state && !seen.run_id.empty() && info.find(seen.run_id) != info.npos;
+    });
+  }
+  std::uint64_t counter(int node, const std::string& key) {
+    return std::stoull(cluster.value(node, "quorumlock:fence:" + key).value_or("0"));
+  }
+
+  Cluster cluster;
+};
+
+/// Returns this node's vote on a request that was refused.
+template <class T>
+Vote vote_of(const Result<T>& refused, std::size_t node) {
+  return refused.error().outcome().votes.at(node).vote;
+}
 
 class EnrolmentOfNodes : public testing::Test {
  protected:
@@ -150,6 +213,79 @@ TEST_F(EnrolmentOfNodes, ANodeThatIsNoLongerDurableWaitsAfterItsNextRestart) {
   ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
   EXPECT_EQ(nodes.status(coordinator, 2).enrolment.durable, false);
   nodes.restart(2);  // with appendfsync always, as it was started
+  EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
+}
+
+TEST_F(EnrolmentOfNodes, AReplicaInThePlaceOfADurableNodeIsQuarantined) {
+  // The replica has the node's record but not its last lock: their link broke before. It is
+  // promoted and listens at the node's address.
+  Forgetful nodes(1h, true, true, true);
+  Cluster replica({.size = 1, .durable = true, .tcp = true, .enrolled = false});
+  const std::string port = std::to_string(nodes.cluster.server(2).settings().port);
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
+  replica.raw(0, {"REPLICAOF", "127.0.0.1", port});
+  ASSERT_TRUE(eventually([&] { return replica.value(0, record_key).has_value(); }));
+  replica.raw(0, {"REPLICAOF", "127.0.0.1", "1"});
+  const Result<Lease> lease = coordinator.acquire(key, {.wait = 20s});
+  ASSERT_TRUE(ok(lease));
+  ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key) == 3; }));
+  nodes.cluster.kill(2);
+  replica.raw(0, {"REPLICAOF", "NO", "ONE"});
+  ASSERT_EQ(replica.raw(0, {"CONFIG", "SET", "port", port}).text, "OK");
+  ASSERT_EQ(replica.value(0, key), std::nullopt);
+  ASSERT_TRUE(eventually([&] {
+    return nodes.status(coordinator, 2).enrolment.standing == NodeEnrolment::Standing::quarantined;
+  }));
+  nodes.cluster.kill(1);
+  const Result<Lease> refused = coordinator.acquire(key + "/other");
+  ASSERT_TRUE(fails_with(refused, Errc::no_quorum));
+  EXPECT_EQ(vote_of(refused, 2), Vote::quarantined);
+}
+
+TEST_F(EnrolmentOfNodes, ANodeThatHadAReplicaIsNotTrusted) {
+  // Once a client has seen the replica, a restart costs the node its vote, whichever of the two
+  // comes back, even if its file still has a record that calls it durable.
+  Forgetful nodes(1h, true, true, true);
+  Cluster replica({.size = 1, .durable = true, .tcp = true, .enrolled = false});
+  const std::string port = std::to_string(nodes.cluster.server(2).settings().port);
+  replica.raw(0, {"REPLICAOF", "127.0.0.1", port});
+  ASSERT_TRUE(eventually([&] { return replica.value(0, record_key).has_value(); }));
+  replica.raw(0, {"REPLICAOF", "127.0.0.1", "1"});  // its copy of the record is unchanged
+  replica.kill(0);
+  Cluster another({.size = 1, .durable = true, .tcp = true, .enrolled = false});
+  another.raw(0, {"REPLICAOF", "127.0.0.1", port});
+  ASSERT_TRUE(eventually([&] { return another.value(0, record_key).has_value(); }));
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(eventually([&] { return nodes.status(coordinator, 2).enrolment.durable == false; }));
+  nodes.cluster.kill(2);
+  nodes.take_files(2, replica.server(0).settings().dir);
+  nodes.cluster.restart(2);
+  EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
+}
+
+TEST_F(EnrolmentOfNodes, ADirectoryThatWasCopiedFromAnotherNodeIsNotTrusted) {
+  // The directory was copied to replace a lost disk.
+  Forgetful nodes(1h, true);
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
+  nodes.cluster.kill(2);
+  nodes.take_files(2, nodes.cluster.server(1).settings().dir);
+  nodes.cluster.restart(2);
+  ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
+  EXPECT_NE(nodes.status(coordinator, 2).enrolment.why.find("and not its own"), std::string::npos);
+}
+
+TEST_F(EnrolmentOfNodes, AnAppendOnlyFileThatWasSwitchedOffIsNotTrusted) {
+  // A client sees the setting and changes the record; the file lacks that change, but the other
+  // nodes have a note of it.
+  Forgetful nodes(1h, true);
+  const auto record = nodes.cluster.value(2, record_key);
+  nodes.cluster.raw(2, {"CONFIG", "SET", "appendonly", "no"});
+  Coordinator coordinator = connect(nodes.options());
+  ASSERT_TRUE(eventually([&] { return nodes.status(coordinator, 2).enrolment.durable == false; }));
+  nodes.restart(2);
+  ASSERT_EQ(nodes.cluster.value(2, record_key), record);
   EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
 }
 

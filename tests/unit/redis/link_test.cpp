@@ -56,21 +56,6 @@ TEST(Link, ErrorsBecomeVotes) {
   EXPECT_EQ(driver.said(), Strings{"4 out of memory"});
 }
 
-TEST(Link, AReplicaIsGivenUpOnceItHasRefused) {
-  // It votes as soon as it is none any more, and has been greeted anew.
-  LinkDriver driver;
-  driver.come_up();
-  for (int i = 1; i <= 2; ++i) driver.send(i);
-  driver.written();
-  for (int i = 1; i <= 2; ++i) {
-    driver.feed("-READONLY You can't write against a read only replica.\r\n");
-  }
-  EXPECT_EQ(driver.said(), (Strings{"1 read-only", "2 read-only"}));
-  EXPECT_EQ(driver.written().size(), 3U) << "the facts are asked for once";
-  driver.feed(LinkDriver::answer_to("INFO replication", {.role = "slave"}));
-  EXPECT_EQ(driver.said(), (Strings{"disconnect", "down: not standalone"}));
-}
-
 TEST(Link, ACommandIsLateAtItsTimeoutAndNotBefore) {
   // Each command has its own timeout. The first late one stalls the node; the answers still follow.
   LinkDriver driver;
