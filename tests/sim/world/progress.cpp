@@ -23,8 +23,10 @@ constexpr int most_looks = 24;
 constexpr int patient_looks = 6;
 
 /// Whether a node that says this is at a decided change, or only has to be told of it, and perhaps
-/// of steps of the change before. (The library's own word would hide its mistakes.)
+/// of steps of the change before. (The library's own word would hide its mistakes.) A node that was
+/// enrolled in another founding meanwhile has forgotten this one, and takes no step of it.
 bool takes_steps_to(const redis::Membership& its, const redis::Membership& decided) {
+  if (its.founding != decided.founding) return false;
   const bool settled = its.phase == MembersPhase::settled;
   const bool unsettled = its.phase == MembersPhase::unsettled;
   const NodeNames& was = settled ? its.to : its.from;
@@ -86,13 +88,17 @@ bool World::is_stranded(const MembersChange& change) {
 
 /// Whether fewer than a quorum of the nodes of a list that is announced to change remember it. An
 /// operator can vouch for the others by a configuration of that list only, which the last operator
-/// does not have.
+/// does not have. A node that has missed two changes, or was removed and has not heard that it was
+/// taken back, can only come back without its record, if enough others vouch for it.
 bool World::is_forgotten(const MembersChange& change) {
   if (!change.furthest() || change.furthest()->phase != MembersPhase::announced) return false;
   const redis::Membership& as = *change.furthest();
   const auto remember = std::ranges::count_if(change.nodes(), [&](const auto& node) {
-    return node.membership && node.membership->founding == as.founding &&
-           redis::is_member(as.from, node.called());
+    if (!node.membership || node.membership->founding != as.founding) return false;
+    const redis::Membership& its = *node.membership;
+    const NodeNames& was = its.phase == MembersPhase::announced ? its.from : its.to;
+    const bool one_behind = its.epoch + 1 == as.epoch && redis::is_member(was, its.name);
+    return (its.epoch == as.epoch || one_behind) && redis::is_member(as.from, node.called());
   });
   return remember < redis::quorum(as.from);
 }
@@ -144,12 +150,16 @@ NodeNames World::end_change() {
   // What the operators have sent arrives.
   run_until(now_ + 9 * draw_.max_ttl);
   redis::SettlementWait wait(0.01);
-  const std::optional<redis::Membership> now = governing();
-  if (!now) {  // All have forgotten: clients found a list. Candidates for others end in a minute.
+  std::optional<redis::Membership> now = governing();
+  if (!now) {  // Clients found a list. Candidates for others end in a minute.
     for (const Client& client : clients_) give_list(client.number, first_list());
     run_until(now_ + 1min + 4 * draw_.max_ttl);
-    return first_list();
+    // Durable nodes that were all restarted have not forgotten: they had no record of their present
+    // run for as long as no client had a list in which enough others vouched for their disks. Then
+    // they have their records again, and the list of these governs.
+    now = governing();
   }
+  if (!now) return first_list();
   NodeNames next = now->to;
   trace("the last operator ends the change to ", redis::names_in_words(next));
   NodeNames given;
