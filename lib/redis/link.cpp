@@ -100,14 +100,12 @@ void Link::update(Time now) {
   if (right_.end_reading()) send_held(now);
   Enrolment& enrolment = right_.enrolment();
   const bool up = state_ == State::up;
-  // During the greeting the server has just reported its facts.
-  if (enrolment.take_check() && up) greeting_.ask_facts(now, output_buffer(), pipeline_);
+  // The greeting has just reported the facts. Commands that wait for the record have to come last.
+  const bool held = right_.is_reading_again() && !enrolment.is_reading();
+  if (enrolment.take_check() && up && !held) greeting_.ask_facts(now, output_buffer(), pipeline_);
   if (enrolment.take_command(now, output_buffer().text())) {
-    if (up) {
-      pipeline_.add(now, core::Tag(), true);
-    } else {
-      asks_early_ = true;
-    }
+    if (up) pipeline_.add(now, core::Tag(), true);
+    asks_early_ = !up;
   }
   if (enrolment.take_repair()) events_.push(Repair{});
   const Enrolment::Errand errand = enrolment.take_errand();

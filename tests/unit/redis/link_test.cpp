@@ -56,6 +56,24 @@ TEST(Link, ErrorsBecomeVotes) {
   EXPECT_EQ(driver.said(), Strings{"4 out of memory"});
 }
 
+TEST(Link, ANodeIsNotCheckedWhileCommandsWaitForOtherNodes) {
+  // Its record was read again, and the other nodes' are awaited, when its disk is to be checked.
+  LinkDriver driver;
+  const std::string record = "run1:30000,d,86400:durable";
+  driver.come_up({.durable = true, .enrolment = record});
+  driver.compares = false;
+  driver.doubt();
+  driver.greet({.durable = true, .enrolment = record});
+  driver.pass(4900ms);
+  driver.send(1);
+  driver.pass(200ms);
+  EXPECT_EQ(driver.written(), Strings());
+  driver.compare();
+  EXPECT_EQ(driver.written(), Strings{"PING 1"});
+  driver.feed("+OK\r\n");
+  EXPECT_EQ(driver.said(), Strings{"1 granted"});
+}
+
 TEST(Link, ACommandIsLateAtItsTimeoutAndNotBefore) {
   // Each command has its own timeout. The first late one stalls the node; the answers still follow.
   LinkDriver driver;
