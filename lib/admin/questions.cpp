@@ -32,7 +32,7 @@ void Questions::answered(Driver& driver, const Session::Answered& answer) {
   mine.emplace();
   if (answer.reply != nullptr) {
     mine->reply.emplace(*answer.reply);
-    mine->run_id = driver.link(answer.node).greeting().facts().run_id;
+    mine->run = driver.link(answer.node).greeting().facts().run();
   } else {
     mine->trouble = driver.trouble(answer.node);
   }

@@ -211,7 +211,7 @@ Change GroupOfNodes::look_once() {
   const std::vector<Questions::Answer> answers = ask(std::move(questions));
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (!answers[i].reply || answers[i].reply->elements.size() != 2) continue;
-    nodes[i].carries(answers[i].run_id, text_of(answers[i].reply->elements[0]),
+    nodes[i].carries(answers[i].run, text_of(answers[i].reply->elements[0]),
                      text_of(answers[i].reply->elements[1]).value_or(""));
   }
   return Change(std::move(nodes));

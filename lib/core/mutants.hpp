@@ -35,6 +35,7 @@ enum class Mutant {
   promotion_not_looked_at,
   anothers_record_adopted,
   made_a_replica_by_mistake,
+  copy_of_its_own,
   replicas_not_looked_at,
   notes_not_looked_at,
   // Fencing.

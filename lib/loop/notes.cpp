@@ -24,7 +24,7 @@ void Notes::begin(Time now, int node, NodeErrand what) {
   if (what == NodeErrand::look_up || what == NodeErrand::erase) {
     ask_others(now, node, {"GET", key});
   } else {
-    const std::string run = of.run_id() + (what == NodeErrand::suspect ? ":copy" : "");
+    const std::string run = of.run() + (what == NodeErrand::suspect ? ":copy" : "");
     const auto life = of.config().fencing_memory / std::chrono::milliseconds(1);
     ask_others(now, node, {"SET", key, run, "PX", std::to_string(life)});
   }
@@ -65,7 +65,8 @@ void Notes::on_answer(Time now, int from, const core::Tag& tag, const redis::Rep
 /// that very note, since this call may be late, and a newer note may have replaced it.
 void Notes::erase(Time now, int node, int from, std::string_view noted) {
   const redis::Enrolment& of = session_.link(node).enrolment();
-  if (noted == of.run_id()) return;
+  const bool present = redis::is_this_run(noted, of.run()) || redis::is_this_run(of.run(), noted);
+  if (present) return;
   const std::string key = std::string(redis::node_prefix) + of.config().node;
   std::string bytes;
   redis::append_command(bytes, {"EVAL", redis::release_script.source, "1", key, noted});

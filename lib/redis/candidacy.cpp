@@ -48,6 +48,7 @@ bool Candidacy::stands(Time now, std::string text, core::Duration wait, double d
     return one.ends_with(known_mark) ? one.substr(0, one.size() - known_mark.size()) : one;
   };
   const bool same = without_mark(text) == without_mark(text_);
+  replaced_ = !same && !text_.empty();
   text_ = std::move(text);
   if (same) return false;
   const core::Duration longest = std::max(wait, longest_);

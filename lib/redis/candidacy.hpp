@@ -28,6 +28,9 @@ class Candidacy {
   /// Notes that this candidate stands, whose own wait is this long. Returns true if the wait begins
   /// again, since it is another than before.
   bool stands(core::Time now, std::string text, core::Duration wait, double drift_factor);
+  /// Whether it is another than at the last look. The client that put it there may know the run by
+  /// another name: then the node has been a replica since one of us was greeted.
+  [[nodiscard]] bool was_replaced() const { return replaced_; }
   /// Forgets that the wait is over: the node is not connected.
   void disconnected();
   /// Forgets the candidate, but not how long to wait.
@@ -58,7 +61,7 @@ class Candidacy {
   std::optional<Quarantine> policy_;
   core::Duration longest_{};
   core::Time until_{}, asked_{}, seen_{};
-  bool ripe_ = false;
+  bool ripe_ = false, replaced_ = false;
 };
 
 /// Random bits in hexadecimal: a nonce.

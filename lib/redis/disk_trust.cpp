@@ -24,4 +24,15 @@ std::string why_not_trusted(const ServerFacts& facts, const EnrolmentRecord& rec
   return {};
 }
 
+std::string why_forgetful(const ServerFacts& facts, bool has_text,
+                          const std::optional<EnrolmentRecord>& record) {
+  if (!has_text) return "has no enrolment: it is new, or has forgotten everything";
+  if (!record) return "has an enrolment that cannot be read";
+  if (is_this_run(record->run_id, facts.run_id)) {
+    return "was made a replica, so its data is a copy of another server's";
+  }
+  return record->durable ? "has been restarted"
+                         : "has been restarted, and does not write every change to its disk";
+}
+
 }  // namespace quorumlock::redis

@@ -18,11 +18,26 @@ struct ServerFacts {
   /// The node's data was once another server's in this run (master_replid2, second_repl_offset);
   /// also true if the node did not report these.
   bool promoted = false;
+  /// Of a node that was a replica in this run: the start of master_replid, which is drawn anew at
+  /// each promotion. Empty otherwise, and again once the node has had no replica for its
+  /// repl-backlog-ttl, by default an hour. A node may also have one from its start, from a file.
+  std::string history{};
+
+  /// The run as a new record names it. What a node remembers is that of a run only until the node
+  /// becomes a replica, whose data is the other server's.
+  [[nodiscard]] std::string run() const {
+    return history.empty() ? run_id : run_id + '+' + history;
+  }
 };
 
 /// Why the node of this name, whose record was written in another run under trust_disk, may have
 /// forgotten locks. Empty if it remembers, as far as the node itself can report.
 std::string why_not_trusted(const ServerFacts& facts, const EnrolmentRecord& record,
                             const Membership& membership, const std::string& node);
+
+/// Why a node without a record of its present run may have forgotten locks, if no disk is trusted.
+/// `has_text`: something stands in the place of its record.
+std::string why_forgetful(const ServerFacts& facts, bool has_text,
+                          const std::optional<EnrolmentRecord>& record);
 
 }  // namespace quorumlock::redis

@@ -21,7 +21,7 @@ constexpr core::Duration between_looks = std::chrono::seconds(1);
 
 EnrolmentRecord Enrolment::wanted(const Membership& as) const {
   EnrolmentRecord record;
-  record.run_id = facts_.run_id;
+  record.run_id = facts_.run();
   record.terms.max_ttl_ms = config_.max_ttl / std::chrono::milliseconds(1);
   record.terms.fencing_memory_s = config_.fencing_memory / std::chrono::seconds(1);
   record.terms.groups = config_.groups;
@@ -53,6 +53,7 @@ void Enrolment::go(Step step) {
   outputs_.command = step != Step::repairing && step != Step::enrolled && step != Step::waiting &&
                      step != Step::refused && step != Step::idle && step != Step::asking &&
                      step != Step::noting;
+  if (step == Step::claiming) outputs_.check = true;  // the run may have another name by now
   next_look_ = core::never;
 }
 
@@ -112,10 +113,11 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   if (!membership) record.reset();
   if (facts_.run_id.empty()) {
     return refuse(now, Vote::unauthorized,
-                  "does not tell its run id: let this user call INFO server");
+                  "does not tell its run id and its role: let this user call INFO");
   }
   EnrolmentRecord ours = wanted(others_.founded);
   if (record && !config_.names_policy()) ours.terms.policy = record->terms.policy;
+  const bool again = change_.from == text.value_or("");
   change_.from = text.value_or("");
   own_word_ = record && record->terms == ours.terms;
   if (record && record->terms != ours.terms) {
@@ -127,11 +129,11 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
     const TermsDifference what(record->terms, ours.terms);
     return refuse(now, what.vote, what.of_a_record());
   }
-  const bool this_run = record && record->run_id == facts_.run_id;
+  const bool this_run = record && is_this_run(record->run_id, facts_.run());
   const bool no_longer = this_run && record->durable && facts_.durable == false;
   if (this_run && !no_longer) return enrol_as(now, *text, *membership);
   EnrolmentRecord next = record.value_or(ours);
-  next.run_id = facts_.run_id;
+  if (!this_run) next.run_id = facts_.run();
   next.durable = ours.durable && (!record || record->durable);
   const bool trusts = record && record->terms.policy == Quarantine::trust_disk;
   const std::string doubts =
@@ -150,14 +152,13 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
     return go(Step::asking);
   }
   if (trusts && record->durable && facts_.durable == true) outputs_.errand = Errand::suspect;
-  not_voting_.why = !text     ? "has no enrolment: it is new, or has forgotten everything"
-                    : !record ? "has an enrolment that cannot be read"
-                    : !record->durable
-                        ? "has been restarted, and does not write every change to its disk"
-                    : !doubts.empty() ? doubts
-                                      : "has been restarted";
-  // The candidate script would take an unreadable record of this run for the enrolment.
-  if (text && text->starts_with(facts_.run_id + ':')) return change_terms(enrolment_key, *text, {});
+  const bool same_server = text && is_this_run(text->substr(0, text->find(':')), facts_.run_id);
+  not_voting_.why = same_server || doubts.empty() ? why_forgetful(facts_, !!text, record) : doubts;
+  // A record that cannot be read, or is older than the last promotion, must not stay: others would
+  // believe it. If it is newer than our greeting, the check ends the connection before it is again.
+  const bool wrong = same_server && (!record || step_ == Step::idle || again);
+  if (wrong) return change_terms(enrolment_key, *text, {});
+  outputs_.check = outputs_.check || same_server;
   go(Step::applying);
 }
 
@@ -223,8 +224,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   const auto candidate = EnrolmentCandidate::parse(text).value_or(EnrolmentCandidate());
   known_ = known_ || candidate.known;
   EnrolmentTerms its = candidate.record.terms;
-  const core::Duration wait =
-      std::chrono::milliseconds(std::max(its.max_ttl_ms, candidate.wait_ms));
+  const std::chrono::milliseconds wait(std::max(its.max_ttl_ms, candidate.wait_ms));
   const std::optional<MembersMark> before = candidacy_.mark();
   candidacy_.reads(candidate);
   const EnrolmentTerms ours = wanted(others_.founded).terms;
@@ -239,6 +239,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   outputs_.news = outputs_.news || before != candidacy_.mark();
   if (other_founding(now, candidate, text)) return;
   const bool begins = candidacy_.stands(now, text, wait, config_.drift_factor);
+  if (candidacy_.was_replaced()) outputs_.check = true;
   if (planted(Mutant::repair_before_quarantine) && begins) {
     change_.to.clear();
     return go(Step::claiming);
@@ -249,8 +250,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   }
   candidacy_.look(now);
   const bool ripe = candidacy_.ripe();
-  outputs_.news =
-      outputs_.news || ripe;  // the others may have to be looked at before they can vouch
+  if (ripe) outputs_.news = true;  // the others may have to be looked at before they can vouch
   if (ripe && others_.admitted) return go(Step::claiming);
   if (ripe) return rest(now, Step::waiting, others_.why_not);
   rest(now, Step::waiting, not_voting_.why);
@@ -361,7 +361,7 @@ bool Enrolment::take_command(Time now, std::string& out) {
     case Step::replacing: change_.replace(out, proposal(), candidacy_.life(config_.max_ttl)); break;
     case Step::applying:
       candidacy_.asks(now);
-      offer(out, facts_.run_id, proposal(), candidacy_.life(config_.max_ttl));
+      offer(out, facts_.run(), proposal(), candidacy_.life(config_.max_ttl));
       break;
     case Step::claiming: change_.claim(out, random_); break;
     case Step::yielding: change_.yield(out); break;

@@ -163,7 +163,8 @@ class Enrolment {
   }
   /// Some client has seen nodes of this cluster enrolled, so clients may hold locks.
   [[nodiscard]] bool was_enrolled() const { return known_; }
-  [[nodiscard]] const std::string& run_id() const { return facts_.run_id; }
+  /// The node's present run, as a record names it.
+  [[nodiscard]] std::string run() const { return facts_.run(); }
   [[nodiscard]] const Config& config() const { return config_; }
   /// Our mark under the repairer's key while we repair.
   [[nodiscard]] const std::string& mark() const { return change_.mark; }

@@ -92,6 +92,13 @@ std::string EnrolmentTerms::to_string() const {
          std::to_string(fencing_memory_s) + (groups.empty() ? "" : "@" + groups);
 }
 
+bool is_this_run(std::string_view recorded, std::string_view reported) {
+  if (recorded == reported) return true;
+  const bool forgot_its_history = reported.find('+') == reported.npos;
+  return forgot_its_history && recorded.starts_with(reported) &&
+         recorded.substr(reported.size()).starts_with('+');
+}
+
 std::optional<EnrolmentRecord> EnrolmentRecord::parse(std::string_view text) {
   const std::vector<std::string_view> words = split(text, ':');
   EnrolmentRecord record;

@@ -57,6 +57,11 @@ struct EnrolmentRecord {
   [[nodiscard]] std::string to_string() const;
 };
 
+/// Whether a record that names the run `recorded` was written in the run that the node reports, see
+/// ServerFacts::run(). It may have been written while the node still knew that it had been
+/// promoted.
+bool is_this_run(std::string_view recorded, std::string_view reported);
+
 /// The candidate under candidate_key while a node waits: the future record, without a floor,
 /// followed by ":nonce" and, if the wait is longer than its max_ttl, by ":wait in ms"; and by
 /// known_mark, if a client that looked at it has ever seen a node of this cluster enrolled.

@@ -27,6 +27,8 @@ enum class Later : std::uint16_t {
 /// Comes back in the answer that follows the one to a login.
 constexpr std::string_view mark_text = "quorumlock:login";
 
+constexpr std::string_view is_a_replica = "is a replica: name standalone servers only";
+
 bool is_mark(const Reply& reply) {
   return reply.type == Reply::Type::string && reply.text == mark_text;
 }
@@ -53,7 +55,7 @@ void Greeting::begin(WriteBuffer& out) {
   texts_ = {};
   durability_ = {};
   deletion_ = Deletion::script;
-  login_is_new_ = false;
+  login_is_new_ = asks_facts_ = false;
   silent_ = true;
   if (!login_.empty()) {
     questions_.push(Question::auth);
@@ -114,7 +116,7 @@ std::optional<Greeting::Trouble> Greeting::on_reply(const Reply& reply) {
     case Question::role:
       on_replication(reply);
       if (role_ == "slave") {
-        return Trouble{"is a replica: name standalone servers only", Vote::not_standalone};
+        return Trouble{std::string(is_a_replica), Vote::not_standalone};
       }
       break;
     case Question::durability: on_durability(reply); break;
@@ -144,7 +146,8 @@ std::optional<Greeting::Trouble> Greeting::on_server(const Reply& reply) {
     if (const std::string version = version_of(reply.text); is_too_old(version)) {
       return Trouble{too_old(version), Vote::failed};
     }
-    facts_.run_id = info_field(reply.text, "run_id");
+    // Without its role nobody knows whether its data is its own.
+    if (!role_.empty()) facts_.run_id = info_field(reply.text, "run_id");
   }
   conclude_facts();
   return std::nullopt;
@@ -177,6 +180,8 @@ void Greeting::on_replication(const Reply& reply) {
   const bool own_data = !other.empty() && other.find_first_not_of('0') == other.npos &&
                         field("second_repl_offset") == "-1";
   facts_.promoted = !own_data;
+  const bool knows = !own_data && !other.empty() && !core::planted(core::Mutant::copy_of_its_own);
+  facts_.history = knows ? field("master_replid").substr(0, 8) : "";
   durability_.alone =
       field("connected_slaves") == "0" || core::planted(core::Mutant::replicas_not_looked_at);
 }
@@ -189,6 +194,7 @@ void Greeting::conclude_facts() {
 }
 
 void Greeting::ask_facts(Time now, WriteBuffer& out, Pipeline& pipeline) {
+  if (std::exchange(asks_facts_, true)) return;
   durability_ = {};
   const auto ask = [&](Later question, std::initializer_list<std::string_view> words) {
     pipeline.add(now, tag_of(question), true);
@@ -233,8 +239,16 @@ std::optional<Greeting::Trouble> Greeting::on_later_reply(const core::Tag& tag,
       // answer to it.
       if (is_mark(reply) || (login_was_taken_ && reply.type == Reply::Type::error)) break;
       return Trouble{"lost the order of its answers at a login", Vote::failed};
-    case Later::replication: on_replication(reply); break;
+    case Later::replication: {
+      if (reply.type != Reply::Type::string) break;  // a busy server, for example
+      const std::string before = facts_.history;
+      on_replication(reply);
+      if (role_ == "slave") return Trouble{std::string(is_a_replica), Vote::not_standalone};
+      if (facts_.history.empty() || facts_.history == before) break;
+      return Trouble{"was a replica for a moment, so its data is a copy", Vote::not_standalone};
+    }
     case Later::last_durability:
+      asks_facts_ = false;
       on_durability(reply);
       conclude_facts();
       break;

@@ -56,7 +56,7 @@ class Greeting {
   /// shows where the answer ends: Redis 8 drops the error of an AUTH that follows another command
   /// in one read, and all later answers would be taken for those to the commands before theirs.
   void log_in_again(core::Time now, WriteBuffer& out, Pipeline& pipeline);
-  /// Asks for the facts again, since they may have changed.
+  /// Asks for the facts again, since they may have changed, unless that is under way.
   void ask_facts(core::Time now, WriteBuffer& out, Pipeline& pipeline);
   /// Whether this is the tag of a command of log_in_again() or ask_facts().
   static bool is_later_question(const core::Tag& tag) { return tag.round != 0; }
@@ -116,6 +116,7 @@ class Greeting {
   bool wakes_;
   bool login_is_new_ = false;     ///< the connection that is there has another one
   bool login_was_taken_ = false;  ///< the last one of log_in_again()
+  bool asks_facts_ = false;       ///< ask_facts() has no complete answer yet
   bool silent_ = true;
   Ring<Question> questions_;  ///< without an answer
   ServerFacts facts_;

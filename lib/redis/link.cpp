@@ -336,6 +336,8 @@ Link::Event* Link::next(Time now) {
       trouble_ = "gave an answer that does not belong to the question";
     }
     if (answer.vote == Vote::not_enrolled) doubt(now);
+    if (answer.vote == Vote::read_only && !right_.is_reading_again())  // held commands come last
+      greeting_.ask_facts(now, output_buffer(), pipeline_);
     // The user may have lost the right to DELEX or DELIFEQ; the release is retried as a script.
     if (answered.tag.kind == core::CommandKind::release &&
         (answer.vote == Vote::unauthorized || answer.vote == Vote::failed)) {

@@ -34,13 +34,14 @@ class MembersChange {
     std::optional<Membership> membership{};
 
     /// Takes what the node carries; a record of another run is not valid.
-    void carries(const std::string& run_id, const std::optional<std::string>& record_text,
+    void carries(const std::string& run, const std::optional<std::string>& record_text,
                  std::string_view members_text) {
       reached = true;
       membership.reset();
       record = record_text.value_or("");
       enrolment = EnrolmentRecord::parse(record);
-      if (enrolment && (enrolment->run_id != run_id || !enrolment->members)) enrolment.reset();
+      if (enrolment && (!is_this_run(enrolment->run_id, run) || !enrolment->members))
+        enrolment.reset();
       if (enrolment) membership = Membership::parse(members_text, *enrolment->members);
       if (!membership) enrolment.reset();
     }

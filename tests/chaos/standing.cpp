@@ -5,7 +5,9 @@
 namespace quorumlock::chaos {
 
 std::optional<long long> steps_made(std::string_view record, std::string_view run_id) {
-  if (run_id.empty() || !record.starts_with(std::string(run_id) + ':')) return std::nullopt;
+  if (run_id.empty() || !record.starts_with(run_id)) return std::nullopt;
+  const std::string_view rest = record.substr(run_id.size());
+  if (!rest.starts_with(':') && !rest.starts_with('+')) return std::nullopt;
   // run:terms#founding.epoch, a letter for the phase, and what does not matter here.
   const std::size_t mark = record.find('#');
   const std::size_t dot = record.find('.', mark == record.npos ? record.size() : mark);

@@ -65,6 +65,7 @@ std::string honest_answer(const std::string& command, int node) {
     const std::string record = "run" + name + ":30000,a,86400:volatile";
     return "*2\r\n" + bulk(test::with_mark(record, its)) + bulk(its.text());
   }
+  if (command == "INFO replication") return bulk("role:master\r\nconnected_slaves:0\r\n");
   if (command == "INFO server") return bulk("redis_mode:standalone\r\nrun_id:run" + name + "\r\n");
   if (command.starts_with("EVALSHA " + std::string(redis::queue_script.sha1))) {
     return "*5\r\n:0\r\n:0\r\n$5\r\ntoken\r\n:1000\r\n:5\r\n";

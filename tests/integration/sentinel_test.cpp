@@ -1,4 +1,5 @@
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -98,6 +99,39 @@ TEST_F(SentinelFronted, APromotionIsQuarantined) {
   EXPECT_TRUE(eventually([&] { return third(coordinator).votes; }));
   EXPECT_GE(std::chrono::steady_clock::now() - promoted, options().max_ttl);
   EXPECT_NE(third(coordinator).run_id, run);
+}
+
+TEST_F(SentinelFronted, APrimaryThatIsPromotedAgainIsEnrolledAnew) {
+  // It is in the same run all the time, and has its own record again. The client sends it no lock's
+  // command meanwhile, but the Sentinel disconnects it.
+  replicas.raw(1, {"CONFIG", "SET", "replica-priority", "0"});  // is never promoted
+  const Process process = start_sentinel();
+  Coordinator coordinator = connect(options());
+  EXPECT_TRUE(eventually([&] { return third(coordinator).votes; }));
+  const std::string run = third(coordinator).run_id;
+  const auto record_names = [&](const std::string& what) {
+    try {
+      Redis node("redis://127.0.0.1:" + port_of(nodes, 2));
+      return node({"GET", "quorumlock:enrolment"}).text.starts_with(what);
+    } catch (const std::runtime_error&) {
+      return false;  // disconnected, too
+    }
+  };
+  EXPECT_TRUE(record_names(run + ':'));
+  const std::string old = primary();
+  const auto fail_over = [&] {
+    const std::string before = primary();
+    EXPECT_TRUE(eventually([&] {
+      return !(*sentinel)({"SENTINEL", "FAILOVER", "locks"}).is_error() || primary() != before;
+    }));
+    EXPECT_TRUE(eventually([&] { return !primary().empty() && primary() != before; }));
+  };
+  fail_over();
+  EXPECT_TRUE(eventually([&] { return !third(coordinator).votes; }));
+  fail_over();
+  EXPECT_EQ(primary(), old);
+  EXPECT_TRUE(eventually([&] { return record_names(run + '+') && third(coordinator).votes; }));
+  EXPECT_EQ(third(coordinator).run_id, run);
 }
 
 TEST_F(SentinelFronted, APrimaryThatIsCutOffGrantsNothing) {

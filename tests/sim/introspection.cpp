@@ -39,6 +39,7 @@ std::string Server::info(const Words& words, TrueTime now) const {
                                            {"slave_read_only", "1"}});
   }
   replication.emplace_back("connected_slaves", std::to_string(replicas_));
+  replication.emplace_back("master_replid", replication_id());
   replication.emplace_back("master_replid2", std::string(40, promoted_ ? 'a' : '0'));
   replication.emplace_back("second_repl_offset", promoted_ ? "1" : "-1");
   const std::int64_t uptime = wall_us(now) / 1000000 - run_began_us_ / 1000000;

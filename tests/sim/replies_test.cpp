@@ -65,7 +65,7 @@ std::vector<std::string> steady_lines(std::string_view info) {
     info.remove_prefix(std::min(end + 2, info.size()));
     const std::string name = line.substr(0, line.find(':'));
     static const std::set<std::string> own = {"run_id", "tcp_port", "connected_clients",
-                                              "uptime_in_seconds"};
+                                              "uptime_in_seconds", "master_replid"};
     if (!line.starts_with('$') && !own.contains(name)) lines.push_back(line);
   }
   return lines;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "redis/disk_trust.hpp"
 #include "redis/keys.hpp"
 #include "sim/data_commands.hpp"
 #include "sim/resp.hpp"
@@ -29,6 +30,18 @@ void Server::begin_run(TrueTime now) {
       run_id_ += "0123456789abcdef"[part >> (60 - 4 * digit) & 15U];
     }
   }
+}
+
+std::string Server::replication_id() const {
+  const std::string count = std::to_string(promotions_);
+  return count + std::string(40 - count.size(), 'f');
+}
+
+std::string Server::run() const {
+  redis::ServerFacts facts;
+  facts.run_id = run_id_;
+  if (promoted_) facts.history = replication_id().substr(0, 8);
+  return facts.run();
 }
 
 int Server::connect() {
@@ -106,6 +119,7 @@ void Server::fail_over(Data older, TrueTime now, bool knows) {
   file_.reset();
   data_ = std::move(older);
   promoted_ = knows;
+  promotions_ += knows ? 1 : 0;
 }
 
 void Server::stop_writing() {
@@ -115,6 +129,7 @@ void Server::stop_writing() {
 void Server::promote(Data of_the_other) {
   conditions.replica = false;
   promoted_ = true;
+  ++promotions_;
   file_.reset();  // a replica writes a new file
   data_ = std::move(of_the_other);
 }

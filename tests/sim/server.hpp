@@ -99,6 +99,8 @@ class Server {
   void set_replicas(int count) { replicas_ = count; }
   /// It was made a replica of another server, and is a master again, with the other's data.
   void promote(Data of_the_other);
+  /// As a master does an hour after its last replica has left.
+  void forget_promotion() { promoted_ = false; }
   [[nodiscard]] bool promoted() const { return promoted_; }
 
   /// Refusals, each as long as its flag is set.
@@ -128,8 +130,13 @@ class Server {
   /// All keys of database 0.
   [[nodiscard]] Keys keys(TrueTime now) const;
   [[nodiscard]] const std::string& run_id() const { return run_id_; }
+  /// The run as clients name it in a record, see redis::ServerFacts.
+  [[nodiscard]] std::string run() const;
 
  private:
+  /// As the node reports it: drawn anew at each promotion.
+  [[nodiscard]] std::string replication_id() const;
+
   struct Connection {
     std::int64_t client_id = 0;
     int db = 0;
@@ -175,6 +182,7 @@ class Server {
   std::optional<Data> file_;  // set once the file is no longer written to
   int replicas_ = 0;
   bool promoted_ = false;          // in this run
+  std::uint64_t promotions_ = 0;   // in all runs
   std::int64_t run_began_us_ = 0;  // by its own clock, from which it reckons its uptime
   bool running_ = true;
   bool paused_ = false;

@@ -156,7 +156,8 @@ class LinkDriver {
     std::optional<redis::Membership> members = std::nullopt;  ///< nothing: LinkDriver::members()
     std::string delex = unknown, delifeq = unknown;           ///< its answers to these commands
     int replicas = 0;
-    bool promoted = false;  ///< it was a replica in this run
+    bool promoted = false;             ///< it was a replica in this run
+    std::string history = "12345678";  ///< the start of its replication id
     static constexpr const char* unknown = "-ERR unknown command\r\n";
   };
   /// The server's answer to a greeting.
@@ -166,6 +167,7 @@ class LinkDriver {
     if (greeting == "INFO replication") {
       return bulk("# Replication\r\nrole:" + server.role +
                   "\r\nconnected_slaves:" + std::to_string(server.replicas) +
+                  "\r\nmaster_replid:" + server.history + std::string(32, '0') +
                   "\r\nmaster_replid2:" + std::string(40, server.promoted ? 'a' : '0') +
                   "\r\nsecond_repl_offset:" + (server.promoted ? "1" : "-1") + "\r\n");
     }

@@ -130,11 +130,20 @@ class SessionDriver {
   void wait_to_repair(int node) {
     for (int turns = 0; turns < 10; ++turns) {
       ASSERT_FALSE(asked(node).empty()) << "n" << node + 1;
+      tell_facts(node);
       if (asked(node).front().starts_with("SET quorumlock:repairer ")) return;
       look(node);
       if (asked(node).empty()) pass(session.link(node).deadline() - now);
     }
     FAIL() << "n" << node + 1 << " waits for ever";
+  }
+  /// This node answers if it is asked for its facts again, as before a repair.
+  void tell_facts(int node) {
+    const auto& asks = asked(node);
+    while (!asks.empty() &&
+           (asks.front() == "INFO replication" || asks.front().starts_with("CONFIG"))) {
+      reply(node, "", LinkDriver::answer_to(asks.front(), servers[static_cast<std::size_t>(node)]));
+    }
   }
   /// This node answers that the first proposed candidate stands.
   void look(int node) {

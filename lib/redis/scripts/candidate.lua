@@ -12,7 +12,9 @@ local function is_this_runs(text) return text and string.sub(text, 1, #mark) == 
 local function is_known(text) return string.sub(text, -#known) == known end
 local function list_of(text) return string.match(text, '#%x+%.%d+%a%.(%x+)') end
 local record = redis.call('GET', KEYS[1])
-if is_this_runs(record) then return {1, record} end
+-- A node that was promoted in this run and does not report that any more keeps its record.
+local promoted = record and not string.find(mark, '+', 1, true) and string.sub(record, 1, #mark) == ARGV[1] .. '+'
+if promoted or is_this_runs(record) then return {1, record} end
 local found = redis.call('GET', KEYS[2])
 local text = found
 if not is_this_runs(found) then

@@ -42,8 +42,9 @@ enum class Fault {
   copy_directory,   ///< its directory is lost, and replaced by a copy of another node's
   promote_replica,  ///< a node is lost, and a replica of it takes its place
   follow_another,   ///< a node follows another by mistake, and is promoted again
+  fail_back,        ///< a node loses its place to a replica of its own, and gets it back
 };
-inline constexpr int fault_kinds = static_cast<int>(Fault::follow_another) + 1;
+inline constexpr int fault_kinds = static_cast<int>(Fault::fail_back) + 1;
 std::string_view to_string(Fault fault);
 
 /// What a seed concentrates on. About half of the seeds draw everything from the full ranges; the
@@ -204,7 +205,7 @@ struct Draw {
   /// Whether a node may go on with data that is not its own, or with a part of its data.
   [[nodiscard]] bool swaps_disks() const {
     return has(Fault::stop_writing) || has(Fault::copy_directory) || has(Fault::promote_replica) ||
-           has(Fault::follow_another);
+           has(Fault::follow_another) || has(Fault::fail_back);
   }
   /// Whether no counter is lost unnoticed.
   [[nodiscard]] bool counters_hold() const;

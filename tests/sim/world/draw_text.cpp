@@ -31,6 +31,7 @@ std::string_view to_string(Fault fault) {
     case Fault::copy_directory: return "copy_directory";
     case Fault::promote_replica: return "promote_replica";
     case Fault::follow_another: return "follow_another";
+    case Fault::fail_back: return "fail_back";
   }
   return "?";
 }

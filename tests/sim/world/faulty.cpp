@@ -109,6 +109,7 @@ void World::inject(Fault fault) {
     case Fault::copy_directory: return copy_directory(node);
     case Fault::promote_replica: return promote_replica(node);
     case Fault::follow_another: return follow_another(node);
+    case Fault::fail_back: return fail_back(node);
     case Fault::evict: {
       server.evict(random_.index(1'000'000));
       return forgets(node);

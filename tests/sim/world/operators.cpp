@@ -36,7 +36,7 @@ std::string World::text_of(const Server& server, std::string_view key, TrueTime 
 /// What a server's record says, if it is valid in the server's run.
 std::optional<redis::Membership> World::membership_of(const Server& server) const {
   MembersChange::Node node;
-  node.carries(server.run_id(), text_of(server, redis::enrolment_key, now_),
+  node.carries(server.run(), text_of(server, redis::enrolment_key, now_),
                text_of(server, redis::members_key, now_));
   return node.membership;
 }
@@ -133,7 +133,7 @@ void World::look_at_nodes(std::size_t number) {
       const bool silent = !server.running() || server.paused() || server.conditions.loading;
       if (silent || random_.one_in(20)) return;
       if (is_out_of_reach(look->by, look->servers[i], Step::announced)) return;
-      look->nodes[i].carries(server.run_id(), text_of(server, redis::enrolment_key, now_),
+      look->nodes[i].carries(server.run(), text_of(server, redis::enrolment_key, now_),
                              text_of(server, redis::members_key, now_));
     });
   }

@@ -47,7 +47,7 @@ Look World::look_at_all(const NodeNames& next) const {
     MembersChange::Node& seen = look.nodes.emplace_back();
     seen.name = name_of(node);
     seen.in_next = redis::is_member(next, seen.name);
-    seen.carries(server.run_id(), text_of(server, redis::enrolment_key, now_),
+    seen.carries(server.run(), text_of(server, redis::enrolment_key, now_),
                  text_of(server, redis::members_key, now_));
     look.servers.push_back(node);
   }

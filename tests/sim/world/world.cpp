@@ -207,7 +207,7 @@ bool World::too_few_vouch() const {
   for (const Server& server : nodes_) {
     const std::string* const text = server.text_of(std::string(redis::enrolment_key), now_);
     const auto record = text != nullptr ? redis::EnrolmentRecord::parse(*text) : std::nullopt;
-    if (!record || record->run_id != server.run_id()) continue;
+    if (!record || !redis::is_this_run(record->run_id, server.run())) continue;
     most = std::max(most, ++enrolled[record->members->founding]);
   }
   return most > 0 && most < list.vouchers_needed();

@@ -214,6 +214,7 @@ class World {
   void stop_writing(int node);
   void copy_directory(int node);
   void promote_replica(int node);
+  void fail_back(int node);
   void follow_another(int node);
   void when_noticed(int node, Action action);
   void in_this_run(int node, TrueTime span, Action action);

@@ -26,6 +26,7 @@ std::string time(std::int64_t seconds) {
 }
 /// Makes the client the one that repairs this node. Returns its mark.
 std::string claim(SessionDriver& driver, int node) {
+  driver.tell_facts(node);
   EXPECT_FALSE(driver.asked(node).empty());
   if (driver.asked(node).empty()) return {};
   const std::string command = driver.asked(node).front();

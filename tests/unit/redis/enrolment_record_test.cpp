@@ -21,6 +21,17 @@ TEST(EnrolmentRecords, AreReadAsTheyAreWritten) {
   }
 }
 
+TEST(EnrolmentRecords, BelongToOneRunAndToItsLastPromotion) {
+  // An hour after a promotion the node no longer reports it; its record stays as it is.
+  EXPECT_TRUE(is_this_run("run1", "run1"));
+  EXPECT_TRUE(is_this_run("run1+12345678", "run1+12345678"));
+  EXPECT_TRUE(is_this_run("run1+12345678", "run1"));
+  EXPECT_FALSE(is_this_run("run1", "run1+12345678"));
+  EXPECT_FALSE(is_this_run("run1+12345678", "run1+9abcdef0"));
+  EXPECT_FALSE(is_this_run("run12", "run1"));
+  EXPECT_FALSE(is_this_run("run2+12345678", "run1"));
+}
+
 TEST(EnrolmentRecords, TextThatIsNoRecordIsNotRead) {
   // A text that is no record enrols nobody, whoever wrote it.
   for (const char* text : {"",

@@ -174,12 +174,52 @@ TEST(EnrolmentRefusal, AnotherKindOfAnswerIsRefused) {
   EXPECT_EQ(driver.it.why(), "cannot be enrolled: it answers with something else");
 }
 
+/// Greets a node that was promoted in this run.
+void greet_promoted(Driver& driver, const std::string& record) {
+  redis::RecordTexts texts;
+  if (!record.empty()) texts = {with_mark(record, driver.members), driver.members.text()};
+  driver.it.greeted(driver.now, {"run2", false, true, "9abcdef0"}, texts);
+}
+/// The node refuses this command, and the record is read again a second later.
+void refuses_and_has(Driver& driver, const std::string& record) {
+  driver.hear_error("NOREPLICAS Not enough good replicas to write.");
+  EXPECT_EQ(driver.it.standing(), Standing::refused);
+  driver.now += look;
+  driver.it.advance(driver.now);
+  EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
+  driver.hear_record(record);
+}
+
+TEST(EnrolmentRefusal, ARecordOlderThanThePromotionIsRemovedOnceTheNodeTakesWrites) {
+  // It has no replica yet, and may grant nothing without one.
+  Driver driver;
+  const std::string record = "run2:30000,a,86400:volatile";
+  greet_promoted(driver, record);
+  const std::string removes = "replace quorumlock:enrolment " + record;
+  EXPECT_TRUE(driver.asks().starts_with(removes));
+  refuses_and_has(driver, record);
+  EXPECT_TRUE(driver.asks().starts_with(removes));
+}
+
+TEST(EnrolmentRefusal, ARecordOfAnotherPromotionIsRemovedOnceTheNodeHasBeenAskedAboutIt) {
+  // The node may have been promoted again, and enrolled, since we greeted it.
+  Driver driver;
+  greet_promoted(driver, "");
+  EXPECT_TRUE(driver.asks().starts_with("candidate run2+9abcdef0 "));
+  const std::string record = "run2+12345678:30000,a,86400:volatile";
+  refuses_and_has(driver, record);
+  EXPECT_TRUE(driver.it.take_check());
+  EXPECT_TRUE(driver.asks().starts_with("candidate run2+9abcdef0 "));
+  refuses_and_has(driver, record);
+  EXPECT_TRUE(driver.asks().starts_with("replace quorumlock:enrolment " + record));
+}
+
 TEST(EnrolmentRefusal, AServerWithoutARunIdIsRefused) {
   // Without a run id nobody knows whether the node has forgotten, even if it has a record.
   Driver driver;
   driver.greet("run2:30000,a,86400:volatile", false, "");
   EXPECT_EQ(driver.it.vote(), Vote::unauthorized);
-  EXPECT_EQ(driver.it.why(), "does not tell its run id: let this user call INFO server");
+  EXPECT_EQ(driver.it.why(), "does not tell its run id and its role: let this user call INFO");
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
 }
 

@@ -141,6 +141,41 @@ TEST_F(GreetingTest, TheFactsAreAskedForAgain) {
   EXPECT_EQ(greeting.facts().run_id, "run1");
 }
 
+TEST_F(GreetingTest, APromotionIsPartOfTheRunsName) {
+  EXPECT_FALSE(greet({}));
+  EXPECT_EQ(greeting.facts().run(), "run1");
+  EXPECT_FALSE(greet({.promoted = true, .history = "9abcdef0"}));
+  EXPECT_EQ(greeting.facts().run(), "run1+9abcdef0");
+  EXPECT_EQ(greeting.facts().run_id, "run1");
+}
+
+TEST_F(GreetingTest, AConnectionDoesNotOutliveItsServersData) {
+  // The node is a replica, or was one since it was greeted. That it no longer reports a promotion
+  // means nothing.
+  const auto look = [this](const LinkDriver::Server& before, const LinkDriver::Server& now_is) {
+    pipeline.end();
+    while (!pipeline.empty()) pipeline.drop();
+    greet(before);
+    greeting.ask_facts(now, out, pipeline);
+    greeting.ask_facts(now, out, pipeline);  // is under way already
+    return answer_later(now_is).value_or(Greeting::Trouble()).vote;
+  };
+  EXPECT_EQ(look({}, {}), Vote::pending);
+  EXPECT_EQ(look({}, {.role = "slave"}), Vote::not_standalone);
+  EXPECT_EQ(look({}, {.promoted = true}), Vote::not_standalone);
+  EXPECT_EQ(look({.promoted = true}, {.promoted = true}), Vote::pending);
+  EXPECT_EQ(look({.promoted = true}, {.promoted = true, .history = "9abcdef0"}),
+            Vote::not_standalone);
+  EXPECT_EQ(look({.promoted = true}, {}), Vote::pending);
+  EXPECT_EQ(greeting.facts().run(), "run1");
+  greet({.promoted = true});
+  greeting.ask_facts(now, out, pipeline);
+  written();
+  const redis::Pipeline::Command asked = pipeline.answer(now);
+  EXPECT_FALSE(greeting.on_later_reply(asked.tag, made_error("BUSY running a script")));
+  EXPECT_EQ(greeting.facts().run(), "run1+12345678") << "it did not say";
+}
+
 TEST_F(GreetingTest, ANewLoginIsSentOnceOnTheConnectionThatIsThere) {
   greet({});
   greeting.log_in_again(now, out, pipeline);

@@ -112,15 +112,18 @@ TEST(LinkGreeting, AClusterNodeIsRefused) {
 }
 
 TEST(LinkGreeting, AnswersThatThisUserMayNotGetStayUnknown) {
-  // An ACL that forbids CLIENT, CONFIG and SCRIPT is no reason to refuse the node. INFO server is
-  // needed: without the run id nobody knows whether the node has forgotten.
+  // An ACL that forbids CLIENT, CONFIG and SCRIPT is no reason to refuse the node. INFO is needed:
+  // without the run id and the role nobody knows whether the node has forgotten.
   const std::string no = "-NOPERM this user has no permissions to run this command\r\n";
   const std::string record = LinkDriver::both("x:30000,a,86400:volatile");
-  EXPECT_EQ(answered(plain, {no, no, no, no, no, no, no, no, no, no, record,
-                             LinkDriver::bulk("run_id:x\r\n")}),
+  const std::string role = LinkDriver::bulk("role:master\r\n");
+  const std::string run = LinkDriver::bulk("run_id:x\r\n");
+  EXPECT_EQ(answered(plain, {no, role, no, no, no, no, no, no, no, no, record, run}),
             Strings{"up"});
-  EXPECT_EQ(answered(plain, {no, no, no, no, no, no, no, no, no, no, record, no}),
-            Strings{"quarantined: not authorized"});
+  for (const auto& [one, other] : {std::pair(role, no), std::pair(no, run)}) {
+    EXPECT_EQ(answered(plain, {no, one, no, no, no, no, no, no, no, no, record, other}),
+              Strings{"quarantined: not authorized"});
+  }
 }
 
 TEST(LinkGreeting, ARefusedNodeIsTriedAgain) {

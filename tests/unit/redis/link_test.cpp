@@ -56,6 +56,38 @@ TEST(Link, ErrorsBecomeVotes) {
   EXPECT_EQ(driver.said(), Strings{"4 out of memory"});
 }
 
+TEST(Link, AReplicaIsGivenUpOnceItHasRefused) {
+  // It votes as soon as it is none any more, and has been greeted anew.
+  LinkDriver driver;
+  driver.come_up();
+  for (int i = 1; i <= 2; ++i) driver.send(i);
+  driver.written();
+  for (int i = 1; i <= 2; ++i) {
+    driver.feed("-READONLY You can't write against a read only replica.\r\n");
+  }
+  EXPECT_EQ(driver.said(), (Strings{"1 read-only", "2 read-only"}));
+  EXPECT_EQ(driver.written().size(), 3U) << "the facts are asked for once";
+  driver.feed(LinkDriver::answer_to("INFO replication", {.role = "slave"}));
+  EXPECT_EQ(driver.said(), (Strings{"disconnect", "down: not standalone"}));
+}
+
+TEST(Link, AReplicaIsNotAskedWhileCommandsWaitForTheRecord) {
+  // The questions would come before the commands that wait, and take their answers.
+  LinkDriver driver;
+  driver.come_up();
+  for (int i = 1; i <= 2; ++i) driver.send(i, CommandKind::acquire);
+  driver.feed("*3\r\n:-1\r\n:0\r\n:1700\r\n");
+  driver.written();
+  for (int i = 3; i <= 4; ++i) driver.send(i);
+  driver.feed("-READONLY You can't write against a read only replica.\r\n");
+  EXPECT_TRUE(driver.written().empty());
+  driver.feed(LinkDriver::both("run1:30000,a,86400:volatile"));
+  EXPECT_EQ(driver.written(), (Strings{"PING 3", "PING 4"}));
+  driver.said();
+  driver.feed("+OK\r\n");
+  EXPECT_EQ(driver.said(), Strings{"3 granted"});
+}
+
 TEST(Link, ANodeIsNotCheckedWhileCommandsWaitForOtherNodes) {
   // Its record was read again, and the other nodes' are awaited, when its disk is to be checked.
   LinkDriver driver;
