@@ -1,9 +1,12 @@
 #!/usr/bin/python3
-"""Checks that docker-compose reads docker-compose.yml as five independent durable nodes and the demo.
+"""Checks that docker-compose reads docker-compose.yml as five independent durable nodes and the demo,
+and the same once more with TLS.
 
 Run by Debian's own python3, whose yaml module comes with Debian's docker-compose.
 """
+import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -30,7 +33,14 @@ def understood():
 CONFIG = understood()
 NODES = {name: service for name, service in CONFIG["services"].items()
          if name.startswith("node")}
-HEALTHY = {name: {"condition": "service_healthy"} for name in NODES}
+TLS_NODES = {name: service for name, service in CONFIG["services"].items() if re.fullmatch(r"tls\d", name)}
+
+
+def healthy(nodes):
+    return {name: {"condition": "service_healthy"} for name in nodes}
+
+
+HEALTHY = healthy(NODES)
 
 # Stands in for the program: writes what it is asked, and for which nodes, and ends with $CODE.
 PROGRAM = """#!/bin/bash
@@ -41,13 +51,13 @@ exit $CODE
 
 class Compose(unittest.TestCase):
     def test_there_are_five_nodes_of_one_pinned_image(self):
-        self.assertEqual(len(NODES), 5)
-        images = {node["image"] for node in NODES.values()}
+        self.assertEqual((len(NODES), len(TLS_NODES)), (5, 5))
+        images = {node["image"] for node in [*NODES.values(), *TLS_NODES.values()]}
         self.assertEqual(len(images), 1)
         self.assertRegex(images.pop(), r"^redis:\d+\.\d+\.\d+-")
 
     def test_each_node_is_durable_and_evicts_nothing(self):
-        for name, node in NODES.items():
+        for name, node in (NODES | TLS_NODES).items():
             command = node["command"]
             settings = dict(zip(command[1::2], command[2::2]))
             with self.subTest(name):
@@ -59,19 +69,20 @@ class Compose(unittest.TestCase):
 
     def test_no_two_nodes_share_a_volume(self):
         volumes = []
-        for node in NODES.values():
-            [(volume, target)] = [mount.split(":")[:2] for mount in node["volumes"]]
-            self.assertEqual(target, "/data")
+        for node in (NODES | TLS_NODES).values():
+            mounts = [mount.split(":")[:2] for mount in node["volumes"]]
+            [volume] = [volume for volume, target in mounts if target == "/data"]
             volumes.append(volume)
-        self.assertEqual(sorted(volumes), sorted(CONFIG["volumes"]))
-        self.assertEqual(len(set(volumes)), 5)
+        self.assertEqual(sorted([*volumes, "certificates"]), sorted(CONFIG["volumes"]))
+        self.assertEqual(len(set(volumes)), 10)
 
     def test_each_node_has_a_port_of_its_own_on_this_machine_only(self):
-        ports = sorted(port for node in NODES.values() for port in node["ports"])
-        self.assertEqual(ports, [f"127.0.0.1:{port}:6379/tcp" for port in range(7101, 7106)])
+        ports = sorted(port for node in (NODES | TLS_NODES).values() for port in node["ports"])
+        self.assertEqual(ports, [f"127.0.0.1:{port}:6379/tcp"
+                                 for port in [*range(7101, 7106), *range(7111, 7116)]])
 
     def test_each_node_is_checked_and_comes_back(self):
-        for name, node in NODES.items():
+        for name, node in (NODES | TLS_NODES).items():
             with self.subTest(name):
                 self.assertIn("PONG", node["healthcheck"]["test"][-1])
                 self.assertEqual(node["restart"], "unless-stopped")
@@ -82,6 +93,54 @@ class Compose(unittest.TestCase):
         self.assertEqual(HEALTHY | enrolled, demo["depends_on"])
         self.assertEqual(demo["command"],
                          ["--nodes", ",".join(f"redis://{name}" for name in sorted(NODES))])
+
+    def test_with_tls_the_demo_uses_those_nodes(self):
+        demo = CONFIG["services"]["demo-tls"]
+        enrolled = {"enroll-tls": {"condition": "service_completed_successfully"}}
+        self.assertEqual(healthy(TLS_NODES) | enrolled, demo["depends_on"])
+        nodes = ",".join(f"rediss://{name}" for name in sorted(TLS_NODES))
+        self.assertEqual(demo["command"], ["--nodes", nodes])
+        enroll = CONFIG["services"]["enroll-tls"]
+        self.assertEqual(enroll["environment"]["QUORUMLOCK_NODES"], nodes)
+        self.assertEqual(enroll["command"], CONFIG["services"]["enroll"]["command"])
+
+    def test_with_tls_nothing_starts_unless_asked_for(self):
+        for name, service in CONFIG["services"].items():
+            if name not in [*NODES, "enroll", "demo"]:
+                with self.subTest(name):
+                    self.assertEqual(service["profiles"], ["tls-demo" if name == "demo-tls" else "tls"])
+
+    def test_the_certificate_is_for_each_node_by_its_name(self):
+        service = CONFIG["services"]["certificates"]
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertEqual(service["working_dir"], "/tls")
+            stub = pathlib.Path(directory, "chown")  # needs root
+            stub.write_text('#!/bin/sh\necho "$*" >owner\n')
+            stub.chmod(0o755)
+            words = [word.replace("$$", "$") for word in service["entrypoint"] + service["command"]]
+            made = []
+            for _ in range(2):  # the second time changes nothing
+                ended = subprocess.run(words, check=False, capture_output=True, cwd=directory,
+                                       env={**os.environ, "PATH": f"{directory}:{os.environ['PATH']}"})
+                self.assertEqual(ended.returncode, 0, ended.stderr)
+                made.append(pathlib.Path(directory, "node.pem").read_bytes())
+            self.assertEqual(made[0], made[1])
+            self.assertEqual(pathlib.Path(directory, "owner").read_text(), "999 node.key\n")
+            self.assertFalse(pathlib.Path(directory, "ca.key").exists())
+            for name in TLS_NODES:
+                shown = subprocess.run(["openssl", "verify", "-purpose", "sslserver", "-CAfile", "ca.pem",
+                                        "-verify_hostname", name, "node.pem"],
+                                       capture_output=True, text=True, check=False, cwd=directory)
+                self.assertEqual(shown.stdout, "node.pem: OK\n", shown.stderr)
+
+    def test_nodes_with_tls_speak_nothing_else(self):
+        for name, node in TLS_NODES.items():
+            settings = dict(zip(node["command"][1::2], node["command"][2::2]))
+            with self.subTest(name):
+                self.assertEqual((settings["--port"], settings["--tls-port"]), ("0", "6379"))
+                files = {settings[f"--tls-{file}-file"] for file in ("cert", "key", "ca-cert")}
+                self.assertEqual(files, {"/tls/node.pem", "/tls/node.key", "/tls/ca.pem"})
+                self.assertIn("certificates:/tls:ro", node["volumes"])
 
     def enrolled(self, code):
         """How the service `enroll` ends if the program ends with `code`, and what it asked for."""
@@ -109,8 +168,11 @@ class Compose(unittest.TestCase):
         self.assertNotEqual(self.enrolled(69)[0], 0)
 
     def test_the_program_is_in_the_image(self):
-        self.assertEqual(CONFIG["services"]["enroll"]["image"], CONFIG["services"]["demo"]["image"])
-        self.assertRegex((ROOT / "Dockerfile").read_text(), r"/tools/cli/quorumlock /usr/local/bin/")
+        built = {service["image"] for service in CONFIG["services"].values() if "build" in service}
+        self.assertEqual(built, {CONFIG["services"]["demo"]["image"]})
+        made = (ROOT / "Dockerfile").read_text()
+        self.assertRegex(made, r"/tools/cli/quorumlock /usr/local/bin/")
+        self.assertRegex(made, r"install .* openssl ")  # the service `certificates` runs it
 
     def test_the_demo_is_built_on_pinned_images(self):
         lines = (ROOT / "Dockerfile").read_text().splitlines()
