@@ -23,7 +23,13 @@ class Typist {
     ::unlockpt(terminal_);
     const std::string name = ::ptsname(terminal_);
     const std::string path = "PATH=" + std::string(::getenv("PATH"));
-    const char* const variables[] = {nodes.c_str(), path.c_str(), "PS1=prompt> ", "TERM=dumb",
+    const char* const trusted = ::getenv("SSL_CERT_FILE");  // set if the nodes speak TLS
+    const std::string certificates = "SSL_CERT_FILE=" + std::string(trusted ? trusted : "");
+    const char* const variables[] = {nodes.c_str(),
+                                     path.c_str(),
+                                     "PS1=prompt> ",
+                                     "TERM=dumb",
+                                     trusted ? certificates.c_str() : nullptr,
                                      nullptr};
     std::vector<char*> words;
     for (std::string& word : command) words.push_back(word.data());
@@ -59,6 +65,7 @@ class Typist {
 
   /// Reads until `text` has been printed; returns what came before it.
   std::string expect(const std::string& text) {
+    const auto end = std::chrono::steady_clock::now() + 4 * patience;
     for (;;) {
       if (const std::size_t at = said_.find(text); at != said_.npos) {
         std::string before = said_.substr(0, at);
@@ -68,7 +75,7 @@ class Typist {
       pollfd ready{terminal_, POLLIN, 0};
       const int limit = static_cast<int>(std::chrono::milliseconds(patience).count());
       char more[1024];
-      if (::poll(&ready, 1, limit) <= 0) {
+      if (::poll(&ready, 1, limit) <= 0 || std::chrono::steady_clock::now() > end) {
         throw std::runtime_error("the terminal did not show \"" + text + "\" but: " + said_);
       }
       const ssize_t got = ::read(terminal_, more, sizeof more);
