@@ -19,10 +19,13 @@ struct NodeOptions {
       : url(std::move(its_url)), name(std::move(its_name)) {}
 
   /// `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or
-  /// `unix:///path[?db=N]`.
+  /// `unix:///path[?db=N]`. `redis+sentinel://[user[:password]@]SENTINELS/service[/db]`, with the
+  /// host[:port] of each Sentinel and commas between them, is the server that a majority of these
+  /// Sentinels calls the service's primary: one vote, see docs/servers.md.
   std::string url;
   /// What the node is called among the members of its list (docs/members.md), in every client and
-  /// for good; of 1 to 255 visible characters. Empty: host:port, or the path of its socket.
+  /// for good; of 1 to 255 visible characters. Empty: host:port, the path of its socket, or the
+  /// service's name.
   std::string name;
   /// Only for a `rediss://` node; a member that is unset is that of Options::tls.
   TlsOptions tls = {};

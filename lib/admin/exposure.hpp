@@ -3,12 +3,21 @@
 #include <algorithm>
 #include <string_view>
 
+#include "redis/endpoint.hpp"
+
 // Who can reach a server, or listen to what is sent to it.
 namespace quorumlock::detail {
 
 /// Whether this address or name means this machine.
 inline bool is_loopback(std::string_view address) {
   return address.starts_with("127.") || address == "::1" || address == "localhost";
+}
+
+/// Whether what is sent to this node, or to its Sentinels, leaves this machine.
+inline bool leaves_the_machine(const redis::Endpoint& endpoint) {
+  const auto elsewhere = [](const redis::Address& one) { return !is_loopback(one.host); };
+  if (endpoint.sentinels) return std::ranges::any_of(endpoint.sentinels->addresses, elsewhere);
+  return endpoint.path.empty() && !is_loopback(endpoint.host);
 }
 
 /// Whether one of these addresses can be reached from other machines.

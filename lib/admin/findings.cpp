@@ -78,7 +78,11 @@ class Examination {
       error("cluster_mode", "runs in cluster mode, and casts no vote",
             "name standalone servers only: cluster-enabled no");
     } else if (node_.reason == Vote::not_standalone) {
-      error("not_standalone", node_.trouble, "name standalone servers only");
+      const bool fails_over = node_.node.starts_with("redis+sentinel://");
+      error("not_standalone", node_.trouble,
+            fails_over ? "let min-replicas-to-write be the number of replicas, on all servers of "
+                         "the service, in their files, too"
+                       : "name standalone servers only");
     } else {
       return false;
     }
@@ -291,7 +295,10 @@ class Examination {
                " by this client: while it cannot be reached, the client's list is refused",
            "spell its address as " + is.name + ", or give it that name in the configuration");
     }
-    const auto elsewhere = [](const std::string& name) { return !is_local(name); };
+    // A name without a port was given by somebody, and is no address.
+    const auto elsewhere = [](const std::string& name) {
+      return name.find(':') != name.npos && !is_local(name);
+    };
     if (is_local(is.name) && std::ranges::any_of(is.nodes, elsewhere)) {
       error("local_address",
             "is called " + is.name +

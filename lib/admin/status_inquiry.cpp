@@ -344,7 +344,7 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   std::ranges::sort(missing);  // several questions may need the same right
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
   const redis::Endpoint& endpoint = link.endpoint();
-  status.access.plain_text = endpoint.path.empty() && !endpoint.tls && !is_loopback(endpoint.host);
+  status.access.plain_text = !endpoint.tls && leaves_the_machine(endpoint);
 
   const bool mistrusted = status.clock.mistrusted_for > core::Duration::zero();
   status.votes = status.state == NodeState::up && !mistrusted;

@@ -36,8 +36,11 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
+constexpr std::string_view of_sentinels = "redis+sentinel://";
+
 bool has_scheme(std::string_view url) {
-  return url.starts_with("redis://") || url.starts_with("rediss://") || url.starts_with("unix://");
+  return url.starts_with("redis://") || url.starts_with("rediss://") ||
+         url.starts_with("unix://") || url.starts_with(of_sentinels);
 }
 
 Result<std::vector<std::string>> split(std::string_view list) {
@@ -45,7 +48,12 @@ Result<std::vector<std::string>> split(std::string_view list) {
   std::vector<std::string> urls;
   for (;;) {
     const std::size_t comma = list.find(',');
-    urls.emplace_back(list.substr(0, comma));
+    const std::string_view part = list.substr(0, comma);
+    if (!urls.empty() && urls.back().starts_with(of_sentinels) && !has_scheme(part)) {
+      urls.back().append(",").append(part);  // another Sentinel of that URL
+    } else {
+      urls.emplace_back(part);
+    }
     // If the comma belongs to a password, the rest of the password follows it; the error for a bad
     // URL would take that for a host and show it.
     if (urls.size() > 1 && !has_scheme(urls.back())) {

@@ -7,7 +7,12 @@ namespace quorumlock::detail {
 Node::Node(int index, redis::Wire& wire, tls::Contexts& contexts, uv_loop_t* loop, uv::Open& open,
            Listener& listener)
     : index_(index), wire_(wire), socket_(loop, open, *this), listener_(listener) {
-  if (wire.endpoint().tls) secure_.emplace(wire, contexts);
+  const redis::Endpoint& endpoint = wire.endpoint();
+  if (endpoint.tls) secure_.emplace(wire, contexts);
+  if (endpoint.sentinels) {
+    lookup_.emplace(*endpoint.sentinels, loop, open,
+                    [this](const redis::PrimaryPoll& poll) { on_primary(poll); });
+  }
 }
 
 void Node::connect() {
@@ -15,6 +20,7 @@ void Node::connect() {
   if (secure_ && !secure_->begin(Clock::now(), SystemWallClock().now_us() / second_us)) {
     return listener_.on_events(index_);
   }
+  if (lookup_) return lookup_->ask();
   const redis::Endpoint& endpoint = wire_.endpoint();
   if (endpoint.path.empty()) {
     socket_.connect_tcp(endpoint.host, endpoint.port);
@@ -23,7 +29,16 @@ void Node::connect() {
   }
 }
 
+void Node::on_primary(const redis::PrimaryPoll& poll) {
+  if (const auto& primary = poll.primary()) {
+    return socket_.connect_tcp(primary->host, primary->port);
+  }
+  wire_.on_closed(Clock::now(), poll.why_not());
+  listener_.on_events(index_);
+}
+
 void Node::disconnect() {
+  if (lookup_) lookup_->close();
   if (secure_) {
     secure_->end();
     socket_.write(secure_->output());  // if the socket takes it

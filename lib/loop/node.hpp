@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "loop/primary_lookup.hpp"
 #include "loop/secure_wire.hpp"
 #include "redis/wire.hpp"
 #include "uv/socket.hpp"
@@ -33,10 +34,12 @@ class Node final : public uv::Socket::Events {
   void on_bytes(std::string_view bytes) override;
   void on_writable() override;
   void on_closed(std::string_view why) override;
+  void on_primary(const redis::PrimaryPoll& poll);
 
   int index_;
   redis::Wire& wire_;
   std::optional<SecureWire> secure_;  ///< between the wire and the socket, if the URL is rediss://
+  std::optional<PrimaryLookup> lookup_;  ///< if the URL is redis+sentinel://
   uv::Socket socket_;
   Listener& listener_;
 };

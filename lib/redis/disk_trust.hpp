@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "core/types.hpp"
 #include "redis/enrolment_record.hpp"
 #include "redis/membership.hpp"
 
@@ -22,6 +23,9 @@ struct ServerFacts {
   /// each promotion. Empty otherwise, and again once the node has had no replica for its
   /// repl-backlog-ttl, by default an hour. A node may also have one from its start, from a file.
   std::string history{};
+  /// If Sentinels may promote a replica in the server's place: for how long after that it may still
+  /// grant locks, since it does not know yet that it has lost the replica. Unset for other nodes.
+  std::optional<core::Duration> outlives_failover = {};
 
   /// The run as a new record names it. What a node remembers is that of a run only until the node
   /// becomes a replica, whose data is the other server's.

@@ -16,11 +16,15 @@ namespace {
 constexpr std::string_view tcp_scheme = "redis://";
 constexpr std::string_view tls_scheme = "rediss://";
 constexpr std::string_view unix_scheme = "unix://";
+constexpr std::string_view sentinel_scheme = "redis+sentinel://";
 
 constexpr std::string_view decimal_digits = "0123456789";
 constexpr std::string_view host_characters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
 constexpr std::string_view address_characters = "0123456789abcdefABCDEF:.";
+
+constexpr int sentinel_port = 26379;
+constexpr std::size_t most_sentinels = 16;
 
 constexpr std::size_t longest_path = sizeof(sockaddr_un::sun_path) - 1;
 
@@ -45,17 +49,36 @@ std::string_view take_host(std::string_view& text) {
   return front;
 }
 
+/// Takes a port with its colon, if there is one; false if it is no number.
+bool take_port(std::string_view& text) {
+  if (!text.starts_with(':')) return true;
+  text.remove_prefix(1);
+  const std::size_t length = take(text, decimal_digits).size();
+  return length > 0 && length <= 5;
+}
+
 bool is_port_and_db(std::string_view text) {
-  if (text.starts_with(':')) {
-    text.remove_prefix(1);
-    const std::size_t length = take(text, decimal_digits).size();
-    if (length == 0 || length > 5) return false;
-  }
+  if (!take_port(text)) return false;
   if (text.starts_with('/')) {
     text.remove_prefix(1);
     take(text, decimal_digits);
   }
   return text.empty();
+}
+
+/// Whether this is what follows the first host of a redis+sentinel:// URL. Each of its hosts after
+/// the first could be a part of a password with a comma, so these have a port.
+bool is_rest_of_sentinels(std::string_view text) {
+  if (!take_port(text)) return false;
+  while (text.starts_with(',')) {
+    text.remove_prefix(1);
+    const bool port = !take_host(text).empty() && text.starts_with(':');
+    if (!port || !take_port(text)) return false;
+  }
+  if (!text.starts_with('/')) return false;
+  text.remove_prefix(1);
+  take(text, host_characters);
+  return is_port_and_db(text) && !text.starts_with(':');
 }
 
 bool is_path_and_db(std::string_view text) {
@@ -70,7 +93,8 @@ bool is_path_and_db(std::string_view text) {
 std::string redacted(std::string_view url) {
   std::string shown;
   const std::size_t colon = url.find("://");
-  if (colon <= 16 && url.find_first_not_of(host_characters) == colon) {
+  const bool sentinels = url.starts_with(sentinel_scheme);
+  if (sentinels || (colon <= 16 && url.find_first_not_of(host_characters) == colon)) {
     shown = url.substr(0, colon + 3);
     url.remove_prefix(shown.size());
   }
@@ -84,7 +108,7 @@ std::string redacted(std::string_view url) {
         .append(is_path_and_db(url) ? "" : "***");
   }
   shown += take_host(url);
-  return shown.append(is_port_and_db(url) ? url : "***");
+  return shown.append((sentinels ? is_rest_of_sentinels(url) : is_port_and_db(url)) ? url : "***");
 }
 
 Error refusal(std::string_view url, std::string_view why) {
@@ -187,47 +211,58 @@ std::optional<Error> read_credentials(std::string_view url, std::string_view tex
   return std::nullopt;
 }
 
-Result<Endpoint> parse_tcp(std::string_view url) {
-  Endpoint endpoint;
-  const bool secure = url.starts_with(tls_scheme);
-  if (secure) endpoint.tls.emplace();
-  std::string_view rest = url.substr((secure ? tls_scheme : tcp_scheme).size());
+/// Takes user and password with their '@' from the front, if there are any.
+std::optional<Error> take_credentials(std::string_view url, std::string_view& rest,
+                                      Endpoint& into) {
   const std::size_t at = rest.rfind('@');
-  if (at != rest.npos) {
-    const std::string_view credentials = rest.substr(0, at);
-    if (credentials.find_first_of("/?#@") != credentials.npos) {
-      return refusal(url,
-                     "has a '/', '?', '#' or '@' in its user or password: write it as %2F, %3F, "
-                     "%23 or %40");
-    }
-    if (std::optional<Error> error = read_credentials(url, credentials, endpoint)) return *error;
-    rest.remove_prefix(at + 1);
+  if (at == rest.npos) return std::nullopt;
+  const std::string_view credentials = rest.substr(0, at);
+  if (credentials.find_first_of("/?#@") != credentials.npos) {
+    return refusal(url,
+                   "has a '/', '?', '#' or '@' in its user or password: write it as %2F, %3F, "
+                   "%23 or %40");
   }
+  rest.remove_prefix(at + 1);
+  return read_credentials(url, credentials, into);
+}
 
+/// Takes host[:port] from the front.
+std::optional<Error> take_address(std::string_view url, std::string_view& rest, Address& into) {
   const std::string_view host = take_host(rest);
   if (host.empty() && rest.starts_with('[')) {
     return refusal(url, "has a bad IPv6 address: write it as in redis://[::1]:6379");
   }
-  if (host.empty() && std::ranges::count(rest.substr(0, rest.find_first_of("/?#")), ':') > 1) {
+  if (host.empty() && std::ranges::count(rest.substr(0, rest.find_first_of(",/?#")), ':') > 1) {
     return refusal(url, "has an IPv6 address without brackets: write it as in redis://[::1]:6379");
   }
   if (host.empty()) return refusal(url, "names no host: write redis://host:port");
   const std::optional<std::string> normal = normal_host(host);
   if (!normal) return refusal(url, "has a bad IPv6 address: write it as in redis://[::1]:6379");
-  endpoint.host = *normal;
-
-  if (rest.starts_with(':')) {
-    rest.remove_prefix(1);
-    const std::string_view text = rest.substr(0, rest.find_first_of("/?#"));
-    const std::optional<int> port = number(text, 1, 65535);
-    if (!port) {
-      return refusal(url,
-                     "has a bad port: it must be a number from 1 to 65535, and an IPv6 address "
-                     "stands in brackets");
-    }
-    endpoint.port = *port;
-    rest.remove_prefix(text.size());
+  into.host = *normal;
+  if (!rest.starts_with(':')) return std::nullopt;
+  rest.remove_prefix(1);
+  const std::string_view text = rest.substr(0, rest.find_first_of(",/?#"));
+  const std::optional<int> port = number(text, 1, 65535);
+  if (!port) {
+    return refusal(url,
+                   "has a bad port: it must be a number from 1 to 65535, and an IPv6 address "
+                   "stands in brackets");
   }
+  into.port = *port;
+  rest.remove_prefix(text.size());
+  return std::nullopt;
+}
+
+Result<Endpoint> parse_tcp(std::string_view url) {
+  Endpoint endpoint;
+  const bool secure = url.starts_with(tls_scheme);
+  if (secure) endpoint.tls.emplace();
+  std::string_view rest = url.substr((secure ? tls_scheme : tcp_scheme).size());
+  if (std::optional<Error> error = take_credentials(url, rest, endpoint)) return *error;
+  Address address;
+  if (std::optional<Error> error = take_address(url, rest, address)) return *error;
+  endpoint.host = std::move(address.host);
+  endpoint.port = address.port;
   if (rest.empty() || rest == "/") return endpoint;
   if (!rest.starts_with('/')) {
     return refusal(url,
@@ -240,19 +275,68 @@ Result<Endpoint> parse_tcp(std::string_view url) {
   return endpoint;
 }
 
+Result<Endpoint> parse_sentinels(std::string_view url) {
+  Endpoint endpoint;
+  Sentinels& found = endpoint.sentinels.emplace();
+  std::string_view rest = url.substr(sentinel_scheme.size());
+  if (std::optional<Error> error = take_credentials(url, rest, endpoint)) return *error;
+  for (;;) {
+    Address address{.port = sentinel_port};
+    if (std::optional<Error> error = take_address(url, rest, address)) return *error;
+    found.addresses.push_back(std::move(address));
+    if (!rest.starts_with(',')) break;
+    rest.remove_prefix(1);
+  }
+  std::ranges::sort(found.addresses);
+  if (std::ranges::adjacent_find(found.addresses) != found.addresses.end()) {
+    return refusal(url, "names a Sentinel twice: name each once, or it would be two of a majority");
+  }
+  if (found.addresses.size() > most_sentinels) {
+    return refusal(url, "names " + std::to_string(found.addresses.size()) + " Sentinels: at most " +
+                            std::to_string(most_sentinels) + " are asked");
+  }
+  if (rest.starts_with('/')) {
+    rest.remove_prefix(1);
+    found.service = take(rest, host_characters);
+  }
+  if (found.service.empty()) {
+    return refusal(url,
+                   "does not say what the Sentinels call the service: write "
+                   "redis+sentinel://host:port,host:port/service");
+  }
+  if (rest.empty()) return endpoint;
+  const std::optional<int> db = rest.starts_with('/') ? db_number(rest.substr(1)) : std::nullopt;
+  if (!db) {
+    return refusal(url,
+                   "has something behind its service that is no database: write "
+                   "redis+sentinel://host:port/service or redis+sentinel://host:port/service/db");
+  }
+  endpoint.db = *db;
+  return endpoint;
+}
+
 }  // namespace
+
+std::string Address::text() const {
+  const bool brackets = host.find(':') != host.npos;
+  return (brackets ? '[' + host + "]" : host) + ":" + std::to_string(port);
+}
 
 std::string Endpoint::name() const {
   const std::string database = std::to_string(db);
   if (!path.empty()) return std::string(unix_scheme) + path + (db == 0 ? "" : "?db=" + database);
-  return std::string(tls ? tls_scheme : tcp_scheme) + member_name() +
-         (db == 0 ? "" : '/' + database);
+  std::string text(tls ? tls_scheme : tcp_scheme);
+  if (sentinels) {
+    text = sentinel_scheme;
+    for (const Address& address : sentinels->addresses) text += address.text() + ',';
+    text.back() = '/';
+  }
+  return text + member_name() + (db == 0 ? "" : '/' + database);
 }
 
 std::string Endpoint::member_name() const {
-  if (!path.empty()) return path;
-  const bool brackets = host.find(':') != host.npos;
-  return (brackets ? '[' + host + "]" : host) + ":" + std::to_string(port);
+  if (sentinels) return sentinels->service;
+  return path.empty() ? Address{host, port}.text() : path;
 }
 
 Result<Endpoint> Endpoint::parse(std::string_view url) {
@@ -266,9 +350,10 @@ Result<Endpoint> Endpoint::parse(std::string_view url) {
   }
   if (url.starts_with(tcp_scheme) || url.starts_with(tls_scheme)) return parse_tcp(url);
   if (url.starts_with(unix_scheme)) return parse_unix(url);
+  if (url.starts_with(sentinel_scheme)) return parse_sentinels(url);
   return refusal(url,
                  "is not a node's URL: write redis://[user[:password]@]host[:port][/db], "
-                 "rediss:// for TLS, or unix:///path[?db=N]");
+                 "rediss:// for TLS, unix:///path[?db=N], or redis+sentinel://host:port/service");
 }
 
 }  // namespace quorumlock::redis

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <quorumlock/result.hpp>
 #include <quorumlock/tls_options.hpp>
@@ -11,26 +12,45 @@
 
 namespace quorumlock::redis {
 
+/// A TCP address, or a host name in place of it.
+struct Address {
+  std::string host = {};
+  int port = 6379;
+
+  /// host:port, an IPv6 address with brackets.
+  [[nodiscard]] std::string text() const;
+  auto operator<=>(const Address&) const = default;
+};
+
+/// The Sentinels that report which server is the primary of a service.
+struct Sentinels {
+  std::vector<Address> addresses = {};  ///< in order, each once
+  std::string service = {};
+  bool operator==(const Sentinels&) const = default;
+};
+
 /// The address of a node and the credentials for it.
 struct Endpoint {
-  std::string host = {};  ///< empty for a unix socket
+  std::string host = {};  ///< empty for a unix socket, and if Sentinels report the address
   int port = 6379;
   std::string path = {};  ///< of a unix socket
   Login login = {};
   int db = 0;
   std::optional<TlsOptions> tls = std::nullopt;  ///< unset: plain text
   std::string password_file = {};                ///< has the login's password, if it is not empty
+  std::optional<Sentinels> sentinels = std::nullopt;
 
   /// As a URL without user and password, for messages; equal for two spellings of one endpoint.
   [[nodiscard]] std::string name() const;
   /// What the node is called among the members of its list unless it is given a name: host:port,
-  /// or the path of its socket.
+  /// the path of its socket, or the name of its service.
   [[nodiscard]] std::string member_name() const;
   bool operator==(const Endpoint&) const = default;
 
-  /// `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or
-  /// `unix:///path[?db=N]`. User and password may be percent-encoded; an IPv6 address stands in
-  /// brackets. An error never repeats a password.
+  /// `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS,
+  /// `unix:///path[?db=N]`, or `redis+sentinel://[user[:password]@]SENTINELS/service[/db]` with the
+  /// Sentinels' addresses, separated by commas. User and password may be percent-encoded; an IPv6
+  /// address stands in brackets. An error never repeats a password.
   static Result<Endpoint> parse(std::string_view url);
 };
 

@@ -43,7 +43,8 @@ void Enrolment::enrol_as(Time now, std::string record, Membership membership) {
                .floor = is->floor,
                .since = is->since};
   go(Step::enrolled);
-  if (enrolled_.policy == Quarantine::trust_disk) next_look_ = now + config_.between_checks;
+  if (enrolled_.policy == Quarantine::trust_disk || facts_.outlives_failover)
+    next_look_ = now + config_.between_checks;
 }
 
 void Enrolment::go(Step step) {
@@ -71,6 +72,7 @@ void Enrolment::refuse(Time now, Vote vote, std::string why) {
 
 void Enrolment::greeted(Time now, ServerFacts facts, const RecordTexts& texts) {
   facts_ = std::move(facts);
+  if (facts_.outlives_failover) candidacy_.lengthen(config_.max_ttl + *facts_.outlives_failover);
   judge(now, texts);
 }
 
@@ -111,10 +113,9 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
       record && record->members ? Membership::parse(texts.members.value_or(""), *record->members)
                                 : std::nullopt;
   if (!membership) record.reset();
-  if (facts_.run_id.empty()) {
+  if (facts_.run_id.empty())
     return refuse(now, Vote::unauthorized,
                   "does not tell its run id and its role: let this user call INFO");
-  }
   EnrolmentRecord ours = wanted(others_.founded);
   if (record && !config_.names_policy()) ours.terms.policy = record->terms.policy;
   const bool again = change_.from == text.value_or("");
@@ -213,7 +214,7 @@ void Enrolment::change_terms(std::string_view key, std::string_view from, core::
   go(Step::replacing);
 }
 
-/// Reads the candidate script's reply: {1, the record of this run} or {2, the current candidate}.
+/// The candidate script replies {1, the record of this run} or {2, the current candidate}.
 void Enrolment::on_candidate(Time now, const Reply& reply) {
   if (reply.type != Reply::Type::array || reply.elements.size() != 2 ||
       reply.elements[1].type != Reply::Type::string) {
@@ -244,10 +245,8 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
     change_.to.clear();
     return go(Step::claiming);
   }
-  if (planted(Mutant::repair_before_quarantine) && now >= candidacy_.until() &&
-      !change_.to.empty()) {
+  if (planted(Mutant::repair_before_quarantine) && now >= candidacy_.until() && !change_.to.empty())
     return go(Step::enrolling);
-  }
   candidacy_.look(now);
   const bool ripe = candidacy_.ripe();
   if (ripe) outputs_.news = true;  // the others may have to be looked at before they can vouch
@@ -344,7 +343,7 @@ void Enrolment::look_at(Time now, ServerFacts facts) {
   facts_ = std::move(facts);
   if (step_ != Step::enrolled) return;
   next_look_ = now + config_.between_checks;
-  if (facts_.durable.value_or(true)) return;
+  if (enrolled_.policy != Quarantine::trust_disk || facts_.durable.value_or(true)) return;
   const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(enrolled_.record);
   if (record->durable) return judge(now, {enrolled_.record, enrolled_.membership.text()});
   outputs_.errand = Errand::remind;

@@ -1,5 +1,7 @@
 #include "redis/greeting.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "core/mutants.hpp"
@@ -22,12 +24,22 @@ enum class Later : std::uint16_t {
   last_durability = 3,
   login = 4,
   login_mark = 5,
+  fence = 6,
 };
 
 /// Comes back in the answer that follows the one to a login.
 constexpr std::string_view mark_text = "quorumlock:login";
 
 constexpr std::string_view is_a_replica = "is a replica: name standalone servers only";
+
+/// The settings by which a primary without its replicas grants nothing.
+constexpr std::string_view fence_settings = "min-replicas-*";
+
+int number_in(std::string_view text) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
 bool is_mark(const Reply& reply) {
   return reply.type == Reply::Type::string && reply.text == mark_text;
@@ -41,8 +53,7 @@ core::Tag tag_of(Later question) {
 
 }  // namespace
 
-Greeting::Greeting(Config config)
-    : login_(std::move(config.login)), db_(config.db), wakes_(config.wakes) {}
+Greeting::Greeting(Config config) : config_(std::move(config)) {}
 
 void Greeting::begin(WriteBuffer& out) {
   const auto ask = [&](Question question, std::initializer_list<std::string_view> words) {
@@ -57,13 +68,14 @@ void Greeting::begin(WriteBuffer& out) {
   deletion_ = Deletion::script;
   login_is_new_ = asks_facts_ = false;
   silent_ = true;
-  if (!login_.empty()) {
+  if (!config_.login.empty()) {
     questions_.push(Question::auth);
-    out.add_login(login_);
+    out.add_login(config_.login);
   }
-  if (db_ != 0) ask(Question::select, {"SELECT", std::to_string(db_)});
+  if (config_.db != 0) ask(Question::select, {"SELECT", std::to_string(config_.db)});
   ask(Question::client_id, {"CLIENT", "ID"});
   ask(Question::role, {"INFO", "replication"});
+  if (config_.fails_over) ask(Question::fence, {"CONFIG", "GET", fence_settings});
   ask(Question::durability, {"CONFIG", "GET", "append*"});
   ask(Question::durability, {"CONFIG", "GET", "no-appendfsync-on-rewrite"});
   // The scripts for readers, several locks and permits cost nothing until one is used: the first
@@ -72,7 +84,7 @@ void Greeting::begin(WriteBuffer& out) {
                                &raise_script, &renew_script, &release_script}) {
     ask(Question::script, {"SCRIPT", "LOAD", script->source});
   }
-  if (!wakes_) {
+  if (!config_.wakes) {
     // Tries whether the server has these commands and lets this user call them. They delete
     // nothing, since no repairer's mark is empty.
     ask(Question::delifeq, {"DELIFEQ", repairer_key, ""});
@@ -119,6 +131,7 @@ std::optional<Greeting::Trouble> Greeting::on_reply(const Reply& reply) {
         return Trouble{std::string(is_a_replica), Vote::not_standalone};
       }
       break;
+    case Question::fence: return on_fence(reply);
     case Question::durability: on_durability(reply); break;
     case Question::script: break;
     case Question::delifeq:
@@ -182,8 +195,38 @@ void Greeting::on_replication(const Reply& reply) {
   facts_.promoted = !own_data;
   const bool knows = !own_data && !other.empty() && !core::planted(core::Mutant::copy_of_its_own);
   facts_.history = knows ? field("master_replid").substr(0, 8) : "";
+  replicas_ = number_in(field("connected_slaves"));
   durability_.alone =
       field("connected_slaves") == "0" || core::planted(core::Mutant::replicas_not_looked_at);
+}
+
+/// Reads whether the server, once it has lost a replica that Sentinels have promoted, goes on
+/// granting locks. Both servers would then cast the node's vote.
+std::optional<Greeting::Trouble> Greeting::on_fence(const Reply& reply) {
+  int least = 0, lag_s = 0;
+  for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) {
+    const int value = number_in(reply.elements[i + 1].text);
+    if (reply.elements[i].text == "min-replicas-to-write") least = value;
+    if (reply.elements[i].text == "min-replicas-max-lag") lag_s = value;
+  }
+  if (reply.type != Reply::Type::array) {
+    return Trouble{
+        "may be failed over, and does not tell its min-replicas-to-write: let this user "
+        "call CONFIG GET",
+        Vote::not_standalone};
+  }
+  const int needed = std::max(1, replicas_);
+  if (least < needed || lag_s <= 0) {
+    return Trouble{
+        "may be failed over, and would go on granting locks after that: set its "
+        "min-replicas-to-write to " +
+            std::to_string(needed) + " (it is " + std::to_string(least) +
+            ") and its min-replicas-max-lag to 10 or less (it is " + std::to_string(lag_s) + ")",
+        Vote::not_standalone};
+  }
+  // The server counts its replicas once a second, and their lag in whole seconds.
+  facts_.outlives_failover = std::chrono::seconds(lag_s + 2);
+  return std::nullopt;
 }
 
 void Greeting::conclude_facts() {
@@ -201,19 +244,20 @@ void Greeting::ask_facts(Time now, WriteBuffer& out, Pipeline& pipeline) {
     append_command(out.text(), words);
   };
   ask(Later::replication, {"INFO", "replication"});
+  if (config_.fails_over) ask(Later::fence, {"CONFIG", "GET", fence_settings});
   ask(Later::durability, {"CONFIG", "GET", "append*"});
   ask(Later::last_durability, {"CONFIG", "GET", "no-appendfsync-on-rewrite"});
 }
 
 void Greeting::set_login(const Login& login, bool connected) {
-  login_ = login;
+  config_.login = login;
   login_is_new_ = connected;
 }
 
 void Greeting::log_in_again(Time now, WriteBuffer& out, Pipeline& pipeline) {
-  if (!std::exchange(login_is_new_, false) || login_.empty()) return;
+  if (!std::exchange(login_is_new_, false) || config_.login.empty()) return;
   pipeline.add(now, tag_of(Later::login), true);
-  out.add_login(login_);
+  out.add_login(config_.login);
   pipeline.add(now, tag_of(Later::login_mark), true);
   append_command(out.text(), {"PING", mark_text});
   login_was_taken_ = false;
@@ -247,6 +291,9 @@ std::optional<Greeting::Trouble> Greeting::on_later_reply(const core::Tag& tag,
       if (facts_.history.empty() || facts_.history == before) break;
       return Trouble{"was a replica for a moment, so its data is a copy", Vote::not_standalone};
     }
+    case Later::fence:
+      if (reply.type != Reply::Type::array) break;
+      return on_fence(reply);
     case Later::last_durability:
       asks_facts_ = false;
       on_durability(reply);

@@ -27,6 +27,8 @@ class Greeting {
     Login login;
     int db = 0;
     bool wakes = true;  ///< a release wakes waiters: see Options::wake
+    /// Sentinels may put another server in the place of this one.
+    bool fails_over = false;
   };
   /// Something that is wrong with an answer.
   struct Trouble {
@@ -75,7 +77,7 @@ class Greeting {
   /// The run id is empty unless a server has identified itself on the present connection.
   [[nodiscard]] const ServerFacts& facts() const { return facts_; }
   [[nodiscard]] const RecordTexts& texts() const { return texts_; }
-  [[nodiscard]] const Login& login() const { return login_; }
+  [[nodiscard]] const Login& login() const { return config_.login; }
   /// The number of our connection, if the server has reported it.
   [[nodiscard]] const std::optional<std::int64_t>& client_id() const { return client_id_; }
   /// The command for a release that only_deletes().
@@ -84,7 +86,9 @@ class Greeting {
   [[nodiscard]] const std::string& role() const { return role_; }
   [[nodiscard]] const std::string& mode() const { return mode_; }
   /// The words of an error, without our password.
-  [[nodiscard]] std::string said(const Reply& reply) const { return words_of(reply, login_); }
+  [[nodiscard]] std::string said(const Reply& reply) const {
+    return words_of(reply, config_.login);
+  }
 
  private:
   /// In the order of their replies.
@@ -93,6 +97,7 @@ class Greeting {
     select,
     client_id,
     role,
+    fence,
     durability,
     script,
     delex,
@@ -109,17 +114,17 @@ class Greeting {
   std::optional<Trouble> on_server(const Reply& reply);
   void on_durability(const Reply& reply);
   void on_replication(const Reply& reply);
+  std::optional<Trouble> on_fence(const Reply& reply);
   void conclude_facts();
 
-  Login login_;
-  int db_;
-  bool wakes_;
+  Config config_;
   bool login_is_new_ = false;     ///< the connection that is there has another one
   bool login_was_taken_ = false;  ///< the last one of log_in_again()
   bool asks_facts_ = false;       ///< ask_facts() has no complete answer yet
   bool silent_ = true;
   Ring<Question> questions_;  ///< without an answer
   ServerFacts facts_;
+  int replicas_ = 0;  ///< attached, as the server reports
   Durability durability_;
   RecordTexts texts_;
   std::optional<std::int64_t> client_id_;

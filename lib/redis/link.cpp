@@ -13,7 +13,7 @@ using core::Time;
 Link::Link(Config config, core::Random& random)
     : RespWire(std::move(config.endpoint), config.largest_reply),
       attempts_(config.connect_timeout, random),
-      greeting_({endpoint().login, endpoint().db, config.wakes}),
+      greeting_({endpoint().login, endpoint().db, config.wakes, endpoint().sentinels.has_value()}),
       orphan_(config.node_timeout),
       right_(std::move(config.enrolment), random),
       pipeline_(config.node_timeout, config.connect_timeout) {}

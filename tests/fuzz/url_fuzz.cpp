@@ -15,7 +15,9 @@ using redis::Endpoint;
 
 /// An accepted URL has a printed form, which means the same and is printed the same.
 void check_accepted(const Endpoint& endpoint) {
-  require(endpoint.host.empty() != endpoint.path.empty(), "it is neither a host nor a socket");
+  const int kinds = (endpoint.host.empty() ? 0 : 1) + (endpoint.path.empty() ? 0 : 1) +
+                    (endpoint.sentinels ? 1 : 0);
+  require(kinds == 1, "it is not one of a host, a socket, and Sentinels");
   require(endpoint.port >= 1 && endpoint.port <= 65535, "the port is out of range");
   require(endpoint.db >= 0, "the database is negative");
   require(endpoint.path.size() <= 107, "the path is too long for the system");
@@ -46,6 +48,7 @@ void check_with_secret(std::string_view before, std::string_view after) {
   const std::string back(after);
   check("redis://" + front + ":" + secret_text + "@" + back, true);
   check("rediss://" + front + ":" + secret_text + "@" + back, true);
+  check("redis+sentinel://" + front + ":" + secret_text + "@" + back, true);
   // After a slash the text is a part of a path, in which nobody has a password.
   if (!front.starts_with('/')) check("unix://" + front + ":" + secret_text + "@" + back, true);
   if (!front.starts_with("unix:///")) check(front + secret_text + "@" + back, true);

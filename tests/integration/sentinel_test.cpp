@@ -7,26 +7,24 @@
 #include "support/process.hpp"
 #include "support/proxy.hpp"
 
-// A node that is a deployment with failover, set up as docs/servers.md says: real replicas, a real
-// Sentinel, and an address that follows the primary.
+// A node that is a deployment with failover, set up as docs/servers.md says: real replicas, real
+// Sentinels, and an address that follows the primary, or a URL that names the Sentinels.
 namespace quorumlock::test {
 namespace {
 
-/// The third of three nodes is a primary with two replicas, behind a proxy that leads to the
-/// primary.
-class SentinelFronted : public ::testing::Test {
+/// The third of three nodes is a primary with replicas.
+class FailedOver : public ::testing::Test {
  protected:
-  SentinelFronted() {
-    for (int node = 0; node < 2; ++node) {
+  explicit FailedOver(int count) : replicas(settings(count)) {
+    for (int node = 0; node < count; ++node) {
       replicas.raw(node, {"REPLICAOF", "127.0.0.1", port_of(nodes, 2)});
     }
+    const std::string all = "connected_slaves:" + std::to_string(count);
     EXPECT_TRUE(eventually([&] {
-      return nodes.raw(2, {"INFO", "replication"}).text.find("connected_slaves:2") !=
-             std::string::npos;
+      return nodes.raw(2, {"INFO", "replication"}).text.find(all) != std::string::npos;
     }));
     configure(nodes, 2);
-    for (int node = 0; node < 2; ++node) configure(replicas, node);
-    nodes.enrol_for(list());
+    for (int node = 0; node < count; ++node) configure(replicas, node);
   }
 
   static std::string port_of(Cluster& cluster, int node) {
@@ -37,37 +35,49 @@ class SentinelFronted : public ::testing::Test {
     EXPECT_EQ(cluster.raw(node, {"CONFIG", "SET", "min-replicas-to-write", "1"}).text, "OK");
     EXPECT_EQ(cluster.raw(node, {"CONFIG", "SET", "min-replicas-max-lag", "2"}).text, "OK");
   }
-  [[nodiscard]] Nodes list() const { return {nodes.urls()[0], nodes.urls()[1], address.url(0)}; }
-  [[nodiscard]] Options options() const {
+  /// The options with this third node.
+  [[nodiscard]] Options options(const std::string& third) const {
     Options options = nodes.options();
-    options.nodes = list();
+    options.nodes = {nodes.urls()[0], nodes.urls()[1], third};
     options.ttl = options.max_ttl;
     return options;
   }
   static NodeStatus third(Coordinator& coordinator) {
     return coordinator.status().value().nodes.at(2);
   }
-  /// Starts a Sentinel; returns once it knows the replicas.
-  Process start_sentinel() {
+  /// Starts a Sentinel that promotes a replica as soon as `quorum` of them miss the primary; waits
+  /// until it knows the replicas.
+  void start_sentinel(int quorum = 1) {
     const int port = local::free_port();
-    const std::string file = directory.path() / "sentinel.conf";
+    const std::string name = "sentinel" + std::to_string(sentinels.size());
+    const std::string file = directory.path() / (name + ".conf");
     std::ofstream(file) << "port " << port << "\nbind 127.0.0.1\ndir " << directory.path().string()
-                        << "\nlogfile " << (directory.path() / "sentinel.log").string()
-                        << "\nsentinel monitor locks 127.0.0.1 " << port_of(nodes, 2) << " 1"
-                        << "\nsentinel down-after-milliseconds locks 3000"
+                        << "\nlogfile " << (directory.path() / (name + ".log")).string()
+                        << "\nsentinel monitor locks 127.0.0.1 " << port_of(nodes, 2) << ' '
+                        << quorum << "\nsentinel down-after-milliseconds locks 3000"
                         << "\nsentinel failover-timeout locks 5000\n";
-    Process process({"/usr/bin/env", "redis-server", file, "--sentinel"});
+    sentinels.emplace_back(
+        std::vector<std::string>{"/usr/bin/env", "redis-server", file, "--sentinel"});
+    ports.push_back(std::to_string(port));
     EXPECT_TRUE(eventually([&] { return local::port_in_use(port); }));
-    sentinel.emplace("redis://127.0.0.1:" + std::to_string(port));
     EXPECT_TRUE(eventually([&] {
-      return (*sentinel)({"SENTINEL", "replicas", "locks"}).elements.size() == 2;
+      return static_cast<int>(ask_last({"SENTINEL", "replicas", "locks"}).elements.size()) ==
+             replicas.size();
     }));
-    return process;
   }
-  /// The port of the primary, as the Sentinel says.
+  Reply ask_last(const std::vector<std::string>& words) {
+    return Redis("redis://127.0.0.1:" + ports.back())(words);
+  }
+  /// The port of the primary, as the last Sentinel says.
   std::string primary() {
-    const Reply reply = (*sentinel)({"SENTINEL", "get-master-addr-by-name", "locks"});
+    const Reply reply = ask_last({"SENTINEL", "get-master-addr-by-name", "locks"});
     return reply.elements.size() == 2 ? reply.elements[1].text : "";
+  }
+  /// Ends the primary, and waits until another server is one.
+  void fail_over() {
+    const std::string old = primary();
+    nodes.kill(2);
+    ASSERT_TRUE(eventually([&] { return !primary().empty() && primary() != old; }));
   }
 
   static ClusterSettings settings(int size) {
@@ -80,20 +90,27 @@ class SentinelFronted : public ::testing::Test {
   }
   TemporaryDirectory directory;
   Cluster nodes{settings(3)};
-  Cluster replicas{settings(2)};
+  Cluster replicas;
+  std::vector<Process> sentinels;
+  std::vector<std::string> ports;
+};
+
+/// Its address leads to the primary.
+class SentinelFronted : public FailedOver {
+ protected:
+  SentinelFronted() : FailedOver(2) { nodes.enrol_for(options().nodes); }
+  [[nodiscard]] Options options() const { return FailedOver::options(address.url(0)); }
+
   Proxy address{{port_of(nodes, 2)}};
-  std::optional<Redis> sentinel;
 };
 
 TEST_F(SentinelFronted, APromotionIsQuarantined) {
   // The promoted replica votes again, but not before max_ttl has passed since a client saw it.
-  const Process process = start_sentinel();
+  start_sentinel();
   Coordinator coordinator = connect(options());
   EXPECT_TRUE(eventually([&] { return third(coordinator).votes; }));
   const std::string run = third(coordinator).run_id;
-  const std::string old = primary();
-  nodes.kill(2);
-  ASSERT_TRUE(eventually([&] { return !primary().empty() && primary() != old; }));
+  fail_over();
   const auto promoted = std::chrono::steady_clock::now();
   address.lead_to(0, primary());
   EXPECT_TRUE(eventually([&] { return third(coordinator).votes; }));
@@ -105,7 +122,7 @@ TEST_F(SentinelFronted, APrimaryThatIsPromotedAgainIsEnrolledAnew) {
   // It is in the same run all the time, and has its own record again. The client sends it no lock's
   // command meanwhile, but the Sentinel disconnects it.
   replicas.raw(1, {"CONFIG", "SET", "replica-priority", "0"});  // is never promoted
-  const Process process = start_sentinel();
+  start_sentinel();
   Coordinator coordinator = connect(options());
   EXPECT_TRUE(eventually([&] { return third(coordinator).votes; }));
   const std::string run = third(coordinator).run_id;
@@ -122,7 +139,7 @@ TEST_F(SentinelFronted, APrimaryThatIsPromotedAgainIsEnrolledAnew) {
   const auto fail_over = [&] {
     const std::string before = primary();
     EXPECT_TRUE(eventually([&] {
-      return !(*sentinel)({"SENTINEL", "FAILOVER", "locks"}).is_error() || primary() != before;
+      return !ask_last({"SENTINEL", "FAILOVER", "locks"}).is_error() || primary() != before;
     }));
     EXPECT_TRUE(eventually([&] { return !primary().empty() && primary() != before; }));
   };
@@ -148,6 +165,77 @@ TEST_F(SentinelFronted, APrimaryThatIsCutOffGrantsNothing) {
            refused.error().outcome().votes.at(2).vote == Vote::not_writable;
   }));
   for (int node = 0; node < 2; ++node) replicas.resume(node);
+}
+
+/// Its URL names three Sentinels.
+class SentinelUrl : public FailedOver {
+ protected:
+  SentinelUrl() : FailedOver(1) {
+    for (int i = 0; i < 3; ++i) start_sentinel(2);
+    EXPECT_TRUE(eventually([&] {
+      return ask_last({"SENTINEL", "sentinels", "locks"}).elements.size() == 2;
+    })) << "the Sentinels do not know each other";
+  }
+  [[nodiscard]] std::string url(const std::string& service = "locks") const {
+    std::string text = "redis+sentinel://";
+    for (const std::string& port : ports) text += "127.0.0.1:" + port + ',';
+    text.back() = '/';
+    return text + service;
+  }
+  void enrol() { nodes.enrol_for({nodes.urls()[0], nodes.urls()[1], NodeOptions(url(), "locks")}); }
+};
+
+TEST_F(SentinelUrl, APromotionIsFollowedAndQuarantined) {
+  // The old primary may have granted locks for as long as it counted the lost replica, so the new
+  // one waits for that time in addition to max_ttl. It votes once it has a replica of its own.
+  enrol();
+  Coordinator coordinator = connect(options(url()));
+  EXPECT_TRUE(eventually([&] { return third(coordinator).votes; })) << third(coordinator).trouble;
+  const std::string run = third(coordinator).run_id;
+  fail_over();
+  const auto promoted = std::chrono::steady_clock::now();
+  nodes.restart(2);  // the Sentinels make a replica of it
+  const auto has_replica = [&] {
+    try {
+      Redis server("redis://127.0.0.1:" + port_of(replicas, 0));
+      return server({"INFO", "replication"}).text.find("connected_slaves:1") != std::string::npos;
+    } catch (const std::runtime_error&) {
+      return false;  // the Sentinels disconnect all clients
+    }
+  };
+  EXPECT_TRUE(eventually(has_replica));
+  EXPECT_TRUE(eventually([&] { return third(coordinator).votes; })) << third(coordinator).trouble;
+  constexpr auto lag = 2s;  // configure()
+  EXPECT_GE(std::chrono::steady_clock::now() - promoted, options(url()).max_ttl + lag);
+  EXPECT_NE(third(coordinator).run_id, run);
+  nodes.kill(0);  // its vote counts
+  EXPECT_TRUE(ok(coordinator.acquire(resource_of_this_test(), {.wait = 20s})));
+}
+
+TEST_F(SentinelUrl, AMinorityOfTheSentinelsMayBeAway) {
+  sentinels.front().signal(SIGKILL);
+  enrol();
+  Coordinator coordinator = connect(options(url()));
+  EXPECT_TRUE(eventually([&] { return third(coordinator).votes; })) << third(coordinator).trouble;
+}
+
+TEST_F(SentinelUrl, WithoutThemTheNodeIsOneVoteThatIsMissing) {
+  Coordinator coordinator = connect(options(url("another")));
+  EXPECT_TRUE(eventually([&] {
+    return third(coordinator).trouble.find("does not know the service") != std::string::npos;
+  })) << third(coordinator).trouble;
+  EXPECT_FALSE(third(coordinator).votes);
+}
+
+TEST_F(SentinelUrl, APrimaryThatGrantsWithoutItsReplicaCastsNoVote) {
+  // It would go on granting after its replica was promoted.
+  nodes.raw(2, {"CONFIG", "SET", "min-replicas-to-write", "0"});
+  Coordinator coordinator = connect(options(url()));
+  EXPECT_TRUE(eventually([&] {
+    return third(coordinator).trouble.find("set its min-replicas-to-write to 1") !=
+           std::string::npos;
+  })) << third(coordinator).trouble;
+  EXPECT_FALSE(third(coordinator).votes);
 }
 
 }  // namespace

@@ -156,8 +156,9 @@ class LinkDriver {
     std::optional<redis::Membership> members = std::nullopt;  ///< nothing: LinkDriver::members()
     std::string delex = unknown, delifeq = unknown;           ///< its answers to these commands
     int replicas = 0;
-    bool promoted = false;             ///< it was a replica in this run
-    std::string history = "12345678";  ///< the start of its replication id
+    bool promoted = false;                    ///< it was a replica in this run
+    std::string history = "12345678";         ///< the start of its replication id
+    int least_replicas = 0, most_lag_s = 10;  ///< min-replicas-to-write, min-replicas-max-lag
     static constexpr const char* unknown = "-ERR unknown command\r\n";
   };
   /// The server's answer to a greeting.
@@ -174,6 +175,11 @@ class LinkDriver {
     if (greeting == "INFO server") {
       return bulk("# Server\r\nredis_version:7.0.15\r\nredis_mode:" + server.mode +
                   "\r\nrun_id:" + server.run_id + "\r\ntcp_port:6379\r\n");
+    }
+    if (greeting == "CONFIG GET min-replicas-*") {
+      return "*4\r\n" + bulk("min-replicas-to-write") +
+             bulk(std::to_string(server.least_replicas)) + bulk("min-replicas-max-lag") +
+             bulk(std::to_string(server.most_lag_s));
     }
     if (greeting == "CONFIG GET append*") {
       return std::string("*4\r\n$10\r\nappendonly\r\n") +

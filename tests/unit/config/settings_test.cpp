@@ -137,6 +137,15 @@ TEST_F(OptionsSource, NeverTakesTheRestOfAPasswordForAUrl) {
                      "QUORUMLOCK_NODES: nodes[0]: \"127.0.0.1:7101\" is not a node's URL"));
 }
 
+TEST_F(OptionsSource, KeepsTheSentinelsOfOneUrlTogether) {
+  ::setenv("QUORUMLOCK_NODES", "redis://h1,redis+sentinel://a:1,b,[::1]:3/s,redis+sentinel://c/t",
+           1);
+  const Result<Options> options = Options::from_env();
+  ASSERT_TRUE(options) << options.error().what();
+  EXPECT_EQ(options->nodes,
+            (Nodes{"redis://h1", "redis+sentinel://a:1,b,[::1]:3/s", "redis+sentinel://c/t"}));
+}
+
 TEST_F(OptionsSource, HidesAUrlThatWasTakenForAFile) {
   // The two variables were confused.
   ::setenv("QUORUMLOCK_CONFIG", "redis://u:hunter2@h", 1);

@@ -103,11 +103,44 @@ TEST(Endpoint, RefusesTlsByName) {
 }
 #endif
 
+TEST(Endpoint, ReadsSentinels) {
+  // Their order makes no difference, and the node is called by the name of its service.
+  const Endpoint endpoint = parsed("redis+sentinel://user:secret@B.example,[::1]:7000/locks-1/3");
+  EXPECT_EQ(endpoint,
+            (Endpoint{.login = {"user", "secret"},
+                      .db = 3,
+                      .sentinels = Sentinels{.addresses = {{"::1", 7000}, {"b.example", 26379}},
+                                             .service = "locks-1"}}));
+  EXPECT_EQ(endpoint.name(), "redis+sentinel://[::1]:7000,b.example:26379/locks-1/3");
+  EXPECT_EQ(endpoint.member_name(), "locks-1");
+  EXPECT_EQ(parsed(endpoint.name()).name(), endpoint.name());
+  EXPECT_EQ(parsed("redis+sentinel://b,a/s").name(), parsed("redis+sentinel://a,b:26379/s").name());
+}
+
+TEST(Endpoint, RefusesBadUrlsOfSentinels) {
+  const auto refused = [](const std::string& rest, std::string_view why) {
+    expect_refused("redis+sentinel://" + rest, "redis+sentinel://" + rest, why);
+  };
+  refused("h:26379/", "does not say what the Sentinels call the service");
+  expect_refused("redis+sentinel://a:1,b:2/s/x", "redis+sentinel://a***", "is no database");
+  refused("a:1,a:1/s", "names a Sentinel twice");
+  expect_refused("redis+sentinel://h", "redis+sentinel://h***", "does not say what");
+  expect_refused("redis+sentinel://a,,b/s", "redis+sentinel://a***", "names no host");
+  expect_refused("redis+sentinel://a,b:x/s", "redis+sentinel://a***", "bad port");
+  expect_refused("redis+sentinel://u:1,hunter2", "redis+sentinel://u***", "does not say what");
+  expect_refused("redis+sentinel://u:hunter2@h/s?db=1", "redis+sentinel://***@h***",
+                 "is no database");
+  expect_refused("rediss+sentinel://h/s", "rediss***", "is not a node's URL");
+  std::string many = "redis+sentinel://h0";
+  for (int i = 1; i < 17; ++i) many += ",h" + std::to_string(i);
+  EXPECT_TRUE(contains(error_of(Endpoint::parse(many + "/s")), "names 17 Sentinels"));
+}
+
 TEST(Endpoint, RefusesTextThatIsNoUrlOfANode) {
   // The URL has another scheme or none, and the error shows the valid forms.
   expect_refused("", "",
-                 "write redis://[user[:password]@]host[:port][/db], rediss:// for TLS, or "
-                 "unix:///path[?db=N]");
+                 "write redis://[user[:password]@]host[:port][/db], rediss:// for TLS, "
+                 "unix:///path[?db=N], or redis+sentinel://host:port/service");
   expect_refused("127.0.0.1:7101", "127.0.0.1:7101", "is not a node's URL");
   expect_refused("http://h:80/x", "http://h***", "is not a node's URL");
   expect_refused("REDIS://h", "REDIS://h", "is not a node's URL");

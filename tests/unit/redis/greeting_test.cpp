@@ -176,6 +176,62 @@ TEST_F(GreetingTest, AConnectionDoesNotOutliveItsServersData) {
   EXPECT_EQ(greeting.facts().run(), "run1+12345678") << "it did not say";
 }
 
+/// A server that Sentinels may replace.
+class FailedOver : public GreetingTest {
+ protected:
+  FailedOver() { greeting = Greeting({.login = {}, .fails_over = true}); }
+};
+
+TEST_F(FailedOver, AServerThatGrantsWithoutItsReplicasIsRefused) {
+  // Both it and the replica that is promoted in its place would cast the node's vote.
+  const auto unfenced = greet({.replicas = 1, .least_replicas = 0});
+  ASSERT_TRUE(unfenced);
+  EXPECT_EQ(unfenced->vote, Vote::not_standalone);
+  EXPECT_EQ(
+      unfenced->why,
+      "may be failed over, and would go on granting locks after that: set its "
+      "min-replicas-to-write to 1 (it is 0) and its min-replicas-max-lag to 10 or less (it is "
+      "10)");
+  // The replica that is left would still be counted.
+  EXPECT_TRUE(greet({.replicas = 2, .least_replicas = 1}));
+  EXPECT_TRUE(greet({.replicas = 1, .least_replicas = 1, .most_lag_s = 0}));
+  EXPECT_TRUE(greet({.replicas = 0, .least_replicas = 0}));
+  EXPECT_FALSE(greet({.replicas = 2, .least_replicas = 2}));
+  EXPECT_FALSE(greet({.replicas = 0, .least_replicas = 1}));  // it grants nothing until one is back
+}
+
+TEST_F(FailedOver, TheSettingIsAskedForAgain) {
+  EXPECT_FALSE(greet({.replicas = 1, .least_replicas = 1}));
+  greeting.ask_facts(now, out, pipeline);
+  EXPECT_FALSE(answer_later({.replicas = 1, .least_replicas = 1}));
+  greeting.ask_facts(now, out, pipeline);
+  const auto more = answer_later({.replicas = 2, .least_replicas = 1});
+  ASSERT_TRUE(more);
+  EXPECT_EQ(more->vote, Vote::not_standalone);
+}
+
+TEST_F(FailedOver, AUserWhoMayNotReadTheSettingIsRefused) {
+  greeting.begin(out);
+  std::optional<Greeting::Trouble> trouble;
+  for (const std::string& question : written()) {
+    const bool is_fence = question.starts_with("CONFIG GET min");
+    trouble = hear(is_fence ? "-NOPERM no\r\n" : LinkDriver::answer_to(question, {}));
+    if (trouble) break;
+  }
+  ASSERT_TRUE(trouble);
+  EXPECT_NE(trouble->why.find("let this user call CONFIG GET"), std::string::npos);
+}
+
+TEST_F(FailedOver, TheTimeForWhichItOutlivesAFailoverIsAFact) {
+  greet({.replicas = 1, .least_replicas = 1, .most_lag_s = 5});
+  EXPECT_EQ(greeting.facts().outlives_failover, core::Duration(7s));
+}
+
+TEST_F(GreetingTest, ANodeWithoutSentinelsIsNotAskedForThatSetting) {
+  EXPECT_FALSE(greet({.replicas = 2}));
+  EXPECT_FALSE(greeting.facts().outlives_failover);
+}
+
 TEST_F(GreetingTest, ANewLoginIsSentOnceOnTheConnectionThatIsThere) {
   greet({});
   greeting.log_in_again(now, out, pipeline);
