@@ -133,6 +133,7 @@ void Members::judge(Time now) {
   }
   std::vector<redis::Electorate::Judgement> judged = electorate_.judge(nodes);
   const bool confirmed = confirms_outdated(now, judged);
+  const std::string connection = redis::connection_name(judged.front().founded.to);
   refusing_ = 0;
   others.ever = ever_enrolled_;
   others.founds = electorate_.founds();
@@ -153,7 +154,7 @@ void Members::judge(Time now) {
     link.follow(now, others, {.known = known, .refusal = its.refusal, .vote = its.vote});
     if (its.to_look) link.look_again(now);
     session_.touched(node);
-    tell_list(now, node, its.founded.to);
+    tell_list(now, node, connection);
   }
   read_again(now, nodes, judged);
   if (!next_.empty() && may_move_on()) look_due_ = now;
@@ -175,20 +176,19 @@ bool Members::confirms_outdated(Time now, const std::vector<redis::Electorate::J
   return !reading;
 }
 
-/// Tells the node which list we have, for an operator who is going to change it.
-void Members::tell_list(Time now, int node, const redis::NodeNames& list) {
+/// Names our connection to the node after our list, for an operator who is going to change it.
+void Members::tell_list(Time now, int node, const std::string& connection) {
   const redis::Link& link = session_.link(node);
   std::string& told = told_[static_cast<std::size_t>(node)];
   if (link.state() == core::LinkState::connecting || link.state() == core::LinkState::down) {
     return told.clear();
   }
-  std::string name = redis::connection_name(list);
-  if (name == told || link.enrolment().config().only_looks) return;
+  if (connection == told || link.enrolment().config().only_looks) return;
   std::string bytes;
-  redis::append_command(bytes, {"CLIENT", "SETNAME", name});
+  redis::append_command(bytes, {"CLIENT", "SETNAME", connection});
   // The answer is of no account: a user who may not do this is only missed by operators.
   session_.ask(now, node, {core::SlotId(), core::uncounted, core::CommandKind::repair}, bytes);
-  told = std::move(name);
+  told = connection;
 }
 
 /// Reads the records of nodes again that may have changed, at most once a second: of nodes that

@@ -38,7 +38,7 @@ class Members {
 
  private:
   bool confirms_outdated(core::Time now, const std::vector<redis::Electorate::Judgement>& judged);
-  void tell_list(core::Time now, int node, const redis::NodeNames& list);
+  void tell_list(core::Time now, int node, const std::string& connection);
   void read_again(core::Time now, const std::vector<redis::Electorate::Node>& nodes,
                   const std::vector<redis::Electorate::Judgement>& judged);
 

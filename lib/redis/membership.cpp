@@ -19,14 +19,16 @@ namespace {
 
 constexpr std::string_view no_list = "-";
 
-/// So many nodes that every quorum of the list has one of them.
+/// The least number of nodes of which every quorum of the list has at least one.
 int vouchers(const NodeNames& list) {
   return static_cast<int>(list.size()) - quorum(list) + 1;
 }
 
 std::string hexadecimal(std::uint64_t number) {
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
+  std::string digits(16, '0');
+  for (auto digit = digits.rbegin(); number != 0; ++digit, number /= 16) {
+    *digit = "0123456789abcdef"[number % 16];
+  }
   return digits;
 }
 

@@ -1,5 +1,7 @@
 #include "redis/words.hpp"
 
+#include <algorithm>
+
 namespace quorumlock::redis {
 
 void Writer::number(std::int64_t number) {
@@ -11,7 +13,7 @@ void Writer::number(std::int64_t number) {
 
 void Writer::grow(std::size_t size) {
   const auto written = static_cast<std::size_t>(at_ - out_.data());
-  out_.resize(2 * out_.size() + size + 2 * number_room);
+  out_.resize(written + std::max(size + 2 * number_room, usual_room));
   at_ = out_.data() + written;
   end_ = out_.data() + out_.size();
 }

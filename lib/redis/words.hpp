@@ -45,11 +45,12 @@ inline char* put_waiter(char* at, const core::LinePlace& place) {
   return std::to_chars(at, at + 20, place.number).ptr;
 }
 
-/// Writes a command at the end of a string. Makes room in large steps; finish() gives back the
-/// rest.
+/// Writes a command at the end of a string. Makes room in steps; finish() gives back the rest.
 class Writer {
  public:
-  explicit Writer(std::string& out, std::size_t room = 512) : out_(out) {
+  static constexpr std::size_t usual_room = 512;
+
+  explicit Writer(std::string& out, std::size_t room = usual_room) : out_(out) {
     const std::size_t before = out.size();
     out.resize(before + room);
     at_ = out.data() + before;

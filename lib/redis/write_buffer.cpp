@@ -1,5 +1,7 @@
 #include "redis/write_buffer.hpp"
 
+#include <utility>
+
 namespace quorumlock::redis {
 
 void WriteBuffer::add_login(const Login& login) {
@@ -16,9 +18,9 @@ void WriteBuffer::wrote(std::size_t bytes) {
 }
 
 void WriteBuffer::clear() {
-  wipe(text_);
+  if (std::exchange(has_password_, false)) wipe(text_);
+  text_.clear();
   written_ = 0;
-  has_password_ = false;
 }
 
 }  // namespace quorumlock::redis

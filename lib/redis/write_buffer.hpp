@@ -20,9 +20,9 @@ class WriteBuffer {
   [[nodiscard]] std::string_view unwritten() const {
     return std::string_view(text_).substr(written_);
   }
-  /// So many bytes of unwritten() were written.
+  /// Reports that the first `bytes` of unwritten() were written.
   void wrote(std::size_t bytes);
-  /// Drops all bytes and overwrites their memory.
+  /// Drops all bytes, and overwrites their memory if there is a password in it.
   void clear();
 
  private:
