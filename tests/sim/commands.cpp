@@ -1,7 +1,9 @@
 #include "sim/commands.hpp"
 
-#include <algorithm>
 #include <array>
+#include <functional>
+#include <string>
+#include <unordered_map>
 
 #include "sim/data_commands.hpp"
 
@@ -56,10 +58,31 @@ constexpr std::array known_commands{
     Command{"zscore", 3, 0, data::zscore},
 };
 
+std::string upper(std::string_view text) {
+  std::string copy(text);
+  for (char& c : copy) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return copy;
+}
+
+/// Lets a std::string_view be looked up among std::strings.
+struct Hash : std::hash<std::string_view> {
+  using is_transparent = void;
+};
+
+/// Finds a command by its name, in lower or in upper case.
 const Command* find(std::string_view name) {
-  static_assert(std::ranges::is_sorted(known_commands, {}, &Command::name));
-  const auto* const found = std::ranges::lower_bound(known_commands, name, {}, &Command::name);
-  return found != known_commands.end() && found->name == name ? found : nullptr;
+  static const auto by_name = [] {
+    std::unordered_map<std::string, const Command*, Hash, std::equal_to<>> all;
+    for (const Command& each : known_commands) {
+      all.emplace(each.name, &each);
+      all.emplace(upper(each.name), &each);
+    }
+    return all;
+  }();
+  const auto found = by_name.find(name);
+  return found != by_name.end() ? found->second : nullptr;
 }
 
 std::string unknown(const Words& words) {
@@ -74,7 +97,8 @@ std::string unknown(const Words& words) {
 }  // namespace
 
 const Command* find_command(const Words& words, std::string& error, std::string_view also) {
-  const Command* command = find(data::lower(words[0]));
+  const Command* command = find(words[0]);
+  if (command == nullptr) command = find(data::lower(words[0]));
   if (command == nullptr || (command->is(later) && command->name != also)) {
     error = unknown(words);
     return nullptr;
@@ -82,9 +106,8 @@ const Command* find_command(const Words& words, std::string& error, std::string_
   if (command->is(subcommands) && words.size() > 1) {
     const Command* const sub = find(std::string(command->name) + "|" + data::lower(words[1]));
     if (sub == nullptr) {
-      std::string upper(command->name);
-      for (char& c : upper) c = static_cast<char>(c - 'a' + 'A');
-      error = "ERR unknown subcommand '" + words[1].substr(0, 128) + "'. Try " + upper + " HELP.";
+      error = "ERR unknown subcommand '" + words[1].substr(0, 128) + "'. Try " +
+              upper(command->name) + " HELP.";
       return nullptr;
     }
     command = sub;

@@ -197,12 +197,13 @@ std::string incr(const Moment& moment, const Words& words) {
 }
 
 std::string mget(const Moment& moment, const Words& words) {
-  std::vector<std::string> values;
+  std::string reply;
+  resp::append_line(reply, '*', static_cast<std::int64_t>(words.size()) - 1);
   for (std::size_t i = 1; i < words.size(); ++i) {
     const Value* const value = moment.keys->find(words[i], moment.now_ms());
-    values.push_back(resp::bulk_or_nil(value != nullptr ? value->text() : nullptr));
+    reply += resp::bulk_or_nil(value != nullptr ? value->text() : nullptr);
   }
-  return resp::array(values);
+  return reply;
 }
 
 std::string pexpire(const Moment& moment, const Words& words) {
@@ -305,8 +306,11 @@ std::string type(const Moment& moment, const Words& words) {
 }
 
 std::string time(const Moment& moment, const Words&) {
-  return resp::array({resp::bulk(std::to_string(moment.now_us / 1000000)),
-                      resp::bulk(std::to_string(moment.now_us % 1000000))});
+  std::string reply;
+  resp::append_line(reply, '*', 2);
+  resp::append_bulk(reply, std::to_string(moment.now_us / 1000000));
+  resp::append_bulk(reply, std::to_string(moment.now_us % 1000000));
+  return reply;
 }
 
 std::string zadd(const Moment& moment, const Words& words) {
@@ -376,16 +380,17 @@ std::string zrange(const Moment& moment, const Words& words) {
   const Value::SortedSet* const set = kept<Value::SortedSet>(moment, words[1], error);
   if (error) return resp::error(wrong_type);
   if (set == nullptr) return resp::array({});
-  std::vector<std::pair<double, std::string>> order;
+  std::vector<std::pair<double, std::string_view>> order;
   for (const auto& [member, number] : *set) order.emplace_back(number, member);
   std::ranges::sort(order);
   const auto [from, to] = range(*start, *stop, order.size());
-  std::vector<std::string> found;
+  std::string reply;
+  resp::append_line(reply, '*', static_cast<std::int64_t>((to - from) * (with_scores ? 2 : 1)));
   for (std::size_t i = from; i < to; ++i) {
-    found.push_back(resp::bulk(order[i].second));
-    if (with_scores) found.push_back(resp::bulk(number_text(order[i].first)));
+    resp::append_bulk(reply, order[i].second);
+    if (with_scores) resp::append_bulk(reply, number_text(order[i].first));
   }
-  return resp::array(found);
+  return reply;
 }
 
 }  // namespace quorumlock::sim::data

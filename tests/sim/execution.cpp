@@ -211,10 +211,10 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
     return resp::error("ERR Number of keys can't be greater than number of args");
   }
   if (*count < 0) return resp::error("ERR Number of keys can't be negative");
-  const std::string sha = data::lower(words[1]);
+  const std::string sha = by_sha ? data::lower(words[1]) : std::string();
   if (by_sha && !scripts_.contains(sha)) return resp::error(no_script);
-  const redis::Script* const known = by_sha ? test::script_by(&redis::Script::sha1, sha)
-                                            : test::script_by(&redis::Script::source, words[1]);
+  const redis::Script* const known =
+      by_sha ? test::script_by_sha1(sha) : test::script_by(&redis::Script::source, words[1]);
   if (known == nullptr) throw std::logic_error("the simulated server does not know " + words[1]);
   scripts_.emplace(known->sha1);
 

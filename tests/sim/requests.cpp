@@ -1,6 +1,5 @@
 #include "sim/requests.hpp"
 
-#include <charconv>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -8,13 +7,19 @@
 namespace quorumlock::sim {
 namespace {
 
+constexpr std::size_t most_digits = 18;
+
 /// Takes a line "<mark><number>\r\n" off the front; nothing if it has not all arrived.
 std::optional<std::size_t> take_number(std::string_view& bytes, char mark) {
-  const std::size_t end = bytes.find("\r\n");
-  if (end == bytes.npos) return std::nullopt;
+  const std::size_t end = bytes.find('\r');
+  if (end == bytes.npos || end + 1 == bytes.size()) return std::nullopt;
   std::size_t number = 0;
-  const char* const last = bytes.data() + end;
-  if (bytes[0] != mark || std::from_chars(bytes.data() + 1, last, number).ptr != last) {
+  bool is_number = bytes[0] == mark && bytes[end + 1] == '\n' && end > 1 && end <= most_digits;
+  for (std::size_t i = 1; i < end && is_number; ++i) {
+    is_number = bytes[i] >= '0' && bytes[i] <= '9';
+    number = number * 10 + static_cast<std::size_t>(bytes[i] - '0');
+  }
+  if (!is_number) {
     throw std::runtime_error("a client sent what is no command: " + std::string(bytes));
   }
   bytes.remove_prefix(end + 2);

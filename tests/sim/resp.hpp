@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,25 +14,56 @@ namespace quorumlock::sim::resp {
 
 inline constexpr std::string_view nil = "$-1\r\n";
 
+/// Appends a line: the mark of a reply, and a number.
+inline void append_line(std::string& out, char mark, std::int64_t number) {
+  std::array<char, 24> line;
+  line[0] = mark;
+  char* end = std::to_chars(line.data() + 1, line.data() + 22, number).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  out.append(line.data(), end);
+}
+
 inline std::string status(std::string_view text) {
-  return "+" + std::string(text) + "\r\n";
+  return std::string("+").append(text).append("\r\n");
 }
 inline std::string error(std::string_view text) {
-  return "-" + std::string(text) + "\r\n";
+  return std::string("-").append(text).append("\r\n");
 }
 inline std::string integer(std::int64_t number) {
-  return ":" + std::to_string(number) + "\r\n";
+  std::string reply;
+  append_line(reply, ':', number);
+  return reply;
+}
+inline void append_bulk(std::string& out, std::string_view text) {
+  append_line(out, '$', static_cast<std::int64_t>(text.size()));
+  out.append(text).append("\r\n");
 }
 inline std::string bulk(std::string_view text) {
-  return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
+  std::string reply;
+  reply.reserve(text.size() + 12);
+  append_bulk(reply, text);
+  return reply;
 }
 inline std::string bulk_or_nil(const std::string* text) {
   return text != nullptr ? bulk(*text) : std::string(nil);
 }
+/// Whole replies as the elements of one.
+template <class Replies>
+std::string array_of(const Replies& elements) {
+  std::size_t size = 12;
+  for (const std::string_view element : elements) size += element.size();
+  std::string reply;
+  reply.reserve(size);
+  append_line(reply, '*', static_cast<std::int64_t>(elements.size()));
+  for (const std::string_view element : elements) reply.append(element);
+  return reply;
+}
 inline std::string array(const std::vector<std::string>& elements) {
-  std::string text = "*" + std::to_string(elements.size()) + "\r\n";
-  for (const std::string& element : elements) text += element;
-  return text;
+  return array_of(elements);
+}
+inline std::string array(std::initializer_list<std::string_view> elements) {
+  return array_of(elements);
 }
 
 inline bool is_error(std::string_view reply) {
@@ -38,6 +72,15 @@ inline bool is_error(std::string_view reply) {
 /// The text of an integer, status or error: everything between the mark and the end of the line.
 inline std::string_view line_of(std::string_view reply) {
   return reply.substr(1, reply.find("\r\n") - 1);
+}
+
+/// Takes a line off the front: the number after its mark.
+inline std::int64_t take_number(std::string_view& reply) {
+  std::int64_t number = 0;
+  const char* const end = reply.data() + reply.size();
+  const char* const last = std::from_chars(reply.data() + 1, end, number).ptr;
+  reply.remove_prefix(static_cast<std::size_t>(last - reply.data()) + 2);
+  return number;
 }
 
 /// Takes a bulk string, or nil, off the front.

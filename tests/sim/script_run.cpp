@@ -1,6 +1,5 @@
 #include "sim/script_run.hpp"
 
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <lua.hpp>
@@ -28,17 +27,15 @@ struct Run {
 /// Puts a reply on Lua's stack, converted as Redis does it, and takes it off the text.
 void push_reply(lua_State* lua, std::string_view& reply) {
   const char kind = reply.front();
-  const std::size_t end = reply.find("\r\n");
-  const std::string_view line = reply.substr(1, end - 1);
-  reply.remove_prefix(end + 2);
   if (kind == '+' || kind == '-') {
+    const std::string_view line = resp::line_of(reply);
     lua_createtable(lua, 0, 1);
     lua_pushlstring(lua, line.data(), line.size());
     lua_setfield(lua, -2, kind == '+' ? "ok" : "err");
+    reply.remove_prefix(line.size() + 3);
     return;
   }
-  std::int64_t number = 0;
-  std::from_chars(line.data(), line.data() + line.size(), number);
+  const std::int64_t number = resp::take_number(reply);
   if (kind == ':') {
     lua_pushnumber(lua, static_cast<lua_Number>(number));
   } else if (number < 0) {
@@ -97,7 +94,9 @@ std::string take_reply(lua_State* lua) {
         elements += take_reply(lua);
       }
       lua_pop(lua, 1);
-      reply = "*" + std::to_string(size) + "\r\n" + elements;
+      reply.clear();
+      resp::append_line(reply, '*', size);
+      reply += elements;
     }
     lua_pop(lua, 2);
   }
@@ -107,12 +106,14 @@ std::string take_reply(lua_State* lua) {
 
 /// Reads the arguments on Lua's stack as a command; false if Redis would refuse them.
 bool read_words(lua_State* lua, Words& words) {
-  words.resize(static_cast<std::size_t>(lua_gettop(lua)));
-  for (int i = 1; i <= lua_gettop(lua); ++i) {
+  const int size = lua_gettop(lua);
+  words.resize(static_cast<std::size_t>(size));
+  for (int i = 1; i <= size; ++i) {
     std::string& word = words[static_cast<std::size_t>(i) - 1];
-    if (lua_type(lua, i) == LUA_TNUMBER) {
+    const int type = lua_type(lua, i);
+    if (type == LUA_TNUMBER) {
       word = data::number_text(lua_tonumber(lua, i));
-    } else if (lua_type(lua, i) == LUA_TSTRING) {
+    } else if (type == LUA_TSTRING) {
       word.assign(text_at(lua, i));
     } else {
       return false;

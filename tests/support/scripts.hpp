@@ -3,18 +3,30 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+#include <unordered_map>
 
 #include "redis/scripts.hpp"
 
 namespace quorumlock::test {
 
-/// The library's script with this name, hash or source, as in script_by(&Script::name, "acquire");
-/// null if there is none.
+/// The library's script with this name or source, as in script_by(&Script::name, "acquire"); null
+/// if there is none.
 inline const redis::Script* script_by(std::string_view redis::Script::*what,
                                       std::string_view text) {
   const auto* const found = std::ranges::find_if(
       redis::all_scripts, [&](const redis::Script* each) { return each->*what == text; });
   return found != std::end(redis::all_scripts) ? *found : nullptr;
+}
+
+/// The library's script with this hash, or null. The simulator asks for each command.
+inline const redis::Script* script_by_sha1(std::string_view sha1) {
+  static const auto scripts = [] {
+    std::unordered_map<std::string_view, const redis::Script*> all;
+    for (const redis::Script* each : redis::all_scripts) all.emplace(each->sha1, each);
+    return all;
+  }();
+  const auto found = scripts.find(sha1);
+  return found != scripts.end() ? found->second : nullptr;
 }
 
 /// The name of the script with this source; the source itself if it is no script of the library.

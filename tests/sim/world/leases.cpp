@@ -20,7 +20,8 @@ constexpr core::UserId extend_offset = 2'000'000;
 const redis::Script* script_of(const Words& words) {
   const bool by_sha = words[0] == "EVALSHA";
   if (!by_sha && words[0] != "EVAL") return nullptr;
-  return test::script_by(by_sha ? &redis::Script::sha1 : &redis::Script::source, words[1]);
+  return by_sha ? test::script_by_sha1(words[1])
+                : test::script_by(&redis::Script::source, words[1]);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "core/mutants.hpp"
@@ -19,7 +18,7 @@ std::vector<World::Owner> World::owners_of(const Words& words) {
   if (words[0] == "DELEX") return {{{words[1]}, words[3], true}};
   if (words[0] == "DELIFEQ") return {{{words[1]}, words[2], true}};
   const redis::Script* const script =
-      words[0] == "EVALSHA" ? test::script_by(&redis::Script::sha1, words[1]) : nullptr;
+      words[0] == "EVALSHA" ? test::script_by_sha1(words[1]) : nullptr;
   if (script == nullptr) return {};
   const auto permit = [&words](const std::string& slot) {
     return std::string(redis::permit_prefix) + slot + ":" +
@@ -126,10 +125,11 @@ void World::plan_turn(Client& client) {
 
 void World::write(Client& client, int number, bool rest_is_late) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
+  if (!wire.open) return;
   redis::Wire& said = client.session->wire(number);
-  const int node = client.server_of(number);
-  if (!wire.open || said.output().empty()) return;
   std::string bytes(said.output());
+  if (bytes.empty()) return;
+  const int node = client.server_of(number);
   said.wrote(bytes.size());
   if (is_forgotten(client, number)) return;
   TrueTime when = arrival(client.number, node, true, wire.last_to);
@@ -341,12 +341,8 @@ void World::look_at_owner(int node, std::size_t client, const Owner& owner) {
 /// Looks at what a command has made of the node's counters and its enrolment.
 void World::look_at(int node) {
   static const std::string enrolment(redis::enrolment_key);
-  const std::pair<std::string, std::string> counters[] = {
-      {lock_, std::string(redis::counter_prefix) + lock_},
-      {"other", std::string(redis::counter_prefix) + "other"},
-      {"third", std::string(redis::counter_prefix) + "third"}};
   const Server& server = nodes_[static_cast<std::size_t>(node)];
-  for (const auto& [key, counter] : std::span(counters).first(draw_.keys > 2 ? 3 : 2)) {
+  for (const auto& [key, counter] : counters_) {
     order_.look(node, key, server, now_, draw_.nodes);
     const std::string* const text = server.text_of(counter, now_);
     if (text != nullptr) fencing_.counter(node, key, std::stoll(*text));

@@ -40,6 +40,10 @@ World::World(const Draw& draw, std::ostream* trace)
       tidiness_([this](const auto& what) { report(what); }),
       order_(operations_, draw.order_holds(), patience(draw),
              [this](const auto& what) { report(what); }) {
+  for (const std::string& key : {lock_, std::string("other"), std::string("third")}) {
+    if (key == "third" && draw.keys <= 2) continue;
+    counters_.emplace_back(key, std::string(redis::counter_prefix) + key);
+  }
   const int far_ahead = draw.one_ahead ? random_.between(0, draw.nodes - 1) : -1;
   const redis::NodeNames list = first_list();
   for (int node = 0; node < draw.servers(); ++node) {

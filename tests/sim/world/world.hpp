@@ -225,6 +225,7 @@ class World {
   const Draw draw_;
   std::ostream* trace_;
   const std::string lock_;  ///< the key of most requests; the semaphore's if the draw has permits
+  std::vector<std::pair<std::string, std::string>> counters_;  ///< all locks, with their counters
   test::SeededRandom random_;
   TrueTime now_{};
   std::uint64_t events_planned_ = 0;
