@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/quoted.hpp"
+#include "loop/driver.hpp"
 #include "loop/runtime.hpp"
 #include "loop/token_call.hpp"
 #include "loop/user_id.hpp"
@@ -26,6 +27,38 @@ Error could_not(std::string_view what, const std::string& names, Errc why,
 
 }  // namespace
 
+void AcquireCall::run(Driver& driver) {
+  driver.calls().begin(*this);
+}
+
+void AcquireCall::dismiss() {
+  auto then = std::move(handler);
+  const Error closed(Errc::closed, "could not lock \"" + names_of(resource, others) +
+                                       "\": the coordinator is closed");
+  delete this;
+  then(closed);
+}
+
+void AcquireCall::watch(Inbox& inbox) {
+  over_ = cancelling_ = false;
+  if (stop.stop_possible()) on_stop_.emplace(std::move(stop), OnStop{this, &inbox});
+}
+
+bool AcquireCall::unwatch() {
+  on_stop_.reset();  // waits if the callback is running on another thread
+  over_ = true;
+  return !cancelling_;
+}
+
+void AcquireCall::Cancel::run(Driver& driver) {
+  call.cancelling_ = false;
+  if (call.over_) {
+    driver.calls().dispose(call);
+  } else {
+    driver.calls().cancel(call);
+  }
+}
+
 Calls::Calls(Runtime& runtime, Session& session, const NodeList& nodes, Deferred& later,
              Events& events)
     : runtime_(runtime),
@@ -36,18 +69,18 @@ Calls::Calls(Runtime& runtime, Session& session, const NodeList& nodes, Deferred
       later_(later),
       events_(events) {}
 
-std::unique_ptr<Acquisition> Calls::spare_acquisition() {
+std::unique_ptr<AcquireCall> Calls::spare_acquisition() {
   if (spare_acquisitions_.empty()) {
-    auto made = std::make_unique<Acquisition>();
+    auto made = std::make_unique<AcquireCall>();
     made->pooled = true;
     return made;
   }
-  std::unique_ptr<Acquisition> spare = std::move(spare_acquisitions_.back());
+  std::unique_ptr<AcquireCall> spare = std::move(spare_acquisitions_.back());
   spare_acquisitions_.pop_back();
   return spare;
 }
 
-void Calls::begin(Acquisition& acquisition) {
+void Calls::begin(AcquireCall& acquisition) {
   std::optional<Error> refused = std::exchange(acquisition.refused, std::nullopt);
   if (closed_) {
     refused = runtime_.closed_error("lock");
@@ -78,11 +111,11 @@ void Calls::begin(Acquisition& acquisition) {
                   &acquisition.waiter);
 }
 
-void Calls::cancel(Acquisition& acquisition) {
+void Calls::cancel(AcquireCall& acquisition) {
   engine_.cancel(Clock::now(), acquisition.waiter, Errc::cancelled);
 }
 
-void Calls::finish(Acquisition& acquisition, Result<Lease> result) {
+void Calls::finish(AcquireCall& acquisition, Result<Lease> result) {
   auto handler = std::move(acquisition.handler);
   acquisition.waiter = {};
   acquisition.trace.reset();
@@ -90,10 +123,10 @@ void Calls::finish(Acquisition& acquisition, Result<Lease> result) {
   handler(std::move(result));
 }
 
-void Calls::dispose(Acquisition& acquisition) {
+void Calls::dispose(AcquireCall& acquisition) {
   // The pool never has more acquisitions than were under way at once. Those made by other threads
   // are deleted: other threads cannot reuse them, so they would pile up here.
-  std::unique_ptr<Acquisition> done(&acquisition);
+  std::unique_ptr<AcquireCall> done(&acquisition);
   if (done->pooled) spare_acquisitions_.push_back(std::move(done));
 }
 
@@ -198,7 +231,7 @@ void Calls::begin(TokenCall& call) {
 }
 
 void Calls::carry_out(const core::Acquired& acquired) {
-  auto& acquisition = object_of<Acquisition>(acquired.user);
+  auto& acquisition = object_of<AcquireCall>(acquired.user);
   const core::Claim* claim = engine_.claim(acquired.claim);
   if (spare_leases_.empty()) spare_leases_.push_back(std::make_unique<LeaseState>());
   LeaseState* lease = spare_leases_.back().release();
@@ -211,7 +244,7 @@ void Calls::carry_out(const core::Acquired& acquired) {
 }
 
 void Calls::carry_out(const core::Refused& refused) {
-  auto& acquisition = object_of<Acquisition>(refused.user);
+  auto& acquisition = object_of<AcquireCall>(refused.user);
   const int capacity = acquisition.request.capacity;
   const char* const what = capacity == 0 ? "lock" : "get a permit of";
   const std::string names = names_of(acquisition.resource, acquisition.others);

@@ -1,15 +1,20 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <quorumlock/lease.hpp>
+
 #include "config/cluster.hpp"
 #include "config/node_list.hpp"
-#include "loop/acquisition.hpp"
+#include "core/trace.hpp"
 #include "loop/deferred.hpp"
 #include "loop/events.hpp"
+#include "loop/inbox.hpp"
 #include "loop/lease_state.hpp"
 #include "loop/session.hpp"
 
@@ -18,6 +23,51 @@ namespace quorumlock::detail {
 class Runtime;
 class TokenCall;
 
+/// One call of acquire, from the call until its handler.
+class AcquireCall final : public Task {
+ public:
+  std::string resource;
+  std::vector<std::string> others;  ///< more resources: all are locked, or none
+  Request request;
+  std::optional<core::Time> requested;  ///< when the wait began; unset: when it reaches the loop
+  std::stop_token stop;
+  std::optional<Error> refused;  ///< the error, if the call was refused before anything was sent
+  detail::Handler<Result<Lease>> handler;
+  core::WaiterId waiter;
+  std::unique_ptr<core::Trace> trace;  ///< null unless the caller asked for it
+  bool pooled = false;  ///< made and reused by the loop; other threads make their own
+
+  void run(Driver& driver) override;
+  void dismiss() override;
+
+  /// From now on the caller's stop_token cancels the acquisition.
+  void watch(Inbox& inbox);
+  /// Stops watching. False if a cancellation is in the inbox, which will dispose of this object.
+  bool unwatch();
+
+ private:
+  /// Carries a stop request, which may come on any thread, to the loop.
+  struct Cancel final : Task {
+    explicit Cancel(AcquireCall& of) : call(of) {}
+    void run(Driver& driver) override;
+    void dismiss() override { delete &call; }  // it is over, since the loop is gone
+    AcquireCall& call;
+  };
+  struct OnStop {
+    AcquireCall* call;
+    Inbox* inbox;
+    void operator()() const {
+      call->cancelling_ = true;  // before the push: the loop may run the task at once
+      if (!inbox->push(&call->cancel_)) call->cancelling_ = false;
+    }
+  };
+
+  Cancel cancel_{*this};
+  bool cancelling_ = false;  // cancel_ is in the inbox
+  bool over_ = false;
+  std::optional<std::stop_callback<OnStop>> on_stop_;
+};
+
 /// The calls of users under way: acquisitions, leases and calls by token. It passes them to the
 /// engine, and the engine's outputs to their handlers. The objects are kept for the next call.
 class Calls {
@@ -25,10 +75,10 @@ class Calls {
   Calls(Runtime& runtime, Session& session, const NodeList& nodes, Deferred& later, Events& events);
 
   /// An unused acquisition, from the pool if there is one; only on the loop.
-  std::unique_ptr<Acquisition> spare_acquisition();
-  void begin(Acquisition& acquisition);
-  void cancel(Acquisition& acquisition);
-  void dispose(Acquisition& acquisition);
+  std::unique_ptr<AcquireCall> spare_acquisition();
+  void begin(AcquireCall& acquisition);
+  void cancel(AcquireCall& acquisition);
+  void dispose(AcquireCall& acquisition);
   void begin(TokenCall& call);
 
   void extend(LeaseState& lease, core::Duration ttl, Handler<Result<void>> handler);
@@ -56,7 +106,7 @@ class Calls {
   bool recycle();
 
  private:
-  void finish(Acquisition& acquisition, Result<Lease> result);
+  void finish(AcquireCall& acquisition, Result<Lease> result);
   void answer_later(Handler<Result<void>> handler, Error error);
   template <class Ask>
   void ask_for(const char* what, LeaseState& lease, Handler<Result<void>> handler, Ask&& ask);
@@ -75,7 +125,7 @@ class Calls {
   Events& events_;
   bool closed_ = false;
   std::string key_;                                               ///< of the call being passed on
-  std::vector<std::unique_ptr<Acquisition>> spare_acquisitions_;  ///< those made on the loop
+  std::vector<std::unique_ptr<AcquireCall>> spare_acquisitions_;  ///< those made on the loop
   std::vector<std::unique_ptr<LeaseState>> spare_leases_;  ///< at most the peak number of leases
   std::vector<LeaseState*> let_go_;                        ///< see recycle()
 };

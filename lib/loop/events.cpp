@@ -9,7 +9,7 @@
 
 #include "config/quoted.hpp"
 #include "core/owner_token.hpp"
-#include "loop/acquisition.hpp"
+#include "loop/calls.hpp"
 #include "loop/user_id.hpp"
 #include "loop/why_refused.hpp"
 
@@ -87,7 +87,7 @@ void Events::make(core::Time now, const Session::Output& output) {
 }
 
 void Events::on(core::Time now, const core::Acquired& acquired) {
-  const auto& acquisition = object_of<const Acquisition>(acquired.user);
+  const auto& acquisition = object_of<const AcquireCall>(acquired.user);
   const core::Claim& claim = *session_.engine().claim(acquired.claim);
   const core::Tally& tally = claim.round.tally;
   add(now, EventLimit::no_node,
@@ -101,7 +101,7 @@ void Events::on(core::Time now, const core::Acquired& acquired) {
 
 void Events::on(core::Time now, const core::Refused& refused) {
   if (refused.why != Errc::timed_out) return;
-  const auto& acquisition = object_of<const Acquisition>(refused.user);
+  const auto& acquisition = object_of<const AcquireCall>(refused.user);
   const int capacity = acquisition.request.capacity;
   std::string reason = capacity == 0 ? why_no_lock(refused, now) : why_no_permit(refused, capacity);
   if (refused.unsent_before) {

@@ -91,8 +91,8 @@ void Runtime::begin(std::string resource, std::vector<std::string> others, const
                     std::optional<std::ptrdiff_t> capacity, const Error* refused) {
   refuse_in_child("lock");
   const bool at_once = on_loop() && !inbox_.closed();
-  std::unique_ptr<Acquisition> acquisition =
-      at_once ? driver_->calls().spare_acquisition() : std::make_unique<Acquisition>();
+  std::unique_ptr<AcquireCall> acquisition =
+      at_once ? driver_->calls().spare_acquisition() : std::make_unique<AcquireCall>();
   acquisition->requested = at_once ? std::nullopt : std::optional(Clock::now());
   acquisition->stop = std::move(stop);
   acquisition->handler = std::move(handler);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "loop/wall_clock.hpp"
+
 namespace quorumlock::detail {
 
 Sockets::Sockets(const Options& options, Session& session, uv_loop_t* loop, uv::Open& open,
@@ -24,12 +26,13 @@ void Sockets::carry_out(const Session::Connect& connect) {
 
 void Sockets::carry_out(const Session::Disconnect& disconnect) {
   logins_.forget_wire(disconnect.wire);
-  if (const auto& node = wires_[static_cast<std::size_t>(disconnect.wire)]) node->disconnect();
+  if (const auto& socket = sockets_[static_cast<std::size_t>(disconnect.wire)])
+    socket->disconnect();
 }
 
 void Sockets::follow(const Session::ListChanged& changed) {
   for (const int wire : changed.wires) {
-    wires_[static_cast<std::size_t>(wire)].reset();
+    sockets_[static_cast<std::size_t>(wire)].reset();
     logins_.forget_node(node_of(wire));
   }
   logins_.keep(session_.nodes());
@@ -38,15 +41,15 @@ void Sockets::follow(const Session::ListChanged& changed) {
 bool Sockets::read_overdue(core::Time now) {
   bool came = false;
   session_.each_wire_in_use([&](int wire) {
-    const auto& node = wires_[static_cast<std::size_t>(wire)];
-    if (node != nullptr && session_.is_due(wire, now) && node->read()) came = true;
+    const auto& socket = sockets_[static_cast<std::size_t>(wire)];
+    if (socket != nullptr && session_.is_due(wire, now) && socket->read()) came = true;
   });
   return came;
 }
 
 void Sockets::flush() {
   session_.each_wire_in_use([this](int wire) {
-    if (const auto& node = wires_[static_cast<std::size_t>(wire)]) node->flush();
+    if (const auto& socket = sockets_[static_cast<std::size_t>(wire)]) socket->flush();
   });
 }
 
@@ -56,11 +59,9 @@ void Sockets::on_events(int wire) {
 }
 
 void Sockets::on_ready(int wire) {
-  std::unique_ptr<Node>& node = wires_[static_cast<std::size_t>(wire)];
-  if (node == nullptr) {
-    node = std::make_unique<Node>(wire, session_.wire(wire), contexts_, loop_, open_, *this);
-  }
-  node->connect();
+  std::unique_ptr<Socket>& socket = sockets_[static_cast<std::size_t>(wire)];
+  if (socket == nullptr) socket = std::make_unique<Socket>(wire, *this);
+  socket->connect();
 }
 
 void Sockets::on_login(int node, const redis::Login& login) {
@@ -77,6 +78,101 @@ void Sockets::on_no_login(int wire, const std::string& why) {
 
 void Sockets::on_note(const std::string& sentence) {
   if (options_.log) options_.log(sentence);
+}
+
+// The socket of one wire.
+
+Sockets::Socket::Socket(int wire, Sockets& sockets)
+    : number_(wire),
+      sockets_(sockets),
+      wire_(sockets.session_.wire(wire)),
+      socket_(sockets.loop_, sockets.open_, *this) {
+  const redis::Endpoint& endpoint = wire_.endpoint();
+  if (endpoint.tls) secure_.emplace(wire_, sockets.contexts_);
+  if (endpoint.sentinels) {
+    lookup_.emplace(*endpoint.sentinels, sockets.loop_, sockets.open_,
+                    [this](const redis::PrimaryPoll& poll) { on_primary(poll); });
+  }
+}
+
+void Sockets::Socket::connect() {
+  constexpr std::int64_t second_us = 1'000'000;
+  if (secure_ && !secure_->begin(Clock::now(), SystemWallClock().now_us() / second_us)) {
+    return sockets_.on_events(number_);
+  }
+  if (lookup_) return lookup_->ask();
+  const redis::Endpoint& endpoint = wire_.endpoint();
+  if (endpoint.path.empty()) {
+    socket_.connect_tcp(endpoint.host, endpoint.port);
+  } else {
+    socket_.connect_unix(endpoint.path);
+  }
+}
+
+void Sockets::Socket::on_primary(const redis::PrimaryPoll& poll) {
+  if (const auto& primary = poll.primary()) {
+    return socket_.connect_tcp(primary->host, primary->port);
+  }
+  wire_.on_closed(Clock::now(), poll.why_not());
+  sockets_.on_events(number_);
+}
+
+void Sockets::Socket::disconnect() {
+  if (lookup_) lookup_->close();
+  if (secure_) {
+    secure_->end();
+    socket_.write(secure_->output());  // if the socket takes it
+  }
+  socket_.close();
+}
+
+void Sockets::Socket::flush() {
+  if (!secure_) {
+    const std::string_view bytes = wire_.output();
+    if (bytes.empty()) return;
+    if (const std::size_t taken = socket_.write(bytes); taken > 0) wire_.wrote(taken);
+    return;
+  }
+  for (;;) {
+    secure_->encrypt();
+    const std::string_view bytes = secure_->output();
+    if (bytes.empty()) return;
+    const std::size_t taken = socket_.write(bytes);
+    const bool all = taken == bytes.size();
+    if (taken > 0) secure_->wrote(taken);
+    if (!all) return;
+  }
+}
+
+void Sockets::Socket::on_open() {
+  if (secure_) {
+    secure_->on_open();
+  } else {
+    wire_.on_open();
+  }
+  flush();
+}
+
+void Sockets::Socket::on_bytes(std::string_view bytes) {
+  if (secure_) {
+    secure_->on_bytes(Clock::now(), bytes);
+  } else {
+    wire_.on_bytes(bytes);
+  }
+  sockets_.on_events(number_);
+}
+
+void Sockets::Socket::on_writable() {
+  flush();
+}
+
+void Sockets::Socket::on_closed(std::string_view why) {
+  if (secure_) {
+    secure_->on_closed(Clock::now(), why);
+  } else {
+    wire_.on_closed(Clock::now(), why);
+  }
+  sockets_.on_events(number_);
 }
 
 }  // namespace quorumlock::detail

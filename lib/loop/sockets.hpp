@@ -3,16 +3,20 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "loop/logins.hpp"
-#include "loop/node.hpp"
+#include "loop/primary_lookup.hpp"
+#include "loop/secure_wire.hpp"
 #include "loop/session.hpp"
+#include "uv/socket.hpp"
 
 namespace quorumlock::detail {
 
 /// The sockets of a session's wires, and what they log in with.
-class Sockets final : public Node::Listener, Logins::Listener {
+class Sockets final : Logins::Listener {
  public:
   /// `on_input` is called whenever a wire may have events. `options` and `session` outlive this
   /// object.
@@ -35,7 +39,35 @@ class Sockets final : public Node::Listener, Logins::Listener {
   void close() { logins_.close(); }
 
  private:
-  void on_events(int wire) override;
+  /// The socket of one wire, which carries out the wire's events.
+  class Socket final : public uv::Socket::Events {
+   public:
+    Socket(int wire, Sockets& sockets);
+
+    void connect();
+    void disconnect();
+    /// Writes the wire's output, once a turn.
+    void flush();
+    /// Reads some received bytes without waiting for the loop's turn; false if there are none.
+    bool read() { return socket_.read(); }
+
+   private:
+    void on_open() override;
+    void on_bytes(std::string_view bytes) override;
+    void on_writable() override;
+    void on_closed(std::string_view why) override;
+    void on_primary(const redis::PrimaryPoll& poll);
+
+    int number_;
+    Sockets& sockets_;
+    redis::Wire& wire_;
+    /// Between the wire and the socket, if the URL is rediss://.
+    std::optional<SecureWire> secure_;
+    std::optional<PrimaryLookup> lookup_;  ///< if the URL is redis+sentinel://
+    uv::Socket socket_;
+  };
+
+  void on_events(int wire);
   void on_login(int node, const redis::Login& login) override;
   void on_ready(int wire) override;
   void on_no_login(int wire, const std::string& why) override;
@@ -48,7 +80,7 @@ class Sockets final : public Node::Listener, Logins::Listener {
   std::function<void()> on_input_;
   Logins logins_;
   tls::Contexts contexts_;
-  std::array<std::unique_ptr<Node>, std::size_t{2} * core::max_nodes> wires_;
+  std::array<std::unique_ptr<Socket>, std::size_t{2} * core::max_nodes> sockets_;  ///< by wire
 };
 
 }  // namespace quorumlock::detail

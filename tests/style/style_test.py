@@ -168,7 +168,7 @@ RULES = [
      ("lib/core/a.cpp", '#include <span>\n#include "core/types.hpp"\n')),
     (may_include("lib/redis/", "commands and replies know neither loop nor sockets",
                  lambda name: not is_ours(name, "config", "loop", "admin", "api", "uv", "tls")),
-     ("lib/redis/a.cpp", '#include "loop/node.hpp"\n'),
+     ("lib/redis/a.cpp", '#include "loop/sockets.hpp"\n'),
      ("lib/redis/a.cpp", '#include "core/engine.hpp"\n#include <hiredis/read.h>\n')),
     (may_include("lib/uv/", "streams and timers know nothing above them",
                  lambda name: not is_ours(name, "config", "loop", "admin", "api", "core", "redis",

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "loop/acquisition.hpp"
+#include "loop/calls.hpp"
 #include "support/session_driver.hpp"
 
 // Which events the outputs of a session are, and what becomes of them.
@@ -148,7 +148,7 @@ TEST_F(EventsTest, OnlyALateRenewalAndARiskAreEvents) {
 }
 
 TEST_F(EventsTest, AWaiterStarvesIfItsWaitRunsOut) {
-  detail::Acquisition acquisition;
+  detail::AcquireCall acquisition;
   acquisition.resource = "orders:42";
   acquisition.others = {"orders:43"};
   core::Refused refused{.user = reinterpret_cast<core::UserId>(&acquisition),
