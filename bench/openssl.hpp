@@ -2,8 +2,8 @@
 
 namespace quorumlock::bench {
 
-/// Takes OpenSSL's own blocks out of allocations(), where these are counted. Must be called before
-/// OpenSSL has allocated anything.
+/// Takes OpenSSL's own blocks out of allocations(), which counts them otherwise. Must be called
+/// before OpenSSL has allocated anything.
 void leave_out_openssl();
 
 }  // namespace quorumlock::bench

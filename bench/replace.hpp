@@ -2,7 +2,7 @@
 
 namespace quorumlock::bench {
 
-/// Measures locks while one node of five is replaced, beside the time before: `clients`
+/// Measures locks while one node of five is replaced, and before that: `clients`
 /// coordinators of one thread lock and release, each its own resource, and each keeps one more
 /// lease all the time. Prints one JSON object for each of the rounds. Returns whether no
 /// acquisition failed, no lease was lost, and all tokens were in order.

@@ -1,4 +1,4 @@
-"""Sections about cycles, an acquire and then a release, when all is well."""
+"""Sections about cycles (an acquire and then a release) without faults."""
 
 import re
 
@@ -61,8 +61,8 @@ def cycles(run: Run) -> Rows:
 
 
 def tls(run: Run) -> Rows:
-    """Each fenced contender beside the same one over TLS. Five servers share the client's cores with
-    it, so that their part of TLS counts, too; with one node it hardly does."""
+    """Compares each fenced contender with the same one over TLS. Five servers share the client's
+    cores with it, so their part of TLS counts, too; with one node it hardly does."""
     print(f"## Over TLS ({run.given.rounds} rounds; / plain text: on the same number of nodes)\n")
     places = ("", "@1")
     rows = run.bench(f"--rounds={run.given.rounds}", run.loads(1, 64),
@@ -90,8 +90,8 @@ def tls(run: Run) -> Rows:
 
 
 def nodes(run: Run) -> Rows:
-    """Each beside the floor on the very same nodes. The floor has no groups: the one that has is
-    beside that of one group."""
+    """Compares each contender with the floor on the same nodes. The floor has no groups, so a
+    contender with groups is compared with the floor on one of them."""
     print(f"## On other nodes ({run.given.rounds} rounds; / floor: on the same nodes, of groups: on "
           "one of them)\n")
     places = ["@1", "@3", "", "@7", "@3x2", "@3x3", "+unix", "+durable"]

@@ -1,4 +1,4 @@
-"""Other locks: bench/peers does it, and prints its tables; here is what is to be reached."""
+"""The section about other locks: bench/peers measures and prints; the targets are here."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Who takes part in bench/peers: what each needs, and the workers that play for it."""
+"""The contenders of bench/peers: what has to be installed for each, and its workers."""
 
 import argparse
 import os
@@ -23,11 +23,11 @@ class Contender:
         self.workers: list[subprocess.Popen] = []
 
     def redlock(self) -> str:
-        """Which of node-redlock's versions, as npm knows it here."""
+        """The name under which bench/peers has this version of node-redlock from npm."""
         return "redlock" + self.name.split("_")[2]
 
     def missing(self, given: argparse.Namespace) -> str:
-        """What to do to have it; empty where it is there."""
+        """What has to be installed first; empty if nothing has to be."""
         if shutil.which("setpriv") is None:
             return "install util-linux"
         if self.servers_of == "redis" and shutil.which("redis-server") is None:

@@ -11,7 +11,7 @@ OURS = "quorumlock_fenced"
 
 
 def spread(values: list[float | None]) -> str:
-    """The middle and how far the values reach, as text: there are few."""
+    """The median and the range of a few values, as text."""
     there = [value for value in values if value is not None]
     if not there:
         return ""

@@ -1,4 +1,4 @@
-"""The turns of bench/peers: what a contender's workers do at the same time, and what they saw."""
+"""The turns of bench/peers: a contender's workers run at the same time and report what they measured."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ NOT_OF_A_LOCK = {"info", "ping", "hello", "client|setinfo", "client|setname", "a
 
 
 def answer_of(worker: subprocess.Popen, seconds: float) -> dict:
-    """The line that the worker prints; it is read as it comes, whose size is megabytes."""
+    """Returns the line that the worker prints. It has megabytes, so it is read as it comes."""
     deadline = time.monotonic() + seconds
     text = b""
     while not text.endswith(b"\n"):
@@ -46,7 +46,7 @@ def quantile(values: list[float], share: float) -> float | None:
 
 def play(contender: Contender, kind: str, waiters: int, seconds: float, resource: str,
          redis: servers.Redis | None) -> dict:
-    """One turn: what its workers saw of it, merged. Locks of their own are one client's."""
+    """Runs one turn and merges the reports of its workers. Locks of their own are those of one client."""
     workers = contender.workers[:1 if kind == "own" else waiters]
     counted = redis.calls() if redis else {}
     cpu = cpu_seconds(workers)
@@ -72,7 +72,7 @@ def play(contender: Contender, kind: str, waiters: int, seconds: float, resource
 
 
 def told(contender: Contender, times_of: list[list[int]], failed: int, seconds: float) -> dict:
-    """What the times of all waiters say. A hand-over is a grant to another than had it before."""
+    """Sums up the times of all waiters. A hand-over is a grant to another waiter than the last holder."""
     end = int(seconds * 1e9)
     grants = []
     for waiter, times in enumerate(times_of):

@@ -1,4 +1,4 @@
-"""Where things are, and what machine this is."""
+"""The paths of the programs, and a description of the machine."""
 
 import datetime
 import os

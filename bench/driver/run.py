@@ -1,4 +1,4 @@
-"""One run of the suite: it runs quorumlock_bench, and keeps what is to be reached."""
+"""One run of the suite: it runs quorumlock_bench and keeps the targets."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ OURS, FENCED, FLOOR = "quorumlock", "quorumlock_fenced", "floor"
 
 
 class Rows(list):
-    """What quorumlock_bench printed, an object a line."""
+    """The objects that quorumlock_bench printed, one a line."""
 
     def of(self, what: str, **where) -> list:
         return [row[what] for row in self if all(row[key] == value for key, value in where.items())]
@@ -23,7 +23,7 @@ class Rows(list):
         return list(dict.fromkeys(row[key] for row in self))
 
     def ratios(self, what: str, name: str, other: str, **where) -> list[float]:
-        """Of the same rounds."""
+        """The ratios of two contenders, each of one round."""
         return [a / b for a, b in zip(self.of(what, contender=name, **where),
                                       self.of(what, contender=other, **where))]
 
@@ -39,14 +39,14 @@ class Run:
         return self.given.quick or self.given.smoke
 
     def loads(self, *in_flight: int) -> str:
-        """The flag; a short run has fewer cycles."""
+        """Returns the flag --in-flight; a short run has fewer cycles."""
         per = 20 if self.given.smoke else 500
         return "--in-flight=" + ",".join(f"{n}:{per * min(n, 16)}" if self.short else str(n)
                                          for n in in_flight)
 
     def bench(self, *flags: str, wrap: tuple[str, ...] = (), quiet: bool = False,
               program: str = "") -> Rows:
-        """Runs quorumlock_bench, or another program beside it."""
+        """Runs quorumlock_bench, or another program in its folder."""
         path = self.given.bench.with_name(program) if program else self.given.bench
         command = [*wrap, str(path), *flags, *(["--unix"] if self.given.unix else [])]
         rows = Rows()
@@ -61,7 +61,7 @@ class Run:
         return rows
 
     def judge(self, what: str, values: list[float], target: float, at_most: bool = True) -> None:
-        """The median of these is to be at most, or at least, the target."""
+        """Compares the median of the values with the target, which is an upper or a lower bound."""
         if not values:
             return
         middle = statistics.median(values)
@@ -70,7 +70,7 @@ class Run:
                             "meets" if good else "MISSES"))
 
     def plot(self, name: str, title: str, unit: str, values: dict, **more) -> None:
-        """`values`: (group, series) to all that was measured of it."""
+        """Draws a plot. `values` has all measured values of each (group, series)."""
         if self.given.plots is None or not values:
             return
         self.given.plots.mkdir(parents=True, exist_ok=True)

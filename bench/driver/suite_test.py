@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The suite works: a few cycles, tables, JSON and plots. How fast anything was is not looked at.
+"""Checks that the suite works: a few cycles, tables, JSON and plots. No time is compared.
 
     suite_test.py PATH_OF_QUORUMLOCK_BENCH
 """

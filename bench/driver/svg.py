@@ -29,7 +29,7 @@ def label(value: float) -> str:
 
 def bars(path: pathlib.Path, title: str, unit: str, groups: list[str], series: list[str],
          values: dict, log: bool = False, mark: float | None = None, note: str = "") -> None:
-    """`values`: (group, one of series) to where the middle half begins, the middle and where it ends.
+    """Draws bars. `values` has the lower quartile, the median and the upper quartile of each (group, series).
     `mark` is drawn as a line across: a target."""
     shown = [value for three in values.values() for value in three if value > 0]
     if not shown:

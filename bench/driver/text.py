@@ -8,7 +8,7 @@ def short(value: float) -> str:
 
 
 def quarters(values: list[float]) -> tuple[float, float, float]:
-    """Where the middle half begins, the middle, and where it ends."""
+    """Returns the lower quartile, the median and the upper quartile."""
     if len(values) < 2:
         return values[0], values[0], values[0]
     low, middle, high = statistics.quantiles(values, n=4)
@@ -16,7 +16,7 @@ def quarters(values: list[float]) -> tuple[float, float, float]:
 
 
 def spread(values: list[float]) -> str:
-    """The middle and how far the middle half reaches."""
+    """Returns the median and the two quartiles as text."""
     if not values:
         return ""
     low, middle, high = quarters(values)

@@ -1,4 +1,4 @@
-"""Sections about what happens when not all is well: faults, crowds, arrivals."""
+"""Sections about faults, crowds of waiters and arrivals."""
 
 from driver.run import FENCED, FLOOR, OURS, Rows, Run
 from driver.text import spread, table

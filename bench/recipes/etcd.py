@@ -1,8 +1,8 @@
 """usage: etcd.py HOST:PORT, the worker of bench/peers for etcd.
 
 The recipe is etcd's own, its Lock service: concurrency.Mutex of the Go client, run by the server
-that is asked. (Lock of python3-etcd3 is not: it reads the key and then watches it, so that what is
-released between the two wakes nobody.) Each waiter has a lease, which is its session.
+that is asked. (Lock of python3-etcd3 is another one: it reads the key and then watches it, so a
+release between the two wakes no waiter.) Each waiter has a lease, which is its session.
 """
 
 import sys
@@ -15,7 +15,7 @@ SECONDS_OF_LEASE = 60
 
 
 def number(value: int) -> bytes:
-    """As protobuf writes one."""
+    """Encodes a number as protobuf does."""
     parts = []
     while value > 0x7f:
         parts.append(value & 0x7f | 0x80)
@@ -41,7 +41,7 @@ def read_number(message: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(message: bytes) -> dict[int, int | bytes]:
-    """Of a message that has numbers and bytes only."""
+    """Decodes the fields of a message that has only numbers and bytes."""
     found: dict[int, int | bytes] = {}
     at = 0
     while at < len(message):

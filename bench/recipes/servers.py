@@ -1,5 +1,5 @@
-"""The servers that bench/peers compares on: each in a directory of its own, on free ports of
-127.0.0.1, a child that ends with this process even where that is killed."""
+"""The servers of bench/peers. Each runs in a directory of its own, on free ports of 127.0.0.1, and
+as a child that ends with this process even if this process is killed."""
 
 import json
 import os
@@ -19,18 +19,18 @@ ZOOKEEPER_LOG_JARS = ["/usr/share/java/slf4j-simple.jar"]
 
 
 class Trouble(Exception):
-    """What went wrong, in a sentence."""
+    """An error, as a sentence."""
 
 
 class Children:
-    """Processes of ours; those that are left are killed at the end, by their own handles."""
+    """Our child processes. Those that still run at the end are killed, each by its handle."""
 
     def __init__(self, directory: pathlib.Path):
         self.directory = directory
         self.all: list[subprocess.Popen] = []
 
     def start(self, command: list[str], log: str, **more: typing.Any) -> subprocess.Popen:
-        """In a session of its own, so that no Ctrl-C meant for us reaches it."""
+        """Starts a process in a session of its own, so that our Ctrl-C does not reach it."""
         with open(self.directory / f"{log}.log", "ab") as file:
             more.setdefault("stdout", file)
             child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *command],
@@ -51,7 +51,7 @@ class Children:
 
 
 def free_ports(count: int) -> list[int]:
-    """All of them at once, so that they differ."""
+    """Returns free ports. All are taken before one is given back, so they differ."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:
@@ -63,7 +63,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def ask(port: int, question: bytes) -> bytes:
-    """One question on a connection of its own, until an answer or its end."""
+    """Asks one question on a connection of its own, and reads until there is an answer or it ends."""
     with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
         connection.sendall(question)
         return connection.recv(65536)
@@ -110,7 +110,7 @@ class Redis:
         return [f"redis://127.0.0.1:{port}" for port in self.ports]
 
     def calls(self) -> dict[str, int]:
-        """How often each command has run so far on all nodes together, scripts' own included."""
+        """Returns how often each command has run so far on all nodes, with those that scripts call."""
         sums: dict[str, int] = {}
         for port in self.ports:
             with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
@@ -192,7 +192,7 @@ def version_of(command: list[str], pattern: str) -> str:
 
 
 def zookeeper_version() -> str:
-    """Debian has the jar under a name with the version, too."""
+    """Returns the version of Debian's package, which is in the name of a jar."""
     jars = pathlib.Path(ZOOKEEPER_JAR).parent.glob("zookeeper-[0-9]*.jar")
     found = [jar.stem.partition("-")[2] for jar in jars]
     return found[0] if found else "none"

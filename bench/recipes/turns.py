@@ -1,9 +1,9 @@
 """What the workers in python share: they play the turns that bench/peers asks for on stdin.
 
 A turn is a line, "shared|own RESOURCE FIRST WAITERS START END", with both times in nanoseconds of
-CLOCK_MONOTONIC. So many waiters, each in a thread, acquire, do nothing, release, and again. What
-came of it is a JSON object in a line: for each waiter three times for each lock that it had, when
-it asked, when it was told, when it gave it back, in nanoseconds since START.
+CLOCK_MONOTONIC. WAITERS threads acquire, do nothing, release, and begin again. The result is a JSON
+object in a line: for each waiter three times for each lock that it had, in nanoseconds since START:
+when it asked, when it got the lock, and when it gave it back.
 """
 
 import json

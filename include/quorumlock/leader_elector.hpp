@@ -60,7 +60,7 @@ class QUORUMLOCK_EXPORT LeaderElector {
   [[nodiscard]] bool leads() const;
   /// A probe of health: success, unless `started` still runs although it was asked to stop longer
   /// than `patience` ago. Errc::lost then: the process should be ended, since another leader may be
-  /// at work beside it.
+  /// at work at the same time.
   [[nodiscard]] Result<void> check_health(std::chrono::nanoseconds patience) const;
 
  private:

@@ -79,9 +79,9 @@ class Cluster {
 /// quorumlock::Clock under the test's control, for the whole process. While an object of this class
 /// exists the clock stands, and leases neither end nor are renewed unless the test moves it. There
 /// may be one at a time: a second one throws std::logic_error. Afterwards the clock goes on from
-/// where it stands.
+/// that time.
 ///
-/// The members must not be called on a coordinator's own loop, where they throw std::logic_error. A
+/// The members must not be called on a coordinator's own loop: there they throw std::logic_error. A
 /// coordinator that is attached to a loop of the user's takes part as that loop is run.
 class ManualClock {
  public:

@@ -125,7 +125,7 @@ Result<void> GroupOfNodes::commit(bool force) {
   Change change = look_once();
   if (change.stage() == Stage::agreed) return {};
   if (change.stage() == Stage::announced) {
-    // Nodes that were away when the change was announced are told now.
+    // Nodes that were away when the change was announced get it now.
     if (const std::vector<Change::Step> late = change.announcing(); !late.empty()) {
       if (Result<void> told = make(late, change, "announced"); !told) return told;
       change = look_once();

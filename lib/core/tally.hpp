@@ -57,8 +57,8 @@ class Tally {
   }
 
   /// The client has moved to these nodes, which say this of their list. Their votes stay valid:
-  /// whoever votes for a list that is to follow votes for the list before it, too. Votes of nodes
-  /// that have left do not: whoever has the lock after the change would not meet them.
+  /// a node that votes for a list that is to follow votes for the list before it, too. Votes of
+  /// nodes that have left do not: a holder after the change may have no vote of such a node.
   void move_to(Majority list, NodeSet nodes) {
     if (list.list() > by_.list()) by_ = {list.list(), std::max(by_.votes(), list.votes())};
     if (planted(Mutant::votes_of_nodes_that_left)) return;

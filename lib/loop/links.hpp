@@ -31,7 +31,7 @@ struct OpenWire {
 struct CloseWire {
   int wire;
 };
-/// One sentence for the log, and the kind of the event that it tells of, if it is one.
+/// One sentence for the log, and the kind of the event that it is about, if there is one.
 struct LogLine {
   std::string sentence;
   std::optional<EventKind> event = std::nullopt;

@@ -105,7 +105,7 @@ redis::NodeNames Members::names_of(const std::vector<redis::Link::Config>& list)
   return names;
 }
 
-/// Decides which nodes vote for our list, and tells all links what that means for their nodes.
+/// Decides which nodes vote for our list, and has each link follow what that means for its node.
 void Members::judge(Time now) {
   using redis::Enrolment;
   std::vector<redis::Electorate::Node> nodes;

@@ -16,7 +16,7 @@ class SecureWire {
   SecureWire(redis::Wire& wire, tls::Contexts& contexts) : wire_(wire), contexts_(contexts) {}
 
   /// Prepares a connection; `wall_time` is in seconds since 1970. False if certificates or keys of
-  /// ours cannot be used: the wire has been told then.
+  /// ours cannot be used, which the wire then knows.
   bool begin(core::Time now, std::int64_t wall_time);
   /// The socket is open.
   void on_open();

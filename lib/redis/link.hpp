@@ -28,8 +28,8 @@ namespace quorumlock::redis {
 ///
 /// The link takes each input to the machine that knows about it: Attempts (when to connect),
 /// Greeting (which server it is), Orphan (the connection before), VotingRight (whether the node's
-/// votes count) and Pipeline (what is unanswered). It decides itself what the engine and its user
-/// are told.
+/// votes count) and Pipeline (what is unanswered). It decides itself what is reported to the engine
+/// and to its user.
 ///
 /// If a vote is refused because the node's record has changed, the record is read again. Commands
 /// that come meanwhile wait for it, so that a change of the record costs a vote a round trip.

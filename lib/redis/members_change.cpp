@@ -162,7 +162,7 @@ Error MembersChange::restarted(const std::string& begin, const NodeNames& nodes)
 }
 
 Result<void> MembersChange::may_announce() const {
-  if (stage_ == Stage::announced) return {};  // nodes that were away may be told now
+  if (stage_ == Stage::announced) return {};  // a node that was away can learn of it now
   if (stage_ != Stage::differs) return not_now("announce the change");
   if (std::ranges::adjacent_find(next_) != next_.end()) {
     return unsafe("cannot announce the change: two nodes of the new list have one name, " +
@@ -359,8 +359,8 @@ std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor,
     if (!is_member(next_, node.called()) || its == as.for_node(node.called())) return std::nullopt;
     const bool unsettled = its.epoch == furthest_->epoch && its.phase == MembersPhase::unsettled &&
                            its.to == next_ && its.may_vote();
-    // One change behind: it missed steps that all apply to it. What it was announced is of no
-    // account, since every list of its epoch that could be decided is decided.
+    // A node that is one change behind has missed steps that all apply to it. The list that it was
+    // announced does not matter, since every list of its epoch that could be decided is decided.
     Record record = unsettled ? node.enrolment : brought_to_list(node);
     if (!record) return std::nullopt;
     record->floor = std::max(record->floor, floor);

@@ -15,7 +15,7 @@
 
 namespace quorumlock::testing {
 
-/// One node: a simulated server behind a unix socket. Not thread-safe.
+/// One node: a simulated server that listens on a unix socket. Not thread-safe.
 class NodeServer {
  public:
   /// Listens on `path`.

@@ -69,7 +69,7 @@ ClientChannel::ClientChannel(std::shared_ptr<const Context> context, const TlsOp
 }
 
 ClientChannel::~ClientChannel() {
-  // A session whose connection was not shut down may be resumed all the same: OpenSSL would
+  // A session whose connection was not shut down may still be resumed: OpenSSL would
   // otherwise mark it as bad.
   SSL_set_shutdown(ssl_, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   SSL_free(ssl_);

@@ -10,7 +10,7 @@ target_compile_options(chaos_clock PRIVATE -Wall -Wextra -Wshadow -fvisibility=h
 target_link_options(chaos_clock PRIVATE -nodefaultlibs)
 target_link_libraries(chaos_clock PRIVATE c)
 
-# The clocks of servers that have it preloaded.
+# Moves the clocks of the servers that preload it.
 add_library(node_clock STATIC ${CMAKE_CURRENT_LIST_DIR}/node_clock.cpp)
 target_include_directories(node_clock PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(node_clock PUBLIC quorumlock::quorumlock PRIVATE quorumlock_build_flags)

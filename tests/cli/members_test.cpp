@@ -123,7 +123,7 @@ TEST_F(Members, ApplyMakesAllSteps) {
 }
 
 TEST_F(Members, AProgramThatRunsFollowsItsConfiguration) {
-  // Two programs have the same file. It gets the new nodes, one is told of that by a signal, and
+  // Two programs have the same file. It gets the new nodes, one learns of that by a signal, and
   // both move once the list is announced: the operator need not force anything.
   Program holder = start("old", {"run", "seats", "--", "sleep", "60"});
   ASSERT_TRUE(eventually([&] { return cluster.holders("seats") == 5; }));
@@ -157,7 +157,7 @@ TEST_F(Members, AConfigurationThatCannotBeUsedChangesNothing) {
 
 TEST_F(Members, WhatWasAnnouncedIsWithdrawn) {
   ASSERT_EQ(run("new", {"members", "announce"}).code, 0);
-  // Whoever has the old configuration is told of the change, too, and can take it back.
+  // A program with the old configuration hears of the change, too, and can take it back.
   const Ended seen = run("old", {"members"});
   EXPECT_THAT(seen.out, HasSubstr("is under way"));
   ASSERT_EQ(run("old", {"members", "withdraw"}).code, 0);

@@ -36,7 +36,7 @@ struct Given {
   std::vector<std::string> environment = {};
 };
 
-/// A command, and whether it goes on until it is told to end if there is no quorum.
+/// A command, and whether it goes on until a signal ends it if there is no quorum.
 struct Verb {
   std::vector<std::string> words;
   bool waits = false;

@@ -137,7 +137,7 @@ TEST_F(Acquire, ManyResourcesAreLockedAtOnce) {
 TEST_F(Acquire, MoreBytesThanTheKernelTakesAtOnceAreSent) {
   // Megabytes of requests in one turn of the loop go out piece by piece, and all are answered.
   Options patient = options();
-  patient.node_timeout = 60s;  // a busy machine takes its time for so many bytes
+  patient.node_timeout = 60s;  // a busy machine takes long for that many bytes
   Coordinator coordinator = test::connect(patient);
   std::vector<Answer<Result<Lease>>> answers(150);
   for (std::size_t i = 0; i < answers.size(); ++i) {

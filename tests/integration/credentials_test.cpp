@@ -207,7 +207,7 @@ TEST_F(CredentialsOfNodes, WithoutATokenTheVoteIsUnauthorized) {
 }
 
 TEST_F(CredentialsOfNodes, AreNotAskedForIfTheNodeHasSomeOfItsOwn) {
-  // A file or a user beside the URL wins over the callback.
+  // A file or a user in the node's object wins over the callback.
   Options both = from_file();
   std::atomic<int> asked{0};
   both.credentials = [&](std::string_view) -> Result<Credentials> {

@@ -4,7 +4,7 @@
 
 #include "integration/fixture.hpp"
 
-// Who holds a lock, for people.
+// The label of a holder, which people read.
 namespace quorumlock::test {
 namespace {
 

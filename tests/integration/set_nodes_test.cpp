@@ -26,7 +26,7 @@ class SetNodes : public SevenNodes {
 };
 
 /// Locks over and over on a thread of its own, and waits for the slowest node each time: a quorum
-/// answers earlier, and would leave that node ever further behind on a busy machine.
+/// answers earlier, and on a busy machine that node would fall further and further behind.
 class Locking {
  public:
   Locking(Coordinator& coordinator, const std::string& resource)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds debian/ and the unit of systemd to the project: what a change elsewhere would silently break.
+"""Checks debian/ and the unit of systemd against the project, for what a change elsewhere would silently break.
 
     debian_test.py PROGRAM
 """
@@ -46,7 +46,7 @@ def check_versions():
 
 
 def check_dependencies():
-    """What tools/setup.sh installs to build is what a build of the packages depends on."""
+    """Checks that a build of the packages depends on what tools/setup.sh installs for a build."""
     listed = re.search(r"build_packages=\((.*?)\)", text_of("tools/setup.sh"), re.S).group(1).split()
     source = next(paragraphs("debian/control"))
     depends = re.findall(r"^ *([a-z0-9.+-]+)", source["Build-Depends"], re.M)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The files of .github: they parse, hosted CI runs the project's own commands and nothing else, and what
-contributors are told to read exists.
+contributors are asked to read exists.
 
     github_test.py
 """

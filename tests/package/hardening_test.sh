@@ -1,6 +1,6 @@
 #!/bin/bash
-# A build from the top level has the compiler's protections, one without optimisation or within another
-# project does not. Nothing is compiled: what would be is read from the build's files.
+# A build from the top level has the compiler's protections; one without optimisation or within another
+# project does not. Nothing is compiled: the flags are read from the build's files.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The units and scripts of examples/services, on nodes that this starts: the program accepts what each unit calls it with,
-and the nightly report is made once however many machines start it. systemd-analyze verifies the units if it is there.
+"""The units and scripts of examples/services, on nodes that this test starts: the program accepts the command of each
+unit, and the nightly report is made once however many machines start it. systemd-analyze verifies the units if it is there.
 
     services_test.py PROGRAM
 """

@@ -40,7 +40,7 @@ class Client:
         return self.process.stdout.readline()
 
     def end(self):
-        """Ends its input, and so the command that it runs."""
+        """Closes the program's input, which ends the command that it runs."""
         self.process.stdin.close()
         expect(self.process.wait() == 0, "a client failed")
 
@@ -68,7 +68,7 @@ def timed(browser, what, expression):
 
 
 def check_landmarks(browser):
-    """What a screen reader goes by."""
+    """Checks the landmarks, by which a screen reader finds its way."""
     found = list(browser.accessible())
     roles = [role for role, _, _ in found]
     for role in ("banner", "main"):
@@ -90,7 +90,7 @@ def check_landmarks(browser):
 
 
 def check_colours(browser):
-    """That text can be read in light and dark: a contrast of 4.5 to 1 or more (WCAG AA)."""
+    """Checks that text can be read in light and dark: a contrast of 4.5 to 1 or more (WCAG AA)."""
 
     def luminance(colour):
         parts = [int(part) / 255 for part in colour[colour.index("(") + 1:-1].split(",")[:3]]

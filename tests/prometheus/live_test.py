@@ -65,7 +65,7 @@ class Prometheus:
                 break
         else:
             raise Failure("prometheus ended:\n" + "".join(said))
-        # What it says from now on is of no interest, but has to be read.
+        # What it prints from now on does not matter, but the pipe has to be emptied.
         self.reader = subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=subprocess.DEVNULL)
 
     def ask(self, path, **query):
@@ -101,7 +101,7 @@ def dashboard_queries():
 
 
 def check_names(metrics):
-    """That each metric in the rules and the dashboard is one that serve has."""
+    """Checks that serve has each metric in the rules and the dashboard."""
     there = set(re.findall(r"^# TYPE (\w+) ", metrics, re.M))
     there |= {name + suffix for name in there for suffix in ("_bucket", "_sum", "_count")}
     for file in [*RULES.glob("*.yml"), DASHBOARD]:

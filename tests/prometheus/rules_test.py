@@ -61,7 +61,7 @@ def check_runbook(program):
 
 
 def check_tests():
-    """That alerts_test.yml has a case in which each alert fires, and one in which it does not."""
+    """Checks that alerts_test.yml has a case in which each alert fires, and one in which it does not."""
     text = (ROOT / "tests/prometheus/alerts_test.yml").read_text()
     fires = set(re.findall(r"alertname: (\w+)\n *eval_time: \S+\n *exp_alerts:\n", text))
     quiet = set(re.findall(r"alertname: (\w+), eval_time: \S+, exp_alerts: \[\] }", text))

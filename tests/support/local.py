@@ -46,7 +46,7 @@ class Nodes:
         self.start()
 
     def start(self):
-        """Starts those that do not run, on their data."""
+        """Starts the servers that do not run, each on its data."""
         done = subprocess.run([self.program, "--json", "cluster", "start", "--dir", self.folder,
                                "--port", str(self.port)], capture_output=True, text=True)
         if done.returncode != 0:

@@ -43,7 +43,7 @@ class Command:
 # --- Reading --help -------------------------------------------------------------------------------
 
 def option_of(spec, text):
-    """Such as "--failure-exit-code N:INT in [0 - 255]" or "--force Needs: --new"."""
+    """Parses an option such as "--failure-exit-code N:INT in [0 - 255]" or "--force Needs: --new"."""
     names, _, rest = spec.partition(" ")
     notes = re.search(r"\b(?:REQUIRED|Needs:|Excludes:).*", rest)
     value = rest[:notes.start()].strip() if notes else rest.strip()
@@ -56,7 +56,7 @@ def option_of(spec, text):
 
 
 def entries(lines):
-    """(what is described, its description) of each entry of a list; a long one goes on below."""
+    """Returns (name, description) of each entry of a list; a long one goes on in the next lines."""
     found = []
     for line in lines:
         if re.match(r"  \S", line):
@@ -106,7 +106,7 @@ def with_all_below(command):
 # --- Man pages ------------------------------------------------------------------------------------
 
 def roff(text):
-    """Text for troff: no escape of its own, and each minus as the sign that is typed."""
+    """Escapes a text for troff: backslashes, dots, and each minus as the sign that is typed."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join("\\&" + line if line[:1] in (".", "'") else line for line in text.split("\n"))
 

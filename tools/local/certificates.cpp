@@ -61,7 +61,7 @@ Certificate new_certificate(EVP_PKEY* key, const std::string& name, seconds begi
   return certificate;
 }
 
-/// Writes a file beside its place and moves it there: nobody sees a part of it.
+/// Writes a file under another name and then renames it, so that nobody reads a part of it.
 template <class Write>
 void replace(const fs::path& path, Write&& write) {
   fs::path beside = path;

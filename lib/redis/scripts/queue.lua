@@ -5,7 +5,7 @@
 --   KEYS     locks
 --   ARGV     an entry's life ms, then for each lock a waiter and its ticket
 --   returns  five values for each lock:
---            - who is before the waiter. 0: nobody; 1: one waiter of the same process; 2: one of another
+--            - which waiter is before this one. 0: none; 1: one waiter of the same process; 2: one of another
 --              process; 3: more than one
 --            - whether the lock is free. 1, or for a semaphore a free slot: it is; 0: it is not.
 --            - the holder's token; empty if nobody or readers have the lock, and for a semaphore

@@ -119,7 +119,7 @@ void draw_replacing(Draw& draw, test::SeededRandom& random) {
   };
   draw_a_change(draw, random, shapes[random.index(std::size(shapes))]);
   if (random.one_in(4)) {
-    // The node that leaves is not told, and clients move to the new list while they ask it.
+    // The node that leaves hears nothing, and clients move to the new list while they ask it.
     draw.lists_follow_requests = draw.blind_for_good = true;
     draw.deaf = std::to_string(draw.nodes);
     draw.told = Step::settled;

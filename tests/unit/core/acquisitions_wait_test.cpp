@@ -162,7 +162,7 @@ TEST(EngineWait, AWaitOfZeroIsOneAttempt) {
 }
 
 TEST(EngineWait, ABriefOneMakesOneAttemptAtLeast) {
-  // A wait that is over before the nodes can answer has an attempt of its own all the same. A free
+  // A wait that is over before the nodes can answer still has an attempt of its own. A free
   // lock is won, and a taken one is timed_out and is not tried again, in order or not.
   for (const bool ordered : {false, true}) {
     for (const Vote vote : {Vote::granted, Vote::held}) {

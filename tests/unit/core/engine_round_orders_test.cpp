@@ -31,7 +31,7 @@ struct Round {
       driver.time_out(node);
     }
   }
-  /// True if so many nodes report that the key is not ours that no quorum can hold it.
+  /// True if no quorum can hold the key, since enough nodes report that theirs is not ours.
   [[nodiscard]] bool gone() const { return 2 * (nodes - refused) <= nodes; }
 };
 

@@ -2,7 +2,7 @@
 
 #include "support/session_driver.hpp"
 
-// What all links are told of the nodes that vote for our list.
+// What all links learn of the nodes that vote for our list.
 namespace quorumlock::test {
 namespace {
 
@@ -61,7 +61,7 @@ TEST(Members, ARecordThatContradictsTooFewVotersHasThemReadAgain) {
 
 TEST(Members, ANodeThatRefusesOurListIsReadAgain) {
   // Our list is about to be announced: n1 to n3 vote for a list without n4. Once they have been
-  // told of ours, they vote for it, too.
+  // announced ours, they vote for it, too.
   SessionDriver driver(4);
   for (const int node : {0, 1, 2}) {
     driver.servers[static_cast<std::size_t>(node)].members =

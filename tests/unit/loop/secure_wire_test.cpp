@@ -11,7 +11,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// A wire that notes what it is told.
+/// A wire that notes its inputs.
 class NotedWire final : public redis::Wire {
  public:
   explicit NotedWire(const TlsOptions& tls) { endpoint_.tls = tls; }

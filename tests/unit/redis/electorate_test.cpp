@@ -178,7 +178,7 @@ TEST_F(ElectorateTest, AListIsFoundedOnlyIfAllItsNodesWereSeenToWaitAtOneMoment)
 }
 
 TEST_F(ElectorateTest, ARecordStopsAFoundingOfTheOthers) {
-  // a remembers an earlier founding: b and c may not begin another one beside it, or a node that
+  // a remembers an earlier founding: b and c may not begin another one, or a node that
   // is away could remember more than a.
   const auto judged = judge(
       {with("a", settled(list_abc, 0, 9)), waiting("b", 3, list_abc), waiting("c", 3, list_abc)});

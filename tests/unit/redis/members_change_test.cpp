@@ -238,7 +238,7 @@ TEST(MembersChange, ANodeOneChangeBehindIsTakenAlong) {
   AskedNodes nodes(five, replaced);
   nodes.leaves("a");
   nodes.take(nodes.look().announcing());
-  nodes.leaves("b");  // which was told of the announcement only
+  nodes.leaves("b");  // it has had the announcement only
   nodes.take(nodes.look().committing());
   nodes.returns();
   nodes.leaves("a");

@@ -16,7 +16,7 @@
 
 namespace quorumlock::cli {
 
-/// What all lookouts of a program share: whoever waits for news waits here.
+/// What all lookouts of a program share. Threads that wait for news wait here.
 struct NewsBoard {
   std::mutex guard;
   std::condition_variable changed;
