@@ -9,12 +9,17 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace quorumlock::redis {
 
 /// The functions that hiredis's reader calls for each object. An object is named by its index in
 /// nodes_ plus one, since null means out of memory, which correctly makes the reader give up.
 struct ReplyBuilder {
+  /// How many arrays an array may be in. No reply of ours is nested deeply, and hiredis 1.0 and
+  /// later have no such limit of their own.
+  static constexpr int deepest = 7;
+
   static void* place(const redisReadTask* task, ReplyReader::Node node) {
     auto& reader = *static_cast<ReplyReader*>(task->privdata);
     std::size_t index = 0;
@@ -43,20 +48,29 @@ struct ReplyBuilder {
 
   static void* string(const redisReadTask* task, char* text, std::size_t size) {
     auto& reader = *static_cast<ReplyReader*>(task->privdata);
-    if (task->type != REDIS_REPLY_STRING && size > ReplyReader::max_line) return nullptr;
+    if (task->type != REDIS_REPLY_STRING) {
+      const bool is_line = task->type == REDIS_REPLY_STATUS || task->type == REDIS_REPLY_ERROR;
+      if (!is_line || size > ReplyReader::max_line) return nullptr;
+    }
     const std::size_t at = reader.text_.size();
     if (at + size > reader.most_bytes_) return nullptr;
     reader.text_.append(text, size);
     return place(task, {type_of(task), 0, at, size, 0, 0});
   }
-  static void* array(const redisReadTask* task, int elements) {
-    if (elements < 0) return nullptr;
+  template <class Count>  // of hiredis: int before 1.0, then size_t
+  static void* array(const redisReadTask* task, Count elements) {
+    if (task->type != REDIS_REPLY_ARRAY || std::cmp_less(elements, 0)) return nullptr;
+    int depth = 0;
+    for (const auto* outer = task->parent; outer != nullptr; outer = outer->parent) {
+      if (++depth == deepest) return nullptr;
+    }
     return place(task, {Reply::Type::array, 0, 0, 0, 0, static_cast<std::size_t>(elements)});
   }
   static void* integer(const redisReadTask* task, long long value) {
     return place(task, {Reply::Type::integer, value, 0, 0, 0, 0});
   }
   static void* nil(const redisReadTask* task) {
+    if (task->type == REDIS_REPLY_NIL) return nullptr;  // that of RESP3
     return place(task, {Reply::Type::nil, 0, 0, 0, 0, 0});
   }
   static void free(void* /*object*/) {}
@@ -64,9 +78,24 @@ struct ReplyBuilder {
 
 namespace {
 
-redisReplyObjectFunctions builder_functions{ReplyBuilder::string, ReplyBuilder::array,
-                                            ReplyBuilder::integer, ReplyBuilder::nil,
-                                            ReplyBuilder::free};
+/// hiredis 1.0 and later also read the types of RESP3. No server sends them to a client that has
+/// not asked for RESP3, so such a reply is refused, as earlier versions of hiredis do themselves.
+template <class Functions>
+constexpr Functions functions_of_builder() {
+  Functions all{};
+  all.createString = ReplyBuilder::string;
+  all.createArray = ReplyBuilder::array;
+  all.createInteger = ReplyBuilder::integer;
+  all.createNil = ReplyBuilder::nil;
+  all.freeObject = ReplyBuilder::free;
+  if constexpr (requires { &Functions::createDouble; }) {
+    all.createDouble = [](auto...) -> void* { return nullptr; };
+    all.createBool = [](auto...) -> void* { return nullptr; };
+  }
+  return all;
+}
+
+constinit auto builder_functions = functions_of_builder<redisReplyObjectFunctions>();
 
 /// Takes this mark, a number and the end of its line off the front. False if the bytes are
 /// something else or incomplete, or if the number has leading zeros, which hiredis refuses.

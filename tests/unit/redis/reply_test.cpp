@@ -76,6 +76,15 @@ const std::vector<std::pair<std::string, Strings>>& examples() {
   return table;
 }
 
+TEST(Reply, TypesOfResp3AreRefused) {
+  // No server sends them unasked, and not every version of hiredis reads them.
+  for (const std::string_view reply :
+       {"%1\r\n+a\r\n+b\r\n", "~1\r\n+a\r\n", ">1\r\n+a\r\n", ",1.5\r\n", "#t\r\n", "(123\r\n",
+        "=5\r\ntxt:a\r\n", "_\r\n", "*2\r\n:1\r\n,1.5\r\n", "*2\r\n:1\r\n%1\r\n+a\r\n+b\r\n"}) {
+    EXPECT_EQ(read({reply}), Strings{"broken"}) << reply;
+  }
+}
+
 TEST(Reply, EverySplitGivesTheSameReplies) {
   // The bytes may come in any two or three pieces, or one by one: the replies are the same.
   for (const auto& [bytes, replies] : examples()) {
