@@ -113,15 +113,6 @@ auto initiate(Token&& token, Make make) {
   }
 }
 
-/// The awaitable of a call that takes a handler.
-template <class T, class Call>
-Awaitable<Result<T>> awaitable_of(Call call) {
-  return Awaitable<Result<T>>(
-      [call = std::move(call)](const std::stop_token&, Handler<Result<T>> handler) mutable {
-        call(std::move(handler));
-      });
-}
-
 }  // namespace QUORUMLOCK_ASIO_FLAVOUR
 
 }  // namespace detail
@@ -155,9 +146,35 @@ auto async_acquire_all(Coordinator& coordinator, detail::Resources resources, Lo
 template <class Token>
 auto async_status(Coordinator& coordinator, Token&& token) {
   return detail::initiate<ClusterStatus, detail::OnCancel::stop_look>(
-      std::forward<Token>(token), [&coordinator] {
-        return detail::awaitable_of<ClusterStatus>(
-            [&coordinator](auto handler) { coordinator.async_status(std::move(handler)); });
+      std::forward<Token>(token), [&coordinator] { return coordinator.co_status(); });
+}
+
+/// Coordinator::co_inspect(): void(error_code, Inspection).
+template <class Token>
+auto async_inspect(Coordinator& coordinator, std::string resource, Token&& token) {
+  return detail::initiate<Inspection, detail::OnCancel::stop_look>(
+      std::forward<Token>(token),
+      [&coordinator, resource = std::move(resource)] { return coordinator.co_inspect(resource); });
+}
+
+/// Coordinator::co_extend(), by owner token: void(error_code, Clock::time_point).
+template <class Token>
+auto async_extend(Coordinator& coordinator, std::string resource, OwnerToken owner,
+                  std::chrono::nanoseconds ttl, Token&& token) {
+  return detail::initiate<Clock::time_point, detail::OnCancel::stop_call>(
+      std::forward<Token>(token),
+      [&coordinator, resource = std::move(resource), owner = std::move(owner), ttl] {
+        return coordinator.co_extend(resource, owner, ttl);
+      });
+}
+/// Coordinator::co_release(), by owner token: void(error_code).
+template <class Token>
+auto async_release(Coordinator& coordinator, std::string resource, OwnerToken owner,
+                   Token&& token) {
+  return detail::initiate<void, detail::OnCancel::stop_call>(
+      std::forward<Token>(token),
+      [&coordinator, resource = std::move(resource), owner = std::move(owner)] {
+        return coordinator.co_release(resource, owner);
       });
 }
 
@@ -166,7 +183,7 @@ template <class Token>
 auto async_close(Coordinator& coordinator, Token&& token) {
   return detail::initiate<void, detail::OnCancel::stop_call>(
       std::forward<Token>(token), [&coordinator] {
-        return detail::awaitable_of<void>([&coordinator](auto handler) {
+        return detail::awaitable_of<Result<void>>([&coordinator](auto handler) {
           coordinator.async_close([handler = std::move(handler)]() mutable { handler({}); });
         });
       });
@@ -243,29 +260,20 @@ template <class Token>
 auto async_leader(Election& election, Token&& token) {
   using Found = std::optional<Leader>;
   return detail::initiate<Found, detail::OnCancel::stop_look>(
-      std::forward<Token>(token), [&election] {
-        return detail::awaitable_of<Found>(
-            [&election](auto handler) { election.async_leader(std::move(handler)); });
-      });
+      std::forward<Token>(token), [&election] { return election.co_leader(); });
 }
 /// Leadership::async_proclaim(): void(error_code).
 template <class Token>
 auto async_proclaim(Leadership& leadership, std::string value, Token&& token) {
   return detail::initiate<void, detail::OnCancel::stop_call>(
-      std::forward<Token>(token), [&leadership, value = std::move(value)] {
-        return detail::awaitable_of<void>([&leadership, value](auto handler) {
-          leadership.async_proclaim(value, std::move(handler));
-        });
-      });
+      std::forward<Token>(token),
+      [&leadership, value = std::move(value)] { return leadership.co_proclaim(value); });
 }
 /// Leadership::async_resign(): void(error_code).
 template <class Token>
 auto async_resign(Leadership& leadership, Token&& token) {
   return detail::initiate<void, detail::OnCancel::stop_call>(
-      std::forward<Token>(token), [&leadership] {
-        return detail::awaitable_of<void>(
-            [&leadership](auto handler) { leadership.async_resign(std::move(handler)); });
-      });
+      std::forward<Token>(token), [&leadership] { return leadership.co_resign(); });
 }
 
 }  // namespace QUORUMLOCK_ASIO_FLAVOUR

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <coroutine>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -20,13 +22,30 @@ struct Done {
   explicit Done(const Error&) {}
 };
 
+/// Runs a function where a coroutine is to resume: what Awaitable::on() makes of an executor.
+using RunOn = Handler<std::function<void()>>;
+
+/// What Awaitable::on() accepts: an executor with execute(f), or with post(f, allocator), which is
+/// what io_context's executor of Asio 1.22 has, or a callable.
+template <class Executor>
+concept Executes = requires(Executor& executor, std::function<void()> resume) {
+  executor.execute(resume);
+};
+template <class Executor>
+concept Posts = requires(Executor& executor, std::function<void()> resume) {
+  executor.post(resume, std::allocator<void>());
+};
+template <class Executor>
+concept RunsFunctions =
+    Executes<Executor> || Posts<Executor> || std::invocable<Executor&, std::function<void()>>;
+
 /// The state that a suspended coroutine shares with the operation that it waits for. Whichever of
 /// the two ends first decides what becomes of the result.
 template <class T>
-class Awaited {
+class Awaited : public std::enable_shared_from_this<Awaited<T>> {
  public:
-  Awaited(std::coroutine_handle<> caller, std::stop_token stop, Handler<T> undo)
-      : caller_(caller), undo_(std::move(undo)) {
+  Awaited(std::coroutine_handle<> caller, std::stop_token stop, Handler<T> undo, RunOn run)
+      : caller_(caller), undo_(std::move(undo)), run_(std::move(run)) {
     if (stop.stop_possible()) link_.emplace(std::move(stop), Link{this});
   }
   Awaited(const Awaited&) = delete;
@@ -36,46 +55,62 @@ class Awaited {
   /// is destroyed.
   [[nodiscard]] std::stop_token stop_token() const { return cancel_.get_token(); }
 
-  /// The operation has ended. Resumes the coroutine, unless the coroutine is still in the call that
-  /// begins the operation, or is gone.
+  /// The operation has ended. Resumes the coroutine, there or on its executor, unless it is gone.
   void settle(T value) {
     result_.emplace(std::move(value));
-    const bool inside = std::this_thread::get_id() == starter_ && starting_;
-    if (state_.exchange(State::settled) == State::abandoned) {
-      if (undo_) undo_(std::move(*result_));
-      result_.reset();
-    } else if (inside) {
-      settled_inside_ = true;
-    } else {
-      caller_.resume();
-    }
+    if (state_.exchange(State::settled) == State::abandoned) return give_back();
+    if (!run_) return resume();
+    // An executor that ends drops what it was given: the result is then given back.
+    run_([kept = std::shared_ptr<Awaited>(this, [self = this->shared_from_this()](Awaited*) {
+            self->abandon();
+          })] { kept->resume(); });
   }
   /// The call that begins the operation has returned: does the coroutine have to wait?
   bool suspends() {
     starting_ = false;
-    return !settled_inside_;
+    return !resumed_inside_;
   }
-  /// The coroutine is gone, or has had its result.
+  /// The coroutine is gone, or has had its result, or will not be resumed.
   void abandon() {
-    State waiting = State::waiting;
-    if (state_.compare_exchange_strong(waiting, State::abandoned)) cancel_.request_stop();
+    if (move_on(State::waiting, State::abandoned)) {
+      cancel_.request_stop();
+    } else if (move_on(State::settled, State::abandoned)) {
+      give_back();
+    }
   }
   T take() { return std::move(*result_); }
 
  private:
-  enum class State { waiting, settled, abandoned };
+  enum class State { waiting, settled, resumed, abandoned };
   struct Link {
     Awaited* awaited;
     void operator()() const { awaited->cancel_.request_stop(); }
   };
 
+  bool move_on(State from, State to) { return state_.compare_exchange_strong(from, to); }
+  /// A coroutine that is still in the call that begins the operation goes on from there instead.
+  void resume() {
+    const bool inside = std::this_thread::get_id() == starter_ && starting_;
+    if (!move_on(State::settled, State::resumed)) return;
+    if (inside) {
+      resumed_inside_ = true;
+    } else {
+      caller_.resume();
+    }
+  }
+  void give_back() {
+    if (undo_) undo_(std::move(*result_));
+    result_.reset();
+  }
+
   const std::coroutine_handle<> caller_;
   const std::thread::id starter_ = std::this_thread::get_id();
   bool starting_ = true;  // this and the next member: only for the starter's thread
-  bool settled_inside_ = false;
+  bool resumed_inside_ = false;
   std::atomic<State> state_{State::waiting};
   std::optional<T> result_;
   Handler<T> undo_;
+  RunOn run_;
   std::stop_source cancel_;
   std::optional<std::stop_callback<Link>> link_;  // destroyed first: its callback may be running
 };
@@ -87,11 +122,11 @@ struct AwaitableParts;
 namespace quorumlock {
 
 /// An operation that a coroutine of any task type awaits, once. It begins when it is awaited, and
-/// the coroutine resumes on the loop's thread.
+/// the coroutine resumes on the loop's thread, or where on() says.
 ///
 /// Destroying a coroutine while it is suspended here cancels the operation; a result that still
-/// arrives, such as a lease, is given back. The coroutine may be destroyed on the loop's thread,
-/// and on another thread if the operation cannot resume it at that moment.
+/// arrives, such as a lease, is given back. The coroutine may be destroyed where it resumes, the
+/// loop's thread or its executor, and elsewhere if the operation cannot resume it at that moment.
 template <class T>
 class [[nodiscard]] Awaitable {
  public:
@@ -107,12 +142,32 @@ class [[nodiscard]] Awaitable {
     if (awaited_ != nullptr) awaited_->abandon();
   }
 
+  /// Resumes the coroutine on this executor: `co_await lease.co_release().on(executor)`. It is an
+  /// object with execute(f), such as an executor of Asio, or a callable that takes the function
+  /// which resumes the coroutine (a std::function<void()>) and calls it, once, now or later. It is
+  /// called on the loop's thread or within the co_await, and must not throw. If the function is
+  /// destroyed without a call, as by an executor that ends, the coroutine stays suspended and the
+  /// result is given back.
+  template <detail::RunsFunctions Executor>
+  Awaitable on(Executor executor) && {
+    run_ = [to = std::move(executor)](std::function<void()> resume) mutable {
+      if constexpr (detail::Executes<Executor>) {
+        to.execute(std::move(resume));
+      } else if constexpr (detail::Posts<Executor>) {
+        to.post(std::move(resume), std::allocator<void>());
+      } else {
+        to(std::move(resume));
+      }
+    };
+    return std::move(*this);
+  }
+
   /// What co_await calls: it begins the operation, and resumes the coroutine with the result.
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> caller) {
     // The coroutine may resume, and destroy this object, before the call below returns.
-    const auto awaited = awaited_ =
-        std::make_shared<detail::Awaited<T>>(caller, std::move(stop_), std::move(undo_));
+    const auto awaited = awaited_ = std::make_shared<detail::Awaited<T>>(
+        caller, std::move(stop_), std::move(undo_), std::move(run_));
     Start start = std::move(start_);
     try {
       start(awaited->stop_token(), [awaited](T value) { awaited->settle(std::move(value)); });
@@ -130,6 +185,7 @@ class [[nodiscard]] Awaitable {
   Start start_;
   std::stop_token stop_;
   detail::Handler<T> undo_;
+  detail::RunOn run_;
   std::shared_ptr<detail::Awaited<T>> awaited_;
 };
 
@@ -150,5 +206,13 @@ struct AwaitableParts {
     return std::move(awaitable.undo_);
   }
 };
+
+/// The awaitable of a call that takes a handler and cannot be taken back.
+template <class T, class Call>
+Awaitable<T> awaitable_of(Call call) {
+  return Awaitable<T>([call = std::move(call)](const std::stop_token&, Handler<T> handler) mutable {
+    call(std::move(handler));
+  });
+}
 
 }  // namespace quorumlock::detail

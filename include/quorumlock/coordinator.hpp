@@ -183,12 +183,18 @@ class QUORUMLOCK_EXPORT Coordinator {
   /// name, node by node. Each node looks at every permit and every waiter, see docs/watching.md for
   /// the cost. Blocking.
   Result<Inspection> inspect(std::string_view resource);
+  /// The same for coroutines.
+  Awaitable<Result<Clock::time_point>> co_extend(std::string resource, OwnerToken token,
+                                                 std::chrono::nanoseconds ttl);
+  Awaitable<Result<void>> co_release(std::string resource, OwnerToken token);
+  Awaitable<Result<Inspection>> co_inspect(std::string resource);
 
   /// Reports how each node fares as a voter: what the node says of itself, and what this process
   /// knows of it. If a node does not allow this user a command, the facts from that command stay
   /// unknown. Blocking.
   Result<ClusterStatus> status();
   void async_status(detail::Handler<Result<ClusterStatus>> handler);
+  Awaitable<Result<ClusterStatus>> co_status();
 
   /// Returns what this coordinator has counted so far: contention, waits, near misses, votes. May
   /// be called from any thread. A call on another thread than the loop's own waits for one turn of

@@ -28,7 +28,8 @@ struct Leader {
 };
 
 /// Proof of leadership while its lease lasts. Move-only; the destructor resigns in the background.
-/// A default-constructed or moved-from Leadership leads nothing.
+/// A default-constructed or moved-from Leadership leads nothing. It must not be moved or destroyed
+/// while a coroutine waits for its co_proclaim() or co_resign().
 class QUORUMLOCK_EXPORT Leadership {
  public:
   Leadership() noexcept = default;
@@ -54,9 +55,11 @@ class QUORUMLOCK_EXPORT Leadership {
   /// Errc::invalid_argument if the value is too long or another proclaim() is under way.
   Result<void> proclaim(std::string value);
   void async_proclaim(std::string value, detail::Handler<Result<void>> handler);
+  Awaitable<Result<void>> co_proclaim(std::string value);
   /// Lets the next candidate lead. Releases the lease as Lease::release() does.
   Result<void> resign();
   void async_resign(detail::Handler<Result<void>> handler);
+  Awaitable<Result<void>> co_resign();
 
  private:
   friend class detail::Announcement;
@@ -92,6 +95,7 @@ class QUORUMLOCK_EXPORT Election {
   /// answered. Blocking; call it from any thread but the loop's own.
   Result<std::optional<Leader>> leader();
   void async_leader(detail::Handler<Result<std::optional<Leader>>> handler);
+  Awaitable<Result<std::optional<Leader>>> co_leader();
 
   /// Reports the leader now, and then every change that lasts: a leader with a value at once, a
   /// leader without a value, or no leader, once that has lasted for a tenth of a second. Messages

@@ -23,6 +23,43 @@ std::vector<std::string> strings(std::initializer_list<std::string_view> views) 
   return {views.begin(), views.end()};
 }
 
+// The operations of which the blocking form and the coroutine's form are made. They report a bad
+// argument within the call.
+
+using Extended = Result<Clock::time_point>;
+
+void extend_by_token(const Router& router, std::string resource, const OwnerToken& token,
+                     std::chrono::nanoseconds ttl, detail::Handler<Extended> handler) {
+  router.refuse_in_child("extend");
+  if (Result<void> fine = detail::check_ttl(router.options(), ttl); !fine) {
+    return handler(fine.error());
+  }
+  const auto& runtime = router.of(resource);
+  runtime->call_by_token(std::move(resource), token, ttl, std::move(handler));
+}
+
+void release_by_token(const Router& router, std::string resource, const OwnerToken& token,
+                      detail::Handler<Result<void>> handler) {
+  router.refuse_in_child("release");
+  const auto& runtime = router.of(resource);
+  runtime->call_by_token(std::move(resource), token, std::chrono::nanoseconds::zero(),
+                         [then = std::move(handler)](const Extended& done) mutable {
+                           then(done ? Result<void>() : done.error());
+                         });
+}
+
+void look(const Router& router, std::string resource, detail::Handler<Result<Inspection>> handler) {
+  router.refuse_in_child("inspect");
+  if (Result<void> fine = detail::check_resource(router.options(), resource); !fine) {
+    return handler(fine.error());
+  }
+  auto look = std::make_unique<detail::Look>();
+  const auto& runtime = router.of(resource);
+  look->inspection.resource = std::move(resource);
+  look->handler = std::move(handler);
+  runtime->post(look.release());
+}
+
 }  // namespace
 
 Result<Coordinator> Coordinator::create(Options options) {
@@ -132,31 +169,49 @@ Result<Clock::time_point> Coordinator::extend(std::string_view resource, const O
                                               std::chrono::nanoseconds ttl) {
   if (router_ == nullptr) return gone("extend");
   if (const auto error = router_->cannot_block("extend")) return *error;
-  const Options& options = router_->options();
-  if (Result<void> fine = detail::check_ttl(options, ttl); !fine) return fine.error();
-  return router_->of(resource)->call_by_token(resource, token, ttl);
+  return detail::wait_for<Extended>([&](auto handler) {
+    extend_by_token(*router_, std::string(resource), token, ttl, std::move(handler));
+  });
+}
+
+Awaitable<Result<Clock::time_point>> Coordinator::co_extend(std::string resource, OwnerToken token,
+                                                            std::chrono::nanoseconds ttl) {
+  return detail::awaitable_of<Extended>([router = router_, resource = std::move(resource),
+                                         token = std::move(token), ttl](auto handler) mutable {
+    if (router == nullptr) throw gone("extend");
+    extend_by_token(*router, std::move(resource), token, ttl, std::move(handler));
+  });
 }
 
 Result<void> Coordinator::release(std::string_view resource, const OwnerToken& token) {
   if (router_ == nullptr) return gone("release");
   if (const auto error = router_->cannot_block("release")) return *error;
-  const auto result =
-      router_->of(resource)->call_by_token(resource, token, std::chrono::nanoseconds::zero());
-  if (!result) return result.error();
-  return {};
+  return detail::wait_for<Result<void>>([&](auto handler) {
+    release_by_token(*router_, std::string(resource), token, std::move(handler));
+  });
+}
+
+Awaitable<Result<void>> Coordinator::co_release(std::string resource, OwnerToken token) {
+  return detail::awaitable_of<Result<void>>([router = router_, resource = std::move(resource),
+                                             token = std::move(token)](auto handler) mutable {
+    if (router == nullptr) throw gone("release");
+    release_by_token(*router, std::move(resource), token, std::move(handler));
+  });
 }
 
 Result<Inspection> Coordinator::inspect(std::string_view resource) {
   if (router_ == nullptr) return gone("inspect");
   if (const auto error = router_->cannot_block("inspect")) return *error;
-  const Options& options = router_->options();
-  if (Result<void> fine = detail::check_resource(options, resource); !fine) return fine.error();
-  return detail::wait_for<Result<Inspection>>([&](auto handler) {
-    auto look = std::make_unique<detail::Look>();
-    look->inspection.resource = resource;
-    look->handler = std::move(handler);
-    router_->of(resource)->post(look.release());
-  });
+  return detail::wait_for<Result<Inspection>>(
+      [&](auto handler) { look(*router_, std::string(resource), std::move(handler)); });
+}
+
+Awaitable<Result<Inspection>> Coordinator::co_inspect(std::string resource) {
+  return detail::awaitable_of<Result<Inspection>>(
+      [router = router_, resource = std::move(resource)](auto handler) mutable {
+        if (router == nullptr) throw gone("inspect");
+        look(*router, std::move(resource), std::move(handler));
+      });
 }
 
 Result<ClusterStatus> Coordinator::status() {
@@ -171,6 +226,14 @@ void Coordinator::async_status(detail::Handler<Result<ClusterStatus>> handler) {
   if (router_ == nullptr) throw gone("look at the nodes");
   router_->refuse_in_child("look at the nodes");
   router_->async_status(std::move(handler));
+}
+
+Awaitable<Result<ClusterStatus>> Coordinator::co_status() {
+  return detail::awaitable_of<Result<ClusterStatus>>([router = router_](auto handler) {
+    if (router == nullptr) throw gone("look at the nodes");
+    router->refuse_in_child("look at the nodes");
+    router->async_status(std::move(handler));
+  });
 }
 
 Stats Coordinator::stats() const {
@@ -206,12 +269,11 @@ void Coordinator::async_close(detail::Handler<> handler) {
 }
 
 Awaitable<detail::Done> Coordinator::co_close() {
-  return Awaitable<detail::Done>(
-      [router = router_](const std::stop_token&, detail::Handler<detail::Done> handler) {
-        if (router == nullptr) throw gone("close");
-        router->refuse_in_child("close");
-        router->async_close([then = std::move(handler)]() mutable { then(detail::Done()); });
-      });
+  return detail::awaitable_of<detail::Done>([router = router_](auto handler) {
+    if (router == nullptr) throw gone("close");
+    router->refuse_in_child("close");
+    router->async_close([then = std::move(handler)]() mutable { then(detail::Done()); });
+  });
 }
 
 Result<void> detail::end_of_with_lock(Lease& held) {

@@ -101,6 +101,17 @@ Result<void> Leadership::resign() {
   return detail::wait_for<Result<void>>([&](auto handler) { async_resign(std::move(handler)); });
 }
 
+Awaitable<Result<void>> Leadership::co_proclaim(std::string value) {
+  return detail::awaitable_of<Result<void>>([this, value = std::move(value)](auto handler) mutable {
+    async_proclaim(std::move(value), std::move(handler));
+  });
+}
+
+Awaitable<Result<void>> Leadership::co_resign() {
+  return detail::awaitable_of<Result<void>>(
+      [this](auto handler) { async_resign(std::move(handler)); });
+}
+
 Election::Election(Coordinator& coordinator, std::string name, LockOptions options)
     : name_(std::move(name)), options_(options) {
   if (coordinator.router_ != nullptr) runtime_ = coordinator.router_->of(name_);
@@ -164,6 +175,11 @@ Result<std::optional<Leader>> Election::leader() {
   if (const auto error = runtime_->cannot_block("tell who leads")) return *error;
   return detail::wait_for<Result<std::optional<Leader>>>(
       [&](auto handler) { async_leader(std::move(handler)); });
+}
+
+Awaitable<Result<std::optional<Leader>>> Election::co_leader() {
+  return detail::awaitable_of<Result<std::optional<Leader>>>(
+      [election = *this](auto handler) mutable { election.async_leader(std::move(handler)); });
 }
 
 Result<void> Election::observe(detail::Handler<std::optional<Leader>> handler,

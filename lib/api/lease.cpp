@@ -200,24 +200,18 @@ Result<void> Lease::release() {
 }
 
 Awaitable<Result<void>> Lease::co_extend(std::chrono::nanoseconds ttl) {
-  return Awaitable<Result<void>>(
-      [this, ttl](const std::stop_token&, detail::Handler<Result<void>> handler) {
-        async_extend(ttl, std::move(handler));
-      });
+  return detail::awaitable_of<Result<void>>(
+      [this, ttl](auto handler) { async_extend(ttl, std::move(handler)); });
 }
 
 Awaitable<Result<void>> Lease::co_downgrade() {
-  return Awaitable<Result<void>>(
-      [this](const std::stop_token&, detail::Handler<Result<void>> handler) {
-        async_downgrade(std::move(handler));
-      });
+  return detail::awaitable_of<Result<void>>(
+      [this](auto handler) { async_downgrade(std::move(handler)); });
 }
 
 Awaitable<Result<void>> Lease::co_release() {
-  return Awaitable<Result<void>>(
-      [this](const std::stop_token&, detail::Handler<Result<void>> handler) {
-        async_release(std::move(handler));
-      });
+  return detail::awaitable_of<Result<void>>(
+      [this](auto handler) { async_release(std::move(handler)); });
 }
 
 void Lease::detach() noexcept {

@@ -115,21 +115,21 @@ void Runtime::begin(std::string resource, std::vector<std::string> others, const
   post(acquisition.release());
 }
 
-Result<Clock::time_point> Runtime::call_by_token(std::string_view resource, const OwnerToken& token,
-                                                 core::Duration ttl) {
-  if (Result<void> fine = check_resource(cluster_.options, resource); !fine) return fine.error();
-  if (token.text().empty()) {
-    return Error(Errc::invalid_argument,
-                 "the owner token is empty: give the one that acquire gave");
+void Runtime::call_by_token(std::string resource, const OwnerToken& token, core::Duration ttl,
+                            detail::Handler<Result<Clock::time_point>> handler) {
+  if (Result<void> fine = check_resource(cluster_.options, resource); !fine) {
+    return handler(fine.error());
   }
-  return wait_for<Result<Clock::time_point>>([&](auto handler) {
-    auto call = std::make_unique<TokenCall>();
-    call->resource = resource;
-    call->token = token.text();
-    call->ttl = ttl;
-    call->handler = std::move(handler);
-    post(call.release());
-  });
+  if (token.text().empty()) {
+    return handler(
+        Error(Errc::invalid_argument, "the owner token is empty: give the one that acquire gave"));
+  }
+  auto call = std::make_unique<TokenCall>();
+  call->resource = std::move(resource);
+  call->token = token.text();
+  call->ttl = ttl;
+  call->handler = std::move(handler);
+  post(call.release());
 }
 
 Error Runtime::closed_error(std::string_view call) const {

@@ -65,9 +65,10 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   /// Acquires a permit of a semaphore with this capacity.
   void acquire_permit(std::string resource, std::ptrdiff_t capacity, const LockOptions& options,
                       std::stop_token stop, detail::Handler<Result<Lease>> handler);
-  /// Extends by owner token, or releases if ttl is zero. Blocking.
-  Result<Clock::time_point> call_by_token(std::string_view resource, const OwnerToken& token,
-                                          core::Duration ttl);
+  /// Extends by owner token, or releases if ttl is zero. Bad arguments and closed runtimes are
+  /// reported within the call.
+  void call_by_token(std::string resource, const OwnerToken& token, core::Duration ttl,
+                     detail::Handler<Result<Clock::time_point>> handler);
 
   /// From any thread. One loop must not wait for another, so it gets the last kept statistics.
   [[nodiscard]] Stats stats();

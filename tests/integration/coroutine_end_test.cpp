@@ -82,8 +82,11 @@ Owned lock_recursively(World& world) {
 }
 
 Owned campaign(World& world) {
-  const Result<Leadership> leadership = co_await world.election.co_campaign("me");
+  Result<Leadership> leadership = co_await world.election.co_campaign("me");
   EXPECT_TRUE(ok(leadership));
+  EXPECT_TRUE(ok(co_await leadership->co_proclaim("still me")));
+  EXPECT_TRUE(ok(co_await world.election.co_leader()));
+  EXPECT_TRUE(ok(co_await leadership->co_resign()));
 }
 
 Owned hold(World& world) {
@@ -97,6 +100,16 @@ Owned hold(World& world) {
   EXPECT_TRUE(ok(released));
   EXPECT_FALSE(lease->is_valid());
   EXPECT_TRUE(fails_with(co_await lease->co_release(), Errc::not_held));
+}
+
+Owned hold_by_token(World& world) {
+  const Result<Lease> lease = co_await world.coordinator.co_acquire(world.key, {.wait = 20s});
+  EXPECT_TRUE(ok(lease));
+  const OwnerToken token(lease->owner_token());
+  EXPECT_TRUE(ok(co_await world.coordinator.co_extend(world.key, token, 20s)));
+  EXPECT_TRUE(ok(co_await world.coordinator.co_inspect(world.key)));
+  EXPECT_TRUE(ok(co_await world.coordinator.co_status()));
+  EXPECT_TRUE(ok(co_await world.coordinator.co_release(world.key, token)));
 }
 
 Owned close(World& world) {
@@ -150,7 +163,7 @@ class CoroutineEnd : public FiveNodes {
 TEST_F(CoroutineEnd, ACoroutineMayBeDestroyedAtEveryStage) {
   // The coroutine is destroyed on the loop's own thread.
   for (Owned (*begin)(World&) :
-       {lock_one, lock_two, lock_mutexes, lock_recursively, campaign, hold, close}) {
+       {lock_one, lock_two, lock_mutexes, lock_recursively, campaign, hold, hold_by_token, close}) {
     destroyed_at_every_stage(begin, false);
   }
 }
@@ -158,7 +171,7 @@ TEST_F(CoroutineEnd, ACoroutineMayBeDestroyedAtEveryStage) {
 TEST_F(CoroutineEnd, ACoroutineMayBeDestroyedAtEveryStageByAnotherThread) {
   // The coroutine is destroyed on another thread while the loop does not run.
   for (Owned (*begin)(World&) :
-       {lock_one, lock_two, lock_mutexes, lock_recursively, campaign, hold}) {
+       {lock_one, lock_two, lock_mutexes, lock_recursively, campaign, hold, hold_by_token}) {
     destroyed_at_every_stage(begin, true);
   }
 }

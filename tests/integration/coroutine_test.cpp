@@ -1,6 +1,12 @@
+#include <condition_variable>
 #include <coroutine>
+#include <deque>
 #include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -211,6 +217,107 @@ TEST_F(Coroutine, TakesPermitsOfASemaphore) {
   EXPECT_EQ(answer.get(), 1);
   EXPECT_TRUE(eventually([&] { return permits.try_acquire(); }));
   permits.release();
+}
+
+/// Functions that the test's own thread runs. Copies are the same queue.
+class OwnThread {
+ public:
+  void operator()(std::function<void()> next) const {
+    const std::lock_guard<std::mutex> lock(queue_->guard);
+    queue_->waiting.push_back(std::move(next));
+    queue_->changed.notify_all();
+  }
+  /// Runs what comes until the condition holds.
+  template <class Condition>
+  void run_until(Condition&& condition) const {
+    while (!condition()) {
+      std::unique_lock<std::mutex> lock(queue_->guard);
+      if (!queue_->changed.wait_for(lock, patience, [&] { return !queue_->waiting.empty(); })) {
+        throw std::runtime_error("nothing was given to the executor");
+      }
+      const std::function<void()> next = std::move(queue_->waiting.front());
+      queue_->waiting.pop_front();
+      lock.unlock();
+      next();
+    }
+  }
+
+ private:
+  struct Queue {
+    std::mutex guard;
+    std::condition_variable changed;
+    std::deque<std::function<void()>> waiting;
+  };
+  std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
+};
+
+Detached use_by_token(Coordinator& coordinator, std::string key, OwnThread here, bool& done) {
+  const std::thread::id mine = std::this_thread::get_id();
+  const Result<Lease> lease = co_await coordinator.co_acquire(key, {.wait = 20s}).on(here);
+  EXPECT_TRUE(ok(lease));
+  const OwnerToken token(lease->owner_token());
+  const Result<Inspection> seen = co_await coordinator.co_inspect(key).on(here);
+  EXPECT_TRUE(ok(seen));
+  EXPECT_EQ(seen->holder, token.text());
+  const auto extended = co_await coordinator.co_extend(key, token, 20s).on(here);
+  EXPECT_TRUE(ok(extended));
+  EXPECT_GT(*extended, lease->valid_until());
+  EXPECT_TRUE(ok(co_await coordinator.co_release(key, token).on(here)));
+  EXPECT_TRUE(fails_with(co_await coordinator.co_release(key, token).on(here), Errc::not_held));
+  EXPECT_TRUE(
+      fails_with(co_await coordinator.co_extend(key, token, 0s).on(here), Errc::invalid_argument));
+  EXPECT_TRUE(
+      fails_with(co_await coordinator.co_release("", token).on(here), Errc::invalid_argument));
+  EXPECT_TRUE(fails_with(co_await coordinator.co_inspect("").on(here), Errc::invalid_argument));
+  const Result<ClusterStatus> status = co_await coordinator.co_status().on(here);
+  EXPECT_TRUE(ok(status));
+  EXPECT_EQ(status->nodes.size(), 5U);
+  co_await coordinator.co_close().on(here);
+  EXPECT_TRUE(fails_with(co_await coordinator.co_status().on(here), Errc::closed));
+  EXPECT_TRUE(fails_with(co_await coordinator.co_inspect(key).on(here), Errc::closed));
+  EXPECT_TRUE(fails_with(co_await coordinator.co_release(key, token).on(here), Errc::closed));
+  EXPECT_EQ(std::this_thread::get_id(), mine);
+  done = true;
+}
+
+TEST_F(Coroutine, UsesALockByTokenAndResumesWhereItIsTold) {
+  // A coroutine looks at a lock, extends and releases it by its token, asks for the status, and
+  // closes; it resumes on the test's own thread each time.
+  Coordinator coordinator = connect();
+  warm(coordinator);
+  const OwnThread here;
+  bool done = false;
+  use_by_token(coordinator, key, here, done);
+  here.run_until([&] { return done; });
+}
+
+Detached lead_and_resign(Election& election, OwnThread here, bool& done) {
+  const Result<std::optional<Leader>> nobody = co_await election.co_leader().on(here);
+  EXPECT_TRUE(ok(nobody));
+  EXPECT_FALSE(*nobody);
+  Result<Leadership> leadership = co_await election.co_campaign("here").on(here);
+  EXPECT_TRUE(ok(leadership));
+  EXPECT_TRUE(ok(co_await leadership->co_proclaim("there").on(here)));
+  const Result<std::optional<Leader>> leader = co_await election.co_leader().on(here);
+  EXPECT_TRUE(ok(leader));
+  EXPECT_EQ(leader->value().value, "there");
+  EXPECT_TRUE(ok(co_await leadership->co_resign().on(here)));
+  EXPECT_FALSE(leadership->is_valid());
+  Leadership nothing;
+  EXPECT_TRUE(fails_with(co_await nothing.co_proclaim("x").on(here), Errc::not_held));
+  EXPECT_TRUE(fails_with(co_await nothing.co_resign().on(here), Errc::not_held));
+  done = true;
+}
+
+TEST_F(Coroutine, LeadsAndResigns) {
+  // A coroutine campaigns, proclaims another value, asks who leads, and resigns.
+  Coordinator coordinator = connect();
+  warm(coordinator);
+  Election election(coordinator, key);
+  const OwnThread here;
+  bool done = false;
+  lead_and_resign(election, here, done);
+  here.run_until([&] { return done; });
 }
 
 TEST_F(Coroutine, ResumesOnTheHostsThread) {

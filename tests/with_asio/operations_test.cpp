@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/detached.hpp"
 #include "with_asio/fixture.hpp"
 
 namespace quorumlock::test {
@@ -96,6 +97,39 @@ TEST_F(AsioOperations, AnElection) {
     co_await async_resign(leadership, net::use_awaitable);
     EXPECT_FALSE(leadership.is_valid());
   });
+}
+
+TEST_F(AsioOperations, ByOwnerToken) {
+  // Another process looks at a lock, extends it and releases it by its token.
+  run(context, [&]() -> net::awaitable<void> {
+    const Lease lease = co_await async_acquire(coordinator, key, {.wait = 20s}, net::use_awaitable);
+    const OwnerToken owner(lease.owner_token());
+    const Inspection seen = co_await async_inspect(coordinator, key, net::use_awaitable);
+    EXPECT_EQ(seen.holder, owner.text());
+    const Clock::time_point until =
+        co_await async_extend(coordinator, key, owner, 20s, net::use_awaitable);
+    EXPECT_GT(until, Clock::now());
+    co_await async_release(coordinator, key, owner, net::use_awaitable);
+    const Result<void> again =
+        co_await async_release(coordinator, key, owner, as_result(net::use_awaitable));
+    EXPECT_TRUE(fails_with(again, Errc::not_held));
+  });
+}
+
+Detached lock_on(net::io_context& context, Coordinator& coordinator, std::string key, bool& done) {
+  const auto work = net::make_work_guard(context);
+  const Result<Lease> lease =
+      co_await coordinator.co_acquire(key, {.wait = 20s}).on(context.get_executor());
+  EXPECT_TRUE(ok(lease));
+  EXPECT_TRUE(context.get_executor().running_in_this_thread());
+  done = true;
+}
+
+TEST_F(AsioOperations, ACoroutineOfAnotherTaskTypeResumesOnAnExecutor) {
+  bool done = false;
+  lock_on(context, coordinator, key, done);
+  context.run();
+  EXPECT_TRUE(done);
 }
 
 TEST_F(AsioOperations, StatusAndClose) {
