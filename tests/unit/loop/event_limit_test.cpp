@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using detail::EventLimit;
 
-constexpr int most = EventLimit::most;
+constexpr int most_events = EventLimit::most;
 
 class EventLimits : public ::testing::Test {
  protected:
@@ -23,7 +23,7 @@ class EventLimits : public ::testing::Test {
   }
   /// Passes on as many as a window has room for.
   void fill(int node, EventKind kind) {
-    for (int i = 0; i < most; ++i) EXPECT_TRUE(admits(node, kind)) << i;
+    for (int i = 0; i < most_events; ++i) EXPECT_TRUE(admits(node, kind)) << i;
   }
 
   EventLimit limit;
@@ -68,7 +68,7 @@ TEST_F(EventLimits, AKeptEventBeginsTheNextWindow) {
   EXPECT_FALSE(admits(0, EventKind::node_up));
   now += EventLimit::window;
   ASSERT_TRUE(limit.next(now));
-  for (int i = 1; i < most; ++i) EXPECT_TRUE(admits(0, EventKind::node_up));
+  for (int i = 1; i < most_events; ++i) EXPECT_TRUE(admits(0, EventKind::node_up));
   EXPECT_FALSE(admits(0, EventKind::node_up));
 }
 
