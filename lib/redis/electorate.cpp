@@ -24,31 +24,6 @@ std::uint64_t draw(core::Random& random) {
   return number;
 }
 
-std::string are(const NodeNames& names) {
-  return names_in_words(names) +
-         (names.size() == 1 ? ", which is not one of them" : ", which are not of them");
-}
-
-/// Why a node with this membership does not serve clients with this list.
-std::string difference(const Membership& its, const NodeNames& ours) {
-  const NodeNames& list = its.phase == MembersPhase::announced ? its.from : its.to;
-  const std::string epoch = std::to_string(its.epoch);
-  if (its.phase == MembersPhase::unsettled && ours == its.from) {
-    const NodeNames left = without(its.from, its.to), joined = without(its.to, its.from);
-    return (left.empty() ? "" : names_in_words(left) + " left") +
-           std::string(left.empty() || joined.empty() ? "" : " and ") +
-           (joined.empty() ? "" : names_in_words(joined) + " joined") + " in epoch " + epoch +
-           ": give this client the new nodes";
-  }
-  const NodeNames extra = without(ours, list), lacking = without(list, ours);
-  std::string text = "votes for {" + names_in_words(list) + "} since epoch " + epoch + "; our list";
-  if (!extra.empty()) text += " has " + are(extra);
-  if (!lacking.empty()) {
-    text += std::string(extra.empty() ? "" : ", and") + " lacks " + names_in_words(lacking);
-  }
-  return text + ": give all clients the same nodes";
-}
-
 /// Why a node with a record of its own run does not vote for our list; empty if its word counts.
 std::string refusal_of(const Membership& its, const NodeNames& list, bool twice) {
   if (twice) return "is called " + its.name + ", as another of our nodes is: name each server once";

@@ -15,11 +15,17 @@ class Members : public testing::Test {
     write("new", {0, 1, 2, 3, 5});
     EXPECT_EQ(run("old", {"enroll", "--new"}).code, 0);
   }
-  void write(const std::string& name, const std::vector<int>& nodes) const {
+  void write(const std::string& name, const std::vector<int>& nodes,
+             const std::string& max_ttl = "1s") const {
     json urls = json::array();
     for (const int node : nodes) urls.push_back(cluster.urls()[static_cast<std::size_t>(node)]);
     std::ofstream(directory.path() / name)
-        << json{{"ttl", "900ms"}, {"max_ttl", "1s"}, {"nodes", urls}};
+        << json{{"ttl", "900ms"}, {"max_ttl", max_ttl}, {"nodes", urls}};
+  }
+  /// What the node is called.
+  [[nodiscard]] std::string address(int node) const {
+    const std::string url = cluster.shown_urls()[static_cast<std::size_t>(node)];
+    return url.substr(url.find("://") + 3);
   }
   [[nodiscard]] std::string file(const std::string& name) const { return directory.path() / name; }
   [[nodiscard]] Program start(const std::string& config, std::vector<std::string> words) const {
@@ -244,6 +250,31 @@ TEST_F(Members, AnOperatorThatIsKilledIsFollowedByAnother) {
   EXPECT_EQ(applied.code, 0) << applied.err;
   EXPECT_EQ(other.code, 0) << other.err;
   EXPECT_EQ(run("new", {"members"}).code, 0);
+}
+
+TEST_F(Members, EnrollChangesTermsOfTheNodesListAlone) {
+  // With another max_ttl enroll makes nodes forget their records. If it did so with a list that
+  // lacks three of the five, these would go on with a holder, and the others would be enrolled as
+  // another list: two holders.
+  Program holder = start("old", {"run", "seats", "--", "sleep", "60"});
+  ASSERT_TRUE(eventually([&] { return cluster.holders("seats") == 5; }));
+  write("three", {0, 1, 5}, "2s");
+  const Ended refused = run("three", {"enroll"});
+  EXPECT_EQ(refused.code, 64) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("and lacks"));
+  EXPECT_THAT(refused.err, HasSubstr("quorumlock doctor says what to do first"));
+  EXPECT_EQ(run("three", {"acquire", "seats"}).code, 64);
+  // Nor while the list is being changed. After that it is a matter of waiting.
+  holder.signal(SIGTERM);
+  holder.finish();
+  ASSERT_EQ(run("new", {"members", "announce"}).code, 0);
+  write("longer", {0, 1, 2, 3, 5}, "2s");
+  const Ended early = run("longer", {"enroll"});
+  EXPECT_EQ(early.code, 64) << early.err;
+  EXPECT_THAT(early.err, HasSubstr("which has to end before its terms are changed"));
+  ASSERT_EQ(run("new", {"members", "apply", "--wait", "60s"}).code, 0);
+  EXPECT_EQ(run("longer", {"enroll"}).code, 0);
+  EXPECT_EQ(run("longer", {"members"}).code, 0);
 }
 
 TEST_F(Members, AWrongCommandLineIsRefused) {
