@@ -138,6 +138,7 @@ std::vector<Electorate::Judgement> Electorate::judge(std::span<const Node> nodes
     judged[i].says = {
         std::uint64_t{generation_} << 32U | (std::uint64_t{epoch} + 1),
         planted(Mutant::votes_needed_by_own_list) ? quorum(list) : its.votes_needed()};
+    judged[i].changes = its.phase != MembersPhase::settled;
     const bool least = planted(Mutant::least_advanced_voucher);
     const bool further =
         !furthest_ || (least ? its.rank() < furthest_->rank() : its.rank() > furthest_->rank());
