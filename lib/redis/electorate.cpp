@@ -28,7 +28,9 @@ std::uint64_t draw(core::Random& random) {
 std::string refusal_of(const Membership& its, const NodeNames& list, bool twice) {
   if (twice) return "is called " + its.name + ", as another of our nodes is: name each server once";
   if (!its.may_vote() && its.phase != MembersPhase::announced) {
-    return "was removed from its list in epoch " + std::to_string(its.epoch);
+    return "was removed from its list in epoch " + std::to_string(its.epoch) +
+           ", when that became " + in_braces(its.to) +
+           ": give this client those nodes, or what the list has become since";
   }
   if (!its.epoch_of(list)) return difference(its, list);
   if (!its.may_vote()) return "is not a member of its list yet";

@@ -215,6 +215,39 @@ TEST_F(Members, NodesThatWereRestartedAreWaitedFor) {
   EXPECT_EQ(applied.code, 0) << applied.err;
 }
 
+TEST_F(Members, NodesThatForgotTheListAreFoundByItsRemainingNode) {
+  // From {0, 1, 2} to {0, 1, 3}; then 0 and 1 forget, and only 3 knows the list. Whoever still has
+  // the old list gets to the end by what the program says.
+  write("first", {0, 1, 2});
+  write("second", {0, 1, 3});
+  ASSERT_EQ(run("old", {"members"}).code, 0);
+  ASSERT_EQ(run("first", {"enroll", "--new", "--force"}).code, 0);
+  cluster.raw(3, {"FLUSHALL"});
+  ASSERT_EQ(run("second", {"members", "apply", "--wait", "60s"}).code, 0);
+  for (const int node : {0, 1}) {
+    cluster.kill(node);
+    cluster.restart(node);
+  }
+  std::vector<std::string> names{address(0), address(1), address(3)};
+  std::ranges::sort(names);
+  const std::string list = "{" + names[0] + ", " + names[1] + " and " + names[2] + "}";
+  const Ended seen = run("first", {"members"});
+  EXPECT_EQ(seen.code, 1);
+  EXPECT_THAT(seen.out, HasSubstr("a change to " + list + " is decided"));
+  EXPECT_THAT(seen.out, HasSubstr("put these into the configuration"));
+  const Ended enrolled = run("first", {"enroll"});
+  EXPECT_EQ(enrolled.code, 64);
+  EXPECT_THAT(enrolled.err, HasSubstr("when that became " + list));
+  const Ended committed = run("second", {"members", "commit"});
+  EXPECT_EQ(committed.code, 0) << committed.err;
+  EXPECT_THAT(committed.out,
+              HasSubstr("2 nodes have to vouch for a node that forgot the list, and only 1"));
+  EXPECT_THAT(committed.out, HasSubstr("quorumlock enroll"));
+  EXPECT_EQ(run("second", {"enroll"}).code, 0);
+  EXPECT_EQ(run("second", {"members"}).code, 0);
+  EXPECT_EQ(run("first", {"members", "apply", "--wait", "60s"}).code, 0);
+}
+
 TEST_F(Members, ANodeThatRefusesToBeTakenAlongIsTakenAlongLater) {
   cluster.pause(3);
   ASSERT_EQ(run("new", {"members", "apply", "--wait", "60s"}).code, 0);
