@@ -148,6 +148,40 @@ TEST_F(Members, AProgramThatRunsFollowsItsConfiguration) {
   EXPECT_EQ(holder.finish().code, 128 + SIGTERM) << "it held the lock to its end";
 }
 
+TEST_F(Members, EachCommandThatRunsLongFollowsItsConfiguration) {
+  // A command without a child takes SIGHUP for a hint that the file has changed, and goes on. The
+  // operator waits until each of them has moved, and gets through only then.
+  std::vector<Program> with_child, without_child;
+  with_child.push_back(start("old", {"run", "seats", "--", "sleep", "60"}));
+  with_child.push_back(start("old", {"leader", "billing", "--", "sleep", "60"}));
+  for (const char* resource : {"seats", "billing"}) {
+    ASSERT_TRUE(eventually([&] { return cluster.holders(resource) == 5; }));
+  }
+  without_child.push_back(start("old", {"observe", "billing"}));
+  without_child.push_back(start("old", {"status", "--watch"}));
+  without_child.push_back(start("old", {"locks", "--watch"}));
+  without_child.push_back(start("old", {"serve", "--listen", "127.0.0.1:0"}));
+  for (Program& program : without_child) program.line();
+  without_child.push_back(start("old", {"leader", "billing", "--", "true"}));
+  ASSERT_TRUE(eventually([&] {
+    return cluster.raw(0, {"ZCARD", "quorumlock:queue:billing"}).integer == 1;
+  })) << "it campaigns";
+  std::filesystem::rename(file("new"), file("old"));
+  for (Program& program : without_child) program.signal(SIGHUP);
+  const Ended applied = run("old", {"members", "apply", "--wait", "60s"});
+  ASSERT_EQ(applied.code, 0) << applied.err;
+  for (Program& program : without_child) {
+    const bool serves = &program == &without_child[3];
+    program.signal(SIGTERM);
+    const Ended ended = program.finish();
+    EXPECT_EQ(ended.code, serves ? 0 : 128 + SIGTERM) << ended.err;
+  }
+  for (Program& program : with_child) {
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.finish().code, 128 + SIGTERM) << "it held the lock to its end";
+  }
+}
+
 TEST_F(Members, AConfigurationThatCannotBeUsedChangesNothing) {
   Program watcher = start("old", {"--json", "status", "--watch"});
   watcher.line();

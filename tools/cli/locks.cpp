@@ -8,6 +8,7 @@
 #include <quorumlock/duration.hpp>
 #include "commands.hpp"
 #include "globals.hpp"
+#include "nodes_watch.hpp"
 #include "output.hpp"
 #include "reports.hpp"
 #include "status_watch.hpp"
@@ -56,8 +57,10 @@ std::string locks_table(const LockList& list, const LocksQuery& query) {
 
 int locks(const Globals& globals, const LocksArguments& asked) {
   Signals signals;
-  Coordinator coordinator = coordinator_with(globals.options());
-  StatusWatch watch(coordinator, signals, nullptr);
+  const Options options = globals.options();
+  Coordinator coordinator = coordinator_with(options);
+  NodesWatch nodes(globals, options, coordinator);
+  StatusWatch watch(coordinator, signals, &nodes);
   do {
     const Result<LockList> list = list_locks(coordinator, asked.query);
     if (!list) throw Failure(list.error());
@@ -109,7 +112,8 @@ void add_locks(CLI::App& app, Globals& globals, Action& chosen) {
   command.add_option("--limit", asked->query.most, "list no more than about this many (10000)")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N");
-  command.add_flag("--watch", asked->is_live, "again every second, until Ctrl-C");
+  command.add_flag("--watch", asked->is_live,
+                   "again every second, until Ctrl-C; SIGHUP reads the nodes in the file again");
   globals.add_flags_to(command);
   command.callback(
       [=, &globals, &chosen] { chosen = [=, &globals] { return locks(globals, *asked); }; });
