@@ -76,6 +76,8 @@ struct HeldLock {
   std::uint64_t fencing_token = 0;  ///< 0: not known, as for readers and without fencing
   /// Whether the holder leads an election of this name, as a quorum of nodes knows it.
   bool leads = false;
+  /// The label of the first waiter, as one of the nodes knows it; empty if it has none.
+  std::string next_waiter = {};
 };
 
 /// What list_locks() looks for.

@@ -23,6 +23,7 @@ struct LineEntry {
   std::chrono::milliseconds waiting_for{};
   /// How long the entry still lives if its process does not refresh it.
   std::chrono::milliseconds expires_in{};
+  std::string label = {};  ///< of its coordinator (Options::label); empty if it has none
 };
 
 /// One reader of a resource that is held in LockMode::shared.

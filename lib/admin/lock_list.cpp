@@ -50,7 +50,7 @@ std::string LockCount::add(int node, const redis::Reply& page) {
   ++shares_[node].pages;
   const std::int64_t now_us = words[1].integer;
   for (const redis::Reply& one : words.subspan(2)) {
-    if (one.elements.size() != 7) return {};
+    if (one.elements.size() != 8) return {};
     std::string_view key = one.elements[0].text;
     HeldLock lock;
     lock.group = group_;
@@ -67,6 +67,7 @@ std::string LockCount::add(int node, const redis::Reply& page) {
     lock.waiters = static_cast<int>(std::max<std::int64_t>(one.elements[4].integer, 0));
     const std::span<const redis::Reply> holders = one.elements[5].elements;
     lock.leads = one.elements[6].integer == 1;
+    lock.next_waiter = core::waiters_label(one.elements[7].text);
     if (one.elements[1].text == "string" && holders.size() == 1) {
       const std::int64_t pttl = one.elements[2].integer;
       add_holder(node, std::move(lock), holders[0].text,
@@ -103,6 +104,7 @@ void LockCount::add_holder(int node, HeldLock lock, std::string_view token, mill
   }
   HeldLock& its = holding.lock;
   its.waiters = std::max(its.waiters, lock.waiters);
+  if (its.next_waiter.empty()) its.next_waiter = std::move(lock.next_waiter);
   its.fencing_token = std::max(its.fencing_token, lock.fencing_token);
   if (lock.held_for) its.held_for = std::max(its.held_for.value_or(*lock.held_for), *lock.held_for);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/owner_token.hpp"
 #include "core/quorum.hpp"
 #include "core/rival.hpp"
 #include "loop/driver.hpp"
@@ -28,9 +29,11 @@ std::int64_t whole_score_of(const redis::Reply& reply) {
   return whole && number > 0 && number < most ? static_cast<std::int64_t>(number) : 0;
 }
 
-/// Decodes an entry's name: its mode, its process and a number there.
+/// Decodes an entry's name: its mode, its process and a number there, and then its label.
 LineEntry entry_of(std::string_view name) {
   LineEntry entry;
+  entry.label = core::waiters_label(name);
+  name = name.substr(0, name.find('@'));
   entry.name = name;
   entry.mode = name.starts_with('r') ? LockMode::shared : LockMode::exclusive;
   if (!name.empty()) entry.process = name.substr(1, name.find('.') - 1);

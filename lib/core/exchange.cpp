@@ -63,11 +63,11 @@ void Exchange::send(ClaimId id, const Tag& tag, NodeSet to) {
     sending.fenced = config.fencing;
   }
   if (entry.place != 0 && (tag.kind == CommandKind::acquire || entry.leaves)) {
-    sending.place = {process, entry.place, entry.ticket, claim.terms.reads()};
+    sending.place = {process, entry.place, entry.ticket, claim.terms.reads(), config.label};
     sending.entry_life = config.entry_life;
   }
   if (entry.not_woken != 0) {
-    sending.not_woken = {process, entry.not_woken, 0, entry.not_woken_reads};
+    sending.not_woken = {process, entry.not_woken, 0, entry.not_woken_reads, config.label};
   }
   output(std::move(sending));
 }

@@ -110,7 +110,8 @@ void Lines::send_entries(SlotId id, NodeSet to, bool with_source) {
                       Tag{id, uncounted, CommandKind::queue, with_source},
                       exchange_.process,
                       {},
-                      exchange_.config.entry_life};
+                      exchange_.config.entry_life,
+                      exchange_.config.label};
   // Waiters that have left or won must not enter again.
   std::erase_if(entries.waiters, [&](WaiterId waiter) { return waiters_.find(waiter) == nullptr; });
   for (std::size_t i = 0; i < entries.waiters.size(); i += waiters_[entries.waiters[i]].keys()) {

@@ -56,7 +56,8 @@ struct LinePlace {
   std::string_view process = {};  ///< prefix of our waiters' names, before their numbers
   std::uint64_t number = 0;
   std::uint64_t ticket = 0;
-  bool reads = false;  ///< the waiter wants to read
+  bool reads = false;           ///< the waiter wants to read
+  std::string_view label = {};  ///< of our owner tokens; empty: none
 };
 
 }  // namespace quorumlock::core

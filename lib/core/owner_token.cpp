@@ -65,6 +65,11 @@ OwnerToken OwnerToken::read(std::string_view token) {
   return {digits, rest.empty() ? rest : rest.substr(1)};
 }
 
+std::string waiters_label(std::string_view name) {
+  const auto at = name.find('@');
+  return at == name.npos ? std::string() : label_from(name.substr(at + 1));
+}
+
 std::string describe_holder(std::string_view token) {
   const OwnerToken owner = OwnerToken::read(token);
   if (!owner.label.empty()) return label_from(owner.label);

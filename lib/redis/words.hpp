@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/lock.hpp"
+#include "core/owner_token.hpp"
 
 // Builds the words of a command as RESP without an allocation.
 namespace quorumlock::redis {
@@ -18,7 +19,7 @@ namespace quorumlock::redis {
 /// The most bytes that a number takes, with its mark and the end of its line.
 inline constexpr std::size_t number_room = 24;
 /// The most bytes that the name of a waiter takes.
-inline constexpr std::size_t waiter_room = 56;
+inline constexpr std::size_t waiter_room = 56 + 1 + core::most_label;
 
 inline char* put_number(char* at, char mark, std::size_t number) {
   *at++ = mark;
@@ -36,13 +37,17 @@ inline char* put_number(char* at, char mark, std::size_t number) {
 }
 
 /// Puts the name of a waiter in a line: the mode that it waits for (w: to write, r: to read), the
-/// process (16 digits), a dot and its number there. Nothing for number 0.
+/// process (16 digits), a dot and its number there, and then '@' and the label if there is one.
+/// Nothing for number 0.
 inline char* put_waiter(char* at, const core::LinePlace& place) {
   if (place.number == 0) return at;
   *at++ = place.reads ? 'r' : 'w';
   at += place.process.copy(at, 32);
   *at++ = '.';
-  return std::to_chars(at, at + 20, place.number).ptr;
+  at = std::to_chars(at, at + 20, place.number).ptr;
+  if (place.label.empty()) return at;
+  *at++ = '@';
+  return at + place.label.copy(at, core::most_label);
 }
 
 /// Writes a command at the end of a string. Makes room in steps; finish() gives back the rest.

@@ -78,7 +78,8 @@ std::string line(const std::vector<LineEntry>& waiters) {
       processes.push_back(one.process);
       process = std::prev(processes.end());
     }
-    text += "\n  " + std::to_string(++position) + ". " + one.name + "  " + name_of(one.mode) +
+    text += "\n  " + std::to_string(++position) + ". " +
+            (one.label.empty() ? one.name : one.label) + "  " + name_of(one.mode) +
             "  waits for about " + roughly(one.waiting_for) + "  process " +
             std::to_string(process - processes.begin() + 1) + "  entry lives for " +
             to_text(one.expires_in);
@@ -170,6 +171,7 @@ Json waiters_json(const std::vector<LineEntry>& waiters) {
     line.push_back({{"position", line.size() + 1},
                     {"waiter", one.name},
                     {"process", one.process},
+                    {"label", one.label},
                     {"mode", name_of(one.mode)},
                     {"ticket", one.ticket},
                     {"waiting_for_ms", one.waiting_for.count()},

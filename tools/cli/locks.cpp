@@ -32,14 +32,15 @@ std::string mode_of(const HeldLock& lock) {
 }
 
 Row row_of(const HeldLock& lock) {
-  return {lock.resource,
-          mode_of(lock),
-          (lock.label.empty() ? "" : lock.label + " ") + "(" + lock.token_begin + "...)",
-          span_or_dash(lock.held_for),
-          span_or_dash(lock.expires_in),
-          std::to_string(lock.waiters),
-          lock.fencing_token == 0 ? "-" : std::to_string(lock.fencing_token),
-          std::to_string(lock.nodes)};
+  return {
+      lock.resource,
+      mode_of(lock),
+      (lock.label.empty() ? "" : lock.label + " ") + "(" + lock.token_begin + "...)",
+      span_or_dash(lock.held_for),
+      span_or_dash(lock.expires_in),
+      std::to_string(lock.waiters) + (lock.next_waiter.empty() ? "" : ", next " + lock.next_waiter),
+      lock.fencing_token == 0 ? "-" : std::to_string(lock.fencing_token),
+      std::to_string(lock.nodes)};
 }
 
 std::string locks_table(const LockList& list, const LocksQuery& query) {
@@ -90,6 +91,7 @@ Json held_lock_json(const HeldLock& lock) {
   if (lock.held_for) one["held_for_ms"] = lock.held_for->count();
   if (lock.expires_in) one["expires_in_ms"] = lock.expires_in->count();
   one["waiters"] = lock.waiters;
+  if (!lock.next_waiter.empty()) one["next_waiter"] = lock.next_waiter;
   if (lock.fencing_token != 0) one["fencing_token"] = lock.fencing_token;
   one["nodes"] = lock.nodes;
   return one;

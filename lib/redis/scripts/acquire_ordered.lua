@@ -48,4 +48,4 @@ end
 if ends % 1 == 0 then redis.call('ZADD', lives, ends .. '.5', waiter) end
 local next = first[2] or ''
 if string.sub(next, 2, 18) ~= string.sub(waiter, 2, 18) then return {1, counter, time, 0} end
-return {1, counter, time, tonumber(string.sub(next, 19)) or 0}
+return {1, counter, time, tonumber(string.match(next, '%d*', 19)) or 0}

@@ -67,4 +67,4 @@ redis.call('SET', KEYS[1], ARGV[11], 'PX', ARGV[5])
 redis.call('SET', wanted, ARGV[1], 'PX', ARGV[2])
 local next = first[2] or ''
 if string.sub(next, 1, 18) ~= string.sub(waiter, 1, 18) then return {1, counter, time, 0} end
-return {1, counter, time, tonumber(string.sub(next, 19)) or 0}
+return {1, counter, time, tonumber(string.match(next, '%d*', 19)) or 0}

@@ -1,9 +1,10 @@
 -- Lists a part of the locks, or of the permits, that a node has. Changes nothing.
 --
 --   ARGV     cursor, pattern of the keys, how many keys to look at, the prefix of semaphores' keys (empty: locks)
---   returns  {next cursor, time, {key, kind of value, pttl, fencing counter, waiters, holders, leads}, ...}
+--   returns  {next cursor, time, {key, kind of value, pttl, fencing counter, waiters, holders, leads, next}, ...}
 --            holders   {token} of a string, {token, ms at which its life ends, ...} of readers
 --            leads     1 if the holder has announced itself as a leader (announce.lua), else 0
+--            next      the first waiter; empty if there is none
 -- A key is a lock if its holder's token has a label, or if it has a fencing counter or a line. Keys that this
 -- user may not read are left out. At most 20 readers and 1000 waiters of a lock are looked at.
 local now = redis.call('TIME')
@@ -13,13 +14,16 @@ local function is_labelled(token)
     not string.find(string.sub(token, 1, 40), '[^0-9a-f]')
 end
 local function waiters_of(key)
-  local count = 0
+  local count, first = 0, ''
   for _, entry in ipairs(redis.call('ZRANGE', 'quorumlock:queue:' .. key, 0, 999)) do
     local ends = redis.call('ZSCORE', 'quorumlock:waiting:' .. key, entry)
     -- A marked entry is of a waiter that was granted the lock (acquire_ordered.lua).
-    if ends and ends * 1000 >= time and ends % 1 == 0 then count = count + 1 end
+    if ends and ends * 1000 >= time and ends % 1 == 0 then
+      count = count + 1
+      if count == 1 then first = entry end
+    end
   end
-  return count
+  return count, first
 end
 local function describe(key)
   local kind, holders = redis.call('TYPE', key).ok, {}
@@ -34,7 +38,8 @@ local function describe(key)
   -- pcall, because this user may not be allowed to read the record. A record may outlive its leader.
   local leader = ARGV[4] == '' and redis.pcall('HMGET', 'quorumlock:leader:' .. key, 'token')[1]
   local leads = leader == holders[1] and 1 or 0
-  return {key, kind, redis.call('PTTL', key), counter or '', waiters_of(lock), holders, leads}
+  local waiters, first = waiters_of(lock)
+  return {key, kind, redis.call('PTTL', key), counter or '', waiters, holders, leads, first}
 end
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 local found = {page[1], time}

@@ -21,8 +21,8 @@ void append(std::string& out, const core::SendEntries& sending) {
   append_number(out, sending.life / std::chrono::milliseconds(1));
   for (const core::Entry& entry : sending.entries) {
     std::array<char, waiter_room> name;
-    const char* const end =
-        put_waiter(name.data(), {sending.process, entry.waiter, entry.ticket, entry.shared});
+    const char* const end = put_waiter(
+        name.data(), {sending.process, entry.waiter, entry.ticket, entry.shared, sending.label});
     append_word(out, std::string_view(name.data(), end));
     append_number(out, static_cast<std::int64_t>(entry.ticket));
   }

@@ -24,8 +24,8 @@ std::string bulks(const std::vector<std::string>& words) {
 std::string held(const std::string& key, const std::vector<std::string>& holders,
                  const std::string& pttl = "900", const std::string& fence = "1699999988000000",
                  const std::string& kind = "string", bool leads = false) {
-  return "*7\r\n" + bulk(key) + bulk(kind) + ":" + pttl + "\r\n" + bulk(fence) + ":3\r\n" +
-         bulks(holders) + (leads ? ":1\r\n" : ":0\r\n");
+  return "*8\r\n" + bulk(key) + bulk(kind) + ":" + pttl + "\r\n" + bulk(fence) + ":3\r\n" +
+         bulks(holders) + (leads ? ":1\r\n" : ":0\r\n") + bulk("w0123456789abcdef.7@web-4:1");
 }
 
 /// Adds a page of a node whose clock says 1,700,000,000 s.
@@ -55,6 +55,7 @@ TEST(LockList, ALockIsHeldOnAQuorum) {
   EXPECT_EQ(all[0].held_for, 12s);
   EXPECT_EQ(all[0].expires_in, 700ms);
   EXPECT_EQ(all[0].waiters, 3);
+  EXPECT_EQ(all[0].next_waiter, "web-4:1");
   EXPECT_EQ(all[0].fencing_token, 1699999988000000U);
   EXPECT_EQ(all[0].nodes, 2);
 }

@@ -49,7 +49,7 @@ TEST(Look, TheWaitersOfALineAreRead) {
   // Two waiters of one process; one ticket is ahead of this node's clock, so its age is 0 ms.
   const NodeHolding found =
       holding(answer("string", "token", "900", {},
-                     {"w0123456789abcdef.4", "1699999998500000", "1700000002000",
+                     {"w0123456789abcdef.4@web-3:812", "1699999998500000", "1700000002000",
                       "r0123456789abcdef.5", "1700000000000900", "1700000003000"}));
   EXPECT_EQ(found.vote, Vote::held);
   EXPECT_EQ(found.token, "token");
@@ -57,6 +57,8 @@ TEST(Look, TheWaitersOfALineAreRead) {
   ASSERT_EQ(found.waiters.size(), 2U);
   EXPECT_EQ(found.waiters[0].name, "w0123456789abcdef.4");
   EXPECT_EQ(found.waiters[0].process, "0123456789abcdef");
+  EXPECT_EQ(found.waiters[0].label, "web-3:812");
+  EXPECT_EQ(found.waiters[1].label, "");
   EXPECT_EQ(found.waiters[0].mode, LockMode::exclusive);
   EXPECT_EQ(found.waiters[0].ticket, 1699999998500000U);
   EXPECT_EQ(found.waiters[0].waiting_for, 1500ms);

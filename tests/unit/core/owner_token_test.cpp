@@ -40,6 +40,15 @@ TEST(OwnerToken, OfAnotherLibraryIsNotTakenApart) {
   EXPECT_EQ(OwnerToken::read(digits + "@").label, "");
 }
 
+TEST(OwnerToken, AWaiterHasALabelAfterItsName) {
+  EXPECT_EQ(waiters_label("w0123456789abcdef.7@web-3:812"), "web-3:812");
+  EXPECT_EQ(waiters_label("w0123456789abcdef.7"), "");
+  EXPECT_EQ(waiters_label("w0123456789abcdef.7@we\x1b"
+                          "b@" +
+                          std::string(100, 'x')),
+            "we_b_" + std::string(59, 'x'));
+}
+
 TEST(OwnerToken, AHolderIsDescribedWithoutItsDigits) {
   EXPECT_EQ(describe_holder(digits + "@web-3:812"), "web-3:812");
   EXPECT_EQ(describe_holder(digits + "@we\nb"), "we_b");

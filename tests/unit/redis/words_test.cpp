@@ -35,6 +35,11 @@ TEST(Words, OfAWaiterWithTheLongestName) {
   const std::string process(32, 'f');
   const char* end = redis::put_waiter(name.data(), {process, 18'446'744'073'709'551'615U, 0, true});
   EXPECT_EQ(std::string_view(name.data(), end), "r" + process + ".18446744073709551615");
+  const std::string label(core::most_label, 'x');
+  end = redis::put_waiter(name.data(),
+                          {process, 18'446'744'073'709'551'615U, 0, false, label + "too long"});
+  EXPECT_EQ(std::string_view(name.data(), end), "w" + process + ".18446744073709551615@" + label);
+  EXPECT_EQ(end, name.data() + 32 + 1 + 1 + 20 + 1 + core::most_label);
 }
 
 TEST(Words, NameTheScriptsByFortyHexDigits) {

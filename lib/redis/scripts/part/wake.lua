@@ -2,5 +2,5 @@
 -- must stand.
 local function wake(entry, slot)
   redis.pcall('PUBLISH', 'quorumlock:wake:' .. string.sub(entry, 2, 17),
-    string.sub(entry, 19) .. (slot and '.' .. slot or ''))
+    string.match(entry, '%d*', 19) .. (slot and '.' .. slot or ''))
 end

@@ -18,5 +18,17 @@ TEST(Line, EntriesOfSeveralWaiters) {
                               "w0123456789abcdef.7", "100", "r0123456789abcdef.8", "101"}));
 }
 
+TEST(Line, AnEntryShowsTheLabelOfItsProcess) {
+  std::string bytes;
+  redis::line::append(bytes, {core::NodeSet::first(3),
+                              {},
+                              "0123456789abcdef",
+                              {{"a", 7, 100}},
+                              std::chrono::seconds(3),
+                              "web-3:812"});
+  EXPECT_EQ(bytes, formatted({"EVALSHA", redis::queue_script.sha1, "1", "a", "3000",
+                              "w0123456789abcdef.7@web-3:812", "100"}));
+}
+
 }  // namespace
 }  // namespace quorumlock::test
