@@ -30,7 +30,7 @@ struct MetricsFormat {
 /// Writes what Coordinator::stats() returned. The function may be called on any thread, and asks no
 /// node. The error is Errc::invalid_argument if a label's name is not letters, digits and '_',
 /// begins with a digit or with "__", is given twice, or is one that the metrics use themselves
-/// (cause, group, kind, le, node, reason, vote).
+/// (cause, class, group, kind, le, node, reason, vote).
 QUORUMLOCK_EXPORT Result<std::string> metrics_text(const Stats& stats,
                                                    const MetricsFormat& format = {});
 /// Writes the same metrics, and those of the nodes from what Coordinator::status() returned.

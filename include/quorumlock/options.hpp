@@ -177,6 +177,12 @@ class QUORUMLOCK_EXPORT Options {
   /// the last of them follows when the second is over, with the number of the others in
   /// Event::left_out. Unset: no events, and nothing is done for them.
   std::function<void(const Event& event)> on_event;
+
+  /// Sorts resources into classes that Stats and the metrics count separately, as `class`: at most
+  /// 32 prefixes of names, each of 1 to 64 bytes of UTF-8, such as "orders:". A resource belongs to
+  /// the first of them that its name begins with, and otherwise to the class `other`; several
+  /// resources at once belong to the class of the first. Empty: no classes, which costs nothing.
+  std::vector<std::string> resource_classes = {};
 };
 
 /// This host's name, ':' and the number of this process: the label of owner tokens unless

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include <quorumlock/export.hpp>
 #include <quorumlock/outcome.hpp>
@@ -35,6 +37,25 @@ struct QUORUMLOCK_EXPORT DurationStats {
   [[nodiscard]] std::chrono::nanoseconds percentile(double share) const noexcept;
 };
 
+/// Acquisitions that ended without a lease, by the Errc that the caller got.
+struct RefusedStats {
+  std::uint64_t contended = 0;      ///< held by another
+  std::uint64_t no_quorum = 0;      ///< too few nodes answered
+  std::uint64_t timed_out = 0;      ///< the wait was over
+  std::uint64_t cancelled = 0;      ///< by the caller
+  std::uint64_t closed = 0;         ///< the coordinator was closed
+  std::uint64_t misconfigured = 0;  ///< the nodes contradict the options
+};
+
+/// What a coordinator has done with the resources of one class (Options::resource_classes).
+struct ClassStats {
+  std::string prefix;          ///< of their names; empty: those of no other class
+  std::uint64_t acquired = 0;  ///< acquisitions that ended with a lease
+  RefusedStats refused = {};   ///< acquisitions that ended without one
+  std::uint64_t lost = 0;      ///< leases that could not be renewed
+  DurationStats waits = {};    ///< as Stats::waits
+};
+
 /// What a coordinator has done since it was created. The numbers of one loop are of one moment.
 struct QUORUMLOCK_EXPORT Stats {
   /// Attempts at a lock, each with a token of its own. An acquisition makes one or more.
@@ -42,14 +63,8 @@ struct QUORUMLOCK_EXPORT Stats {
   /// Acquisitions that ended with a lease.
   std::uint64_t acquired = 0;
   /// Acquisitions that ended without a lease, by the Errc that the caller got.
-  struct Refused {
-    std::uint64_t contended = 0;      ///< held by another
-    std::uint64_t no_quorum = 0;      ///< too few nodes answered
-    std::uint64_t timed_out = 0;      ///< the wait was over
-    std::uint64_t cancelled = 0;      ///< by the caller
-    std::uint64_t closed = 0;         ///< the coordinator was closed
-    std::uint64_t misconfigured = 0;  ///< the nodes contradict the options
-  } refused;                          ///< the counts
+  using Refused = RefusedStats;
+  Refused refused;  ///< the counts
   /// The waits, won or lost, of acquisitions that did not get the lock at their first attempt,
   /// measured from the call.
   DurationStats waits;
@@ -79,6 +94,9 @@ struct QUORUMLOCK_EXPORT Stats {
   /// The age of the oldest acquisition under way, since it has reached the loop; zero if there is
   /// none.
   std::chrono::nanoseconds oldest_wait{};
+  /// One for each of Options::resource_classes, in that order, and then that of the other
+  /// resources. Empty without classes.
+  std::vector<ClassStats> classes = {};
 
   /// How many times nodes gave this vote.
   [[nodiscard]] std::uint64_t count(Vote vote) const noexcept {

@@ -127,6 +127,9 @@ struct NodeStatus {
   NodeEnrolment enrolment;                     ///< whether it can have forgotten locks
   std::vector<std::string> same_server_as;     ///< other addresses among the nodes
   NodeMembership membership;                   ///< the list of nodes that it knows
+  /// How many connections of this coordinator to the node came up so far. More than one: it has
+  /// connected again.
+  std::uint64_t connections = 0;
 };
 
 /// One quorum group.

@@ -301,6 +301,7 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   if (!status.cluster_mode && !link.greeting().mode().empty())
     status.cluster_mode = link.greeting().mode() == "cluster";
 
+  status.connections = link.attempts().connections();
   const redis::Enrolment& enrolment = link.enrolment();
   status.membership.configured_name = enrolment.config().node;
   if (status.state != NodeState::down && status.state != NodeState::connecting) {

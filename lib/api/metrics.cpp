@@ -50,9 +50,15 @@ class Families {
   void sample(double value, const MetricLabels& own = {}) {
     all_.back().samples.push_back({.labels = with(own), .value = value});
   }
+  void histogram(const char* name, const char* help) { begin(Kind::histogram, name, help); }
+  /// A histogram of one sample.
   void histogram(const char* name, const char* help, const DurationStats& stats) {
-    begin(Kind::histogram, name, help);
-    all_.back().samples.push_back({.labels = labels_, .histogram = stats});
+    histogram(name, help);
+    sample(stats);
+  }
+  /// A sample of the histogram begun last.
+  void sample(const DurationStats& stats, const MetricLabels& own = {}) {
+    all_.back().samples.push_back({.labels = with(own), .histogram = stats});
   }
   std::vector<MetricFamily> end() && { return std::move(all_); }
 
@@ -148,7 +154,7 @@ class Page {
 };
 
 std::optional<Error> fault_of(const MetricLabels& labels) {
-  std::set<std::string> used = {"cause", "group", "kind", "le", "node", "reason", "vote"};
+  std::set<std::string> used = {"cause", "class", "group", "kind", "le", "node", "reason", "vote"};
   for (const auto& [name, value] : labels) {
     constexpr std::string_view letters =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
@@ -167,6 +173,37 @@ std::optional<Error> fault_of(const MetricLabels& labels) {
   return std::nullopt;
 }
 
+/// A sample for each reason.
+void put_refused(Families& all, const RefusedStats& refused, const MetricLabels& own = {}) {
+  const auto put_one = [&](const char* reason, std::uint64_t count) {
+    MetricLabels labels = own;
+    labels.emplace_back("reason", reason);
+    all.sample(count, labels);
+  };
+  put_one("contended", refused.contended);
+  put_one("no_quorum", refused.no_quorum);
+  put_one("timed_out", refused.timed_out);
+  put_one("cancelled", refused.cancelled);
+  put_one("closed", refused.closed);
+  put_one("misconfigured", refused.misconfigured);
+}
+
+void put_classes(Families& all, const std::vector<ClassStats>& classes) {
+  if (classes.empty()) return;
+  const auto labels = [](const ClassStats& one) {
+    return MetricLabels{{"class", one.prefix.empty() ? "other" : one.prefix}};
+  };
+  all.counter("class_acquired", "Acquisitions that ended with a lease, by class of resource.");
+  for (const ClassStats& one : classes) all.sample(one.acquired, labels(one));
+  all.counter("class_refused", "Acquisitions that ended without a lease, by class and reason.");
+  for (const ClassStats& one : classes) put_refused(all, one.refused, labels(one));
+  all.counter("class_lost", "Leases that could not be renewed, by class of resource.");
+  for (const ClassStats& one : classes) all.sample(one.lost, labels(one));
+  all.histogram("class_wait_seconds",
+                "Waits of acquisitions that did not get the lock at once, by class of resource.");
+  for (const ClassStats& one : classes) all.sample(one.waits, labels(one));
+}
+
 void put(Families& all, const Stats& stats) {
   all.gauge("held", "Leases held now.", stats.held);
   all.gauge("waiting", "Acquisitions under way now.", stats.waiting);
@@ -176,12 +213,7 @@ void put(Families& all, const Stats& stats) {
   all.counter("attempts", "Attempts at a lock; an acquisition makes one or more.", stats.attempts);
   all.counter("acquired", "Acquisitions that ended with a lease.", stats.acquired);
   all.counter("refused", "Acquisitions that ended without a lease, by reason.");
-  all.sample(stats.refused.contended, {{"reason", "contended"}});
-  all.sample(stats.refused.no_quorum, {{"reason", "no_quorum"}});
-  all.sample(stats.refused.timed_out, {{"reason", "timed_out"}});
-  all.sample(stats.refused.cancelled, {{"reason", "cancelled"}});
-  all.sample(stats.refused.closed, {{"reason", "closed"}});
-  all.sample(stats.refused.misconfigured, {{"reason", "misconfigured"}});
+  put_refused(all, stats.refused);
   all.histogram("wait_seconds", "Waits of acquisitions that did not get the lock at once.",
                 stats.waits);
   all.counter("won_after", "Waits that were won, by the cause of the attempt that won.");
@@ -205,13 +237,12 @@ void put(Families& all, const Stats& stats) {
   for (std::size_t i = 0; i < stats.votes.size(); ++i) {
     all.sample(stats.votes[i], {{"vote", std::string(to_string(static_cast<Vote>(i)))}});
   }
+  put_classes(all, stats.classes);
 }
 
-/// A gauge with a sample for each node that has the figure.
+/// A sample for each node that has the figure, of the gauge or counter begun last.
 template <class Figure>
-void put_each(Families& all, const ClusterStatus& status, const char* name, const char* help,
-              Figure figure) {
-  all.gauge(name, help);
+void put_each(Families& all, const ClusterStatus& status, Figure figure) {
   for (const NodeStatus& node : status.nodes) {
     MetricLabels labels = {{"node", node.node}};
     if (!node.group.empty()) labels.emplace_back("group", node.group);
@@ -226,16 +257,17 @@ std::optional<double> in_seconds(std::optional<std::chrono::nanoseconds> span) {
 
 void put(Families& all, const ClusterStatus& status) {
   using Value = std::optional<double>;
-  put_each(all, status, "node_votes", "1 if the node's votes count, else 0.",
-           [](const NodeStatus& node) -> Value { return node.votes ? 1.0 : 0.0; });
-  put_each(all, status, "node_round_trip_seconds", "The last measured round trip to the node.",
-           [](const NodeStatus& node) { return in_seconds(node.round_trip); });
-  put_each(all, status, "node_clock_offset_seconds",
-           "How far the node's clock is ahead of this host's.",
-           [](const NodeStatus& node) { return in_seconds(node.clock.offset); });
-  put_each(all, status, "node_clock_drift_ratio",
-           "How much faster the node's clock runs than this host's.",
-           [](const NodeStatus& node) -> Value { return node.clock.drift; });
+  all.gauge("node_votes", "1 if the node's votes count, else 0.");
+  put_each(all, status, [](const NodeStatus& node) -> Value { return node.votes ? 1.0 : 0.0; });
+  all.gauge("node_round_trip_seconds", "The last measured round trip to the node.");
+  put_each(all, status, [](const NodeStatus& node) { return in_seconds(node.round_trip); });
+  all.gauge("node_clock_offset_seconds", "How far the node's clock is ahead of this host's.");
+  put_each(all, status, [](const NodeStatus& node) { return in_seconds(node.clock.offset); });
+  all.gauge("node_clock_drift_ratio", "How much faster the node's clock runs than this host's.");
+  put_each(all, status, [](const NodeStatus& node) -> Value { return node.clock.drift; });
+  all.counter("node_connections", "Connections to the node that came up.");
+  put_each(all, status,
+           [](const NodeStatus& node) -> Value { return static_cast<double>(node.connections); });
 }
 
 std::string text_of(const std::vector<MetricFamily>& families, bool openmetrics) {

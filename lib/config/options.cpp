@@ -29,6 +29,8 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds longest = std::chrono::hours(365 * 24);
 constexpr int most_groups = 64;
 constexpr int most_loops = 64;
+constexpr std::size_t most_classes = 32;
+constexpr std::size_t longest_class = 64;
 
 std::string to_text(double number) {
   std::array<char, 32> text;
@@ -174,6 +176,31 @@ Result<void> check_retry(const RetryOptions& retry) {
       "nodes busy; 50ms each is the default");
 }
 
+Result<void> check_classes(const std::vector<std::string>& classes) {
+  if (classes.size() > most_classes) {
+    return refusal("resource_classes has " + std::to_string(classes.size()) +
+                   " prefixes: it must have at most " + std::to_string(most_classes));
+  }
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const std::string is =
+        "resource_classes[" + std::to_string(i) + "] is " + detail::quoted(classes[i]) + ": ";
+    if (classes[i].empty() || classes[i].size() > longest_class) {
+      return refusal(is + "it must be the beginning of resources' names, of 1 to " +
+                     std::to_string(longest_class) + " bytes, such as \"orders:\"");
+    }
+    if (classes[i] == "other") {
+      return refusal(is + "that is the class of all resources that belong to no other: write " +
+                     "more or less of the names");
+    }
+    for (std::size_t before = 0; before < i; ++before) {
+      if (!classes[i].starts_with(classes[before])) continue;
+      return refusal(is + "no resource would belong to it, since " +
+                     detail::quoted(classes[before]) + " comes first: put that one after it");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::chrono::nanoseconds Options::validity(std::chrono::nanoseconds of_ttl) const {
@@ -186,6 +213,7 @@ Result<void> Options::validate() const {
   if (Result<void> good = check_loops(loops); !good) return good;
   if (Result<void> good = check_clocks(*this); !good) return good;
   if (Result<void> good = check_retry(retry); !good) return good;
+  if (Result<void> good = check_classes(resource_classes); !good) return good;
   if (stop_margin) {
     if (Result<void> good = check_span_or_zero("stop_margin", *stop_margin); !good) return good;
   }

@@ -151,6 +151,16 @@ Result<void> read(std::string_view name, const Json& value, TlsVersion& into) {
   return {};
 }
 
+Result<void> read(std::string_view name, const Json& value, std::vector<std::string>& into) {
+  if (!value.is_array()) return wrong(name, value, "an array of strings, such as [\"orders:\"]");
+  into.resize(value.size());
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const std::string place = std::string(name) + "[" + std::to_string(i) + "]";
+    if (Result<void> good = read(place, value[i], into[i]); !good) return good;
+  }
+  return {};
+}
+
 template <class T>
 Result<void> read(std::string_view name, const Json& value, std::optional<T>& into) {
   return read(name, value, into.emplace());
@@ -284,6 +294,7 @@ constexpr Field<Options> option_fields[] = {
     {"key_prefix", read_member<&Options::key_prefix>},
     {"label", read_member<&Options::label>},
     {"tls", read_member<&Options::tls>},
+    {"resource_classes", read_member<&Options::resource_classes>},
 };
 
 /// Reports the line, column and reason of a syntax error. The parser's message quotes the offending

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "core/quorum.hpp"
 #include "core/types.hpp"
@@ -20,6 +22,12 @@ struct Config {
   /// much time has passed on its clock, so its TIME less half of this exceeds the counter.
   Duration fencing_memory = std::chrono::hours(24);
   std::string label = {};  ///< of our owner tokens; empty: none
+  /// Prefixes of resources' names that are counted separately, and how many bytes the keys of locks
+  /// and of semaphores have in front of the names.
+  struct Classes {
+    std::vector<std::string> prefixes = {};
+    std::size_t before_name = 0, before_semaphore = 0;
+  } classes = {};
   /// How long an entry in a line lives unless refreshed; it is refreshed three times as often.
   Duration entry_life = std::chrono::seconds(3);
   /// How long an unordered waiter waits before it enters the line: it would not get the lock

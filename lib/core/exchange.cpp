@@ -9,7 +9,21 @@ Exchange::Exchange(const Config& its_config, Random& its_random)
       random(its_random),
       nodes(config),
       claims(nodes.all()),
-      tokens_(config.label, random) {}
+      tokens_(config.label, random) {
+  if (config.classes.prefixes.empty()) return;
+  for (const std::string& prefix : config.classes.prefixes) stats.classes.push_back({prefix});
+  stats.classes.emplace_back();  // the other resources
+}
+
+ClassStats& Exchange::found_class(std::string_view key, bool is_permit) {
+  key.remove_prefix(is_permit ? config.classes.before_semaphore : config.classes.before_name);
+  return *std::ranges::find_if(stats.classes, [key](const ClassStats& one) {
+    const std::string& prefix = one.prefix;
+    if (prefix.size() > key.size()) return false;
+    // Most names differ in the last letter, which is cheaper than a comparison of all.
+    return prefix.empty() || (key[prefix.size() - 1] == prefix.back() && key.starts_with(prefix));
+  });
+}
 
 ClaimId Exchange::new_claim(std::string_view key, std::string_view token) {
   return claims.take(key, token.empty() ? tokens_.draw() : token);

@@ -57,6 +57,11 @@ class Exchange {
     return nullptr;
   }
 
+  /// The counts of a lock's class; null if there are no classes. O(their number).
+  [[nodiscard]] ClassStats* class_of(std::string_view key, bool is_permit) {
+    return stats.classes.empty() ? nullptr : &found_class(key, is_permit);
+  }
+
   void note_vote(Vote vote) { ++stats.votes[static_cast<std::size_t>(vote)]; }
 
   const Config config;
@@ -69,6 +74,8 @@ class Exchange {
   std::string process;  ///< the prefix of our waiters' names; empty until the first enters a line
 
  private:
+  ClassStats& found_class(std::string_view key, bool is_permit);
+
   TokenMaker tokens_;
   Slots<Ballot> ballots_;
   int unanswered_ = 0;

@@ -214,7 +214,11 @@ void Leases::end(Time now, ClaimId id, Errc why) {
   Claim& claim = exchange_.claims[id];
   const bool asked_for = std::exchange(claim.asked_for, false);
   if (why == Errc::expired) ++exchange_.stats.expired;
-  if (why == Errc::lost) ++exchange_.stats.lost;
+  if (why == Errc::lost) {
+    ++exchange_.stats.lost;
+    ClassStats* const its_class = exchange_.class_of(claim.key(), claim.permit.capacity != 0);
+    if (its_class != nullptr) ++its_class->lost;
+  }
   // Ended comes first, so that a user whose extend fails because of it finds the lease ended.
   exchange_.output(Ended{claim.held.user, why, claim.round.tally});
   if (asked_for) exchange_.output(extended(claim, why));

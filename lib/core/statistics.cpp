@@ -16,28 +16,31 @@ void add_to(DurationStats& stats, Duration duration) {
   ++stats.histogram[static_cast<std::size_t>(bound - DurationStats::bounds.begin())];
 }
 
-void count_refusal(Stats& stats, Errc why) {
+void count_refusal(RefusedStats& refused, Errc why) {
   switch (why) {
-    case Errc::contended: ++stats.refused.contended; break;
-    case Errc::no_quorum: ++stats.refused.no_quorum; break;
-    case Errc::timed_out: ++stats.refused.timed_out; break;
-    case Errc::cancelled: ++stats.refused.cancelled; break;
-    case Errc::closed: ++stats.refused.closed; break;
-    case Errc::misconfigured: ++stats.refused.misconfigured; break;
+    case Errc::contended: ++refused.contended; break;
+    case Errc::no_quorum: ++refused.no_quorum; break;
+    case Errc::timed_out: ++refused.timed_out; break;
+    case Errc::cancelled: ++refused.cancelled; break;
+    case Errc::closed: ++refused.closed; break;
+    case Errc::misconfigured: ++refused.misconfigured; break;
     default: break;
   }
 }
 
 }  // namespace
 
-void note_win(Stats& stats, Time now, const Claim& claim, const Acquisition& acquisition) {
+void note_win(Stats& stats, ClassStats* its_class, Time now, const Claim& claim,
+              const Acquisition& acquisition) {
   ++stats.acquired;
+  if (its_class != nullptr) ++its_class->acquired;
   const Tally& tally = claim.round.tally;
   const int possible = tally.granted_by().size() + tally.pending().size();
   if (possible == tally.needed()) ++stats.near_misses.bare_quorum;
   if (claim.deadline - now < claim.terms.ttl / 10) ++stats.near_misses.acquired_late;
   if (!acquisition.waits || acquisition.attempts == 1) return;
   add_to(stats.waits, now - acquisition.began);
+  if (its_class != nullptr) add_to(its_class->waits, now - acquisition.began);
   const Unordered* const unordered = acquisition.unordered();
   const bool woken = unordered != nullptr && unordered->woken;
   switch (woken ? Cause::message : acquisition.cause) {
@@ -47,12 +50,16 @@ void note_win(Stats& stats, Time now, const Claim& claim, const Acquisition& acq
   }
 }
 
-void note_refusal(Stats& stats, Time now, const Acquisition& acquisition, Errc why) {
-  count_refusal(stats, why);
+void note_refusal(Stats& stats, ClassStats* its_class, Time now, const Acquisition& acquisition,
+                  Errc why) {
+  count_refusal(stats.refused, why);
+  if (its_class != nullptr) count_refusal(its_class->refused, why);
   const Unordered* const unordered = acquisition.unordered();
   const bool watches = unordered != nullptr && unordered->watches;
   const bool waited = acquisition.attempts != 1 || acquisition.place() != 0 || watches;
-  if (acquisition.waits && waited) add_to(stats.waits, now - acquisition.began);
+  if (!acquisition.waits || !waited) return;
+  add_to(stats.waits, now - acquisition.began);
+  if (its_class != nullptr) add_to(its_class->waits, now - acquisition.began);
 }
 
 bool note_renewal(Stats& stats, Time now, const Claim& claim, bool won) {

@@ -6,6 +6,7 @@
 
 #include "config/label.hpp"
 #include "loop/runtime.hpp"
+#include "redis/keys.hpp"
 
 namespace quorumlock::detail {
 namespace {
@@ -51,6 +52,8 @@ Session::Config session_config(const Cluster& cluster) {
                    .max_ttl = options.max_ttl,
                    .fencing_memory = options.fencing_memory,
                    .label = label_of(options),
+                   .classes = {options.resource_classes, options.key_prefix.size(),
+                               redis::semaphore_prefix.size() + options.key_prefix.size()},
                    .send_within = options.node_timeout};
   return config;
 }

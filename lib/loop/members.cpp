@@ -55,7 +55,7 @@ void Members::move_on(Time now) {
   }
   for (const redis::Link::Config& link : next_) {
     const int node = session_.number_of(link);
-    if (!session_.link(node).is_first()) continue;
+    if (!session_.link(node).attempts().is_first()) continue;
     names_[static_cast<std::size_t>(node)].clear();
     told_[static_cast<std::size_t>(node)].clear();
   }
@@ -69,7 +69,8 @@ void Members::move_on(Time now) {
 
 bool Members::is_reading() const {
   return std::ranges::any_of(session_.nodes(), [this](int node) {
-    return session_.link(node).is_first() || session_.link(node).voting_right().is_reading_again();
+    return session_.link(node).attempts().is_first() ||
+           session_.link(node).voting_right().is_reading_again();
   });
 }
 
@@ -121,7 +122,7 @@ void Members::judge(Time now) {
     node.name = name.empty() ? its.config().node : name;
     node.knows_groups = its.knows_groups();
     if (link.voting_right().barred()) continue;
-    node.expected = link.is_first() && !enrolled;
+    node.expected = link.attempts().is_first() && !enrolled;
     node.candidate = its.candidacy().mark();
     node.ripe = its.ripe();
     node.ripe_since = its.candidacy().until();
@@ -150,7 +151,7 @@ void Members::judge(Time now) {
     others.why_not = std::move(its.why_not);
     others.outdated = its.outdated && confirmed;
     if (its.says != core::Majority()) session_.engine().on_list(node, its.says, its.changes);
-    const bool known = !its.undecided || !link.is_first();
+    const bool known = !its.undecided || !link.attempts().is_first();
     link.follow(now, others, {.known = known, .refusal = its.refusal, .vote = its.vote});
     if (its.to_look) link.look_again(now);
     session_.touched(node);

@@ -25,6 +25,22 @@ void add(DurationStats& into, const DurationStats& more) {
   for (std::size_t i = 0; i < into.histogram.size(); ++i) into.histogram[i] += more.histogram[i];
 }
 
+void add(RefusedStats& into, const RefusedStats& more) {
+  into.contended += more.contended;
+  into.no_quorum += more.no_quorum;
+  into.timed_out += more.timed_out;
+  into.cancelled += more.cancelled;
+  into.closed += more.closed;
+  into.misconfigured += more.misconfigured;
+}
+
+void add(ClassStats& into, const ClassStats& more) {
+  into.acquired += more.acquired;
+  add(into.refused, more.refused);
+  into.lost += more.lost;
+  add(into.waits, more.waits);
+}
+
 }  // namespace
 
 void set_oldest_wait(Stats& stats, core::Time since, core::Time now) {
@@ -34,12 +50,7 @@ void set_oldest_wait(Stats& stats, core::Time since, core::Time now) {
 void add(Stats& into, const Stats& more) {
   into.attempts += more.attempts;
   into.acquired += more.acquired;
-  into.refused.contended += more.refused.contended;
-  into.refused.no_quorum += more.refused.no_quorum;
-  into.refused.timed_out += more.refused.timed_out;
-  into.refused.cancelled += more.refused.cancelled;
-  into.refused.closed += more.refused.closed;
-  into.refused.misconfigured += more.refused.misconfigured;
+  add(into.refused, more.refused);
   add(into.waits, more.waits);
   into.won_after.hand_over += more.won_after.hand_over;
   into.won_after.message += more.won_after.message;
@@ -57,6 +68,11 @@ void add(Stats& into, const Stats& more) {
   for (std::size_t i = 0; i < into.votes.size(); ++i) into.votes[i] += more.votes[i];
   add(into.renewal_slack, more.renewal_slack);
   into.oldest_wait = std::max(into.oldest_wait, more.oldest_wait);
+  into.classes.resize(std::max(into.classes.size(), more.classes.size()));
+  for (std::size_t i = 0; i < more.classes.size(); ++i) {
+    into.classes[i].prefix = more.classes[i].prefix;  // all loops have the same classes
+    add(into.classes[i], more.classes[i]);
+  }
 }
 
 }  // namespace detail

@@ -23,6 +23,7 @@ void Attempts::begin(Time now) {
 }
 
 std::string Attempts::succeed() {
+  ++connections_;
   first_ = false;
   give_up_ = core::never;
   back_off_ = core::Duration::zero();

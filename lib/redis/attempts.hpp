@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -39,6 +40,8 @@ class Attempts {
   [[nodiscard]] core::Time deadline() const { return std::min(give_up_, next_); }
   /// Whether neither has the first attempt failed nor the first connection come up.
   [[nodiscard]] bool is_first() const { return first_; }
+  /// How many attempts have led to a connection.
+  [[nodiscard]] std::uint64_t connections() const { return connections_; }
   /// Whether the last attempt failed, too.
   [[nodiscard]] bool is_repeated() const { return back_off_ != core::Duration::zero(); }
 
@@ -49,6 +52,7 @@ class Attempts {
   core::Time next_ = core::never;
   core::Duration back_off_{};
   bool first_ = true;
+  std::uint64_t connections_ = 0;
   int failures_ = 0;  ///< since the last connection came up
   std::string noted_;
   core::Time next_note_{};

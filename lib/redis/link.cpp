@@ -240,7 +240,7 @@ void Link::send(Time now, const core::Tag& tag, std::string_view bytes) {
   if (state_ == State::up && is_flooded()) {
     fail(now, Vote::unreachable, "does not read what it is sent");
   }
-  const bool first = is_first() && state_ != State::stopped;
+  const bool first = attempts_.is_first() && state_ != State::stopped;
   if (first || right_.is_reading_again()) return pipeline_.hold(now, tag, bytes);
   if (state_ != State::up || !right_.allows(tag.kind)) {
     events_.push(Answer{tag, {reason()}, nullptr});

@@ -144,8 +144,7 @@ class Link final : public RespWire {
   [[nodiscard]] const Greeting& greeting() const { return greeting_; }
   [[nodiscard]] const VotingRight& voting_right() const { return right_; }
   [[nodiscard]] const Enrolment& enrolment() const { return right_.enrolment(); }
-  /// The first connection is being made.
-  [[nodiscard]] bool is_first() const { return attempts_.is_first(); }
+  [[nodiscard]] const Attempts& attempts() const { return attempts_; }
   [[nodiscard]] core::LinkState state() const { return announced_.state; }
   /// The vote of this node while it takes nothing.
   [[nodiscard]] Vote reason() const { return announced_.reason; }

@@ -1,8 +1,9 @@
-// Measures the cost of a lock in the library itself: `guard KIND IN_FLIGHT CYCLES`. A session
-// acquires and releases locks on five nodes that are only prepared replies: without sockets,
-// servers and clocks the instructions of a cycle are the same on every run. The kinds are plain,
-// fenced, permit (of a semaphore with 64) and search: a permit that is granted in the second round,
-// since in the first all nodes report that its slot is taken, and which later one is free.
+// Measures the cost of a lock in the library itself: `guard KIND IN_FLIGHT CYCLES CLASSES`. A
+// session acquires and releases locks on five nodes that are only prepared replies: without
+// sockets, servers and clocks the instructions of a cycle are the same on every run. The kinds are
+// plain, fenced, permit (of a semaphore with 64) and search: a permit that is granted in the second
+// round, since in the first all nodes report that its slot is taken, and which later one is free.
+// CLASSES is the number of Options::resource_classes.
 
 #include <algorithm>
 #include <charconv>
@@ -45,11 +46,11 @@ struct StoppedWall final : core::WallClock {
 
 class Guard {
  public:
-  Guard(std::string_view kind, int in_flight)
+  Guard(std::string_view kind, int in_flight, int classes)
       : fencing_(kind != "plain"),
         searches_(kind == "search"),
         capacity_(kind == "permit" || kind == "search" ? 64 : 0),
-        session_(config(fencing_), random_, wall_) {
+        session_(config(fencing_, classes), random_, wall_) {
     for (int slot = 0; slot < in_flight; ++slot) {
       keys_.push_back(capacity_ != 0 ? "quorumlock:semaphore:guard"
                                      : "guard/" + std::to_string(slot));
@@ -67,8 +68,11 @@ class Guard {
   [[nodiscard]] std::uint64_t acquired() const { return acquired_; }
 
  private:
-  static detail::Session::Config config(bool fencing) {
+  static detail::Session::Config config(bool fencing, int classes) {
     detail::Session::Config config{.engine = {.nodes = nodes, .fencing = fencing}, .links = {}};
+    // The locks begin as these do, and belong to none of them.
+    for (int i = 0; i < classes; ++i)
+      config.engine.classes.prefixes.push_back("guard:" + std::to_string(i) + ":");
     for (int node = 1; node <= nodes; ++node) {
       const std::string name = "n" + std::to_string(node);
       config.links.push_back(
@@ -216,13 +220,13 @@ class Guard {
 
 int main(int argc, char** argv) {
   using namespace quorumlock;
-  if (argc != 4) {
-    std::fputs("usage: guard plain|fenced|permit|search IN_FLIGHT CYCLES\n", stderr);
+  if (argc != 5) {
+    std::fputs("usage: guard plain|fenced|permit|search IN_FLIGHT CYCLES CLASSES\n", stderr);
     return 64;
   }
   const int in_flight = std::atoi(argv[2]);
   const int cycles = std::atoi(argv[3]);
-  test::Guard guard(argv[1], in_flight);
+  test::Guard guard(argv[1], in_flight, std::atoi(argv[4]));
   guard.cycles(20 * in_flight);  // warm
   const std::uint64_t before = bench::allocations();
   guard.cycles(cycles);

@@ -41,6 +41,7 @@ TEST(Metrics, EachFamilyHasHelpAndTypeBeforeItsSamples) {
   NodeStatus& node = status.nodes.emplace_back();
   node.node = "a:1";
   node.round_trip = 250us;
+  node.connections = 3;
   const std::string text = metrics_text(some_stats(), status).value();
   EXPECT_TRUE(text.ends_with('\n'));
   const std::regex sample(
@@ -66,7 +67,26 @@ TEST(Metrics, EachFamilyHasHelpAndTypeBeforeItsSamples) {
   EXPECT_THAT(text, HasSubstr("\nquorumlock_refused_total{reason=\"timed_out\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("\nquorumlock_votes_total{vote=\"held\"} 9\n"));
   EXPECT_THAT(text, HasSubstr("\nquorumlock_node_votes{node=\"a:1\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_node_connections_total{node=\"a:1\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("\nquorumlock_node_round_trip_seconds{node=\"a:1\"} 0.00025\n"));
+}
+
+TEST(Metrics, ClassesAreLabels) {
+  // A prefix may have any letters. Without classes there is none of their metrics.
+  Stats stats;
+  EXPECT_EQ(metrics_text(stats).value().find("class"), std::string::npos);
+  stats.classes = {{"orders:\"", 3, {.timed_out = 2}, 1, {.count = 5, .total = 10s}}, {"", 7}};
+  stats.classes[0].waits.histogram[0] = 5;
+  const std::string text = metrics_text(stats, {.labels = {{"zone", "x"}}}).value();
+  const std::string orders = "{zone=\"x\",class=\"orders:\\\"\"";
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_class_acquired_total" + orders + "} 3\n"));
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_class_acquired_total{zone=\"x\",class=\"other\"} 7\n"));
+  EXPECT_THAT(
+      text, HasSubstr("\nquorumlock_class_refused_total" + orders + ",reason=\"timed_out\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_class_lost_total" + orders + "} 1\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\nquorumlock_class_wait_seconds_bucket" + orders + ",le=\"0.0001\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_class_wait_seconds_sum" + orders + "} 10\n"));
 }
 
 TEST(Metrics, AHistogramCountsAllBelowEachBound) {
@@ -99,7 +119,7 @@ TEST(Metrics, TheCallersLabelsAreOnEverySample) {
 }
 
 TEST(Metrics, ALabelThatCannotBeIsRefused) {
-  for (const char* name : {"", "9lives", "__own", "two words", "vote", "a-b"}) {
+  for (const char* name : {"", "9lives", "__own", "two words", "vote", "class", "a-b"}) {
     const Result<std::string> text = metrics_text({}, {.labels = {{name, "x"}}});
     ASSERT_FALSE(text.has_value()) << name;
     EXPECT_EQ(text.error().code(), Errc::invalid_argument);

@@ -170,7 +170,7 @@ TEST(OptionsJson, RefusesAnUnknownKeyAndSuggestsTheNearest) {
             "the key \"timeout\" is unknown: it must be one of nodes, groups, loops, ttl, max_ttl, "
             "wait, order, auto_extend, max_hold, max_renewals, stop_margin, node_timeout, "
             "connect_timeout, drift_factor, retry, fencing, wake, quarantine, fencing_memory, "
-            "key_prefix, label, tls");
+            "key_prefix, label, tls, resource_classes");
   EXPECT_TRUE(contains(error_with(R"("": 1)"), "the key \"\" is unknown"));
   EXPECT_TRUE(contains(error_with(R"("redis://u:hunter2@h": 1)"), "the key \"***\" is unknown"));
 }
@@ -182,6 +182,11 @@ TEST(OptionsJson, RefusesAWrongTypeAndSaysWhichIsRight) {
             "\"10s\"");
   EXPECT_EQ(error_with(R"("auto_extend": "yes")"),
             "auto_extend is \"yes\": it must be true or false");
+  EXPECT_EQ(error_with(R"("resource_classes": "orders:")"),
+            "resource_classes is \"orders:\": it must be an array of strings, such as "
+            "[\"orders:\"]");
+  EXPECT_EQ(error_with(R"("resource_classes": ["orders:", 7])"),
+            "resource_classes[1] is 7: it must be a string");
   EXPECT_EQ(error_with(R"("fencing": 0)"), "fencing is 0: it must be true or false");
   EXPECT_EQ(error_with(R"("drift_factor": "0.01")"),
             "drift_factor is \"0.01\": it must be a number, such as 0.01");

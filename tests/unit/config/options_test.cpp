@@ -159,6 +159,25 @@ TEST(Options, RefuseAnImpossibleMaxTtl) {
             "fencing_memory is forever: it must be longer than 0s and at most 365d");
 }
 
+TEST(Options, RefuseClassesThatNothingWouldBelongTo) {
+  const auto with = [](std::vector<std::string> classes) {
+    return error_with([&](Options& o) { o.resource_classes = classes; });
+  };
+  EXPECT_EQ(with({"orders:eu:", "orders:", std::string(64, 'x')}), "no error");
+  EXPECT_EQ(with({"orders:", "orders:eu:"}),
+            "resource_classes[1] is \"orders:eu:\": no resource would belong to it, since "
+            "\"orders:\" comes first: put that one after it");
+  EXPECT_TRUE(contains(with({"a", "a"}), "comes first"));
+  EXPECT_EQ(with({"a", ""}),
+            "resource_classes[1] is \"\": it must be the beginning of resources' names, of 1 to 64 "
+            "bytes, such as \"orders:\"");
+  EXPECT_TRUE(contains(with({std::string(65, 'x')}), "of 1 to 64 bytes"));
+  EXPECT_TRUE(contains(with({"other"}), "the class of all resources that belong to no other"));
+  std::vector<std::string> many;
+  for (int i = 100; i < 133; ++i) many.push_back(std::to_string(i));
+  EXPECT_EQ(with(many), "resource_classes has 33 prefixes: it must have at most 32");
+}
+
 TEST(Options, RefuseLimitsThatAreNegative) {
   // Each limit may be zero or unset if that has a meaning.
   EXPECT_EQ(error_with([](Options& o) { o.wait = -1ms; }),

@@ -1,5 +1,6 @@
-#include <array>
-#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 #include "loop/stats.hpp"
 #include "support/engine_line.hpp"
@@ -192,14 +193,71 @@ TEST_F(EngineStats, TheOldestAcquisitionIsKnown) {
   EXPECT_EQ(stats.oldest_wait, 0s);
 }
 
+class EngineClasses : public testing::Test {
+ protected:
+  static core::Engine::Config config() {
+    core::Engine::Config config{.nodes = 3, .retry_delay = 50ms, .retry_jitter = 30ms};
+    config.classes = {{"orders:", "stock:"},
+                      std::string_view("app:").size(),
+                      std::string_view("quorumlock:semaphore:app:").size()};
+    return config;
+  }
+  const ClassStats& of(int number) {
+    stats_ = driver.engine().stats();
+    return stats_.classes.at(static_cast<std::size_t>(number));
+  }
+  EngineDriver driver{config()};
+  core::Terms terms{.ttl = 10s, .stop_margin = 1s};
+
+ private:
+  Stats stats_;
+};
+
+TEST_F(EngineClasses, AreCountedByTheBeginningOfTheName) {
+  // The prefix of the keys is not part of a name, nor is what a permit's key begins with.
+  driver.acquire(1, terms, 0s, "app:orders:42");
+  driver.answer_all();
+  driver.acquire(2, terms, 0s, "app:stock:7");
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
+  driver.answer_all(Vote::absent);
+  driver.acquire(3, terms, 0s, "app:order");
+  driver.answer_all();
+  EXPECT_EQ(of(0).prefix, "orders:");
+  EXPECT_EQ(of(0).acquired, 1U);
+  EXPECT_EQ(of(0).refused.contended, 0U);
+  EXPECT_EQ(of(1).acquired, 0U);
+  EXPECT_EQ(of(1).refused.contended, 1U);
+  EXPECT_EQ(of(2).prefix, "");
+  EXPECT_EQ(of(2).acquired, 1U);
+  EXPECT_EQ(driver.engine().stats().acquired, 2U);
+}
+
+TEST_F(EngineClasses, CountWaitsAndLosses) {
+  driver.acquire(1, terms, 1h, "app:stock:7");
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::held);
+  driver.answer_all(Vote::absent);
+  driver.pass_until(driver.now + 200ms);
+  driver.answer_all();
+  ASSERT_EQ(of(1).acquired, 1U);
+  EXPECT_EQ(of(1).waits.count, 1U);
+  EXPECT_EQ(of(0).waits.count, 0U);
+  for (int node = 0; node < 3; ++node) driver.link(node, core::LinkState::down);
+  driver.pass_until(driver.now + 10s);
+  EXPECT_EQ(of(1).lost, 1U);
+  EXPECT_EQ(of(0).lost + of(2).lost, 0U);
+}
+
 TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
-  // Stats consists of 64-bit words only, so the test covers numbers that are added later. Of the
-  // longest durations the sum is the maximum, and so is the age of the oldest wait.
-  using Words = std::array<std::uint64_t, sizeof(Stats) / sizeof(std::uint64_t)>;
-  Words words;
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = i + 1;
-  const Stats one = std::bit_cast<Stats>(words);
-  Stats sum = one;
+  // All members before the classes are 64-bit words, so the test covers numbers that are added
+  // later. Of the longest durations the sum is the maximum, and so is the age of the oldest wait.
+  constexpr std::size_t count = offsetof(Stats, classes) / sizeof(std::uint64_t);
+  Stats one, sum;
+  const auto word = [](Stats& stats, std::size_t i) -> std::uint64_t& {
+    return reinterpret_cast<std::uint64_t*>(&stats)[i];
+  };
+  for (std::size_t i = 0; i < count; ++i) word(one, i) = i + 1;
+  one.classes = {{"orders:", 3, {.timed_out = 2}, 1, {.count = 5}}, {"", 7}};
+  sum = one;
   detail::add(sum, one);
   EXPECT_EQ(sum.waits.longest, one.waits.longest);
   EXPECT_EQ(sum.renewal_slack.longest, one.renewal_slack.longest);
@@ -207,8 +265,16 @@ TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
   sum.renewal_slack.longest *= 2;
   EXPECT_EQ(sum.oldest_wait, one.oldest_wait);
   sum.oldest_wait *= 2;
-  Words doubled = std::bit_cast<Words>(sum);
-  for (std::size_t i = 0; i < words.size(); ++i) EXPECT_EQ(doubled[i], 2 * words[i]) << i;
+  for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(word(sum, i), 2 * word(one, i)) << i;
+  Stats all;  // as the first of several loops is added
+  detail::add(all, sum);
+  ASSERT_EQ(all.classes.size(), 2U);
+  EXPECT_EQ(all.classes[0].prefix, "orders:");
+  EXPECT_EQ(all.classes[0].acquired, 6U);
+  EXPECT_EQ(all.classes[0].refused.timed_out, 4U);
+  EXPECT_EQ(all.classes[0].lost, 2U);
+  EXPECT_EQ(all.classes[0].waits.count, 10U);
+  EXPECT_EQ(all.classes[1].acquired, 14U);
 }
 
 }  // namespace

@@ -72,8 +72,10 @@ TEST_F(AttemptsTest, TheFirstAttemptIsOverWhenItFailsOrSucceeds) {
   EXPECT_FALSE(attempts.is_first());
   redis::Attempts others{2s, random};
   others.begin(now);
+  EXPECT_EQ(others.connections(), 0U);
   others.succeed();
   EXPECT_FALSE(others.is_first());
+  EXPECT_EQ(others.connections(), 1U);
 }
 
 TEST_F(AttemptsTest, TheSameFailureIsLoggedOnceAMinute) {
