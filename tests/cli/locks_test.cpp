@@ -65,5 +65,34 @@ TEST_F(Locks, FindsAKeyAmongThousands) {
   EXPECT_EQ(listed().at("locks").size(), 1);
 }
 
+TEST_F(Locks, ShowsTheNextWaiter) {
+  ASSERT_EQ(run({"acquire", "--ttl", "30s", "orders"}).code, 0);
+  Program waiting = start({"acquire", "--wait", "forever", "orders"});
+  json lock;
+  ASSERT_TRUE(eventually([&] {
+    lock = listed().at("locks").at(0);
+    return lock.at("waiters") == 1;
+  }));
+  const std::string label = lock.at("next_waiter");
+  EXPECT_TRUE(label.ends_with(":" + std::to_string(waiting.pid()))) << label;
+  EXPECT_THAT(run({"locks"}).out, HasSubstr("1, next " + label));
+  EXPECT_THAT(run({"locks"}).out, HasSubstr("1 held, 1 waiting"));
+}
+
+TEST_F(Locks, AWatchGoesOnWhileThereIsNoQuorum) {
+  Program watch = start({"--json", "locks", "--watch"});
+  const auto next_is = [&](const auto& what) {
+    return eventually([&] { return what(json::parse(watch.line())); });
+  };
+  EXPECT_TRUE(next_is([](const json& seen) { return seen.at("ran_out").empty(); }));
+  cluster.kill(0);
+  cluster.kill(1);
+  EXPECT_TRUE(next_is([](const json& seen) {
+    return seen.contains("error") && seen.at("error").at("code") == "no_quorum";
+  }));
+  cluster.restart(1);
+  EXPECT_TRUE(next_is([](const json& seen) { return seen.contains("locks"); }));
+}
+
 }  // namespace
 }  // namespace quorumlock::test

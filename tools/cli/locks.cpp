@@ -1,6 +1,8 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "globals.hpp"
 #include "nodes_watch.hpp"
 #include "output.hpp"
+#include "ran_out.hpp"
 #include "reports.hpp"
 #include "status_watch.hpp"
 
@@ -48,7 +51,8 @@ std::string locks_table(const LockList& list, const LocksQuery& query) {
                             "FENCING TOKEN", "NODES"}};
   for (const HeldLock& lock : list.locks) rows.push_back(row_of(lock));
   std::string text = in_columns(rows);
-  text += std::to_string(list.locks.size()) + " held";
+  text +=
+      std::to_string(list.locks.size()) + " held, " + std::to_string(waiting_in(list)) + " waiting";
   if (!list.complete) {
     text += "; there are more than " + std::to_string(query.most) +
             ": give a PATTERN, or a greater --limit";
@@ -62,13 +66,21 @@ int locks(const Globals& globals, const LocksArguments& asked) {
   Coordinator coordinator = coordinator_with(options);
   NodesWatch nodes(globals, options, coordinator);
   StatusWatch watch(coordinator, signals, &nodes);
+  RanOut ran_out;
   do {
+    const auto began = std::chrono::steady_clock::now();
     const Result<LockList> list = list_locks(coordinator, asked.query);
-    if (!list) throw Failure(list.error());
+    ran_out.note(list, began);
+    // A watch goes on: the nodes may come back.
+    if (!list && !asked.is_live) throw Failure(list.error());
     if (globals.json) {
-      print(locks_json(*list));
+      Json document = list ? locks_json(*list) : error_json(Failure(list.error()));
+      if (asked.is_live) document["ran_out"] = ran_out.document();
+      print(document);
     } else {
-      print(locks_table(*list, asked.query) + (asked.is_live ? "\n" : ""));
+      std::string text = list ? locks_table(*list, asked.query) : list.error().what();
+      if (const std::string ended = ran_out.text(); !ended.empty()) text += "\n" + ended;
+      print(text + (asked.is_live ? "\n" : ""));
     }
   } while (asked.is_live && watch.pause(std::chrono::seconds(1)));
   const int signal = asked.is_live ? watch.asked_to_end() : 0;
@@ -97,6 +109,17 @@ Json held_lock_json(const HeldLock& lock) {
   return one;
 }
 
+int waiting_in(const LockList& list) {
+  int waiting = 0;
+  std::set<std::pair<std::string_view, bool>> counted;
+  for (const HeldLock& lock : list.locks) {
+    if (lock.waiters != 0 && counted.emplace(lock.resource, lock.permit != 0).second) {
+      waiting += lock.waiters;
+    }
+  }
+  return waiting;
+}
+
 Json locks_json(const LockList& list) {
   Json locks = Json::array();
   for (const HeldLock& lock : list.locks) locks.push_back(held_lock_json(lock));
@@ -114,8 +137,10 @@ void add_locks(CLI::App& app, Globals& globals, Action& chosen) {
   command.add_option("--limit", asked->query.most, "list no more than about this many (10000)")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N");
-  command.add_flag("--watch", asked->is_live,
-                   "again every second, until Ctrl-C; SIGHUP reads the nodes in the file again");
+  command.add_flag(
+      "--watch", asked->is_live,
+      "again every second, until Ctrl-C, with what ran out meanwhile; SIGHUP reads the "
+      "nodes in the file again");
   globals.add_flags_to(command);
   command.callback(
       [=, &globals, &chosen] { chosen = [=, &globals] { return locks(globals, *asked); }; });

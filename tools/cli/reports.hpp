@@ -11,6 +11,8 @@ namespace quorumlock::cli {
 
 // The documents of `locks`, `doctor` and `inspect`, which `serve` sends, too. That of `status` is
 // in status_table.hpp.
+/// The waiters of all locks; the permits of a semaphore share a line.
+int waiting_in(const LockList& list);
 Json held_lock_json(const HeldLock& lock);
 Json locks_json(const LockList& list);
 Json findings_json(const std::vector<Finding>& findings);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,18 +46,6 @@ void sort_rows(Rows& rows, LocksWindow::Order order) {
   }
 }
 
-/// The waiters of all locks; the permits of a semaphore share a line.
-int waiting_in(const LockList& list) {
-  int waiting = 0;
-  std::set<std::pair<std::string_view, bool>> counted;
-  for (const HeldLock& lock : list.locks) {
-    if (lock.waiters != 0 && counted.emplace(lock.resource, lock.permit != 0).second) {
-      waiting += lock.waiters;
-    }
-  }
-  return waiting;
-}
-
 }  // namespace
 
 std::string text_of(const Json& document) {
@@ -79,7 +65,7 @@ Json status_event(const Result<ClusterStatus>& status) {
           {"doctor", findings_json(findings_of(*status))}};
 }
 
-Json locks_event(const Result<LockList>& list, const LocksWindow& window) {
+Json locks_event(const Result<LockList>& list, const LocksWindow& window, Json ran_out) {
   if (!list) return error_document(list.error());
   Rows rows;
   for (const HeldLock& lock : list->locks) {
@@ -89,9 +75,10 @@ Json locks_event(const Result<LockList>& list, const LocksWindow& window) {
   Json locks = Json::array();
   const std::size_t end = std::min(rows.size(), window.from + window.count);
   for (std::size_t i = window.from; i < end; ++i) locks.push_back(held_lock_json(*rows[i]));
-  return {{"held", list->locks.size()}, {"waiting", waiting_in(*list)},
-          {"matching", rows.size()},    {"from", window.from},
-          {"locks", std::move(locks)},  {"complete", list->complete}};
+  return {{"held", list->locks.size()},   {"waiting", waiting_in(*list)},
+          {"matching", rows.size()},      {"from", window.from},
+          {"locks", std::move(locks)},    {"complete", list->complete},
+          {"ran_out", std::move(ran_out)}};
 }
 
 Json lock_event(const std::string& resource, const Result<Inspection>& seen) {
@@ -99,6 +86,20 @@ Json lock_event(const std::string& resource, const Result<Inspection>& seen) {
   Json failed = error_document(seen.error());
   failed["resource"] = resource;
   return failed;
+}
+
+Json for_a_stream(Json lock) {
+  constexpr std::size_t most_waiters = 100;
+  const auto shorten = [](Json& of) {
+    if (!of.is_object() || !of.contains("waiters")) return;
+    const std::size_t in_line = of["waiters"].size();
+    for (std::size_t i = in_line; i > most_waiters; --i) of["waiters"].erase(i - 1);
+    of["in_line"] = in_line;
+  };
+  lock.erase("nodes");
+  shorten(lock);
+  if (lock.contains("semaphore")) shorten(lock["semaphore"]);
+  return lock;
 }
 
 Json without_tokens(Json inspection) {

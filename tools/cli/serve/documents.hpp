@@ -29,10 +29,15 @@ Json error_document(const Error& error);
 
 /// {"verdict", "status": as `status --json`, "doctor": as `doctor --json`}, or an error.
 Json status_event(const Result<ClusterStatus>& status);
-/// {"held", "waiting", "matching", "from", "locks": those in the window, "complete"}, or an error.
-Json locks_event(const Result<LockList>& list, const LocksWindow& window);
+/// {"held", "waiting", "matching", "from", "locks": those in the window, "complete", "ran_out"}, or
+/// an error.
+Json locks_event(const Result<LockList>& list, const LocksWindow& window, Json ran_out);
 /// As `inspect --json`, but without whole owner tokens; or an error with the resource.
 Json lock_event(const std::string& resource, const Result<Inspection>& seen);
+
+/// Makes the document of a lock one for a stream, which is sent again with each change: without the
+/// nodes' parts, and of each line the first 100 waiters and their number, "in_line".
+Json for_a_stream(Json lock);
 
 /// Cuts every owner token in a document of `inspect` to its first eight letters and the label,
 /// since anybody with a whole token could release the lock.

@@ -57,10 +57,12 @@ std::string Events::next() {
     text += event("status", status_event(news.status->value), status_text_);
   }
   if (news.locks != sent_.locks) {
-    text += event("locks", locks_event(news.locks->value, window_), locks_text_);
+    text += event("locks", locks_event(news.locks->value, window_, observer_.ran_out.document()),
+                  locks_text_);
   }
   if (news.resource != sent_.resource) {
-    text += event("lock", lock_event(resource_, news.resource->value), resource_text_);
+    text +=
+        event("lock", for_a_stream(lock_event(resource_, news.resource->value)), resource_text_);
   }
   sent_ = std::move(news);
   return text.empty() ? "event: beat\ndata: {}\n\n" : text;

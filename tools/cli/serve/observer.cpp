@@ -12,8 +12,12 @@ constexpr std::size_t most_resources = 32;
 Observer::Observer(Coordinator& coordinator, std::size_t most_locks)
     : status(board, 1, [&coordinator](const std::string&) { return coordinator.status(); }),
       locks(board, most_patterns,
-            [&coordinator, most_locks](const std::string& pattern) {
-              return list_locks(coordinator, {.pattern = pattern, .most = most_locks});
+            [this, &coordinator, most_locks](const std::string& pattern) {
+              const auto began = std::chrono::steady_clock::now();
+              Result<LockList> list =
+                  list_locks(coordinator, {.pattern = pattern, .most = most_locks});
+              if (pattern == all_locks) ran_out.note(list, began);
+              return list;
             }),
       resources(
           board, most_resources,

@@ -6,6 +6,7 @@
 #include <quorumlock/coordinator.hpp>
 #include <quorumlock/inspection.hpp>
 
+#include "ran_out.hpp"
 #include "serve/lookout.hpp"
 
 namespace quorumlock::cli {
@@ -25,6 +26,7 @@ class Observer {
   /// Closes the coordinator, and wakes everybody that waits for news: there will be none.
   void end();
 
+  RanOut ran_out;  ///< of all locks, while somebody watches them
   NewsBoard board;
   Lookout<ClusterStatus> status;  ///< the key is empty
   Lookout<LockList> locks;        ///< by pattern

@@ -1,15 +1,17 @@
 'use strict';
 // The live page of `quorumlock serve`. Whatever comes from the nodes is written as text, never as HTML.
 const part = (id) => document.getElementById(id);
-const rowsOfAPage = 100, waitersShown = 100, silence = 6000, votesKept = 600, historyKept = 200;
+const rowsOfAPage = 100, silence = 6000, looksKept = 600, historyKept = 200;
 let source = null, heard = 0, from = 0, matching = 0, resource = '', lastState = '', typing = 0;
-const votes = [];
+const votes = [], waiting = [];
 
-function row(cells) {
+// `texts` are the columns whose words may be long, and are broken into lines.
+function row(cells, texts) {
   const tr = document.createElement('tr');
   cells.forEach((cell, index) => {
     const place = document.createElement(index === 0 ? 'th' : 'td');
     if (index === 0) place.scope = 'row';
+    if (texts.includes(index)) place.className = 'text';
     if (cell instanceof Node) place.append(cell); else place.textContent = cell;
     tr.append(place);
   });
@@ -38,7 +40,7 @@ function showStatus(news) {
     const tr = row([node.node, node.votes ? 'yes' : 'NO', node.state,
       node.round_trip_ms === null ? '-' : `${node.round_trip_ms.toFixed(2)} ms`,
       node.clock.offset_ms === null ? '-' : `${node.clock.offset_ms.toFixed(1)} ms`,
-      [node.group ? `group ${node.group}` : '', node.votes ? '' : node.reason, node.trouble].filter(Boolean).join(': ')]);
+      [node.group ? `group ${node.group}` : '', node.votes ? '' : node.reason, node.trouble].filter(Boolean).join(': ')], [0, 5]);
     tr.classList.toggle('bad', !node.votes);
     return tr;
   }));
@@ -53,25 +55,26 @@ function showStatus(news) {
     found[0].textContent = 'Nothing endangers locks on these nodes.';
   }
   part('doctor').replaceChildren(...found);
-  votes.push(status.voters);
-  if (votes.length > votesKept) votes.shift();
-  drawVotes(status.nodes.length, status.quorum);
+  draw('votes', votes, status.voters, status.nodes.length, status.quorum);
+  say('votes-text', `Now ${status.voters} of ${status.nodes.length}; at least ${Math.min(...votes)} in the looks shown` +
+    (status.quorum ? `; the dashed line is the quorum, ${status.quorum}.` : '.'));
 }
 
-function drawVotes(nodes, quorum) {
-  const draw = (name, attributes) => {
-    const shape = document.createElementNS('http://www.w3.org/2000/svg', name);
-    for (const [key, value] of Object.entries(attributes)) shape.setAttribute(key, value);
-    return shape;
+// Adds a value to a chart whose top is `most`, with a dashed line at `mark` unless that is 0.
+function draw(id, values, value, most, mark) {
+  values.push(value);
+  if (values.length > looksKept) values.shift();
+  const shape = (name, attributes) => {
+    const made = document.createElementNS('http://www.w3.org/2000/svg', name);
+    for (const [key, its] of Object.entries(attributes)) made.setAttribute(key, its);
+    return made;
   };
-  const y = (count) => 75 - 70 * count / Math.max(nodes, 1);
-  const x = (index) => votes.length < 2 ? 0 : 600 * index / (votes.length - 1);
-  const points = votes.map((count, index) => `${x(index)},${y(count)}`).join(' ');
-  const shapes = [draw('polyline', { class: 'votes', points: votes.length < 2 ? `0,${y(votes[0])} 600,${y(votes[0])}` : points })];
-  if (quorum) shapes.unshift(draw('line', { class: 'quorum', x1: 0, x2: 600, y1: y(quorum), y2: y(quorum) }));
-  part('votes').replaceChildren(...shapes);
-  say('votes-text', `Now ${votes[votes.length - 1]} of ${nodes}; at least ${Math.min(...votes)} in the looks shown` +
-    (quorum ? `; the dashed line is the quorum, ${quorum}.` : '.'));
+  const y = (count) => 75 - 70 * count / Math.max(most, 1);
+  const x = (index) => 600 * index / Math.max(values.length - 1, 1);
+  const points = values.map((count, index) => `${x(index)},${y(count)}`).join(' ');
+  const shapes = [shape('polyline', { class: 'values', points: values.length < 2 ? `${points} 600,${y(value)}` : points })];
+  if (mark) shapes.unshift(shape('line', { class: 'quorum', x1: 0, x2: 600, y1: y(mark), y2: y(mark) }));
+  part(id).replaceChildren(...shapes);
 }
 
 function showLocks(news) {
@@ -82,6 +85,10 @@ function showLocks(news) {
   matching = news.matching;
   say('summary', `${news.held} held, ${news.waiting} waiting` + (news.complete ? '' :
     '; there are more than are listed: quorumlock locks PATTERN finds them'));
+  const most = Math.max(news.waiting, ...waiting);
+  draw('waiting', waiting, news.waiting, most, 0);
+  say('waiting-text', `Now ${news.waiting}; at most ${most} in the looks shown.`);
+  showRanOut(news.ran_out);
   const first = matching === 0 ? 0 : news.from + 1;
   say('shown', `Locks and permits that a quorum of nodes holds: ${first} to ${news.from + news.locks.length} of ${matching}`);
   part('previous').disabled = from === 0;
@@ -92,9 +99,20 @@ function showLocks(news) {
     link.href = `#lock=${encodeURIComponent(lock.resource)}`;
     link.textContent = link.dataset.resource = lock.resource;
     return row([link, lock.permit ? `permit ${lock.permit}` : lock.leads ? 'leader' : lock.mode, `${lock.label || 'without a label'} (${lock.token_begin}...)`,
-      span(lock.held_for_ms), span(lock.expires_in_ms), String(lock.waiters), lock.fencing_token ? String(lock.fencing_token) : '-', String(lock.nodes)]);
+      span(lock.held_for_ms), span(lock.expires_in_ms), lock.next_waiter ? `${lock.waiters}, next ${lock.next_waiter}` : String(lock.waiters), lock.fencing_token ? String(lock.fencing_token) : '-', String(lock.nodes)], [0, 2, 5]);
   }));
   if (focused !== undefined) [...part('rows').querySelectorAll('a')].find((one) => one.dataset.resource === focused)?.focus();
+}
+
+function showRanOut(ended) {
+  say('ran-out-text', ended.length === 0 ? 'None, as far as somebody has looked.' :
+    'These were not renewed, and their time was over. The last is first.', ended.length > 0);
+  part('ran-out').replaceChildren(...ended.map((one) => {
+    const item = document.createElement('li');
+    item.textContent = `${new Date(one.at_ms).toLocaleTimeString()}: ${one.resource}${one.permit ? ` permit ${one.permit}` : ''}, ` +
+      `held by ${one.label || `${one.token_begin}...`}`;
+    return item;
+  }));
 }
 
 function showLock(news) {
@@ -102,11 +120,12 @@ function showLock(news) {
   const holder = news.label || news.holder || (news.readers?.length ? `${news.readers.length} readers` : '');
   const state = failed || (holder ? `${news.state} by ${holder}` : news.state);
   say('lock-state', state + (news.held_for_ms === undefined ? '' : ` for ${span(news.held_for_ms)}`), failed !== '');
-  const waiters = news.semaphore?.waiters?.length ? news.semaphore.waiters : news.waiters ?? [];
-  part('line').replaceChildren(...waiters.slice(0, waitersShown).map((one) =>
-    row([String(one.position), one.waiter, one.mode, span(one.waiting_for_ms)])));
-  say('line-more', `${waiters.length} in line` + (waiters.length > waitersShown ? `; the first ${waitersShown} are shown` : ''));
-  const happened = `${state}; ${waiters.length} in line`;
+  const line = news.semaphore?.waiters?.length ? news.semaphore : news;
+  const waiters = line.waiters ?? [], count = line.in_line ?? 0;
+  part('line').replaceChildren(...waiters.map((one) =>
+    row([String(one.position), one.label || one.waiter, one.mode, span(one.waiting_for_ms)], [1])));
+  say('line-more', `${count} in line` + (count > waiters.length ? `; the first ${waiters.length} are shown` : ''));
+  const happened = `${state}; ${count} in line`;
   if (happened === lastState) return;
   lastState = happened;
   const item = document.createElement('li');

@@ -1,0 +1,102 @@
+#include "ran_out.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace quorumlock::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+/// Lists as they come once a second, without nodes.
+class RanOutTest : public testing::Test {
+ protected:
+  static HeldLock lock(const std::string& resource, std::chrono::milliseconds left,
+                       const std::string& token = "12345678") {
+    HeldLock one;
+    one.resource = resource;
+    one.label = "web-3:812";
+    one.token_begin = token;
+    one.expires_in = left;
+    return one;
+  }
+  void see(std::vector<HeldLock> locks, bool complete = true) {
+    LockList list;
+    list.locks = std::move(locks);
+    list.complete = complete;
+    found.note(list, now, now + 10ms);
+    now += 1s;
+  }
+  void fail() {
+    found.note(Error(Errc::no_quorum, "too few nodes"), now, now + 10ms);
+    now += 1s;
+  }
+  [[nodiscard]] std::size_t count() const { return found.document().size(); }
+
+  RanOut found;
+  RanOut::Time now{};
+};
+
+TEST_F(RanOutTest, ALeaseThatIsNotRenewedIsFound) {
+  see({lock("orders:42", 9s)});
+  for (const auto left : {5s, 1s}) see({lock("orders:42", left)});
+  see({});
+  ASSERT_EQ(count(), 1U);
+  const Json one = found.document()[0];
+  EXPECT_EQ(one.at("resource"), "orders:42");
+  EXPECT_EQ(one.at("label"), "web-3:812");
+  EXPECT_EQ(one.at("token_begin"), "12345678");
+  EXPECT_GT(one.at("at_ms"), 1'700'000'000'000);
+  EXPECT_THAT(found.text(), HasSubstr("orders:42 ran out: it was not renewed; held by web-3:812"));
+  see({});
+  EXPECT_EQ(count(), 1U);
+}
+
+TEST_F(RanOutTest, ALeaseThatIsGivenBackInTimeIsNot) {
+  see({lock("orders:42", 9s)});
+  see({lock("orders:42", 2s)});  // it would have run out a second later
+  see({});
+  see({lock("short", 800ms)});  // renewed or not, nobody can tell
+  see({});
+  EXPECT_EQ(count(), 0U);
+  EXPECT_EQ(found.text(), "");
+}
+
+TEST_F(RanOutTest, TheNextHolderDoesNotHideIt) {
+  see({lock("orders:42", 9s)});
+  see({lock("orders:42", 500ms)});
+  see({lock("orders:42", 9s, "87654321")});
+  EXPECT_EQ(count(), 1U);
+}
+
+TEST_F(RanOutTest, AfterAGapItsTimeDecides) {
+  // No list could be had for so long that one lease must have run out; the other had time left.
+  see({lock("orders:42", 3s), lock("stock:7", 30s)});
+  for (int i = 0; i < 4; ++i) fail();
+  see({});
+  ASSERT_EQ(count(), 1U);
+  EXPECT_EQ(found.document()[0].at("resource"), "orders:42");
+}
+
+TEST_F(RanOutTest, NothingFollowsFromAListThatEndsEarly) {
+  see({lock("orders:42", 9s)});
+  see({lock("orders:42", 500ms)});
+  see({}, false);
+  EXPECT_EQ(count(), 0U);
+  see({});
+  EXPECT_EQ(count(), 1U);
+}
+
+TEST_F(RanOutTest, TheLastFiftyAreKept) {
+  for (int i = 0; i < 60; ++i) {
+    see({lock("orders:" + std::to_string(i), 9s)});
+    see({lock("orders:" + std::to_string(i), 500ms)});
+  }
+  see({});
+  ASSERT_EQ(count(), 50U);
+  EXPECT_EQ(found.document()[0].at("resource"), "orders:59");
+}
+
+}  // namespace
+}  // namespace quorumlock::cli

@@ -1,0 +1,88 @@
+#include "ran_out.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <utility>
+
+namespace quorumlock::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t most_kept = 50;
+
+/// Local time as in "13:42:44".
+std::string time_of_day(std::chrono::system_clock::time_point time) {
+  const std::time_t second = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  ::localtime_r(&second, &parts);
+  char text[16];
+  std::strftime(text, sizeof text, "%H:%M:%S", &parts);
+  return text;
+}
+
+std::int64_t ms_since_epoch(std::chrono::system_clock::time_point time) {
+  return std::chrono::floor<milliseconds>(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+bool RanOut::ran_out(const Known& one, Time answered) const {
+  if (!one.lock.expires_in) return false;
+  const milliseconds last = *one.lock.expires_in;
+  // After a gap nothing is known of its renewals. Otherwise it has to have missed some, since its
+  // holder may have given it back between two looks that are far apart.
+  return one.asked + last <= answered && (gap_ || last <= one.longest / 2);
+}
+
+void RanOut::note(const Result<LockList>& list, Time asked, Time answered) {
+  const std::lock_guard<std::mutex> lock(guard_);
+  // Of a list that ends early, nothing follows from what it lacks.
+  if (!list || !list->complete) {
+    gap_ = true;
+    return;
+  }
+  std::map<Name, Known> now;
+  for (const HeldLock& one : list->locks) {
+    const Name name(one.resource, one.permit, one.token_begin);
+    const auto before = known_.find(name);
+    milliseconds longest = one.expires_in.value_or(milliseconds::zero());
+    if (before != known_.end()) longest = std::max(longest, before->second.longest);
+    now.insert_or_assign(name, Known{one, longest, asked});
+  }
+  for (const auto& [name, one] : known_) {
+    if (now.contains(name) || !ran_out(one, answered)) continue;
+    ended_.emplace_front(one.lock, std::chrono::system_clock::now());
+    if (ended_.size() > most_kept) ended_.pop_back();
+  }
+  known_ = std::move(now);
+  gap_ = false;
+}
+
+Json RanOut::document() const {
+  const std::lock_guard<std::mutex> lock(guard_);
+  Json all = Json::array();
+  for (const auto& [one, at] : ended_) {
+    Json ended = {{"resource", one.resource}, {"label", one.label}};
+    if (one.permit != 0) ended["permit"] = one.permit;
+    ended["token_begin"] = one.token_begin;
+    ended["at_ms"] = ms_since_epoch(at);
+    all.push_back(std::move(ended));
+  }
+  return all;
+}
+
+std::string RanOut::text() const {
+  const std::lock_guard<std::mutex> lock(guard_);
+  std::string text;
+  for (const auto& [one, at] : ended_) {
+    text += (text.empty() ? "" : "\n") + time_of_day(at) + "  " + one.resource +
+            (one.permit == 0 ? "" : " permit " + std::to_string(one.permit)) +
+            " ran out: it was not renewed; held by " +
+            (one.label.empty() ? "the token " + one.token_begin + "..." : one.label);
+  }
+  return text;
+}
+
+}  // namespace quorumlock::cli

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include <quorumlock/admin.hpp>
+
+#include "output.hpp"
+
+namespace quorumlock::cli {
+
+/// Finds the leases that ran out, by comparing a list of locks with the one before: they were gone
+/// when they could have run out, and not earlier. A lease that is renewed has most of its time left
+/// when it is given back. Whoever reads the lists sees only what becomes of leases on the nodes: a
+/// key that somebody deletes looks like a release. Thread-safe.
+class RanOut {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// Takes the answer to a question that was asked at this time and has just been answered.
+  void note(const Result<LockList>& list, Time asked,
+            Time answered = std::chrono::steady_clock::now());
+  /// [{"resource", "label", "token_begin", "at_ms"}, ...]: the last of them first, 50 at most.
+  [[nodiscard]] Json document() const;
+  /// The same as lines of text; empty if there are none.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  using Name = std::tuple<std::string, int, std::string>;  ///< resource, permit, token
+  struct Known {
+    HeldLock lock;
+    std::chrono::milliseconds longest;  ///< the most time that it was seen to have left
+    Time asked;                         ///< when it was seen last
+  };
+  [[nodiscard]] bool ran_out(const Known& one, Time answered) const;
+
+  mutable std::mutex guard_;
+  std::map<Name, Known> known_;
+  bool gap_ = false;  ///< the list could not be had since then
+  std::deque<std::pair<HeldLock, std::chrono::system_clock::time_point>> ended_;
+};
+
+}  // namespace quorumlock::cli
