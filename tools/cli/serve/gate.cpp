@@ -59,6 +59,16 @@ std::string after_scheme(const std::string& authorization, const std::string& sc
   return begin == authorization.npos ? std::string() : authorization.substr(begin);
 }
 
+/// Whether the page of another site asks. Browsers add a certificate by themselves.
+bool is_from_elsewhere(const HttpRequest& request) {
+  return request.header("sec-fetch-site") == "cross-site" &&
+         request.header("sec-fetch-mode") != "navigate";
+}
+
+HttpReply from_elsewhere() {
+  return HttpReply::sentence(403, "a page of another site may not read this");
+}
+
 }  // namespace
 
 bool equal_in_constant_time(const std::string& given, const std::string& expected) {
@@ -77,14 +87,15 @@ std::string token_in(const std::string& authorization) {
   return colon == login.npos ? std::string() : login.substr(colon + 1);
 }
 
-Gate::Gate(const ListenAddress& address, std::optional<std::string> token_file)
-    : host_(address.host), token_file_(std::move(token_file)) {
+Gate::Gate(const ListenAddress& address, std::optional<std::string> token_file, bool has_client_ca)
+    : host_(address.host), token_file_(std::move(token_file)), has_client_ca_(has_client_ca) {
   if (token_file_) {
     (void)token_of(*token_file_);
-  } else if (!address.loopback) {
+  } else if (!address.loopback && !has_client_ca) {
     throw Failure::usage("--listen is " + address.host + ":" + address.port +
                          ", which other machines can reach: give --token-file FILE, and they have "
-                         "to show the token in that file; or listen on 127.0.0.1");
+                         "to show the token in that file; or --client-ca FILE, and they have to "
+                         "show a certificate of an authority in that file; or listen on 127.0.0.1");
   }
 }
 
@@ -107,6 +118,9 @@ std::optional<HttpReply> Gate::refusal(const HttpRequest& request) const {
     return reply;
   }
   if (request.path == "/healthz") return std::nullopt;  // it has no secrets, and is asked for often
+  if (has_client_ca_ && request.has_certificate) {
+    return is_from_elsewhere(request) ? std::optional(from_elsewhere()) : std::nullopt;
+  }
   if (token_file_) {
     try {
       if (equal_in_constant_time(token_in(request.header("authorization")),
@@ -116,22 +130,29 @@ std::optional<HttpReply> Gate::refusal(const HttpRequest& request) const {
     } catch (const Failure& failure) {
       return HttpReply::sentence(503, failure.what());
     }
-    HttpReply reply = HttpReply::sentence(
-        401, "give the token as Authorization: Bearer TOKEN, or as the password of any user");
-    reply.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"quorumlock\"");
-    reply.headers.emplace_back("WWW-Authenticate", "Basic realm=\"quorumlock\", charset=\"UTF-8\"");
-    return reply;
   }
+  if (token_file_ || has_client_ca_) return unauthorized(request);
   if (!is_ours(request.header("host"))) {
     return HttpReply::sentence(403, "the Host header is \"" + request.header("host") +
                                         "\": without a token only localhost, 127.0.0.1 and ::1 "
                                         "are answered");
   }
-  if (request.header("sec-fetch-site") == "cross-site" &&
-      request.header("sec-fetch-mode") != "navigate") {
-    return HttpReply::sentence(403, "a page of another site may not read this");
-  }
+  if (is_from_elsewhere(request)) return from_elsewhere();
   return std::nullopt;
+}
+
+HttpReply Gate::unauthorized(const HttpRequest& request) const {
+  std::string words;
+  if (has_client_ca_) {
+    words = "this client may not ask: " + request.no_certificate +
+            "; show one of an authority in --client-ca" + (token_file_ ? ", or " : "");
+  }
+  if (!token_file_) return HttpReply::sentence(401, words);
+  HttpReply reply = HttpReply::sentence(
+      401, words + "give the token as Authorization: Bearer TOKEN, or as the password of any user");
+  reply.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"quorumlock\"");
+  reply.headers.emplace_back("WWW-Authenticate", "Basic realm=\"quorumlock\", charset=\"UTF-8\"");
+  return reply;
 }
 
 }  // namespace quorumlock::cli

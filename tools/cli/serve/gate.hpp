@@ -8,23 +8,26 @@
 
 namespace quorumlock::cli {
 
-/// Which requests `serve` answers: GET and HEAD only; with a token if there is one; and without one
-/// only those whose Host is this machine, so that a page of another site cannot read ours by a name
+/// Which requests `serve` answers: GET and HEAD only; if a token or an authority of clients is
+/// configured, those that show the token or a certificate of that authority; and without them only
+/// those whose Host is this machine, so that a page of another site cannot read ours by a name
 /// that it points at 127.0.0.1.
 class Gate {
  public:
-  /// Throws Failure if the address can be reached from elsewhere and there is no token, or the
-  /// token cannot be used.
-  Gate(const ListenAddress& address, std::optional<std::string> token_file);
+  /// Throws Failure if the address can be reached from elsewhere and there is neither of the two,
+  /// or the token cannot be used.
+  Gate(const ListenAddress& address, std::optional<std::string> token_file, bool has_client_ca);
 
   /// The refusal of a request; nothing if it may be answered.
   [[nodiscard]] std::optional<HttpReply> refusal(const HttpRequest& request) const;
 
  private:
+  [[nodiscard]] HttpReply unauthorized(const HttpRequest& request) const;
   [[nodiscard]] bool is_ours(const std::string& host) const;
 
   const std::string host_;
   const std::optional<std::string> token_file_;
+  const bool has_client_ca_;
 };
 
 /// Whether both are the same, in a time that does not depend on where they differ.

@@ -14,6 +14,9 @@ struct HttpRequest {
   std::string path;                            ///< decoded, without what follows the question mark
   std::map<std::string, std::string> query;    ///< of several values, the first
   std::map<std::string, std::string> headers;  ///< by name in small letters; the first of several
+  /// Whether the client has shown a certificate of an authority in --client-ca, and if not, why.
+  bool has_certificate = false;
+  std::string no_certificate = {};
 
   [[nodiscard]] std::string header(const std::string& name) const {
     const auto found = headers.find(name);

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <utility>
 
 #include <httplib.h>
@@ -37,11 +38,34 @@ constexpr std::chrono::seconds part_within{20};
 constexpr std::chrono::milliseconds close_within{500};
 constexpr std::size_t longest_head = 32 * 1024;
 
+IoStep step_of(ssize_t count, short wait_for) {
+  if (count > 0) return {.bytes = static_cast<std::size_t>(count)};
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return {.wait_for = wait_for};
+  return {};
+}
+
 /// A client's connection as httplib reads and writes it. Nothing waits beyond its time, and nothing
 /// once the program ends.
 class BoundedStream final : public httplib::Stream {
  public:
   BoundedStream(int socket, int stopping) : socket_(socket), stopping_(stopping) {}
+
+  /// Whether the client begins as TLS does, and not with the words of HTTP.
+  bool begins_with_tls() {
+    constexpr char handshake = 22;
+    char first = 0;
+    const auto look = [&] { return step_of(::recv(socket_, &first, 1, MSG_PEEK), POLLIN); };
+    return carried_out(request_ends_, look) == 0 || first == handshake;
+  }
+  /// Makes the handshake. False if it fails.
+  bool begin(std::unique_ptr<TlsConnection> tls) {
+    tls_ = std::move(tls);
+    return carried_out(request_ends_, [&] { return tls_->greet(); }) > 0;
+  }
+  /// Empty: it has one (TlsConnection::no_certificate()).
+  [[nodiscard]] std::string no_certificate() const {
+    return tls_ == nullptr ? "it does not speak TLS" : tls_->no_certificate();
+  }
 
   bool is_readable() const override { return true; }
   bool is_writable() const override { return true; }
@@ -55,12 +79,10 @@ class BoundedStream final : public httplib::Stream {
   ssize_t write(const char* from, std::size_t size) override {
     const auto deadline = Steady::now() + part_within;
     for (std::size_t sent = 0; sent < size;) {
-      const ssize_t count = ::send(socket_, from + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (count > 0) {
-        sent += static_cast<std::size_t>(count);
-      } else if ((errno != EAGAIN && errno != EINTR) || !wait_for(POLLOUT, deadline)) {
-        return -1;
-      }
+      const std::size_t count =
+          carried_out(deadline, [&] { return send(from + sent, size - sent); });
+      if (count == 0) return -1;
+      sent += count;
     }
     return static_cast<ssize_t>(size);
   }
@@ -71,6 +93,7 @@ class BoundedStream final : public httplib::Stream {
   /// Closes the sending side and waits for the client to close its own. If the socket were closed
   /// with bytes unread, the client could lose the reply.
   void finish() {
+    if (tls_ != nullptr) tls_->end();
     ::shutdown(socket_, SHUT_WR);
     request_ends_ = Steady::now() + close_within;
     received_ = 0;
@@ -81,16 +104,27 @@ class BoundedStream final : public httplib::Stream {
  private:
   bool receive() {
     if (received_ >= longest_head) return false;
+    next_ = 0;
+    end_ = carried_out(request_ends_, [&] { return read(); });
+    received_ += end_;
+    return end_ != 0;
+  }
+  IoStep read() {
+    if (tls_ != nullptr) return tls_->read(buffer_, sizeof buffer_);
+    return step_of(::recv(socket_, buffer_, sizeof buffer_, 0), POLLIN);
+  }
+  IoStep send(const char* from, std::size_t size) {
+    if (tls_ != nullptr) return tls_->write(from, size);
+    return step_of(::send(socket_, from, size, MSG_NOSIGNAL), POLLOUT);
+  }
+  /// Repeats a call until it has done something. Zero if it has not by the deadline, or the
+  /// connection is over.
+  template <class Call>
+  std::size_t carried_out(Steady::time_point deadline, Call call) const {
     for (;;) {
-      const ssize_t count = ::recv(socket_, buffer_, sizeof buffer_, MSG_DONTWAIT);
-      if (count > 0) {
-        next_ = 0;
-        end_ = static_cast<std::size_t>(count);
-        received_ += end_;
-        return true;
-      }
-      if (count == 0 || (errno != EAGAIN && errno != EINTR)) return false;
-      if (!wait_for(POLLIN, request_ends_)) return false;
+      const IoStep step = call();
+      if (step.bytes > 0) return step.bytes;
+      if (step.has_ended() || !wait_for(step.wait_for, deadline)) return 0;
     }
   }
   bool wait_for(short events, Steady::time_point deadline) const {
@@ -106,6 +140,7 @@ class BoundedStream final : public httplib::Stream {
 
   const int socket_;
   const int stopping_;
+  std::unique_ptr<TlsConnection> tls_;
   Steady::time_point request_ends_ = Steady::now() + request_within;
   std::size_t received_ = 0;
   char buffer_[4096];
@@ -141,7 +176,7 @@ void send_more(httplib::Response& to, const HttpReply& reply) {
 /// httplib's reading of a request and writing of a reply. Sockets and threads are ours.
 class Protocol final : public httplib::Server {
  public:
-  Protocol(const HttpSite& site, int listening) {
+  Protocol(HttpSite site, int listening) : site_(std::move(site)) {
     // The page loads nothing from elsewhere and is not framed; no reply is stored or guessed at.
     set_default_headers({{"Content-Security-Policy",
                           "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -153,10 +188,10 @@ class Protocol final : public httplib::Server {
                          {"Cross-Origin-Resource-Policy", "same-origin"},
                          {"Cache-Control", "no-store"}});
     // Before httplib reads a body, which no request of ours has.
-    set_pre_routing_handler([&site](const httplib::Request& from, httplib::Response& to) {
+    set_pre_routing_handler([this](const httplib::Request& from, httplib::Response& to) {
       HttpReply reply;
       try {
-        reply = site(request_of(from));
+        reply = site_(request_of(from));
       } catch (const std::exception& error) {
         reply = HttpReply::sentence(500, error.what());
       }
@@ -181,6 +216,9 @@ class Protocol final : public httplib::Server {
       request.headers.erase("Accept-Encoding");
     });
   }
+
+ private:
+  const HttpSite site_;
 };
 
 std::string shown_host(const std::string& host) {
@@ -216,7 +254,8 @@ std::string port_of(int socket) {
 
 }  // namespace
 
-HttpServer::HttpServer(const ListenAddress& address, HttpSite site) : site_(std::move(site)) {
+HttpServer::HttpServer(const ListenAddress& address, HttpSite site, TlsServer* tls)
+    : site_(std::move(site)), tls_(tls) {
   const std::string place = shown_host(address.host) + ":";
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -232,7 +271,7 @@ HttpServer::HttpServer(const ListenAddress& address, HttpSite site) : site_(std:
   ::freeaddrinfo(found);
   errno = error;
   if (listening_ < 0) throw Failure::system("cannot listen on " + place + address.port);
-  url_ = "http://" + place + port_of(listening_) + "/";
+  url_ = (tls_ != nullptr ? "https://" : "http://") + place + port_of(listening_) + "/";
 }
 
 HttpServer::~HttpServer() {
@@ -276,7 +315,25 @@ bool HttpServer::accept_one() {
 
 void HttpServer::answer(int socket) {
   BoundedStream stream(socket, stopping_.fd());
-  Protocol(site_, listening_).answer(stream);
+  if (tls_ != nullptr && !stream.begins_with_tls()) {
+    Protocol(
+        [](const HttpRequest&) {
+          return HttpReply::sentence(400,
+                                     "this port speaks TLS: ask for https:// instead of http://");
+        },
+        listening_)
+        .answer(stream);
+  } else if (tls_ == nullptr || stream.begin(tls_->connection(socket))) {
+    Protocol(
+        [&](const HttpRequest& asked) {
+          HttpRequest request = asked;
+          request.no_certificate = stream.no_certificate();
+          request.has_certificate = request.no_certificate.empty();
+          return site_(request);
+        },
+        listening_)
+        .answer(stream);
+  }
   stream.finish();
   ::close(socket);
 }

@@ -8,6 +8,7 @@
 #include "event.hpp"
 #include "serve/http.hpp"
 #include "serve/listen_address.hpp"
+#include "serve/tls.hpp"
 
 namespace quorumlock::cli {
 
@@ -15,9 +16,9 @@ namespace quorumlock::cli {
 /// and a bound on everything that a client could make it wait for or keep.
 class HttpServer {
  public:
-  /// Listens from now on; connections are answered by serve(). Throws Failure if the port is in
-  /// use.
-  HttpServer(const ListenAddress& address, HttpSite site);
+  /// Listens from now on; connections are answered by serve_until_readable(), and only over TLS if
+  /// `tls` is not null. Throws Failure if the port is in use.
+  HttpServer(const ListenAddress& address, HttpSite site, TlsServer* tls = nullptr);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
   /// Breaks off what is still being answered. What the site waits for has to have ended.
@@ -39,6 +40,7 @@ class HttpServer {
   void join_ended();
 
   const HttpSite site_;
+  TlsServer* const tls_;
   std::string url_;
   int listening_ = -1;
   Event stopping_;

@@ -14,6 +14,7 @@
 #include "serve/listen_address.hpp"
 #include "serve/observer.hpp"
 #include "serve/site.hpp"
+#include "serve/tls.hpp"
 #include "signals.hpp"
 
 namespace quorumlock::cli {
@@ -22,8 +23,24 @@ namespace {
 struct ServeArguments {
   std::string listen = "127.0.0.1:9470";
   std::optional<std::string> token_file;
+  std::optional<std::string> tls_cert, tls_key, client_ca;
   std::size_t most_locks = LocksQuery().most;
 };
+
+/// Null without TLS. Throws Failure.
+std::unique_ptr<TlsServer> tls_of(const ServeArguments& asked) {
+  if (asked.tls_cert.has_value() != asked.tls_key.has_value()) {
+    throw Failure::usage(asked.tls_cert ? "--tls-cert is given without --tls-key: give both"
+                                        : "--tls-key is given without --tls-cert: give both");
+  }
+  if (asked.tls_cert) {
+    return std::make_unique<TlsServer>(TlsFiles{*asked.tls_cert, *asked.tls_key, asked.client_ca});
+  }
+  if (!asked.client_ca) return nullptr;
+  throw Failure::usage(
+      "--client-ca is given without --tls-cert and --tls-key: clients show certificates over TLS "
+      "only, so give these, too");
+}
 
 /// Ends what the server's threads wait for before the server joins them, however this ends.
 struct Ending {
@@ -33,14 +50,16 @@ struct Ending {
 
 int serve(const Globals& globals, const ServeArguments& asked) {
   const ListenAddress address = ListenAddress::read(asked.listen);
-  const Gate gate(address, asked.token_file);
+  const Gate gate(address, asked.token_file, asked.client_ca.has_value());
+  const std::unique_ptr<TlsServer> tls = tls_of(asked);
   Signals signals;
   const Options options = globals.options();
   Coordinator coordinator = coordinator_with(options);
   NodesWatch nodes(globals, options, coordinator);
   Observer observer(coordinator, asked.most_locks);
   Site site(coordinator, observer, gate);
-  HttpServer server(address, [&site](const HttpRequest& request) { return site.answer(request); });
+  HttpServer server(
+      address, [&site](const HttpRequest& request) { return site.answer(request); }, tls.get());
   const Ending at_the_end{observer};
   if (globals.json) {
     print(Json{{"listening", server.url()}});
@@ -64,11 +83,19 @@ void add_serve(CLI::App& app, Globals& globals, Action& chosen) {
       *app.add_subcommand("serve", "show nodes and locks on a page, and to programs, by HTTP");
   command.add_option("--listen", asked->listen, "where (127.0.0.1:9470); port 0: any free one")
       ->type_name("HOST:PORT");
-  command
-      .add_option_function<std::string>(
-          "--token-file", [asked](const std::string& file) { asked->token_file = file; },
-          "whose first line clients have to show; needed beyond this machine")
-      ->type_name("FILE");
+  const auto add_file = [&](const char* name, std::optional<std::string> ServeArguments::*into,
+                            const char* help) {
+    command
+        .add_option_function<std::string>(
+            name, [asked, into](const std::string& file) { asked.get()->*into = file; }, help)
+        ->type_name("FILE");
+  };
+  add_file("--token-file", &ServeArguments::token_file,
+           "whose first line clients have to show; beyond this machine, this or --client-ca");
+  add_file("--tls-cert", &ServeArguments::tls_cert, "the certificate for https, in PEM form");
+  add_file("--tls-key", &ServeArguments::tls_key, "its key");
+  add_file("--client-ca", &ServeArguments::client_ca,
+           "the authorities whose certificates clients may show");
   command
       .add_option("--limit", asked->most_locks, "list no more than about this many locks (10000)")
       ->check(CLI::Range(1, 1'000'000))
