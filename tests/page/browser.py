@@ -49,11 +49,14 @@ class Browser:
         self.from_browser = os.fdopen(replies_read, "rb")
         self.unread = b""
 
-    def open(self, url):
+    def open(self, url, script=None):
+        """Opens a page; `script` runs before those of the page."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Runtime", "Log", "Page", "Accessibility"):
             self.call(domain + ".enable")
+        if script:
+            self.call("Page.addScriptToEvaluateOnNewDocument", source=script)
         self.call("Page.navigate", url=url)
 
     def message(self):
