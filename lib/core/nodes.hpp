@@ -29,7 +29,8 @@ class Nodes {
   void on_link(int node, LinkState state, Vote reason);
   /// Notes what a node says of the list that it votes for, and whether that list is being changed.
   void on_list(int node, Majority says, bool changes);
-  /// Whether some node has said that its list is being changed.
+  /// Whether some node has said that its list is being changed. A plain SET does not compare the
+  /// record, which may say something else by the time it arrives.
   [[nodiscard]] bool list_changes() const { return !list_changes_.empty(); }
   [[nodiscard]] Majority says(int node) const { return says_[static_cast<std::size_t>(node)]; }
   /// The newest list that a connected node votes for, and the most votes that one of them says a

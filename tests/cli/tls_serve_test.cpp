@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::hours;
 
-constexpr const char* secret = "0123456789abcdef0123456789abcdef";
+constexpr const char* bearer = "0123456789abcdef0123456789abcdef";
 
 class ServeTls : public ServeCommand {
  protected:
@@ -94,7 +94,7 @@ TEST_F(ServeTls, TellsAClientWhatIsWrongWithItsCertificate) {
 }
 
 TEST_F(ServeTls, ATokenIsEnoughIfThereIsOne) {
-  std::ofstream(file("token")) << secret << "\n";
+  std::ofstream(file("token")) << bearer << "\n";
   const Server server = served({"--client-ca", file("ca.pem"), "--token-file", file("token")});
   const auto status = [&](const std::string& certificate, const std::string& token) {
     httplib::Headers headers;
@@ -102,19 +102,19 @@ TEST_F(ServeTls, ATokenIsEnoughIfThereIsOne) {
     return asked(server, certificate, headers)->status;
   };
   EXPECT_EQ(status("client", ""), 200);
-  EXPECT_EQ(status("", secret), 200);
+  EXPECT_EQ(status("", bearer), 200);
   EXPECT_EQ(status("", ""), 401);
-  EXPECT_EQ(status("", std::string(secret) + "x"), 401);
+  EXPECT_EQ(status("", std::string(bearer) + "x"), 401);
   expect_refused(server, "",
                  "it has shown no certificate; show one of an authority in "
                  "--client-ca, or give the token");
 }
 
 TEST_F(ServeTls, WithoutAnAuthorityACertificateCountsForNothing) {
-  std::ofstream(file("token")) << secret << "\n";
+  std::ofstream(file("token")) << bearer << "\n";
   const Server server = served({"--token-file", file("token")});
   EXPECT_EQ(asked(server, "client")->status, 401);
-  EXPECT_EQ(asked(server, "", {{"Authorization", "Bearer " + std::string(secret)}})->status, 200);
+  EXPECT_EQ(asked(server, "", {{"Authorization", "Bearer " + std::string(bearer)}})->status, 200);
 }
 
 TEST_F(ServeTls, SendsEventsAndEndsWithStreamsOpen) {

@@ -10,7 +10,7 @@
 namespace quorumlock::test {
 namespace {
 
-const std::vector<std::string> names = {"north", "south"};
+const std::vector<std::string> both_groups = {"north", "south"};
 
 /// Nine new nodes: {0, 1, 2} are enrolled as the north, {3, 4, 5} as the south, and the others are
 /// spare.
@@ -54,10 +54,10 @@ class GroupMembers : public ::testing::Test {
   std::string record(int node) { return cluster_.value(node, "quorumlock:enrolment").value_or(""); }
   /// Returns a resource of this group.
   [[nodiscard]] std::string in(const std::string& group, int number = 0) const {
-    const core::Placement placement(names, 1, "");
+    const core::Placement placement(both_groups, 1, "");
     for (int i = 0;; ++i) {
       std::string resource = key_ + "/" + std::to_string(number) + "/" + std::to_string(i);
-      if (names[placement.of(resource).group] == group) return resource;
+      if (both_groups[placement.of(resource).group] == group) return resource;
     }
   }
 
@@ -94,7 +94,7 @@ TEST_F(GroupMembers, OneGroupChangesAndTheOtherIsNotTouched) {
   EXPECT_EQ(look(change)[0].epoch, 1U);
   EXPECT_EQ(look(change)[1].epoch, 0U);
   // The new node makes up for one that is down, and has both marks in its one record.
-  const std::string mark = core::Placement::mark(names, "north");
+  const std::string mark = core::Placement::mark(both_groups, "north");
   for (const int node : {0, 1, 6}) {
     EXPECT_NE(record(node).find("@" + mark + "#"), std::string::npos) << record(node);
   }

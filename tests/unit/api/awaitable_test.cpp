@@ -81,8 +81,10 @@ struct Inline {
   }
 };
 
-template <class Executor>
-Owned wait_on(Executor executor, Operation& operation, int& result) {
+Owned wait_on(Queue executor, Operation& operation, int& result) {
+  result = *co_await operation.begin().on(executor);
+}
+Owned wait_on(Inline executor, Operation& operation, int& result) {
   result = *co_await operation.begin().on(executor);
 }
 
