@@ -18,7 +18,7 @@ namespace quorumlock::redis {
 struct ReplyBuilder {
   /// How many arrays an array may be in. No reply of ours is nested deeply, and hiredis 1.0 and
   /// later have no such limit of their own.
-  static constexpr int deepest = 7;
+  static constexpr int deepest = 8;
 
   static void* place(const redisReadTask* task, ReplyReader::Node node) {
     auto& reader = *static_cast<ReplyReader*>(task->privdata);

@@ -296,15 +296,15 @@ TEST_F(ScriptReplies, LocksRepliesAsListed) {
   };
   const Words all = {"0", "*", "100", ""};
   const Words permits = {"0", "quorumlock:permit:*:*", "100", "quorumlock:semaphore:"};
-  const std::string held = "{0 now {lock string soon '' 0 {" + token + "} 0}}";
-  const std::string counted = "{0 now {lock string soon 41 0 {" + digits + "} 0}}";
-  const std::string waited_for = "{0 now {lock string soon '' 1 {" + digits + "} 0}}";
-  const std::string read = "{0 now {lock zset soon 41 0 {a 9000000000000} 0}}";
+  const std::string held = "{0 now {lock string soon '' 0 {" + token + "} 0 ''}}";
+  const std::string counted = "{0 now {lock string soon 41 0 {" + digits + "} 0 ''}}";
+  const std::string waited_for = "{0 now {lock string soon '' 1 {" + digits + "} 0 w1}}";
+  const std::string read = "{0 now {lock zset soon 41 0 {a 9000000000000} 0 ''}}";
   const std::string permit =
-      "{0 now {quorumlock:permit:2:lock string soon 41 1 {" + token + "} 0}}";
+      "{0 now {quorumlock:permit:2:lock string soon 41 1 {" + token + "} 0 w1}}";
   const std::string leads = "{" + token + " nil 1 nil} -1";
   const std::string led_before = "{" + digits + " nil 1 nil} -1";
-  const std::string led = "{0 now {lock string soon '' 0 {" + token + "} 1}}";
+  const std::string led = "{0 now {lock string soon '' 0 {" + token + "} 1 ''}}";
   const auto record_of = [](const std::string& leader) {
     return std::vector<Words>{{"HSET", "quorumlock:leader:lock", "token", leader, "version", "1"}};
   };
