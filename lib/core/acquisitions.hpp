@@ -90,7 +90,11 @@ class Acquisitions {
   /// Sends queued acquisitions one by one until there is an output or no more room. Attempts that
   /// are decided at once, because no node is there, make room for the next.
   void send_queued(Time now);
-  [[nodiscard]] bool may_send_queued() const { return admission_.may_send(); }
+  /// Whether there is room for the first queued acquisition. If it waits, it stays in the queue
+  /// while too many nodes are silent. Otherwise the attempts of the whole queue would be lost at
+  /// once, and all of them would enter the line, where the refreshes of so many entries keep the
+  /// nodes from recovering.
+  [[nodiscard]] bool may_send_queued();
 
   /// Does what is due by `now`.
   void advance(Time now);

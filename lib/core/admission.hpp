@@ -40,6 +40,8 @@ class Admission {
 
   /// Whether the first of the queue is to be sent.
   [[nodiscard]] bool may_send() const { return queued_ != 0 && out_ < most_out_; }
+  /// The first of the queue, which is not empty.
+  [[nodiscard]] WaiterId first() const { return places_[first_].id; }
   /// Takes the first acquisition out of the queue, which is not empty; the caller sends it.
   WaiterId take() {
     const WaiterId id = places_[first_].id;

@@ -80,6 +80,16 @@ NodeSet Nodes::voters(Time now) {
   return take_requests_ - mistrusted_;
 }
 
+bool Nodes::too_silent() const {
+  int able = take_requests_.size();
+  if (able >= majority_.votes()) return false;
+  for (const int node : all_ - take_requests_) {
+    const Vote reason = unavailable_because_[static_cast<std::size_t>(node)];
+    if (reason == Vote::stalled || reason == Vote::unreachable) ++able;
+  }
+  return able >= majority_.votes();
+}
+
 Vote Nodes::why_not_asked(int node) const {
   if (take_requests_.contains(node)) return Vote::clock_jumped;
   return unavailable_because_[static_cast<std::size_t>(node)];

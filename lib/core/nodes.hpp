@@ -44,6 +44,8 @@ class Nodes {
   [[nodiscard]] NodeSet take_releases() const { return take_releases_; }
   /// The nodes to ask for votes. Ends the mistrust of nodes whose time is over.
   NodeSet voters(Time now);
+  /// Whether a quorum is missing only because nodes do not answer, or are not connected.
+  [[nodiscard]] bool too_silent() const;
   /// Why a node that is not a voter is not asked.
   [[nodiscard]] Vote why_not_asked(int node) const;
 

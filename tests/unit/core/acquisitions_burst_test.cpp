@@ -101,6 +101,39 @@ TEST_F(EngineBurst, AttemptsThatFailAtOnceLetTheWholeQueueGo) {
   }
 }
 
+TEST_F(EngineBurst, ThoseThatWaitAreKeptWhileTheNodesAreSilent) {
+  // Each attempt would be lost at once, and all of them would enter the line.
+  for (const LinkState silent : {LinkState::stalled, LinkState::down}) {
+    SCOPED_TRACE(silent == LinkState::stalled ? "stalled" : "down");
+    EngineDriver driver(few_out(2));
+    for (int number = 0; number < 100; ++number) {
+      driver.acquire_in_order(static_cast<core::UserId>(number), ten_seconds, 20s, key_of(number));
+    }
+    const Vote reason = silent == LinkState::stalled ? Vote::stalled : Vote::unreachable;
+    for (const int node : {0, 1}) {
+      driver.link(node, silent, reason);
+      for (int attempt = 0; attempt < 2; ++attempt) driver.time_out(node);
+    }
+    EXPECT_EQ(driver.engine().stats().attempts, 2U);
+    driver.link(0, LinkState::up);
+    EXPECT_EQ(driver.engine().stats().attempts, 4U);
+  }
+}
+
+TEST_F(EngineBurst, ThoseThatWaitAreSentIfTheNodesRefuseUs) {
+  // They fail with the reason, and do not wait for nodes that will never vote for this client.
+  for (int number = 0; number < 100; ++number) {
+    driver_.acquire_in_order(static_cast<core::UserId>(number), ten_seconds, 20s, key_of(number));
+  }
+  for (const int node : {0, 1, 2}) {
+    driver_.link(node, LinkState::quarantined, Vote::nodes_differ);
+  }
+  for (const int node : {0, 1, 2}) {
+    for (int number = 0; number < 2; ++number) driver_.reply(node, Vote::nodes_differ);
+  }
+  EXPECT_EQ(driver_.count<core::Refused>(), 100U);
+}
+
 TEST_F(EngineBurst, WithoutAWaitItIsRefusedWhenItIsNotSentInTime) {
   ask(5);
   driver_.forget_seen();
