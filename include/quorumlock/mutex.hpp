@@ -34,8 +34,9 @@ class QUORUMLOCK_EXPORT Mutex {
   /// names of all of them sort before this one's. Throws Error only if no attempt could be made
   /// (closed, bad arguments).
   bool try_lock();
-  /// Releases the calling thread's lease and waits until a quorum has done so. Throws no error:
-  /// lease().stop_token() reports the loss of a lease while it is held.
+  /// Releases the calling thread's lease and waits until a quorum has done so. If the thread has
+  /// other locks of the coordinator, this one is released in the background, and the last unlock
+  /// waits. Throws no error: lease().stop_token() reports the loss of a lease while it is held.
   void unlock();
 
   /// Waits for up to this long, or until then. Returns false if it did not get the lock.

@@ -36,8 +36,9 @@ class QUORUMLOCK_EXPORT SharedMutex {
   /// Makes one attempt or a short wait, as Mutex::try_lock() does. Throws Error only if no attempt
   /// could be made (closed, bad arguments).
   bool try_lock();
-  /// Releases the calling thread's write lock and waits until a quorum has done so. Throws no
-  /// error: lease().stop_token() reports the loss of a lease while it is held.
+  /// Releases the calling thread's write lock and waits until a quorum has done so, as
+  /// Mutex::unlock() does. Throws no error: lease().stop_token() reports the loss of a lease while
+  /// it is held.
   void unlock();
 
   /// The same for reading.

@@ -105,6 +105,7 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
   }
 
   [[nodiscard]] std::string_view mutex_of() const override { return resource; }
+  [[nodiscard]] const Coordinator& coordinator_of() const override { return coordinator; }
   void thread_ends(detail::ThreadNumber thread) override {
     if (fork.forked()) return;
     Lease left;

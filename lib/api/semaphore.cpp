@@ -63,6 +63,7 @@ struct Semaphore::State : detail::ThreadBound, std::enable_shared_from_this<Stat
   }
 
   [[nodiscard]] std::string_view mutex_of() const override { return {}; }
+  [[nodiscard]] const Coordinator& coordinator_of() const override { return coordinator; }
   void thread_ends(detail::ThreadNumber thread) override {
     if (fork.forked()) return;
     std::deque<Lease> left;

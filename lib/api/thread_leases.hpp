@@ -28,7 +28,8 @@ class ThreadLeases : public ThreadBound, public std::enable_shared_from_this<Thr
   /// Returns false if others have the lock or too few nodes answered. Throws Error if no attempt
   /// could be made.
   bool try_lock(LockMode mode, std::chrono::nanoseconds patience);
-  /// Releases the calling thread's lease of this mode, if there is one, and waits for that.
+  /// Releases the calling thread's lease of this mode, if there is one. Waits for that unless the
+  /// thread has other leases of the coordinator, of which the last one to be released waits.
   void unlock(LockMode mode);
   /// The calling thread's lease, of one mode or of any. Throws Error(not_held) if there is none.
   Lease& lease(std::optional<LockMode> mode = std::nullopt);
@@ -39,6 +40,7 @@ class ThreadLeases : public ThreadBound, public std::enable_shared_from_this<Thr
 
   void thread_ends(ThreadNumber thread) override;
   [[nodiscard]] std::string_view mutex_of() const override { return resource_; }
+  [[nodiscard]] const Coordinator& coordinator_of() const override { return coordinator_; }
 
  private:
   struct Held {

@@ -59,6 +59,12 @@ class Bound {
     }
     return has;
   }
+  [[nodiscard]] bool has_of(const Coordinator& coordinator) const {
+    return std::any_of(all_.begin(), all_.end(), [&](const One& one) {
+      const std::shared_ptr<ThreadBound> holder = one.holder.lock();
+      return holder != nullptr && &holder->coordinator_of() == &coordinator;
+    });
+  }
   void remove(const ThreadBound& holder) {
     if (const auto found = find(holder); found != all_.end()) all_.erase(found);
   }
@@ -147,6 +153,11 @@ void bind_to_this_thread(const std::shared_ptr<ThreadBound>& holder) {
 
 void unbind_from_this_thread(const ThreadBound& holder) noexcept {
   if (Bound* const mine = bound()) mine->remove(holder);
+}
+
+bool this_thread_holds(const Coordinator& coordinator) noexcept {
+  const Bound* const mine = bound();
+  return mine != nullptr && mine->has_of(coordinator);
 }
 
 std::chrono::nanoseconds patience_of_this_thread(std::string_view resource) {

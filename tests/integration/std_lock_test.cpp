@@ -1,4 +1,5 @@
 #include <atomic>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -81,6 +82,37 @@ TEST_F(StdLock, LocksMutexesOfDifferentKindsAndProcesses) {
   Pair<RecursiveMutex, SharedMutex> here(one);
   Pair<RecursiveMutex, SharedMutex> there(other);
   EXPECT_TRUE(all_do(8, 5, [&](int thread) { (thread < 4 ? here : there).lock(thread % 2 == 1); }));
+}
+
+TEST_F(StdLock, OnlyTheLastUnlockOfSeveralWaits) {
+  // The first unlock returns although no node answers. After the last one a quorum has released
+  // both mutexes.
+  Options patient = options();
+  patient.node_timeout = 2min;
+  Coordinator coordinator = test::connect(patient);
+  Mutex first(coordinator, "a");
+  Mutex second(coordinator, "b");
+  std::promise<void> locked;
+  std::promise<void> paused;
+  std::atomic<bool> first_is_unlocked{false};
+  std::thread holder([&] {
+    first.lock();
+    second.lock();
+    locked.set_value();
+    paused.get_future().wait();
+    first.unlock();
+    first_is_unlocked = true;
+    second.unlock();
+  });
+  locked.get_future().wait();
+  for (int node = 0; node < 5; ++node) cluster().pause(node);
+  paused.set_value();
+  EXPECT_TRUE(eventually([&] { return first_is_unlocked.load(); }));
+  for (int node = 0; node < 5; ++node) cluster().resume(node);
+  holder.join();
+  Coordinator other = connect();
+  EXPECT_TRUE(ok(other.acquire("a")));
+  EXPECT_TRUE(ok(other.acquire("b")));
 }
 
 TEST_F(StdLock, ATryThatWaitsIsOverAfterASecond) {
