@@ -202,7 +202,7 @@ const std::vector<KnownMutant>& known_mutants() {
       {Mutant::votes_needed_by_own_list, "votes-needed-by-own-list",
        "the votes that a lock needs are counted by the client's own list", 5000, Focus::forks},
       {Mutant::plain_set_in_a_change, "plain-set-in-a-change",
-       "a client that knows of a change goes on with a plain SET, which compares no record", 10000,
+       "a client that knows of a change goes on with a plain SET, which compares no record", 0,
        Focus::unfenced},
       {Mutant::old_connections_kept, "old-connections-kept",
        "a client without fencing that has not noticed the commit stays connected", 5000,
