@@ -38,11 +38,6 @@ void Acquisitions::acquire(Time now, const AcquireRequest& request, WaiterId* id
   if (!acquisition.waits) waiters_.timers.set(id.index, send_until);
 }
 
-bool Acquisitions::may_send_queued() {
-  if (!admission_.may_send()) return false;
-  return !waiters_[admission_.first()].waits || !exchange_.nodes.too_silent();
-}
-
 void Acquisitions::send_queued(Time now) {
   while (!exchange_.has_outputs() && may_send_queued()) {
     const WaiterId id = admission_.take();

@@ -94,7 +94,10 @@ class Acquisitions {
   /// while too many nodes are silent. Otherwise the attempts of the whole queue would be lost at
   /// once, and all of them would enter the line, where the refreshes of so many entries keep the
   /// nodes from recovering.
-  [[nodiscard]] bool may_send_queued();
+  [[nodiscard]] bool may_send_queued() {
+    if (!admission_.may_send()) return false;
+    return !waiters_[admission_.first()].waits || !exchange_.nodes.too_silent();
+  }
 
   /// Does what is due by `now`.
   void advance(Time now);
