@@ -11,10 +11,10 @@ namespace quorumlock::redis {
 inline constexpr core::Duration first_back_off = std::chrono::milliseconds(20);
 inline constexpr core::Duration longest_back_off = std::chrono::seconds(1);
 
-/// The path (NAT, firewalls, load balancers) may have forgotten a connection on which nothing has
-/// come in for this long, and then silently drops what is sent. Nothing is known to forget after
-/// less than some tens of seconds; and a client at work hears from its nodes more often than this,
-/// so that a node which falls silent meanwhile is taken for stalled.
+/// The path (NAT, firewalls, load balancers) may have forgotten a connection on which no command of
+/// a user was answered for this long, and then silently drops what is sent. Nothing is known to
+/// forget after less than some tens of seconds; and a client at work hears from its nodes more
+/// often than this, so that a node which falls silent meanwhile is taken for stalled.
 inline constexpr core::Duration idle_may_be_forgotten = std::chrono::seconds(10);
 
 }  // namespace quorumlock::redis

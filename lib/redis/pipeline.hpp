@@ -49,12 +49,13 @@ class Pipeline {
   void resume(const Held& held);
   /// The node has answered the oldest command, which is taken out.
   Command answer(core::Time now) {
-    heard_ = now;
     if (late_ > 0) {
       stalled_since_ = now;  // the node makes progress
       --late_;
     }
-    return commands_.pop();
+    const Command answered = commands_.pop();
+    if (!answered.own) heard_ = now;
+    return answered;
   }
   /// The connection is lost: no command is late any more, and drop() takes them out.
   void end();
@@ -72,7 +73,8 @@ class Pipeline {
     return is_stalled() && now >= stalled_since_ + connect_timeout_;
   }
   /// Whether the oldest command was the first one after an idle time: then the path may have
-  /// forgotten the connection.
+  /// forgotten the connection. The link's own commands do not count: it looks at a trusted disk
+  /// every few seconds, and one of these looks may be the first to find that out.
   [[nodiscard]] bool follows_idleness() const;
   /// When the next command is overdue, or the node dead.
   [[nodiscard]] core::Time deadline() const;
@@ -83,7 +85,7 @@ class Pipeline {
   std::vector<std::string> held_;  ///< bytes of the last of commands_
   std::size_t late_ = 0;           ///< how many of commands_, from the front, are overdue
   core::Time stalled_since_{};
-  core::Time heard_{};       ///< when the last answer came in, or the connection came up
+  core::Time heard_{};  ///< when the last user's command was answered, or the connection came up
   core::Time next_batch_{};  ///< when more commands are reported overdue, while late_ > 0
 };
 

@@ -90,6 +90,18 @@ TEST_F(PipelineTest, TheFirstCommandAfterAnIdleTimeIsNoticed) {
   EXPECT_TRUE(pipeline.follows_idleness());
 }
 
+TEST_F(PipelineTest, TheLinksOwnCommandsDoNotEndAnIdleTime) {
+  // A look at a trusted disk every 5 s would otherwise hide that nobody has used the connection.
+  const core::Duration long_idle = redis::idle_may_be_forgotten;
+  pipeline.add(now + long_idle / 2, numbered(1), true);
+  pipeline.answer(now + long_idle / 2);
+  pipeline.add(now + long_idle, numbered(2), true);
+  EXPECT_TRUE(pipeline.follows_idleness());
+  pipeline.answer(now + long_idle);
+  add(3, long_idle);
+  EXPECT_TRUE(pipeline.follows_idleness());
+}
+
 TEST_F(PipelineTest, HeldCommandsKeepTheirAgeAndTheirLateness) {
   pipeline.hold(now, numbered(1), "first");
   pipeline.hold(now + 100ms, numbered(2), "second");
