@@ -185,6 +185,7 @@ NodeNames World::end_change() {
     }
     if (looks % patient_looks == patient_looks - 1) {
       trace("the operator vouches for the nodes that forgot");
+      vouched_ = true;
       Client& operators = clients_.front();
       for (const int node : operators.session->nodes()) {
         operators.session->doubt(operators.local(now_), node);

@@ -281,6 +281,7 @@ class World {
   Tidiness tidiness_;
   Order order_;
   Figures figures_;
+  bool vouched_ = false;  ///< the last operator has, for nodes that forgot
 };
 
 double rate_within_the_bound(const Draw& draw, test::SeededRandom& random);
