@@ -48,9 +48,9 @@ struct Client {
 /// The bytes are compared, so there must be no padding.
 struct State {
   Data data, copy;
-  Byte copies;      ///< so many copies were made
+  Byte copies;      ///< how many copies were made
   Byte replica;     ///< it is one now
-  Byte promotions;  ///< so many
+  Byte promotions;  ///< how many there were
   Byte reports;     ///< the last promotion, until Redis forgets it
   Byte seen;        ///< a client has connected since the last promotion
   Byte forgotten;   ///< what is left of the longest lease that the node has forgotten
