@@ -34,6 +34,7 @@ struct Arguments {
   int storm = 0;
   int replace = 0;
   int clients = 0;
+  int max_ttl = 30;
   std::int64_t memory = 0;
   std::vector<std::string> contenders = usual_contenders();
   std::vector<Load> loads;
@@ -53,7 +54,8 @@ constexpr const char* usage =
     "       --hand-over=N     one lock that 2, 8, 64 and 512 wait for, N rounds\n"
     "       --start-up=N      from nothing to the first lock, N rounds\n"
     "       --storm=N         a node returns, and --clients=N with it, N rounds\n"
-    "       --replace=N       one node of five is replaced while --clients=N lock, N rounds\n"
+    "       --replace=N       one node of five is replaced while --clients=N lock, N rounds;\n"
+    "                         a change takes twice --max-ttl=SECONDS (30) or longer\n"
     "       otherwise Google Benchmark, with its own --benchmark_... flags\n";
 
 std::vector<std::string> split(const std::string& list) {
@@ -106,6 +108,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       arguments.storm = std::stoi(value);
     } else if (name == "--replace") {
       arguments.replace = std::stoi(value);
+    } else if (name == "--max-ttl") {
+      arguments.max_ttl = std::stoi(value);
     } else if (name == "--clients") {
       arguments.clients = std::stoi(value);
     } else if (name == "--hand-over") {
@@ -178,7 +182,9 @@ int run(const Arguments& arguments) {
   }
   if (arguments.replace > 0) {
     const int clients = arguments.clients > 0 ? arguments.clients : 64;
-    return print_replacements(clients, arguments.replace) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return print_replacements(clients, arguments.replace, std::chrono::seconds(arguments.max_ttl))
+               ? EXIT_SUCCESS
+               : EXIT_FAILURE;
   }
   Field field(arguments.nodes, arguments.contenders);
   if (arguments.smoke) return smoke(field) ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -27,8 +28,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 /// Each client waits this long after a cycle, so that the machine has time to spare.
 constexpr std::uint64_t pause_ms = 20;
-/// The default, which makes a change take at least that long.
-constexpr std::chrono::seconds max_ttl{30};
 /// One client after the other gets the new nodes.
 constexpr std::chrono::milliseconds between_clients{50};
 
@@ -37,6 +36,12 @@ struct Phase {
   std::vector<std::uint32_t> acquire_ns;
   int failures = 0;
   std::string why;  ///< the first failure
+
+  void add(const Phase& other) {
+    acquire_ns.insert(acquire_ns.end(), other.acquire_ns.begin(), other.acquire_ns.end());
+    failures += other.failures;
+    if (why.empty()) why = other.why;
+  }
 };
 
 class Client {
@@ -47,7 +52,7 @@ class Client {
         phase_(phase) {
     uv_timer_init(loop, &timer_);
     timer_.data = this;
-    coordinator_.async_acquire(name_ + "/kept", {.ttl = max_ttl, .wait = 20s}, {},
+    coordinator_.async_acquire(name_ + "/kept", {.ttl = options.max_ttl, .wait = 20s}, {},
                                [this](Result<Lease> lease) {
                                  if (lease) kept_ = std::move(*lease);
                                  ready_ = true;
@@ -171,7 +176,7 @@ class Clients {
 
 }  // namespace
 
-bool print_replacements(int clients, int rounds) {
+bool print_replacements(int clients, int rounds, std::chrono::seconds max_ttl) {
   Nodes nodes({.spares = 1, .max_ttl = max_ttl});
   Options options = nodes.options();
   Clients all(options, clients);
@@ -184,10 +189,16 @@ bool print_replacements(int clients, int rounds) {
     const Phase before = all.watch_for(max_ttl / 2);
     all.give_anew();
     const auto replacement = std::make_unique<Replacement>(options);
-    const Phase during = all.watch_until([&] {
-      all.give(options.nodes);
-      return replacement->over();
-    });
+    Phase during;
+    std::array<double, Replacement::steps> p99_of_step{};
+    for (int step = Replacement::announced; step < Replacement::steps; ++step) {
+      const Phase phase = all.watch_until([&] {
+        all.give(options.nodes);
+        return replacement->over() || replacement->step() > step;
+      });
+      p99_of_step[static_cast<std::size_t>(step)] = percentile_us(phase.acquire_ns, 0.99);
+      during.add(phase);
+    }
     if (!replacement->trouble().empty()) throw std::runtime_error(replacement->trouble());
     const double calm = percentile_us(before.acquire_ns, 0.99);
     const double changing = percentile_us(during.acquire_ns, 0.99);
@@ -195,12 +206,15 @@ bool print_replacements(int clients, int rounds) {
         R"({"round":%d,"clients":%d,"change_s":%.1f,"cycles_before":%zu,)"
         R"("cycles_during":%zu,"before_p50_us":%.1f,"during_p50_us":%.1f,)"
         R"("before_p99_us":%.1f,"during_p99_us":%.1f,"p99_ratio":%.2f,"during_max_us":%.1f,)"
+        R"("announced_p99_us":%.1f,"committed_p99_us":%.1f,"settled_p99_us":%.1f,)"
         R"("failed_before":%d,"failed_during":%d,"lost":%ld,"tokens_out_of_order":%d})"
         "\n",
         round, clients, replacement->seconds(), before.acquire_ns.size(), during.acquire_ns.size(),
         percentile_us(before.acquire_ns, 0.5), percentile_us(during.acquire_ns, 0.5), calm,
-        changing, changing / calm, percentile_us(during.acquire_ns, 1.0), before.failures,
-        during.failures, all.lost(), all.disordered());
+        changing, changing / calm, percentile_us(during.acquire_ns, 1.0),
+        p99_of_step[Replacement::announced], p99_of_step[Replacement::committed],
+        p99_of_step[Replacement::settled], before.failures, during.failures, all.lost(),
+        all.disordered());
     std::fflush(stdout);
     if (!during.why.empty()) std::fprintf(stderr, "%s\n", during.why.c_str());
     good = good && during.failures <= before.failures && all.lost() == 0 && all.disordered() == 0;

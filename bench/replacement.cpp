@@ -35,11 +35,13 @@ void Replacement::run(const Options& to) {
   const auto look = [&] { return change.look().value().front(); };
   change.announce().value();
   wait_until([&] { return look().old_clients().empty(); });
+  step_ = committed;
   change.commit().value();
   for (;;) {
     const std::chrono::nanoseconds left = change.settle().value();
     if (left <= 0ns) break;
     std::this_thread::sleep_for(left);
+    step_ = settled;
   }
   wait_until([&] { return look().done; });
 }

@@ -19,7 +19,12 @@ class Replacement {
   Replacement& operator=(const Replacement&) = delete;
   ~Replacement() { thread_.join(); }
 
+  /// The steps that a change is made of, in their order.
+  enum Step { announced, committed, settled, steps };
+
   [[nodiscard]] bool over() const { return over_; }
+  /// The step that was begun last.
+  [[nodiscard]] Step step() const { return step_; }
   /// Once it is over: why it has failed; empty if it has not.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
   /// Once it is over: how long it has taken.
@@ -31,6 +36,7 @@ class Replacement {
   std::string trouble_;
   double seconds_ = 0;
   std::atomic<bool> over_ = false;
+  std::atomic<Step> step_ = announced;
   std::thread thread_;
 };
 

@@ -352,7 +352,8 @@ void examine_change(std::vector<Finding>& into, const ClusterStatus& status) {
                         (announced ? "announced and not committed"
                                    : "committed and not settled: fewer nodes may fail meanwhile"),
                     announced ? "finish it, or take it back: quorumlock members"
-                              : "finish it: quorumlock members commit"});
+                              : "finish it, with those nodes in the configuration: quorumlock "
+                                "members commit"});
   }
 }
 

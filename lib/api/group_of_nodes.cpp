@@ -101,7 +101,11 @@ MembersReport GroupOfNodes::report() {
   const std::string wanted = redis::connection_name(change.next());
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto listed = answers[i].reply ? text_of(*answers[i].reply) : std::nullopt;
-    if (listed) report.members[i].old_clients = clients_but(wanted, *listed);
+    if (!listed) continue;
+    std::vector<std::string>& old = report.members[i].old_clients.emplace();
+    for (ConnectedClient& client : clients_but(wanted, *listed)) {
+      old.push_back(std::move(client.address));
+    }
   }
   report.next_step = next_step_of(report, change);
   return report;
@@ -163,7 +167,31 @@ std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
   return std::nullopt;
 }
 
+/// Ends the connections of clients with other nodes than those that are decided. On the next one
+/// they are refused; a client without fencing would not have noticed, since a plain SET compares no
+/// record.
+void GroupOfNodes::end_old_connections() {
+  std::vector<Questions::Question> questions;
+  const Change change = look_once();
+  if (change.stage() != Stage::committed) return;
+  for (std::size_t i = 0; i < change.nodes().size(); ++i) {
+    questions.push_back({static_cast<int>(i), {"CLIENT", "LIST"}});
+  }
+  const std::vector<Questions::Answer> answers = ask(std::move(questions));
+  const std::string wanted = redis::connection_name(change.next());
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto listed = answers[i].reply ? text_of(*answers[i].reply) : std::nullopt;
+    if (!listed) continue;
+    std::vector<Questions::Question> kills;
+    for (const ConnectedClient& client : clients_but(wanted, *listed)) {
+      kills.push_back({static_cast<int>(i), {"CLIENT", "KILL", "ID", client.id}});
+    }
+    if (!kills.empty()) ask(std::move(kills));
+  }
+}
+
 Result<nanoseconds> GroupOfNodes::settle() {
+  if (!wait_.has_begun()) end_old_connections();
   const core::Time begun = Clock::now();
   const Change change = look_once();
   const core::Time looked = Clock::now();

@@ -42,22 +42,43 @@ std::string state_of(const Change& change, const Change::Node& node) {
 }
 
 /// What is still to be done for nodes of a list that governs already.
-std::string rest_of(const MembersReport& report) {
-  std::string waiting, behind, away;
+std::string rest_of(const MembersReport& report, const Change& change) {
+  redis::NodeNames waiting, behind, away;
+  int remember = 0;
   for (const Member& one : report.members) {
-    if (!one.in_new_list || one.state == "settled") continue;
-    std::string& to = one.state == "behind" || one.state == "unsettled" ? behind
-                      : one.state == "unreachable"                      ? away
-                                                                        : waiting;
-    to += (to.empty() ? "" : ", ") + one.name;
+    if (!one.in_new_list) continue;
+    if (one.state == "settled") {
+      ++remember;
+    } else if (one.state == "behind" || one.state == "unsettled") {
+      behind.push_back(one.name);
+    } else {
+      (one.state == "unreachable" ? away : waiting).push_back(one.name);
+    }
   }
-  if (!behind.empty()) return "take along " + behind + ": quorumlock members commit";
+  if (!behind.empty()) {
+    return "take along " + redis::names_in_words(behind) + ": quorumlock members commit";
+  }
+  const int needed = change.furthest()->vouchers_needed();
+  if (!waiting.empty() && remember < needed) {
+    return "no vote from " + redis::names_in_words(waiting) + ": " + std::to_string(needed) +
+           " nodes have to vouch for a node that forgot the list, and only " +
+           std::to_string(remember) + " of those that answer know it. " +
+           (away.empty() ? "Let" : "Bring up " + redis::names_in_words(away) + ", or let") +
+           " them vote, by your word, with quorumlock enroll";
+  }
+  const auto reached = static_cast<int>(report.new_list.size() - away.size());
+  if (reached < redis::quorum(change.next())) {
+    return "bring up " + redis::names_in_words(away) +
+           ": the others are too few for a lock, and for a change of the list. If nodes are gone "
+           "for good, stop all clients, wait for max_ttl, and found a list without them with "
+           "quorumlock enroll --new --force";
+  }
   if (!away.empty()) {
-    return "bring up " + away +
-           "; if it is gone for good, put another node in its place in the configuration, and run "
-           "quorumlock members apply";
+    return "bring up " + redis::names_in_words(away) +
+           "; instead of a node that is gone for good put another one into the configuration, and "
+           "run quorumlock members apply";
   }
-  return "wait for " + waiting +
+  return "wait for " + redis::names_in_words(waiting) +
          ": a node votes max_ttl after it is up, if a client or quorumlock members apply looks "
          "after it";
 }
@@ -89,20 +110,22 @@ MembersReport report_of(const Change& change, std::span<const std::string> urls)
   return report;
 }
 
-std::vector<std::string> clients_but(std::string_view wanted, std::string_view listed) {
-  std::vector<std::string> found;
+std::vector<ConnectedClient> clients_but(std::string_view wanted, std::string_view listed) {
+  std::vector<ConnectedClient> found;
   while (!listed.empty()) {
     const std::string_view line = listed.substr(0, listed.find('\n'));
     listed.remove_prefix(std::min(line.size() + 1, listed.size()));
-    std::string_view address, name;
+    std::string_view id, address, name;
     for (std::size_t at = 0; at < line.size();) {
       const std::size_t end = std::min(line.find(' ', at), line.size());
       const std::string_view field = line.substr(at, end - at);
+      if (field.starts_with("id=")) id = field.substr(3);
       if (field.starts_with("addr=")) address = field.substr(5);
       if (field.starts_with("name=")) name = field.substr(5);
       at = end + 1;
     }
-    if (name.starts_with(redis::connection_prefix) && name != wanted) found.emplace_back(address);
+    if (!name.starts_with(redis::connection_prefix) || name == wanted) continue;
+    found.push_back({std::string(id), std::string(address)});
   }
   return found;
 }
@@ -111,7 +134,7 @@ std::string next_step_of(const MembersReport& report, const Change& change) {
   const std::string next = redis::names_in_words(change.next());
   switch (change.stage()) {
     case Stage::agreed:
-      if (!report.done) return rest_of(report);
+      if (!report.done) return rest_of(report, change);
       return "all nodes vote for {" + next + "}: there is nothing to do";
     case Stage::differs: {
       const Result<void> may = change.may_announce();
@@ -128,11 +151,18 @@ std::string next_step_of(const MembersReport& report, const Change& change) {
              ", then decide: quorumlock members commit" + unless(change.may_commit());
     }
     case Stage::committed: return "finish the change: quorumlock members commit";
-    case Stage::other:
-      return "a change to {" + redis::names_in_words(change.furthest()->to) +
-             "} is under way: finish it with those nodes in the configuration, or take it back "
-             "with "
-             "quorumlock members withdraw";
+    case Stage::other: {
+      const std::string to = redis::in_braces(change.furthest()->to);
+      if (change.furthest()->phase == redis::MembersPhase::announced) {
+        return "a change to " + to +
+               " is under way: finish it with those nodes in the configuration, or take it back "
+               "with quorumlock members withdraw";
+      }
+      return "a change to " + to +
+             " is decided, and only its nodes can let in those that forgot: put these into the "
+             "configuration, and finish it with quorumlock members commit; change the list after "
+             "that";
+    }
     case Stage::unknown:
       return "no node that answers has a list: bring the nodes up, or found the list with "
              "quorumlock enroll --new";

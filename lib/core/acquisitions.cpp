@@ -101,8 +101,10 @@ void Acquisitions::attempt(Time now, WaiterId id) {
   }
   const NodeSet asked = exchange_.nodes.voters(now);
   if (acquisition.place() != 0) in_line->entered = in_line->entered | asked;
-  const bool scripted = config.fencing || in_line != nullptr || acquisition.kind() != LockKind::one;
-  exchange_.send_round(claim_id, scripted ? CommandKind::acquire : CommandKind::set, asked);
+  const bool changes = exchange_.nodes.list_changes() && !planted(Mutant::plain_set_in_a_change);
+  const bool plain = !config.fencing && in_line == nullptr && acquisition.kind() == LockKind::one;
+  const CommandKind command = plain && !changes ? CommandKind::set : CommandKind::acquire;
+  exchange_.send_round(claim_id, command, asked);
   claim.traced = acquisition.trace != nullptr;
   if (claim.traced) [[unlikely]]
     acquisition.note_attempt(now, asked, exchange_.nodes.connecting(), claim.round.tally);

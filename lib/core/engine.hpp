@@ -80,7 +80,9 @@ class Engine {
   [[nodiscard]] bool holds_leases() const { return leases_.held() > 0; }
   void on_link(Time now, int node, LinkState state, Vote reason);
   /// Notes what a node says of the list that it votes for; before it is reported to take requests.
-  void on_list(int node, Majority says) { exchange_.nodes.on_list(node, says); }
+  void on_list(int node, Majority says, bool changes) {
+    exchange_.nodes.on_list(node, says, changes);
+  }
   /// Takes the final answer to a command; Vote::disconnected and ::unreachable are answers too.
   void on_answer(Time now, int node, Tag tag, const Answer& answer);
   /// Takes the answer to a SendEntries: a place for each entry, or none, and then `vote` says why.

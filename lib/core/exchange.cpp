@@ -65,6 +65,7 @@ void Exchange::send(ClaimId id, const Tag& tag, NodeSet to) {
                         .by_token = claim.by_token,
                         .permit = claim.permit},
                .token = claim.token(),
+               .begun = claim.round.start(),
                .ttl = claim.round.ttl(),
                .fence = claim.fencing.number,
                .replant = replant};

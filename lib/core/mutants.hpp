@@ -108,6 +108,8 @@ enum class Mutant {
   identity_by_elimination,
   no_epoch,
   votes_needed_by_own_list,
+  plain_set_in_a_change,
+  old_connections_kept,
   votes_of_nodes_that_left,
   two_steps_merged,
   counters_not_repaired,

@@ -36,6 +36,7 @@ void Nodes::add(int node) {
 
 void Nodes::remove(int node) {
   all_.remove(node);
+  list_changes_.remove(node);
   of_all_ = {0, quorum_of(all_.size())};
   // Older than any list, so that a vote of its that is still to be read does not count.
   if (!planted(Mutant::votes_of_nodes_that_left)) says_[static_cast<std::size_t>(node)] = {0, 1};
@@ -57,8 +58,10 @@ void Nodes::on_link(int node, LinkState state, Vote reason) {
   count_majority();
 }
 
-void Nodes::on_list(int node, Majority says) {
+void Nodes::on_list(int node, Majority says, bool changes) {
   says_[static_cast<std::size_t>(node)] = says;
+  list_changes_.remove(node);
+  if (changes) list_changes_.add(node);
   count_majority();
 }
 

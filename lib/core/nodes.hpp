@@ -27,8 +27,11 @@ class Nodes {
   /// One more than the greatest number of a node.
   [[nodiscard]] int numbers() const { return std::bit_width(all_.bits()); }
   void on_link(int node, LinkState state, Vote reason);
-  /// Notes what a node says of the list that it votes for.
-  void on_list(int node, Majority says);
+  /// Notes what a node says of the list that it votes for, and whether that list is being changed.
+  void on_list(int node, Majority says, bool changes);
+  /// Whether some node has said that its list is being changed. A plain SET does not compare the
+  /// record, which may say something else by the time it arrives.
+  [[nodiscard]] bool list_changes() const { return !list_changes_.empty(); }
   [[nodiscard]] Majority says(int node) const { return says_[static_cast<std::size_t>(node)]; }
   /// The newest list that a connected node votes for, and the most votes that one of them says a
   /// lock needs; a majority of all nodes as long as none has said anything.
@@ -71,6 +74,7 @@ class Nodes {
   Majority of_all_;
   Majority majority_;
   std::array<Majority, max_nodes> says_{};
+  NodeSet list_changes_;   // the nodes that say so
   Duration mistrust_for_;  // a ttl at most, with its margin
   NodeSet take_requests_;
   NodeSet take_releases_;

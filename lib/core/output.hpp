@@ -53,6 +53,7 @@ struct Send {
   Tag tag;
   LockSet lock;
   std::string_view token;
+  Time begun{};              ///< when the first command of the round was sent
   Duration ttl{};            ///< set, acquire, renew
   std::uint64_t fence = 0;   ///< see CommandKind; for a renewal the fencing token
   LinePlace place = {};      ///< acquire: the waiter's entry; release: the entry that goes

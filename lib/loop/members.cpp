@@ -150,7 +150,7 @@ void Members::judge(Time now) {
     others.admitted = its.admitted;
     others.why_not = std::move(its.why_not);
     others.outdated = its.outdated && confirmed;
-    if (its.says != core::Majority()) session_.engine().on_list(node, its.says);
+    if (its.says != core::Majority()) session_.engine().on_list(node, its.says, its.changes);
     const bool known = !its.undecided || !link.attempts().is_first();
     link.follow(now, others, {.known = known, .refusal = its.refusal, .vote = its.vote});
     if (its.to_look) link.look_again(now);

@@ -39,10 +39,23 @@ bool Sender::all_run_scripts(const core::Send& send) const {
   return true;
 }
 
+/// The wall clock's time when the round began. A command that is sent once more, since a node's
+/// record has changed or a script was missing, has the same number as before: nodes that are asked
+/// at different times then grant one fencing token, and need not be asked to raise it. So the
+/// offset of the wall clock stays as it is as long as it is nearly right.
+std::int64_t Sender::wall_us(const core::Send& send) {
+  const std::int64_t begun = send.begun.time_since_epoch() / 1us;
+  if (!send.tag.again && !send.tag.with_source) {
+    const std::int64_t late = wall_.now_us() - begun - wall_offset_us_;
+    if (late < -1'000 || late > 50'000) wall_offset_us_ += late;
+  }
+  return begun + wall_offset_us_;
+}
+
 void Sender::put(Time now, const core::Send& send) {
   const bool tells_time = send.tag.kind == core::CommandKind::acquire && send.fenced;
   const bool only_deletes = redis::release::only_deletes(send);
-  around_.wall_us = tells_time ? wall_.now_us() : 0;
+  around_.wall_us = tells_time ? wall_us(send) : 0;
   around_.deletion = redis::Deletion::script;
   bytes_.clear();
   for (const int node : send.to) {
@@ -93,7 +106,7 @@ void Sender::flush(Time now) {
     return batch_.clear();
   }
   bytes_.clear();
-  around_.wall_us = kind == core::CommandKind::acquisitions ? wall_.now_us() : 0;
+  around_.wall_us = kind == core::CommandKind::acquisitions ? wall_us(batch_.first()) : 0;
   batch_.append_to(bytes_, around_);
   const core::SlotId id = batches_.take();
   Sent& sent = batches_[id];

@@ -49,6 +49,7 @@ class Sender {
   [[nodiscard]] std::string_view counter_life() const { return counter_life_; }
 
  private:
+  [[nodiscard]] std::int64_t wall_us(const core::Send& send);
   void put(core::Time now, const core::Send& send);
   void put(core::Time now, int node, const core::Tag& tag);
   void put_renewal(core::Time now, int node, const core::Tag& tag, std::int64_t node_time_us);
@@ -72,6 +73,7 @@ class Sender {
   Links& links_;
   core::Engine& engine_;
   core::WallClock& wall_;
+  std::int64_t wall_offset_us_ = 0;  ///< of the wall clock from ours, nearly
   std::string counter_life_;
   redis::Surroundings around_;  ///< of the command being sent
   std::string bytes_;           ///< of the command being sent

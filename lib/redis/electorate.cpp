@@ -24,36 +24,13 @@ std::uint64_t draw(core::Random& random) {
   return number;
 }
 
-std::string are(const NodeNames& names) {
-  return names_in_words(names) +
-         (names.size() == 1 ? ", which is not one of them" : ", which are not of them");
-}
-
-/// Why a node with this membership does not serve clients with this list.
-std::string difference(const Membership& its, const NodeNames& ours) {
-  const NodeNames& list = its.phase == MembersPhase::announced ? its.from : its.to;
-  const std::string epoch = std::to_string(its.epoch);
-  if (its.phase == MembersPhase::unsettled && ours == its.from) {
-    const NodeNames left = without(its.from, its.to), joined = without(its.to, its.from);
-    return (left.empty() ? "" : names_in_words(left) + " left") +
-           std::string(left.empty() || joined.empty() ? "" : " and ") +
-           (joined.empty() ? "" : names_in_words(joined) + " joined") + " in epoch " + epoch +
-           ": give this client the new nodes";
-  }
-  const NodeNames extra = without(ours, list), lacking = without(list, ours);
-  std::string text = "votes for {" + names_in_words(list) + "} since epoch " + epoch + "; our list";
-  if (!extra.empty()) text += " has " + are(extra);
-  if (!lacking.empty()) {
-    text += std::string(extra.empty() ? "" : ", and") + " lacks " + names_in_words(lacking);
-  }
-  return text + ": give all clients the same nodes";
-}
-
 /// Why a node with a record of its own run does not vote for our list; empty if its word counts.
 std::string refusal_of(const Membership& its, const NodeNames& list, bool twice) {
   if (twice) return "is called " + its.name + ", as another of our nodes is: name each server once";
   if (!its.may_vote() && its.phase != MembersPhase::announced) {
-    return "was removed from its list in epoch " + std::to_string(its.epoch);
+    return "was removed from its list in epoch " + std::to_string(its.epoch) +
+           ", when that became " + in_braces(its.to) +
+           ": give this client those nodes, or what the list has become since";
   }
   if (!its.epoch_of(list)) return difference(its, list);
   if (!its.may_vote()) return "is not a member of its list yet";
@@ -163,6 +140,7 @@ std::vector<Electorate::Judgement> Electorate::judge(std::span<const Node> nodes
     judged[i].says = {
         std::uint64_t{generation_} << 32U | (std::uint64_t{epoch} + 1),
         planted(Mutant::votes_needed_by_own_list) ? quorum(list) : its.votes_needed()};
+    judged[i].changes = its.phase != MembersPhase::settled;
     const bool least = planted(Mutant::least_advanced_voucher);
     const bool further =
         !furthest_ || (least ? its.rank() < furthest_->rank() : its.rank() > furthest_->rank());

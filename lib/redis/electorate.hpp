@@ -52,6 +52,7 @@ class Electorate {
     Vote vote = Vote::nodes_differ;
     bool undecided = false;  ///< the names of expected nodes may make a difference
     core::Majority says;     ///< of a node that votes
+    bool changes = false;    ///< says is of a list that is being changed
     /// The node's record is so far behind that no change of the nodes takes it along: it is to be
     /// enrolled like a node without a record.
     bool outdated = false;

@@ -123,6 +123,8 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   own_word_ = record && record->terms == ours.terms;
   if (record && record->terms != ours.terms) {
     if (config_.changes_terms) {
+      const std::string why_not = why_terms_stay(*membership, others_.founded.to);
+      if (!why_not.empty()) return refuse(now, Vote::nodes_differ, why_not);
       candidacy_.set_policy(ours.terms.policy);
       return change_terms(enrolment_key, *text,
                           std::chrono::milliseconds(record->terms.max_ttl_ms));
@@ -196,13 +198,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
       if (enrolled_.policy == Quarantine::trust_disk && facts_.durable == true)
         outputs_.errand = Errand::erase;
       return;
-    case Step::idle:
-    case Step::waiting:
-    case Step::asking:
-    case Step::noting:
-    case Step::repairing:
-    case Step::enrolled:
-    case Step::refused: return;
+    default: return;  // nothing was asked
   }
 }
 

@@ -100,6 +100,11 @@ std::optional<NodeNames> read_list(std::string_view text) {
   return list;
 }
 
+std::string are(const NodeNames& names) {
+  return names_in_words(names) +
+         (names.size() == 1 ? ", which is not one of them" : ", which are not of them");
+}
+
 }  // namespace
 
 std::optional<MembersMark> MembersMark::parse(std::string_view text) {
@@ -247,6 +252,31 @@ std::string names_in_words(const NodeNames& names) {
 
 std::string in_braces(const NodeNames& names) {
   return "{" + names_in_words(names) + "}";
+}
+
+std::string difference(const Membership& its, const NodeNames& ours) {
+  const NodeNames& list = its.phase == MembersPhase::announced ? its.from : its.to;
+  const std::string epoch = std::to_string(its.epoch);
+  if (its.phase == MembersPhase::unsettled && ours == its.from) {
+    const NodeNames left = without(its.from, its.to), joined = without(its.to, its.from);
+    return (left.empty() ? "" : names_in_words(left) + " left") +
+           std::string(left.empty() || joined.empty() ? "" : " and ") +
+           (joined.empty() ? "" : names_in_words(joined) + " joined") + " in epoch " + epoch +
+           ": give this client the new nodes";
+  }
+  const NodeNames extra = without(ours, list), lacking = without(list, ours);
+  std::string text = "votes for {" + names_in_words(list) + "} since epoch " + epoch + "; our list";
+  if (!extra.empty()) text += " has " + are(extra);
+  if (!lacking.empty()) {
+    text += std::string(extra.empty() ? "" : ", and") + " lacks " + names_in_words(lacking);
+  }
+  return text + ": give all clients the same nodes";
+}
+
+std::string why_terms_stay(const Membership& its, const NodeNames& ours) {
+  if (its.phase == MembersPhase::settled) return its.to == ours ? "" : difference(its, ours);
+  return "is changing its list to " + in_braces(its.to) +
+         ", which has to end before its terms are changed: quorumlock members";
 }
 
 }  // namespace quorumlock::redis

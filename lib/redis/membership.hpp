@@ -69,6 +69,12 @@ struct Membership {
 
 /// The names of connections of ours begin like this.
 inline constexpr std::string_view connection_prefix = "quorumlock:";
+/// Why a node with this membership does not serve clients with this list.
+std::string difference(const Membership& its, const NodeNames& ours);
+/// Why a client with this list does not change the terms of a node with this membership; empty if
+/// it may. Nodes of the list that the client does not know would keep their records, and a lease on
+/// them would go on.
+std::string why_terms_stay(const Membership& its, const NodeNames& ours);
 /// What the connections of clients with this list are called (CLIENT SETNAME), so that an operator
 /// sees which clients have which list.
 std::string connection_name(const NodeNames& list);

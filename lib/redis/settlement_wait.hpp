@@ -16,6 +16,7 @@ class SettlementWait {
   /// Takes a look at the nodes that found the change ready to be settled. Returns how long the
   /// operator waits before the next look; zero if the list may be settled now.
   core::Duration after_look(core::Time begun, core::Time ended, core::Duration max_ttl);
+  [[nodiscard]] bool has_begun() const { return looked_.has_value(); }
   /// What was seen before is of no account.
   void start_again() {
     if (!core::planted(core::Mutant::one_wait_for_two_steps)) looked_.reset();

@@ -15,11 +15,17 @@ class Members : public testing::Test {
     write("new", {0, 1, 2, 3, 5});
     EXPECT_EQ(run("old", {"enroll", "--new"}).code, 0);
   }
-  void write(const std::string& name, const std::vector<int>& nodes) const {
+  void write(const std::string& name, const std::vector<int>& nodes,
+             const std::string& max_ttl = "1s") const {
     json urls = json::array();
     for (const int node : nodes) urls.push_back(cluster.urls()[static_cast<std::size_t>(node)]);
     std::ofstream(directory.path() / name)
-        << json{{"ttl", "900ms"}, {"max_ttl", "1s"}, {"nodes", urls}};
+        << json{{"ttl", "900ms"}, {"max_ttl", max_ttl}, {"nodes", urls}};
+  }
+  /// What the node is called.
+  [[nodiscard]] std::string address(int node) const {
+    const std::string url = cluster.shown_urls()[static_cast<std::size_t>(node)];
+    return url.substr(url.find("://") + 3);
   }
   [[nodiscard]] std::string file(const std::string& name) const { return directory.path() / name; }
   [[nodiscard]] Program start(const std::string& config, std::vector<std::string> words) const {
@@ -142,6 +148,40 @@ TEST_F(Members, AProgramThatRunsFollowsItsConfiguration) {
   EXPECT_EQ(holder.finish().code, 128 + SIGTERM) << "it held the lock to its end";
 }
 
+TEST_F(Members, EachCommandThatRunsLongFollowsItsConfiguration) {
+  // A command without a child takes SIGHUP for a hint that the file has changed, and goes on. The
+  // operator waits until each of them has moved, and gets through only then.
+  std::vector<Program> with_child, without_child;
+  with_child.push_back(start("old", {"run", "seats", "--", "sleep", "60"}));
+  with_child.push_back(start("old", {"leader", "billing", "--", "sleep", "60"}));
+  for (const char* resource : {"seats", "billing"}) {
+    ASSERT_TRUE(eventually([&] { return cluster.holders(resource) == 5; }));
+  }
+  without_child.push_back(start("old", {"observe", "billing"}));
+  without_child.push_back(start("old", {"status", "--watch"}));
+  without_child.push_back(start("old", {"locks", "--watch"}));
+  without_child.push_back(start("old", {"serve", "--listen", "127.0.0.1:0"}));
+  for (Program& program : without_child) program.line();
+  without_child.push_back(start("old", {"leader", "billing", "--", "true"}));
+  ASSERT_TRUE(eventually([&] {
+    return cluster.raw(0, {"ZCARD", "quorumlock:queue:billing"}).integer == 1;
+  })) << "it campaigns";
+  std::filesystem::rename(file("new"), file("old"));
+  for (Program& program : without_child) program.signal(SIGHUP);
+  const Ended applied = run("old", {"members", "apply", "--wait", "60s"});
+  ASSERT_EQ(applied.code, 0) << applied.err;
+  for (Program& program : without_child) {
+    const bool serves = &program == &without_child[3];
+    program.signal(SIGTERM);
+    const Ended ended = program.finish();
+    EXPECT_EQ(ended.code, serves ? 0 : 128 + SIGTERM) << ended.err;
+  }
+  for (Program& program : with_child) {
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.finish().code, 128 + SIGTERM) << "it held the lock to its end";
+  }
+}
+
 TEST_F(Members, AConfigurationThatCannotBeUsedChangesNothing) {
   Program watcher = start("old", {"--json", "status", "--watch"});
   watcher.line();
@@ -209,6 +249,39 @@ TEST_F(Members, NodesThatWereRestartedAreWaitedFor) {
   EXPECT_EQ(applied.code, 0) << applied.err;
 }
 
+TEST_F(Members, NodesThatForgotTheListAreFoundByItsRemainingNode) {
+  // From {0, 1, 2} to {0, 1, 3}; then 0 and 1 forget, and only 3 knows the list. Whoever still has
+  // the old list gets to the end by what the program says.
+  write("first", {0, 1, 2});
+  write("second", {0, 1, 3});
+  ASSERT_EQ(run("old", {"members"}).code, 0);
+  ASSERT_EQ(run("first", {"enroll", "--new", "--force"}).code, 0);
+  cluster.raw(3, {"FLUSHALL"});
+  ASSERT_EQ(run("second", {"members", "apply", "--wait", "60s"}).code, 0);
+  for (const int node : {0, 1}) {
+    cluster.kill(node);
+    cluster.restart(node);
+  }
+  std::vector<std::string> names{address(0), address(1), address(3)};
+  std::ranges::sort(names);
+  const std::string list = "{" + names[0] + ", " + names[1] + " and " + names[2] + "}";
+  const Ended seen = run("first", {"members"});
+  EXPECT_EQ(seen.code, 1);
+  EXPECT_THAT(seen.out, HasSubstr("a change to " + list + " is decided"));
+  EXPECT_THAT(seen.out, HasSubstr("put these into the configuration"));
+  const Ended enrolled = run("first", {"enroll"});
+  EXPECT_EQ(enrolled.code, 64);
+  EXPECT_THAT(enrolled.err, HasSubstr("when that became " + list));
+  const Ended committed = run("second", {"members", "commit"});
+  EXPECT_EQ(committed.code, 0) << committed.err;
+  EXPECT_THAT(committed.out,
+              HasSubstr("2 nodes have to vouch for a node that forgot the list, and only 1"));
+  EXPECT_THAT(committed.out, HasSubstr("quorumlock enroll"));
+  EXPECT_EQ(run("second", {"enroll"}).code, 0);
+  EXPECT_EQ(run("second", {"members"}).code, 0);
+  EXPECT_EQ(run("first", {"members", "apply", "--wait", "60s"}).code, 0);
+}
+
 TEST_F(Members, ANodeThatRefusesToBeTakenAlongIsTakenAlongLater) {
   cluster.pause(3);
   ASSERT_EQ(run("new", {"members", "apply", "--wait", "60s"}).code, 0);
@@ -244,6 +317,33 @@ TEST_F(Members, AnOperatorThatIsKilledIsFollowedByAnother) {
   EXPECT_EQ(applied.code, 0) << applied.err;
   EXPECT_EQ(other.code, 0) << other.err;
   EXPECT_EQ(run("new", {"members"}).code, 0);
+}
+
+TEST_F(Members, EnrollChangesTermsOfTheNodesListAlone) {
+  // With another max_ttl enroll makes nodes forget their records. If it did so with a list that
+  // lacks three of the five, these would go on with a holder, and the others would be enrolled as
+  // another list: two holders.
+  Program holder = start("old", {"run", "seats", "--", "sleep", "60"});
+  ASSERT_TRUE(eventually([&] { return cluster.holders("seats") == 5; }));
+  write("three", {0, 1, 5}, "2s");
+  const Ended refused = run("three", {"enroll"});
+  EXPECT_EQ(refused.code, 64) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("and lacks"));
+  EXPECT_THAT(refused.err, HasSubstr("quorumlock doctor says what to do first"));
+  EXPECT_EQ(run("three", {"acquire", "seats"}).code, 64);
+  // Nor while the list is being changed. After that it is a matter of waiting.
+  holder.signal(SIGTERM);
+  holder.finish();
+  ASSERT_EQ(run("new", {"members", "announce"}).code, 0);
+  write("longer", {0, 1, 2, 3, 5}, "2s");
+  const Ended early = run("longer", {"enroll"});
+  EXPECT_EQ(early.code, 64) << early.err;
+  EXPECT_THAT(early.err, HasSubstr("which has to end before its terms are changed"));
+  cluster.raw(5,
+              {"DEL", "quorumlock:candidate"});  // with other terms, and so in the way for a minute
+  ASSERT_EQ(run("new", {"members", "apply", "--wait", "60s"}).code, 0);
+  EXPECT_EQ(run("longer", {"enroll"}).code, 0);
+  EXPECT_EQ(run("longer", {"members"}).code, 0);
 }
 
 TEST_F(Members, AWrongCommandLineIsRefused) {

@@ -75,7 +75,9 @@ int wait_for_all(const Globals& globals, const EnrollArguments& asked) {
     if (std::ranges::all_of(status->nodes, &NodeStatus::votes)) return enrolled(globals, *status);
     const std::string now = progress(*status);
     if (!std::ranges::all_of(status->nodes, may_vote_one_day)) {
-      throw Failure(ExitCode::usage, "misconfigured", "not every node can be enrolled: " + now);
+      throw Failure(
+          ExitCode::usage, "misconfigured",
+          "not every node can be enrolled: " + now + ". quorumlock doctor says what to do first");
     }
     vouch_for_nodes(*coordinator);
     // The remaining time changes, and so does the number of repaired counters.

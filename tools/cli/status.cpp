@@ -58,7 +58,7 @@ void add_status(CLI::App& app, Globals& globals, Action& chosen) {
   auto is_live = std::make_shared<bool>(false);
   CLI::App& command = *app.add_subcommand("status", "show how each node fares as a voter");
   command.add_flag("--watch", *is_live,
-                   "again every second, until Ctrl-C; SIGHUP reads the file again");
+                   "again every second, until Ctrl-C; SIGHUP reads the nodes in the file again");
   globals.add_flags_to(command);
   command.callback([=, &globals, &chosen] {
     chosen = [=, &globals] {

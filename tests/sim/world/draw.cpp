@@ -259,6 +259,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     case Focus::forks: draw_forks(draw, random); break;
     case Focus::traps: draw_traps(draw, random); break;
     case Focus::founding: draw_founding(draw, random); break;
+    case Focus::unfenced: draw_unfenced(draw, random); break;
     case Focus::giving_up:
       draw.ttl = draw.max_ttl = random.between(2, 10) * 1s;
       draw.until = draw.delay * 50;

@@ -77,8 +77,9 @@ enum class Focus {
   forks,        ///< two operators change the list at once, each to another one
   founding,     ///< all nodes forget, and clients with different lists found theirs anew
   traps,        ///< who hears of a change, and who forgets when, is arranged to meet one mistake
+  unfenced,     ///< the list of nodes changes, and locks are plain SETs, which compare no record
 };
-inline constexpr int focuses = static_cast<int>(Focus::traps) + 1;
+inline constexpr int focuses = static_cast<int>(Focus::unfenced) + 1;
 /// The later focuses have one seed in 64 each, so that the others keep theirs; they take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
 std::string_view to_string(Focus focus);
@@ -232,6 +233,7 @@ void draw_shrinking(Draw& draw, test::SeededRandom& random);
 void draw_in_a_row(Draw& draw, test::SeededRandom& random);
 void draw_forks(Draw& draw, test::SeededRandom& random);
 void draw_founding(Draw& draw, test::SeededRandom& random);
+void draw_unfenced(Draw& draw, test::SeededRandom& random);
 /// What the draws about a certain change share: these nodes, spare servers and lists.
 void draw_a_change(Draw& draw, test::SeededRandom& random, int nodes, int spares,
                    std::vector<std::string> plan);

@@ -196,4 +196,16 @@ void draw_founding(Draw& draw, test::SeededRandom& random) {
   draw.faults_follow_votes = random.one_in(3);
 }
 
+void draw_unfenced(Draw& draw, test::SeededRandom& random) {
+  static const Shape shapes[] = {
+      {3, 2, {"12345", "123"}},
+      {3, 1, {"124", "123"}},
+      {1, 2, {"12", "123", "1"}},
+  };
+  draw_a_change(draw, random, shapes[random.index(std::size(shapes))]);
+  draw.fencing = false;
+  draw.in_order = random.one_in(4) ? 50 : 0;
+  draw.entry_life = std::max<core::Duration>(draw.delay * 50, random.between(3, 30) * 100ms);
+}
+
 }  // namespace quorumlock::sim

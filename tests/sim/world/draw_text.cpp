@@ -65,6 +65,7 @@ std::string_view to_string(Focus focus) {
     case Focus::forks: return "forks";
     case Focus::founding: return "founding";
     case Focus::traps: return "traps";
+    case Focus::unfenced: return "unfenced";
   }
   return "?";
 }

@@ -208,6 +208,7 @@ void World::has_looked(const Look& look) {
       make(look, change.announcing(), "announces");
       if (!one.reckless && !change.may_commit()) break;
       one.wait.start_again();
+      one.ended_old = false;
       make(look, change.committing(), "commits");
       move_at_commit(one.next);
       if (draw_.told == Step::committed) tell_clients(one.next);
@@ -217,6 +218,10 @@ void World::has_looked(const Look& look) {
         // Nodes that missed the commit are told.
         if (!draw_.plan.empty()) make(look, change.committing(), "commits");
         break;
+      }
+      if (!draw_.fencing && !std::exchange(one.ended_old, true)) {
+        end_old_connections(look, change.next());
+        return look_again(one, TrueTime());
       }
       const core::Duration left =
           one.wait.after_look(look.begun, one.local(now_), change.max_ttl());
@@ -256,6 +261,22 @@ void World::list_settled(Operator& one) {
   if (std::ranges::find(lists_, one.next) == lists_.end()) lists_.push_back(one.next);
   one.looks_left = draw_.plan.empty() ? 12 : 60;
   look_again(one, draw_span(draw_.between_changes));
+}
+
+/// The nodes that an operator has reached end the connections of clients with other lists, as
+/// CLIENT KILL does.
+void World::end_old_connections(const Look& look, const NodeNames& next) {
+  if (core::planted(core::Mutant::old_connections_kept)) return;
+  for (Client& client : clients_) {
+    if (client.session == nullptr) continue;
+    NodeNames its;
+    for (const int node : client.session->nodes()) its.push_back(name_of(client.server_of(node)));
+    std::ranges::sort(its);
+    if (its == next) continue;
+    for (std::size_t i = 0; i < look.nodes.size(); ++i) {
+      if (look.nodes[i].reached) lose_node(client, look.servers[i], false, false);
+    }
+  }
 }
 
 /// Whether an operator does not reach this node just now: mostly those that the draw names.
@@ -356,6 +377,7 @@ void World::read_counters(const Look& look, const MembersChange& change) {
       if (draw_.told == Step::settled) tell_clients(one.next);
     } else {
       one.wait.start_again();
+      one.ended_old = false;
     }
     look_again(one, draw_span(draw_.between_looks));
   });

@@ -21,6 +21,7 @@ struct Operator {
   bool withdraws = false;   ///< it takes back what it finds announced
   int looks_left = 12;      ///< it gives up after so many looks
   redis::SettlementWait wait{0.01};
+  bool ended_old = false;  ///< see World::end_old_connections(); since the wait was begun last
   bool over = false;
   std::map<std::string, redis::MembersChange::Node> seen;  ///< see World::believe()
 

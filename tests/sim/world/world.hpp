@@ -198,6 +198,7 @@ class World {
   static void believe(Operator& one, Look& look);
   void look_again(Operator& one, TrueTime span);
   void has_looked(const Look& look);
+  void end_old_connections(const Look& look, const redis::NodeNames& next);
   void list_settled(Operator& one);
   bool is_out_of_reach(std::size_t by, int server, Step step);
   void make(const Look& look, const std::vector<redis::MembersChange::Step>& steps,

@@ -17,7 +17,8 @@ using Strings = std::vector<std::string>;
 class SenderTest : public ::testing::Test {
  protected:
   struct Wall final : core::WallClock {
-    std::int64_t now_us() override { return 1'700'000'000'000'000; }
+    std::int64_t now_us() override { return us; }
+    std::int64_t us = 1'700'000'000'000'000;
   };
 
   /// The engine's release of this key on all nodes.
@@ -30,10 +31,12 @@ class SenderTest : public ::testing::Test {
     sender.send(driver.now, send);
   }
   /// The engine's acquisition of this key on all nodes.
-  void acquire(const char* key) {
+  void acquire(const char* key, core::Time begun = {}, bool again = false) {
     core::Send send{};
+    send.begun = begun;
     send.to = core::NodeSet::first(2);
     send.tag = LinkDriver::tag(7, CommandKind::acquire);
+    send.tag.again = again;
     send.lock.first = key;
     send.token = "t0ken";
     send.ttl = 10s;
@@ -110,6 +113,24 @@ TEST_F(SenderTest, AnAcquisitionCarriesTheTimeAloneAndInABatch) {
     ASSERT_EQ(commands.size(), 1U);
     EXPECT_NE(commands[0].find(" 1700000000000000 "), std::string::npos) << commands[0];
   }
+}
+
+TEST_F(SenderTest, AnAcquisitionThatIsSentAgainCarriesTheTimeOfTheFirst) {
+  // Else nodes whose records have changed would grant other numbers than the first ones, and a
+  // round to raise them would follow. A clock that has been set is noticed by the next attempt.
+  const auto sent = [this](core::Time begun, bool again) {
+    acquire("a", begun, again);
+    sender.flush(driver.now);
+    return driver.written(0).at(0);
+  };
+  const core::Time first = driver.now;
+  EXPECT_NE(sent(first, false).find(" 1700000000000000 "), std::string::npos);
+  driver.now += 20ms;
+  wall.us += 20'300;
+  EXPECT_NE(sent(first, true).find(" 1700000000000000 "), std::string::npos);
+  EXPECT_NE(sent(driver.now, false).find(" 1700000000020000 "), std::string::npos);
+  wall.us -= 1'000'000;
+  EXPECT_NE(sent(driver.now, false).find(" 1699999999020300 "), std::string::npos);
 }
 
 TEST_F(SenderTest, TheAnswersToABatchAreHandedOnOneByOne) {

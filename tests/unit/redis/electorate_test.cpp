@@ -100,7 +100,9 @@ TEST_F(ElectorateTest, TheNewestEpochOfAListCounts) {
 TEST_F(ElectorateTest, ARemovedNodeRefusesItsOldList) {
   // c was removed in epoch 5, and this client still has it.
   const auto judged = judge({blank("a"), blank("b"), with("c", settled(list_abd, 5))});
-  EXPECT_EQ(judged[2].refusal, "was removed from its list in epoch 5");
+  EXPECT_EQ(judged[2].refusal,
+            "was removed from its list in epoch 5, when that became {a, b and d}: give this client "
+            "those nodes, or what the list has become since");
 }
 
 TEST_F(ElectorateTest, EnoughNodesMustVouchForOneWithoutARecord) {

@@ -112,6 +112,30 @@ TEST(EnrolmentRefusal, ChangingMaxTtlWaitsForTheGreater) {
   }
 }
 
+TEST(EnrolmentRefusal, TermsAreChangedOfTheOwnListAlone) {
+  // Nodes of another list that this client does not know would keep their records, and a lease on
+  // them would go on. A list that is being changed has such nodes, too.
+  using Phase = redis::MembersPhase;
+  const redis::NodeNames own{"n1", "n2", "n3"}, other{"n1", "n2", "n4"};
+  for (const auto& [carried, why] :
+       {std::pair(redis::Membership{1, 0, Phase::settled, "n1", {}, other},
+                  "votes for {n1, n2 and n4} since epoch 0; our list has n3, which is not one of "
+                  "them, and lacks n4: give all clients the same nodes"),
+        std::pair(redis::Membership{1, 0, Phase::announced, "n1", own, other},
+                  "is changing its list to {n1, n2 and n4}, which has to end before its terms are "
+                  "changed: quorumlock members"),
+        std::pair(redis::Membership{1, 1, Phase::unsettled, "n1", other, own},
+                  "is changing its list to {n1, n2 and n3}, which has to end before its terms are "
+                  "changed: quorumlock members")}) {
+    Driver driver({.changes_terms = true});
+    driver.members = carried;
+    driver.greet("run2:60000,a,86400:volatile");
+    EXPECT_EQ(driver.asks(), "nothing");
+    EXPECT_EQ(driver.it.vote(), Vote::nodes_differ);
+    EXPECT_EQ(driver.it.why(), why);
+  }
+}
+
 TEST(EnrolmentRefusal, AnotherClientMayHaveChangedIt) {
   // The record has changed since it was read, so it is read again.
   Driver driver({.changes_terms = true});

@@ -1,0 +1,86 @@
+#include <quorumlock/members.hpp>
+
+#include "integration/fixture.hpp"
+
+// Changing the list of nodes while clients lock without fencing: a plain SET compares no record.
+namespace quorumlock::test {
+namespace {
+
+/// Five nodes, of which the first three are enrolled as a list.
+class UnfencedMembers : public ::testing::Test {
+ protected:
+  UnfencedMembers() {
+    std::vector<std::string> three = cluster_.urls();
+    three.resize(3);
+    cluster_.enrol_for(three);
+  }
+  Options options(const std::vector<int>& numbers) {
+    Options options = cluster_.options();
+    options.ttl = options.max_ttl;
+    options.fencing = false;
+    options.auto_extend = false;
+    options.nodes.clear();
+    for (const int node : numbers) {
+      options.nodes.push_back(cluster_.urls()[static_cast<std::size_t>(node)]);
+    }
+    return options;
+  }
+  /// Makes all steps of a change to the nodes of these options, whoever has other nodes. New nodes
+  /// are looked after by a client with the new list, which is returned.
+  Coordinator change_to(const Options& to, MembersChange& change) {
+    EXPECT_TRUE(ok(change.commit(true)));
+    Coordinator coordinator = connect(to);
+    EXPECT_TRUE(eventually([&] {
+      const Result<std::chrono::nanoseconds> left = change.settle();
+      return left && *left == 0ns;
+    }));
+    EXPECT_TRUE(eventually([&] { return change.look()->front().done; }));
+    return coordinator;
+  }
+
+  Cluster cluster_{{.size = 5, .enrolled = false, .max_ttl = 2s, .user = "operator"}};
+  const std::string key_ = resource_of_this_test();
+};
+
+TEST_F(UnfencedMembers, AClientThatMissesTheCommitNeedsTheVotesOfTheNewList) {
+  // From three nodes to five. A client with the new list has seen the announcement, by which two
+  // votes are enough, and does not reach the nodes that join. Once the new list is settled two
+  // votes must not do any more: three others may be somebody else's.
+  const Options five = options({0, 1, 2, 3, 4});
+  Options deaf = five;
+  for (const std::size_t node : {3, 4}) {
+    const std::string name = cluster_.shown_urls()[node].substr(std::string("unix://").size());
+    deaf.nodes[node] = NodeOptions("unix:///nowhere/" + std::to_string(node), name);
+  }
+  MembersChange change = *MembersChange::open(five);
+  ASSERT_TRUE(ok(change.announce()));
+  Coordinator early = connect(deaf);
+  ASSERT_TRUE(eventually([&] { return early.acquire(key_ + "/warm").has_value(); }));
+  Coordinator other = change_to(five, change);
+  cluster_.plant(2, key_);
+  const Result<Lease> first = early.acquire(key_);
+  cluster_.raw(2, {"DEL", key_});
+  const Result<Lease> second = other.acquire(key_);
+  EXPECT_TRUE(fails_with(first, Errc::contended));
+  EXPECT_TRUE(ok(second));
+}
+
+TEST_F(UnfencedMembers, AForcedCommitReachesClientsWithTheOldList) {
+  // A client with the old list is connected while the commit is forced. Its next plain SET would
+  // win on the nodes that it has been served by until then.
+  Coordinator old = connect(options({0, 1, 2}));
+  ASSERT_TRUE(eventually([&] { return old.acquire(key_ + "/warm").has_value(); }));
+  const Options three = options({0, 1, 3});
+  MembersChange change = *MembersChange::open(three);
+  ASSERT_TRUE(ok(change.announce()));
+  Coordinator other = change_to(three, change);
+  cluster_.plant(0, key_);
+  const Result<Lease> first = other.acquire(key_);
+  cluster_.raw(0, {"DEL", key_});
+  const Result<Lease> second = old.acquire(key_);
+  EXPECT_TRUE(ok(first));
+  EXPECT_TRUE(fails_with(second, Errc::misconfigured));
+}
+
+}  // namespace
+}  // namespace quorumlock::test
