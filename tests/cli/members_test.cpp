@@ -217,8 +217,9 @@ TEST_F(Members, ADeadNodeIsReplacedWithoutWaitingForIt) {
   cluster.kill(4);
   const Ended dead = run("old", {"members"});
   EXPECT_EQ(dead.code, 1);
-  EXPECT_THAT(dead.out, HasSubstr("put another node in its place in the configuration, and run "
-                                  "quorumlock members apply"));
+  EXPECT_THAT(dead.out,
+              HasSubstr("instead of a node that is gone for good put another one into the "
+                        "configuration, and run quorumlock members apply"));
   const Ended again = run("old", {"members", "apply"});
   EXPECT_EQ(again.code, 69) << "nothing is to be changed, and nothing is waited for";
   EXPECT_THAT(again.err, HasSubstr("does not answer"));

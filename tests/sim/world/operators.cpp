@@ -41,6 +41,15 @@ std::optional<redis::Membership> World::membership_of(const Server& server) cons
   return node.membership;
 }
 
+/// Whether a node still serves clients with this list, which was settled.
+bool World::is_remembered(const SettledLists::value_type& settled) const {
+  const auto& [in, list] = settled;
+  return std::ranges::any_of(nodes_, [&](const Server& server) {
+    const auto its = membership_of(server);
+    return its && its->founding == in.first && its->epoch_of(list) == in.second;
+  });
+}
+
 /// Called when a node's record has changed. A founding and an epoch are one list. Two lists whose
 /// common nodes have all forgotten cannot know of each other, nor can lists without a common node:
 /// nothing is promised from then on.
@@ -48,12 +57,13 @@ void World::look_at_founding(int node) {
   const auto founded = membership_of(nodes_[static_cast<std::size_t>(node)]);
   if (!founded) return;
   if (founded->phase == redis::MembersPhase::settled) {
-    const auto [list, first] =
-        settled_lists_.emplace(std::pair(founded->founding, founded->epoch), founded->to);
-    // An operator who has vouched for nodes that forgot has given a word in place of theirs.
-    if (!first && list->second != founded->to && !vouched_) {
+    const SettledLists::value_type here{{founded->founding, founded->epoch}, founded->to};
+    const auto before = settled_lists_.insert(here).first;
+    // An operator's word stands for nodes that forgot, and for no node that remembers.
+    if (*before != here && vouched_ && !is_remembered(*before)) before->second = founded->to;
+    if (*before != here) {
       report("two lists of one founding and epoch are settled: " +
-             redis::names_in_words(list->second) + "; and " + redis::names_in_words(founded->to));
+             redis::names_in_words(before->second) + "; and " + redis::names_in_words(founded->to));
     }
   }
   bool others = false;

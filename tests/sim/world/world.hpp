@@ -209,6 +209,9 @@ class World {
   static std::string text_of(const Server& server, std::string_view key, TrueTime now);
   void read_counters(const Look& look, const redis::MembersChange& change);
   [[nodiscard]] std::optional<redis::Membership> membership_of(const Server& server) const;
+  /// By founding and epoch: the lists that any node has settled.
+  using SettledLists = std::map<std::pair<std::uint64_t, std::uint32_t>, redis::NodeNames>;
+  [[nodiscard]] bool is_remembered(const SettledLists::value_type& settled) const;
   void look_at_founding(int node);
 
   // disks.cpp: durable nodes whose memory is another node's, or incomplete
@@ -270,8 +273,7 @@ class World {
   bool healing_ = false;
   TrueTime asks_at_ = TrueTime::max();                ///< see move_at_commit()
   std::map<std::pair<std::size_t, int>, bool> ripe_;  ///< by client and server
-  /// By founding and epoch: the lists that any node has settled.
-  std::map<std::pair<std::uint64_t, std::uint32_t>, redis::NodeNames> settled_lists_;
+  SettledLists settled_lists_;
   bool strangers_ = false;  ///< see look_at_founding()
   bool keeps_ = false;      ///< new requests keep what they get, and renew it
   std::string violation_;
