@@ -155,9 +155,9 @@ Error MembersChange::not_now(const char* step) const {
 
 /// A step has to wait for nodes that do not vote.
 Error MembersChange::restarted(const std::string& begin, const NodeNames& nodes) const {
-  return {Errc::timed_out, begin + names_in_words(nodes) +
-                               " was restarted, or is new, and does not vote yet: wait, or, if no "
-                               "client with the old nodes runs, call quorumlock enroll with " +
+  return {Errc::timed_out, begin + "no vote yet from " + names_in_words(nodes) +
+                               ", after a restart or as a new node: wait, or, if no client with "
+                               "the old nodes runs, call quorumlock enroll with " +
                                in_braces(list_)};
 }
 
@@ -187,8 +187,8 @@ Result<void> MembersChange::may_announce() const {
     if (!is_old && !node.reached) away.push_back(node.called());
   }
   if (!away.empty()) {
-    return too_few("cannot announce the change: " + names_in_words(away) +
-                   " is new and does not answer: start it first");
+    return too_few("cannot announce the change: no answer from " + names_in_words(away) +
+                   ": nodes that are to join have to run first");
   }
   if (!not_yet.empty()) return restarted("cannot announce the change yet: ", not_yet);
   const int settled = count_at(MembersPhase::settled);
