@@ -29,8 +29,8 @@ struct Unordered {
 
 /// How an acquisition waits in the line of its lock (see Lines).
 struct InLine {
-  bool settled = false;       ///< its ticket is final
-  bool polls = false;         ///< looks at the pace of `retry`: see Lines::look_sooner()
+  bool settled = false;  ///< its ticket is final
+  bool polls = false;    ///< asks for its place as often as `retry` says: see Lines::look_sooner()
   bool refresh_owed = false;  ///< its entry is refreshed only after the try under way
   int tries = 0;              ///< attempts lost since it entered the line
   std::uint64_t place = 0;    ///< its number in the line; zero: not in the line

@@ -36,7 +36,7 @@ class Cleanup {
   /// and refused, and at the longest until the key has run out by itself.
   void forget_if_done(Time now, ClaimId id);
   void on_due(Time now, ClaimId id);
-  /// Sends the releases that a node still has to get, which was away. O(claims).
+  /// Sends the releases that a node has missed while it was away. O(claims).
   void on_back(int node);
 
  private:

@@ -15,8 +15,8 @@
 
 namespace quorumlock::core {
 
-/// All locks of one coordinator, as one state machine. The engine takes the inputs to the machines
-/// that decide: Acquisitions, Leases and Cleanup, each for the claims in its phase.
+/// All locks of one coordinator, as one state machine. The engine passes each input to the machine
+/// that decides: Acquisitions, Leases or Cleanup, each for the claims in its phase.
 ///
 /// Inputs are the methods that take `now`; after each, the driver pulls outputs until there are
 /// none and arms one timer for deadline(). Nothing here calls back, blocks, reads a clock or draws
@@ -66,14 +66,14 @@ class Engine {
   /// way, and extends and releases by token, go on. O(claims).
   void close(Time now);
 
-  /// The list of nodes has one more, which is connecting. The number is a new one, or that of a
-  /// removed node whose answers have all come in. O(claims + waiters).
+  /// Adds a node, which is connecting, to the list. Its number is a new one, or that of a removed
+  /// node whose answers have all come in. O(claims + waiters).
   void add_node(Time now, int node);
-  /// The list has one less: our keys and entries on that node run out by themselves. O(claims +
+  /// Removes a node from the list: our keys and entries on it run out by themselves. O(claims +
   /// waiters).
   void remove_node(Time now, int node);
-  /// After the nodes of the next list have been added and the others removed, and what the nodes
-  /// say of that list has been noted: rounds under way go on with it. O(claims).
+  /// Lets the rounds under way go on with the next list, once its nodes have been added, the others
+  /// removed, and what the nodes say of that list has been noted. O(claims).
   void on_new_list();
   /// The numbers of the nodes of the list.
   [[nodiscard]] NodeSet nodes() const { return exchange_.nodes.all(); }
@@ -92,7 +92,7 @@ class Engine {
   void on_wake(Time now, int node, std::uint64_t waiter, int slot = 0);
   /// The node's message that the lock has been released and that its line is empty.
   void on_freed(Time now, int node, std::string_view key);
-  /// A node's messages may have been lost until now.
+  /// A node has begun to send messages; earlier ones may have been lost.
   void on_listening(Time now);
   /// The node is late and counts as not voting for now; the final answer still follows.
   void on_timeout(Time now, int node, Tag tag);
@@ -126,7 +126,7 @@ class Engine {
   /// The waiter's entry in the line, for tests: its number, zero for none, and its ticket, zero
   /// until the ticket is settled.
   std::pair<std::uint64_t, std::uint64_t> place_of(WaiterId id);
-  /// The prefix of such numbers on the nodes; empty until the first waiter enters a line.
+  /// The prefix of our waiters' numbers on the nodes; empty until the first waiter enters a line.
   [[nodiscard]] const std::string& process() const { return exchange_.process; }
   [[nodiscard]] std::optional<ClockWatch::Drift> clock_drift(int node) const {
     return exchange_.nodes.clocks().drift(node);
@@ -136,7 +136,7 @@ class Engine {
   [[nodiscard]] std::int64_t clock_of(Time now, int node, Duration left) const {
     return exchange_.nodes.clocks().at_least(now, node, left / 4);
   }
-  /// All but Stats::oldest_wait.
+  /// The statistics, without Stats::oldest_wait.
   [[nodiscard]] Stats stats() const;
   /// When the oldest acquisition without an answer began; `never` if there is none.
   [[nodiscard]] Time waiting_since() { return acquisitions_.waiters().since(); }

@@ -15,7 +15,7 @@ class Leases {
   void begin(ClaimId id);
   /// Begins a round for the lease's user, which is reported; the caller has checked may_extend().
   void extend(Time now, ClaimId id, Duration ttl);
-  /// The same, and a writer becomes a reader.
+  /// Does the same, and makes a writer a reader.
   void downgrade(Time now, ClaimId id);
   /// Whether the user may begin such a round: the claim is a lease with none under way.
   [[nodiscard]] bool may_extend(ClaimId id);

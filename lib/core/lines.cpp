@@ -13,10 +13,11 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t most_entries = 64;  ///< in one command, which keeps a node busy for 0.2 ms
-constexpr int tries_at_once =
-    4;  ///< the protocol needs no more; if they all fail, the cause may take time
+/// The tries that follow each other without a pause. The protocol needs no more; if all of them
+/// fail, the cause may take time to go away.
+constexpr int tries_at_once = 4;
 
-/// Judging by its token, whether a holder is a client of another library.
+/// Whether a holder is a client of another library, judging by its token.
 bool is_foreign(std::string_view holder) {
   return !holder.empty() && OwnerToken::read(holder).digits.empty();
 }

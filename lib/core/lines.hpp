@@ -62,7 +62,7 @@ class Lines {
   [[nodiscard]] Time refresh_at() const { return refresh_at_; }
   /// Keeps all entries of this process alive and asks for their places, in a few commands per node.
   void refresh(Time now);
-  /// This node has none of our entries.
+  /// Notes that this node has none of our entries.
   void forget_node(int node);
   void refresh_soon(Time now) {
     if (!lines_.empty()) refresh_at_ = now;

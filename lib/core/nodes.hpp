@@ -38,7 +38,7 @@ class Nodes {
   [[nodiscard]] Majority majority() const { return majority_; }
   /// The nodes that are connecting or up.
   [[nodiscard]] NodeSet take_requests() const { return take_requests_; }
-  /// The nodes of these whose first connection is being made.
+  /// Those of them whose first connection is being made.
   [[nodiscard]] NodeSet connecting() const { return connecting_; }
   /// The nodes that are not down.
   [[nodiscard]] NodeSet take_releases() const { return take_releases_; }
@@ -51,8 +51,9 @@ class Nodes {
 
   /// What a reading of a node's clock has shown: that clock is wrong, or ours is.
   using Finding = std::variant<ClockJumped, ClockStood>;
-  /// Judges a node's clock by an answer to a command, or by a reading of it alone. A clock that is
-  /// found wrong is mistrusted, or if ours was, the nodes are trusted that showed it.
+  /// Judges a node's clock by an answer to a command, or by a reading of it alone. If a node's
+  /// clock is found wrong, its votes do not count for a while; if ours is, the nodes that showed it
+  /// are trusted again.
   std::optional<Finding> judge_clock(Time now, int node, Time asked, std::int64_t node_time);
   [[nodiscard]] bool mistrusts(int node) const { return mistrusted_.contains(node); }
   /// The vote to count: void if the node's clock is not trusted.
@@ -75,7 +76,7 @@ class Nodes {
   Majority majority_;
   std::array<Majority, max_nodes> says_{};
   NodeSet list_changes_;   // the nodes that say so
-  Duration mistrust_for_;  // a ttl at most, with its margin
+  Duration mistrust_for_;  // the greatest ttl and its margin
   NodeSet take_requests_;
   NodeSet take_releases_;
   NodeSet connecting_;

@@ -25,7 +25,7 @@ class Permits {
   /// Whether an acquisition that is not in the line and has lost a round is to try another slot at
   /// once, because one that a node reports free may be free on a quorum.
   bool may_try_another(Time now, Acquisition& acquisition);
-  /// This process no longer uses the claim's slot, and has left it free, or perhaps not.
+  /// Notes that this process no longer uses the claim's slot, which is probably free now.
   void leave(const Claim& claim) { own(claim.key()).leave(claim.permit.slot); }
   void drop(const Claim& claim) { own(claim.key()).drop(claim.permit.slot); }
 

@@ -26,7 +26,7 @@ constexpr bool maybe_executed(Vote vote) {
 class Tally {
  public:
   /// Begins a round over these nodes, none of which has been asked yet. `by` is what the nodes have
-  /// said of their list so far; if they have not, a majority of all nodes is needed.
+  /// said of their list so far; if they have said nothing, a majority of all nodes is needed.
   void begin(NodeSet nodes) { begin(nodes, {0, quorum_of(nodes.size())}); }
   void begin(NodeSet nodes, Majority by) {
     nodes_ = nodes;
@@ -105,7 +105,7 @@ class Tally {
   [[nodiscard]] Verdict judge(NodeSet yes) const {
     return verdict(by_.votes(), yes.size(), pending_.size());
   }
-  /// Counts a vote by the word of a node that says something else than the nodes before it.
+  /// Counts the vote of a node that says something else of its list than the nodes before it.
   Vote of_another_list(Majority says) {
     if (says == Majority() || planted(Mutant::quorum_over_connected)) return Vote::granted;
     if (says.list() < by_.list()) return Vote::nodes_differ;

@@ -23,7 +23,7 @@ class Trace {
     std::uint64_t count = 0;
   };
   static constexpr std::size_t most = 256;  ///< steps kept
-  static constexpr std::size_t first = 64;  ///< of which these are never left out
+  static constexpr std::size_t first = 64;  ///< the first ones, which are never left out
   static constexpr std::size_t dropped_at_once = 64;
 
   /// `called` is the time of the call.

@@ -31,7 +31,7 @@ class Watches {
   /// Unordered waiters that found no quorum need not pause any longer. As there may be many, they
   /// are spread at 50,000 a second. O(waiters).
   void on_quorum_back(Time now);
-  /// This node's reports do not count.
+  /// Forgets what this node has reported.
   void forget_node(int node) {
     for (auto& [key, watch] : watches_) watch.free.remove(node);
   }
