@@ -24,7 +24,7 @@ class Attempts {
   void end(core::Time now);
   /// An attempt has failed. Returns a sentence for the log, unless one like it was logged recently.
   std::optional<std::string> note_failure(core::Time now, const std::string& why);
-  /// The next attempt is made at once: the connection before it was only too old.
+  /// Lets the next attempt begin at once, since the connection before it was only too old.
   void forgive() { back_off_ = core::Duration::zero(); }
   /// The attempt may last for connect_timeout after this time.
   void extend(core::Time from) { give_up_ = std::max(give_up_, from + connect_timeout_); }
@@ -42,7 +42,7 @@ class Attempts {
   [[nodiscard]] bool is_first() const { return first_; }
   /// How many attempts have led to a connection.
   [[nodiscard]] std::uint64_t connections() const { return connections_; }
-  /// Whether the last attempt failed, too.
+  /// Whether an attempt has failed, or a connection has ended, since one last came up.
   [[nodiscard]] bool is_repeated() const { return back_off_ != core::Duration::zero(); }
 
  private:

@@ -11,7 +11,7 @@
 namespace quorumlock::redis {
 
 /// The wait of a node that may have forgotten locks: a candidate with a nonce stands on it, and if
-/// it is still that very one when the wait is over, the node has forgotten nothing meanwhile.
+/// the same candidate still stands when the wait is over, the node has forgotten nothing meanwhile.
 class Candidacy {
  public:
   /// The candidate that we would write for this future record. If the wait is longer than its
@@ -21,15 +21,16 @@ class Candidacy {
   /// it every second, so it lives for as long as any client waits.
   [[nodiscard]] std::string life(core::Duration max_ttl) const;
 
-  /// Makes the wait last at least so long: locks on other terms, which are being changed, may.
+  /// Makes the wait last at least this long, because locks on other terms, which are being changed,
+  /// may last as long.
   void lengthen(core::Duration wait) { longest_ = std::max(longest_, wait); }
   /// Notes what the standing candidate says.
   void reads(const EnrolmentCandidate& candidate);
   /// Notes that this candidate stands, whose own wait is this long. Returns true if the wait begins
-  /// again, since it is another than before.
+  /// again, because it is another candidate than before.
   bool stands(core::Time now, std::string text, core::Duration wait, double drift_factor);
-  /// Whether it is another than at the last look. The client that put it there may know the run by
-  /// another name: then the node has been a replica since one of us was greeted.
+  /// Whether the candidate is another one than at the last look. The client that put it there may
+  /// know the run by another name: then the node has been a replica since one of us was greeted.
   [[nodiscard]] bool was_replaced() const { return replaced_; }
   /// Forgets that the wait is over: the node is not connected.
   void disconnected();
@@ -39,7 +40,7 @@ class Candidacy {
   void end() { *this = {}; }
   /// Notes that a look is sent.
   void asks(core::Time now) { asked_ = now; }
-  /// Notes that the look has found it.
+  /// Notes that the look has found the candidate.
   void look(core::Time now) {
     ripe_ = now >= until_;
     seen_ = asked_;
@@ -48,7 +49,7 @@ class Candidacy {
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool ripe() const { return ripe_; }
   [[nodiscard]] core::Time until() const { return until_; }
-  /// Until when it is known to have stood, without a gap since the wait began.
+  /// Until when the candidate is known to have stood, without a gap since the wait began.
   [[nodiscard]] core::Time seen() const { return seen_; }
   /// What the candidate was made for; unset if there is none, or its terms are not ours.
   [[nodiscard]] const std::optional<MembersMark>& mark() const { return mark_; }

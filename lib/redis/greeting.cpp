@@ -27,7 +27,7 @@ enum class Later : std::uint16_t {
   fence = 6,
 };
 
-/// Comes back in the answer that follows the one to a login.
+/// The server returns this text right after its answer to a login.
 constexpr std::string_view mark_text = "quorumlock:login";
 
 constexpr std::string_view is_a_replica = "is a replica: name standalone servers only";
@@ -159,7 +159,7 @@ std::optional<Greeting::Trouble> Greeting::on_server(const Reply& reply) {
     if (const std::string version = version_of(reply.text); is_too_old(version)) {
       return Trouble{too_old(version), Vote::failed};
     }
-    // Without its role nobody knows whether its data is its own.
+    // Without the role it is unknown whether the server's data is its own.
     if (!role_.empty()) facts_.run_id = info_field(reply.text, "run_id");
   }
   conclude_facts();

@@ -33,7 +33,7 @@ class Greeting {
   /// Something that is wrong with an answer.
   struct Trouble {
     std::string why;
-    Vote vote = Vote::pending;  ///< the node's, as the connection is given up; pending: it goes on
+    Vote vote = Vote::pending;  ///< the node's vote if the connection is given up; else pending
   };
 
   explicit Greeting(Config config);
@@ -46,13 +46,13 @@ class Greeting {
   [[nodiscard]] bool is_asking() const { return !questions_.empty(); }
   /// Whether nothing has come on this connection yet.
   [[nodiscard]] bool is_silent() const { return silent_; }
-  /// Why the connection has to be given up before it is up, if this reply to whatever is the
-  /// reason.
+  /// Why a connection that is not up yet has to be given up because of this reply, to whatever
+  /// question; unset if it may go on.
   [[nodiscard]] std::optional<Trouble> refusal_in(const Reply& reply) const;
   /// The connection has ended.
   void end() { facts_.run_id.clear(); }
 
-  /// Logs in with this from now on: on a connection that is there, log_in_again() has to follow.
+  /// Sets the login to use from now on. If there is a connection, log_in_again() has to follow.
   void set_login(const Login& login, bool connected);
   /// Logs in on the connection that is up, if its login is not the present one. A mark follows that
   /// shows where the answer ends: Redis 8 drops the error of an AUTH that follows another command
@@ -63,13 +63,14 @@ class Greeting {
   /// Whether this is the tag of a command of log_in_again() or ask_facts().
   static bool is_later_question(const core::Tag& tag) { return tag.round != 0; }
   static bool is_login(const core::Tag& tag);
-  /// Takes the answer to the login, or to the mark after it, which is then taken out, too. Returns
-  /// a sentence if the login was refused: that leaves the connection as it was, so nothing is lost
-  /// yet.
+  /// Takes the answer to the login, or to the mark after it, which is then taken out of the
+  /// pipeline, too. Returns a sentence if the login was refused: that leaves the connection as it
+  /// was, so nothing is lost yet.
   std::optional<std::string> on_login_reply(core::Time now, const Reply& reply, Pipeline& pipeline);
-  /// Takes the answer to another one. Returns why the connection has to be given up, if it has to.
+  /// Takes the answer to a command of ask_facts(). Returns why the connection has to be given up,
+  /// if it has to.
   std::optional<Trouble> on_later_reply(const core::Tag& tag, const Reply& reply);
-  /// Whether the facts are complete with the answer to this one.
+  /// Whether the facts are complete with the answer to this command.
   static bool completes_facts(const core::Tag& tag);
   /// The user may not call the server's own command for a release any more.
   void no_deletion_command() { deletion_ = Deletion::script; }
@@ -80,9 +81,9 @@ class Greeting {
   [[nodiscard]] const Login& login() const { return config_.login; }
   /// The number of our connection, if the server has reported it.
   [[nodiscard]] const std::optional<std::int64_t>& client_id() const { return client_id_; }
-  /// The command for a release that only_deletes().
+  /// The command for a release of which only_deletes() is true.
   [[nodiscard]] Deletion deletion() const { return deletion_; }
-  /// From the last reply to INFO; empty if that did not contain it.
+  /// The role in the last reply to INFO; empty if that did not contain it.
   [[nodiscard]] const std::string& role() const { return role_; }
   [[nodiscard]] const std::string& mode() const { return mode_; }
   /// The words of an error, without our password.
@@ -91,7 +92,7 @@ class Greeting {
   }
 
  private:
-  /// In the order of their replies.
+  /// The questions, in the order of their replies.
   enum class Question {
     auth,
     select,
@@ -118,8 +119,8 @@ class Greeting {
   void conclude_facts();
 
   Config config_;
-  bool login_is_new_ = false;     ///< the connection that is there has another one
-  bool login_was_taken_ = false;  ///< the last one of log_in_again()
+  bool login_is_new_ = false;     ///< the present connection has used an older one
+  bool login_was_taken_ = false;  ///< the server accepted the last one of log_in_again()
   bool asks_facts_ = false;       ///< ask_facts() has no complete answer yet
   bool silent_ = true;
   Ring<Question> questions_;  ///< without an answer

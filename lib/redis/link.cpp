@@ -74,7 +74,7 @@ void Link::admit(Time now) {
   if (!orphan_.kill(output_buffer().text())) wait_for_orphan(now, "it did not tell us our number");
 }
 
-/// The old connection may be there still, and this user may not kill it.
+/// Waits, because the old connection may still be there and cannot be killed.
 void Link::wait_for_orphan(Time now, const std::string& why) {
   note(Orphan::why_it_waits(why));
   attempts_.extend(orphan_.wait(now));
@@ -111,7 +111,8 @@ void Link::update(Time now) {
   const Enrolment::Errand errand = enrolment.take_errand();
   if (errand != Enrolment::Errand::none) events_.push(Errand{errand});
   if (up) return announce();
-  // Not while an answer is missing: once up, the link would not notice its absence.
+  // The link must not come up while an answer is missing, since it would then not notice its
+  // absence.
   if (asks_early_) return;
   if (right_.is_known()) return come_up(now);
   if (right_.is_enrolled()) attempts_.wait();

@@ -24,7 +24,7 @@ namespace quorumlock::redis {
 /// Commands go out in order on one connection and their answers come back in that order. A command
 /// that is overdue is reported late at once and answered finally when its reply comes, or when the
 /// connection is given up. While the first connection is being made, commands wait in it; later a
-/// node that is not connected is said to be down and takes nothing.
+/// node that is not connected is reported down and takes nothing.
 ///
 /// The link takes each input to the machine that knows about it: Attempts (when to connect),
 /// Greeting (which server it is), Orphan (the connection before), VotingRight (whether the node's
@@ -122,8 +122,8 @@ class Link final : public RespWire {
   void look_again(core::Time now);
   /// Takes what the other nodes say.
   void follow(core::Time now, Enrolment::Others others, VotingRight::Verdict verdict = {});
-  /// Appends a command, followed by an enrolled node's own words if says_enrolment(). If the link
-  /// does not take such a command now, the answer is the reason.
+  /// Appends a command, followed by an enrolled node's own words if says_enrolment() is true for
+  /// it. If the link does not take such a command now, the answer is the reason.
   void send(core::Time now, const core::Tag& tag, std::string_view bytes);
   void advance(core::Time now);
   /// Gives up the connection for good.

@@ -153,7 +153,7 @@ Error MembersChange::not_now(const char* step) const {
                          : "finish it, or take it back with quorumlock members withdraw"));
 }
 
-/// A step has to wait for nodes that do not vote.
+/// The error if a step has to wait for these nodes, which do not vote.
 Error MembersChange::restarted(const std::string& begin, const NodeNames& nodes) const {
   return {Errc::timed_out, begin + "no vote yet from " + names_in_words(nodes) +
                                ", after a restart or as a new node: wait, or, if no client with "
@@ -252,7 +252,7 @@ Result<void> MembersChange::may_commit() const {
 }
 
 Result<void> MembersChange::may_withdraw() const {
-  // Whatever list it is to.
+  // A change to any list may be withdrawn.
   if (furthest_ && furthest_->phase == MembersPhase::announced) return {};
   if (stage_ != Stage::differs) return not_now("withdraw the change");
   return unsafe("no change is announced: there is nothing to withdraw");

@@ -29,11 +29,11 @@ class MembersChange {
     bool in_next = false;  ///< of the new list
     bool reached = false;  ///< it has answered
     std::string record{};  ///< the whole text; empty if there is none
-    /// Of a record that is valid in this run of the server, and what it stands for.
+    /// The record, if it is valid in this run of the server, and the membership that it stands for.
     std::optional<EnrolmentRecord> enrolment{};
     std::optional<Membership> membership{};
 
-    /// Takes what the node carries; a record of another run is not valid.
+    /// Takes the texts that the node carries; a record of another run is not valid.
     void carries(const std::string& run, const std::optional<std::string>& record_text,
                  std::string_view members_text) {
       reached = true;

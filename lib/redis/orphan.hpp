@@ -20,8 +20,8 @@ class Orphan {
 
   /// A connection to this run of the server is lost. `client` was its number there, if known.
   void leave(const std::string& run_id, std::optional<std::int64_t> client);
-  /// Whether the server of this run may still have it. Another run has not, and its numbers are
-  /// those of others.
+  /// Whether the server of this run may still have it. Another run does not have it, and gives its
+  /// number to another client.
   [[nodiscard]] bool may_be_on(const std::string& run_id) const {
     return left_ && !run_id.empty() && run_id == run_id_;
   }

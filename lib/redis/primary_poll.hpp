@@ -12,14 +12,14 @@
 namespace quorumlock::redis {
 
 /// Asks all Sentinels of a service for the address of its primary, and counts their answers. An
-/// address counts once a majority of the named Sentinels reports it, so that one that is cut off
-/// does not lead clients to a server that the others have replaced.
+/// address counts once a majority of the named Sentinels reports it, so that a Sentinel that is cut
+/// off does not lead clients to a server that the others have replaced.
 class PrimaryPoll {
  public:
   /// `sentinels` outlives this object.
   explicit PrimaryPoll(const Sentinels& sentinels);
 
-  /// Appends the question, which is the same for each.
+  /// Appends the question, which is the same for each Sentinel.
   void append_question(std::string& out) const;
 
   /// The reply of the Sentinel with this index.

@@ -27,7 +27,7 @@ class RespWire : public Wire {
 
   /// A connection is there, on which nothing has been sent or received.
   void begin_connection() { restart(true); }
-  /// It has ended: what was not written or not read of it is dropped.
+  /// The connection has ended: bytes that were not written or not read are dropped.
   void end_connection() { restart(false); }
   [[nodiscard]] bool connected() const { return connected_; }
   /// Whether too much is unwritten: the peer sends replies, but does not read its commands.

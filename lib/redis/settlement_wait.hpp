@@ -8,7 +8,7 @@
 namespace quorumlock::redis {
 
 /// When a list that is decided may be settled: once every lease has ended that began before a
-/// quorum of the old list was seen to be committed. One operator has one.
+/// quorum of the old list was seen to be committed. Each operator has an object of its own.
 class SettlementWait {
  public:
   explicit SettlementWait(double drift_factor) : drift_factor_(drift_factor) {}
@@ -17,7 +17,7 @@ class SettlementWait {
   /// operator waits before the next look; zero if the list may be settled now.
   core::Duration after_look(core::Time begun, core::Time ended, core::Duration max_ttl);
   [[nodiscard]] bool has_begun() const { return looked_.has_value(); }
-  /// What was seen before is of no account.
+  /// Forgets what was seen before.
   void start_again() {
     if (!core::planted(core::Mutant::one_wait_for_two_steps)) looked_.reset();
   }

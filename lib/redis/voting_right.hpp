@@ -39,11 +39,11 @@ class VotingRight {
   void follow(core::Time now, Enrolment::Others others, Verdict verdict);
   /// Reads the record again. While it is read the last one stands.
   void doubt();
-  /// Takes over what has changed. Returns whether other nodes' links have to know it.
+  /// Takes what has changed in the enrolment. Returns whether other nodes' links have to know it.
   bool update();
-  /// Whether commands need not wait for the record any more. True once each time.
+  /// True once after the record has been read again: commands need not wait for it any more.
   bool end_reading();
-  /// Takes a reply to the enrolment, which quotes an error: `said` are its words without our
+  /// Takes a reply for the enrolment, which may quote an error; `said` is its text without our
   /// password.
   void on_reply(core::Time now, const Reply& reply, std::string_view said);
   Enrolment& enrolment() { return enrolment_; }
@@ -64,13 +64,14 @@ class VotingRight {
   }
   /// The vote of a node that does not vote.
   [[nodiscard]] Vote vote() const;
-  /// Why a node does not vote that is not barred.
+  /// Why a node that is not barred does not vote.
   [[nodiscard]] std::string why(core::Time now) const;
   /// Whether the node may get a command of this kind now: only a node that votes is asked to.
   [[nodiscard]] bool allows(core::CommandKind kind) const {
     return votes() || (kind != core::CommandKind::set && !says_enrolment(kind));
   }
-  /// Appends a command, followed by an enrolled node's own words if it says_enrolment().
+  /// Appends a command, followed by an enrolled node's own words if says_enrolment() is true for
+  /// it.
   void append(std::string& out, core::CommandKind kind, std::string_view bytes) const {
     out += bytes;
     if (says_enrolment(kind)) out += own_words_;

@@ -20,7 +20,7 @@ class Wire {
   /// No secure connection to this node can be made, or the peer has broken the rules of TLS. The
   /// socket may still be open.
   virtual void on_handshake_failed(core::Time now, std::string_view why) = 0;
-  /// What to log in with from now on, in place of the endpoint's own.
+  /// Sets what to log in with from now on, in place of the endpoint's own login.
   virtual void log_in(core::Time now, const Login& login) = 0;
   /// There is nothing to log in with, so that the connection is not opened.
   virtual void on_no_login(core::Time now, std::string_view why) = 0;

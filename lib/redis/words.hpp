@@ -76,7 +76,7 @@ class Writer {
     end();
   }
   void number(std::int64_t number);
-  /// Takes words that are written already.
+  /// Appends words that are already in RESP.
   void written(std::string_view words) {
     if (static_cast<std::size_t>(end_ - at_) < words.size()) grow(words.size());
     at_ += words.copy(at_, words.size());

@@ -12,7 +12,7 @@ namespace quorumlock::redis {
 /// a password in it has been written.
 class WriteBuffer {
  public:
-  /// Where commands are appended.
+  /// The text to which commands are appended.
   std::string& text() { return text_; }
   /// Appends the AUTH command of a login that is not empty.
   void add_login(const Login& login);

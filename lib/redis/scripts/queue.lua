@@ -7,7 +7,7 @@
 --   returns  five values for each lock:
 --            - which waiter is before this one. 0: none; 1: one waiter of the same process; 2: one of another
 --              process; 3: more than one
---            - whether the lock is free. 1, or for a semaphore a free slot: it is; 0: it is not.
+--            - 1 if the lock is free, or for a semaphore the number of a free slot; 0 if none is free
 --            - the holder's token; empty if nobody or readers have the lock, and for a semaphore
 --            - ms until one of these may change by itself
 --            - the greatest ticket of all other waiters

@@ -24,7 +24,7 @@ void read_refusal(std::span<const Reply> words, core::Answer& answer) {
   }
 }
 
-/// The words of a reply less the holder's token, which comes last in it.
+/// The words of a reply without the holder's token, which comes last in it.
 std::span<const Reply> numbers_of(std::span<const Reply> words) {
   const bool names_holder = !words.empty() && words.back().type == Reply::Type::string;
   return names_holder ? words.first(words.size() - 1) : words;

@@ -23,7 +23,7 @@ enum class Deletion : std::uint8_t {
 struct Surroundings {
   std::int64_t wall_us = 0;  ///< the client's wall clock, in us since 1970
   core::Duration max_ttl{};
-  Deletion deletion = Deletion::script;  ///< of a release that only_deletes()
+  Deletion deletion = Deletion::script;  ///< of a release for which only_deletes() is true
   /// Engine::Config::fencing_memory in ms: how long a counter lives after its last write.
   std::string_view counter_life = "86400000";
 };
@@ -41,7 +41,7 @@ enum class Word : std::uint8_t {
   wall,          ///< the client's wall clock, in us
   life,          ///< how long a counter lives
   life_if_used,  ///< the same, or 0 without fencing
-  fenced,        ///< with fencing 1, else 0
+  fenced,        ///< 1 with fencing, else 0
   waiter,        ///< the name of the waiter in Send::place; empty for none
   ticket,        ///< the ticket of its entry
   entry_life,    ///< how long the entry lives
@@ -49,7 +49,7 @@ enum class Word : std::uint8_t {
   mode,          ///< w to write, r to read
   slot,
   capacity,
-  replant,  ///< to set anew what is gone 1, else 0
+  replant,  ///< 1 to set anew what is gone, else 0
   left,     ///< Send::left, in us
   max_ttl,
 };
@@ -108,8 +108,8 @@ constexpr bool says_enrolment(core::CommandKind kind) {
          kind == CommandKind::acquisitions;
 }
 /// The number of the node's own words, which end a command: for a renewal the node's time in us
-/// from which on it is too late (0: unknown), which the session appends; then, if says_enrolment(),
-/// the node's enrolment and floor, which the link appends.
+/// from which on it is too late (0: unknown), which the session appends; then, if says_enrolment()
+/// is true for it, the node's enrolment and floor, which the link appends.
 constexpr std::size_t own_words(core::CommandKind kind) {
   return is_renewal(kind) ? 3 : says_enrolment(kind) ? 2 : 0;
 }

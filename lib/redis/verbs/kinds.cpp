@@ -6,7 +6,7 @@ namespace {
 using core::LockKind;
 using enum Word;
 
-/// For a call that the engine never makes for a kind, or that goes out in batches only.
+/// Stands for a call that the engine never makes for a kind, or that goes out in batches only.
 constexpr Call never{nullptr, {}, {}};
 
 constexpr KindCalls one{

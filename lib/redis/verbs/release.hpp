@@ -17,13 +17,13 @@ inline bool only_deletes(const core::Send& send) {
          send.not_woken.number == 0;
 }
 
-/// Appends the server's own command for a release that only_deletes().
+/// Appends the server's own command for a release of which only_deletes() is true.
 void append_deletion(std::string& out, const core::Send& send, Deletion by);
 /// Reads 0 (nothing of ours there) or 1 (deleted), as the server's own commands reply, too; or, if
 /// the line has waiters, {1, whether Send::not_woken is first in it, greatest ticket}.
 core::Answer read(const Reply& reply);
 
-/// Releases that only_deletes().
+/// Releases of which only_deletes() is true.
 extern const BatchForm batch;
 
 }  // namespace quorumlock::redis::release

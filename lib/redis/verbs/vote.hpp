@@ -37,7 +37,7 @@ enum class Verdict : std::int64_t {
   replanted = 2,  ///< only of a renewal
   absent = 3,     ///< gone, or not ours
   late = 4,       ///< only of a renewal: it came too late and did nothing
-  no_room = 5,    ///< only of a renewal: not re-planted, for want of memory
+  no_room = 5,    ///< only of a renewal: not re-planted, since the server has no memory left
 };
 /// The vote of a verdict that means the same for all verbs; failed for another.
 inline Vote vote_of(Verdict verdict) {
