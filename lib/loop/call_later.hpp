@@ -24,8 +24,8 @@ struct KnownResult final : Task {
   }
 };
 
-/// Calls the handler with this result: on the loop, after the call that took it, or at once if the
-/// loop is gone.
+/// Calls the handler with this result: on the loop, after the caller's own call has returned, or at
+/// once if the loop is gone.
 template <class T>
 void call_later(Runtime& runtime, Handler<T> handler, T result) {
   runtime.post(std::make_unique<KnownResult<T>>(std::move(handler), std::move(result)).release());

@@ -101,8 +101,8 @@ class Calls {
   void carry_out(const core::Ended& ended);
   void carry_out(const core::Extended& extended);
   void carry_out(const core::Released& released);
-  /// Keeps the state of one lease that nobody needs any more for the next; false if there is none.
-  /// Only when the session has no more outputs.
+  /// Keeps the state of one lease that is not needed any more for the next lease; false if there is
+  /// none. Only when the session has no more outputs.
   bool recycle();
 
  private:

@@ -62,9 +62,9 @@ class Driver {
   /// See Session.
   [[nodiscard]] bool ripe() const { return session_.ripe(); }
   void vouch();
-  /// Looks at the nodes that do not vote now.
+  /// Looks at the nodes that do not vote, now instead of later.
   void look_again();
-  /// Does what is due by now, and passes on when something is next.
+  /// Does what is due by now, and passes the next due time to `then`.
   void catch_up(detail::Handler<core::Time> then);
   /// Runs `then` in this turn of the loop, but not inside the current call.
   void later(detail::Handler<> then) { later_.add(std::move(then)); }

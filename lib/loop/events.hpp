@@ -15,18 +15,18 @@
 
 namespace quorumlock::detail {
 
-/// Makes the events for Options::on_event: of the session's outputs, and of the few things that the
-/// session does not report. They are kept until deliver(), so that the user's code never runs
-/// inside one of ours. Without an on_event every function does nothing.
+/// Makes the events for Options::on_event from the session's outputs, and from the few things that
+/// the session does not report. They are kept until deliver(), so that the user's code never runs
+/// inside a call of ours. Without an on_event every function does nothing.
 class Events {
  public:
   Events(const Options& options, Session& session, const NodeList& nodes, core::WallClock& wall);
 
-  /// Takes an output that is about to be carried out: its objects are still as they were.
+  /// Takes an output before it is carried out, while its objects are still as they were.
   void take(core::Time now, const Session::Output& output) {
     if (wanted_) make(now, output);
   }
-  /// The lease is released in the background, which has no output.
+  /// The lease is released in the background, for which the session has no output.
   void released(core::Time now, const LeaseState& lease);
   /// A thread has ended while it held the lock with this owner token.
   void thread_ended(core::Time now, std::string resource, std::string_view token,
@@ -38,7 +38,7 @@ class Events {
   [[nodiscard]] bool has_any() const { return !ready_.empty(); }
   /// Calls on_event for each event that may be passed on by now.
   void deliver();
-  /// Delivers all events, those that are kept too; further ones are ignored.
+  /// Delivers all events, also those that are kept; further ones are ignored.
   void end();
 
  private:
@@ -64,11 +64,11 @@ class Events {
   std::vector<Event> ready_;
 };
 
-/// The kind of event if a link comes into this state; `reason` is the vote that its node is counted
-/// as.
+/// The kind of the event that a link has come into this state; `reason` is the vote that its node
+/// counts as.
 EventKind kind_of(core::LinkState state, Vote reason);
 EventLevel level_of(EventKind kind);
-/// What a lost lease was lost by, without the votes.
+/// Why a lease was lost, as a clause that does not list the votes.
 std::string_view why_lost(const core::Tally& tally);
 
 }  // namespace quorumlock::detail

@@ -47,7 +47,7 @@ class Inquiries {
   void advance(core::Time now);
   [[nodiscard]] core::Time deadline() const { return alarms_.next(); }
   [[nodiscard]] bool has_any() const { return all_.used() > 0; }
-  /// Dismisses all, and each that begins later.
+  /// Dismisses all inquiries, also those that begin later.
   void close();
 
  private:

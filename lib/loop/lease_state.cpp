@@ -140,7 +140,7 @@ void LeaseState::run(Driver& driver) {
   driver.calls().drop(*this);
 }
 
-/// The handle ends after the loop: nothing is left to be released.
+/// The handle has ended after the loop, so nothing is left to be released.
 void LeaseState::dismiss() {
   if (!let_go()) return;
   recycle();

@@ -16,7 +16,7 @@ constexpr Duration after_a_refusal = std::chrono::seconds(5);
 constexpr Duration first_pause = std::chrono::seconds(1);
 constexpr Duration longest_pause = std::chrono::seconds(30);
 /// A token is renewed this long before its end, or after nine tenths of its life if that is
-/// earlier, but never before the half.
+/// earlier, but never in the first half of its life.
 constexpr Duration renewed_before = std::chrono::seconds(30);
 
 Duration lead_of(Duration valid_for) {
@@ -107,7 +107,7 @@ void Logins::looked(int number, Result<Found> found) {
   node.due = from_file ? now + between_looks_at_a_file : core::never;
   node.ends = core::never;
   if (found->valid_for) {
-    // What is so far away that the sum would overflow is no end.
+    // An end that is so far away that the sum would overflow counts as none.
     const Duration left = std::min<Duration>(*found->valid_for, std::chrono::hours(24 * 365));
     node.ends = now + left;
     node.due = node.ends - lead_of(left);

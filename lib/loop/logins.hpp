@@ -15,12 +15,12 @@
 
 namespace quorumlock::detail {
 
-/// What to log in to those nodes with that have it in a file, or that Options::credentials is asked
-/// about. Files are read again at every connect, and once a second, so that a change is noticed. A
-/// token is asked for before the last one ends. Reading and asking run on libuv's pool.
+/// The logins of the nodes whose password is in a file, or for which Options::credentials is asked.
+/// Files are read again at every connect, and once a second, so that a change is noticed. A token
+/// is asked for before the last one ends. Reading and asking run on libuv's pool.
 class Logins {
  public:
-  /// What comes of it, called on the loop.
+  /// Gets the results, on the loop.
   class Listener {
    public:
     virtual ~Listener() = default;

@@ -161,8 +161,8 @@ void Members::judge(Time now) {
   if (!next_.empty() && may_move_on()) look_due_ = now;
 }
 
-/// Whether what the nodes that vote say of a node whose record is out of date is itself up to date:
-/// their records have been read again since that was first noticed.
+/// Whether the nodes that vote confirm that the record of another node is out of date: their own
+/// records have been read again since that was first noticed.
 bool Members::confirms_outdated(Time now, const std::vector<redis::Electorate::Judgement>& judged) {
   const std::vector<int>& voters = electorate_.vouchers();
   if (std::ranges::none_of(judged, &redis::Electorate::Judgement::outdated)) {
@@ -187,7 +187,8 @@ void Members::tell_list(Time now, int node, const std::string& connection) {
   if (connection == told || link.enrolment().config().only_looks) return;
   std::string bytes;
   redis::append_command(bytes, {"CLIENT", "SETNAME", connection});
-  // The answer is of no account: a user who may not do this is only missed by operators.
+  // The answer is ignored: if this user may not do this, operators do not see which list this
+  // client has, and nothing else is lost.
   session_.ask(now, node, {core::SlotId(), core::uncounted, core::CommandKind::repair}, bytes);
   told = connection;
 }

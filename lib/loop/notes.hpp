@@ -18,8 +18,8 @@ class Session;
 /// other nodes is the run of the node NAME that was seen not to be durable.
 ///
 /// A node whose append-only file was switched off starts from an older file, in which its record
-/// still says "durable". So before its record says "volatile" that is noted on q - 1 others, and
-/// before a record is trusted N - q + 1 others are asked: the two sets share a node. A node that
+/// still says "durable". So before its record says "volatile", that is noted on q - 1 others, and
+/// before a record is trusted, N - q + 1 others are asked: the two sets share a node. A node that
 /// has itself forgotten does not count. A note lives for fencing_memory, longer than any lock or
 /// counter that the node could have forgotten, and is renewed while the node is not durable.
 class Notes {

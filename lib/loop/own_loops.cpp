@@ -64,7 +64,7 @@ Clock::time_point turn_loops() {
   }
   core::Time next = core::never;
   for (const auto& runtime : runtimes) {
-    if (runtime->forked()) continue;  // the parent's, in a child
+    if (runtime->forked()) continue;  // we are a child, and the loop is the parent's
     if (runtime->on_loop()) {
       throw std::logic_error("the test kit's clock cannot be moved on a coordinator's own loop");
     }

@@ -8,7 +8,7 @@ class Runtime;
 /// all. From any thread.
 namespace own_loops {
 void add(Runtime& runtime);
-/// Nothing happens if it is not there.
+/// Removes a runtime; does nothing if it is not in the list.
 void remove(Runtime& runtime);
 }  // namespace own_loops
 

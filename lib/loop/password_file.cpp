@@ -29,7 +29,7 @@ Result<redis::Secret> read_password(const std::string& path) {
   const auto unreadable = [&](int error) {
     return failed("cannot be read: " + std::generic_category().message(error));
   };
-  // A pipe without a writer must not block us: what is no file is refused below.
+  // A pipe without a writer must not block us: anything that is not a file is refused below.
   const uv::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return unreadable(errno);
   struct stat about {};

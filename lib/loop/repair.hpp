@@ -19,12 +19,11 @@ class Session;
 ///
 /// A token that was decided with this node's vote is on at least q - 1 other nodes. So the greatest
 /// counter on N - q + 1 others is at least every such token: each counter of the nodes that vouch
-/// for this one (see redis::Electorate) is copied
-/// if it is greater, some hundred at a time (SCAN, MGET, repair.lua), while locking goes on. A few
-/// of these calls are under way at a time, and none keeps a server busy for long.
-/// Tokens decided meanwhile don't need this node: their quorum and a later one with it share
-/// another node. Tokens that those others have not as counters but as a floor are covered by
-/// copying the greatest floor, too.
+/// for this one (see redis::Electorate) is copied if it is greater, some hundred at a time (SCAN,
+/// MGET, repair.lua), while locking goes on. A few of these calls are under way at a time, and none
+/// keeps a server busy for long. Tokens that are decided meanwhile do not need this node: their
+/// quorum and a later one with it share another node. Tokens that those others have not as counters
+/// but as a floor are covered by copying the greatest floor, too.
 ///
 /// The order of tokens rests on clocks instead if fewer others vote, if a counter is no number, or
 /// if this user may not read or write some counters: the floor is then above the clocks of all
@@ -69,7 +68,7 @@ class Repair {
   Session& session_;
   core::WallClock& wall_;
   std::vector<int> waiting_;  ///< nodes to be repaired after this one
-  std::uint32_t run_ = 0;     ///< answers of an earlier run don't count
+  std::uint32_t run_ = 0;     ///< answers of an earlier run do not count
 
   /// The repair of one node.
   struct Job {

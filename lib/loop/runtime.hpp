@@ -20,8 +20,8 @@ namespace quorumlock::detail {
 /// The thread of each of a coordinator's runtimes, by the runtime's number.
 using LoopThreads = std::vector<std::atomic<ThreadNumber>>;
 
-/// One quorum on one loop: shared by a coordinator's handles, it leads from any thread to the loop.
-/// It outlives the loop for as long as there is a Lease.
+/// One quorum on one loop, shared by a coordinator's handles. Calls of any thread reach the loop
+/// through it. It outlives the loop for as long as there is a Lease.
 class Runtime final : public std::enable_shared_from_this<Runtime> {
  public:
   Runtime(Cluster cluster, std::shared_ptr<LoopThreads> threads, std::size_t number);

@@ -77,8 +77,8 @@ void SecureWire::encrypt() {
 
 void SecureWire::end() {
   if (channel_ == nullptr) return;
-  // After commands that the socket has not taken nothing may follow; a failed channel's output is
-  // the alert that says why.
+  // If the socket has not taken all commands, nothing may follow these. A failed channel's output
+  // is the alert that says why.
   if (channel_->output().empty()) {
     channel_->shut_down();
   } else if (channel_->state() != tls::Channel::State::failed) {

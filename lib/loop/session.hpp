@@ -96,11 +96,13 @@ class Session {
   }
   /// Why this node does not vote, in the node's words or ours.
   [[nodiscard]] std::string trouble(core::Time now, int node) const;
-  /// Looks at nodes that do not vote now instead of later.
+  /// Looks at the nodes that do not vote, now instead of later.
   void look_again(core::Time now);
-  /// A node was enrolled, or a client that saw that enrols it now: so clients may hold locks.
+  /// Whether a node was ever enrolled, as far as we or a client that is enrolling it now have seen:
+  /// then clients may hold locks.
   [[nodiscard]] bool was_enrolled() const;
-  /// Every node votes on our terms, or all locks that it granted on other terms have expired.
+  /// Whether every node votes on our terms, or all locks that it granted on other terms have
+  /// expired.
   [[nodiscard]] bool ripe() const;
   /// The operator vouches for nodes without a record.
   void vouch(core::Time now) { members_.vouch(now); }

@@ -121,7 +121,7 @@ void Sockets::Socket::disconnect() {
   if (lookup_) lookup_->close();
   if (secure_) {
     secure_->end();
-    socket_.write(secure_->output());  // if the socket takes it
+    socket_.write(secure_->output());  // nothing more is done if the socket does not take it
   }
   socket_.close();
 }

@@ -25,15 +25,15 @@ class Sockets final : Logins::Listener {
 
   void carry_out(const Session::Connect& connect);
   void carry_out(const Session::Disconnect& disconnect);
-  /// The list of nodes is another one now.
+  /// Drops the sockets of the wires that lead to other nodes now.
   void follow(const Session::ListChanged& changed);
-  /// Reads from the sockets of nodes that are overdue: if the loop stood still, their answers lie
-  /// unread, since the sockets may come after the timer in a turn, and a turn reads only a part of
-  /// each. True if bytes came in.
+  /// Reads from the sockets of nodes that are overdue: if the loop stood still, their answers are
+  /// still unread, since the timer may come before the sockets in a turn, and a turn reads only a
+  /// part of each socket's bytes. True if bytes came in.
   bool read_overdue(core::Time now);
   void advance(core::Time now) { logins_.advance(now); }
   [[nodiscard]] core::Time deadline() const { return logins_.deadline(); }
-  /// Writes what the wires have to say, once a turn.
+  /// Writes the output of all wires, once a turn.
   void flush();
   /// Asks for no more logins. The session disconnects the wires.
   void close() { logins_.close(); }

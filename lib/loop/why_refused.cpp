@@ -7,7 +7,7 @@
 namespace quorumlock::detail {
 namespace {
 
-/// Such as "held by web-3:812 for 12 s".
+/// A clause such as "held by web-3:812 for 12 s".
 std::string held_by(const core::Refused& refused, core::Time now) {
   std::string text = "held by " + core::describe_holder(refused.holder);
   if (refused.held_since > now) return text;

@@ -7,7 +7,7 @@
 namespace quorumlock::detail {
 namespace {
 
-/// As in "0.250000 s".
+/// A duration as text, such as "0.250000 s".
 std::string in_seconds(core::Duration size) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6f s", std::abs(std::chrono::duration<double>(size).count()));

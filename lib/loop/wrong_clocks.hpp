@@ -19,7 +19,8 @@ class WrongClocks {
 
   /// A node's clock has jumped. Returns a sentence for the log.
   std::string take(const core::ClockJumped& jumped, const std::string& node);
-  /// Our own clock stood still, so the nodes that seemed to be ahead are right. The same.
+  /// Our own clock stood still, so the nodes that seemed to be ahead are right. Returns a sentence
+  /// for the log.
   std::string take(const core::ClockStood& stood);
   /// This number belongs to another node from now on.
   void forget(int node) { jumps_[static_cast<std::size_t>(node)] = {}; }
