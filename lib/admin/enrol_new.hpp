@@ -30,7 +30,7 @@ class EnrolNew final : public Inquiry {
  private:
   enum Question : std::uint16_t { record, candidate, keys, enrol, settled };
 
-  /// This node has been looked at, or then enrolled.
+  /// Notes that this node has been looked at or, in the second part, enrolled.
   void looked(Driver& driver, int node, const std::string& objection);
   void enrol_all(Driver& driver);
   void finish(Driver& driver);
@@ -38,7 +38,7 @@ class EnrolNew final : public Inquiry {
   struct Node {
     std::string record;
     std::string objection;  ///< why the node must not be enrolled
-    bool done = false;  ///< looked at, or then enrolled, or given up: its answers no longer count
+    bool done = false;  ///< looked at, or later enrolled, or given up: its answers no longer count
   };
   NodeList list_;  ///< which may change meanwhile
   std::vector<Node> nodes_;

@@ -27,7 +27,7 @@ inline bool listens_beyond_loopback(std::string_view bind) {
     const std::size_t end = std::min(bind.find(' '), bind.size());
     std::string_view address = bind.substr(0, end);
     bind.remove_prefix(std::min(end + 1, bind.size()));
-    if (address.starts_with('-')) address.remove_prefix(1);  // '-': the machine may not have it
+    if (address.starts_with('-')) address.remove_prefix(1);  // '-': the address may be missing
     if (!address.empty() && !is_loopback(address)) return true;
   }
   return false;

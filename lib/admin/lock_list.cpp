@@ -27,7 +27,7 @@ std::uint64_t number_in(std::string_view text) {
   return std::from_chars(text.data(), end, number).ptr == end ? number : 0;
 }
 
-/// Text in which no letter has a meaning in a pattern of SCAN.
+/// The text as a pattern of SCAN that matches this text only.
 std::string literal(std::string_view text) {
   std::string escaped;
   for (const char letter : text) {

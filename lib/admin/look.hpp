@@ -28,7 +28,7 @@ class Look final : public Inquiry {
 
 /// Decodes a reply of inspect.lua; false if it is malformed.
 bool holding_of(const redis::Reply& reply, NodeHolding& holding);
-/// Adds what the nodes' answers mean for a quorum.
+/// Adds what a quorum of the nodes agrees on.
 void conclude(Inspection& all);
 
 }  // namespace quorumlock::detail

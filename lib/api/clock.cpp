@@ -9,8 +9,8 @@ namespace quorumlock {
 
 namespace {
 
-// What the test kit has done to the clock. Only it writes them, and no other data goes with them.
-constinit std::atomic<Clock::rep> gained{0};       // while the clock goes
+// What the test kit, which alone writes these, has done to the clock. No other data goes with them.
+constinit std::atomic<Clock::rep> gained{0};  // added to the kernel's time while the clock goes
 constinit std::atomic<Clock::rep> standing_at{0};  // 0: the clock goes
 
 Clock::time_point by_the_kernel() {

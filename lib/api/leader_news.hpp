@@ -20,7 +20,8 @@ class LeaderNews {
   explicit LeaderNews(core::Duration lasts) : lasts_(lasts) {}
 
   /// Takes what a quorum says: the leader, and the version of its announcement, 0 if it has none.
-  /// Zero: it is news now. Some time: it is news if it is still so after that. Unset: it is not.
+  /// Returns zero if that is news now, a time if it is news unless it has changed after that time,
+  /// and nothing if it is no news.
   std::optional<core::Duration> see(core::Time now, const std::optional<Leader>& leader,
                                     std::uint64_t version);
 

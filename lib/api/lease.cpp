@@ -82,7 +82,7 @@ Lease& Lease::operator=(Lease&& other) noexcept {
 
 Lease::~Lease() {
   LeaseState* state = std::exchange(state_, nullptr);
-  if (state == nullptr || state->runtime->forked()) return;  // the parent's, in a child
+  if (state == nullptr || state->runtime->forked()) return;  // in a child the lease is the parent's
   state->end(LeaseState::released);
   const std::shared_ptr<Runtime> runtime = state->runtime;  // posting may free *state
   runtime->post(state);

@@ -14,7 +14,7 @@ class MembersChanger {
  public:
   std::vector<std::unique_ptr<GroupOfNodes>> groups;
 
-  /// Does this for each group; an error names its group.
+  /// Calls `act` for each group until one fails; the error names the group.
   template <class Do>
   Result<void> for_each(Do&& act) {
     for (const auto& group : groups) {

@@ -77,7 +77,7 @@ Result<void> check_nodes(const std::string& name, const Nodes& nodes, Servers& s
                      ": write rediss:// for TLS");
     }
     redis::Endpoint server = *endpoint;
-    server.tls.reset();  // a port speaks either
+    server.tls.reset();  // a port is one server, with TLS or without
     server.db = 0;       // another database of the same server is not another node
     const auto [found, is_new] = servers.emplace(server.name(), place);
     if (!is_new) {
@@ -112,8 +112,8 @@ Result<void> check_all_nodes(const Options& options) {
   return {};
 }
 
-/// Checks the options of TLS that are every node's. If no node had TLS, the user would believe in
-/// an encryption that is not there.
+/// Checks the options of TLS that apply to all nodes. They are refused if no node uses TLS, since
+/// the user would believe that the connections are encrypted.
 Result<void> check_tls_of_all(const Options& options) {
   if (Result<void> good = detail::check_tls("tls", options.tls); !good) return good;
   const auto speaks_tls = [](const NodeOptions& node) { return node.url.starts_with("rediss://"); };

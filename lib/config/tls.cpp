@@ -36,7 +36,8 @@ TlsOptions merged(const TlsOptions& own, const TlsOptions& all) {
   take(&TlsOptions::server_name);
   take(&TlsOptions::min_version);
   take(&TlsOptions::unsafe_skip_verify);
-  // Whom to trust is one decision, and so is who we are: a node that says a part of one says all.
+  // The authorities are one decision, and the certificate with its key is another. A node that sets
+  // a part of one of them inherits nothing of it.
   if (!own.ca_file && !own.ca_dir) {
     both.ca_file = all.ca_file;
     both.ca_dir = all.ca_dir;

@@ -54,7 +54,7 @@ Host::Host(int size) {
     const std::lock_guard<std::mutex> lock(all().guard);
     all().hosts.push_back(this);
   }
-  // The program's signals are for its own threads.
+  // The program's signals are meant for the program's own threads.
   sigset_t every, before;
   sigfillset(&every);
   pthread_sigmask(SIG_SETMASK, &every, &before);

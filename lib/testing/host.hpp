@@ -38,7 +38,7 @@ class Host {
   static std::uint64_t pump_all();
 
  private:
-  /// What is to be waited for may have changed.
+  /// Wakes the thread when it ends, since what the thread waits for may have changed.
   struct Wake {
     Host& host;
     ~Wake() { host.wake(); }
@@ -48,7 +48,7 @@ class Host {
   void wake() const;
 
   std::string folder_;
-  std::mutex guard_;  ///< for what the nodes are
+  std::mutex guard_;  ///< protects nodes_, arrivals_ and ends_
   std::vector<std::unique_ptr<NodeServer>> nodes_;
   std::uint64_t arrivals_ = 0;
   bool ends_ = false;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view rival = "0000000000000000000000000000000000000000@quorumlock-testing";
 
-/// The time that the server is given: that of the clock which the coordinators use, too.
+/// The server's time, which is that of the clock that the coordinators use.
 sim::TrueTime now() {
   return Clock::now().time_since_epoch();
 }

@@ -49,7 +49,7 @@ class NodeServer {
     std::string unsent;
   };
 
-  /// A key that the rival has, and what it has without the former holder.
+  /// A key that the rival has taken, and its value without the former holder.
   struct Taken {
     int database;
     std::string key;

@@ -13,7 +13,7 @@
 
 namespace quorumlock::tls {
 
-/// A Channel by OpenSSL, over memory.
+/// A Channel that OpenSSL runs, in memory.
 class ClientChannel final : public Channel {
  public:
   /// See Contexts::connect().

@@ -17,7 +17,7 @@ constexpr std::size_t most_loaded = 64;
 
 }  // namespace
 
-/// Options with what their files had when they were last read.
+/// Options, with the certificates and keys of their files as they were last read.
 struct Contexts::Loaded {
   /// What the system says of a file or directory. It changes when the file is written or replaced.
   struct Stamp {

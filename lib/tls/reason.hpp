@@ -16,7 +16,8 @@ std::string words_of_bad_certificate(X509_STORE_CTX* chain, std::string_view exp
 /// only. `lacks_certificate`: the node asked for a client's certificate, and we have none.
 std::string words_of_failure(unsigned long code, bool at_least_1_3, bool lacks_certificate);
 
-/// In place of the node's own words if it ends a connection for want of a client's certificate.
+/// Takes the place of the node's own words if it ends a connection because we have no client's
+/// certificate.
 inline constexpr std::string_view wants_certificate =
     "wants a client certificate: set tls.cert_file and tls.key_file";
 
