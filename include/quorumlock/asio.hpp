@@ -4,8 +4,8 @@
 /// header is optional and not part of <quorumlock/quorumlock.hpp>. It uses standalone Asio (1.22 or
 /// later) if ASIO_STANDALONE is defined, and Boost.Asio (Boost 1.78 or later) otherwise.
 ///
-///     Lease lease = co_await async_acquire(coordinator, "orders:42", {.wait = 10s},
-///     use_awaitable);
+///     Lease lease =
+///         co_await async_acquire(coordinator, "orders:42", {.wait = 10s}, use_awaitable);
 ///
 /// Completion. An operation with a value has the signature void(error_code, T), one without a value
 /// void(error_code), so use_awaitable and use_future throw system_error. The code is one of Errc,

@@ -22,7 +22,7 @@ struct Done {
   explicit Done(const Error&) {}
 };
 
-/// Runs a function where a coroutine is to resume: what Awaitable::on() makes of an executor.
+/// Runs a function on the executor on which a coroutine is to resume. Awaitable::on() makes it.
 using RunOn = Handler<std::function<void()>>;
 
 /// What Awaitable::on() accepts: an executor with execute(f), or with post(f, allocator), which is
@@ -122,11 +122,11 @@ struct AwaitableParts;
 namespace quorumlock {
 
 /// An operation that a coroutine of any task type awaits, once. It begins when it is awaited, and
-/// the coroutine resumes on the loop's thread, or where on() says.
+/// the coroutine resumes on the loop's thread, or on the executor given to on().
 ///
 /// Destroying a coroutine while it is suspended here cancels the operation; a result that still
-/// arrives, such as a lease, is given back. The coroutine may be destroyed where it resumes, the
-/// loop's thread or its executor, and elsewhere if the operation cannot resume it at that moment.
+/// arrives, such as a lease, is given back. Destroy the coroutine on the thread or executor on
+/// which it resumes; elsewhere only while the operation cannot resume it.
 template <class T>
 class [[nodiscard]] Awaitable {
  public:

@@ -30,7 +30,7 @@ struct Member {
   std::string state;
   std::optional<std::uint32_t> epoch;  ///< unset if the node has no list
   /// The connections to this node, by address, of clients that have another list than the new one.
-  /// Unset if the node does not tell this user.
+  /// Unset if the node does not show them to this user.
   std::optional<std::vector<std::string>> old_clients;
 };
 
@@ -71,7 +71,7 @@ struct MembersReport {
 class QUORUMLOCK_EXPORT MembersChange {
  public:
   /// Connects to the nodes of `options`, which is the new list, and to those that leave. The latter
-  /// are known by their names, host:port; `leaving` has URLs for them where that is not enough.
+  /// are known by their names, host:port; `leaving` has URLs for those whose name is not enough.
   static Result<MembersChange> open(Options options, Nodes leaving = {});
   MembersChange(MembersChange&&) noexcept;
   MembersChange& operator=(MembersChange&&) noexcept;

@@ -71,7 +71,7 @@ void Link::admit(Time now) {
   if (state_ != State::greeted) return;
   if (!orphan_.may_be_on(greeting_.facts().run_id)) return enrol(now);
   state_ = State::killing;
-  if (!orphan_.kill(output_buffer().text())) wait_for_orphan(now, "it did not tell us our number");
+  if (!orphan_.kill(output_buffer().text())) wait_for_orphan(now, "it did not report our number");
 }
 
 /// Waits, because the old connection may still be there and cannot be killed.

@@ -125,11 +125,11 @@ std::optional<int> Child::news() {
   return status;
 }
 
-Child::Stillborn Child::stillborn() {
+Child::StartFailure Child::start_failure() {
   if (::read(report_, &exec_error_, sizeof exec_error_) != sizeof exec_error_) {
-    return Stillborn::no;
+    return StartFailure::none;
   }
-  return exec_error_ == came_too_late ? Stillborn::too_late : Stillborn::exec_failed;
+  return exec_error_ == came_too_late ? StartFailure::too_late : StartFailure::exec_failed;
 }
 
 }  // namespace quorumlock::cli

@@ -24,7 +24,7 @@ struct Program {
 class Child {
  public:
   /// Why the process never became the command.
-  enum class Stillborn { no, exec_failed, too_late };
+  enum class StartFailure { none, exec_failed, too_late };
 
   Child(const Program& program, const Signals& signals);
   Child(const Child&) = delete;
@@ -42,7 +42,7 @@ class Child {
   /// Returns the status from waitpid() if the process has stopped or ended since the last call.
   std::optional<int> news();
   /// Returns, after the process's end, why it never became the command; exec_error() is the errno.
-  Stillborn stillborn();
+  StartFailure start_failure();
   [[nodiscard]] int exec_error() const { return exec_error_; }
 
  private:

@@ -74,13 +74,13 @@ void end_leftovers(const Child& child, Guard& guard) {
 }
 
 /// Throws Failure if the child never became the command.
-void check_born(Child& child, const std::string& path) {
-  switch (child.stillborn()) {
-    case Child::Stillborn::no: return;
-    case Child::Stillborn::too_late:
+void check_started(Child& child, const std::string& path) {
+  switch (child.start_failure()) {
+    case Child::StartFailure::none: return;
+    case Child::StartFailure::too_late:
       throw Failure(ExitCode::not_to_be_had, "lost",
                     "the lock was lost before the command was started: it was not started");
-    case Child::Stillborn::exec_failed: break;
+    case Child::StartFailure::exec_failed: break;
   }
   const bool missing = child.exec_error() == ENOENT;
   throw Failure(missing ? ExitCode::not_found : ExitCode::not_executable,
@@ -165,7 +165,7 @@ CommandEnd HeldCommand::run(const Lease& lease, Signals& signals, const Terminal
   end_leftovers(child, guard);
   terminal.take_back_from(child.pid());
   if (WIFSIGNALED(end.status)) terminal.restore_modes();
-  check_born(child, path_);
+  check_started(child, path_);
   end.held = Clock::now() - begin;
   return end;
 }

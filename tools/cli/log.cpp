@@ -19,7 +19,7 @@ using std::chrono::system_clock;
 std::atomic<LogFormat> current_format{LogFormat::text};
 std::atomic<std::uint64_t> without_room{0};  ///< events that were not written
 
-/// As in "2026-11-25T13:42:44.123Z".
+/// A time in UTC as text, such as "2026-11-25T13:42:44.123Z".
 std::string utc(system_clock::time_point time) {
   using namespace std::chrono;
   const auto ms = floor<milliseconds>(time).time_since_epoch();

@@ -178,8 +178,8 @@ class Work {
     }
   }
 
-  /// The nodes that the change brings in, by their URLs. If it is settled already, nobody remembers
-  /// which these were: then all nodes of the list, which have to answer.
+  /// The nodes that the change brings in, by their URLs. If the change is settled already, it is
+  /// not known any more which these were: then all nodes of the list, which have to answer.
   std::set<std::string> new_nodes() {
     std::set<std::string> nodes;
     for (const MembersReport& report : look()) {
@@ -202,11 +202,11 @@ class Work {
     return taken ? "" : "; " + std::string(taken.error().what());
   }
 
-  /// Waits until these nodes vote. A client looks after new nodes; here that is us. A node that was
-  /// there before and is down is not waited for.
+  /// Waits until these nodes vote. A new node needs a client that enrols it, which is this program.
+  /// A node of the former list that is down is not waited for.
   void wait_for(const std::set<std::string>& nodes, Coordinator& coordinator) {
     for (;;) {
-      // Whoever could not be reached until now.
+      // Nodes that could not be reached until now.
       const std::string why_not = take_along();
       StatusWatch watch(coordinator, signals_);
       const std::optional<ClusterStatus> status = watch.look();

@@ -22,7 +22,7 @@ std::string lists_of(const Member& member) {
   return member.in_new_list ? "joins" : "neither";
 }
 
-/// Returns the clients with other nodes, "?" if the node does not tell.
+/// Returns the clients with other nodes; "?" if the node does not report them.
 std::string clients_of(const Member& member) {
   if (!member.old_clients) return member.state == "unreachable" ? "-" : "?";
   return std::to_string(member.old_clients->size());

@@ -16,7 +16,7 @@ class Notifier {
   Notifier& operator=(const Notifier&) = delete;
   ~Notifier();
 
-  /// Says that the service has started. The second time and later only the sentence is new.
+  /// Says that the service has started. Further calls only replace the sentence.
   void ready(const std::string& sentence);
   /// Says what the service is doing.
   void status(const std::string& sentence);

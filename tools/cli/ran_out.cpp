@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t most_kept = 50;
 
-/// Local time as in "13:42:44".
+/// A local time as text, such as "13:42:44".
 std::string time_of_day(std::chrono::system_clock::time_point time) {
   const std::time_t second = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};
@@ -31,14 +31,14 @@ std::int64_t ms_since_epoch(std::chrono::system_clock::time_point time) {
 bool RanOut::ran_out(const Known& one, Time answered) const {
   if (!one.lock.expires_in) return false;
   const milliseconds last = *one.lock.expires_in;
-  // After a gap nothing is known of its renewals. Otherwise it has to have missed some, since its
-  // holder may have given it back between two looks that are far apart.
+  // After a gap its renewals are not known. Otherwise it must have missed some, since its holder
+  // may have given it back between two looks that are far apart.
   return one.asked + last <= answered && (gap_ || last <= one.longest / 2);
 }
 
 void RanOut::note(const Result<LockList>& list, Time asked, Time answered) {
   const std::lock_guard<std::mutex> lock(guard_);
-  // Of a list that ends early, nothing follows from what it lacks.
+  // A lock that is missing from an incomplete list may still be held.
   if (!list || !list->complete) {
     gap_ = true;
     return;

@@ -16,8 +16,8 @@ namespace quorumlock::cli {
 
 /// Finds the leases that ran out, by comparing a list of locks with the one before: they were gone
 /// when they could have run out, and not earlier. A lease that is renewed has most of its time left
-/// when it is given back. Whoever reads the lists sees only what becomes of leases on the nodes: a
-/// key that somebody deletes looks like a release. Thread-safe.
+/// when it is given back. The lists show only what becomes of leases on the nodes: a key that
+/// somebody deletes looks like a release. Thread-safe.
 class RanOut {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -25,9 +25,10 @@ class RanOut {
   /// Takes the answer to a question that was asked at this time and has just been answered.
   void note(const Result<LockList>& list, Time asked,
             Time answered = std::chrono::steady_clock::now());
-  /// [{"resource", "label", "token_begin", "at_ms"}, ...]: the last of them first, 50 at most.
+  /// Returns [{"resource", "label", "token_begin", "at_ms"}, ...], the last lease first, at most
+  /// 50.
   [[nodiscard]] Json document() const;
-  /// The same as lines of text; empty if there are none.
+  /// Returns the same as lines of text; empty if there are none.
   [[nodiscard]] std::string text() const;
 
  private:

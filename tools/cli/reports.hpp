@@ -16,7 +16,7 @@ int waiting_in(const LockList& list);
 Json held_lock_json(const HeldLock& lock);
 Json locks_json(const LockList& list);
 Json findings_json(const std::vector<Finding>& findings);
-/// With the whole owner tokens.
+/// The document of `inspect`, with whole owner tokens.
 Json inspection_json(const Inspection& seen);
 
 }  // namespace quorumlock::cli

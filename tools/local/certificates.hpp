@@ -12,7 +12,7 @@ namespace quorumlock::local {
 /// What a certificate says.
 struct CertificateSettings {
   std::string name = "quorumlock";  ///< of its owner
-  /// Whom it is for, as in `DNS:lock1.example,IP:10.0.0.1`; empty: nobody in particular.
+  /// The names and addresses that it is for, such as `DNS:lock1.example,IP:10.0.0.1`; empty: none.
   std::string hosts = "DNS:localhost,IP:127.0.0.1";
   std::chrono::seconds begins = -std::chrono::hours(24);  ///< counted from now
   std::chrono::seconds ends = std::chrono::hours(24) * 365;

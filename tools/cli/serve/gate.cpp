@@ -59,7 +59,8 @@ std::string after_scheme(const std::string& authorization, const std::string& sc
   return begin == authorization.npos ? std::string() : authorization.substr(begin);
 }
 
-/// Whether the page of another site asks. Browsers add a certificate by themselves.
+/// Whether the page of another site makes the request. Browsers add a client's certificate by
+/// themselves.
 bool is_from_elsewhere(const HttpRequest& request) {
   return request.header("sec-fetch-site") == "cross-site" &&
          request.header("sec-fetch-mode") != "navigate";

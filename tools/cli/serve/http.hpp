@@ -8,12 +8,12 @@
 
 namespace quorumlock::cli {
 
-/// A request, without a body: nothing can be changed by one.
+/// A request. It has no body, since no request can change anything.
 struct HttpRequest {
   std::string method;
   std::string path;                            ///< decoded, without what follows the question mark
-  std::map<std::string, std::string> query;    ///< of several values, the first
-  std::map<std::string, std::string> headers;  ///< by name in small letters; the first of several
+  std::map<std::string, std::string> query;    ///< the first value of each parameter
+  std::map<std::string, std::string> headers;  ///< the first value, by the name in small letters
   /// Whether the client has shown a certificate of an authority in --client-ca, and if not, why.
   bool has_certificate = false;
   std::string no_certificate = {};

@@ -62,7 +62,7 @@ class BoundedStream final : public httplib::Stream {
     tls_ = std::move(tls);
     return carried_out(request_ends_, [&] { return tls_->greet(); }) > 0;
   }
-  /// Empty: it has one (TlsConnection::no_certificate()).
+  /// Why the client has no certificate; empty if it has one. See TlsConnection::no_certificate().
   [[nodiscard]] std::string no_certificate() const {
     return tls_ == nullptr ? "it does not speak TLS" : tls_->no_certificate();
   }
@@ -187,7 +187,7 @@ class Protocol final : public httplib::Server {
                          {"Referrer-Policy", "no-referrer"},
                          {"Cross-Origin-Resource-Policy", "same-origin"},
                          {"Cache-Control", "no-store"}});
-    // Before httplib reads a body, which no request of ours has.
+    // This runs before httplib reads a body, which no request of ours has.
     set_pre_routing_handler([this](const httplib::Request& from, httplib::Response& to) {
       HttpReply reply;
       try {
@@ -211,7 +211,7 @@ class Protocol final : public httplib::Server {
   void answer(BoundedStream& stream) {
     bool closed = false;
     process_request(stream, true, closed, [](httplib::Request& request) {
-      // Many ranges of a long reply would be a longer one, and nobody needs parts or compression.
+      // Many ranges of a long reply would make it longer, and no client needs parts or compression.
       request.ranges.clear();
       request.headers.erase("Accept-Encoding");
     });

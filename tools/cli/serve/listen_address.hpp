@@ -4,7 +4,7 @@
 
 namespace quorumlock::cli {
 
-/// Where `serve` listens.
+/// The address on which `serve` listens.
 struct ListenAddress {
   std::string host;  ///< without brackets
   std::string port;  ///< "0": any free one

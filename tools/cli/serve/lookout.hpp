@@ -45,12 +45,12 @@ class Lookout {
   };
   using SeenPtr = std::shared_ptr<const Seen>;
 
-  /// Makes its thread. `ask` returns soon once the board has ended.
+  /// Starts a thread that asks. `ask` has to return soon once the board has ended.
   Lookout(NewsBoard& board, std::size_t most_keys, Ask ask)
       : board_(board), most_keys_(most_keys), ask_(std::move(ask)), thread_([this] { run(); }) {}
   Lookout(const Lookout&) = delete;
   Lookout& operator=(const Lookout&) = delete;
-  /// The board has to have ended.
+  /// Call it only once the board has ended.
   ~Lookout() { thread_.join(); }
 
   /// Begins to watch a key. False if too many others are watched.

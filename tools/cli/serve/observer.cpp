@@ -3,7 +3,8 @@
 namespace quorumlock::cli {
 namespace {
 
-// Beyond these, a viewer is refused until another one has gone.
+// The most patterns and resources that are watched at once. A viewer of another one is refused
+// until a viewer has gone.
 constexpr std::size_t most_patterns = 8;
 constexpr std::size_t most_resources = 32;
 

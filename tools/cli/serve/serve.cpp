@@ -70,7 +70,7 @@ int serve(const Globals& globals, const ServeArguments& asked) {
     server.serve_until_readable(signals.fd());
     const int signal = signals.asked_to_end();
     if (signal == 0 || (signal == SIGHUP && nodes.look_now())) continue;
-    // An end is what a server is asked for.
+    // A server that was asked to end has done what it should.
     return signal == SIGTERM || signal == SIGINT ? ExitCode::done : ExitCode::by_signal + signal;
   }
 }

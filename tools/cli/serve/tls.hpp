@@ -53,7 +53,7 @@ class TlsConnection {
 };
 
 /// The server's side of TLS. Files that have changed are read again for the next connection; if
-/// they cannot be used, the ones before are.
+/// they cannot be used, the former ones stay in use.
 class TlsServer {
  public:
   /// Throws Failure if the files cannot be used.
