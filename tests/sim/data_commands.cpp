@@ -90,7 +90,7 @@ std::string field_of(const Value::Hash* fields, const std::string& name) {
   return resp::bulk_or_nil(found != fields->end() ? &found->second : nullptr);
 }
 
-/// From the first place to the one after the last; a negative place counts from the end.
+/// The range from the first place to the one after the last; a negative place counts from the end.
 std::pair<std::size_t, std::size_t> range(std::int64_t start, std::int64_t stop, std::size_t size) {
   const auto count = static_cast<std::int64_t>(size);
   const std::int64_t from = std::max<std::int64_t>(start < 0 ? start + count : start, 0);
@@ -244,8 +244,8 @@ std::string scan(const Moment& moment, const Words& words) {
       return resp::error(syntax_error);
     }
   }
-  // In a fixed order of places, as in Redis: the cursor is a place in that order, so a key that is
-  // present all the time is returned, whatever comes and goes meanwhile.
+  // The keys have a fixed order of places, as in Redis: the cursor is a place in that order, so a
+  // key that is present all the time is returned, whatever comes and goes meanwhile.
   std::vector<std::pair<std::int64_t, std::string>> order;
   for (const auto& [key, value] : moment.keys->at(moment.now_ms())) {
     std::uint32_t place = 2166136261U;

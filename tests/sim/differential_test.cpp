@@ -11,7 +11,7 @@
 #include "sim/words_maker.hpp"
 #include "support/eventually.hpp"
 
-// The simulated server is held to a real one: the same commands must give the same replies, byte
+// Compares the simulated server with a real one: the same commands must give the same replies, byte
 // for byte, and after each command the same keys with the same expiries.
 namespace quorumlock::sim {
 namespace {
@@ -36,7 +36,7 @@ struct Walk {
   Twins::Settings settings;
   int steps;
   bool restarts = true;
-  std::filesystem::path no_longer = {};  ///< where snapshots were to go
+  std::filesystem::path no_longer = {};  ///< the directory of the snapshots, which is gone
 };
 
 void walk(Walk walk) {

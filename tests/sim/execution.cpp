@@ -87,7 +87,7 @@ std::string_view Server::refusal(const Connection& connection, const Command& co
 }
 
 std::string_view Server::write_refusal(bool in_script) const {
-  // If both hold, Redis looks at them in another order in a script.
+  // If both conditions hold, Redis reports another one of them in a script than outside of one.
   if (conditions.replica && (in_script || !conditions.cannot_persist)) return read_only;
   return conditions.cannot_persist ? cannot_persist : "";
 }

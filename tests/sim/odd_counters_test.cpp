@@ -6,8 +6,8 @@
 #include "redis/scripts.hpp"
 #include "support/cluster.hpp"
 
-// A fencing counter that is no number, or one that no script writes: each script that reads it, on
-// a real server.
+// Each script that reads a fencing counter, on a real server, if the counter is no number, or is
+// one that no script writes.
 namespace quorumlock::sim {
 namespace {
 
@@ -78,7 +78,7 @@ class OddCounters : public testing::TestWithParam<const char*> {
     words.insert(words.end(), arguments.begin(), arguments.end());
     return server_(words);
   }
-  /// Only what begin() has set is there.
+  /// Expects that only what begin() has set is there.
   void expect_nothing_was_done() {
     EXPECT_EQ(server_({"DBSIZE"}).integer, 2);
     EXPECT_EQ(server_({"GET", "quorumlock:fence:lock"}).text, GetParam());

@@ -56,7 +56,7 @@ const std::vector<Words>& every_kind() {
   return commands;
 }
 
-// The lines of an INFO reply, less what differs from run to run.
+// The lines of an INFO reply, without those that differ from run to run.
 std::vector<std::string> steady_lines(std::string_view info) {
   std::vector<std::string> lines;
   while (!info.empty()) {
@@ -170,8 +170,8 @@ TEST(Replies, AReadersTimeIsRefusedTheSame) {
 }
 
 TEST(Replies, ACounterIsRaisedByItsOwnerOnly) {
-  // Whoever holds the lock on the node raises the counter, strictly; to anybody else the lock is
-  // gone, and the counter stays.
+  // The holder of the lock on the node raises the counter to a greater number. For any other token
+  // the lock is gone, and the counter stays.
   Twins twins({.watched = {"x", "quorumlock:fence:x"}});
   const auto raise = [&twins](const char* token, const char* fence) {
     return twins
@@ -194,7 +194,7 @@ TEST(Replies, ACounterIsRaisedByItsOwnerOnly) {
 
 TEST(Replies, AWaitersSpentEntryStaysIfAnotherAsksBeforeIt) {
   // Two waiters of one process ask in one call. The second one's entry is spent: it had the lock
-  // here, gave it up without a word to this node, and waits on.
+  // here, gave it up without informing this node, and goes on waiting.
   Twins twins({.watched = {"x", "quorumlock:queue:x", "quorumlock:waiting:x"}});
   for (const std::string first : {"r0123456789abcdef.3", "w0123456789abcdef.3"}) {
     const std::string second = (first[0] == 'r' ? "r" : "w") + std::string("0123456789abcdef.2");

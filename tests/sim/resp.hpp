@@ -48,7 +48,7 @@ inline std::string bulk(std::string_view text) {
 inline std::string bulk_or_nil(const std::string* text) {
   return text != nullptr ? bulk(*text) : std::string(nil);
 }
-/// Whole replies as the elements of one.
+/// An array whose elements are these replies.
 template <class Replies>
 std::string array_of(const Replies& elements) {
   std::size_t size = 12;

@@ -7,7 +7,7 @@
 #include "sim/resp.hpp"
 #include "support/redis.hpp"
 
-// What other servers than Redis 7.0 say in other words.
+// Compares replies that other servers than Redis 7.0 word differently.
 namespace quorumlock::sim {
 
 /// Whether both are errors with one code. Other servers than Redis 7.0 have other words after it,

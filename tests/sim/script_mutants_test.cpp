@@ -8,7 +8,7 @@
 namespace quorumlock::sim {
 namespace {
 
-// When a script changes its mistakes must follow, or one of them is no longer planted.
+// If a script changes, its mistakes must follow; otherwise one of them is no longer planted.
 TEST(ScriptMutants, EachFitsItsScriptAndIsStillLua) {
   const std::unique_ptr<lua_State, void (*)(lua_State*)> lua(luaL_newstate(), lua_close);
   for (const ScriptMistake& one : script_mistakes()) {

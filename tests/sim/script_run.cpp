@@ -21,7 +21,7 @@ struct Run {
   Refusals refusals;
   bool has_written = false;
   Words words = {};
-  std::string mistake = {};  ///< set if the script calls what does not exist
+  std::string mistake = {};  ///< set if the script calls a command that does not exist
 };
 
 /// Puts a reply on Lua's stack, converted as Redis does it, and takes it off the text.
@@ -54,7 +54,7 @@ void push_reply(lua_State* lua, std::string_view& reply) {
 }
 
 std::string integer_reply(lua_Number number) {
-  // Out of range, the processor's conversion gives the least integer.
+  // The processor converts a number out of range to the least integer.
   constexpr lua_Number limit = 9223372036854775808.0;
   const bool fits = number >= -limit && number < limit;
   return resp::integer(fits ? static_cast<std::int64_t>(number)

@@ -6,8 +6,8 @@
 #include "redis/scripts.hpp"
 #include "support/cluster.hpp"
 
-// A real server refuses its user the last command of a script: what that leaves must expire, even
-// if no client comes to release it.
+// A real server refuses the last command of a script to its user. The keys that this leaves must
+// expire, even if no client releases them.
 namespace quorumlock::sim {
 namespace {
 

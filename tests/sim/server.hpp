@@ -68,14 +68,14 @@ class Server {
   [[nodiscard]] std::int64_t wall_us(TrueTime now) const;
   void set_rate(double rate, TrueTime now) { clock_.set_rate(rate, now); }
   void step_clock(std::chrono::nanoseconds by) { clock_.step(by); }
-  /// What Redis does ten times a second: expired keys are gone for good, even if the clock steps
-  /// back.
+  /// Removes expired keys for good, as Redis does ten times a second: a clock that steps back does
+  /// not bring them back.
   void reap(TrueTime now);
 
   // What happens to it.
   /// Loses all connections; nothing is executed until it is restarted.
   void crash();
-  /// Starts again with another run id; if it is durable with its data, less what has expired.
+  /// Starts again with another run id. A durable server keeps its data, without what has expired.
   void restart(TrueTime now);
   void pause() { paused_ = true; }
   void resume() { paused_ = false; }
@@ -99,7 +99,7 @@ class Server {
   void set_replicas(int count) { replicas_ = count; }
   /// It was made a replica of another server, and is a master again, with the other's data.
   void promote(Data of_the_other);
-  /// As a master does an hour after its last replica has left.
+  /// Forgets that it was promoted, as a master does an hour after its last replica has left.
   void forget_promotion() { promoted_ = false; }
   [[nodiscard]] bool promoted() const { return promoted_; }
 
@@ -134,7 +134,7 @@ class Server {
   [[nodiscard]] std::string run() const;
 
  private:
-  /// As the node reports it: drawn anew at each promotion.
+  /// The replication id that the node reports, which is drawn anew at each promotion.
   [[nodiscard]] std::string replication_id() const;
 
   struct Connection {

@@ -240,7 +240,8 @@ std::vector<std::int64_t> Twins::Span::instants(const Words& words, const Reply&
     return {*told};
   }
   if (words[0].starts_with("EVAL") && reply.is_error()) {
-    // The script may have failed half-way, with a fence made of its time.
+    // The script may have failed half-way, after it had made a fence of its time, which may be any
+    // of these.
     std::vector<std::int64_t> all(static_cast<std::size_t>(to - from) + 1);
     std::iota(all.begin(), all.end(), from);
     return all;
@@ -328,7 +329,7 @@ std::string Twins::compare(Server& simulated, const Look& look, const Span& span
         continue;
       }
       if (there != look.sorted.at(key)) {
-        // A life that was reckoned from a remaining time.
+        // The scores may be ends of lives that were computed from a remaining time.
         const auto lives = close_scores(look.sorted.at(key), there, span.ms() + 1);
         if (lives.empty() || key.starts_with(redis::own_prefix)) {
           return name + "is " + printable(look.sorted.at(key)) + " on the real server, " +

@@ -53,7 +53,7 @@ void Client::begin_life(const Draw& draw) {
   config.links = links_to(list, draw);
   session = std::make_unique<detail::Session>(std::move(config), random, *this);
   list_changed();
-  // Epochs go on: nothing that was meant for the previous process reaches this one.
+  // Epochs are not reset, so nothing that was meant for the previous process reaches this one.
   wires.resize(2 * static_cast<std::size_t>(core::max_nodes));
   for (Wire& wire : wires) {
     ++wire.epoch;

@@ -30,7 +30,7 @@ enum class Fault {
   refuse,          ///< OOM, READONLY, MISCONF, LOADING or BUSY for a while
   forget_scripts,  ///< SCRIPT FLUSH
   fail_over,       ///< a volatile node is replaced by an older copy of it
-  client_crash,    ///< a client ends without a word, and a new one begins
+  client_crash,    ///< a client's process is killed, and a new one begins
   // Faults beyond the assumptions.
   clock_step,   ///< a node's clock jumps
   clock_rate,   ///< a node's clock runs beyond the bound
@@ -76,7 +76,7 @@ enum class Focus {
   in_a_row,     ///< one change of the list follows another at once
   forks,        ///< two operators change the list at once, each to another one
   founding,     ///< all nodes forget, and clients with different lists found theirs anew
-  traps,        ///< who hears of a change, and who forgets when, is arranged to meet one mistake
+  traps,        ///< which nodes hear of a change or forget, and when, is arranged for one mistake
   unfenced,     ///< the list of nodes changes, and locks are plain SETs, which compare no record
 };
 inline constexpr int focuses = static_cast<int>(Focus::unfenced) + 1;
@@ -96,7 +96,7 @@ struct Draw {
   Focus focus = Focus::everything;
   int nodes = 3;
   int spares = 0;     ///< servers that are in no list at first
-  int operators = 0;  ///< who change the list of nodes at one time
+  int operators = 0;  ///< the number of those that change the list of nodes at one time
   int clients = 3;
   int keys = 1;
   bool fencing = true;
@@ -113,14 +113,15 @@ struct Draw {
   /// A request for another client's key often arrives just as that key expires, and the key's owner
   /// does not see the node until then (partition).
   bool faults_follow_rivals = false;
-  bool rivals_watch = false;  ///< all ask when a node has forgotten, and when it votes again
-  bool blind_spots = false;   ///< each client loses sight of one node after another (partition)
-  bool one_ahead = false;     ///< the counters of one node begin far above the others'
-  bool silences = false;      ///< see Focus::silence
-  bool late_comer = false;    ///< the last client asks for nothing until long after max_ttl
-  int in_order = 0;           ///< percentage of waits that are in the line
-  int sets = 0;               ///< percentage of requests that are for several keys
-  int capacity = 0;           ///< permits of the semaphore; 0: the lock is no semaphore
+  bool rivals_watch =
+      false;                 ///< all clients ask when a node has forgotten, and when it votes again
+  bool blind_spots = false;  ///< each client loses sight of one node after another (partition)
+  bool one_ahead = false;    ///< the counters of one node begin far above the others'
+  bool silences = false;     ///< see Focus::silence
+  bool late_comer = false;   ///< the last client asks for nothing until long after max_ttl
+  int in_order = 0;          ///< percentage of waits that are in the line
+  int sets = 0;              ///< percentage of requests that are for several keys
+  int capacity = 0;          ///< permits of the semaphore; 0: the lock is no semaphore
   bool capacities_differ = false;  ///< every other client believes in one permit more
   core::Duration entry_life{};     ///< of an entry in a line, unless it is refreshed
   int to_read = 0;                 ///< percentage of locks that are shared
@@ -157,7 +158,7 @@ struct Draw {
   bool blind_for_good = false;  ///< some clients do not see one of the nodes until everything heals
   bool lists_follow_requests = false;  ///< a client is often given another list while it asks
   bool all_forget = false;             ///< all nodes forget at once, now and then
-  /// If not empty, only the nodes with these numbers do, and each time all of them.
+  /// If this is not empty, only the nodes with these numbers forget, and each time all of them.
   std::string forgetters;
   /// The first step that nodes in `deaf` do not hear of. If it is a later one than the first,
   /// operators see these nodes when they look.
@@ -223,7 +224,8 @@ void draw_idleness(Draw& draw, test::SeededRandom& random);
 // draw_leases.cpp
 void draw_tokens(Draw& draw, test::SeededRandom& random);
 void draw_standstills(Draw& draw, test::SeededRandom& random);
-/// Adds tokens and standstills to a draw from everywhere; last, so that the rest stays as it was.
+/// Adds tokens and standstills to a draw from the full ranges; last, so that the rest stays as it
+/// was.
 void draw_more(Draw& draw, test::SeededRandom& random);
 /// Draws what Focus::members is about.
 void draw_members(Draw& draw, test::SeededRandom& random);

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 /// Draws one client, and nodes that fall silent in the middle of whatever they are asked.
 void draw_silence(Draw& draw, test::SeededRandom& random) {
   draw.nodes = random.one_in(4) ? 3 : random.one_in(4) ? 7 : 5;
-  draw.clients = 1;  // no other client holds a lock, and votes don't split
+  draw.clients = 1;  // no other client holds a lock, and votes do not split
   draw.keys = random.between(1, 2);
   draw.silences = true;
   draw.fencing = !random.one_in(6);

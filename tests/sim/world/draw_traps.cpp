@@ -4,9 +4,10 @@
 #include "sim/world/draw.hpp"
 #include "support/seeded_random.hpp"
 
-// Draws in which who hears of a change of the list of nodes, who sees whom, and who forgets when
-// are arranged so that a certain mistake does harm. Each is a history that the model of members.md
-// has found for that mistake; times, and all else, are left to chance.
+// Draws for a certain mistake each. It is arranged which nodes hear of a change of the list of
+// nodes, which of them each client sees, and which forget at what step, so that the mistake does
+// harm. Each draw is a history that the model of members.md has found for that mistake; everything
+// else is left to chance.
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
@@ -38,8 +39,8 @@ void forgets_after(Draw& draw, Step step, core::Duration in) {
   draw.forgets_in = in;
 }
 
-/// One node of three is committed, seen to be, and forgets; another one is committed only after
-/// clients with the old list have enrolled the first as what it was before.
+/// One node of three is committed, an operator sees that, and the node forgets. Another one is
+/// committed only after clients with the old list have enrolled the first one in its former state.
 void draw_seen_once(Draw& draw, test::SeededRandom& random) {
   draw_a_trap(draw, random, 3, 1, {"124"});
   draw.deaf = "23";

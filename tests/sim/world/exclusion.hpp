@@ -52,7 +52,7 @@ class Exclusion {
       report_("operation " + std::to_string(one.number) + " was renewed after its end");
     }
   }
-  /// Called at the last moment of a valid handle, and at any other.
+  /// Called at the last moment of a valid handle, and at other moments.
   void witness(const Operation& one, const std::deque<Server>& nodes, TrueTime now) {
     // With this mutant a holder's token may be in any slot.
     if (!one.valid(now) || core::planted(core::Mutant::naive_counting)) return;

@@ -166,8 +166,8 @@ void World::has_voted(int node) {
   if (draw_.faults_follow_votes) may_forget(node, "its vote");
 }
 
-/// Called when it would hurt if the node forgot now, and then it often does: one node at a time, so
-/// that the others can go on.
+/// Called when it would do harm if the node forgot now. Then the node often forgets: one node at a
+/// time, so that the others can go on.
 void World::may_forget(int node, const char* after_what) {
   const bool flush = draw_.has(Fault::flush);
   if (healing_ || now_ < next_relapse_) return;

@@ -11,9 +11,9 @@
 
 namespace quorumlock::sim {
 
-/// Checks the fencing tokens: they are unique; of attempts that don't overlap the later one has the
-/// greater; if timing holds they grow in the order of holding, in which readers have no order among
-/// themselves. A node's counter never goes back.
+/// Checks the fencing tokens: they are unique; of attempts that do not overlap the later one has
+/// the greater; if timing holds, they grow in the order of holding, in which readers have no order
+/// among themselves. A node's counter never goes back.
 class Fencing {
  public:
   using Report = std::function<void(std::string)>;

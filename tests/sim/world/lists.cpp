@@ -20,7 +20,8 @@ NodeNames named(const std::string& numbers) {
 
 }  // namespace
 
-/// What most nodes say that governs: the state furthest on; nothing if none has a record.
+/// The state that governs: of the founding that most nodes have, the one furthest on. Nothing if no
+/// node has a record.
 std::optional<redis::Membership> World::governing() const {
   std::map<std::uint64_t, std::pair<int, redis::Membership>> foundings;
   for (const Server& server : nodes_) {
@@ -71,7 +72,7 @@ void World::plan_lists() {
   if (!draw_.all_forget) hide_nodes(draw_.until);
 }
 
-/// Hides from each client the node that the draw says, until then.
+/// Hides from each client the node that the draw names, until this time.
 void World::hide_nodes(TrueTime until) {
   for (std::size_t i = 0; i < std::min(draw_.blind.size(), paths_.size()); ++i) {
     if (draw_.blind[i] == '0') continue;

@@ -353,7 +353,7 @@ void World::look_at(int node) {
   if (!known.empty()) all_ask();
   known = *record;
   if (draw_.lists_change()) look_at_founding(node);
-  // After too few nodes remembered, the order of tokens rests on the nodes' clocks.
+  // If too few nodes remembered, the order of tokens rests on the nodes' clocks.
   const auto read = redis::EnrolmentRecord::parse(known);
   if (read && read->since != 0 && !draw_.nodes_agree) fencing_.rests_on_clocks();
 }

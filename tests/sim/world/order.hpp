@@ -17,7 +17,7 @@ namespace quorumlock::sim {
 /// Checks that a waiter in the line is not overtaken: once its entry is on every node, no later
 /// request gets the lock before it; no node removes the entry before the waiter is served; and the
 /// waiter is served within a few rounds, woken by the release. This holds if nothing goes wrong and
-/// everybody looks at the line.
+/// every client looks at the line.
 class Order {
  public:
   using Report = std::function<void(std::string)>;

@@ -10,7 +10,7 @@ namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 
-/// Ends a client without a word.
+/// Kills a client's process, which therefore releases nothing.
 void World::die(Client& client) {
   for (Operation& one : operations_) {
     if (one.client == client.number && one.life == client.life) one.dead = true;

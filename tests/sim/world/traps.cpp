@@ -11,8 +11,9 @@ using redis::NodeNames;
 
 /// Called when an operator commits the change to this list. The first client, which has asked for
 /// nothing so far, is given the list at the same moment, so it reads that the change is announced.
-/// One node of both lists is slow to say so. Just before it does, the client asks for the lock: the
-/// node that left grants, the client moves, and the other node of both lists answers only then.
+/// One node of both lists is slow to report that. Just before it does, the client asks for the
+/// lock: the node that left grants, the client moves, and the other node of both lists answers only
+/// then.
 void World::move_at_commit(const NodeNames& list) {
   if (!draw_.moves_at_commit || asks_at_ != TrueTime::max() || healing_) return;
   std::vector<int> common;
@@ -58,7 +59,7 @@ void World::look_at_candidates(Client& client) {
     const bool will_forget = !random_.one_in(4);
     trace("FAULT client ", client.number + 1, " has seen the candidate of node ", server + 1,
           " wait long enough, and loses sight of it", will_forget ? "; the node will forget" : "");
-    // For another wait, and until a repair no longer waits for the node's time.
+    // This lasts for another wait, and until a repair no longer waits for the node's time.
     Path& path = paths_[client.number][static_cast<std::size_t>(server)];
     path.blocked_to = path.blocked_from = now_ + 5 * TrueTime(draw_.max_ttl);
     path.lost = true;

@@ -167,7 +167,7 @@ void World::use(std::size_t number) {
       lease.asked_again = now_;
       engine.extend(client.local(now_), lease.claim, random_.one_in(2) ? draw_.ttl : draw_.max_ttl);
       after(draw_span(draw_.hold), [this, number] { use(number); });
-    } else if (what == 18 && !draw_.alone()) {  // else nobody would know when its keys are gone
+    } else if (what == 18 && !draw_.alone()) {  // otherwise it is unknown when its keys are gone
       lease.detached = true;
       engine.detach(client.local(now_), lease.claim);
     } else if (draw_.to_read > 0 && !lease.shared) {

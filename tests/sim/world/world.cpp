@@ -109,7 +109,7 @@ void World::run_until(TrueTime end) {
 }
 
 TrueTime World::draw_span(TrueTime about) {
-  // Mostly about that long, now and then much shorter or longer.
+  // The span is mostly about that long, and now and then much shorter or longer.
   const auto span = about * random_.between(1, 200) / 100;
   return random_.one_in(10) ? span / 20 : random_.one_in(10) ? span * 4 : span;
 }

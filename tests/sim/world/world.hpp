@@ -238,13 +238,15 @@ class World {
   std::deque<Client> clients_;
   std::deque<Operation> operations_;
   std::deque<Operator> operators_;
+  /// Whether an operator reaches a node (if not, it is deaf), and until when that holds.
   struct Reach {
     TrueTime until{};
     bool deaf = false;
   };
-  std::map<std::pair<bool, int>, Reach> reach_;  ///< of the second operator or others, by node
-  std::vector<redis::NodeNames> lists_;          ///< all that any operator has wanted
-  redis::NodeNames settled_, removed_;  ///< the list last settled; nodes that have left one
+  std::map<std::pair<bool, int>, Reach>
+      reach_;                            ///< by whether it is the second operator, and by node
+  std::vector<redis::NodeNames> lists_;  ///< every list that an operator has wanted
+  redis::NodeNames settled_, removed_;   ///< the list last settled; nodes that have left one
 
   struct Path {
     TrueTime blocked_to{}, blocked_from{};  ///< nothing arrives before these
@@ -262,7 +264,7 @@ class World {
   };
   std::vector<std::map<int, Peer>> peers_;  ///< by node and connection
   std::vector<std::string> records_;        ///< the enrolment of each node, as last looked at
-  std::vector<Server::Data> copies_;        ///< of each node's data, from a while ago
+  std::vector<Server::Data> copies_;        ///< an older copy of each node's data
   struct Extend {
     std::size_t operation;
     std::string key;
@@ -275,7 +277,7 @@ class World {
   std::map<std::pair<std::size_t, int>, bool> ripe_;  ///< by client and server
   SettledLists settled_lists_;
   bool strangers_ = false;  ///< see look_at_founding()
-  bool keeps_ = false;      ///< new requests keep what they get, and renew it
+  bool keeps_ = false;      ///< users hold what they get from now on, and renew it
   std::string violation_;
   [[nodiscard]] bool goes_on() const { return violation_.empty() && !strangers_; }
   Exclusion exclusion_;
@@ -284,7 +286,7 @@ class World {
   Tidiness tidiness_;
   Order order_;
   Figures figures_;
-  bool vouched_ = false;  ///< the last operator has, for nodes that forgot
+  bool vouched_ = false;  ///< the last operator has vouched for nodes that forgot
 };
 
 double rate_within_the_bound(const Draw& draw, test::SeededRandom& random);
