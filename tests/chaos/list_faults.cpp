@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-/// A change is stuck if no node has made a step for so long, however slow the machine is: a wait
+/// A change is stuck if no node has made a step for this long, however slow the machine is: a wait
 /// for leases and one for a new node's vote are 3 s each.
 constexpr Clock::duration without_a_step = 60s;
 
@@ -76,7 +76,8 @@ class ReplaceNode final : public Fault {
   void heal(World& world, int node) override {
     if (!done_) finish(world);
     world.nodes.set_list(list_);
-    // The dead one is back with what it has on its disk, and asks nobody to serve it.
+    // The dead server comes back with what it has on its disk. It is in no list, so no client uses
+    // it.
     if (died_) world.nodes.server(node).restart();
   }
 

@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
   app.add_flag("--verbose", settings.verbose, "report each fault");
   app.add_flag("--list", list_only, "print the faults and end");
 
-  // How this program starts itself again.
+  // The command with which this program starts itself again, as a worker.
   WorkerSettings worker;
   int ttl = 0;
   int max_ttl = 0;

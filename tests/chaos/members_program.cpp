@@ -18,7 +18,7 @@
 namespace quorumlock::chaos {
 namespace {
 
-/// After the fork: nothing but system calls.
+/// Runs after the fork, so it makes nothing but system calls.
 [[noreturn]] void become_program(char* const* words, int log, const local::Keeper& keeper) {
   keeper.keep_me();
   ::setsid();

@@ -38,8 +38,8 @@ class MembersProgram {
   void kill();
   /// The exit code of the last run that has ended, 128 + N if signal N ended it.
   [[nodiscard]] int code() const { return code_; }
-  /// What the last run has said on standard error, and before that what the last run said that
-  /// ended with a failure of its own: the present one may just have begun.
+  /// The standard error of the last run that failed, and then that of the last run, which may just
+  /// have begun.
   [[nodiscard]] std::string said() const;
 
  private:

@@ -115,7 +115,7 @@ class Run {
     if (settings_.verbose) std::cout << clock() << ": " << what << std::endl;
   }
 
-  /// Nothing here depends on the machine's own wall clock, but readers of the run should know.
+  /// Nothing here depends on the machine's own wall clock, but the output reports if it was set.
   void watch_machine() {
     const auto apart =
         std::chrono::system_clock::now().time_since_epoch() - Clock::now().time_since_epoch();
@@ -169,7 +169,7 @@ class Run {
     }
   }
 
-  /// To all servers and back to the few, as often as asked.
+  /// Moves to a list of all servers and back to the first one, as often as asked.
   void redeploy() {
     begin_ = Clock::now();
     const std::vector<int> few = nodes_.list();

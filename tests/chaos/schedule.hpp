@@ -49,8 +49,8 @@ class Schedule {
   };
 
   void heal(Active& active);
-  /// Whether a node whose fault is over casts votes again, as far as anybody could see who knew
-  /// all.
+  /// Whether a node whose fault is over casts votes again, as an observer of all nodes would see
+  /// it.
   bool votes_again(const Active& active);
   /// All that is broken among the targets of this lane.
   [[nodiscard]] std::vector<const Active*> broken(const Lane& lane) const;

@@ -20,7 +20,7 @@ void make_pipe(Descriptor& read_end, Descriptor& write_end) {
   write_end = Descriptor(ends[1]);
 }
 
-/// After the fork: nothing but system calls.
+/// Runs after the fork, so it makes nothing but system calls.
 [[noreturn]] void become_worker(char* const* words, int in, int out, const local::Keeper& keeper) {
   keeper.keep_me();
   ::dup2(in, STDIN_FILENO);

@@ -12,8 +12,8 @@ struct HttpAnswer {
   std::string body;
 };
 
-/// A connection to an HTTP server on 127.0.0.1 that a test writes and reads as it likes. Whatever
-/// does not come within patience is a std::runtime_error.
+/// A connection to an HTTP server on 127.0.0.1 that a test writes and reads as it likes. A call
+/// throws std::runtime_error if nothing comes within `patience`.
 class HttpConnection {
  public:
   explicit HttpConnection(int port);

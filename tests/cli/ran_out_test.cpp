@@ -57,7 +57,7 @@ TEST_F(RanOutTest, ALeaseThatIsGivenBackInTimeIsNot) {
   see({lock("orders:42", 9s)});
   see({lock("orders:42", 2s)});  // it would have run out a second later
   see({});
-  see({lock("short", 800ms)});  // renewed or not, nobody can tell
+  see({lock("short", 800ms)});  // it is unknown whether it is renewed
   see({});
   EXPECT_EQ(count(), 0U);
   EXPECT_EQ(found.text(), "");

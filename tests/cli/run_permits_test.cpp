@@ -66,7 +66,7 @@ TEST_F(RunPermits, WithoutAQuorumThereIsNoPermit) {
 }
 
 TEST_F(RunPermits, ALostPermitEndsItsCommand) {
-  // As a lost lock does.
+  // The command is ended as it is if a lock is lost.
   Program program = start_with_permit({"--ttl", "1s"});
   token_of(program);
   cluster.kill(0);

@@ -47,7 +47,7 @@ constexpr const char* look_around =
     "tr '\\0' ' ' < /proc/$PPID/cmdline; tr '\\0' '\\n' < /proc/$$/environ; "
     "tr '\\0' ' ' < /proc/$$/cmdline; env";
 
-/// `mark`: of the names of locks, so that nobody holds one.
+/// `mark` is a part of the names of the locks, so that they are free.
 std::vector<Verb> verbs(const std::string& mark) {
   return {{{"status"}},
           {{"doctor"}},

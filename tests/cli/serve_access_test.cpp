@@ -22,7 +22,8 @@ class ServeAccess : public ServeCommand {
 };
 
 TEST_F(ServeAccess, NothingCanBeChanged) {
-  // Whatever is not a question is refused before its body is read, and HEAD gives no body.
+  // A request that is neither GET nor HEAD is refused before its body is read, and the reply to
+  // HEAD has no body.
   const Server server = serve();
   for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
     const HttpAnswer answer = server.ask(method, "/api/status", "Content-Length: 1000000000\r\n");

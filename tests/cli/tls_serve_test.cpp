@@ -71,7 +71,7 @@ TEST_F(ServeTls, AnswersClientsWithACertificateOfTheAuthority) {
   EXPECT_EQ(json::parse(answer->body).at("nodes").size(), 3);
   expect_refused(server, "", "this client may not ask: it has shown no certificate");
   EXPECT_EQ(asked(server, "", {}, "/healthz")->status, 200);
-  // A certificate is added by the browser itself, whoever's page asks.
+  // The browser adds a certificate by itself, also to the requests of other sites' pages.
   EXPECT_EQ(asked(server, "client", {{"Sec-Fetch-Site", "cross-site"}})->status, 403);
 }
 
@@ -143,7 +143,7 @@ TEST_F(ServeTls, WhatIsNoTlsIsASentence) {
   const HttpAnswer plain = server.get("/api/status");
   EXPECT_EQ(plain.status, 400);
   EXPECT_EQ(plain.body, "this port speaks TLS: ask for https:// instead of http://\n");
-  // Broken handshakes, and clients that say nothing, keep nobody out.
+  // Broken handshakes, and clients that say nothing, keep no other client out.
   std::vector<HttpConnection> others;
   for (int i = 0; i < 20; ++i) {
     others.emplace_back(server.port());

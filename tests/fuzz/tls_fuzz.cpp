@@ -10,9 +10,9 @@
 #include "support/tls_server.hpp"
 #include "tls/contexts.hpp"
 
-// The bytes below the TLS machine: a network that somebody has in his hands, between a channel and
-// an honest server. The first byte chooses the version; then each byte is what he sends himself,
-// but for some that are orders:
+// The bytes below the TLS machine: a network that an attacker controls, between a channel and an
+// honest server. The first byte chooses the version; then each byte is what the attacker sends, but
+// for some that are orders:
 //
 //   FF      the server hears what the channel has sent
 //   FE n    the next n bytes of the server arrive

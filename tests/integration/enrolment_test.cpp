@@ -10,8 +10,8 @@ class EnrolmentOfNodes : public testing::Test {
 
 TEST_F(EnrolmentOfNodes, ARestartedEmptyNodeDoesNotVoteUntilMaxTtlHasPassed) {
   // The restarted node's vote would complete the quorum, since another client has the lock on n2,
-  // and n1 and n2 vouch for the node. The node refuses, nothing is set there,
-  // and a wait gets the lock once max_ttl is over.
+  // and n1 and n2 vouch for the node. The node refuses, and nothing is set there. A wait gets the
+  // lock once max_ttl is over.
   Forgetful nodes(1500ms);
   Coordinator coordinator = connect(nodes.options());
   ASSERT_TRUE(ok(coordinator.acquire(key + "/before")));

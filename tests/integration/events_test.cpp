@@ -171,7 +171,7 @@ TEST_F(EventsOfLeases, AHandlerMayLockAndMayThrow) {
 }
 
 TEST(EventsOfNodes, ANodeIsDownThenQuarantinedThenUp) {
-  // It comes back empty, so it does not vote until every lock of before has run out.
+  // The node comes back empty, so it does not vote until every earlier lock has run out.
   Cluster cluster({.size = 3, .enrolled = false, .max_ttl = 1s});
   for (int node = 0; node < 3; ++node) cluster.enrol(node);
   Kept kept;

@@ -38,7 +38,7 @@ Connection open_connection(const std::string& url) {
   return connection;
 }
 
-/// A protected record, whatever the recipe.
+/// A record that one of the recipes protects.
 class Record {
  public:
   struct Content {

@@ -118,7 +118,7 @@ TEST_F(ServerErrors, ANodeThatCannotSaveDoesNotVote) {
 }
 
 TEST_F(ServerErrors, ANodeThatBeginsToRequireAPasswordDoesNotVote) {
-  // A node begins to require a password that we don't have, and drops us.
+  // A node begins to require a password that we do not have, and drops us.
   expect_votes(
       Vote::unauthorized,
       [](int node) {

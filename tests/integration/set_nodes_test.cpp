@@ -99,7 +99,7 @@ TEST_F(SetNodes, MovesAsSoonAsTheNodesAcceptTheList) {
   const ClusterStatus status = coordinator.status().value();
   ASSERT_EQ(status.nodes.size(), 5U);
   EXPECT_EQ(status.nodes.back().node, cluster_.shown_urls()[5]);
-  // The new node makes up for two that are down, also for the leases of before.
+  // The new node makes up for two that are down, also for earlier leases.
   EXPECT_TRUE(eventually([&] { return coordinator.status().value().voters() == 5; }));
   EXPECT_TRUE(eventually([&] {
     return cluster_.raw(5, {"EXISTS", leases.front().resource()}).integer == 1;
@@ -192,7 +192,7 @@ TEST_F(SetNodes, AListThatCannotBeIsRefused) {
 }
 
 TEST_F(SetNodes, AListThatNoLeaseContradictsIsTakenAtOnce) {
-  // The nodes of now are gone for good and no lease is held, so there is nothing to lose.
+  // The present nodes are gone for good and no lease is held, so there is nothing to lose.
   Coordinator coordinator = connect(options({5, 6}));
   cluster_.kill(5);
   cluster_.kill(6);

@@ -52,7 +52,7 @@ class NodeRedlock : public ::testing::Test {
 };
 
 TEST_F(NodeRedlock, IsRefusedWhileWeHoldTheLock) {
-  // And granted afterwards.
+  // It is granted afterwards.
   Coordinator ours = coordinator();
   Lease lease = ours.acquire("orders:42").value();
   EXPECT_EQ(peer("try").line(), "refused");

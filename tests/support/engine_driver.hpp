@@ -267,7 +267,7 @@ class EngineDriver {
     now = std::max(now, then);
   }
 
-  // What came of it.
+  // The results.
 
   [[nodiscard]] core::Engine& engine() { return engine_; }
   [[nodiscard]] int nodes() const { return engine_.config().nodes; }

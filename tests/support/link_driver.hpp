@@ -111,7 +111,7 @@ class LinkDriver {
     pull();
   }
 
-  // What came of it.
+  // The results.
 
   /// The commands in these bytes, each with its words separated by spaces.
   static std::vector<std::string> commands_in(std::string_view bytes) {

@@ -30,7 +30,7 @@ class Certificates {
   local::Authority authority;
 };
 
-/// A TLS server by OpenSSL alone, over memory: the peer of the library's channels.
+/// A TLS server made of OpenSSL alone, in memory: the peer of the library's channels.
 class TlsServer {
  public:
   TlsServer(const std::string& cert_file, const std::string& key_file)

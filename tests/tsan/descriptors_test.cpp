@@ -1,5 +1,5 @@
-// That no alarm is raised for numbers of descriptors which libuv closed and another thread was
-// given (seen_close.cpp). An alarm ends the program, as CMakePresets.json sets halt_on_error.
+// Tests that no alarm is raised for numbers of descriptors which libuv closed and another thread
+// was given (seen_close.cpp). An alarm ends the program, as CMakePresets.json sets halt_on_error.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

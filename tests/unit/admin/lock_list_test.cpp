@@ -110,7 +110,7 @@ TEST(LockList, AnOddReplyEndsTheScanOfItsNode) {
 }
 
 TEST(LockList, ANodeIsAskedNoMoreIfItReportsTooMuch) {
-  // Locks count that are new of this node; another node goes on.
+  // A lock that a node reports twice counts once; other nodes are still asked.
   LockCount count("", "");
   add(count, 0, {held("a", {web}), held("b", {web}), held("b", {web})}, "5");
   EXPECT_FALSE(count.is_full(0, 2));

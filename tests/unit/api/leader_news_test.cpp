@@ -36,7 +36,7 @@ TEST_F(LeaderNewsTest, AnAnnouncementIsNewsAtOnceAndOnce) {
 }
 
 TEST_F(LeaderNewsTest, ALeaderInDoubtIsNewsOnceItHasLasted) {
-  // Whether it has announced nothing yet or there is none.
+  // A leader that has announced nothing yet, and no leader at all, are both in doubt.
   for (const auto& doubtful : {leader("a"), std::optional<Leader>()}) {
     EXPECT_EQ(see(doubtful, 0), "100 ms");
     now_ += 60ms;

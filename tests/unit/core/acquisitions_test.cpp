@@ -195,10 +195,11 @@ TEST(EngineAcquire, ANodeWhoseRecordHasChangedIsAskedOnceMore) {
 }
 
 TEST(EngineAcquire, ErrorsAreNoAnswers) {
-  // Two of three nodes reply with any error: no quorum has answered, and the third won't help.
+  // Two of three nodes reply with any error: no quorum has answered, and the third node cannot
+  // change that.
   for (int i = static_cast<int>(Vote::timed_out); i <= static_cast<int>(Vote::failed); ++i) {
     const auto vote = static_cast<Vote>(i);
-    // Not what a SET is answered.
+    // No SET is answered in these ways.
     if (vote == Vote::timed_out || vote == Vote::no_script || vote == Vote::not_enrolled) continue;
     EngineDriver driver(3);
     driver.acquire(1, ten_seconds);
@@ -288,7 +289,7 @@ TEST(EngineAcquire, TwoAcquisitionsDoNotMix) {
 }
 
 TEST(EngineAcquire, SeventeenOfThirtyTwoNodesAreAQuorum) {
-  // This is the maximum number of nodes: seventeen grants win, sixteen don't.
+  // This is the maximum number of nodes: seventeen grants win, sixteen do not.
   EngineDriver driver(32);
   driver.acquire(1, ten_seconds);
   for (int node = 0; node < 16; ++node) driver.reply(node, Vote::granted);

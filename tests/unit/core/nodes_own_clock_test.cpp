@@ -155,7 +155,7 @@ TEST(EngineOwnClock, AnExtendByTokenUnderWayIsVoidToo) {
 }
 
 TEST(EngineOwnClock, AnswersToEarlierQuestionsProveNothing) {
-  // An answer that was under way at the stop has a time from before or after it, nobody knows
+  // An answer that was under way at the stop has a time from before or after it, and it is unknown
   // which. It is not held against the node, not even together with the next answer.
   Clocks clocks(3);
   clocks.hold();

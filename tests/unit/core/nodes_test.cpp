@@ -132,7 +132,7 @@ TEST(EngineClock, ALeaseThatTheOtherNodesConfirmStays) {
 }
 
 TEST(EngineClock, ALeaseThatNoQuorumOfTheOthersConfirmsIsLost) {
-  // The lease is held on n1 and n2 only. After n1's jump nobody can say that a quorum held it.
+  // The lease is held on n1 and n2 only. After n1's jump it is unknown whether a quorum held it.
   Clocks clocks(3);
   clocks.driver.acquire(1, ten_seconds);
   clocks.reply({0, 1}, Vote::granted);

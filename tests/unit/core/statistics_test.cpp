@@ -171,7 +171,7 @@ TEST_F(EngineStats, ALeaseThatRunsOutIsCounted) {
 }
 
 TEST_F(EngineStats, TheOldestAcquisitionIsKnown) {
-  // Whatever becomes of the others, it is the one that came first of those without an answer.
+  // It is the first of the acquisitions without an answer, whatever becomes of the others.
   EXPECT_EQ(driver.engine().waiting_since(), core::never);
   driver.now = at(1s);
   const core::WaiterId first = driver.acquire(1, terms, 1h);

@@ -42,7 +42,7 @@ TEST(Validity, TheMarginIsRoundedUp) {
 }
 
 TEST(Later, StopsAtNever) {
-  // A wait without a limit ends never, and not in the past by an overflow.
+  // A wait without a limit never ends; it must not overflow and end in the past.
   EXPECT_EQ(later(Time(5s), 1s), Time(6s));
   EXPECT_EQ(later(Time(5s), Duration::max()), never);
   EXPECT_EQ(later(Time(5s), never - Time(5s)), never);

@@ -63,7 +63,7 @@ TEST_F(EventLimits, AWindowThatIsOverCountsNothing) {
 }
 
 TEST_F(EventLimits, AKeptEventBeginsTheNextWindow) {
-  // It is one of those that may be passed on in that window.
+  // The event that was kept counts as one of those that may be passed on in that window.
   fill(0, EventKind::node_up);
   EXPECT_FALSE(admits(0, EventKind::node_up));
   now += EventLimit::window;

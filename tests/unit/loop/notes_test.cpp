@@ -14,8 +14,8 @@ std::string durable_record(const std::string& run) {
 
 TEST(Notes, AnAnswerThatComesLateIsCountedOnce) {
   // n1 was restarted, and three of the four others have to vouch for it. n2 and n3 answer after
-  // their timeouts: the note_question is still open until n4 and n5, which are being connected to,
-  // have answered.
+  // their timeouts: the question is still open until n4 and n5, which are being connected to, have
+  // answered.
   SessionDriver driver(5);
   for (int node = 0; node < 5; ++node) {
     const auto i = static_cast<std::size_t>(node);

@@ -239,7 +239,7 @@ TEST(EnrolmentRefusal, ARecordOfAnotherPromotionIsRemovedOnceTheNodeHasBeenAsked
 }
 
 TEST(EnrolmentRefusal, AServerWithoutARunIdIsRefused) {
-  // Without a run id nobody knows whether the node has forgotten, even if it has a record.
+  // Without a run id it is unknown whether the node has forgotten, even if it has a record.
   Driver driver;
   driver.greet("run2:30000,a,86400:volatile", false, "");
   EXPECT_EQ(driver.it.vote(), Vote::unauthorized);

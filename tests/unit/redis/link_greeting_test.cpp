@@ -113,7 +113,7 @@ TEST(LinkGreeting, AClusterNodeIsRefused) {
 
 TEST(LinkGreeting, AnswersThatThisUserMayNotGetStayUnknown) {
   // An ACL that forbids CLIENT, CONFIG and SCRIPT is no reason to refuse the node. INFO is needed:
-  // without the run id and the role nobody knows whether the node has forgotten.
+  // without the run id and the role it is unknown whether the node has forgotten.
   const std::string no = "-NOPERM this user has no permissions to run this command\r\n";
   const std::string record = LinkDriver::both("x:30000,a,86400:volatile");
   const std::string role = LinkDriver::bulk("role:master\r\n");
@@ -292,7 +292,7 @@ TEST(LinkOrphan, IsLeftAloneInAnotherRun) {
 }
 
 TEST(LinkOrphan, IsLeftAloneInAnUnknownRun) {
-  // Without a run id nobody knows whether it is the same run.
+  // Without a run id it is unknown whether it is the same run.
   LinkDriver driver;
   EXPECT_TRUE(written_after_loss(driver, {.run_id = ""}, {.run_id = ""}).empty());
 }

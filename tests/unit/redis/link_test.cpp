@@ -57,7 +57,7 @@ TEST(Link, ErrorsBecomeVotes) {
 }
 
 TEST(Link, AReplicaIsGivenUpOnceItHasRefused) {
-  // It votes as soon as it is none any more, and has been greeted anew.
+  // The node votes again as soon as it is a primary and has been greeted anew.
   LinkDriver driver;
   driver.come_up();
   for (int i = 1; i <= 2; ++i) driver.send(i);
@@ -229,7 +229,7 @@ TEST(Link, ABreakAnswersAllItsCommands) {
 }
 
 TEST(Link, AnUnexpectedReplyEndsTheConnection) {
-  // After such a reply nobody could tell which answer belongs to which command.
+  // After such a reply it is unknown which answer belongs to which command.
   LinkDriver driver;
   driver.come_up();
   driver.send(1);
