@@ -1,8 +1,7 @@
 """usage: zookeeper.py HOST:PORT, the worker of bench/peers for ZooKeeper.
 
 The recipe is Lock of kazoo (Debian: python3-kazoo), which is ZooKeeper's own: a sequential node for
-each waiter, which watches the one before it. All waiters of this process share one
-session.
+each waiter, which watches the one before it. All waiters of this process share one session.
 """
 
 import logging

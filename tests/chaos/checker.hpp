@@ -11,8 +11,8 @@ namespace quorumlock::chaos {
 enum class Promise {
   fence_at_store,  ///< tokens of accepted writes never go back, and each has one owner
   fence_of_locks,  ///< a later attempt than a grant has a greater token than the grant
-  exclusion,  ///< within the assumptions, nobody else believes in a lock while a writer does, and
-              ///< never more clients in a permit than there are permits
+  exclusion,     ///< a writer is alone, and no more clients than there are permits have one, within
+                 ///< the assumptions
   told_in_time,  ///< a holder hears before its lease ends, or at its first turn after a stop
   no_orphans,    ///< no key outlives its ttl
   liveness       ///< after healing every worker holds a lock again in time

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an operator asks at three in the morning, answered by one command each and by the live page.
+"""What an operator asks during an outage, answered by one command each and by the live page.
 
 Who holds this lock, since when, who waits, which node is sick, did anybody lose a lease, and is it getting worse?
 Each answer has to come after the change that it is about; how long that took is printed. Skipped, with the reason,
