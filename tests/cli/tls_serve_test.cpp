@@ -75,7 +75,7 @@ TEST_F(ServeTls, AnswersClientsWithACertificateOfTheAuthority) {
   EXPECT_EQ(asked(server, "client", {{"Sec-Fetch-Site", "cross-site"}})->status, 403);
 }
 
-TEST_F(ServeTls, TellsAClientWhatIsWrongWithItsCertificate) {
+TEST_F(ServeTls, AClientLearnsWhatIsWrongWithItsCertificate) {
   const local::Authority theirs("theirs");
   theirs.issue({.name = "web-3"}, file("theirs.pem"), file("theirs.key"));
   ours.issue({.name = "web-3", .begins = -hours(48), .ends = -hours(24)}, file("old.pem"),

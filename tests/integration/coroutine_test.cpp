@@ -280,7 +280,7 @@ Detached use_by_token(Coordinator& coordinator, std::string key, OwnThread here,
   done = true;
 }
 
-TEST_F(Coroutine, UsesALockByTokenAndResumesWhereItIsTold) {
+TEST_F(Coroutine, UsesALockByTokenAndResumesOnTheGivenThread) {
   // A coroutine looks at a lock, extends and releases it by its token, asks for the status, and
   // closes; it resumes on the test's own thread each time.
   Coordinator coordinator = connect();

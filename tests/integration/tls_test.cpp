@@ -173,7 +173,7 @@ TEST_F(Tls, AStalledHandshakeCostsOneVote) {
   }
 }
 
-TEST_F(Tls, APlainClientOnATlsPortIsToldTheOtherScheme) {
+TEST_F(Tls, APlainClientOnATlsPortLearnsTheOtherScheme) {
   Options options = this->options();
   options.tls = {};
   for (NodeOptions& node : options.nodes) node.url = "redis" + node.url.substr(6);

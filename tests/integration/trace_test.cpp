@@ -12,7 +12,7 @@ int count_of(const Outcome& outcome, TraceKind kind) {
   return static_cast<int>(std::ranges::count(outcome.trace, kind, &TraceStep::kind));
 }
 
-TEST_F(Traced, AnAcquisitionTellsWhatEachNodeAnswered) {
+TEST_F(Traced, AnAcquisitionHasTheAnswerOfEachNode) {
   // The trace is there if it was asked for, also after the release, and never otherwise.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key, {.trace = true});
@@ -40,7 +40,7 @@ TEST_F(Traced, AnAcquisitionTellsWhatEachNodeAnswered) {
   EXPECT_EQ(untraced->outcome().timeline(), "");
 }
 
-TEST_F(Traced, ARefusalTellsIt) {
+TEST_F(Traced, ARefusalHasATraceToo) {
   Coordinator coordinator = connect();
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   Outcome outcome;

@@ -26,7 +26,7 @@ TEST(TestCluster, ALockOfOneCoordinatorIsRefusedToAnother) {
   EXPECT_TRUE(two.acquire("orders"));
 }
 
-TEST(TestCluster, ALostLeaseTellsItsHolderAtOnce) {
+TEST(TestCluster, TheHolderOfALostLeaseIsNotifiedAtOnce) {
   testing::Cluster cluster(3);
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
   Lease lease = coordinator.acquire("orders").value();

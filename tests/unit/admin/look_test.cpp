@@ -68,7 +68,7 @@ TEST(Look, TheWaitersOfALineAreRead) {
   EXPECT_EQ(found.waiters[1].waiting_for, 0ms);
 }
 
-TEST(Look, AFencingTokenTellsForHowLongTheLockIsHeld) {
+TEST(Look, AFencingTokenShowsForHowLongTheLockIsHeld) {
   // The token is the time of the acquisition in us, unless the counters are ahead of the clocks.
   const auto held_for = [](const std::string& kind, const std::string& fence) {
     return holding(answer(kind, "token", "900", {}, {}, ":0\r\n*0\r\n*0\r\n", fence)).held_for;

@@ -32,7 +32,7 @@ TEST(Cluster, KnowsItsNodesByNamesWithoutSecrets) {
   EXPECT_TRUE(starts(error_of(detail::Cluster::from(Options())), "nodes is"));
 }
 
-TEST(Cluster, TakesCredentialsFromBesideTheUrl) {
+TEST(Cluster, ReadsCredentialsThatAreNotInTheUrl) {
   // A user, the path of a file, and the value of an environment variable; a loss of the variable is
   // an error that names it.
   Options options = usual();

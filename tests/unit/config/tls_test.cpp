@@ -56,7 +56,7 @@ TEST(TlsOptionsTest, WhatIsWrongIsRefusedByName) {
             "they may be the same file");
 }
 
-TEST(TlsOptionsTest, AreRefusedWhereThereIsNoTls) {
+TEST(TlsOptionsTest, AreRefusedIfNoNodeUsesTls) {
   EXPECT_EQ(error_of(R"({"nodes": ["redis://h"], "tls": {"ca_file": "/ca.pem"}})"),
             "tls is given, and no node's URL is rediss://: write rediss:// for TLS");
   EXPECT_EQ(error_of(R"({"nodes": ["rediss://g", {"url": "redis://h:1",

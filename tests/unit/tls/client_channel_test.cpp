@@ -132,7 +132,7 @@ TEST_F(TlsChannel, RefusesAnUnknownAuthority) {
                                "(CN=quorumlock local authority)"));
 }
 
-TEST_F(TlsChannel, AcceptsAnyCertificateOnlyIfToldSo) {
+TEST_F(TlsChannel, AcceptsAnyCertificateOnlyIfConfiguredSo) {
   TlsServer peer = server_with({.hosts = "DNS:a.example", .begins = -48h, .ends = -24h});
   TlsServer::Connection connection(peer);
   connect({.unsafe_skip_verify = true}, "b.example");
