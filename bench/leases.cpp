@@ -5,7 +5,7 @@
 // this thread, and prints one JSON object on stdout. With --real-time (SCHED_FIFO, only as root) no
 // server leaves its processor during a call, so that the time of a call does not include waiting
 // for a processor on a machine with fewer cores than servers. With --replace one of the five is
-// replaced by a sixth server meanwhile, and the run takes as long as that does, if it is longer.
+// meanwhile replaced by a sixth server, and the run does not end before that is done.
 //
 // --machine measures the machine's own share, without servers. On each processor a loop of that
 // priority only reads the clock for S seconds, and the stops that are longer than a call should

@@ -11,7 +11,7 @@ namespace quorumlock::bench {
 
 /// Changes the nodes' list to that of these options as an operator does, on a thread of its own:
 /// announces it, waits until no client with other nodes is connected, decides and settles it, and
-/// waits until the clients have brought every new node in.
+/// waits until the clients have enrolled every new node.
 class Replacement {
  public:
   explicit Replacement(Options to);

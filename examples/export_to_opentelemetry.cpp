@@ -4,7 +4,8 @@
 //
 // A program makes an SDK of its choice the provider; without one, the API drops what it is given.
 // Counters and gauges become instruments that the SDK asks for at each collection. The API has none
-// for a histogram that is counted elsewhere, so of the waits the number and the sum are exported.
+// for a histogram that the library counts itself, so only the number and the sum of the waits are
+// exported.
 #include <opentelemetry/metrics/provider.h>
 
 #include <chrono>

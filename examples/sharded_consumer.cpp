@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// One item of the shard. What it writes has the fencing token with it, so that a consumer that was
-/// stopped, and goes on when the shard is another's, is refused.
+/// stopped, and goes on when another has the shard, is refused.
 void consume(int shard, const quorumlock::Lease& lease) {
   (void)shard;
   (void)lease.fencing_token();
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
       if (mine.contains(shard)) continue;
       auto lease =
           coordinator->acquire(std::string(argv[1]) + ":" + std::to_string(shard), {.ttl = 5s});
-      if (!lease) continue;  // it is another's, or there is no quorum of nodes
+      if (!lease) continue;  // another has it, or there is no quorum of nodes
       std::cout << "took shard " << shard << " under fencing token " << lease->fencing_token()
                 << std::endl;
       mine.emplace(shard, std::move(*lease));

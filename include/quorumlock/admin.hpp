@@ -97,7 +97,7 @@ struct LockList {
 
 /// Lists the locks and permits that are held on a quorum of nodes. Only keys that are locks of this
 /// library are listed: the holder's token has a label, or the key has a fencing counter or a line.
-/// It is no snapshot: a lock that changes hands meanwhile may be missing. Of a lock's readers,
+/// It is not a snapshot: a lock that changes hands meanwhile may be missing. Of a lock's readers,
 /// those that each node has among its first 20 are listed.
 ///
 /// Each node is scanned in calls that look at about 100 keys, which keeps it busy for a fraction of

@@ -69,8 +69,8 @@ class QUORUMLOCK_EXPORT Options {
   /// Checks all options together. The error says in one sentence what is wrong. Sends nothing and
   /// resolves no host name.
   [[nodiscard]] Result<void> validate() const;
-  /// The time for which a lease of this ttl may be believed in, from the moment when it was asked
-  /// for: ttl - (ttl x drift_factor + 2 ms), as the distributed-locks page has it. Negative if the
+  /// How long a lease of this ttl is valid, counted from the moment when it was asked for: ttl -
+  /// (ttl x drift_factor + 2 ms), the formula of Redis's page on distributed locks. Negative if the
   /// margin is more than the ttl.
   [[nodiscard]] std::chrono::nanoseconds validity(std::chrono::nanoseconds of_ttl) const;
 
@@ -101,7 +101,7 @@ class QUORUMLOCK_EXPORT Options {
 
   /// Renew a lease between a quarter and a third into its validity, for as long as it is held.
   bool auto_extend = true;
-  /// valid_until() never lies beyond the acquisition plus this. Unset: no limit.
+  /// A lease ends at the latest this long after its acquisition began. Unset: no limit.
   std::optional<std::chrono::nanoseconds> max_hold;
   /// How many times a lease is renewed automatically. Unset: no limit.
   std::optional<int> max_renewals;

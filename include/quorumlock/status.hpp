@@ -123,7 +123,7 @@ struct NodeStatus {
   NodePersistence persistence;                 ///< how it keeps its data
   NodeMemory memory;                           ///< how much it may use
   NodeAccess access;                           ///< which users it admits
-  NodeClock clock;                             ///< compared with ours
+  NodeClock clock;                             ///< compared with this machine's
   NodeEnrolment enrolment;                     ///< whether it can have forgotten locks
   std::vector<std::string> same_server_as;     ///< other addresses among the nodes
   NodeMembership membership;                   ///< the list of nodes that it knows
@@ -147,9 +147,9 @@ struct QUORUMLOCK_EXPORT ClusterStatus {
   std::vector<NodeStatus> nodes;         ///< the nodes of a group are adjacent
   std::vector<GroupStatus> groups;       ///< by name; empty if Options has no groups
   int quorum = 0;                        ///< of all nodes; 0 with several groups
-  std::chrono::nanoseconds max_ttl{};    ///< ours
-  double drift_factor = 0;               ///< ours
-  std::optional<Quarantine> quarantine;  ///< ours; unset: as the nodes' records say
+  std::chrono::nanoseconds max_ttl{};    ///< in this coordinator's options
+  double drift_factor = 0;               ///< in this coordinator's options
+  std::optional<Quarantine> quarantine;  ///< in its options; unset: the nodes' records decide
 
   /// How many nodes may vote.
   [[nodiscard]] int voters() const noexcept;

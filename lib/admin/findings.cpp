@@ -295,7 +295,7 @@ class Examination {
                " by this client: while it cannot be reached, the client's list is refused",
            "spell its address as " + is.name + ", or give it that name in the configuration");
     }
-    // A name without a port was given by somebody, and is no address.
+    // A name without a port was given by somebody, and is not an address.
     const auto elsewhere = [](const std::string& name) {
       return name.find(':') != name.npos && !is_local(name);
     };

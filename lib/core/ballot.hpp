@@ -29,7 +29,7 @@ class Ballot {
     fences_[static_cast<std::size_t>(node)] = fence;
     saw(fence);
   }
-  /// Records a counter that is no vote for us, but that our number has to exceed.
+  /// Records a counter that is not a vote for us, but that our number has to exceed.
   void saw(std::uint64_t fence) { greatest_ = std::max(greatest_, fence); }
 
   /// The nodes of `among` that voted for exactly this number.
@@ -73,7 +73,7 @@ class Ballot {
     }
     return found;
   }
-  /// Records that this node's counter was at `fence` already, so that its answer is no vote.
+  /// Records that this node's counter was at `fence` already, so that its answer is not a vote.
   void refused(int node, std::uint64_t fence) {
     if (fence >= target_) beyond_.add(node);
   }

@@ -13,7 +13,7 @@ namespace quorumlock::core {
 
 /// For how long a lock has been held, by a node's counter and clock, both in us: a fencing token is
 /// the time of the acquisition since 1970, unless the counters are ahead of the clocks. Unset: the
-/// counter is no time from 2001 to now.
+/// counter is not a time from 2001 to now.
 std::optional<std::chrono::microseconds> age_of(std::int64_t fence, std::int64_t node_time);
 
 /// The holder that keeps an acquisition from its lock, as far as the nodes agree on one.

@@ -25,8 +25,8 @@ class Session;
 /// quorum and a later one with it share another node. Tokens that those others have not as counters
 /// but as a floor are covered by copying the greatest floor, too.
 ///
-/// The order of tokens rests on clocks instead if fewer others vote, if a counter is no number, or
-/// if this user may not read or write some counters: the floor is then above the clocks of all
+/// The order of tokens rests on clocks instead if fewer others vote, if a counter is not a number,
+/// or if this user may not read or write some counters: the floor is then above the clocks of all
 /// reachable nodes and above every counter that was read. Counters may be forbidden if other users
 /// share the nodes: the first refusal ends the reading, since a floor makes the rest needless.
 ///

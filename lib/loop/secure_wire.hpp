@@ -15,8 +15,8 @@ class SecureWire {
  public:
   SecureWire(redis::Wire& wire, tls::Contexts& contexts) : wire_(wire), contexts_(contexts) {}
 
-  /// Prepares a connection; `wall_time` is in seconds since 1970. False if certificates or keys of
-  /// ours cannot be used, which the wire then knows.
+  /// Prepares a connection; `wall_time` is in seconds since 1970. If certificates or keys of ours
+  /// cannot be used, reports that to the wire and returns false.
   bool begin(core::Time now, std::int64_t wall_time);
   /// The socket is open.
   void on_open();
@@ -39,7 +39,7 @@ class SecureWire {
   tls::Resumption last_;
   std::unique_ptr<tls::Channel> channel_;
   bool shaking_hands_ = false;  ///< the socket is open
-  bool heard_ = false;          ///< the node has said something
+  bool heard_ = false;          ///< plain text has come from the node
   bool open_ = false;           ///< the wire knows that the connection is open
 };
 

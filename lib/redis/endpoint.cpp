@@ -49,7 +49,7 @@ std::string_view take_host(std::string_view& text) {
   return front;
 }
 
-/// Takes a port with its colon, if there is one; false if it is no number.
+/// Takes a port with its colon, if there is one; false if it is not a number.
 bool take_port(std::string_view& text) {
   if (!text.starts_with(':')) return true;
   text.remove_prefix(1);

@@ -105,7 +105,8 @@ TEST_F(Run, RunWithJsonReportsOnStandardError) {
 }
 
 TEST_F(Run, RunLooksForTheCommandAsShellsDo) {
-  // 127 if there is no such command, 126 if it is no program; the shell runs a script without #!.
+  // 127 if there is no such command, 126 if it is not a program; the shell runs a script without
+  // #!.
   EXPECT_EQ(run({"run", "orders", "--", "no-such-command"}).code, 127);
   EXPECT_EQ(run({"run", "orders", "--", "/no/such/command"}).code, 127);
   EXPECT_EQ(run({"run", "orders", "--", directory.path().string()}).code, 126);

@@ -160,7 +160,7 @@ TEST_F(Inspect, ReportsTheHolder) {
 }
 
 TEST_F(Inspect, ReportsKeysThatAreNoLocks) {
-  // A hash, a value without expiry, an empty key and a dead node are no holders; each is reported
+  // A hash, a value without expiry, an empty key and a dead node are not holders; each is reported
   // by name.
   cluster().raw(0, {"HSET", key, "f", "v"});
   cluster().raw(1, {"SET", key, "for ever"});

@@ -60,7 +60,7 @@ TEST_F(Configuration, BadDurationsAreRefused) {
 }
 
 TEST_F(Configuration, ABadDriftFactorIsRefused) {
-  // A factor is refused if it is no number, negative, or so great that no ttl would be left.
+  // A factor is refused if it is not a number, negative, or so great that no ttl would be left.
   for (const double factor : {std::nan(""), -0.01, 1.0, std::numeric_limits<double>::infinity()}) {
     expect_refused([&](Options& o) { o.drift_factor = factor; }, "drift_factor");
   }

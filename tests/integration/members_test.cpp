@@ -84,7 +84,7 @@ TEST_F(Members, ANewListIsFoundedByOneOfTwoClientsThatDisagree) {
   EXPECT_NE(fresh.value(2, record_key).has_value(), fresh.value(3, record_key).has_value());
 }
 
-TEST_F(Members, AClientThatSpellsAnAddressOtherwiseLearnsTheName) {
+TEST_F(Members, AClientThatSpellsAnAddressDifferentlyLearnsTheName) {
   // The path leads to the same socket by way of a symbolic link.
   const TemporaryDirectory directory;
   const std::string again = directory.path() / "again.sock";

@@ -22,7 +22,7 @@ std::string secured(const std::string& url) {
   return "rediss" + url.substr(url.find("://"));
 }
 
-/// Three nodes with TLS ports, whose certificates are the test's to change.
+/// Three nodes with TLS ports, whose certificates a test may change.
 class Tls : public ::testing::Test {
  protected:
   Tls() {

@@ -66,7 +66,7 @@ static_assert(sizeof(State) == 2 * sizeof(Data) + 6 + clients * sizeof(Client));
 enum class Change {
   none,
   by_hand,            ///< nobody disconnects the clients, as a Sentinel does
-  name_of_run_only,   ///< the last promotion is no part of a run's name
+  name_of_run_only,   ///< the last promotion is not part of a run's name
   record_stays,       ///< a client that connects does not remove a record of another name
   claims_unasked,     ///< a client does not ask about promotions at the end of its wait
   candidate_kept,     ///< a candidate of another name is not overwritten

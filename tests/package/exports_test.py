@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every symbol that the shared library exports is public API: its name is in a public header, and it is
-no unique symbol, which would keep a program from unloading the library.
+not a unique symbol, which would keep a program from unloading the library.
 
     tests/package/exports_test.py LIBRARY HEADERS_DIR
 """

@@ -6,7 +6,7 @@
 #include "redis/scripts.hpp"
 #include "support/cluster.hpp"
 
-// Each script that reads a fencing counter, on a real server, if the counter is no number, or is
+// Each script that reads a fencing counter, on a real server, if the counter is not a number, or is
 // one that no script writes.
 namespace quorumlock::sim {
 namespace {

@@ -31,7 +31,7 @@ struct ServerSettings {
 ///
 /// Bytes that are fed to a connection wait there until the simulator has them executed, one command
 /// at a time, at the true time that it passes; time must not go back from call to call. Throws
-/// std::logic_error for anything that is no command or script of the library.
+/// std::logic_error for anything that is not a command or script of the library.
 class Server {
  public:
   using Keys = std::map<std::string, Value>;

@@ -6,7 +6,7 @@ declares, with its constructors and each overload by itself, except deleted ones
 constants (static constexpr) are none. The functions of a class are defined in the source that is named
 like its header, so that all transitions of a machine are in one file.
 
-VALUES lists the larger classes that are no machines, and EXCEPTIONS those that are, with their numbers. These
+VALUES lists the larger classes that are not machines, and EXCEPTIONS those that are, with their numbers. These
 must be the present ones, so that a machine in the list can only grow if its numbers are changed here.
 
 The table of measures in docs/architecture.md is held to the code, too.

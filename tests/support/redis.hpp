@@ -22,7 +22,7 @@ struct Reply {
 class Redis {
  public:
   /// `url`: redis://[USER:PASSWORD@]HOST:PORT or unix:///PATH. The constructor and the calls below
-  /// throw std::runtime_error if the node does not answer within seconds.
+  /// throw std::runtime_error if the node does not answer within a few seconds.
   explicit Redis(const std::string& url);
 
   Reply operator()(const std::vector<std::string>& words);

@@ -29,7 +29,7 @@ inline const redis::Script* script_by_sha1(std::string_view sha1) {
   return found != scripts.end() ? found->second : nullptr;
 }
 
-/// The name of the script with this source; the source itself if it is no script of the library.
+/// The name of the script with this source; the source itself if it is not a script of the library.
 inline std::string_view script_name(std::string_view source) {
   const redis::Script* const script = script_by(&redis::Script::source, source);
   return script == nullptr ? source : script->name;

@@ -16,7 +16,7 @@
 namespace quorumlock::cli {
 namespace {
 
-using Nanoseconds = Clock::rep;  // since the machine's boot: what goes through the pipe
+using Nanoseconds = Clock::rep;  // counted from the machine's boot; the pipe carries these
 
 Nanoseconds now() noexcept {
   return Clock::now().time_since_epoch().count();

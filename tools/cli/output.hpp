@@ -14,7 +14,7 @@ namespace quorumlock::cli {
 using Json = nlohmann::ordered_json;
 
 /// Writes and flushes a text and an end of line. Throws Failure if that fails: a token that could
-/// not be printed is no success.
+/// not be printed is not a success.
 void print(const std::string& text, std::FILE* to = stdout);
 /// Prints a document on one line. Bytes that are not UTF-8 are replaced.
 void print(const Json& document, std::FILE* to = stdout);
@@ -30,7 +30,7 @@ Json votes_json(const Outcome& outcome);
 /// Returns [{"at_us": ..., "what": ..., "attempt": ..., ...}, ...], one object a step.
 Json trace_json(const Outcome& outcome);
 /// Writes the timeline to standard error if the acquisition was traced. If nobody can read it, that
-/// is no failure.
+/// is not a failure.
 void print_timeline(const Outcome& outcome);
 /// Returns {"error": {"code": ..., "message": ..., "exit_code": ..., ...}}
 Json error_json(const Failure& failure);

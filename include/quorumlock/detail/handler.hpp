@@ -8,7 +8,7 @@
 
 namespace quorumlock::detail {
 
-/// A move-only callable, as std::move_only_function of C++23. It is called once unless the call
+/// A move-only callable, like std::move_only_function of C++23. It is called once unless the call
 /// that takes it says otherwise.
 ///
 /// Callables of up to four pointers that move without throwing are kept in place, larger ones on

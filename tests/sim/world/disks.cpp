@@ -70,9 +70,9 @@ void World::has_other_data(int node) {
   forgets(node);
 }
 
-/// The data of another node, if it is really its own. If it is a copy of this node's, what comes
-/// back is an older memory of this very node, in the same run, which a client that stays connected
-/// cannot detect: see fail_back().
+/// Returns the data of another node, unless they are a copy of this node's data. Such a copy would
+/// bring back an older memory of this very node in the same run, which a client that stays
+/// connected cannot detect: see fail_back().
 std::optional<Server::Data> World::data_of_another(int node) {
   const std::size_t other = random_.index(nodes_.size() - 1);
   const Server& from = nodes_[other < static_cast<std::size_t>(node) ? other : other + 1];

@@ -121,7 +121,7 @@ struct Draw {
   bool late_comer = false;   ///< the last client asks for nothing until long after max_ttl
   int in_order = 0;          ///< percentage of waits that are in the line
   int sets = 0;              ///< percentage of requests that are for several keys
-  int capacity = 0;          ///< permits of the semaphore; 0: the lock is no semaphore
+  int capacity = 0;          ///< permits of the semaphore; 0: the lock is not a semaphore
   bool capacities_differ = false;  ///< every other client believes in one permit more
   core::Duration entry_life{};     ///< of an entry in a line, unless it is refreshed
   int to_read = 0;                 ///< percentage of locks that are shared
@@ -132,7 +132,7 @@ struct Draw {
   bool wakes = true;             ///< else releases wake nobody, and use the node's own command
   bool forgetful_paths = false;  ///< a connection that was idle for 12 s carries nothing any more
   bool tenants = false;          ///< every other client may not touch the keys of the lock "other"
-  bool odd_counter = false;      ///< one node's counter of a lock that nobody uses is no number
+  bool odd_counter = false;      ///< one node's counter of a lock that nobody uses is not a number
   core::Duration ttl{};
   core::Duration max_ttl{};
   core::Duration delay{};         ///< about how long a message takes

@@ -4,10 +4,10 @@
 #include "sim/world/draw.hpp"
 #include "support/seeded_random.hpp"
 
-// Draws for a certain mistake each. It is arranged which nodes hear of a change of the list of
-// nodes, which of them each client sees, and which forget at what step, so that the mistake does
-// harm. Each draw is a history that the model of members.md has found for that mistake; everything
-// else is left to chance.
+// Draws that each aim at one mistake. They fix which nodes hear of a change of the list of nodes,
+// which of them each client sees, and which forget at what step, so that the mistake does harm.
+// Each draw is a history that the model of members.md has found for that mistake; everything else
+// is left to chance.
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;

@@ -92,8 +92,8 @@ NodeNames World::next_of_plan() {
   return named(plan[now->epoch % plan.size()]);
 }
 
-/// Draws the list that an operator wants: one that somebody wanted before, the one that a change is
-/// under way to, or one that differs by a node or two from the one that governs.
+/// Draws the list that an operator wants: one that was wanted before, the new list of a change that
+/// is under way, or one that differs by a node or two from the list that governs.
 NodeNames World::draw_list() {
   if (!draw_.plan.empty()) return next_of_plan();
   const std::optional<redis::Membership> now = governing();
@@ -117,7 +117,7 @@ NodeNames World::draw_list() {
   return list;
 }
 
-/// Now and then a client is given a list of another time.
+/// Now and then a client is given one of the lists that were wanted so far.
 void World::lists_may_differ(std::size_t client) {
   after(draw_span(4 * draw_.between_changes), [this, client] {
     if (healing_ || clients_[client].keeps_list) return;

@@ -222,7 +222,8 @@ TEST(EngineWait, ABriefOneIsCutShortInALaterAttempt) {
 }
 
 TEST(EngineWait, ABriefOneAsksFirstAlthoughOthersWait) {
-  // An entry in the line would be left again before a node could answer it, which is no attempt.
+  // An entry in the line would be left again before a node could answer it, which is not an
+  // attempt.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire_in_order(1, ten_seconds, 1h);
   driver.answer_all(Vote::held);

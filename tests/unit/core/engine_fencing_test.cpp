@@ -126,8 +126,8 @@ TEST(EngineFence, ALaterTokenExceedsEveryNumberSeenBefore) {
 }
 
 TEST(EngineFence, ACounterAsHighAlreadyNeedsAGreaterNumber) {
-  // n1's counter has grown to 44 in the meantime, whoever raised it: 44 is no vote of ours there.
-  // Both nodes are raised to 45, including n2, which stood for 44: its old vote is void.
+  // n1's counter has grown to 44 in the meantime, whoever raised it: 44 is not a vote of ours
+  // there. Both nodes are raised to 45, including n2, which stood for 44: its old vote is void.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
@@ -146,7 +146,7 @@ TEST(EngineFence, ACounterAsHighAlreadyNeedsAGreaterNumber) {
 
 TEST(EngineFence, AnAcknowledgementOfAnOlderNumberIsVoid) {
   // n1 is late with its raise to 44, n3's grant brings 50, and n2 is raised to that. Then n1
-  // acknowledges 44: that is no vote for 50, whichever other nodes have one.
+  // acknowledges 44: that is not a vote for 50, whichever other nodes have one.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(41));
@@ -227,7 +227,7 @@ TEST(EngineFence, ANodeThatGrantsDuringARaiseIsRaisedToo) {
 TEST(EngineFence, ANodeThatGrantsAGreaterNumberDuringARaiseMovesTheOthers) {
   // n2 and n3 are raised to 50, and n3 falls silent. n4 grants 60: with n2's answer a quorum of the
   // nodes has answered everything and does not agree, so n1 and n2 are raised to 60 at once, and n3
-  // after its answer. n3's late vote for 50 is no vote for 60.
+  // after its answer. n3's late vote for 50 is not a vote for 60.
   EngineDriver driver(EngineDriver::fencing(5));
   driver.acquire(1, ten_seconds);
   driver.reply(0, granted(50));

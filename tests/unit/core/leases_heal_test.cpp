@@ -101,7 +101,7 @@ TEST(EngineHeal, ANodeThatFoundItTooLateIsAskedAgainOnce) {
 
 TEST(EngineHeal, DoesNotWaitForASilentNode) {
   // The lease is won on n1, n2 and n3, and n3 falls silent. An extend sets the key anew on n4 and
-  // n5, which is no vote in that round. After a moment for n3 a second round counts them.
+  // n5, which is not a vote in that round. After a moment for n3 a second round counts them.
   EngineDriver driver(5);
   driver.acquire(1, ten_seconds);
   driver.reply({0, 1, 2}, Vote::granted);

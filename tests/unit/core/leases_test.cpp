@@ -154,7 +154,7 @@ TEST(EngineHold, TimeoutsOfAnOlderRoundAreNotCounted) {
 
 TEST(EngineHold, ALateGrantOfTheAcquisitionRenewsNothing) {
   // The lease is won with two of three nodes. The third node answers the SET while the renewal is
-  // out: its key belongs to the holder and is not released, but it is no vote for the renewal.
+  // out: its key belongs to the holder and is not released, but it is not a vote for the renewal.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   driver.reply({0, 1}, Vote::granted);

@@ -54,7 +54,7 @@ TEST(Tally, BeginForgetsTheRoundBefore) {
 }
 
 TEST(Tally, OnlyVotesOnTheKeyAreAnswers) {
-  // A node is reached if it answered what it holds; an error or a silence is no answer.
+  // A node is reached if it answered what it holds; an error or a silence is not an answer.
   for (int i = 0; i <= static_cast<int>(Vote::failed); ++i) {
     const auto vote = static_cast<Vote>(i);
     const bool answers = vote == Vote::granted || vote == Vote::held || vote == Vote::absent;

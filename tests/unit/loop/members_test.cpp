@@ -47,7 +47,7 @@ TEST_F(CalledOtherwise, ANodeThatWasNeverReachedIsNotGuessed) {
 
 TEST(Members, ARecordThatContradictsTooFewVotersHasThemReadAgain) {
   // n1 was enrolled anew with another founding since we read its record; n2 and n3 come up with the
-  // new one. n1 alone is no quorum, so it is read again.
+  // new one. n1 alone is not a quorum, so it is read again.
   SessionDriver driver(3);
   driver.slow[1] = driver.slow[2] = true;
   driver.start();

@@ -44,7 +44,8 @@ TEST_F(PasswordFile, IsReadWithoutTheEndOfItsLine) {
 }
 
 TEST_F(PasswordFile, IsRefusedInASentenceThatNamesIt) {
-  // A missing, an empty or a very large file, and what is no file: none of them blocks.
+  // A missing, an empty and a very large file, and something that is not a file: none of them
+  // blocks.
   EXPECT_TRUE(contains(error_of(read_password(path)), "password\" cannot be read: No such file"));
   EXPECT_TRUE(contains(error_of(read_password(write(""))), "is empty"));
   EXPECT_TRUE(contains(error_of(read_password(write("\n"))), "is empty"));

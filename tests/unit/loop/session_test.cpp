@@ -103,7 +103,7 @@ TEST(Session, ANodeThatForgotCastsNoVote) {
 
 TEST(Session, AVoteIsAskedForAgainIfTheNodesRecordHasChanged) {
   // A change of the list was announced on all nodes. The acquisition goes on in the same round, and
-  // asks each node again once: a record that has changed twice is no vote.
+  // asks each node again once: a record that has changed twice is not a vote.
   SessionDriver driver(3);
   driver.start();
   driver.acquire();

@@ -33,7 +33,7 @@ TEST(EnrolmentRecords, BelongToOneRunAndToItsLastPromotion) {
 }
 
 TEST(EnrolmentRecords, TextThatIsNoRecordIsNotRead) {
-  // A text that is no record enrols nobody, whoever wrote it.
+  // A text that is not a record enrols nobody, whoever wrote it.
   for (const char* text : {"",
                            "run1",
                            "run1:30000",

@@ -170,9 +170,9 @@ TEST(LinkEnrolment, CommandsThatWaitedForAQuarantinedNodeAreAnswered) {
 }
 
 TEST(LinkEnrolment, ACommandWaitsWhileTheRecordIsReadAgain) {
-  // A vote script finds another record than ours: that is no vote, and the record is read. Commands
-  // that come meanwhile are sent with the new record, in their order. One that is on its way gets
-  // its own answer.
+  // A vote script finds another record than ours: that is not a vote, and the record is read.
+  // Commands that come meanwhile are sent with the new record, in their order. One that is on its
+  // way gets its own answer.
   LinkDriver driver;
   driver.come_up();
   driver.send(1, CommandKind::acquire);

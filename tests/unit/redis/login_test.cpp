@@ -15,14 +15,14 @@ using redis::Login;
 using redis::Secret;
 using Strings = std::vector<std::string>;
 
-/// Whether this memory, which is the test's own, has the text in it.
+/// Whether the text is in this memory, which belongs to the test.
 bool has(const char* memory, std::size_t size, std::string_view text) {
   return std::string_view(memory, size).find(text) != std::string_view::npos;
 }
 
 TEST(Secret, IsOverwrittenWhenItGoes) {
-  // A short text is inside the object itself, whose memory the test keeps; so nothing is read after
-  // it was given back. Copies and moves leave nothing behind either.
+  // A short text is inside the object itself, whose memory belongs to the test, so no freed memory
+  // is read. Copies and moves leave nothing behind either.
   alignas(Secret) char memory[3][sizeof(Secret)] = {};
   auto* first = new (memory[0]) Secret("hunter2");
   auto* second = new (memory[1]) Secret(*first);
@@ -41,7 +41,7 @@ TEST(Secret, IsOverwrittenWhenItGoes) {
 }
 
 TEST(Login, ABufferIsOverwrittenAsAWhole) {
-  // What a text had room for is overwritten, too, and the room stays.
+  // The whole capacity of a text is overwritten, not only its size, and it is kept.
   std::string text = "a password that was here before";
   const std::size_t room = text.capacity();
   text.resize(2);
@@ -56,8 +56,7 @@ TEST(Login, ABufferIsOverwrittenAsAWhole) {
 const std::string mark = "$16\r\nquorumlock:login\r\n";
 
 TEST(LinkLogin, ThePasswordIsOverwrittenOnceItIsWritten) {
-  // The link's output still has its memory after all bytes are written: it is empty of the
-  // password.
+  // The link's output still has its memory after all bytes are written: the password is not in it.
   LinkDriver driver({.host = "n1", .login = {"locker", "hunter2"}});
   driver.start();
   driver.open();
@@ -140,8 +139,8 @@ TEST(LinkLogin, ARefusalThatTheServerDropsShiftsNoAnswer) {
 
 TEST(LinkLogin, WithoutTheRightToPingTheOrderOfAnswersIsStillKnown) {
   // A login that was taken is answered OK, and the error after it is the mark's. If a refused one
-  // was dropped, that error looks like its answer, and the next answer is no mark: the link starts
-  // anew.
+  // was dropped, that error looks like its answer, and the next answer is not a mark: the link
+  // starts anew.
   const std::string forbidden =
       "-NOPERM this user has no permissions to run the 'ping' command\r\n";
   for (const bool dropped : {false, true}) {
