@@ -19,9 +19,9 @@ namespace quorumlock::bench {
 struct NodesSettings {
   int count = 5;   ///< in all
   int spares = 0;  ///< servers in addition, which are not enrolled
-  int groups = 1;  ///< quorum groups of as many nodes each
+  int groups = 1;  ///< quorum groups, each with the same number of nodes
   bool unix_sockets = false;
-  bool tls = false;      ///< clients connect by TLS
+  bool tls = false;      ///< clients connect over TLS
   bool durable = false;  ///< appendonly yes, appendfsync always; else no persistence at all
   bool proxied = false;  ///< the last one is behind a proxy: see Nodes::set_weather()
   std::chrono::milliseconds max_ttl = std::chrono::seconds(30);  ///< of their enrolment

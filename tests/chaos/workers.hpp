@@ -26,10 +26,10 @@ class Workers {
   ~Workers();
 
   void start(int worker);
-  /// Stops a worker by SIGSTOP, and returns once it has stopped; resume() sends SIGCONT.
+  /// Stops a worker with SIGSTOP, and returns once it has stopped; resume() sends SIGCONT.
   void stop(int worker);
   void resume(int worker);
-  /// Kills a worker by SIGKILL, and reaps it.
+  /// Kills a worker with SIGKILL, and reaps it.
   void kill(int worker);
   /// Asks all of them to end, which takes a moment: until none is running().
   void end();

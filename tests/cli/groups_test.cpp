@@ -35,9 +35,9 @@ class QuorumGroups : public testing::Test {
 };
 
 TEST_F(QuorumGroups, AddingAGroupGivesNoLockTwice) {
-  // A client of the one group holds what will belong to the new one. A client that names both
-  // groups gets it nowhere, even after the new nodes have waited for max_ttl, until enroll has let
-  // all earlier leases expire; then the earlier client is refused.
+  // A client that knows one group holds a lock whose resource will belong to the new one. A client
+  // that names both groups cannot get it, even after the new nodes have waited for max_ttl, before
+  // enroll has let all earlier leases expire; then the earlier client is refused.
   ASSERT_EQ(run("one", {"enroll", "--new"}).code, 0);
   Program holder = start("one", {"run", of_south, "--", "sh", "-c", "sleep 60"});
   ASSERT_TRUE(eventually([&] { return north.holders(of_south) == 3; }));

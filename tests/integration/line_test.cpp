@@ -162,7 +162,7 @@ TEST_F(Line, ADeadFirstWaiterDelaysTheNextByItsEntrysLife) {
 }
 
 TEST_F(Line, AStoppedFirstWaiterIsPassedAndKeepsItsPlace) {
-  // Another process is first and is stopped by SIGSTOP: its entry expires, and the next waiter is
+  // Another process is first and is stopped with SIGSTOP: its entry expires, and the next waiter is
   // served. When the process goes on it is first again, before a waiter that came after it.
   Coordinator coordinator = connect();
   Result<Lease> held = coordinator.acquire(key, {.wait = 20s});

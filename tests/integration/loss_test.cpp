@@ -181,7 +181,7 @@ class OtherProcess : public FiveNodes {
 };
 
 TEST_F(OtherProcess, AStoppedHolderDoesNotBelieveAfterItsTtl) {
-  // A holder is stopped by SIGSTOP until another has the lock. When it goes on its lease is never
+  // A holder is stopped with SIGSTOP until another has the lock. When it goes on its lease is never
   // valid again, its stop token is requested, and it leaves the new holder's keys alone.
   Coordinator coordinator = connect();
   Process holder = hold("700");

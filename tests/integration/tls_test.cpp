@@ -17,7 +17,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// The same address by TLS.
+/// The same address for TLS.
 std::string secured(const std::string& url) {
   return "rediss" + url.substr(url.find("://"));
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The recipes of packaging/ for vcpkg, Conan and Docker: they parse, what they name exists, and they pass options that
-CMakeLists.txt has. vcpkg, Conan and Docker themselves are not run: the port is read by CMake with stand-ins for
+CMakeLists.txt has. vcpkg, Conan and Docker themselves are not run: the port is read with CMake and stand-ins for
 vcpkg's functions, and the recipe by Python with stand-ins for Conan's. The step of the Dockerfile that collects the
 image's files is run, and then the program among them.
 

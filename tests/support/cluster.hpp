@@ -31,7 +31,7 @@ struct ClusterSettings {
   std::string mark = {};  ///< see core::Placement::mark()
   /// The environment of each node; see local::ServerSettings::environment. Empty: none.
   std::vector<std::vector<std::string>> environments = {};
-  /// Clients connect by TLS; also without this if QUORUMLOCK_TEST_TLS is set.
+  /// Clients connect over TLS; also without this if QUORUMLOCK_TEST_TLS is set.
   bool tls = false;
   /// Clients connect without TLS and without a login in any case, for tests of addresses.
   bool plain = false;

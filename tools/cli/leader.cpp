@@ -159,7 +159,7 @@ void add_leader(CLI::App& app, Globals& globals, Action& chosen) {
       "way; while it campaigns they end it with 128 + N. SIGHUP is passed on; while it campaigns\n"
       "it reads the nodes in the configuration file again, or ends it if there is no such file.\n\n"
       "A service manager that sets NOTIFY_SOCKET (systemd's Type=notify) hears READY=1 when the\n"
-      "campaign begins: a candidate that waits is a service that works. STATUS says whether it\n"
+      "campaign begins: a candidate that waits counts as running. STATUS says whether it\n"
       "leads. The command does not inherit that variable.\n\n"
       "Standard error has a line for each leadership and its end; with --json, one document each.");
   add_duration(command, "--ttl", asked->ttl,

@@ -196,7 +196,8 @@ class Work {
     return nodes;
   }
 
-  /// Takes nodes that have missed the change along, once it is settled. Returns why not.
+  /// Once the change is settled, brings nodes that have missed it up to it. Returns why that
+  /// failed.
   std::string take_along() {
     const Result<nanoseconds> taken = change_.settle();
     return taken ? "" : "; " + std::string(taken.error().what());
@@ -206,7 +207,7 @@ class Work {
   /// A node of the former list that is down is not waited for.
   void wait_for(const std::set<std::string>& nodes, Coordinator& coordinator) {
     for (;;) {
-      // Nodes that could not be reached until now.
+      // Some nodes of the list could perhaps not be reached until now.
       const std::string why_not = take_along();
       StatusWatch watch(coordinator, signals_);
       const std::optional<ClusterStatus> status = watch.look();

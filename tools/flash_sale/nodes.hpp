@@ -15,7 +15,7 @@ class Nodes {
   explicit Nodes(const std::filesystem::path& dir, bool tls = false, int count = 5);
 
   [[nodiscard]] std::vector<std::string> urls() const;
-  /// Kills by SIGKILL, so that nothing is flushed and every connection breaks.
+  /// Kills with SIGKILL, so that nothing is flushed and every connection breaks.
   void kill(const std::vector<std::size_t>& which);
   /// Restarts the nodes with their data on disk; returns once they answer.
   void bring_back(const std::vector<std::size_t>& which);

@@ -12,7 +12,7 @@
 namespace quorumlock::core {
 namespace {
 
-/// A model of TimerQueue in the simplest way.
+/// The simplest model of a TimerQueue.
 class SlowTimerQueue {
  public:
   void set(std::uint32_t id, Time when) {

@@ -188,7 +188,7 @@ TEST(EnrolmentTrust, ALinkReportsReplicasAndPromotions) {
 }
 
 TEST(EnrolmentTrust, ALinkLooksAgain) {
-  // The link looks every five seconds, with three commands; the user hears nothing of it.
+  // The link looks every five seconds, with three commands, and reports nothing to its user.
   LinkDriver driver;
   const std::string record = "run1:30000,d,86400:durable";
   driver.come_up({.durable = true, .enrolment = record});
