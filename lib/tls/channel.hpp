@@ -35,7 +35,7 @@ class Channel {
   /// Goes on with the handshake, or decrypts. Returns the number of bytes of plain text written to
   /// `into`; with 0 all that was received has been used, or the connection has ended.
   virtual std::size_t read(std::span<char> into) = 0;
-  /// Encrypts plain text in whole; only while open.
+  /// Encrypts the whole of this plain text; only while open.
   virtual void write(std::string_view plain) = 0;
   /// Appends close_notify to output(), if open; nothing can be written afterwards.
   virtual void shut_down() = 0;

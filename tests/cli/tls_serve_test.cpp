@@ -23,7 +23,8 @@ class ServeTls : public ServeCommand {
   }
 
   [[nodiscard]] std::string file(const std::string& name) const { return directory.path() / name; }
-  /// Beyond this machine, so that something has to be shown.
+  /// A server that listens beyond this machine, so that clients have to show a token or a
+  /// certificate.
   [[nodiscard]] Server served(const std::vector<std::string>& more) const {
     std::vector<std::string> words = {"--json",    "serve",           "--listen",
                                       "0.0.0.0:0", "--tls-cert",      file("server.pem"),

@@ -9,9 +9,9 @@
 
 namespace quorumlock::sim {
 
-/// Checks what users hear: a holder hears that its lease is at risk before the lease ends, by the
-/// stop margin and on its own clock, unless its process was stopped across that moment; a wait ends
-/// at its limit; every call is answered once.
+/// Checks what users are notified of: a holder learns that its lease is at risk, by its own clock,
+/// at the latest stop_margin before the lease ends, unless its process was stopped across that
+/// moment; a wait ends at its limit; every call is answered once.
 class Telling {
  public:
   using Report = std::function<void(std::string)>;

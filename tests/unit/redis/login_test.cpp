@@ -138,8 +138,8 @@ TEST(LinkLogin, ARefusalThatTheServerDropsShiftsNoAnswer) {
 }
 
 TEST(LinkLogin, WithoutTheRightToPingTheOrderOfAnswersIsStillKnown) {
-  // A login that was taken is answered OK, and the error after it is the mark's. If a refused one
-  // was dropped, that error looks like its answer, and the next answer is not a mark: the link
+  // A login that was accepted is answered OK, and the error after it is the mark's. If a refused
+  // one was dropped, that error looks like its answer, and the next answer is not a mark: the link
   // starts anew.
   const std::string forbidden =
       "-NOPERM this user has no permissions to run the 'ping' command\r\n";
