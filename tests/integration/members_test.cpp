@@ -45,8 +45,8 @@ TEST_F(Members, AClientWithAnotherListGetsNoVote) {
 }
 
 TEST_F(Members, TwoListsNeverBothGetALock) {
-  // Two nodes that both lists have are down, which left a majority of either list: A, B and E, and
-  // A, B and F.
+  // Two nodes that both lists have are down, which leaves a majority of either list: A, B and E,
+  // and A, B and F.
   Coordinator one = connect(options({0, 1, 2, 3, 4}));
   Coordinator other = connect(options({0, 1, 2, 3, 5}));
   cluster_.kill(2);

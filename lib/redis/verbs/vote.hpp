@@ -32,7 +32,7 @@ enum class Verdict : std::int64_t {
   malformed = -100,
   capacity_differs = -2,  ///< only of an acquisition: the second number is the capacity
   not_enrolled = -1,
-  held = 0,  ///< another's; of a raise: the counter is as high already
+  held = 0,  ///< another client has the lock; of a raise: the counter is as high already
   granted = 1,
   replanted = 2,  ///< only of a renewal
   absent = 3,     ///< gone, or not ours

@@ -175,8 +175,8 @@ void World::fail_back(int node) {
     has_other_data(node);
     lose_all(node);
     in_this_run(node, draw_span(draw_.max_ttl * 4), [this, node] {
-      // A real server forgets it after an hour, when clients have long seen it, though they may
-      // still wait.
+      // A real server forgets the promotion after an hour. By then clients have seen it, but the
+      // node may still be waiting for its vote.
       Server& promoted = nodes_[static_cast<std::size_t>(node)];
       const bool seen = text_of(promoted, redis::enrolment_key, now_).empty();
       if (seen || membership_of(promoted)) promoted.forget_promotion();

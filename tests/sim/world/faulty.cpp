@@ -205,7 +205,7 @@ void World::forget_all() {
 
 /// From now on a node says nothing to this client, or hears nothing either, for a time that may
 /// exceed its node_timeout. Afterwards it goes on as if nothing had happened, or with a broken
-/// connection. Always too few nodes to stop a quorum.
+/// connection. These are always too few nodes to stop a quorum.
 void World::fall_silent(std::size_t client, int node) {
   if (!draw_.silences || healing_ || !random_.one_in(8)) return;
   const auto is_silent = [this, client](int each) {
