@@ -118,6 +118,7 @@ enum class Mutant {
   founded_on_old_looks,
   nodes_left_behind,
   hopeless_list_kept,
+  list_on_disk_ignored,
   decided_record_kept,
   // Planted in the simulated network.
   release_overtakes,

@@ -127,7 +127,10 @@ void Members::judge(Time now) {
     node.ripe = its.ripe();
     node.ripe_since = its.candidacy().until();
     node.seen = its.candidacy().seen();
-    if (!enrolled) continue;
+    if (!enrolled) {
+      node.remembered = its.candidacy().remembered();
+      continue;
+    }
     node.membership = its.enrolled().membership;
     others.policy = its.enrolled().policy;
     ever_enrolled_ = true;

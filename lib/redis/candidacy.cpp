@@ -38,6 +38,12 @@ std::string Candidacy::life(core::Duration max_ttl) const {
   return std::to_string((2 * wait + std::chrono::minutes(1)) / std::chrono::milliseconds(1));
 }
 
+std::string Candidacy::refusal(const NodeNames& list) const {
+  if (!remembered_ || planted(Mutant::list_on_disk_ignored)) return {};
+  const std::string why = refusal_of(*remembered_, list);
+  return why.empty() ? "" : "was restarted, and " + why;
+}
+
 void Candidacy::reads(const EnrolmentCandidate& candidate) {
   mark_ = candidate.record.members;
   policy_ = candidate.record.terms.policy;

@@ -2,11 +2,13 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <quorumlock/options.hpp>
 
 #include "core/types.hpp"
 #include "redis/enrolment_record.hpp"
+#include "redis/membership.hpp"
 
 namespace quorumlock::redis {
 
@@ -24,6 +26,8 @@ class Candidacy {
   /// Makes the wait last at least this long, because locks on other terms, which are being changed,
   /// may last as long.
   void lengthen(core::Duration wait) { longest_ = std::max(longest_, wait); }
+  /// Notes what the record of an earlier run says, if there is one.
+  void remember(std::optional<Membership> its) { remembered_ = std::move(its); }
   /// Notes what the standing candidate says.
   void reads(const EnrolmentCandidate& candidate);
   /// Notes that this candidate stands, whose own wait is this long. Returns true if the wait begins
@@ -53,11 +57,17 @@ class Candidacy {
   [[nodiscard]] core::Time seen() const { return seen_; }
   /// What the candidate was made for; unset if there is none, or its terms are not ours.
   [[nodiscard]] const std::optional<MembersMark>& mark() const { return mark_; }
+  [[nodiscard]] const std::optional<Membership>& remembered() const { return remembered_; }
+  /// Why the node is not enrolled in this list without the word of other nodes; empty if it is. It
+  /// may have forgotten locks, but by the record of an earlier run it is still of that list:
+  /// clients with another one could lock beside those of its own.
+  [[nodiscard]] std::string refusal(const NodeNames& list) const;
   [[nodiscard]] const std::optional<Quarantine>& policy() const { return policy_; }
   void set_policy(Quarantine policy) { policy_ = policy; }
 
  private:
   std::string text_;
+  std::optional<Membership> remembered_;
   std::optional<MembersMark> mark_;
   std::optional<Quarantine> policy_;
   core::Duration longest_{};

@@ -27,14 +27,7 @@ std::uint64_t draw(core::Random& random) {
 /// Why a node with a record of its own run does not vote for our list; empty if its word counts.
 std::string refusal_of(const Membership& its, const NodeNames& list, bool twice) {
   if (twice) return "is called " + its.name + ", as another of our nodes is: name each server once";
-  if (!its.may_vote() && its.phase != MembersPhase::announced) {
-    return "was removed from its list in epoch " + std::to_string(its.epoch) +
-           ", when that became " + in_braces(its.to) +
-           ": give this client those nodes, or what the list has become since";
-  }
-  if (!its.epoch_of(list)) return difference(its, list);
-  if (!its.may_vote()) return "is not a member of its list yet";
-  return {};
+  return redis::refusal_of(its, list);
 }
 
 }  // namespace
@@ -85,7 +78,10 @@ void Electorate::propose(std::span<const Node> nodes, const NodeNames& list) {
   begun_ = smallest.has_value();
   proposed_ = smallest.value_or(own_);
   founds_ = std::ranges::all_of(nodes, [&](const Node& node) {
-    if (!node.membership) return true;
+    if (!node.membership) {
+      return !node.remembered || redis::refusal_of(*node.remembered, list).empty() ||
+             planted(Mutant::list_on_disk_ignored);
+    }
     const bool any = planted(Mutant::founding_without_id);
     const std::uint64_t founding = any ? node.membership->founding : proposed_;
     return *node.membership ==

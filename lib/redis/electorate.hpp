@@ -24,7 +24,8 @@ namespace quorumlock::redis {
 /// - A node that is new, or may have forgotten, is enrolled as the state furthest on among the
 ///   nodes that vote for our list, if enough of them vouch for it by that state's word.
 /// - If no node has a record, the list is founded: every node waits with a candidate of one
-///   founding, and of two the smaller one stays. A record of another founding stops that. There
+///   founding, and of two the smaller one stays. A record of another founding stops that, and so
+///   does one of another list that a node had before it was restarted. There
 ///   must be a moment at which all of them had waited long enough: what was seen of one node
 ///   earlier says nothing, since a client with another list may have replaced its candidate since.
 class Electorate {
@@ -33,6 +34,8 @@ class Electorate {
   struct Node {
     std::string name;                        ///< as configured
     std::optional<Membership> membership{};  ///< if it has a valid record of its run
+    /// What the record of an earlier run says, if it has no valid one.
+    std::optional<Membership> remembered{};
     /// What its standing candidate was made for, if it waits with one.
     std::optional<MembersMark> candidate{};
     bool ripe = false;  ///< it has waited long enough, namely since this moment

@@ -51,9 +51,7 @@ void Enrolment::go(Step step) {
   outputs_.news = outputs_.news || (step_ == Step::enrolled) != (step == Step::enrolled) ||
                   step == Step::enrolled;
   step_ = step;
-  outputs_.command = step != Step::repairing && step != Step::enrolled && step != Step::waiting &&
-                     step != Step::refused && step != Step::idle && step != Step::asking &&
-                     step != Step::noting;
+  outputs_.command = true;
   if (step == Step::claiming) outputs_.check = true;  // the run may have another name by now
   next_look_ = core::never;
 }
@@ -133,6 +131,7 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
     return refuse(now, what.vote, what.of_a_record());
   }
   const bool this_run = record && is_this_run(record->run_id, facts_.run());
+  candidacy_.remember(this_run ? std::nullopt : membership);
   const bool no_longer = this_run && record->durable && facts_.durable == false;
   if (this_run && !no_longer) return enrol_as(now, *text, *membership);
   EnrolmentRecord next = record.value_or(ours);
@@ -181,6 +180,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
     case Step::replacing:
       if (!done) return go(Step::reading);
       if (config_.changes_terms) not_voting_.why = "is being enrolled anew, with other terms";
+      if (change_.key == enrolment_key) candidacy_.remember(std::nullopt);
       return go(Step::applying);
     case Step::applying: return on_candidate(now, reply);
     case Step::claiming:
@@ -355,19 +355,17 @@ bool Enrolment::take_command(Time now, std::string& out) {
     case Step::adopting: change_.adopt(out); break;
     case Step::replacing: change_.replace(out, proposal(), candidacy_.life(config_.max_ttl)); break;
     case Step::applying:
+      if (!others_.admitted && !candidacy_.refusal(others_.founded.to).empty()) {
+        refuse(now, Vote::nodes_differ, candidacy_.refusal(others_.founded.to));
+        return false;
+      }
       candidacy_.asks(now);
       offer(out, facts_.run(), proposal(), candidacy_.life(config_.max_ttl));
       break;
     case Step::claiming: change_.claim(out, random_); break;
     case Step::yielding: change_.yield(out); break;
     case Step::enrolling: change_.enrol(out, candidacy_.text()); break;
-    case Step::idle:
-    case Step::waiting:
-    case Step::asking:
-    case Step::noting:
-    case Step::repairing:
-    case Step::enrolled:
-    case Step::refused: break;
+    default: return false;  // there is nothing to ask
   }
   return true;
 }

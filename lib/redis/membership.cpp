@@ -273,6 +273,16 @@ std::string difference(const Membership& its, const NodeNames& ours) {
   return text + ": give all clients the same nodes";
 }
 
+std::string refusal_of(const Membership& its, const NodeNames& ours) {
+  if (!its.may_vote() && its.phase != MembersPhase::announced) {
+    return "was removed from its list in epoch " + std::to_string(its.epoch) +
+           ", when that became " + in_braces(its.to) +
+           ": give this client those nodes, or what the list has become since";
+  }
+  if (!its.epoch_of(ours)) return difference(its, ours);
+  return its.may_vote() ? "" : "is not a member of its list yet";
+}
+
 std::string why_terms_stay(const Membership& its, const NodeNames& ours) {
   if (its.phase == MembersPhase::settled) return its.to == ours ? "" : difference(its, ours);
   return "is changing its list to " + in_braces(its.to) +

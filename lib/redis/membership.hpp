@@ -71,6 +71,8 @@ struct Membership {
 inline constexpr std::string_view connection_prefix = "quorumlock:";
 /// Why a node with this membership does not serve clients with this list.
 std::string difference(const Membership& its, const NodeNames& ours);
+/// Why a node with this membership does not vote for this list; empty if it does.
+std::string refusal_of(const Membership& its, const NodeNames& ours);
 /// Why a client with this list does not change the terms of a node with this membership; empty if
 /// it may. Nodes of the list that the client does not know would keep their records, and a lease on
 /// them would go on.

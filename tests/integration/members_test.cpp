@@ -84,6 +84,31 @@ TEST_F(Members, ANewListIsFoundedByOneOfTwoClientsThatDisagree) {
   EXPECT_NE(fresh.value(2, record_key).has_value(), fresh.value(3, record_key).has_value());
 }
 
+TEST_F(Members, ARestartedNodeIsNotEnrolledInAnotherList) {
+  // The lists share one node, which is restarted with its disk. A client with the other list alone
+  // looks after it, for longer than max_ttl; the other two nodes of that list are new.
+  Cluster durable({.size = 5, .durable = true, .enrolled = false, .max_ttl = 500ms});
+  const auto with = [&](const std::vector<std::size_t>& nodes) {
+    Options options = durable.options();
+    options.max_ttl = options.ttl = 500ms;
+    options.nodes.clear();
+    for (const std::size_t node : nodes) options.nodes.push_back(durable.urls()[node]);
+    return options;
+  };
+  durable.enrol_for(with({0, 1, 2}).nodes);
+  durable.kill(2);
+  durable.restart(2);
+  Coordinator other = connect(with({2, 3, 4}));
+  EXPECT_FALSE(other.acquire(key_, {.wait = 3s}));
+  const Result<Lease> refused = other.acquire(key_);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(std::string(refused.error().what()).find("was restarted, and votes for {"),
+            std::string::npos)
+      << refused.error().what();
+  Coordinator one = connect(with({0, 1, 2}));
+  EXPECT_TRUE(ok(one.acquire(key_, {.wait = 20s})));
+}
+
 TEST_F(Members, AClientThatSpellsAnAddressDifferentlyLearnsTheName) {
   // The path leads to the same socket by way of a symbolic link.
   const TemporaryDirectory directory;

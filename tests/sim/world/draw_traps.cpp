@@ -99,6 +99,22 @@ void draw_two_foundings(Draw& draw, test::SeededRandom& random) {
   draw.until = draw.ttl * 16;
 }
 
+/// The one node that two lists share is restarted, and its disk has its record still. A client with
+/// the other list waits for it longer than a client of its own list, which may not see it at all.
+void draw_list_on_disk(Draw& draw, test::SeededRandom& random) {
+  draw_a_trap(draw, random, 3, 2, {"345"});
+  draw.operators = 0;
+  draw.durable = true;
+  draw.clients = random.between(2, 3);
+  draw.lists = "010";
+  draw.blind = random.one_in(2) ? "30" : "";
+  draw.every = draw.ttl / 4;
+  draw.hold = draw.ttl * 2;
+  draw.faults.push_back(Fault::crash);
+  draw.between_faults = draw.ttl;
+  draw.until = draw.ttl * 16;
+}
+
 /// All nodes forget, and clients with two lists found theirs. Of the two nodes that the lists
 /// share, each client sees another one wait long enough; then both forget, and their candidates
 /// become the other list's. A client that believes what it has seen enrols the rest.
@@ -126,6 +142,7 @@ void draw_traps(Draw& draw, test::SeededRandom& random) {
     case 3: return draw_unequal_vouchers(draw, random);
     case 4: return draw_late_move(draw, random);
     case 5: return draw_two_foundings(draw, random);
+    case 6: return draw_list_on_disk(draw, random);
     default: return draw_old_looks(draw, random);
   }
 }

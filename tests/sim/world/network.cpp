@@ -349,7 +349,8 @@ void World::look_at(int node) {
   }
   const std::string* const record = server.text_of(enrolment, now_);
   std::string& known = records_[static_cast<std::size_t>(node)];
-  if (record == nullptr || *record == known) return;
+  if (record == nullptr) return on_disk_[static_cast<std::size_t>(node)].reset();
+  if (*record == known) return;
   if (!known.empty()) all_ask();
   known = *record;
   if (draw_.lists_change()) look_at_founding(node);

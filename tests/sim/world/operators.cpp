@@ -28,56 +28,6 @@ Step step_of(MembersPhase phase) {
 
 }  // namespace
 
-std::string World::text_of(const Server& server, std::string_view key, TrueTime now) {
-  const std::string* const text = server.text_of(std::string(key), now);
-  return text != nullptr ? *text : std::string();
-}
-
-/// What a server's record says, if it is valid in the server's run.
-std::optional<redis::Membership> World::membership_of(const Server& server) const {
-  MembersChange::Node node;
-  node.carries(server.run(), text_of(server, redis::enrolment_key, now_),
-               text_of(server, redis::members_key, now_));
-  return node.membership;
-}
-
-/// Whether a node still serves clients with this list, which was settled.
-bool World::is_remembered(const SettledLists::value_type& settled) const {
-  const auto& [in, list] = settled;
-  return std::ranges::any_of(nodes_, [&](const Server& server) {
-    const auto its = membership_of(server);
-    return its && its->founding == in.first && its->epoch_of(list) == in.second;
-  });
-}
-
-/// Called when a node's record has changed. A founding and an epoch are one list. Two lists whose
-/// common nodes have all forgotten cannot know of each other, nor can lists without a common node:
-/// nothing is promised from then on.
-void World::look_at_founding(int node) {
-  const auto founded = membership_of(nodes_[static_cast<std::size_t>(node)]);
-  if (!founded) return;
-  if (founded->phase == redis::MembersPhase::settled) {
-    const SettledLists::value_type here{{founded->founding, founded->epoch}, founded->to};
-    const auto before = settled_lists_.insert(here).first;
-    // An operator's word stands for nodes that forgot, and for no node that remembers.
-    if (*before != here && vouched_ && !is_remembered(*before)) before->second = founded->to;
-    if (*before != here) {
-      report("two lists of one founding and epoch are settled: " +
-             redis::names_in_words(before->second) + "; and " + redis::names_in_words(founded->to));
-    }
-  }
-  bool others = false;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const std::optional<redis::Membership> its = membership_of(nodes_[i]);
-    if (!its || its->founding == founded->founding) continue;
-    if (redis::is_member(founded->to, name_of(static_cast<int>(i)))) return;
-    others = true;
-  }
-  if (!others) return;
-  trace("two lists share no node that remembers");
-  strangers_ = true;
-}
-
 int World::server_named(const std::string& name) {
   return std::stoi(name.substr(1)) - 1;
 }

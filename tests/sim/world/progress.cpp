@@ -144,6 +144,26 @@ bool World::make_next_step(const Look& look, redis::SettlementWait& wait, NodeNa
   return false;
 }
 
+/// The list that the disks of nodes without a valid record have, if any has one: the messages name
+/// it. Of several the one furthest on.
+NodeNames World::list_on_disk() const {
+  std::optional<redis::Membership> furthest;
+  for (const Server& server : nodes_) {
+    const std::optional<redis::Membership> its = on_disk(server);
+    if (its && (!furthest || its->rank() > furthest->rank())) furthest = its;
+  }
+  if (!furthest) return first_list();
+  return furthest->phase == MembersPhase::announced ? furthest->from : furthest->to;
+}
+
+/// Whether the disk of a node of this list has a record by which the node is of another one.
+bool World::contradicts(const NodeNames& list) const {
+  return std::ranges::any_of(list, [&](const std::string& name) {
+    const auto its = on_disk(nodes_[static_cast<std::size_t>(server_named(name))]);
+    return its && !redis::refusal_of(*its, list).empty();
+  });
+}
+
 /// Ends the change that the operators have left, as an operator would who follows the messages.
 /// Returns the list that governs then; empty if the nodes cannot agree on one any more.
 NodeNames World::end_change() {
@@ -152,14 +172,20 @@ NodeNames World::end_change() {
   redis::SettlementWait wait(0.01);
   std::optional<redis::Membership> now = governing();
   if (!now) {  // Clients found a list. Candidates for others end in a minute.
-    for (const Client& client : clients_) give_list(client.number, first_list());
+    const NodeNames list = list_on_disk();
+    for (const Client& client : clients_) give_list(client.number, list);
     run_until(now_ + 1min + 4 * draw_.max_ttl);
     // Durable nodes that were all restarted have not forgotten: they had no record of their present
     // run for as long as no client had a list in which enough others vouched for their disks. Then
     // they have their records again, and the list of these governs.
     now = governing();
+    if (!now && contradicts(list)) {
+      trace("the nodes remember other lists than this: the operator has to found it");
+      ++figures_.lists_stranded;
+      return {};
+    }
+    if (!now) return list;
   }
-  if (!now) return first_list();
   NodeNames next = now->to;
   trace("the last operator ends the change to ", redis::names_in_words(next));
   NodeNames given;

@@ -33,6 +33,7 @@ World::World(const Draw& draw, std::ostream* trace)
       peers_(static_cast<std::size_t>(draw.servers())),
       records_(static_cast<std::size_t>(draw.servers())),
       copies_(static_cast<std::size_t>(draw.servers())),
+      on_disk_(static_cast<std::size_t>(draw.servers())),
       exclusion_(operations_, draw.timing_holds(), [this](const auto& what) { report(what); }),
       fencing_(draw.fencing && draw.counters_hold(), draw.timing_holds(),
                [this](const auto& what) { report(what); }),

@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <map>
 #include <queue>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -175,6 +176,8 @@ class World {
   // progress.cpp: what is demanded after a change of the list of nodes
   void demand_change_ends();
   redis::NodeNames end_change();
+  [[nodiscard]] redis::NodeNames list_on_disk() const;
+  [[nodiscard]] bool contradicts(const redis::NodeNames& list) const;
   [[nodiscard]] Look look_at_all(const redis::NodeNames& next) const;
   [[nodiscard]] std::uint64_t floor_of(const Look& look, const std::vector<int>& sources) const;
   static bool is_stranded(const redis::MembersChange& change);
@@ -206,9 +209,13 @@ class World {
   void send_step(const Look& look, const redis::MembersChange::Step& step, const char* what,
                  TrueTime span);
   void run_for_operator(int node, const Words& words);
-  static std::string text_of(const Server& server, std::string_view key, TrueTime now);
   void read_counters(const Look& look, const redis::MembersChange& change);
+
+  // foundings.cpp: what the nodes' records say of their lists
+  static std::string text_of(const Server& server, std::string_view key, TrueTime now);
   [[nodiscard]] std::optional<redis::Membership> membership_of(const Server& server) const;
+  [[nodiscard]] std::optional<redis::Membership> on_disk(const Server& server) const;
+  [[nodiscard]] bool knows_another_list(int node, const redis::Membership& founded) const;
   /// By founding and epoch: the lists that any node has settled.
   using SettledLists = std::map<std::pair<std::uint64_t, std::uint32_t>, redis::NodeNames>;
   [[nodiscard]] bool is_remembered(const SettledLists::value_type& settled) const;
@@ -276,8 +283,11 @@ class World {
   TrueTime asks_at_ = TrueTime::max();                ///< see move_at_commit()
   std::map<std::pair<std::size_t, int>, bool> ripe_;  ///< by client and server
   SettledLists settled_lists_;
-  bool strangers_ = false;  ///< see look_at_founding()
-  bool keeps_ = false;      ///< users hold what they get from now on, and renew it
+  /// What each node's record says, in whichever run of the node it was written.
+  std::vector<std::optional<redis::Membership>> on_disk_;
+  std::set<std::uint64_t> contested_;  ///< foundings with a node that knew itself of another list
+  bool strangers_ = false;             ///< see look_at_founding()
+  bool keeps_ = false;                 ///< users hold what they get from now on, and renew it
   std::string violation_;
   [[nodiscard]] bool goes_on() const { return violation_.empty() && !strangers_; }
   Exclusion exclusion_;

@@ -188,6 +188,28 @@ TEST_F(ElectorateTest, ARecordStopsAFoundingOfTheOthers) {
   EXPECT_FALSE(judged[1].admitted);
 }
 
+TEST_F(ElectorateTest, TheDiskOfARestartedNodeStopsAFoundingOfAnotherList) {
+  // c was restarted: its record is of an earlier run. Clients of {a, b, c} may not have seen that.
+  const NodeNames list_cde = {"c", "d", "e"};
+  Electorate::Node c = waiting("c", 5, list_cde);
+  c.remembered = settled(list_abc).for_node("c");
+  const std::vector<Electorate::Node> nodes{c, waiting("d", 5, list_cde),
+                                            waiting("e", 5, list_cde)};
+  EXPECT_FALSE(judge(nodes)[1].admitted);
+  EXPECT_FALSE(electorate.founds());
+  electorate.vouch();
+  EXPECT_FALSE(judge(nodes)[1].admitted) << "the operator's word is not about nodes that answer";
+}
+
+TEST_F(ElectorateTest, AListThatAllItsNodesHaveOnDiskIsFoundedAnew) {
+  std::vector<Electorate::Node> nodes;
+  for (const std::string& name : list_abc) {
+    nodes.push_back(waiting(name, 5, list_abc));
+    nodes.back().remembered = settled(list_abc, 3).for_node(name);
+  }
+  EXPECT_EQ(judge(nodes)[0].admitted, settled(list_abc, 0, 5).for_node("a"));
+}
+
 TEST_F(ElectorateTest, CandidatesForAnotherListFoundNothing) {
   const auto judged =
       judge({waiting("a", 3, list_abd), waiting("b", 3, list_abd), waiting("c", 3, list_abc)});

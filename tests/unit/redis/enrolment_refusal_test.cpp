@@ -238,6 +238,36 @@ TEST(EnrolmentRefusal, ARecordOfAnotherPromotionIsRemovedOnceTheNodeHasBeenAsked
   EXPECT_TRUE(driver.asks().starts_with("replace quorumlock:enrolment " + record));
 }
 
+TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
+  // It may have forgotten locks, but its record still says of which list it is. Clients of that
+  // list, which it would count against, may not have seen the restart.
+  Driver driver;
+  const redis::Membership own = driver.members;
+  driver.members =
+      redis::Membership{1, 0, redis::MembersPhase::settled, "n1", {}, {"n1", "n4", "n5"}};
+  redis::Enrolment::Others alone;
+  alone.founded = own;
+  alone.founds = true;
+  driver.it.follow(driver.now, alone);
+  driver.greet("run1:30000,a,86400:durable", true);
+  EXPECT_EQ(driver.asks(), "nothing") << "there is no candidate that others would wait for";
+  EXPECT_EQ(driver.it.vote(), Vote::nodes_differ);
+  EXPECT_EQ(driver.it.why(),
+            "was restarted, and votes for {n1, n4 and n5} since epoch 0; our list has n2 and n3, "
+            "which are not of them, and lacks n4 and n5: give all clients the same nodes");
+  ASSERT_TRUE(driver.it.candidacy().remembered());
+  EXPECT_EQ(driver.it.candidacy().remembered()->to, driver.members.to);
+
+  // The others of our list vouch for it: it has missed a change.
+  alone.admitted = own;
+  driver.it.follow(driver.now, alone);
+  driver.now += look;
+  driver.it.advance(driver.now);
+  EXPECT_EQ(driver.asks(), "MGET quorumlock:enrolment quorumlock:members");
+  driver.hear_record("run1:30000,a,86400:durable");
+  EXPECT_TRUE(driver.asks().starts_with("candidate run2 "));
+}
+
 TEST(EnrolmentRefusal, AServerWithoutARunIdIsRefused) {
   // Without a run id it is unknown whether the node has forgotten, even if it has a record.
   Driver driver;
