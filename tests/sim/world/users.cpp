@@ -295,8 +295,9 @@ void World::carry_out(Client& client, const detail::Session::Output& output) {
     const Operation& one = *of_lease(extended->user);
     prompt(one, one.asked_again, "extended");
   } else if (const auto* released = std::get_if<core::Released>(&output)) {
+    if (released->by_token) return;  // its user is no lease
     const Operation& one = *of_lease(released->user);
-    if (!released->by_token) prompt(one, one.asked_again, "released");
+    prompt(one, one.asked_again, "released");
   } else if (const auto* ended = std::get_if<core::Ended>(&output)) {
     Operation& one = *of_lease(ended->user);
     ++figures_.ended;
