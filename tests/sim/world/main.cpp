@@ -94,6 +94,7 @@ constexpr int most_jobs = 64;
 
 /// What the processes share.
 struct Shared {
+  std::atomic<std::uint64_t> next{0};  ///< the seed that a process takes next
   /// The least seed that has failed in any process: no process need look beyond it.
   std::atomic<std::uint64_t> failed{~std::uint64_t{0}};
   std::array<std::atomic<std::uint64_t>, most_jobs> at{};  ///< the current seed of each process
@@ -105,12 +106,11 @@ Shared& shared() {
   return *static_cast<Shared*>(memory);
 }
 
-/// Runs every `jobs`-th seed, beginning with the job's own; stops at the first that fails.
+/// Runs seeds that no other process has taken; stops at the first that fails.
 Sums run_seeds(const Asked& asked, int job, std::uint64_t end) {
   Sums sums;
   const auto begun = std::chrono::steady_clock::now();
-  for (std::uint64_t seed = asked.from + static_cast<std::uint64_t>(job); seed < end;
-       seed += static_cast<std::uint64_t>(asked.jobs)) {
+  for (std::uint64_t seed = 0; (seed = shared().next++) < end;) {
     if (seed > shared().failed.load()) break;
     shared().at[static_cast<std::size_t>(job)] = seed;
     if (asked.seconds && seconds_since(begun) > *asked.seconds) break;
@@ -160,6 +160,7 @@ Sums run_jobs(const Asked& asked) {
   };
   std::vector<Job> jobs;
   new (&shared()) Shared;
+  shared().next = asked.from;
   const std::uint64_t end = asked.seconds ? ~0ULL >> 1 : asked.from + asked.seeds;
   for (int i = 0; i < asked.jobs; ++i) {
     int ends[2];
