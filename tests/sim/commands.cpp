@@ -1,9 +1,10 @@
 #include "sim/commands.hpp"
 
+#include <algorithm>
 #include <array>
-#include <functional>
 #include <string>
-#include <unordered_map>
+#include <string_view>
+#include <vector>
 
 #include "sim/data_commands.hpp"
 
@@ -66,26 +67,33 @@ std::string upper(std::string_view text) {
   return copy;
 }
 
-/// Lets a std::string_view be looked up among std::strings.
-struct Hash : std::hash<std::string_view> {
-  using is_transparent = void;
-};
-
-/// Finds a command by its name, in lower or in upper case.
-const Command* find(std::string_view name) {
-  static const auto by_name = [] {
-    std::unordered_map<std::string, const Command*, Hash, std::equal_to<>> all;
-    for (const Command& each : known_commands) {
-      all.emplace(each.name, &each);
-      all.emplace(upper(each.name), &each);
-    }
-    return all;
-  }();
-  const auto found = by_name.find(name);
-  return found != by_name.end() ? found->second : nullptr;
+/// Whether the text is this name, which is in lower case, in any case.
+bool is_name(std::string_view name, std::string_view text) {
+  return std::ranges::equal(name, text, [](char lower, char any) {
+    return lower == any || (lower >= 'a' && lower <= 'z' && lower - 'a' == any - 'A');
+  });
 }
 
-std::string unknown(const Words& words) {
+/// Finds a command by its name, in any case.
+const Command* find(std::string_view name) {
+  // Few names have the same length and the same first letter. A letter's two cases are 32 apart.
+  constexpr std::size_t places = 32;
+  const auto place = [](std::string_view text) {
+    return (text.size() * 7 + static_cast<unsigned char>(text.front())) % places;
+  };
+  static const auto by_place = [&place] {
+    std::array<std::vector<const Command*>, places> all;
+    for (const Command& each : known_commands) all[place(each.name)].push_back(&each);
+    return all;
+  }();
+  if (name.empty()) return nullptr;
+  for (const Command* each : by_place[place(name)]) {
+    if (is_name(each->name, name)) return each;
+  }
+  return nullptr;
+}
+
+std::string unknown(Arguments words) {
   std::string arguments;
   for (std::size_t i = 1; i < words.size() && arguments.size() < 128; ++i) {
     arguments += "'" + words[i].substr(0, 128 - arguments.size()) + "' ";
@@ -96,15 +104,14 @@ std::string unknown(const Words& words) {
 
 }  // namespace
 
-const Command* find_command(const Words& words, std::string& error, std::string_view also) {
+const Command* find_command(Arguments words, std::string& error, std::string_view also) {
   const Command* command = find(words[0]);
-  if (command == nullptr) command = find(data::lower(words[0]));
   if (command == nullptr || (command->is(later) && command->name != also)) {
     error = unknown(words);
     return nullptr;
   }
   if (command->is(subcommands) && words.size() > 1) {
-    const Command* const sub = find(std::string(command->name) + "|" + data::lower(words[1]));
+    const Command* const sub = find(std::string(command->name) + "|" + words[1]);
     if (sub == nullptr) {
       error = "ERR unknown subcommand '" + words[1].substr(0, 128) + "'. Try " +
               upper(command->name) + " HELP.";

@@ -36,13 +36,13 @@ struct Command {
   int arity;              ///< words; negative: at least that number of them
   unsigned flags;
   /// Null for commands about the server rather than its data.
-  std::string (*run)(const Moment&, const Words&);
+  std::string (*run)(const Moment&, Arguments);
 
   [[nodiscard]] bool is(Flag flag) const { return (flags & flag) != 0; }
 };
 
 /// The command of these words, or null. On failure `error` is Redis's: the command is unknown, or
 /// the number of words is wrong. `also` names a command of later servers that this one has.
-const Command* find_command(const Words& words, std::string& error, std::string_view also = {});
+const Command* find_command(Arguments words, std::string& error, std::string_view also = {});
 
 }  // namespace quorumlock::sim

@@ -18,7 +18,9 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [last, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || last != end || std::to_string(number) != text) return std::nullopt;
+  if (error != std::errc() || last != end) return std::nullopt;
+  const bool padded = text.size() > 1 && (text[0] == '0' || (text[0] == '-' && text[1] == '0'));
+  if (padded) return std::nullopt;
   return number;
 }
 
@@ -51,7 +53,7 @@ bool too_far(std::int64_t ms, std::int64_t from) {
 }
 
 /// Sets an expiry counted from `from`; a time that has passed deletes the key.
-std::string expire(const Moment& moment, const Words& words, std::int64_t from,
+std::string expire(const Moment& moment, Arguments words, std::int64_t from,
                    std::string_view name) {
   const bool only_later = words.size() == 4 && lower(words[3]) == "gt";
   if (words.size() > 3 && !only_later) return resp::error("ERR Unsupported option " + words[3]);
@@ -109,17 +111,17 @@ std::string delete_if(const Moment& moment, const std::string& key, const std::s
 
 }  // namespace
 
-std::string delex(const Moment& moment, const Words& words) {
+std::string delex(const Moment& moment, Arguments words) {
   if (lower(words[2]) != "ifeq") return resp::error(syntax_error);
   return delete_if(moment, words[1], words[3],
                    "ERR Key should be of string type if conditions are specified");
 }
 
-std::string delifeq(const Moment& moment, const Words& words) {
+std::string delifeq(const Moment& moment, Arguments words) {
   return delete_if(moment, words[1], words[2], wrong_type);
 }
 
-std::string del(const Moment& moment, const Words& words) {
+std::string del(const Moment& moment, Arguments words) {
   std::int64_t count = 0;
   for (std::size_t i = 1; i < words.size(); ++i) {
     count += moment.keys->erase(words[i], moment.now_ms()) ? 1 : 0;
@@ -127,7 +129,7 @@ std::string del(const Moment& moment, const Words& words) {
   return resp::integer(count);
 }
 
-std::string exists(const Moment& moment, const Words& words) {
+std::string exists(const Moment& moment, Arguments words) {
   std::int64_t count = 0;
   for (std::size_t i = 1; i < words.size(); ++i) {
     count += moment.keys->find(words[i], moment.now_ms()) != nullptr ? 1 : 0;
@@ -135,14 +137,14 @@ std::string exists(const Moment& moment, const Words& words) {
   return resp::integer(count);
 }
 
-std::string get(const Moment& moment, const Words& words) {
+std::string get(const Moment& moment, Arguments words) {
   const Value* const value = moment.keys->find(words[1], moment.now_ms());
   if (value == nullptr) return std::string(resp::nil);
   if (value->text() == nullptr) return resp::error(wrong_type);
   return resp::bulk(*value->text());
 }
 
-std::string getrange(const Moment& moment, const Words& words) {
+std::string getrange(const Moment& moment, Arguments words) {
   const auto start = whole_number(words[2]);
   const auto stop = whole_number(words[3]);
   if (!start || !stop) return resp::error(not_an_integer);
@@ -153,13 +155,13 @@ std::string getrange(const Moment& moment, const Words& words) {
   return resp::bulk(std::string_view(*value->text()).substr(from, to - from));
 }
 
-std::string hget(const Moment& moment, const Words& words) {
+std::string hget(const Moment& moment, Arguments words) {
   bool error = false;
   const Value::Hash* const fields = kept<Value::Hash>(moment, words[1], error);
   return error ? resp::error(wrong_type) : field_of(fields, words[2]);
 }
 
-std::string hmget(const Moment& moment, const Words& words) {
+std::string hmget(const Moment& moment, Arguments words) {
   bool error = false;
   const Value::Hash* const fields = kept<Value::Hash>(moment, words[1], error);
   if (error) return resp::error(wrong_type);
@@ -168,7 +170,7 @@ std::string hmget(const Moment& moment, const Words& words) {
   return resp::array(values);
 }
 
-std::string hset(const Moment& moment, const Words& words) {
+std::string hset(const Moment& moment, Arguments words) {
   if (words.size() % 2 != 0) {
     return resp::error("ERR wrong number of arguments for 'hset' command");
   }
@@ -182,7 +184,7 @@ std::string hset(const Moment& moment, const Words& words) {
   return resp::integer(added);
 }
 
-std::string incr(const Moment& moment, const Words& words) {
+std::string incr(const Moment& moment, Arguments words) {
   const Value* const found = moment.keys->find(words[1], moment.now_ms());
   Value value = found != nullptr ? *found : Value{"0", {}};
   if (value.text() == nullptr) return resp::error(wrong_type);
@@ -196,8 +198,9 @@ std::string incr(const Moment& moment, const Words& words) {
   return resp::integer(*number + 1);
 }
 
-std::string mget(const Moment& moment, const Words& words) {
+std::string mget(const Moment& moment, Arguments words) {
   std::string reply;
+  reply.reserve(words.size() * 40);
   resp::append_line(reply, '*', static_cast<std::int64_t>(words.size()) - 1);
   for (std::size_t i = 1; i < words.size(); ++i) {
     const Value* const value = moment.keys->find(words[i], moment.now_ms());
@@ -206,26 +209,26 @@ std::string mget(const Moment& moment, const Words& words) {
   return reply;
 }
 
-std::string pexpire(const Moment& moment, const Words& words) {
+std::string pexpire(const Moment& moment, Arguments words) {
   return expire(moment, words, moment.now_ms(), "pexpire");
 }
 
-std::string pexpireat(const Moment& moment, const Words& words) {
+std::string pexpireat(const Moment& moment, Arguments words) {
   return expire(moment, words, 0, "pexpireat");
 }
 
-std::string publish(const Moment& moment, const Words& words) {
+std::string publish(const Moment& moment, Arguments words) {
   return resp::integer(moment.publish != nullptr ? (*moment.publish)(words[1], words[2]) : 0);
 }
 
-std::string pttl(const Moment& moment, const Words& words) {
+std::string pttl(const Moment& moment, Arguments words) {
   const Value* const value = moment.keys->find(words[1], moment.now_ms());
   if (value == nullptr) return resp::integer(-2);
   if (!value->expires) return resp::integer(-1);
   return resp::integer(std::max<std::int64_t>(*value->expires - moment.now_ms(), 0));
 }
 
-std::string scan(const Moment& moment, const Words& words) {
+std::string scan(const Moment& moment, Arguments words) {
   const auto cursor = whole_number(words[1]);
   if (!cursor || *cursor < 0) return resp::error("ERR invalid cursor");
   std::string pattern = "*";
@@ -263,7 +266,7 @@ std::string scan(const Moment& moment, const Words& words) {
   return resp::array({resp::bulk(std::to_string(next)), resp::array(keys)});
 }
 
-std::string set(const Moment& moment, const Words& words) {
+std::string set(const Moment& moment, Arguments words) {
   bool absent_only = false;
   bool wants_old = false;
   const std::string* px = nullptr;
@@ -298,14 +301,14 @@ std::string set(const Moment& moment, const Words& words) {
   return reply;
 }
 
-std::string type(const Moment& moment, const Words& words) {
+std::string type(const Moment& moment, Arguments words) {
   const Value* const value = moment.keys->find(words[1], moment.now_ms());
   if (value == nullptr) return resp::status("none");
   if (value->text() != nullptr) return resp::status("string");
   return resp::status(value->sorted_set() != nullptr ? "zset" : "hash");
 }
 
-std::string time(const Moment& moment, const Words&) {
+std::string time(const Moment& moment, Arguments) {
   std::string reply;
   resp::append_line(reply, '*', 2);
   resp::append_bulk(reply, std::to_string(moment.now_us / 1000000));
@@ -313,7 +316,7 @@ std::string time(const Moment& moment, const Words&) {
   return reply;
 }
 
-std::string zadd(const Moment& moment, const Words& words) {
+std::string zadd(const Moment& moment, Arguments words) {
   if (words.size() % 2 != 0) return resp::error(syntax_error);
   std::vector<std::pair<std::string, double>> members;
   for (std::size_t i = 2; i < words.size(); i += 2) {
@@ -333,7 +336,7 @@ std::string zadd(const Moment& moment, const Words& words) {
   return resp::integer(added);
 }
 
-std::string zrem(const Moment& moment, const Words& words) {
+std::string zrem(const Moment& moment, Arguments words) {
   bool error = false;
   Value::SortedSet* const set = kept<Value::SortedSet>(moment, words[1], error);
   if (error) return resp::error(wrong_type);
@@ -346,7 +349,7 @@ std::string zrem(const Moment& moment, const Words& words) {
   return resp::integer(removed);
 }
 
-std::string zremrangebyscore(const Moment& moment, const Words& words) {
+std::string zremrangebyscore(const Moment& moment, Arguments words) {
   double most = 0;
   const char* const end = words[3].data() + words[3].size();
   const bool known = words[2] == "-inf" && words[3].starts_with('(') &&
@@ -362,7 +365,7 @@ std::string zremrangebyscore(const Moment& moment, const Words& words) {
   return resp::integer(static_cast<std::int64_t>(removed));
 }
 
-std::string zscore(const Moment& moment, const Words& words) {
+std::string zscore(const Moment& moment, Arguments words) {
   bool error = false;
   const Value::SortedSet* const set = kept<Value::SortedSet>(moment, words[1], error);
   if (error) return resp::error(wrong_type);
@@ -370,7 +373,7 @@ std::string zscore(const Moment& moment, const Words& words) {
   return resp::bulk(number_text(set->at(words[2])));
 }
 
-std::string zrange(const Moment& moment, const Words& words) {
+std::string zrange(const Moment& moment, Arguments words) {
   const auto start = whole_number(words[2]);
   const auto stop = whole_number(words[3]);
   const bool with_scores = words.size() == 5 && lower(words[4]) == "withscores";

@@ -10,32 +10,32 @@
 /// The commands about data. Each returns its reply as RESP.
 namespace quorumlock::sim::data {
 
-std::string del(const Moment& moment, const Words& words);
+std::string del(const Moment& moment, Arguments words);
 /// Supports only IFEQ.
-std::string delex(const Moment& moment, const Words& words);
-std::string delifeq(const Moment& moment, const Words& words);
-std::string exists(const Moment& moment, const Words& words);
-std::string get(const Moment& moment, const Words& words);
-std::string getrange(const Moment& moment, const Words& words);
-std::string hget(const Moment& moment, const Words& words);
-std::string hmget(const Moment& moment, const Words& words);
-std::string hset(const Moment& moment, const Words& words);
-std::string incr(const Moment& moment, const Words& words);
-std::string mget(const Moment& moment, const Words& words);
-std::string pexpire(const Moment& moment, const Words& words);
-std::string pexpireat(const Moment& moment, const Words& words);
-std::string publish(const Moment& moment, const Words& words);
-std::string pttl(const Moment& moment, const Words& words);
-std::string scan(const Moment& moment, const Words& words);
-std::string set(const Moment& moment, const Words& words);
-std::string time(const Moment& moment, const Words& words);
-std::string type(const Moment& moment, const Words& words);
-std::string zadd(const Moment& moment, const Words& words);
-std::string zrange(const Moment& moment, const Words& words);
-std::string zrem(const Moment& moment, const Words& words);
+std::string delex(const Moment& moment, Arguments words);
+std::string delifeq(const Moment& moment, Arguments words);
+std::string exists(const Moment& moment, Arguments words);
+std::string get(const Moment& moment, Arguments words);
+std::string getrange(const Moment& moment, Arguments words);
+std::string hget(const Moment& moment, Arguments words);
+std::string hmget(const Moment& moment, Arguments words);
+std::string hset(const Moment& moment, Arguments words);
+std::string incr(const Moment& moment, Arguments words);
+std::string mget(const Moment& moment, Arguments words);
+std::string pexpire(const Moment& moment, Arguments words);
+std::string pexpireat(const Moment& moment, Arguments words);
+std::string publish(const Moment& moment, Arguments words);
+std::string pttl(const Moment& moment, Arguments words);
+std::string scan(const Moment& moment, Arguments words);
+std::string set(const Moment& moment, Arguments words);
+std::string time(const Moment& moment, Arguments words);
+std::string type(const Moment& moment, Arguments words);
+std::string zadd(const Moment& moment, Arguments words);
+std::string zrange(const Moment& moment, Arguments words);
+std::string zrem(const Moment& moment, Arguments words);
 /// Only from the least score (-inf) up to an exclusive greatest one.
-std::string zremrangebyscore(const Moment& moment, const Words& words);
-std::string zscore(const Moment& moment, const Words& words);
+std::string zremrangebyscore(const Moment& moment, Arguments words);
+std::string zscore(const Moment& moment, Arguments words);
 
 /// Reads an integer as Redis does: no spaces, no plus, no leading zeros.
 std::optional<std::int64_t> whole_number(std::string_view text);

@@ -1,6 +1,7 @@
 #include "sim/database.hpp"
 
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace quorumlock::sim {
@@ -31,9 +32,11 @@ void Database::reap(std::int64_t now_ms) {
 
 std::optional<std::string> Database::evict(std::uint64_t random) {
   if (values_.empty()) return std::nullopt;
-  const auto victim =
-      std::next(values_.begin(), static_cast<std::ptrdiff_t>(random % values_.size()));
-  return std::move(values_.extract(victim).key());
+  std::set<std::string> keys;
+  for (const auto& [key, value] : values_) keys.insert(key);
+  const auto victim = std::next(keys.begin(), static_cast<std::ptrdiff_t>(random % keys.size()));
+  values_.erase(*victim);
+  return *victim;
 }
 
 std::map<std::string, Value> Database::at(std::int64_t now_ms) const {

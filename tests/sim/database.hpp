@@ -38,14 +38,21 @@ class Database {
   void clear() { values_.clear(); }
   /// Forgets expired keys for good: until then a clock that steps back revives them.
   void reap(std::int64_t now_ms);
-  /// Removes the key that this random number hits and returns its name; nothing if there is no key.
+  /// Removes the key that this random number hits in alphabetical order, and returns its name;
+  /// nothing if there is no key.
   std::optional<std::string> evict(std::uint64_t random);
 
   /// All keys that exist at this time.
   [[nodiscard]] std::map<std::string, Value> at(std::int64_t now_ms) const;
 
  private:
-  std::map<std::string, Value> values_;
+  /// An order in which most names are compared without a look at their beginnings, which are alike.
+  struct ShorterFirst {
+    bool operator()(const std::string& one, const std::string& other) const {
+      return one.size() != other.size() ? one.size() < other.size() : one < other;
+    }
+  };
+  std::map<std::string, Value, ShorterFirst> values_;
 };
 
 }  // namespace quorumlock::sim

@@ -202,6 +202,13 @@ std::string Server::client_setname(const Words& words) {
   return resp::status("OK");
 }
 
+/// The script with this hash, if the server has been sent it; else null.
+const redis::Script* Server::loaded(std::string_view sha1) const {
+  const redis::Script* script = test::script_by_sha1(sha1);
+  if (script == nullptr) script = test::script_by_sha1(data::lower(sha1));
+  return scripts_.contains(script) ? script : nullptr;
+}
+
 std::string Server::eval(const Connection& connection, const Words& words, bool by_sha,
                          TrueTime now) {
   if (by_sha && words[1].size() != sha1_digits) return resp::error(no_script);
@@ -211,12 +218,11 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
     return resp::error("ERR Number of keys can't be greater than number of args");
   }
   if (*count < 0) return resp::error("ERR Number of keys can't be negative");
-  const std::string sha = by_sha ? data::lower(words[1]) : std::string();
-  if (by_sha && !scripts_.contains(sha)) return resp::error(no_script);
   const redis::Script* const known =
-      by_sha ? test::script_by_sha1(sha) : test::script_by(&redis::Script::source, words[1]);
+      by_sha ? loaded(words[1]) : test::script_by(&redis::Script::source, words[1]);
+  if (by_sha && known == nullptr) return resp::error(no_script);
   if (known == nullptr) throw std::logic_error("the simulated server does not know " + words[1]);
-  scripts_.emplace(known->sha1);
+  scripts_.insert(known);
 
   const std::span<const std::string> given = std::span(words).subspan(3);
   const auto keys = static_cast<std::size_t>(*count);
@@ -233,13 +239,13 @@ std::string Server::script(std::string_view name, const Words& words) {
   if (name == "script|load") {
     const redis::Script* const known = test::script_by(&redis::Script::source, words[2]);
     if (known == nullptr) throw std::logic_error("the simulated server does not know " + words[2]);
-    scripts_.emplace(known->sha1);
+    scripts_.insert(known);
     return resp::bulk(known->sha1);
   }
   if (name == "script|exists") {
     std::vector<std::string> there;
     for (std::size_t i = 2; i < words.size(); ++i) {
-      there.push_back(resp::integer(scripts_.contains(data::lower(words[i])) ? 1 : 0));
+      there.push_back(resp::integer(loaded(words[i]) != nullptr ? 1 : 0));
     }
     return resp::array(there);
   }

@@ -21,7 +21,7 @@ std::string_view one_zero(bool yes) {
 }
 
 bool is_word(std::string_view name, std::string_view word) {
-  return data::lower(word) == data::lower(name);
+  return word.size() == name.size() && data::lower(word) == data::lower(name);
 }
 
 }  // namespace
@@ -74,19 +74,20 @@ std::string Server::info(const Words& words, TrueTime now) const {
 std::string Server::config_get(const Words& words) const {
   Words patterns;
   for (std::size_t i = 2; i < words.size(); ++i) patterns.push_back(data::lower(words[i]));
-  std::vector<std::string> found;
+  std::vector<std::string_view> found;
   const auto add = [&](std::string_view name, std::string_view value) {
     const auto asked = [name](const std::string& pattern) { return glob_match(pattern, name); };
-    if (std::ranges::none_of(patterns, asked)) return;
-    found.push_back(resp::bulk(name));
-    found.push_back(resp::bulk(value));
+    if (std::ranges::any_of(patterns, asked)) found.insert(found.end(), {name, value});
   };
   add("appendfsync", settings_.append_fsync);
   add("appendonly", yes_no(writes()));
   add("maxmemory", one_zero(conditions.out_of_memory));
   add("maxmemory-policy", "noeviction");
   add("no-appendfsync-on-rewrite", yes_no(settings_.no_append_fsync_on_rewrite));
-  return resp::array(found);
+  std::string reply;
+  resp::append_line(reply, '*', static_cast<std::int64_t>(found.size()));
+  for (const std::string_view text : found) resp::append_bulk(reply, text);
+  return reply;
 }
 
 }  // namespace quorumlock::sim

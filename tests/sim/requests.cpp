@@ -11,15 +11,16 @@ constexpr std::size_t most_digits = 18;
 
 /// Takes a line "<mark><number>\r\n" off the front; nothing if it has not all arrived.
 std::optional<std::size_t> take_number(std::string_view& bytes, char mark) {
-  const std::size_t end = bytes.find('\r');
-  if (end == bytes.npos || end + 1 == bytes.size()) return std::nullopt;
   std::size_t number = 0;
-  bool is_number = bytes[0] == mark && bytes[end + 1] == '\n' && end > 1 && end <= most_digits;
-  for (std::size_t i = 1; i < end && is_number; ++i) {
-    is_number = bytes[i] >= '0' && bytes[i] <= '9';
-    number = number * 10 + static_cast<std::size_t>(bytes[i] - '0');
+  std::size_t end = 1;
+  for (; end < bytes.size() && bytes[end] >= '0' && bytes[end] <= '9'; ++end) {
+    number = number * 10 + static_cast<std::size_t>(bytes[end] - '0');
   }
-  if (!is_number) {
+  const bool is_number = end > 1 && end <= most_digits && bytes[0] == mark;
+  const bool ends = end + 1 < bytes.size() && bytes[end] == '\r' && bytes[end + 1] == '\n';
+  if (!is_number || !ends) {
+    const std::size_t line = bytes.find('\r');
+    if (line == bytes.npos || line + 1 == bytes.size()) return std::nullopt;
     throw std::runtime_error("a client sent what is no command: " + std::string(bytes));
   }
   bytes.remove_prefix(end + 2);
@@ -29,11 +30,16 @@ std::optional<std::size_t> take_number(std::string_view& bytes, char mark) {
 }  // namespace
 
 void Requests::feed(std::string_view bytes) {
-  unread_ += bytes;
-  std::string_view rest = unread_;
+  const bool begins = unread_.empty();
+  if (!begins) unread_ += bytes;
+  std::string_view rest = begins ? bytes : unread_;
   while (take_one(rest)) {
   }
-  unread_.erase(0, unread_.size() - rest.size());
+  if (begins) {
+    unread_ = rest;
+  } else {
+    unread_.erase(0, unread_.size() - rest.size());
+  }
 }
 
 bool Requests::take_one(std::string_view& bytes) {

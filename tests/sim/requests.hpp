@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,8 @@ namespace quorumlock::sim {
 
 /// One command: its name and arguments.
 using Words = std::vector<std::string>;
+/// The same, in somebody else's memory.
+using Arguments = std::span<const std::string>;
 
 /// What has arrived on one connection and is not executed yet: bytes in, whole commands out.
 class Requests {

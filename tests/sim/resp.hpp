@@ -21,7 +21,7 @@ inline void append_line(std::string& out, char mark, std::int64_t number) {
   char* end = std::to_chars(line.data() + 1, line.data() + 22, number).ptr;
   *end++ = '\r';
   *end++ = '\n';
-  out.append(line.data(), end);
+  out.append(line.data(), static_cast<std::size_t>(end - line.data()));
 }
 
 inline std::string status(std::string_view text) {

@@ -1,5 +1,6 @@
 #include "sim/script_run.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <lua.hpp>
@@ -20,7 +21,6 @@ struct Run {
   const Moment& moment;
   Refusals refusals;
   bool has_written = false;
-  Words words = {};
   std::string mistake = {};  ///< set if the script calls a command that does not exist
 };
 
@@ -53,12 +53,11 @@ void push_reply(lua_State* lua, std::string_view& reply) {
   }
 }
 
-std::string integer_reply(lua_Number number) {
+std::int64_t truncated(lua_Number number) {
   // The processor converts a number out of range to the least integer.
   constexpr lua_Number limit = 9223372036854775808.0;
   const bool fits = number >= -limit && number < limit;
-  return resp::integer(fits ? static_cast<std::int64_t>(number)
-                            : std::numeric_limits<std::int64_t>::min());
+  return fits ? static_cast<std::int64_t>(number) : std::numeric_limits<std::int64_t>::min();
 }
 
 std::string_view text_at(lua_State* lua, int place) {
@@ -67,67 +66,69 @@ std::string_view text_at(lua_State* lua, int place) {
   return {text, size};
 }
 
-/// Takes a value off Lua's stack, converted as Redis does it: numbers are truncated, false is nil,
-/// an array ends at its first nil.
-std::string take_reply(lua_State* lua) {
-  std::string reply(resp::nil);
+/// Takes a value off Lua's stack and appends it to the reply, converted as Redis does it: numbers
+/// are truncated, false is nil, an array ends at its first nil.
+void take_reply(lua_State* lua, std::string& reply) {
   const int type = lua_type(lua, -1);
   if (type == LUA_TSTRING) {
-    reply = resp::bulk(text_at(lua, -1));
+    resp::append_bulk(reply, text_at(lua, -1));
   } else if (type == LUA_TNUMBER) {
-    reply = integer_reply(lua_tonumber(lua, -1));
+    resp::append_line(reply, ':', truncated(lua_tonumber(lua, -1)));
   } else if (type == LUA_TBOOLEAN && lua_toboolean(lua, -1) != 0) {
-    reply = resp::integer(1);
+    resp::append_line(reply, ':', 1);
   } else if (type == LUA_TTABLE) {
     lua_getfield(lua, -1, "err");
     lua_getfield(lua, -2, "ok");
     if (lua_isstring(lua, -2) != 0) {
-      reply = resp::error(text_at(lua, -2));
+      reply += resp::error(text_at(lua, -2));
     } else if (lua_isstring(lua, -1) != 0) {
-      reply = resp::status(text_at(lua, -1));
+      reply += resp::status(text_at(lua, -1));
     } else {
-      std::string elements;
       int size = 0;
       for (;; ++size) {
         lua_rawgeti(lua, -3, size + 1);
-        if (lua_isnil(lua, -1)) break;
-        elements += take_reply(lua);
+        const bool ends = lua_isnil(lua, -1);
+        lua_pop(lua, 1);
+        if (ends) break;
       }
-      lua_pop(lua, 1);
-      reply.clear();
       resp::append_line(reply, '*', size);
-      reply += elements;
+      for (int i = 1; i <= size; ++i) {
+        lua_rawgeti(lua, -3, i);
+        take_reply(lua, reply);
+      }
     }
     lua_pop(lua, 2);
+  } else {
+    reply += resp::nil;
   }
   lua_pop(lua, 1);
-  return reply;
 }
 
-/// Reads the arguments on Lua's stack as a command; false if Redis would refuse them.
-bool read_words(lua_State* lua, Words& words) {
-  const int size = lua_gettop(lua);
-  words.resize(static_cast<std::size_t>(size));
-  for (int i = 1; i <= size; ++i) {
-    std::string& word = words[static_cast<std::size_t>(i) - 1];
-    const int type = lua_type(lua, i);
+/// Reads the arguments on Lua's stack as a command; empty if Redis would refuse them. `memory` only
+/// grows, so that its strings keep theirs.
+Arguments read_words(lua_State* lua, Words& memory) {
+  const auto size = static_cast<std::size_t>(lua_gettop(lua));
+  if (memory.size() < size) memory.resize(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    const int place = static_cast<int>(i) + 1;
+    const int type = lua_type(lua, place);
     if (type == LUA_TNUMBER) {
-      word = data::number_text(lua_tonumber(lua, i));
+      memory[i] = data::number_text(lua_tonumber(lua, place));
     } else if (type == LUA_TSTRING) {
-      word.assign(text_at(lua, i));
+      memory[i].assign(text_at(lua, place));
     } else {
-      return false;
+      return {};
     }
   }
-  return !words.empty();
+  return {memory.data(), size};
 }
 
 /// What the server answers to a command of a script.
-std::string answer(Run& run) {
+std::string answer(Run& run, Arguments words) {
   std::string error;
-  const Command* const command = find_command(run.words, error);
+  const Command* const command = find_command(words, error);
   if (command == nullptr || command->run == nullptr) {
-    run.mistake = "a script calls what the simulated server does not have: " + run.words[0];
+    run.mistake = "a script calls what the simulated server does not have: " + words[0];
     return resp::error(run.mistake);
   }
   const bool writes = command->is(Command::writes);
@@ -136,17 +137,18 @@ std::string answer(Run& run) {
     return resp::error(run.refusals.growth);
   }
   run.has_written = run.has_written || writes;
-  return command->run(run.moment, run.words);
+  return command->run(run.moment, words);
 }
 
 /// Puts the answer on Lua's stack; true if it is an error.
 bool push_answer(lua_State* lua) {
+  thread_local Words memory;
   Run& run = **static_cast<Run**>(lua_touserdata(lua, lua_upvalueindex(1)));
-  if (!read_words(lua, run.words)) {
+  const Arguments words = read_words(lua, memory);
+  if (words.empty()) {
     run.mistake = "a script calls the server with what is neither a text nor a number";
-    run.words.clear();
   }
-  const std::string reply = run.words.empty() ? resp::error(run.mistake) : answer(run);
+  const std::string reply = words.empty() ? resp::error(run.mistake) : answer(run, words);
   std::string_view rest = reply;
   push_reply(lua, rest);
   return resp::is_error(reply);
@@ -225,14 +227,20 @@ class Lua {
     add("pcall", redis_pcall);
     add("error_reply", redis_error_reply);
     lua_setglobal(state_, "redis");
-    for (const char* const name : {"KEYS", "ARGV"}) set_global(name, {});
     lua_newtable(state_);
     for (const char* const event : {"__index", "__newindex"}) {
       lua_pushcfunction(state_, refuse_global);
       lua_setfield(state_, -2, event);
     }
     lua_setmetatable(state_, LUA_GLOBALSINDEX);
-    lua_pushcfunction(state_, add_place);  // stays at the bottom of the stack
+    // These three stay at the bottom of the stack.
+    lua_pushcfunction(state_, add_place);
+    for (const char* const name : {"KEYS", "ARGV"}) {
+      lua_newtable(state_);
+      lua_pushstring(state_, name);
+      lua_pushvalue(state_, -2);
+      lua_rawset(state_, LUA_GLOBALSINDEX);
+    }
   }
   ~Lua() { lua_close(state_); }
   Lua(const Lua&) = delete;
@@ -241,23 +249,28 @@ class Lua {
   std::string run(const redis::Script& script, Run& run, std::span<const std::string> keys,
                   std::span<const std::string> args) {
     run_ = &run;
-    set_global("KEYS", keys);
-    set_global("ARGV", args);
+    fill(2, keys);
+    fill(3, args);
     push_compiled(script);
     const bool failed = lua_pcall(state_, 0, 1, 1) != 0;
     if (!run.mistake.empty() || (failed && !lua_istable(state_, -1))) {
       const std::string what =
           run.mistake.empty() ? std::string(text_at(state_, -1)) : std::move(run.mistake);
-      lua_settop(state_, 1);
+      lua_settop(state_, 3);
       throw std::logic_error(what);
     }
-    if (!failed) return take_reply(state_);
+    if (!failed) {
+      std::string reply;
+      reply.reserve(120);
+      take_reply(state_, reply);
+      return reply;
+    }
     lua_getfield(state_, -1, "line");
     const std::string line(text_at(state_, -1));
     lua_getfield(state_, -2, "err");
     std::string text(text_at(state_, -1));
     text += " script: " + std::string(script.sha1) + ", on @user_script:" + line + ".";
-    lua_settop(state_, 1);
+    lua_settop(state_, 3);
     return resp::error(text);
   }
 
@@ -269,15 +282,19 @@ class Lua {
     lua_setfield(state_, -2, name);
   }
 
-  void set_global(const char* name, std::span<const std::string> texts) {
-    lua_pushstring(state_, name);
-    lua_createtable(state_, static_cast<int>(texts.size()), 0);
-    int place = 0;
-    for (const std::string& text : texts) {
-      lua_pushlstring(state_, text.data(), text.size());
-      lua_rawseti(state_, -2, ++place);
+  /// Makes the table at this place of the stack an array of these texts.
+  void fill(int table, std::span<const std::string> texts) {
+    const auto before = static_cast<int>(lua_objlen(state_, table));
+    const auto size = static_cast<int>(texts.size());
+    for (int i = 1; i <= std::max(before, size); ++i) {
+      if (i <= size) {
+        const std::string& text = texts[static_cast<std::size_t>(i) - 1];
+        lua_pushlstring(state_, text.data(), text.size());
+      } else {
+        lua_pushnil(state_);
+      }
+      lua_rawseti(state_, table, i);
     }
-    lua_rawset(state_, LUA_GLOBALSINDEX);
   }
 
   void push_compiled(const redis::Script& script) {

@@ -67,6 +67,14 @@ void Server::drop(int connection) {
   connections_.erase(connection);
 }
 
+std::vector<int> Server::waiting() const {
+  std::vector<int> all;
+  for (const auto& [number, connection] : connections_) {
+    if (connection.requests.size() > 0) all.push_back(number);
+  }
+  return all;
+}
+
 const Words* Server::next(int connection) const {
   const auto found = connections_.find(connection);
   if (found == connections_.end() || found->second.requests.size() == 0) return nullptr;

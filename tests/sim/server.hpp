@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "redis/scripts.hpp"
 #include "sim/commands.hpp"
 #include "sim/database.hpp"
 #include "sim/requests.hpp"
@@ -54,6 +55,9 @@ class Server {
   void drop(int connection);
   /// False if the connection never existed, was dropped, killed by CLIENT KILL or lost in a crash.
   [[nodiscard]] bool is_open(int connection) const { return connections_.contains(connection); }
+  [[nodiscard]] std::size_t connections() const { return connections_.size(); }
+  /// The connections on which a command has arrived and waits, the oldest first.
+  [[nodiscard]] std::vector<int> waiting() const;
   /// The command that execute_next would execute; null if there is none.
   [[nodiscard]] const Words* next(int connection) const;
   /// Executes one command. False if there is none, or if the server executes nothing now.
@@ -166,13 +170,14 @@ class Server {
   std::string client_kill(const Connection& self, const Words& words);
   std::string eval(const Connection& connection, const Words& words, bool by_sha, TrueTime now);
   std::string script(std::string_view name, const Words& words);
+  [[nodiscard]] const redis::Script* loaded(std::string_view sha1) const;
   [[nodiscard]] std::string info(const Words& words, TrueTime now) const;
   [[nodiscard]] std::string config_get(const Words& words) const;
 
   ServerSettings settings_;
   WallClock clock_;
   Data data_;
-  std::set<std::string, std::less<>> scripts_;  // by SHA1
+  std::set<const redis::Script*> scripts_;  // those that it has been sent
   std::map<int, Connection> connections_;
   std::set<int> told_;
   int last_connection_ = 0;
