@@ -35,7 +35,7 @@ Header* fresh(std::size_t size_class) {
   return header;
 }
 
-void* take(std::size_t size) {
+inline void* take(std::size_t size) {
   const std::size_t size_class = size == 0 ? 0 : (size - 1) / step;
   Header* header = nullptr;
   if (size_class >= classes) {
@@ -51,7 +51,7 @@ void* take(std::size_t size) {
   return header + 1;
 }
 
-void give_back(void* object) {
+inline void give_back(void* object) {
   if (object == nullptr) return;
   Header* const header = static_cast<Header*>(object) - 1;
   if (header->size_class == classes) return std::free(header);

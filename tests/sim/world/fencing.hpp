@@ -47,9 +47,9 @@ class Fencing {
     key.greatest.push_back({now, std::max(greatest, one.fence)});
     if (!one.shared) key.written = std::max(key.written, one.fence);
   }
-  /// Called after each command that a node has executed.
-  void counter(int node, const std::string& key, std::int64_t value) {
-    std::int64_t& last = counters_[{node, key}];
+  /// Called after each command that a node has executed, with the number of the key's lock.
+  void counter(int node, std::size_t lock, const std::string& key, std::int64_t value) {
+    std::int64_t& last = counters_[{node, lock}];
     if (counters_hold_ && value < last) {
       report_("the counter of " + key + " went back at node " + std::to_string(node + 1));
     }
@@ -75,7 +75,7 @@ class Fencing {
   bool timing_holds_;
   Report report_;
   std::map<std::string, Key> keys_;
-  std::map<std::pair<int, std::string>, std::int64_t> counters_;
+  std::map<std::pair<int, std::size_t>, std::int64_t> counters_;  ///< by node and lock
 };
 
 }  // namespace quorumlock::sim

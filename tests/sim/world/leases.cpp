@@ -17,22 +17,23 @@ namespace {
 /// The users of extends by token have numbers from here on.
 constexpr core::UserId extend_offset = 2'000'000;
 
-const redis::Script* script_of(const Words& words) {
+}  // namespace
+
+const redis::Script* World::script_of(const Words& words) {
   const bool by_sha = words[0] == "EVALSHA";
   if (!by_sha && words[0] != "EVAL") return nullptr;
   return by_sha ? test::script_by_sha1(words[1])
                 : test::script_by(&redis::Script::source, words[1]);
 }
 
-}  // namespace
-
 /// The keys that a lease's own renewal is about, each with the owner's token.
-std::vector<World::Renewed> World::renewals_of(const Words& words) {
+std::vector<World::Renewed> World::renewals_of(const Words& words, const redis::Script* script) {
   std::vector<Renewed> all;
-  const redis::Script* const script = script_of(words);
   if (script == nullptr) return all;
   const std::size_t keys = std::stoul(words[2]);
-  const auto arg = [&](std::size_t number) { return words[2 + keys + number]; };
+  const auto arg = [&](std::size_t number) -> const std::string& {
+    return words[2 + keys + number];
+  };
   if (script == &redis::renew_script) {
     const bool known = words[words.size() - 3] != "0";
     for (std::size_t i = 2; i <= keys; ++i) all.push_back({words[2 + i], arg(3 * i - 2), known});
@@ -57,9 +58,9 @@ TrueTime World::time_of(int node, const Renewed& one) {
 
 /// Checks that a renewal sets and prolongs nothing once the lease that it was to renew is over.
 void World::look_at_renewal(int node, const Renewed& one, TrueTime before) {
-  const auto lease = std::ranges::find_if(
-      operations_, [&](const Operation& each) { return each.token == one.token; });
-  if (lease == operations_.end() || now_ < lease->valid_until) return;
+  const auto lease = std::find_if(operations_.rbegin(), operations_.rend(),
+                                  [&](const Operation& each) { return each.token == one.token; });
+  if (lease == operations_.rend() || now_ < lease->valid_until) return;
   const TrueTime after = time_of(node, one);
   if (before == TrueTime() && after > TrueTime()) {
     report("operation " + std::to_string(lease->number) + " is over, and a renewal sets " +

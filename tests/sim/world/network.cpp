@@ -3,6 +3,7 @@
 
 #include "core/mutants.hpp"
 #include "redis/keys.hpp"
+#include "sim/data_commands.hpp"
 #include "sim/world/trace.hpp"
 #include "support/scripts.hpp"
 
@@ -11,15 +12,13 @@ namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 
-std::vector<World::Owner> World::owners_of(const Words& words) {
+std::vector<World::Owner> World::owners_of(const Words& words, const redis::Script* script) {
   // Taking back a counter is not about a lock.
   if (words.size() > 3 && words[3].starts_with(redis::counter_prefix)) return {};
   if (words[0] == "SET" && words.size() == 6) return {{{words[1]}, words[2], false}};
   if (words[0] == "DELEX") return {{{words[1]}, words[3], true}};
   if (words[0] == "DELIFEQ") return {{{words[1]}, words[2], true}};
-  const redis::Script* const script =
-      words[0] == "EVALSHA" ? test::script_by_sha1(words[1]) : nullptr;
-  if (script == nullptr) return {};
+  if (script == nullptr || words[0] != "EVALSHA") return {};
   const auto permit = [&words](const std::string& slot) {
     return std::string(redis::permit_prefix) + slot + ":" +
            words[3].substr(redis::semaphore_prefix.size());
@@ -82,18 +81,6 @@ bool World::is_forgotten(Client& client, int wire_number) {
   return wire.forgotten = true;
 }
 
-/// Runs an action in a process: when it goes on if it is stopped, and never if it is gone.
-void World::for_client(std::size_t number, std::size_t life, Action action) {
-  Client& client = clients_[number];
-  if (client.life != life) return;
-  if (client.paused) {
-    client.missed.push_back(std::move(action));
-    return;
-  }
-  action();
-  turn(client);
-}
-
 /// The turn of a client's loop, as in the driver.
 void World::turn(Client& client) {
   if (client.paused) return;
@@ -127,8 +114,8 @@ void World::write(Client& client, int number, bool rest_is_late) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
   if (!wire.open) return;
   redis::Wire& said = client.session->wire(number);
+  if (said.output().empty()) return;
   std::string bytes(said.output());
-  if (bytes.empty()) return;
   const int node = client.server_of(number);
   said.wrote(bytes.size());
   if (is_forgotten(client, number)) return;
@@ -272,10 +259,7 @@ void World::serve(int node) {
   Server& server = nodes_[static_cast<std::size_t>(node)];
   if (!server.running() || server.paused()) return;
   auto& peers = peers_[static_cast<std::size_t>(node)];
-  std::vector<int> connections;
-  for (const auto& [connection, peer] : peers) {
-    if (server.next(connection) != nullptr) connections.push_back(connection);
-  }
+  std::vector<int> connections = server.waiting();
   for (std::size_t i = connections.size(); i > 1; --i) {
     std::swap(connections[i - 1], connections[random_.index(i)]);
   }
@@ -286,8 +270,9 @@ void World::serve(int node) {
         for (const std::string& word : *next) words += " " + word.substr(0, 44);
         trace("  node ", node + 1, " connection ", connection, " runs", words.substr(0, 200));
       }
-      const std::vector<Owner> owners = owners_of(*next);
-      const std::vector<Renewed> renewals = renewals_of(*next);
+      const redis::Script* const script = script_of(*next);
+      const std::vector<Owner> owners = owners_of(*next, script);
+      const std::vector<Renewed> renewals = renewals_of(*next, script);
       std::vector<TrueTime> before;
       for (const Renewed& each : renewals) before.push_back(time_of(node, each));
       server.execute_next(connection, now_);
@@ -310,6 +295,7 @@ void World::serve(int node) {
     }
   }
   // Removes the closed connections: hung-up ones after their last command; a killed one reports it.
+  if (peers.size() == server.connections()) return;
   std::erase_if(peers, [&](const auto& one) {
     const auto& [connection, peer] = one;
     if (server.is_open(connection)) return false;
@@ -342,10 +328,11 @@ void World::look_at_owner(int node, std::size_t client, const Owner& owner) {
 void World::look_at(int node) {
   static const std::string enrolment(redis::enrolment_key);
   const Server& server = nodes_[static_cast<std::size_t>(node)];
-  for (const auto& [key, counter] : counters_) {
+  for (std::size_t lock = 0; lock < counters_.size(); ++lock) {
+    const auto& [key, counter] = counters_[lock];
     order_.look(node, key, server, now_, draw_.nodes);
     const std::string* const text = server.text_of(counter, now_);
-    if (text != nullptr) fencing_.counter(node, key, std::stoll(*text));
+    if (text != nullptr) fencing_.counter(node, lock, key, data::whole_number(*text).value());
   }
   const std::string* const record = server.text_of(enrolment, now_);
   std::string& known = records_[static_cast<std::size_t>(node)];

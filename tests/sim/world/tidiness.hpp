@@ -1,8 +1,9 @@
 #pragma once
 
 #include <functional>
-#include <set>
+#include <map>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 namespace quorumlock::sim {
@@ -15,7 +16,7 @@ class Tidiness {
   using Report = std::function<void(std::string)>;
   explicit Tidiness(Report report) : report_(std::move(report)) {}
 
-  void released(int node, const std::string& token) { released_.emplace(node, token); }
+  void released(int node, const std::string& token) { released_[node].insert(token); }
   /// Called with the number of this owner's keys on the node: all or none of them must be there.
   void has_keys(int node, const std::string& token, std::size_t count, std::size_t of) {
     if (count == 0 || count == of) return;
@@ -23,13 +24,13 @@ class Tidiness {
             std::to_string(of) + " keys of owner " + token.substr(0, 8));
   }
   void has_key(int node, const std::string& token) {
-    if (!released_.contains({node, token})) return;
+    if (!released_[node].contains(token)) return;
     report_("node " + std::to_string(node + 1) + " was asked to release owner " +
             token.substr(0, 8) + " and then has its key again");
   }
 
  private:
-  std::set<std::pair<int, std::string>> released_;
+  std::map<int, std::unordered_set<std::string>> released_;  ///< by node
   Report report_;
 };
 

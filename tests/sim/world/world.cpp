@@ -96,14 +96,24 @@ World::World(const Draw& draw, std::ostream* trace)
 }
 
 void World::at(TrueTime when, Action action) {
-  events_.push({std::max(when, now_), ++events_planned_, std::move(action)});
+  std::size_t place = actions_.size();
+  if (free_places_.empty()) {
+    actions_.push_back(std::move(action));
+  } else {
+    place = free_places_.back();
+    free_places_.pop_back();
+    actions_[place] = std::move(action);
+  }
+  events_.push({std::max(when, now_), ++events_planned_, place});
 }
 
 void World::run_until(TrueTime end) {
   while (!events_.empty() && events_.top().when <= end && goes_on()) {
     now_ = events_.top().when;
-    Action action = std::move(const_cast<Event&>(events_.top()).action);
+    const std::size_t place = events_.top().action;
     events_.pop();
+    const Action action = std::exchange(actions_[place], {});
+    free_places_.push_back(place);
     action();
   }
   now_ = std::max(now_, end);

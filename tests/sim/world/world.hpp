@@ -8,7 +8,6 @@
 #include <queue>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "sim/server.hpp"
@@ -47,9 +46,9 @@ class World {
   struct Event {
     TrueTime when;
     std::uint64_t order;
-    Action action;
+    std::size_t action;  ///< its place in actions_
     bool operator<(const Event& other) const {
-      return std::tie(when, order) > std::tie(other.when, other.order);
+      return when != other.when ? when > other.when : order > other.order;
     }
   };
 
@@ -79,7 +78,9 @@ class World {
     std::string key, token;
     bool end_known;  ///< the client knew the node's time, so the node knows when it is late
   };
-  static std::vector<Renewed> renewals_of(const Words& words);
+  /// The script that these words call; null if they call none.
+  static const redis::Script* script_of(const Words& words);
+  static std::vector<Renewed> renewals_of(const Words& words, const redis::Script* script);
   TrueTime time_of(int node, const Renewed& one);
   void look_at_renewal(int node, const Renewed& one, TrueTime before);
   void plan_extends();
@@ -99,7 +100,18 @@ class World {
   // network.cpp: connections, bytes and their delays
   void turn(Client& client);
   void plan_turn(Client& client);
-  void for_client(std::size_t number, std::size_t life, Action action);
+  /// Runs an action in a process: when it goes on if it is stopped, and never if it is gone.
+  template <class Does>
+  void for_client(std::size_t number, std::size_t life, Does action) {
+    Client& client = clients_[number];
+    if (client.life != life) return;
+    if (client.paused) {
+      client.missed.push_back(std::move(action));
+      return;
+    }
+    action();
+    turn(client);
+  }
   void open(Client& client, int number);
   void shut(Client& client, int number);
   void write(Client& client, int number, bool rest_is_late);
@@ -116,7 +128,7 @@ class World {
     std::string token;
     bool releases = false;
   };
-  static std::vector<Owner> owners_of(const Words& words);
+  static std::vector<Owner> owners_of(const Words& words, const redis::Script* script);
   void look_at_owner(int node, std::size_t client, const Owner& owner);
   void look_at(int node);
   void answer(int node, int connection, std::string bytes);
@@ -241,6 +253,8 @@ class World {
   TrueTime now_{};
   std::uint64_t events_planned_ = 0;
   std::priority_queue<Event> events_;
+  std::vector<Action> actions_;           ///< of the events, and places without one
+  std::vector<std::size_t> free_places_;  ///< those without one
   std::deque<Server> nodes_;
   std::deque<Client> clients_;
   std::deque<Operation> operations_;
