@@ -110,7 +110,8 @@ redis::NodeNames Members::names_of(const std::vector<redis::Link::Config>& list)
 void Members::judge(Time now) {
   using redis::Enrolment;
   std::vector<redis::Electorate::Node> nodes;
-  Enrolment::Others others;
+  nodes.reserve(session_.nodes().size());
+  Enrolment::Others common;  // what all nodes are given
   for (const int number : session_.nodes()) {
     const redis::Link& link = session_.link(number);
     const Enrolment& its = link.enrolment();
@@ -132,16 +133,16 @@ void Members::judge(Time now) {
       continue;
     }
     node.membership = its.enrolled().membership;
-    others.policy = its.enrolled().policy;
+    common.policy = its.enrolled().policy;
     ever_enrolled_ = true;
   }
   std::vector<redis::Electorate::Judgement> judged = electorate_.judge(nodes);
   const bool confirmed = confirms_outdated(now, judged);
   const std::string connection = redis::connection_name(judged.front().founded.to);
   refusing_ = 0;
-  others.ever = ever_enrolled_;
-  others.founds = electorate_.founds();
-  others.begun = electorate_.begun();
+  common.ever = ever_enrolled_;
+  common.founds = electorate_.founds();
+  common.begun = electorate_.begun();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const int node = session_.nodes()[i];
     redis::Electorate::Judgement& its = judged[i];
@@ -149,13 +150,14 @@ void Members::judge(Time now) {
     const bool waits = link.state() == core::LinkState::quarantined && !nodes[i].membership;
     const bool in_vain = waits && !its.admitted && !electorate_.founds();
     if (!its.refusal.empty() || in_vain) ++refusing_;
-    others.founded = its.founded;
-    others.admitted = its.admitted;
+    Enrolment::Others others = common;
+    others.founded = std::move(its.founded);
+    others.admitted = std::move(its.admitted);
     others.why_not = std::move(its.why_not);
     others.outdated = its.outdated && confirmed;
     if (its.says != core::Majority()) session_.engine().on_list(node, its.says, its.changes);
     const bool known = !its.undecided || !link.attempts().is_first();
-    link.follow(now, others, {.known = known, .refusal = its.refusal, .vote = its.vote});
+    link.follow(now, std::move(others), {.known = known, .refusal = its.refusal, .vote = its.vote});
     if (its.to_look) link.look_again(now);
     session_.touched(node);
     tell_list(now, node, connection);
