@@ -17,7 +17,7 @@ configure() {
   local name=$1
   shift
   cmake -G Ninja -S "$here/parent" -B "$work/$name" -DQUORUMLOCK_SOURCE_DIR="$here/../.." \
-    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20 "$@" \
+    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20 "$@" \
     >"$work/$name.log" 2>&1 || {
     cat "$work/$name.log"
     fail "configuring with $name"
