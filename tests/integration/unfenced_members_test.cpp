@@ -61,7 +61,8 @@ TEST_F(UnfencedMembers, AClientThatMissesTheCommitNeedsTheVotesOfTheNewList) {
   const Result<Lease> first = early.acquire(key_);
   cluster_.raw(2, {"DEL", key_});
   const Result<Lease> second = other.acquire(key_);
-  EXPECT_TRUE(fails_with(first, Errc::contended));
+  // A node that is silent while its record is read again is one that did not answer.
+  EXPECT_FALSE(first) << "two votes of five";
   EXPECT_TRUE(ok(second));
 }
 
