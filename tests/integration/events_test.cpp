@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "integration/fixture.hpp"
+#include "integration/nodes_clocks.hpp"
 
 // Options::on_event, with real nodes.
 namespace quorumlock::test {
@@ -103,6 +103,19 @@ TEST_F(EventsOfLeases, ALeaseThatRunsOutIsAtRiskFirst) {
       coordinator.acquire(key, {.ttl = 500ms, .wait = 20s, .auto_extend = false}).value();
   EXPECT_EQ(kept.wait_for(EventKind::lease_at_risk, key).level, EventLevel::warning);
   kept.wait_for(EventKind::lease_expired, key);
+}
+
+TEST_F(EventsOfLeases, ARenewalInTheLastTenthOfTheTtlIsLate) {
+  Coordinator coordinator = test::connect(labelled());
+  // On a busy machine the lease may end before it is renewed.
+  ASSERT_TRUE(eventually([&] {
+    Result<Lease> lease = coordinator.acquire(key, {.ttl = 2s, .wait = 20s, .auto_extend = false});
+    if (!lease) return false;
+    return eventually([&] { return lease->remaining() <= 150ms; }) && ok(lease->extend(2s));
+  }));
+  const Event late = kept.wait_for(EventKind::lease_renewed_late, key);
+  EXPECT_EQ(late.level, EventLevel::warning);
+  EXPECT_EQ(late.holder, "web-3:812");
 }
 
 TEST_F(EventsOfLeases, AWaitInVainNamesTheHolder) {
@@ -205,6 +218,40 @@ TEST(EventsOfNodes, ANodeThatDoesNotAnswerIsStalled) {
     return kept.has(EventKind::node_stalled) || kept.has(EventKind::node_down);
   }));
   cluster.resume(2);
+}
+
+/// A coordinator that has compared the clocks of five nodes, and holds a lock.
+class EventsOfClocks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(eventually([&] {
+      return coordinator.status().value().voters() == 5 &&
+             nodes.cluster.holders(lease.resource(), lease.owner_token()) == 5;
+    }));
+  }
+  std::string name(std::size_t node) { return coordinator.status().value().nodes.at(node).node; }
+
+  ClockedNodes nodes;
+  Kept kept;
+  Coordinator coordinator = connect(kept.in(nodes.cluster.options()));
+  Lease lease =
+      coordinator.acquire(resource_of_this_test(), {.ttl = 20s, .auto_extend = false}).value();
+};
+
+TEST_F(EventsOfClocks, AStepOfANodeIsAnEventOfThatNode) {
+  nodes.step({1}, 60s);
+  ASSERT_TRUE(ok(lease.extend(20s)));
+  const Event jumped = kept.wait_for(EventKind::node_clock_jumped, name(1));
+  EXPECT_EQ(jumped.level, EventLevel::error);
+  EXPECT_NE(jumped.reason.find("has a wrong clock"), std::string::npos) << jumped.reason;
+  EXPECT_FALSE(kept.has(EventKind::lease_lost));
+}
+
+TEST_F(EventsOfClocks, AStepOfAllNodesIsOurOwnClocksAndEndsTheLease) {
+  nodes.step({0, 1, 2, 3, 4}, 60s);
+  EXPECT_TRUE(fails_with(lease.extend(20s), Errc::lost));
+  EXPECT_EQ(kept.wait_for(EventKind::own_clock_stood, "").level, EventLevel::error);
+  kept.wait_for(EventKind::lease_lost, resource_of_this_test());
 }
 
 TEST(EventsOfNodes, ANodeThatRefusesOurPasswordIsRefused) {
