@@ -79,6 +79,21 @@ TEST_F(Locks, ShowsTheNextWaiter) {
   EXPECT_THAT(run({"locks"}).out, HasSubstr("1 held, 1 waiting"));
 }
 
+TEST_F(Locks, ANameOrATokenCannotSteerTheTerminal) {
+  // Another program may write what it likes. The JSON documents have all of it.
+  const std::string name = "a\x1b[2J\nb";
+  for (int node = 0; node < 3; ++node) {
+    cluster.raw(node, {"SET", name, "\x1b[31mred"});
+    cluster.raw(node, {"SET", "quorumlock:fence:" + name, "1"});
+  }
+  const Ended table = run({"locks"});
+  EXPECT_THAT(table.out, HasSubstr("a?[2J?b   exclusive  (?[31mred...)"));
+  const Ended seen = run({"inspect", name});
+  EXPECT_THAT(seen.out, HasSubstr("held by ?[31mred on 3 of 3 nodes"));
+  EXPECT_THAT(table.out + seen.out, Not(HasSubstr("\x1b")));
+  EXPECT_EQ(listed().at("locks").at(0).at("resource"), name);
+}
+
 TEST_F(Locks, AWatchGoesOnWhileThereIsNoQuorum) {
   Program watch = start({"--json", "locks", "--watch"});
   const auto next_is = [&](const auto& what) {

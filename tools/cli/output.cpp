@@ -1,26 +1,61 @@
 #include "output.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <quorumlock/duration.hpp>
 
 #include "log.hpp"
 
 namespace quorumlock::cli {
+namespace {
 
-void print(const std::string& text, std::FILE* to) {
-  const std::string line = text + "\n";
-  if (std::fwrite(line.data(), 1, line.size(), to) == line.size() && std::fflush(to) == 0) return;
+void write(const std::string& text, std::FILE* to) {
+  if (std::fwrite(text.data(), 1, text.size(), to) == text.size() && std::fflush(to) == 0) return;
   throw Failure::system(to == stdout ? "cannot write to standard output"
                                      : "cannot write to standard error");
 }
 
-void print(const Json& document, std::FILE* to) {
-  print(document.dump(-1, ' ', false, Json::error_handler_t::replace), to);
+/// Names and tokens are other programs' too, and could steer the terminal by control characters:
+/// these become question marks. Tables break lines themselves.
+std::string harmless(std::string text, bool one_line) {
+  std::ranges::replace_if(
+      text,
+      [one_line](char letter) {
+        if (letter == '\n' || letter == '\t') return one_line;
+        return static_cast<unsigned char>(letter) < ' ' || letter == '\x7f';
+      },
+      '?');
+  return text;
 }
 
-std::string in_columns(const std::vector<Row>& rows) {
+}  // namespace
+
+void print(const std::string& text, std::FILE* to) {
+  write(harmless(text, false) + "\n", to);
+}
+
+void print(const Json& document, std::FILE* to) {
+  write(document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", to);
+}
+
+void print_over_the_last(const std::string& text) {
+  constexpr const char* home = "\x1b[H";
+  constexpr const char* clear_line = "\x1b[K";
+  constexpr const char* clear_below = "\x1b[J";
+  std::string drawn = home;
+  for (const char letter : harmless(text, false)) {
+    if (letter == '\n') drawn += clear_line;
+    drawn += letter;
+  }
+  write(drawn + clear_line + clear_below + "\n", stdout);
+}
+
+std::string in_columns(std::vector<Row> rows) {
   std::vector<std::size_t> widths(rows.front().size());
+  for (Row& row : rows) {
+    for (std::string& word : row) word = harmless(std::move(word), true);
+  }
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }

@@ -24,19 +24,6 @@ int once(const Globals& globals, StatusWatch& watch) {
   return status->has_quorum() ? ExitCode::done : ExitCode::no_quorum;
 }
 
-/// Returns the text so that it overwrites the terminal's, without the flicker of clearing it first.
-std::string over_the_last(const std::string& text) {
-  constexpr const char* home = "\x1b[H";
-  constexpr const char* clear_line = "\x1b[K";
-  constexpr const char* clear_below = "\x1b[J";
-  std::string drawn = home;
-  for (const char c : text) {
-    if (c == '\n') drawn += clear_line;
-    drawn += c;
-  }
-  return drawn + clear_line + clear_below;
-}
-
 int live(const Globals& globals, StatusWatch& watch) {
   const bool redraw = !globals.json && ::isatty(STDOUT_FILENO) == 1;
   do {
@@ -45,7 +32,11 @@ int live(const Globals& globals, StatusWatch& watch) {
     if (globals.json) {
       print(document(*status));
     } else {
-      print(redraw ? over_the_last(table(*status)) : table(*status) + "\n");
+      if (redraw) {
+        print_over_the_last(table(*status));
+      } else {
+        print(table(*status) + "\n");
+      }
     }
   } while (watch.pause(between_looks));
   const int signal = watch.asked_to_end();
