@@ -97,6 +97,41 @@ TEST_F(Status, WatchGivesOneDocumentALineUntilSigint) {
   EXPECT_THAT(ended.err, IsEmpty());
 }
 
+TEST_F(Status, WatchShowsTheLocksThatAreMostWaitedForWithTheirHolders) {
+  for (const char* resource : {"a", "b", "c", "d", "e", "orders:42"}) {
+    ASSERT_EQ(run({"acquire", "--ttl", "30s", resource}).code, 0);
+  }
+  const Program waiting = start({"acquire", "--wait", "forever", "orders:42"});
+  Program watch = start({"--json", "status", "--watch"});
+  json locks;
+  ASSERT_TRUE(eventually([&] {
+    locks = json::parse(watch.line()).at("locks");
+    return locks.is_object() && locks.value("waiting", 0) == 1;
+  })) << locks;
+  EXPECT_EQ(locks.at("held"), 6);
+  EXPECT_EQ(locks.at("first").size(), 5);
+  const json& first = locks.at("first")[0];
+  EXPECT_EQ(first.at("resource"), "orders:42");
+  EXPECT_EQ(locks.at("first")[1].at("resource"), "a") << "it has been held for the longest time";
+  const std::string label = first.at("label");
+  EXPECT_FALSE(label.empty());
+  Program table = start({"status", "--watch"});
+  EXPECT_TRUE(eventually(
+      [&] { return table.line().starts_with("orders:42  exclusive  " + label + " ("); }));
+}
+
+TEST_F(Status, WatchGoesOnIfTheLocksCannotBeListed) {
+  cluster.kill(0);
+  cluster.kill(1);
+  Program watch = start({"--json", "status", "--watch"});
+  EXPECT_TRUE(eventually([&] {
+    const json seen = json::parse(watch.line());
+    return seen.at("voters") == 1 && seen.at("locks").contains("error");
+  }));
+  watch.signal(SIGTERM);
+  EXPECT_EQ(watch.finish().code, 128 + SIGTERM);
+}
+
 TEST_F(Status, WatchEndsWhileANodeDoesNotAnswer) {
   // Nothing has been shown yet, and nothing is waited for.
   cluster.pause(1);

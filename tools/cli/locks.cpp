@@ -46,13 +46,8 @@ Row row_of(const HeldLock& lock) {
       std::to_string(lock.nodes)};
 }
 
-std::string locks_table(const LockList& list, const LocksQuery& query) {
-  std::vector<Row> rows = {{"RESOURCE", "MODE", "HOLDER", "HELD FOR", "EXPIRES IN", "WAITERS",
-                            "FENCING TOKEN", "NODES"}};
-  for (const HeldLock& lock : list.locks) rows.push_back(row_of(lock));
-  std::string text = in_columns(rows);
-  text +=
-      std::to_string(list.locks.size()) + " held, " + std::to_string(waiting_in(list)) + " waiting";
+std::string text_of(const LockList& list, const LocksQuery& query) {
+  std::string text = locks_table(list.locks) + counts_of(list);
   if (!list.complete) {
     text += "; there are more than " + std::to_string(query.most) +
             ": give a PATTERN, or a greater --limit";
@@ -78,7 +73,7 @@ int locks(const Globals& globals, const LocksArguments& asked) {
       if (asked.is_live) document["ran_out"] = ran_out.document();
       print(document);
     } else {
-      std::string text = list ? locks_table(*list, asked.query) : list.error().what();
+      std::string text = list ? text_of(*list, asked.query) : list.error().what();
       if (const std::string ended = ran_out.text(); !ended.empty()) text += "\n" + ended;
       print(text + (asked.is_live ? "\n" : ""));
     }
@@ -88,6 +83,18 @@ int locks(const Globals& globals, const LocksArguments& asked) {
 }
 
 }  // namespace
+
+std::string locks_table(const std::vector<HeldLock>& locks) {
+  std::vector<Row> rows = {{"RESOURCE", "MODE", "HOLDER", "HELD FOR", "EXPIRES IN", "WAITERS",
+                            "FENCING TOKEN", "NODES"}};
+  for (const HeldLock& lock : locks) rows.push_back(row_of(lock));
+  return in_columns(rows);
+}
+
+std::string counts_of(const LockList& list) {
+  return std::to_string(list.locks.size()) + " held, " + std::to_string(waiting_in(list)) +
+         " waiting";
+}
 
 Json held_lock_json(const HeldLock& lock) {
   Json one = {{"resource", lock.resource},

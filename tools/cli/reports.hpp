@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <quorumlock/admin.hpp>
@@ -13,6 +14,10 @@ namespace quorumlock::cli {
 // in status_table.hpp.
 /// The waiters of all locks; the permits of a semaphore share a line.
 int waiting_in(const LockList& list);
+/// Returns a line of headings, and a line for each lock.
+std::string locks_table(const std::vector<HeldLock>& locks);
+/// Returns "2 held, 3 waiting".
+std::string counts_of(const LockList& list);
 Json held_lock_json(const HeldLock& lock);
 Json locks_json(const LockList& list);
 Json findings_json(const std::vector<Finding>& findings);

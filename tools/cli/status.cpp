@@ -2,9 +2,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <tuple>
+#include <vector>
+
+#include <quorumlock/admin.hpp>
 
 #include "commands.hpp"
 #include "globals.hpp"
+#include "lookout.hpp"
+#include "reports.hpp"
 #include "status_table.hpp"
 #include "status_watch.hpp"
 
@@ -12,6 +20,70 @@ namespace quorumlock::cli {
 namespace {
 
 constexpr std::chrono::seconds between_looks{1};
+constexpr std::size_t most_locks = 5;  ///< that a watch shows
+
+/// The locks that a watch shows below the nodes. A thread of its own lists them, so that the state
+/// of the nodes does not wait for a long list.
+class LocksBelow {
+ public:
+  explicit LocksBelow(Coordinator& coordinator)
+      : coordinator_(coordinator), lookout_(board_, 1, [&coordinator](const std::string&) {
+          return list_locks(coordinator);
+        }) {
+    lookout_.watch("");
+  }
+  LocksBelow(const LocksBelow&) = delete;
+  LocksBelow& operator=(const LocksBelow&) = delete;
+  /// Closes the coordinator, which ends a listing that is under way.
+  ~LocksBelow() {
+    board_.end();
+    coordinator_.close();
+  }
+
+  /// Empty before the first list.
+  std::string text() {
+    const auto seen = last();
+    if (seen == nullptr) return {};
+    if (!seen->value) return std::string("\n\n") + seen->value.error().what();
+    const LockList& list = *seen->value;
+    std::string text = "\n\n" + counts_of(list);
+    if (!list.locks.empty()) text += "; the most waited for, then the longest held:\n";
+    if (!list.locks.empty()) text += locks_table(first_of(list));
+    if (text.back() == '\n') text.pop_back();
+    return text;
+  }
+  /// Null before the first list.
+  Json document() {
+    const auto seen = last();
+    if (seen == nullptr) return nullptr;
+    if (!seen->value) return error_json(Failure(seen->value.error()));
+    const LockList& list = *seen->value;
+    Json first = Json::array();
+    for (const HeldLock& lock : first_of(list)) first.push_back(held_lock_json(lock));
+    return {{"held", list.locks.size()},
+            {"waiting", waiting_in(list)},
+            {"complete", list.complete},
+            {"first", std::move(first)}};
+  }
+
+ private:
+  Lookout<LockList>::SeenPtr last() {
+    const std::lock_guard<std::mutex> lock(board_.guard);
+    return lookout_.last("");
+  }
+  static std::vector<HeldLock> first_of(const LockList& list) {
+    const auto importance = [](const HeldLock& lock) {
+      return std::tuple(lock.waiters, lock.held_for);
+    };
+    std::vector<HeldLock> first(std::min(most_locks, list.locks.size()));
+    std::ranges::partial_sort_copy(list.locks, first, std::greater(), importance, importance);
+    return first;
+  }
+
+  Coordinator& coordinator_;
+  NewsBoard board_;
+  Lookout<LockList> lookout_;
+};
 
 int once(const Globals& globals, StatusWatch& watch) {
   const std::optional<ClusterStatus> status = watch.look();
@@ -24,18 +96,22 @@ int once(const Globals& globals, StatusWatch& watch) {
   return status->has_quorum() ? ExitCode::done : ExitCode::no_quorum;
 }
 
-int live(const Globals& globals, StatusWatch& watch) {
+int live(const Globals& globals, StatusWatch& watch, Coordinator& coordinator) {
+  LocksBelow locks(coordinator);
   const bool redraw = !globals.json && ::isatty(STDOUT_FILENO) == 1;
   do {
     const std::optional<ClusterStatus> status = watch.look();
     if (!status) break;
     if (globals.json) {
-      print(document(*status));
+      Json shown = document(*status);
+      shown["locks"] = locks.document();
+      print(shown);
     } else {
+      const std::string text = table(*status) + locks.text();
       if (redraw) {
-        print_over_the_last(table(*status));
+        print_over_the_last(text);
       } else {
-        print(table(*status) + "\n");
+        print(text + "\n");
       }
     }
   } while (watch.pause(between_looks));
@@ -49,7 +125,8 @@ void add_status(CLI::App& app, Globals& globals, Action& chosen) {
   auto is_live = std::make_shared<bool>(false);
   CLI::App& command = *app.add_subcommand("status", "show how each node fares as a voter");
   command.add_flag("--watch", *is_live,
-                   "again every second, until Ctrl-C; SIGHUP reads the nodes in the file again");
+                   "again every second, with the locks that are most waited for, until Ctrl-C; "
+                   "SIGHUP reads the nodes in the file again");
   globals.add_flags_to(command);
   command.callback([=, &globals, &chosen] {
     chosen = [=, &globals] {
@@ -58,7 +135,7 @@ void add_status(CLI::App& app, Globals& globals, Action& chosen) {
       Coordinator coordinator = coordinator_with(options);
       NodesWatch nodes(globals, options, coordinator);
       StatusWatch watch(coordinator, signals, &nodes);
-      return *is_live ? live(globals, watch) : once(globals, watch);
+      return *is_live ? live(globals, watch, coordinator) : once(globals, watch);
     };
   });
 }

@@ -6,8 +6,8 @@
 #include <quorumlock/coordinator.hpp>
 #include <quorumlock/inspection.hpp>
 
+#include "lookout.hpp"
 #include "ran_out.hpp"
-#include "serve/lookout.hpp"
 
 namespace quorumlock::cli {
 
