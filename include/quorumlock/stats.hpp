@@ -47,6 +47,17 @@ struct RefusedStats {
   std::uint64_t misconfigured = 0;  ///< the nodes contradict the options
 };
 
+/// How many times nodes gave each vote, by the number of the Vote.
+using VoteCounts = std::array<std::uint64_t, static_cast<std::size_t>(Vote::failed) + 1>;
+
+/// One node as this coordinator's own requests have found it.
+struct NodeVotes {
+  std::string node = {};   ///< as NodeStatus::node
+  std::string group = {};  ///< the group that it votes in; empty if there are no groups
+  bool counts = false;     ///< whether it is connected, and its votes count now
+  VoteCounts votes{};      ///< its votes, or why it gave none, since it is in the list of nodes
+};
+
 /// What a coordinator has done with the resources of one class (Options::resource_classes).
 struct ClassStats {
   std::string prefix;          ///< of their names; empty: those of no other class
@@ -88,7 +99,7 @@ struct QUORUMLOCK_EXPORT Stats {
   std::uint64_t held = 0;             ///< leases held now
   std::uint64_t waiting = 0;          ///< acquisitions under way now
   /// The votes of nodes in rounds that were counted, by the number of the Vote.
-  std::array<std::uint64_t, static_cast<std::size_t>(Vote::failed) + 1> votes{};
+  VoteCounts votes{};
   /// How long before the end of their leases the renewals succeeded.
   DurationStats renewal_slack;
   /// The age of the oldest acquisition under way, since it has reached the loop; zero if there is
@@ -97,6 +108,8 @@ struct QUORUMLOCK_EXPORT Stats {
   /// One for each of Options::resource_classes, in that order, and then that of the other
   /// resources. Empty without classes.
   std::vector<ClassStats> classes = {};
+  /// The nodes of the present list, in its order; those of a group are adjacent.
+  std::vector<NodeVotes> nodes = {};
 
   /// How many times nodes gave this vote.
   [[nodiscard]] std::uint64_t count(Vote vote) const noexcept {

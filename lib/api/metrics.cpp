@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <optional>
-#include <set>
 #include <string_view>
 
-#include "config/quoted.hpp"
-#include "config/refusal.hpp"
+#include "config/metric_labels.hpp"
 
 namespace quorumlock {
 namespace {
@@ -32,40 +31,28 @@ class Families {
  public:
   explicit Families(const MetricLabels& labels) : labels_(labels) {}
 
-  void counter(const char* name, const char* help) { begin(Kind::counter, name, help); }
-  void gauge(const char* name, const char* help) { begin(Kind::gauge, name, help); }
-  /// A counter or gauge of one sample.
-  void counter(const char* name, const char* help, std::uint64_t value) {
-    counter(name, help);
-    sample(value);
+  Families& counter(const char* name, const char* help) { return begin(Kind::counter, name, help); }
+  Families& gauge(const char* name, const char* help) { return begin(Kind::gauge, name, help); }
+  Families& histogram(const char* name, const char* help) {
+    return begin(Kind::histogram, name, help);
   }
-  void gauge(const char* name, const char* help, std::uint64_t value) {
-    gauge(name, help);
-    sample(value);
-  }
-  /// A sample of the counter or gauge begun last.
+  /// A sample of the family begun last.
   void sample(std::uint64_t value, const MetricLabels& own = {}) {
     sample(static_cast<double>(value), own);
   }
   void sample(double value, const MetricLabels& own = {}) {
     all_.back().samples.push_back({.labels = with(own), .value = value});
   }
-  void histogram(const char* name, const char* help) { begin(Kind::histogram, name, help); }
-  /// A histogram of one sample.
-  void histogram(const char* name, const char* help, const DurationStats& stats) {
-    histogram(name, help);
-    sample(stats);
-  }
-  /// A sample of the histogram begun last.
   void sample(const DurationStats& stats, const MetricLabels& own = {}) {
     all_.back().samples.push_back({.labels = with(own), .histogram = stats});
   }
   std::vector<MetricFamily> end() && { return std::move(all_); }
 
  private:
-  void begin(Kind kind, const char* name, const char* help) {
+  Families& begin(Kind kind, const char* name, const char* help) {
     all_.push_back(
         {.kind = kind, .name = std::string("quorumlock_") + name, .help = help, .samples = {}});
+    return *this;
   }
   [[nodiscard]] MetricLabels with(const MetricLabels& own) const {
     MetricLabels labels = labels_;
@@ -153,39 +140,24 @@ class Page {
   std::string text_;
 };
 
-std::optional<Error> fault_of(const MetricLabels& labels) {
-  std::set<std::string> used = {"cause", "class", "group", "kind", "le", "node", "reason", "vote"};
-  for (const auto& [name, value] : labels) {
-    constexpr std::string_view letters =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    if (name.empty() || name.find_first_not_of(letters) != name.npos || name.starts_with("__") ||
-        (name[0] >= '0' && name[0] <= '9')) {
-      return detail::refusal("the label " + detail::quoted(name) +
-                             " has no valid name: use letters, digits and '_', and begin with a "
-                             "letter or one '_'");
-    }
-    if (!used.insert(name).second) {
-      return detail::refusal("the label " + detail::quoted(name) +
-                             " is given twice, or is a label of the metrics themselves: choose "
-                             "another name");
-    }
+/// A sample for each value of a label.
+void put_by(Families& all, const char* label, MetricLabels own,
+            std::initializer_list<std::pair<const char*, std::uint64_t>> counts) {
+  own.emplace_back(label, "");
+  for (const auto& [value, count] : counts) {
+    own.back().second = value;
+    all.sample(count, own);
   }
-  return std::nullopt;
 }
 
-/// A sample for each reason.
 void put_refused(Families& all, const RefusedStats& refused, const MetricLabels& own = {}) {
-  const auto put_one = [&](const char* reason, std::uint64_t count) {
-    MetricLabels labels = own;
-    labels.emplace_back("reason", reason);
-    all.sample(count, labels);
-  };
-  put_one("contended", refused.contended);
-  put_one("no_quorum", refused.no_quorum);
-  put_one("timed_out", refused.timed_out);
-  put_one("cancelled", refused.cancelled);
-  put_one("closed", refused.closed);
-  put_one("misconfigured", refused.misconfigured);
+  put_by(all, "reason", own,
+         {{"contended", refused.contended},
+          {"no_quorum", refused.no_quorum},
+          {"timed_out", refused.timed_out},
+          {"cancelled", refused.cancelled},
+          {"closed", refused.closed},
+          {"misconfigured", refused.misconfigured}});
 }
 
 void put_classes(Families& all, const std::vector<ClassStats>& classes) {
@@ -204,39 +176,72 @@ void put_classes(Families& all, const std::vector<ClassStats>& classes) {
   for (const ClassStats& one : classes) all.sample(one.waits, labels(one));
 }
 
+std::pair<std::string, std::string> vote_label(std::size_t number) {
+  return {"vote", std::string(to_string(static_cast<Vote>(number)))};
+}
+
+MetricLabels group_of(const auto& node) {
+  return node.group.empty() ? MetricLabels() : MetricLabels{{"group", node.group}};
+}
+
+MetricLabels labels_of(const auto& node) {
+  MetricLabels labels = group_of(node);
+  labels.insert(labels.begin(), {"node", node.node});
+  return labels;
+}
+
+void put_nodes(Families& all, const std::vector<NodeVotes>& nodes) {
+  if (nodes.empty()) return;
+  std::map<MetricLabels, std::uint64_t> voting;
+  for (const NodeVotes& node : nodes) voting[group_of(node)] += node.counts ? 1 : 0;
+  all.gauge("nodes_voting", "Nodes that are connected, and whose votes count now.");
+  for (const auto& [group, count] : voting) all.sample(count, group);
+  all.counter("node_answers", "Votes of each node, or why it gave none; those that it has given.");
+  for (const NodeVotes& node : nodes) {
+    for (std::size_t i = 0; i < node.votes.size(); ++i) {
+      MetricLabels labels = labels_of(node);
+      labels.push_back(vote_label(i));
+      if (node.votes[i] != 0) all.sample(node.votes[i], labels);
+    }
+  }
+}
+
 void put(Families& all, const Stats& stats) {
-  all.gauge("held", "Leases held now.", stats.held);
-  all.gauge("waiting", "Acquisitions under way now.", stats.waiting);
+  all.gauge("held", "Leases held now.").sample(stats.held);
+  all.gauge("waiting", "Acquisitions under way now.").sample(stats.waiting);
   all.gauge("oldest_wait_seconds",
-            "Age of the oldest acquisition that is under way now, 0 if there is none.");
-  all.sample(std::chrono::duration<double>(stats.oldest_wait).count());
-  all.counter("attempts", "Attempts at a lock; an acquisition makes one or more.", stats.attempts);
-  all.counter("acquired", "Acquisitions that ended with a lease.", stats.acquired);
+            "Age of the oldest acquisition that is under way now, 0 if there is none.")
+      .sample(std::chrono::duration<double>(stats.oldest_wait).count());
+  all.counter("attempts", "Attempts at a lock; an acquisition makes one or more.")
+      .sample(stats.attempts);
+  all.counter("acquired", "Acquisitions that ended with a lease.").sample(stats.acquired);
   all.counter("refused", "Acquisitions that ended without a lease, by reason.");
   put_refused(all, stats.refused);
-  all.histogram("wait_seconds", "Waits of acquisitions that did not get the lock at once.",
-                stats.waits);
+  all.histogram("wait_seconds", "Waits of acquisitions that did not get the lock at once.")
+      .sample(stats.waits);
   all.counter("won_after", "Waits that were won, by the cause of the attempt that won.");
-  all.sample(stats.won_after.hand_over, {{"cause", "hand_over"}});
-  all.sample(stats.won_after.message, {{"cause", "message"}});
-  all.sample(stats.won_after.look, {{"cause", "look"}});
+  put_by(all, "cause", {},
+         {{"hand_over", stats.won_after.hand_over},
+          {"message", stats.won_after.message},
+          {"look", stats.won_after.look}});
   all.counter("near_misses", "Operations that succeeded and nearly failed.");
-  all.sample(stats.near_misses.bare_quorum, {{"kind", "bare_quorum"}});
-  all.sample(stats.near_misses.acquired_late, {{"kind", "acquired_late"}});
-  all.sample(stats.near_misses.renewed_late, {{"kind", "renewed_late"}});
-  all.counter("renewals", "Renewals of leases.", stats.renewals);
+  put_by(all, "kind", {},
+         {{"bare_quorum", stats.near_misses.bare_quorum},
+          {"acquired_late", stats.near_misses.acquired_late},
+          {"renewed_late", stats.near_misses.renewed_late}});
+  all.counter("renewals", "Renewals of leases.").sample(stats.renewals);
   all.histogram("renewal_slack_seconds",
-                "How long before the end of their leases the renewals succeeded.",
-                stats.renewal_slack);
-  all.counter("failed_renewals", "Rounds of renewal that failed; a later one may have succeeded.",
-              stats.failed_renewals);
-  all.counter("released", "Leases that were released.", stats.released);
-  all.counter("expired", "Leases that ran to their end as they were asked to.", stats.expired);
-  all.counter("lost", "Leases that could not be renewed.", stats.lost);
+                "How long before the end of their leases the renewals succeeded.")
+      .sample(stats.renewal_slack);
+  all.counter("failed_renewals", "Rounds of renewal that failed; a later one may have succeeded.")
+      .sample(stats.failed_renewals);
+  all.counter("released", "Leases that were released.").sample(stats.released);
+  all.counter("expired", "Leases that ran to their end as they were asked to.")
+      .sample(stats.expired);
+  all.counter("lost", "Leases that could not be renewed.").sample(stats.lost);
   all.counter("votes", "Votes of nodes in rounds that were counted, or why a node gave none.");
-  for (std::size_t i = 0; i < stats.votes.size(); ++i) {
-    all.sample(stats.votes[i], {{"vote", std::string(to_string(static_cast<Vote>(i)))}});
-  }
+  for (std::size_t i = 0; i < stats.votes.size(); ++i) all.sample(stats.votes[i], {vote_label(i)});
+  put_nodes(all, stats.nodes);
   put_classes(all, stats.classes);
 }
 
@@ -244,9 +249,7 @@ void put(Families& all, const Stats& stats) {
 template <class Figure>
 void put_each(Families& all, const ClusterStatus& status, Figure figure) {
   for (const NodeStatus& node : status.nodes) {
-    MetricLabels labels = {{"node", node.node}};
-    if (!node.group.empty()) labels.emplace_back("group", node.group);
-    if (const std::optional<double> value = figure(node)) all.sample(*value, labels);
+    if (const std::optional<double> value = figure(node)) all.sample(*value, labels_of(node));
   }
 }
 
@@ -270,41 +273,41 @@ void put(Families& all, const ClusterStatus& status) {
            [](const NodeStatus& node) -> Value { return static_cast<double>(node.connections); });
 }
 
-std::string text_of(const std::vector<MetricFamily>& families, bool openmetrics) {
+/// `status` may be null.
+Result<std::vector<MetricFamily>> families_of(const Stats& stats, const ClusterStatus* status,
+                                              const MetricLabels& labels) {
+  if (std::optional<Error> fault = detail::fault_of(labels)) return *std::move(fault);
+  Families all(labels);
+  put(all, stats);
+  if (status != nullptr) put(all, *status);
+  return std::move(all).end();
+}
+
+Result<std::string> text_of(const Result<std::vector<MetricFamily>>& families, bool openmetrics) {
+  if (!families) return families.error();
   Page page(openmetrics);
-  for (const MetricFamily& family : families) page.put(family);
+  for (const MetricFamily& family : *families) page.put(family);
   return std::move(page).end();
 }
 
 }  // namespace
 
 Result<std::vector<MetricFamily>> metric_families(const Stats& stats, const MetricLabels& labels) {
-  if (std::optional<Error> fault = fault_of(labels)) return *std::move(fault);
-  Families all(labels);
-  put(all, stats);
-  return std::move(all).end();
+  return families_of(stats, nullptr, labels);
 }
 
 Result<std::vector<MetricFamily>> metric_families(const Stats& stats, const ClusterStatus& status,
                                                   const MetricLabels& labels) {
-  if (std::optional<Error> fault = fault_of(labels)) return *std::move(fault);
-  Families all(labels);
-  put(all, stats);
-  put(all, status);
-  return std::move(all).end();
+  return families_of(stats, &status, labels);
 }
 
 Result<std::string> metrics_text(const Stats& stats, const MetricsFormat& format) {
-  Result<std::vector<MetricFamily>> families = metric_families(stats, format.labels);
-  if (!families) return std::move(families).error();
-  return text_of(*families, format.openmetrics);
+  return text_of(families_of(stats, nullptr, format.labels), format.openmetrics);
 }
 
 Result<std::string> metrics_text(const Stats& stats, const ClusterStatus& status,
                                  const MetricsFormat& format) {
-  Result<std::vector<MetricFamily>> families = metric_families(stats, status, format.labels);
-  if (!families) return std::move(families).error();
-  return text_of(*families, format.openmetrics);
+  return text_of(families_of(stats, &status, format.labels), format.openmetrics);
 }
 
 }  // namespace quorumlock

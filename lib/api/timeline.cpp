@@ -14,25 +14,17 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-std::string in_ms(nanoseconds span) {
-  const double ms = std::chrono::duration<double, std::milli>(span).count();
+std::string in_ms(nanoseconds span, const char* format = "%.2f ms") {
   char text[32];
-  std::snprintf(text, sizeof text, "%.2f ms", ms);
+  std::snprintf(text, sizeof text, format, std::chrono::duration<double, std::milli>(span).count());
   return text;
 }
 
 /// Three significant digits or more, in ms below a second.
 std::string span_text(nanoseconds span) {
-  const double ms = std::chrono::duration<double, std::milli>(span).count();
-  char text[32];
-  if (ms < 10) {
-    std::snprintf(text, sizeof text, "%.2f ms", ms);
-  } else if (ms < 1000) {
-    std::snprintf(text, sizeof text, "%.1f ms", ms);
-  } else {
-    std::snprintf(text, sizeof text, "%.2f s", ms / 1000);
-  }
-  return text;
+  using namespace std::chrono_literals;
+  return span < 1s ? in_ms(span, span < 10ms ? "%.2f ms" : "%.1f ms")
+                   : in_ms(span / 1000, "%.2f s");
 }
 
 /// Where the time between two steps went.

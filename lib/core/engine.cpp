@@ -92,8 +92,17 @@ void Engine::close(Time now) {
   });
 }
 
-Stats Engine::stats() const {
+Stats Engine::stats(Time now) {
   Stats all = exchange_.stats;
+  Nodes& nodes = exchange_.nodes;
+  const NodeSet voters = nodes.voters(now) - nodes.connecting();
+  for (const int node : nodes.all()) {
+    const auto at = static_cast<std::size_t>(node);
+    if (all.nodes.size() <= at) all.nodes.resize(at + 1);
+    all.nodes[at].counts = voters.contains(node);
+    all.nodes[at].votes = exchange_.votes[at];
+    for (std::size_t i = 0; i < all.votes.size(); ++i) all.votes[i] += exchange_.votes[at][i];
+  }
   all.held = static_cast<std::uint64_t>(leases_.held());
   all.waiting = acquisitions_.waiters().all.used();
   return all;
@@ -127,7 +136,7 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
   Cleanup::note_answer(now, *claim, node, tag, answer);
   acquisitions_.hear(now, node, *claim, answer);
   if (tag.round == claim->round.number() || planted(Mutant::answers_of_an_older_round)) {
-    exchange_.note_vote(counts);
+    exchange_.note_vote(node, counts);
     acquisitions_.note_vote(now, *claim, node, tag.kind, counts);
     const bool granted = claim->round.count(
         node, {tag.kind, counts, answer.fence, claim->terms.reads(), nodes.says(node)},
@@ -197,7 +206,7 @@ void Engine::on_timeout(Time now, int node, Tag tag) {
   Claim* const claim = exchange_.claims.find(tag.claim);
   if (claim == nullptr || tag.round != claim->round.number()) return;
   if (!claim->round.late(node, tag.kind, exchange_.ballot_of(*claim))) return;
-  exchange_.note_vote(Vote::timed_out);
+  exchange_.note_vote(node, Vote::timed_out);
   acquisitions_.note_vote(now, *claim, node, tag.kind, Vote::timed_out);
   judge(now, tag.claim, *claim);
 }
@@ -219,6 +228,7 @@ void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
 void Engine::add_node(Time now, int node) {
   advance(now);
   exchange_.nodes.add(node);
+  exchange_.forget_votes(node);  // an answer of a node that had this number may have come late
   acquisitions_.forget_node(node);
   exchange_.claims.for_each_folded(
       [&](ClaimId, NodeSet&, NodeSet& standing) { standing.remove(node); });
@@ -231,6 +241,7 @@ void Engine::add_node(Time now, int node) {
 void Engine::remove_node(Time now, int node) {
   advance(now);
   exchange_.nodes.remove(node);
+  exchange_.forget_votes(node);
   acquisitions_.forget_node(node);
   Claims& claims = exchange_.claims;
   claims.for_each_folded([&](ClaimId, NodeSet& footprint, NodeSet&) { footprint.remove(node); });

@@ -136,8 +136,8 @@ class Engine {
   [[nodiscard]] std::int64_t clock_of(Time now, int node, Duration left) const {
     return exchange_.nodes.clocks().at_least(now, node, left / 4);
   }
-  /// The statistics, without Stats::oldest_wait.
-  [[nodiscard]] Stats stats() const;
+  /// The statistics, without Stats::oldest_wait and the nodes' names: Stats::nodes is by number.
+  [[nodiscard]] Stats stats(Time now);
   /// When the oldest acquisition without an answer began; `never` if there is none.
   [[nodiscard]] Time waiting_since() { return acquisitions_.waiters().since(); }
   /// True while there is a waiter, a lease or an unanswered command.

@@ -25,6 +25,11 @@ ClassStats& Exchange::found_class(std::string_view key, bool is_permit) {
   });
 }
 
+void Exchange::forget_votes(int node) {
+  VoteCounts& its = votes[static_cast<std::size_t>(node)];
+  for (std::size_t i = 0; i < its.size(); ++i) stats.votes[i] += std::exchange(its[i], 0);
+}
+
 ClaimId Exchange::new_claim(std::string_view key, std::string_view token) {
   return claims.take(key, token.empty() ? tokens_.draw() : token);
 }
@@ -42,7 +47,7 @@ void Exchange::send_round(ClaimId id, CommandKind kind, NodeSet to) {
   for (const int node : nodes.all() - to) {
     const Vote why = nodes.why_not_asked(node);
     claim.round.tally.record(node, why);
-    note_vote(why);
+    note_vote(node, why);
   }
   if (planted(Mutant::quorum_over_connected) && !to.empty()) {
     claim.round.tally.count_over(to);

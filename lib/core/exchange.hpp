@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,7 +63,11 @@ class Exchange {
     return stats.classes.empty() ? nullptr : &found_class(key, is_permit);
   }
 
-  void note_vote(Vote vote) { ++stats.votes[static_cast<std::size_t>(vote)]; }
+  void note_vote(int node, Vote vote) {
+    ++votes[static_cast<std::size_t>(node)][static_cast<std::size_t>(vote)];
+  }
+  /// Adds the node's votes to those of the nodes that have left, which are in `stats`.
+  void forget_votes(int node);
 
   const Config config;
   Random& random;
@@ -70,7 +75,8 @@ class Exchange {
   Claims claims;
   TimerQueue timers;  ///< of claims
   Stats stats;
-  Time now{};           ///< the time of the current input
+  std::array<VoteCounts, max_nodes> votes{};  ///< by the number of the node
+  Time now{};                                 ///< the time of the current input
   std::string process;  ///< the prefix of our waiters' names; empty until the first enters a line
 
  private:

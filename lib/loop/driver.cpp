@@ -137,7 +137,8 @@ void Driver::before_poll() {
 }
 
 void Driver::keep_stats() {
-  runtime_.keep_stats(session_.engine().stats(), session_.engine().waiting_since());
+  core::Engine& engine = session_.engine();
+  runtime_.keep_stats(engine.stats(Clock::now()), engine.waiting_since());
 }
 
 Stats Driver::stats() {

@@ -181,15 +181,16 @@ struct StatsTask final : Task {
 
 }  // namespace
 
-void Runtime::keep_stats(const Stats& stats, core::Time waiting_since) {
+void Runtime::keep_stats(Stats stats, core::Time waiting_since) {
   const std::lock_guard<std::mutex> lock(keeping_);
-  last_stats_ = stats;
+  last_stats_ = std::move(stats);
   waiting_since_ = waiting_since;
 }
 
 Stats Runtime::last_stats() const {
   const std::lock_guard<std::mutex> lock(keeping_);
   Stats stats = last_stats_;
+  name_nodes(stats, nodes_, cluster_.group);
   set_oldest_wait(stats, waiting_since_, Clock::now());
   return stats;
 }

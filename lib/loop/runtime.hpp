@@ -73,7 +73,7 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   /// From any thread. One loop must not wait for another, so it gets the last kept statistics.
   [[nodiscard]] Stats stats();
   /// Keeps the statistics for calls after the end of the loop, or from another loop.
-  void keep_stats(const Stats& stats, core::Time waiting_since);
+  void keep_stats(Stats stats, core::Time waiting_since);
   [[nodiscard]] Stats last_stats() const;
 
   /// The error of a blocking call that cannot be made on this thread; unset if it can.
@@ -97,7 +97,7 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   Inbox inbox_;
   std::unique_ptr<Driver> driver_;  // used only on the loop
   mutable std::mutex keeping_;
-  Stats last_stats_;
+  Stats last_stats_;                        ///< as the engine makes it
   core::Time waiting_since_ = core::never;  ///< see Engine; of last_stats_
   NodeList nodes_;
   std::shared_ptr<Runtime> self_;  // while attached

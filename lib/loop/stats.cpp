@@ -34,6 +34,24 @@ void add(RefusedStats& into, const RefusedStats& more) {
   into.misconfigured += more.misconfigured;
 }
 
+void add(VoteCounts& into, const VoteCounts& more) {
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] += more[i];
+}
+
+/// Loops of one group have the same nodes, but for a moment if their list is replaced. A node's
+/// votes count if they do on every loop that has it.
+void add(std::vector<NodeVotes>& into, const NodeVotes& more) {
+  const auto found = std::ranges::find_if(into, [&more](const NodeVotes& one) {
+    return one.node == more.node && one.group == more.group;
+  });
+  if (found == into.end()) {
+    into.push_back(more);
+    return;
+  }
+  found->counts = found->counts && more.counts;
+  add(found->votes, more.votes);
+}
+
 void add(ClassStats& into, const ClassStats& more) {
   into.acquired += more.acquired;
   add(into.refused, more.refused);
@@ -45,6 +63,18 @@ void add(ClassStats& into, const ClassStats& more) {
 
 void set_oldest_wait(Stats& stats, core::Time since, core::Time now) {
   stats.oldest_wait = since < now ? now - since : core::Duration::zero();
+}
+
+void name_nodes(Stats& stats, const NodeList& list, const std::string& group) {
+  std::vector<NodeVotes> named;
+  for (const NodeList::Node& node : list) {
+    const auto at = static_cast<std::size_t>(node.number);
+    NodeVotes& one = named.emplace_back();
+    if (at < stats.nodes.size()) one = stats.nodes[at];
+    one.node = node.name;
+    one.group = group;
+  }
+  stats.nodes = std::move(named);
 }
 
 void add(Stats& into, const Stats& more) {
@@ -65,7 +95,8 @@ void add(Stats& into, const Stats& more) {
   into.lost += more.lost;
   into.held += more.held;
   into.waiting += more.waiting;
-  for (std::size_t i = 0; i < into.votes.size(); ++i) into.votes[i] += more.votes[i];
+  add(into.votes, more.votes);
+  for (const NodeVotes& one : more.nodes) add(into.nodes, one);
   add(into.renewal_slack, more.renewal_slack);
   into.oldest_wait = std::max(into.oldest_wait, more.oldest_wait);
   into.classes.resize(std::max(into.classes.size(), more.classes.size()));

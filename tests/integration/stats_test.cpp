@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "integration/fixture.hpp"
 #include "support/uv_loop.hpp"
@@ -34,6 +36,30 @@ TEST_F(Counted, StatsMayBeReadFromAnyThread) {
   EXPECT_EQ(coordinator.stats().acquired, stats.acquired);
   Coordinator moved = std::move(coordinator);
   EXPECT_EQ(coordinator.stats().acquired, 0U);
+}
+
+TEST_F(Counted, EachNodesVotesAreCountedOnAllLoops) {
+  Options several = options();
+  several.loops = 3;
+  Coordinator coordinator = test::connect(several);
+  warm(coordinator);
+  for (int i = 0; i < 12; ++i) {
+    ASSERT_TRUE(ok(coordinator.acquire(key + std::to_string(i), {.wait = 20s})));
+  }
+  Stats stats;
+  ASSERT_TRUE(eventually([&] {
+    stats = coordinator.stats();
+    return std::ranges::all_of(stats.nodes, &NodeVotes::counts);
+  }));
+  const std::vector<NodeStatus> nodes = coordinator.status().value().nodes;
+  ASSERT_EQ(stats.nodes.size(), nodes.size());
+  VoteCounts all{};
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    EXPECT_EQ(stats.nodes[i].node, nodes[i].node);
+    for (std::size_t vote = 0; vote < all.size(); ++vote) all[vote] += stats.nodes[i].votes[vote];
+  }
+  EXPECT_EQ(all, stats.votes);
+  EXPECT_GE(stats.count(Vote::granted), 13U * 3);
 }
 
 TEST_F(Counted, WaitsOfACrowdAreCounted) {

@@ -118,14 +118,21 @@ TEST(Metrics, TheCallersLabelsAreOnEverySample) {
   }
 }
 
-TEST(Metrics, ALabelThatCannotBeIsRefused) {
-  for (const char* name : {"", "9lives", "__own", "two words", "vote", "class", "a-b"}) {
-    const Result<std::string> text = metrics_text({}, {.labels = {{name, "x"}}});
-    ASSERT_FALSE(text.has_value()) << name;
-    EXPECT_EQ(text.error().code(), Errc::invalid_argument);
-    EXPECT_THAT(text.error().what(), HasSubstr("\"" + std::string(name) + "\""));
-  }
-  EXPECT_FALSE(metrics_text({}, {.labels = {{"a", "x"}, {"a", "y"}}}).has_value());
+TEST(Metrics, NodesHaveWhatTheyAnswered) {
+  // How many vote, for each group; and of each node the votes that it has given.
+  Stats stats;
+  EXPECT_EQ(metrics_text(stats).value().find("nodes_voting"), std::string::npos);
+  stats.nodes = {{"a:1", "", true}, {"b:1", "", false}, {"c:1", "", true}};
+  stats.nodes[1].votes[static_cast<std::size_t>(Vote::timed_out)] = 4;
+  const std::string text = metrics_text(stats).value();
+  EXPECT_THAT(text, HasSubstr("\nquorumlock_nodes_voting 2\n"));
+  EXPECT_THAT(text,
+              HasSubstr("# TYPE quorumlock_node_answers_total counter\n"
+                        "quorumlock_node_answers_total{node=\"b:1\",vote=\"timed_out\"} 4\n#"));
+  stats.nodes[2].group = "east";
+  const std::string groups = metrics_text(stats, {.labels = {{"zone", "x"}}}).value();
+  EXPECT_THAT(groups, HasSubstr("\nquorumlock_nodes_voting{zone=\"x\"} 1\n"));
+  EXPECT_THAT(groups, HasSubstr("\nquorumlock_nodes_voting{zone=\"x\",group=\"east\"} 1\n"));
 }
 
 }  // namespace

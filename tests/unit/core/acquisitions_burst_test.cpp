@@ -53,7 +53,7 @@ TEST_F(EngineBurst, ABoundedNumberOfAttemptsIsOutAndTheRestFollowsInOrder) {
   EXPECT_EQ(sent(), Names{"key/2"});
   driver_.answer_all();
   EXPECT_EQ(sent(), (Names{"key/3", "key/4"}));
-  EXPECT_EQ(driver_.engine().stats().acquired, 5U);
+  EXPECT_EQ(driver_.engine().stats(driver_.now).acquired, 5U);
 }
 
 TEST_F(EngineBurst, ALostAttemptMakesRoom) {
@@ -114,9 +114,9 @@ TEST_F(EngineBurst, ThoseThatWaitAreKeptWhileTheNodesAreSilent) {
       driver.link(node, silent, reason);
       for (int attempt = 0; attempt < 2; ++attempt) driver.time_out(node);
     }
-    EXPECT_EQ(driver.engine().stats().attempts, 2U);
+    EXPECT_EQ(driver.engine().stats(driver.now).attempts, 2U);
     driver.link(0, LinkState::up);
-    EXPECT_EQ(driver.engine().stats().attempts, 4U);
+    EXPECT_EQ(driver.engine().stats(driver.now).attempts, 4U);
   }
 }
 
@@ -300,7 +300,7 @@ TEST_F(EngineBurst, ABurstOfManyIsServedToTheLastWithoutAScan) {
       if (!driver_.unanswered(node).empty()) driver_.reply(node, Vote::granted);
     }
   }
-  EXPECT_EQ(driver_.engine().stats().acquired, 10'001U);
+  EXPECT_EQ(driver_.engine().stats(driver_.now).acquired, 10'001U);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "loop/stats.hpp"
 #include "support/engine_line.hpp"
@@ -11,7 +12,12 @@ namespace {
 
 class EngineStats : public EngineLine {
  protected:
-  Stats stats() { return driver.engine().stats(); }
+  Stats stats() { return driver.engine().stats(driver.now); }
+  static VoteCounts votes(const std::vector<Vote>& given) {
+    VoteCounts counts{};
+    for (const Vote vote : given) ++counts[static_cast<std::size_t>(vote)];
+    return counts;
+  }
 };
 
 TEST_F(EngineStats, AnAcquisitionAndItsVotesAreCounted) {
@@ -43,6 +49,30 @@ TEST_F(EngineStats, ABareQuorumIsCounted) {
   driver.reply(2, Vote::granted);
   EXPECT_EQ(stats().near_misses.bare_quorum, 2U);
   EXPECT_EQ(stats().count(Vote::unreachable), 1U);
+}
+
+TEST_F(EngineStats, TheVotesOfANodeAreCountedUntilItLeaves) {
+  // In the sum of all nodes they stay. A node that comes in its place begins anew.
+  driver.acquire(1, terms);
+  driver.reply(0, Vote::held);
+  driver.reply(1, Vote::granted);
+  driver.reply(2, Vote::granted);
+  EXPECT_EQ(stats().nodes.at(0).votes, votes({Vote::held}));
+  EXPECT_EQ(stats().nodes.at(2).votes, votes({Vote::granted}));
+  EXPECT_FALSE(stats().nodes.at(2).counts) << "it is connecting";
+  driver.link(2, LinkState::up);
+  EXPECT_TRUE(stats().nodes.at(2).counts);
+  driver.link(2, LinkState::down);
+  EXPECT_FALSE(stats().nodes.at(2).counts);
+  driver.acquire(2, terms, 0s, "other");
+  EXPECT_EQ(stats().nodes.at(2).votes, votes({Vote::granted, Vote::unreachable}));
+  driver.engine().remove_node(driver.now, 2);
+  EXPECT_EQ(stats().nodes.size(), 2U);
+  EXPECT_EQ(stats().count(Vote::granted), 2U);
+  EXPECT_EQ(stats().count(Vote::unreachable), 1U);
+  driver.engine().add_node(driver.now, 2);
+  EXPECT_EQ(stats().nodes.at(2).votes, votes({}));
+  EXPECT_EQ(stats().count(Vote::granted), 2U);
 }
 
 TEST_F(EngineStats, ALateAcquisitionIsCounted) {
@@ -203,7 +233,7 @@ class EngineClasses : public testing::Test {
     return config;
   }
   const ClassStats& of(int number) {
-    stats_ = driver.engine().stats();
+    stats_ = driver.engine().stats(driver.now);
     return stats_.classes.at(static_cast<std::size_t>(number));
   }
   EngineDriver driver{config()};
@@ -229,7 +259,7 @@ TEST_F(EngineClasses, AreCountedByTheBeginningOfTheName) {
   EXPECT_EQ(of(1).refused.contended, 1U);
   EXPECT_EQ(of(2).prefix, "");
   EXPECT_EQ(of(2).acquired, 1U);
-  EXPECT_EQ(driver.engine().stats().acquired, 2U);
+  EXPECT_EQ(driver.engine().stats(driver.now).acquired, 2U);
 }
 
 TEST_F(EngineClasses, CountWaitsAndLosses) {
@@ -275,6 +305,33 @@ TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
   EXPECT_EQ(all.classes[0].lost, 2U);
   EXPECT_EQ(all.classes[0].waits.count, 10U);
   EXPECT_EQ(all.classes[1].acquired, 14U);
+}
+
+TEST(StatsOfSeveral, HaveEachNodeOnce) {
+  // Each loop has its own numbers of the same nodes, by number. A node's votes count if they do on
+  // every loop.
+  Stats first, second, sum;
+  first.nodes = {{.counts = true, .votes = {1}}, {}, {.counts = true, .votes = {0, 5}}};
+  second.nodes = {{.counts = true, .votes = {2}}, {}, {.counts = false, .votes = {0, 1}}};
+  detail::NodeList list;
+  list.add(2, "c");
+  list.add(0, "a");
+  for (Stats* const stats : {&first, &second}) {
+    detail::name_nodes(*stats, list, "east");
+    detail::add(sum, *stats);
+  }
+  ASSERT_EQ(sum.nodes.size(), 2U);
+  EXPECT_EQ(sum.nodes[0].node, "c");
+  EXPECT_EQ(sum.nodes[0].group, "east");
+  EXPECT_EQ(sum.nodes[0].votes, VoteCounts({0, 6}));
+  EXPECT_FALSE(sum.nodes[0].counts);
+  EXPECT_EQ(sum.nodes[1].node, "a");
+  EXPECT_EQ(sum.nodes[1].votes, VoteCounts({3}));
+  EXPECT_TRUE(sum.nodes[1].counts);
+  Stats other = sum;
+  other.nodes[0].group = "west";
+  detail::add(sum, other);
+  EXPECT_EQ(sum.nodes.size(), 3U);
 }
 
 }  // namespace
