@@ -27,6 +27,13 @@ bool EventLimit::admits(Time now, int node, Event& event) {
   return false;
 }
 
+bool EventLimit::leaves_out(EventKind kind) {
+  const auto found = windows_.find({no_node, kind});
+  if (found == windows_.end() || !found->second.kept) return false;
+  ++found->second.kept->left_out;
+  return true;
+}
+
 std::optional<Event> EventLimit::next(Time now) {
   if (now < due_) return std::nullopt;
   for (auto& [key, its] : windows_) {

@@ -16,9 +16,12 @@ namespace quorumlock::detail {
 /// Bounds how many events of one kind about one node are passed on.
 ///
 /// In a window of one second the first `most` are. Of those that follow in it only the last is
-/// kept; it is passed on when the window is over, with the number of those before it that were left
+/// kept; it is passed on when the window is over, with the number of the others, which were left
 /// out, and begins the next window. So the last state of a node that flaps is always reported, and
 /// so is every number. One event is kept for each node and kind at most.
+///
+/// Events of locks may be so many that making them would cost more than the locks. So of these the
+/// first of those that follow is kept instead: see leaves_out().
 class EventLimit {
  public:
   static constexpr int most = 20;
@@ -27,6 +30,8 @@ class EventLimit {
   /// Whether this event may be passed on now; otherwise it is kept. `node` is the node's number, or
   /// no_node.
   bool admits(core::Time now, int node, Event& event);
+  /// Whether an event about no node need not be made, since one of its kind is kept: it is counted.
+  bool leaves_out(EventKind kind);
   /// When the next kept event may be passed on; `never` if there is none.
   [[nodiscard]] core::Time deadline() const { return due_; }
   /// Takes a kept event whose window is over by `now`; nothing if there is none. With `never`, any

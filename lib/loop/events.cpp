@@ -87,6 +87,7 @@ void Events::make(core::Time now, const Session::Output& output) {
 }
 
 void Events::on(core::Time now, const core::Acquired& acquired) {
+  if (limit_.leaves_out(EventKind::lease_acquired)) return;
   const auto& acquisition = object_of<const AcquireCall>(acquired.user);
   const core::Claim& claim = *session_.engine().claim(acquired.claim);
   const core::Tally& tally = claim.round.tally;
@@ -174,7 +175,8 @@ void Events::on(core::Time now, const Session::Note& note) {
 }
 
 void Events::released(core::Time now, const LeaseState& lease) {
-  if (wanted_) add_lease(now, EventKind::lease_released, lease, "its holder released it");
+  if (!wanted_ || limit_.leaves_out(EventKind::lease_released)) return;
+  add_lease(now, EventKind::lease_released, lease, "its holder released it");
 }
 
 void Events::thread_ended(core::Time now, std::string resource, std::string_view token,

@@ -85,6 +85,22 @@ TEST_F(EventLimits, NothingOvertakesAKeptEvent) {
   EXPECT_EQ(event->left_out, 1U);
 }
 
+TEST_F(EventLimits, OneOfALockNeedNotBeMadeIfOneOfItsKindIsKept) {
+  // It is counted. Of the other kinds each has to be made.
+  EXPECT_FALSE(limit.leaves_out(EventKind::lease_acquired));
+  fill(EventLimit::no_node, EventKind::lease_acquired);
+  EXPECT_FALSE(limit.leaves_out(EventKind::lease_acquired));
+  EXPECT_FALSE(admits(EventLimit::no_node, EventKind::lease_acquired, "kept"));
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limit.leaves_out(EventKind::lease_acquired));
+  EXPECT_FALSE(limit.leaves_out(EventKind::lease_released));
+  now += EventLimit::window;
+  const std::optional<Event> kept = limit.next(now);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->reason, "kept");
+  EXPECT_EQ(kept->left_out, 1000U);
+  EXPECT_FALSE(limit.leaves_out(EventKind::lease_acquired));
+}
+
 TEST_F(EventLimits, TheEndTakesAllThatIsKept) {
   for (const int node : {0, 1, 2}) {
     fill(node, EventKind::node_up);
