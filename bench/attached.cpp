@@ -2,6 +2,8 @@
 
 #include "attached.hpp"
 
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 #include <utility>
@@ -14,7 +16,7 @@ class Attached final : public Contender {
   Attached(const Nodes& nodes, Kind kind, std::string_view name)
       : kind_(kind),
         name_(name),
-        coordinator_(attach(loop_.get(), nodes, kind != Kind::plain)),
+        coordinator_(attach(loop_.get(), nodes)),
         semaphore_(coordinator_, "bench/permits", 64) {}
 
   ~Attached() override {
@@ -39,6 +41,7 @@ class Attached final : public Contender {
 
   void acquire(int slot) override {
     const std::string& resource = resources_[static_cast<std::size_t>(slot)];
+    if (kind_ == Kind::watched) read_metrics();
     auto handler = [this, slot](Result<Lease> lease) {
       const bool granted = lease.has_value();
       if (!granted) std::fprintf(stderr, "%s: %s\n", name_.c_str(), lease.error().what());
@@ -47,6 +50,7 @@ class Attached final : public Contender {
     };
     switch (kind_) {
       case Kind::plain:
+      case Kind::watched:
       case Kind::fenced: return coordinator_.async_acquire(resource, {}, {}, handler);
       case Kind::ordered:
         return coordinator_.async_acquire(resource, {.wait = forever}, {}, handler);
@@ -66,9 +70,22 @@ class Attached final : public Contender {
   }
 
  private:
-  static Coordinator attach(uv_loop_t* loop, const Nodes& nodes, bool fencing) {
+  /// Reads the metrics once a second, more often than a monitoring system does.
+  void read_metrics() {
+    const auto now = Clock::now();
+    if (now < next_reading_) return;
+    next_reading_ = now + std::chrono::seconds(1);
+    bytes_read_ += metrics_text(coordinator_.stats()).value().size();
+  }
+  Coordinator attach(uv_loop_t* loop, const Nodes& nodes) {
     Options options = nodes.options();
-    options.fencing = fencing;
+    options.fencing = kind_ != Kind::plain && kind_ != Kind::watched;
+    if (kind_ == Kind::watched) {
+      options.on_event = [this](const Event& event) { events_seen_ += 1 + event.left_out; };
+      for (int i = 0; i < 8; ++i) {
+        options.resource_classes.push_back("class" + std::to_string(i) + ":");
+      }
+    }
     Result<Coordinator> coordinator = Coordinator::attach(loop, std::move(options));
     if (!coordinator) throw std::runtime_error(coordinator.error().what());
     return std::move(*coordinator);
@@ -78,6 +95,9 @@ class Attached final : public Contender {
   Kind kind_;
   std::string name_;
   Loop loop_;
+  Clock::time_point next_reading_{};
+  std::size_t bytes_read_ = 0;
+  std::uint64_t events_seen_ = 0;
   Coordinator coordinator_;
   Semaphore semaphore_;
   std::vector<std::string> resources_;

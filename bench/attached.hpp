@@ -4,9 +4,10 @@
 
 namespace quorumlock::bench {
 
-/// The kind of lock: without fencing, with it, ordered (with a wait, though nobody waits), shared,
-/// two at once, one of 64 permits.
-enum class Kind { plain, fenced, ordered, shared, pair, permit };
+/// The kind of lock: without fencing, the same with events, eight classes of resources and a reader
+/// of its metrics, with fencing, ordered (with a wait, though nobody waits), shared, two at once,
+/// one of 64 permits.
+enum class Kind { plain, watched, fenced, ordered, shared, pair, permit };
 
 /// Makes quorumlock itself a contender: a Coordinator attached to a loop like the others', with one
 /// attempt each and default options.

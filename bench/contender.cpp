@@ -14,7 +14,8 @@ const std::vector<std::string>& contender_names() {
                                               "quorumlock_ordered",
                                               "quorumlock_shared",
                                               "quorumlock_pair",
-                                              "quorumlock_permit"};
+                                              "quorumlock_permit",
+                                              "quorumlock_watched"};
   return names;
 }
 
@@ -27,6 +28,7 @@ const std::vector<std::string>& usual_contenders() {
 std::unique_ptr<Contender> make_contender(std::string_view name, const Nodes& nodes) {
   if (name == "floor") return make_floor(nodes);
   if (name == "quorumlock") return make_attached(nodes, Kind::plain, name);
+  if (name == "quorumlock_watched") return make_attached(nodes, Kind::watched, name);
   if (name == "quorumlock_fenced") return make_attached(nodes, Kind::fenced, name);
   if (name == "quorumlock_ordered") return make_attached(nodes, Kind::ordered, name);
   if (name == "quorumlock_shared") return make_attached(nodes, Kind::shared, name);

@@ -124,6 +124,22 @@ def nodes(run: Run) -> Rows:
     return rows
 
 
+def watched(run: Run) -> Rows:
+    """Compares events, classes and metrics that are read with none of them."""
+    print(f"## With events and metrics ({run.given.rounds} rounds; / quorumlock: without them)\n")
+    name = f"{OURS}_watched"
+    rows = run.bench(f"--rounds={run.given.rounds}", run.loads(1, 64), f"--contenders={OURS},{name}")
+    table(["in flight", "acquire p50 / quorumlock", "release p50 /", "cycles/s /", "client CPU /"],
+          [[load] + [spread(rows.ratios(what, name, OURS, in_flight=load))
+                     for what in ("acquire_p50_us", "release_p50_us", "cycles_per_s", "cpu_us")]
+           for load in (1, 64)])
+    run.judge("acquire p50 with events and metrics / without, 1 in flight",
+              rows.ratios("acquire_p50_us", name, OURS, in_flight=1), 1.02)
+    run.judge("cycles/s with events and metrics / without, 64 in flight",
+              rows.ratios("cycles_per_s", name, OURS, in_flight=64), 0.98, at_most=False)
+    return rows
+
+
 def kinds(run: Run) -> Rows:
     print(f"## Locks of other kinds beside the fenced one ({run.given.rounds} rounds)\n")
     names = [FENCED] + [f"quorumlock_{kind}" for kind in ("ordered", "shared", "pair", "permit")]
