@@ -151,6 +151,22 @@ TEST_F(Serve, OrdersAndDividesTheListForEachViewer) {
   }
 }
 
+TEST_F(Serve, NamesLeadersWhateverPartOfTheListIsAskedFor) {
+  const Server server = serve();
+  acquired("orders");
+  const Program leader = start({"leader", "billing", "--", "sleep", "60"});
+  HttpConnection viewer = server.watch("?filter=orders&count=1");
+  json seen;
+  ASSERT_TRUE(eventually([&] {
+    seen = viewer.event("locks");
+    return seen.at("leading") == 1;
+  })) << seen;
+  EXPECT_EQ(seen.at("matching"), 1);
+  EXPECT_EQ(seen.at("leaders").at(0).at("resource"), "billing");
+  EXPECT_THAT(seen.at("leaders").at(0).at("label").get<std::string>(),
+              HasSubstr(":" + std::to_string(leader.pid()) + ":sleep"));
+}
+
 TEST_F(Serve, AsksTheNodesOnceForAllViewers) {
   const Server server = serve();
   const auto asked = [&] { return cluster.calls(0, "info"); };

@@ -11,6 +11,8 @@
 namespace quorumlock::cli {
 namespace {
 
+constexpr std::size_t most_leaders = 100;  ///< that are sent, of those of elections
+
 std::string cut(const std::string& token) {
   const auto at = token.find('@');
   return token.substr(0, std::min<std::size_t>(8, at)) + "..." +
@@ -75,9 +77,15 @@ Json locks_event(const Result<LockList>& list, const LocksWindow& window, Json r
   Json locks = Json::array();
   const std::size_t end = std::min(rows.size(), window.from + window.count);
   for (std::size_t i = window.from; i < end; ++i) locks.push_back(held_lock_json(*rows[i]));
+  Json leaders = Json::array();
+  std::size_t leading = 0;
+  for (const HeldLock& lock : list->locks) {
+    if (lock.leads && ++leading <= most_leaders) leaders.push_back(held_lock_json(lock));
+  }
   return {{"held", list->locks.size()},   {"waiting", waiting_in(*list)},
           {"matching", rows.size()},      {"from", window.from},
           {"locks", std::move(locks)},    {"complete", list->complete},
+          {"leading", leading},           {"leaders", std::move(leaders)},
           {"ran_out", std::move(ran_out)}};
 }
 

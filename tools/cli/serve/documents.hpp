@@ -29,8 +29,8 @@ Json error_document(const Error& error);
 
 /// {"verdict", "status": as `status --json`, "doctor": as `doctor --json`}, or an error.
 Json status_event(const Result<ClusterStatus>& status);
-/// {"held", "waiting", "matching", "from", "locks": those in the window, "complete", "ran_out"}, or
-/// an error.
+/// {"held", "waiting", "matching", "from", "locks": those in the window, "complete", "leading": how
+/// many lead an election, "leaders": the first 100 of them, "ran_out"}, or an error.
 Json locks_event(const Result<LockList>& list, const LocksWindow& window, Json ran_out);
 /// As `inspect --json`, but without whole owner tokens; or an error with the resource.
 Json lock_event(const std::string& resource, const Result<Inspection>& seen);

@@ -1,13 +1,14 @@
 'use strict';
 // The live page of `quorumlock serve`. Whatever comes from the nodes is written as text, never as HTML.
 const part = (id) => document.getElementById(id);
-const rowsOfAPage = 100, silence = 6000, looksKept = 600, historyKept = 200;
+const rowsOfAPage = 100, silence = 6000, looksKept = 600, historyKept = 200, namesShown = 20;
 let source = null, heard = 0, from = 0, matching = 0, resource = '', lastState = '', typing = 0;
 const votes = [], waiting = [];
 
 // `texts` are the columns whose words may be long, and are broken into lines.
-function row(cells, texts) {
+function row(key, cells, texts) {
   const tr = document.createElement('tr');
+  tr.dataset.key = key;
   cells.forEach((cell, index) => {
     const place = document.createElement(index === 0 ? 'th' : 'td');
     if (index === 0) place.scope = 'row';
@@ -16,6 +17,42 @@ function row(cells, texts) {
     tr.append(place);
   });
   return tr;
+}
+
+function item(text, bad = false) {
+  const li = document.createElement('li');
+  li.dataset.key = li.textContent = text;
+  li.classList.toggle('bad', bad);
+  return li;
+}
+
+// Makes these the rows or items of a table or list. What has not changed stays as it is, with the focus, a selected
+// text, and the place of a screen reader. If the row with the focus is gone, the next one gets it.
+function fill(id, made) {
+  const list = part(id), focused = list.contains(document.activeElement) ? document.activeElement : null;
+  const place = focused ? [...list.querySelectorAll('a')].indexOf(focused) : 0;
+  const used = new Map(), known = new Map([...list.children].map((one) => [one.dataset.key, one]));
+  for (const { dataset } of made) {  // those of one key differ by their order
+    const before = used.get(dataset.key) ?? 0;
+    used.set(dataset.key, before + 1);
+    if (before) dataset.key += ` ${before}`;
+  }
+  const kept = new Set(made.map((one) => one.dataset.key));
+  for (const [key, old] of known) if (!kept.has(key)) old.remove();
+  let next = list.firstElementChild;
+  for (const fresh of made) {
+    const old = known.get(fresh.dataset.key);
+    if (old && old === next) next = next.nextElementSibling; else list.insertBefore(old ?? fresh, next);
+    if (!old || old.isEqualNode(fresh)) continue;
+    old.className = fresh.className;
+    [...fresh.children].forEach((cell, index) => {
+      if (!old.children[index].isEqualNode(cell)) old.children[index].replaceWith(cell);
+    });
+  }
+  if (focused && document.activeElement !== focused) {
+    const links = [...list.querySelectorAll('a')];
+    (list.contains(focused) ? focused : links[Math.min(place, links.length - 1)])?.focus();
+  }
 }
 
 function span(ms) {
@@ -36,33 +73,28 @@ function showStatus(news) {
   if (news.error) return say('verdict', news.error.message, true);
   const status = news.status;
   say('verdict', (status.can_lock ? 'Locks can be had: ' : 'No lock can be had: ') + news.verdict, !status.can_lock);
-  part('nodes').replaceChildren(...status.nodes.map((node) => {
-    const tr = row([node.node, node.votes ? 'yes' : 'NO', node.state,
+  fill('nodes', status.nodes.map((node) => {
+    const tr = row(`${node.group} ${node.node}`, [node.node, node.votes ? 'yes' : 'NO', node.state,
       node.round_trip_ms === null ? '-' : `${node.round_trip_ms.toFixed(2)} ms`,
-      node.clock.offset_ms === null ? '-' : `${node.clock.offset_ms.toFixed(1)} ms`,
+      node.clock.offset_ms === null ? '-' : `${(Math.round(node.clock.offset_ms * 10) / 10).toFixed(1)} ms`,
       [node.group ? `group ${node.group}` : '', node.votes ? '' : node.reason, node.trouble].filter(Boolean).join(': ')], [0, 5]);
     tr.classList.toggle('bad', !node.votes);
     return tr;
   }));
-  const found = news.doctor.findings.map((one) => {
-    const item = document.createElement('li');
-    item.textContent = `${one.severity}: ${one.node ? `${one.node} ` : ''}${one.what}. Remedy: ${one.remedy}`;
-    item.classList.toggle('bad', one.severity === 'error');
-    return item;
-  });
-  if (found.length === 0) {
-    found.push(document.createElement('li'));
-    found[0].textContent = 'Nothing endangers locks on these nodes.';
-  }
-  part('doctor').replaceChildren(...found);
+  const found = news.doctor.findings.map((one) =>
+    item(`${one.severity}: ${one.node ? `${one.node} ` : ''}${one.what}. Remedy: ${one.remedy}`, one.severity === 'error'));
+  fill('doctor', found.length ? found : [item('Nothing endangers locks on these nodes.')]);
   draw('votes', votes, status.voters, status.nodes.length, status.quorum);
-  say('votes-text', `Now ${status.voters} of ${status.nodes.length}; at least ${Math.min(...votes)} in the looks shown` +
+  say('votes-text', `Now ${status.voters} of ${status.nodes.length}; at least ${Math.min(...counts(votes))} ${since(votes)}` +
     (status.quorum ? `; the dashed line is the quorum, ${status.quorum}.` : '.'));
 }
 
-// Adds a value to a chart whose top is `most`, with a dashed line at `mark` unless that is 0.
+const counts = (values) => values.map((one) => one.count);
+const since = (values) => `since ${new Date(values[0].at).toLocaleTimeString()}`;
+
+// Adds a value to a chart over time whose top is `most`, with a dashed line at `mark` unless that is 0.
 function draw(id, values, value, most, mark) {
-  values.push(value);
+  values.push({ at: Date.now(), count: value });
   if (values.length > looksKept) values.shift();
   const shape = (name, attributes) => {
     const made = document.createElementNS('http://www.w3.org/2000/svg', name);
@@ -70,8 +102,8 @@ function draw(id, values, value, most, mark) {
     return made;
   };
   const y = (count) => 75 - 70 * count / Math.max(most, 1);
-  const x = (index) => 600 * index / Math.max(values.length - 1, 1);
-  const points = values.map((count, index) => `${x(index)},${y(count)}`).join(' ');
+  const first = values[0].at, length = Math.max(values[values.length - 1].at - first, 1);
+  const points = values.map((one) => `${600 * (one.at - first) / length},${y(one.count)}`).join(' ');
   const shapes = [shape('polyline', { class: 'values', points: values.length < 2 ? `${points} 600,${y(value)}` : points })];
   if (mark) shapes.unshift(shape('line', { class: 'quorum', x1: 0, x2: 600, y1: y(mark), y2: y(mark) }));
   part(id).replaceChildren(...shapes);
@@ -85,52 +117,79 @@ function showLocks(news) {
   matching = news.matching;
   say('summary', `${news.held} held, ${news.waiting} waiting` + (news.complete ? '' :
     '; there are more than are listed: quorumlock locks PATTERN finds them'));
-  const most = Math.max(news.waiting, ...waiting);
+  const most = Math.max(news.waiting, ...counts(waiting));
   draw('waiting', waiting, news.waiting, most, 0);
-  say('waiting-text', `Now ${news.waiting}; at most ${most} in the looks shown.`);
+  say('waiting-text', `Now ${news.waiting}; at most ${most} ${since(waiting)}.`);
+  showLeaders(news.leaders, news.leading);
   showRanOut(news.ran_out);
   const first = matching === 0 ? 0 : news.from + 1;
   say('shown', `Locks and permits that a quorum of nodes holds: ${first} to ${news.from + news.locks.length} of ${matching}`);
   part('previous').disabled = from === 0;
   part('next').disabled = from + rowsOfAPage >= matching;
-  const focused = document.activeElement?.dataset?.resource;
-  part('rows').replaceChildren(...news.locks.map((lock) => {
-    const link = document.createElement('a');
-    link.href = `#lock=${encodeURIComponent(lock.resource)}`;
-    link.textContent = link.dataset.resource = lock.resource;
-    return row([link, lock.permit ? `permit ${lock.permit}` : lock.leads ? 'leader' : lock.mode, `${lock.label || 'without a label'} (${lock.token_begin}...)`,
-      span(lock.held_for_ms), span(lock.expires_in_ms), lock.next_waiter ? `${lock.waiters}, next ${lock.next_waiter}` : String(lock.waiters), lock.fencing_token ? String(lock.fencing_token) : '-', String(lock.nodes)], [0, 2, 5]);
+  fill('rows', news.locks.map((lock) => {
+    const mode = lock.permit ? `permit ${lock.permit}` : lock.leads ? 'leader' : lock.mode;
+    const waiters = lock.next_waiter ? `${lock.waiters}, next ${lock.next_waiter}` : String(lock.waiters);
+    const key = `${lock.resource} ${lock.permit ?? ''} ${lock.mode === 'shared' ? lock.token_begin : ''}`;
+    return row(key, [linkTo(lock.resource), mode, holderOf(lock), span(lock.held_for_ms), span(lock.expires_in_ms), waiters,
+      lock.fencing_token ? String(lock.fencing_token) : '-', String(lock.nodes)], [0, 2, 5]);
   }));
-  if (focused !== undefined) [...part('rows').querySelectorAll('a')].find((one) => one.dataset.resource === focused)?.focus();
+}
+
+function linkTo(resource) {
+  const link = document.createElement('a');
+  link.href = `#lock=${encodeURIComponent(resource)}`;
+  link.textContent = resource;
+  return link;
+}
+
+const holderOf = (lock) => `${lock.label || 'without a label'} (${lock.token_begin}...)`;
+
+function showLeaders(leaders, count) {
+  say('leaders-text', count === 0 ? 'Nobody leads an election now.' :
+    `${count} led now${count > leaders.length ? `; the first ${leaders.length} are shown` : ''}`);
+  fill('leaders', leaders.map((lock) =>
+    row(lock.resource, [linkTo(lock.resource), holderOf(lock), span(lock.held_for_ms), String(lock.waiters)], [0, 1])));
 }
 
 function showRanOut(ended) {
   say('ran-out-text', ended.length === 0 ? 'None, as far as somebody has looked.' :
     'These were not renewed, and their time was over. The last is first.', ended.length > 0);
-  part('ran-out').replaceChildren(...ended.map((one) => {
-    const item = document.createElement('li');
-    item.textContent = `${new Date(one.at_ms).toLocaleTimeString()}: ${one.resource}${one.permit ? ` permit ${one.permit}` : ''}, ` +
-      `held by ${one.label || `${one.token_begin}...`}`;
-    return item;
-  }));
+  fill('ran-out', ended.map((one) =>
+    item(`${new Date(one.at_ms).toLocaleTimeString()}: ${one.resource}${one.permit ? ` permit ${one.permit}` : ''}, ` +
+      `held by ${one.label || `${one.token_begin}...`}`)));
+}
+
+// The label of a token that was cut, as in 0f3a91c2...@web-3:812; without one, the token.
+const labelOf = (token) => token.slice(token.indexOf('@') + 1);
+
+function listed(names) {
+  const shown = names.slice(0, namesShown).join(', ');
+  return names.length > namesShown ? `${shown} and ${names.length - namesShown} more` : shown;
+}
+
+function stateOf(news) {
+  if (news.error) return news.error.message;
+  const readers = news.readers.map(labelOf), permits = news.semaphore?.permits ?? [];
+  if (news.holder) return `held by ${news.label || news.holder}`;
+  if (readers.length) return `shared by ${listed(readers)}`;
+  if (!news.semaphore) return news.state;
+  const holders = listed(permits.map((one) => labelOf(one.owner_token)));
+  return `${permits.length} of ${news.semaphore.capacity} permits held${holders && ` by ${holders}`}`;
 }
 
 function showLock(news) {
   const failed = news.error ? news.error.message : '';
-  const holder = news.label || news.holder || (news.readers?.length ? `${news.readers.length} readers` : '');
-  const state = failed || (holder ? `${news.state} by ${holder}` : news.state);
+  const state = stateOf(news);
   say('lock-state', state + (news.held_for_ms === undefined ? '' : ` for ${span(news.held_for_ms)}`), failed !== '');
   const line = news.semaphore?.waiters?.length ? news.semaphore : news;
   const waiters = line.waiters ?? [], count = line.in_line ?? 0;
-  part('line').replaceChildren(...waiters.map((one) =>
-    row([String(one.position), one.label || one.waiter, one.mode, span(one.waiting_for_ms)], [1])));
+  fill('line', waiters.map((one) =>
+    row(one.waiter, [String(one.position), one.label || one.waiter, one.mode, span(one.waiting_for_ms)], [1])));
   say('line-more', `${count} in line` + (count > waiters.length ? `; the first ${waiters.length} are shown` : ''));
   const happened = `${state}; ${count} in line`;
   if (happened === lastState) return;
   lastState = happened;
-  const item = document.createElement('li');
-  item.textContent = `${new Date().toLocaleTimeString()}: ${happened}`;
-  part('history').prepend(item);
+  part('history').prepend(item(`${new Date().toLocaleTimeString()}: ${happened}`));
   if (part('history').childElementCount > historyKept) part('history').lastElementChild.remove();
 }
 
@@ -155,8 +214,13 @@ function connect() {
   };
 }
 
+// A name as somebody may have typed it, which need not be encoded.
+function decoded(name) {
+  try { return decodeURIComponent(name); } catch { return name; }
+}
+
 function look() {
-  const named = location.hash.startsWith('#lock=') ? decodeURIComponent(location.hash.slice(6)) : '';
+  const named = location.hash.startsWith('#lock=') ? decoded(location.hash.slice(6)) : '';
   if (named !== resource) {
     resource = named;
     lastState = '';
