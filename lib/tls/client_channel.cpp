@@ -12,9 +12,10 @@
 namespace quorumlock::tls {
 namespace {
 
-/// More than a handshake with long chains of certificates takes; OpenSSL itself accepts a chain of
-/// 100 KiB.
-constexpr std::size_t longest_handshake = std::size_t{256} << 10;
+/// What a node may send before there is text in it: more than a handshake with long chains of
+/// certificates takes; OpenSSL itself accepts a chain of 100 KiB. It also bounds our own answers to
+/// what has no text, such as changes of keys.
+constexpr std::size_t most_without_text = std::size_t{256} << 10;
 
 /// The first byte of a TLS connection from a server: the type of a handshake's record, or an
 /// alert's.
@@ -80,14 +81,16 @@ bool ClientChannel::resumed() const {
 }
 
 void ClientChannel::on_bytes(std::string_view bytes) {
-  if (state_ == State::handshaking) {
-    if (handshake_bytes_ == 0 && !bytes.empty() && bytes.front() != handshake_record &&
-        bytes.front() != alert_record) {
-      return fail("does not speak TLS on this port: name the node's TLS port, or write redis://");
-    }
-    handshake_bytes_ += bytes.size();
-    if (handshake_bytes_ > longest_handshake) return fail("sends a TLS handshake without end");
+  if (state_ == State::handshaking && without_text_ == 0 && !bytes.empty() &&
+      bytes.front() != handshake_record && bytes.front() != alert_record) {
+    return fail("does not speak TLS on this port: name the node's TLS port, or write redis://");
   }
+  if (without_text_ > most_without_text) {
+    return fail(state_ == State::handshaking
+                    ? "sends a TLS handshake without end"
+                    : "sends TLS records without end, and no text in them");
+  }
+  without_text_ += bytes.size();
   input_ = bytes;
 }
 
@@ -102,7 +105,10 @@ std::size_t ClientChannel::read(std::span<char> into) {
     fail("asked to renegotiate the TLS connection, which is refused");
     return 0;
   }
-  if (size > 0) return static_cast<std::size_t>(size);
+  if (size > 0) {
+    without_text_ = 0;
+    return static_cast<std::size_t>(size);
+  }
   judge(size);
   return 0;
 }

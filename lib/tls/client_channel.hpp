@@ -60,7 +60,7 @@ class ClientChannel final : public Channel {
   std::string_view input_;       ///< received bytes that OpenSSL has not taken yet
   std::string output_;
   std::size_t written_ = 0;
-  std::size_t handshake_bytes_ = 0;  ///< received so far
+  std::size_t without_text_ = 0;  ///< received since the last text
   bool lacks_certificate_ = false;
   bool renegotiated_ = false;
   bool at_least_1_3_ = false;

@@ -91,12 +91,13 @@ struct Authority::Parts {
   X509* certificate = nullptr;
 };
 
-Authority::Authority(const std::string& name) : parts_(std::make_unique<Parts>()) {
+Authority::Authority(const AuthoritySettings& settings) : parts_(std::make_unique<Parts>()) {
   parts_->key = new_key().release();
-  parts_->certificate = new_certificate(parts_->key, name, -hours(48), hours(24) * 3650).release();
+  parts_->certificate =
+      new_certificate(parts_->key, settings.name, -hours(48), settings.ends).release();
   X509* const own = parts_->certificate;
   X509_set_issuer_name(own, X509_get_subject_name(own));
-  add(own, own, NID_basic_constraints, "critical,CA:TRUE");
+  add(own, own, NID_basic_constraints, settings.may_issue ? "critical,CA:TRUE" : "CA:FALSE");
   add(own, own, NID_key_usage, "critical,keyCertSign,cRLSign");
   add(own, own, NID_subject_key_identifier, "hash");
   X509_sign(own, parts_->key, EVP_sha256());
@@ -118,7 +119,7 @@ void Authority::issue(const CertificateSettings& settings, const fs::path& cert_
   X509* const issuer = parts_->certificate;
   X509_set_issuer_name(made.get(), X509_get_subject_name(issuer));
   add(made.get(), issuer, NID_basic_constraints, "critical,CA:FALSE");
-  add(made.get(), issuer, NID_ext_key_usage, "serverAuth,clientAuth");
+  add(made.get(), issuer, NID_ext_key_usage, settings.purposes);
   if (!settings.hosts.empty()) add(made.get(), issuer, NID_subject_alt_name, settings.hosts);
   X509_sign(made.get(), parts_->key, EVP_sha256());
   replace(key_file, [&](std::FILE* file) {

@@ -16,13 +16,22 @@ struct CertificateSettings {
   std::string hosts = "DNS:localhost,IP:127.0.0.1";
   std::chrono::seconds begins = -std::chrono::hours(24);  ///< counted from now
   std::chrono::seconds ends = std::chrono::hours(24) * 365;
+  std::string purposes = "serverAuth,clientAuth";  ///< what it is made for
+};
+
+/// What an authority's own certificate says.
+struct AuthoritySettings {
+  std::string name = "quorumlock local authority";
+  std::chrono::seconds ends = std::chrono::hours(24) * 3650;  ///< counted from now
+  bool may_issue = true;  ///< false: it says that it is no authority
 };
 
 /// An authority (CA) of our own, for servers and clients on this machine. Its key is kept in memory
 /// only. Errors are std::runtime_error.
 class Authority {
  public:
-  explicit Authority(const std::string& name = "quorumlock local authority");
+  explicit Authority(const AuthoritySettings& settings = {});
+  explicit Authority(const std::string& name) : Authority(AuthoritySettings{.name = name}) {}
   ~Authority();
   Authority(Authority&&) noexcept;
   Authority& operator=(Authority&&) noexcept;

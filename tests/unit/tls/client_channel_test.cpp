@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "support/tls_channel.hpp"
@@ -132,6 +133,29 @@ TEST_F(TlsChannel, RefusesAnUnknownAuthority) {
                                "(CN=quorumlock local authority)"));
 }
 
+TEST_F(TlsChannel, RefusesACertificateThatIsNotMadeForServers) {
+  // A client of the same authority could otherwise answer in a node's place.
+  EXPECT_EQ(refusal(server_with({.purposes = "clientAuth"}), trusting()),
+            "presented a certificate that is not made for servers (extendedKeyUsage, keyUsage)");
+}
+
+TEST_F(TlsChannel, RefusesWhatABadAuthorityHasIssued) {
+  const auto refusal_by = [&](const local::AuthoritySettings& settings) {
+    const local::Authority bad(settings);
+    bad.write(certificates().path("bad-ca.pem"));
+    bad.issue({}, certificates().path("bad.pem"), certificates().path("bad.key"));
+    return refusal(server("bad"), {.ca_file = certificates().path("bad-ca.pem")});
+  };
+  const std::string expired = refusal_by({.name = "old", .ends = -1h});
+  EXPECT_TRUE(
+      expired.starts_with("presented a certificate whose authority (CN=old) expired on 20"))
+      << expired;
+  // The owner of any certificate could otherwise issue one for every host.
+  const std::string none = refusal_by({.name = "a leaf", .may_issue = false});
+  EXPECT_TRUE(none.starts_with("presented a certificate whose authority (CN=a leaf) is refused: "))
+      << none;
+}
+
 TEST_F(TlsChannel, AcceptsAnyCertificateOnlyIfConfiguredSo) {
   TlsServer peer = server_with({.hosts = "DNS:a.example", .begins = -48h, .ends = -24h});
   TlsServer::Connection connection(peer);
@@ -255,6 +279,41 @@ TEST_F(TlsChannel, AHandshakeWithoutEndIsRefused) {
     feed(std::string("\x16\x03\x03\x40\x00", 5) + std::string(16 * 1024, 'x'));
   }
   EXPECT_EQ(channel_->state(), State::failed);
+}
+
+TEST_F(TlsChannel, RecordsWithoutEndThatHaveNoTextAreRefused) {
+  // A node could otherwise keep the client busy, and let it hold an answer to each change of keys
+  // that it does not read.
+  const auto change_keys = [](SSL* ssl) { return SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED); };
+  const auto give_ticket = [](SSL* ssl) { return SSL_new_session_ticket(ssl); };
+  for (const auto& act : {std::function<int(SSL*)>(change_keys), {give_ticket}}) {
+    TlsServer peer = server();
+    TlsServer::Connection connection(peer);
+    connect(trusting());
+    talk(connection);
+    ASSERT_EQ(channel_->state(), State::open);
+    for (int i = 0; i < 100'000 && channel_->state() == State::open; ++i) {
+      ASSERT_EQ(act(connection.ssl()), 1);
+      SSL_do_handshake(connection.ssl());
+      feed(connection.output());
+    }
+    EXPECT_EQ(channel_->why(), "sends TLS records without end, and no text in them");
+    EXPECT_LT(channel_->output().size(), std::size_t{300} << 10);
+  }
+}
+
+TEST_F(TlsChannel, ChangesOfKeysAmongTextAreNoFault) {
+  TlsServer peer = server();
+  TlsServer::Connection connection(peer);
+  connect(trusting());
+  talk(connection);
+  for (int i = 0; i < 20'000; ++i) {
+    SSL_key_update(connection.ssl(), SSL_KEY_UPDATE_NOT_REQUESTED);
+    connection.say("x");
+    feed(connection.output());
+  }
+  EXPECT_EQ(channel_->state(), State::open) << channel_->why();
+  EXPECT_EQ(said_.size(), 20'000U);
 }
 
 TEST_F(TlsChannel, RenegotiationIsRefused) {
