@@ -47,6 +47,28 @@ TEST_F(CredentialsOfTheProgram, AnArgumentIsOverwritten) {
   EXPECT_THAT(ended.out, Not(HasSubstr("s3cret")));
 }
 
+TEST_F(CredentialsOfTheProgram, AVariableIsOverwritten) {
+  // The command may read its parent's environment in /proc, and so may every process of this user.
+  std::string urls;
+  for (std::string url : cluster.urls()) {
+    urls += (urls.empty() ? "" : ",") + url.insert(url.find("//") + 2, "locker:s3cret@");
+  }
+  for (const std::vector<std::string>& given :
+       {std::vector<std::string>{"QUORUMLOCK_CONFIG=" + config, "LOCK_PASSWORD=s3cret"},
+        {"QUORUMLOCK_NODES=" + urls}}) {
+    std::vector<std::string> environment = given;
+    environment.emplace_back("LOCK_PASSWORD_HINT=none");
+    const Ended ended = Program({QUORUMLOCK_PROGRAM, "run", "thing", "--", "sh", "-c",
+                                 "tr '\\0' '\\n' < /proc/$PPID/environ"},
+                                environment)
+                            .finish();
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr("LOCK_PASSWORD_HINT=none"));
+    EXPECT_THAT(ended.out, HasSubstr("=***"));
+    EXPECT_THAT(ended.out, Not(HasSubstr("s3cret")));
+  }
+}
+
 TEST_F(CredentialsOfTheProgram, AMissingVariableIsNamed) {
   // That is an error of the configuration: nothing is sent.
   const Ended ended =

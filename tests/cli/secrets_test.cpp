@@ -44,7 +44,8 @@ struct Verb {
 
 /// Prints what a command can see of its parent and of itself.
 constexpr const char* look_around =
-    "tr '\\0' ' ' < /proc/$PPID/cmdline; tr '\\0' '\\n' < /proc/$$/environ; "
+    "for file in cmdline environ; do tr '\\0' ' ' < /proc/$PPID/$file; done; "
+    "tr '\\0' '\\n' < /proc/$$/environ; "
     "tr '\\0' ' ' < /proc/$$/cmdline; env";
 
 /// `mark` is a part of the names of the locks, so that they are free.

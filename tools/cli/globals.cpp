@@ -4,6 +4,8 @@
 #include "globals.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
 
 #include "failure.hpp"
 #include "log.hpp"
@@ -18,6 +20,16 @@ std::optional<Setting> flag_or_variable(const char* flag, const std::optional<st
                                         const char* variable) {
   if (value) return Setting{flag, *value};
   return setting_from(variable);
+}
+
+/// Moves the value of a variable to memory of our own, and overwrites it at its first place.
+void hide_variable(const std::string& name) {
+  char* const shown = std::getenv(name.c_str());
+  if (shown == nullptr) return;
+  const std::string value = shown;
+  ::setenv(name.c_str(), value.c_str(), 1);
+  if (std::getenv(name.c_str()) == shown) return;  // it was moved before
+  std::fill_n(shown, value.size(), '*');
 }
 
 using Parser = Result<nanoseconds> (*)(std::string_view name, std::string_view text);
@@ -66,6 +78,7 @@ Options Globals::options() const {
     Result<Options> loaded = load_options(file, urls);
     if (!loaded) throw Failure(loaded.error());
     options = *std::move(loaded);
+    hide_passwords(options);
   } else {
     for (int port = 7101; port <= 7105; ++port) {
       options.nodes.push_back("redis://127.0.0.1:" + std::to_string(port));
@@ -92,6 +105,17 @@ void Globals::note(const std::string& sentence) const {
 
 void Globals::warn(const std::string& sentence) {
   log_sentence(EventLevel::warning, "message", sentence);
+}
+
+void hide_passwords(const Options& options) {
+  hide_variable("QUORUMLOCK_NODES");
+  const auto hide = [](const Nodes& nodes) {
+    for (const NodeOptions& node : nodes) {
+      if (!node.password_env.empty()) hide_variable(node.password_env);
+    }
+  };
+  hide(options.nodes);
+  for (const auto& [name, nodes] : options.groups) hide(nodes);
 }
 
 void add_duration(CLI::App& app, const std::string& name, std::optional<nanoseconds>& into,

@@ -36,6 +36,10 @@ struct Globals {
   static void warn(const std::string& sentence);
 };
 
+/// Overwrites the environment variables that have passwords of these nodes in what other processes
+/// of this user, such as the command of `run`, can read of us in /proc. We still find them there.
+void hide_passwords(const Options& options);
+
 /// Adds an option for a duration such as "10s". Throws Failure if the value is not one.
 void add_duration(CLI::App& app, const std::string& name,
                   std::optional<std::chrono::nanoseconds>& into, const std::string& help);

@@ -33,6 +33,7 @@ struct MembersArguments {
 Nodes nodes_of(const std::string& file) {
   const Result<Options> old = load_options(Setting{"--from", file}, std::nullopt);
   if (!old) throw Failure(old.error());
+  hide_passwords(*old);
   Nodes nodes = old->nodes;
   for (const auto& [name, more] : old->groups) nodes.insert(nodes.end(), more.begin(), more.end());
   return nodes;
