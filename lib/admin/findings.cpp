@@ -173,12 +173,14 @@ class Examination {
     for (const std::string& name : node_.access.missing_rights) {
       const detail::Right* const right = detail::right_named(name);
       if (right == nullptr) continue;
-      const bool channel = name.starts_with('&');
-      const std::string what = std::string("does not let this user ") +
-                               (channel ? "use the channels " + name.substr(1) : "call " + name) +
-                               ", and so " + std::string(right->lost);
+      const bool channel = name.starts_with('&'), keys = name.starts_with('~');
+      const std::string use = channel ? "use the channels " + name.substr(1)
+                              : keys  ? "use the keys " + name.substr(1)
+                                      : "call " + name;
+      const std::string what =
+          "does not let this user " + use + ", and so " + std::string(right->lost);
       const std::string remedy =
-          "ACL SETUSER <user> " + (channel ? name : "+" + name) + " (docs/security.md)";
+          "ACL SETUSER <user> " + (channel || keys ? name : "+" + name) + " (docs/security.md)";
       into_.push_back({right->vital ? Severity::error : Severity::hint, node_.node, "missing_right",
                        what, remedy});
     }

@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::string_view no_lock = "grants no lock";
 constexpr std::string_view no_line = "lets nobody wait in order, or read together with others";
+constexpr std::string_view no_enrolment =
+    "is not enrolled by this user when it is new or has forgotten";
+
+/// The keys of locks and those that the library has for them, in the list below.
+constexpr std::string_view keys_of_locks = "~PREFIX*";
+constexpr std::string_view keys_for_locks = "~quorumlock:*:PREFIX*";
 
 constexpr Right rights[] = {
     {"client|id", false,
@@ -45,7 +51,23 @@ constexpr Right rights[] = {
     {"hget", false, "takes no announcement of a leader"},
     {"hmget", false, "does not show who leads"},
     {"getrange", false, "does not show who holds a lock (quorumlock inspect)"},
+    {"ping", false,
+     "ends the connection for wake-ups at each check of it: some waiters get the lock when they "
+     "look, up to 1 s later"},
+    {"unsubscribe", false,
+     "ends the connection for wake-ups after each wait: some waiters get the lock when they look, "
+     "up to 1 s later"},
     {"&quorumlock:*", false, "wakes no waiter: each gets the lock when it looks, up to 1 s later"},
+    {keys_of_locks, true, no_lock},
+    {keys_for_locks, true, "grants no lock with fencing, and lets nobody wait in order"},
+    {"~quorumlock:enrolment", true, "casts no vote, since it does not show its enrolment"},
+    {"~quorumlock:members", true,
+     "casts no vote, since it does not show the list of nodes that it votes for"},
+    {"~quorumlock:candidate", false, no_enrolment},
+    {"~quorumlock:repairer", false, no_enrolment},
+    {"~quorumlock:node:*", false,
+     "takes and shows no notes about other nodes: with trust_disk, one that restarts waits for "
+     "max_ttl"},
 };
 
 }  // namespace
@@ -55,21 +77,40 @@ std::span<const Right> all_rights() {
 }
 
 const Right* right_named(std::string_view name) {
-  const auto* const found = std::ranges::find(rights, name, &Right::name);
-  return found == std::end(rights) ? nullptr : found;
+  const auto find = [](std::string_view one) -> const Right* {
+    const auto* const found = std::ranges::find(rights, one, &Right::name);
+    return found == std::end(rights) ? nullptr : found;
+  };
+  const Right* const found = find(name);
+  if (found != nullptr || !name.starts_with('~')) return found;
+  return find(name.starts_with("~quorumlock:*:") ? keys_for_locks : keys_of_locks);
 }
 
-const std::vector<Probe>& probes() {
+std::vector<Probe> probes(std::string_view key_prefix) {
   // The client number is one that no server reaches, and a name must not have a space in it.
-  static const std::vector<Probe> all = {
+  std::vector<Probe> all = {
       {"client|id", {"CLIENT", "ID"}},
       {"client|kill", {"CLIENT", "KILL", "ID", "9223372036854775807"}},
       {"client|setname", {"CLIENT", "SETNAME", "no name"}},
       {"script|load", {"SCRIPT", "LOAD", "return 1"}},
-      {"set", {"SET", redis::repairer_key, "", "NX", "XX"}},
-      {"get", {"GET", redis::enrolment_key}},
+      {"set", {"SET", std::string(redis::repairer_key), "", "NX", "XX"}},
+      {"get", {"GET", std::string(redis::enrolment_key)}},
       {"scan", {"SCAN", "0", "COUNT", "1"}},
+      {"ping", {"PING"}},
+      {"unsubscribe", {"UNSUBSCRIBE", "quorumlock:wake:-"}},
   };
+  const auto add = [&](const std::string& keys, const std::string& one) {
+    all.push_back({'~' + keys, {"EXISTS", one}});
+  };
+  for (const std::string_view key :
+       {redis::enrolment_key, redis::members_key, redis::candidate_key, redis::repairer_key}) {
+    add(std::string(key), std::string(key));
+  }
+  add("quorumlock:node:*", "quorumlock:node:-");
+  if (key_prefix.empty()) return all;
+  const std::string prefix(key_prefix);
+  add(prefix + '*', prefix);
+  add("quorumlock:*:" + prefix + '*', std::string(redis::counter_prefix) + prefix);
   return all;
 }
 
@@ -84,15 +125,19 @@ local missing = {}
 for _, call in ipairs(calls) do
   local said = redis.pcall(unpack(call))
   local why = type(said) == 'table' and said.err or ''
-  if string.find(why, 'ACL failure') or string.find(why, 'user executing the script') then
+  local forbidden = string.find(why, 'ACL failure') or string.find(why, 'user executing the script')
+  if forbidden and not (string.find(why, ' access ') and string.find(why, 'key')) then
     missing[#missing + 1] = string.find(why, 'channel') and '&quorumlock:*' or call[1]
   end
 end
 return missing)";
 
-bool is_forbidden(const redis::Reply& reply) {
-  return reply.type == redis::Reply::Type::error &&
-         redis::vote_of_error(reply.text) == Vote::unauthorized;
+bool is_forbidden(std::string_view right, const redis::Reply& reply) {
+  const std::string_view text = reply.text;
+  // "... to access one of the keys used as arguments", "... to access the 'x' key", "... a key".
+  const bool keys = text.find(" access ") != text.npos && text.find("key") != text.npos;
+  return reply.type == redis::Reply::Type::error && keys == right.starts_with('~') &&
+         redis::vote_of_error(text) == Vote::unauthorized;
 }
 
 }  // namespace quorumlock::detail

@@ -10,7 +10,7 @@
 // Which rights of a node's access control list the library needs, and what is lost without one.
 namespace quorumlock::detail {
 
-/// A right to a command or a channel.
+/// A right to a command, a channel or keys.
 struct Right {
   std::string_view name;  ///< as ACL SETUSER names it, without its sign
   bool vital;             ///< without it the node casts no vote, or locks are not what they promise
@@ -18,20 +18,22 @@ struct Right {
 };
 /// All that a client uses, apart from EVAL and EVALSHA.
 std::span<const Right> all_rights();
-/// The right with this name, or null.
+/// The right with this name, or null. The keys of locks have the same right whatever their prefix.
 const Right* right_named(std::string_view name);
 
 /// A command that does nothing, and shows by its error whether this user may call it.
 struct Probe {
-  std::string_view right;
-  std::vector<std::string_view> words;
+  std::string right;
+  std::vector<std::string> words;
 };
-const std::vector<Probe>& probes();
+/// Of commands, of the keys of a node, and of those of locks if their names begin with
+/// `key_prefix`; if it is empty they may have any name, and are left out.
+std::vector<Probe> probes(std::string_view key_prefix);
 /// A script that returns the names of all commands that scripts of ours call and that this user may
 /// not call. It changes nothing.
 extern const std::string_view probing_script;
 
-/// Whether a reply says that the user lacks a right.
-bool is_forbidden(const redis::Reply& reply);
+/// Whether a reply says that the user lacks this right.
+bool is_forbidden(std::string_view right, const redis::Reply& reply);
 
 }  // namespace quorumlock::detail

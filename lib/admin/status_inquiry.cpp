@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "admin/exposure.hpp"
-#include "admin/rights.hpp"
 #include "core/quorum.hpp"
 #include "loop/driver.hpp"
 #include "redis/info.hpp"
@@ -114,6 +113,7 @@ void StatusInquiry::start(Driver& driver) {
   status_.max_ttl = cluster.options.max_ttl;
   status_.drift_factor = cluster.options.drift_factor;
   status_.quarantine = cluster.options.quarantine;
+  probes_ = probes(cluster.options.key_prefix);
   to_come_ = list_.size();
   nodes_.resize(static_cast<std::size_t>(list_.size()));
   for (const NodeList::Node& node : list_) status_.nodes.emplace_back().node = node.name;
@@ -136,10 +136,10 @@ void StatusInquiry::start(Driver& driver) {
     // One call is enough: which keys come first in the table is a matter of chance.
     ask(sample, {"SCAN", "0", "COUNT", keys_in_a_sample});
     ask(script, {"EVAL", probing_script, "1", "quorumlock:node:-", "quorumlock:wake:-"});
-    for (std::size_t i = 0; i < probes().size(); ++i) {
+    for (std::size_t i = 0; i < probes_.size(); ++i) {
       ++its.to_come;
-      driver.inquiries().ask(*this, node.number, static_cast<std::uint16_t>(probe + i),
-                             probes()[i].words);
+      const std::vector<std::string_view> words(probes_[i].words.begin(), probes_[i].words.end());
+      driver.inquiries().ask(*this, node.number, static_cast<std::uint16_t>(probe + i), words);
     }
   }
 }
@@ -170,7 +170,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
   using Type = Reply::Type;
   NodeStatus& status = status_of(node);
   if (question >= probe) {
-    return note_right(node, probes()[static_cast<std::size_t>(question - probe)].right, reply);
+    return note_right(node, probes_[static_cast<std::size_t>(question - probe)].right, reply);
   }
   switch (question) {
     case probe: return;
@@ -242,7 +242,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
 }
 
 void StatusInquiry::note_right(int node, std::string_view right, const Reply& reply) {
-  if (is_forbidden(reply)) status_of(node).access.missing_rights.emplace_back(right);
+  if (is_forbidden(right, reply)) status_of(node).access.missing_rights.emplace_back(right);
 }
 
 /// Estimates the number of fencing counters from their part of a sample of the keys.

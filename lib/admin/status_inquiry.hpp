@@ -9,6 +9,7 @@
 #include <quorumlock/result.hpp>
 #include <quorumlock/status.hpp>
 
+#include "admin/rights.hpp"
 #include "config/node_list.hpp"
 #include "loop/inquiry.hpp"
 
@@ -25,8 +26,8 @@ class StatusInquiry final : public Inquiry {
   void dismiss() override;
 
  private:
+  /// A probe's question is `probe` and its place among probes_.
   enum Question : std::uint16_t { info, config, eval, record, size, sample, time, script, probe };
-  /// A probe's question is `probe` and its place among probes().
   /// The data of a node that is only needed until all answers are in.
   struct Node {
     int to_come = 0;
@@ -52,6 +53,7 @@ class StatusInquiry final : public Inquiry {
   ClusterStatus status_;
   NodeList list_;  ///< which may change meanwhile
   std::vector<Node> nodes_;
+  std::vector<Probe> probes_;
   int to_come_ = 0;  // nodes that are still being asked
 };
 
