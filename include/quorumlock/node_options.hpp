@@ -21,13 +21,14 @@ struct NodeOptions {
   /// `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or
   /// `unix:///path[?db=N]`. `redis+sentinel://[user[:password]@]SENTINELS/service[/db]`, with the
   /// host[:port] of each Sentinel and commas between them, is the server that a majority of these
-  /// Sentinels calls the service's primary: one vote, see docs/servers.md.
+  /// Sentinels calls the service's primary: one vote, see docs/servers.md. With
+  /// `rediss+sentinel://` they and the server are reached by TLS.
   std::string url;
   /// What the node is called among the members of its list (docs/members.md), in every client and
   /// for good; of 1 to 255 visible characters. Empty: host:port, the path of its socket, or the
   /// service's name.
   std::string name;
-  /// Only for a `rediss://` node; a member that is unset is that of Options::tls.
+  /// Only for a node with TLS; a member that is unset is that of Options::tls.
   TlsOptions tls = {};
   /// The user to log in as; empty: the user in the URL, or the default user.
   std::string user = {};

@@ -78,7 +78,7 @@ class Examination {
       error("cluster_mode", "runs in cluster mode, and casts no vote",
             "name standalone servers only: cluster-enabled no");
     } else if (node_.reason == Vote::not_standalone) {
-      const bool fails_over = node_.node.starts_with("redis+sentinel://");
+      const bool fails_over = node_.node.find("+sentinel://") != std::string::npos;
       error("not_standalone", node_.trouble,
             fails_over ? "let min-replicas-to-write be the number of replicas, on all servers of "
                          "the service, in their files, too"

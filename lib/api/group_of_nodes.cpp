@@ -25,7 +25,7 @@ constexpr std::uint64_t ahead_us = 60'000'000;
 std::string url_of_name(const std::string& name, const Nodes& others) {
   if (name.starts_with('/')) return "unix://" + name;
   const bool tls = std::ranges::any_of(
-      others, [](const NodeOptions& node) { return node.url.starts_with("rediss://"); });
+      others, [](const NodeOptions& node) { return node.url.starts_with("rediss"); });
   return (tls ? "rediss://" : "redis://") + name;
 }
 

@@ -116,7 +116,8 @@ Result<void> check_all_nodes(const Options& options) {
 /// the user would believe that the connections are encrypted.
 Result<void> check_tls_of_all(const Options& options) {
   if (Result<void> good = detail::check_tls("tls", options.tls); !good) return good;
-  const auto speaks_tls = [](const NodeOptions& node) { return node.url.starts_with("rediss://"); };
+  // rediss:// or rediss+sentinel://
+  const auto speaks_tls = [](const NodeOptions& node) { return node.url.starts_with("rediss"); };
   const bool used = std::ranges::any_of(options.nodes, speaks_tls) ||
                     std::ranges::any_of(options.groups, [&](const auto& group) {
                       return std::ranges::any_of(group.second, speaks_tls);

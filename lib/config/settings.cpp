@@ -36,11 +36,13 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
-constexpr std::string_view of_sentinels = "redis+sentinel://";
+bool names_sentinels(std::string_view url) {
+  return url.starts_with("redis+sentinel://") || url.starts_with("rediss+sentinel://");
+}
 
 bool has_scheme(std::string_view url) {
   return url.starts_with("redis://") || url.starts_with("rediss://") ||
-         url.starts_with("unix://") || url.starts_with(of_sentinels);
+         url.starts_with("unix://") || names_sentinels(url);
 }
 
 Result<std::vector<std::string>> split(std::string_view list) {
@@ -49,7 +51,7 @@ Result<std::vector<std::string>> split(std::string_view list) {
   for (;;) {
     const std::size_t comma = list.find(',');
     const std::string_view part = list.substr(0, comma);
-    if (!urls.empty() && urls.back().starts_with(of_sentinels) && !has_scheme(part)) {
+    if (!urls.empty() && names_sentinels(urls.back()) && !has_scheme(part)) {
       urls.back().append(",").append(part);  // another Sentinel of that URL
     } else {
       urls.emplace_back(part);

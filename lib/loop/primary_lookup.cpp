@@ -1,7 +1,10 @@
 #include "loop/primary_lookup.hpp"
 
+#include <array>
 #include <string>
 #include <utility>
+
+#include "loop/wall_clock.hpp"
 
 namespace quorumlock::detail {
 
@@ -15,27 +18,64 @@ class PrimaryLookup::Question final : public uv::Socket::Events {
     reader_.reset();
     unwritten_.clear();
     lookup_.poll_->append_question(unwritten_);
+    if (lookup_.tls_) {
+      Result<std::unique_ptr<tls::Channel>> channel =
+          lookup_.contexts_.connect(*lookup_.tls_, to.host, SystemWallClock().now_s(), last_);
+      if (!channel) return fail(channel.error().what());
+      channel_ = *std::move(channel);
+    }
     socket_.connect_tcp(to.host, to.port);
   }
-  void close() { socket_.close(); }
+  void close() {
+    if (channel_ != nullptr) {
+      channel_->shut_down();
+      write();
+      channel_.reset();
+    }
+    socket_.close();
+  }
 
  private:
   void on_open() override { write(); }
   void on_writable() override { write(); }
   void on_bytes(std::string_view bytes) override {
-    reader_.feed(bytes);
-    if (const redis::Reply* reply = reader_.next()) {
-      socket_.close();
-      lookup_.poll_->on_reply(index_, *reply);
-      lookup_.conclude();
-    } else if (!reader_.broken().empty()) {
-      socket_.close();
-      fail("sent what is not a reply: " + reader_.broken());
+    if (channel_ == nullptr) return on_text(bytes);
+    channel_->on_bytes(bytes);
+    std::array<char, 1024> text;
+    std::size_t size = 0;
+    while ((size = channel_->read(text)) > 0) reader_.feed({text.data(), size});
+    write();  // a part of the handshake, the question, or why the connection ends
+    if (channel_->state() == tls::Channel::State::failed) {
+      const std::string why = channel_->why();
+      close();
+      return fail(why);
     }
+    on_text({});
   }
   void on_closed(std::string_view why) override { fail(why); }
 
-  void write() { unwritten_.erase(0, socket_.write(unwritten_)); }
+  void on_text(std::string_view text) {
+    reader_.feed(text);
+    if (const redis::Reply* reply = reader_.next()) {
+      close();
+      lookup_.poll_->on_reply(index_, *reply);
+      lookup_.conclude();
+    } else if (!reader_.broken().empty()) {
+      close();
+      fail("sent what is not a reply: " + reader_.broken());
+    }
+  }
+
+  void write() {
+    if (channel_ == nullptr) {
+      unwritten_.erase(0, socket_.write(unwritten_));
+      return;
+    }
+    if (channel_->state() == tls::Channel::State::open) {
+      channel_->write(std::exchange(unwritten_, {}));
+    }
+    channel_->wrote(socket_.write(channel_->output()));
+  }
   void fail(std::string_view why) {
     lookup_.poll_->on_failed(index_, why);
     lookup_.conclude();
@@ -44,14 +84,21 @@ class PrimaryLookup::Question final : public uv::Socket::Events {
   PrimaryLookup& lookup_;
   std::size_t index_;
   uv::Socket socket_;
+  tls::Resumption last_;
+  std::unique_ptr<tls::Channel> channel_;  ///< if the endpoint has TLS
   redis::ReplyReader reader_;
   std::string unwritten_;
 };
 
-PrimaryLookup::PrimaryLookup(const redis::Sentinels& sentinels, uv_loop_t* loop, uv::Open& open,
+PrimaryLookup::PrimaryLookup(const redis::Endpoint& endpoint, uv_loop_t* loop, uv::Open& open,
+                             tls::Contexts& contexts,
                              std::function<void(const redis::PrimaryPoll&)> done)
-    : sentinels_(sentinels), done_(std::move(done)) {
-  for (std::size_t i = 0; i < sentinels.addresses.size(); ++i) {
+    : sentinels_(*endpoint.sentinels),
+      tls_(endpoint.tls),
+      contexts_(contexts),
+      done_(std::move(done)) {
+  if (tls_) tls_->server_name.reset();
+  for (std::size_t i = 0; i < sentinels_.addresses.size(); ++i) {
     questions_.push_back(std::make_unique<Question>(*this, i, loop, open));
   }
 }

@@ -6,18 +6,20 @@
 #include <vector>
 
 #include "redis/primary_poll.hpp"
+#include "tls/contexts.hpp"
 #include "uv/socket.hpp"
 
 namespace quorumlock::detail {
 
 /// Asks the Sentinels of an endpoint for the primary's address, each on a connection of its own
-/// that is closed after the answer.
+/// that is closed after the answer. If the endpoint has TLS, so have these connections; the
+/// certificate of each Sentinel must be for its own address, and not for the server_name.
 class PrimaryLookup {
  public:
   /// `done` is called on the loop, once for each ask() that is not ended by close(), and may be
-  /// called inside ask(). `sentinels` outlives this object.
-  PrimaryLookup(const redis::Sentinels& sentinels, uv_loop_t* loop, uv::Open& open,
-                std::function<void(const redis::PrimaryPoll&)> done);
+  /// called inside ask(). `endpoint` and `contexts` outlive this object.
+  PrimaryLookup(const redis::Endpoint& endpoint, uv_loop_t* loop, uv::Open& open,
+                tls::Contexts& contexts, std::function<void(const redis::PrimaryPoll&)> done);
   ~PrimaryLookup();
   PrimaryLookup(const PrimaryLookup&) = delete;
   PrimaryLookup& operator=(const PrimaryLookup&) = delete;
@@ -32,6 +34,8 @@ class PrimaryLookup {
   void conclude();
 
   const redis::Sentinels& sentinels_;
+  std::optional<TlsOptions> tls_;
+  tls::Contexts& contexts_;
   std::function<void(const redis::PrimaryPoll&)> done_;
   std::vector<std::unique_ptr<Question>> questions_;
   std::optional<redis::PrimaryPoll> poll_;  ///< of the last question

@@ -14,12 +14,13 @@ constexpr std::size_t longest_record = std::size_t{16} << 10;
 
 }  // namespace
 
-bool SecureWire::begin(core::Time now, std::int64_t wall_time) {
-  const redis::Endpoint& to = wire_.endpoint();
+bool SecureWire::begin(core::Time now, std::int64_t wall_time, const std::string& host) {
+  if (host != host_) last_ = {};
+  host_ = host;
   open_ = shaking_hands_ = heard_ = false;
   channel_.reset();
   Result<std::unique_ptr<tls::Channel>> channel =
-      contexts_.connect(*to.tls, to.host, wall_time, last_);
+      contexts_.connect(*wire_.endpoint().tls, host, wall_time, last_);
   if (!channel) {
     wire_.on_handshake_failed(now, std::string("is not connected to: ") + channel.error().what());
     return false;

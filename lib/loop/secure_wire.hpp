@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "redis/wire.hpp"
@@ -15,9 +16,9 @@ class SecureWire {
  public:
   SecureWire(redis::Wire& wire, tls::Contexts& contexts) : wire_(wire), contexts_(contexts) {}
 
-  /// Prepares a connection; `wall_time` is in seconds since 1970. If certificates or keys of ours
-  /// cannot be used, reports that to the wire and returns false.
-  bool begin(core::Time now, std::int64_t wall_time);
+  /// Prepares a connection to `host`; `wall_time` is in seconds since 1970. If certificates or keys
+  /// of ours cannot be used, reports that to the wire and returns false.
+  bool begin(core::Time now, std::int64_t wall_time, const std::string& host);
   /// The socket is open.
   void on_open();
   void on_bytes(core::Time now, std::string_view bytes);
@@ -37,6 +38,7 @@ class SecureWire {
   redis::Wire& wire_;
   tls::Contexts& contexts_;
   tls::Resumption last_;
+  std::string host_;  ///< of `last_`: Sentinels may report another one
   std::unique_ptr<tls::Channel> channel_;
   bool shaking_hands_ = false;  ///< the socket is open
   bool heard_ = false;          ///< plain text has come from the node

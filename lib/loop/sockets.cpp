@@ -90,28 +90,32 @@ Sockets::Socket::Socket(int wire, Sockets& sockets)
   const redis::Endpoint& endpoint = wire_.endpoint();
   if (endpoint.tls) secure_.emplace(wire_, sockets.contexts_);
   if (endpoint.sentinels) {
-    lookup_.emplace(*endpoint.sentinels, sockets.loop_, sockets.open_,
+    lookup_.emplace(endpoint, sockets.loop_, sockets.open_, sockets.contexts_,
                     [this](const redis::PrimaryPoll& poll) { on_primary(poll); });
   }
 }
 
 void Sockets::Socket::connect() {
-  constexpr std::int64_t second_us = 1'000'000;
-  if (secure_ && !secure_->begin(Clock::now(), SystemWallClock().now_us() / second_us)) {
-    return sockets_.on_events(number_);
-  }
   if (lookup_) return lookup_->ask();
   const redis::Endpoint& endpoint = wire_.endpoint();
   if (endpoint.path.empty()) {
-    socket_.connect_tcp(endpoint.host, endpoint.port);
+    connect_tcp(endpoint.host, endpoint.port);
   } else {
     socket_.connect_unix(endpoint.path);
   }
 }
 
+void Sockets::Socket::connect_tcp(const std::string& host, int port) {
+  if (secure_ && !secure_->begin(Clock::now(), SystemWallClock().now_s(), host)) {
+    return sockets_.on_events(number_);
+  }
+  socket_.connect_tcp(host, port);
+}
+
 void Sockets::Socket::on_primary(const redis::PrimaryPoll& poll) {
-  if (const auto& primary = poll.primary()) {
-    return socket_.connect_tcp(primary->host, primary->port);
+  if (poll.primary()) {
+    primary_ = poll.primary();
+    return connect_tcp(primary_->host, primary_->port);
   }
   wire_.on_closed(Clock::now(), poll.why_not());
   sockets_.on_events(number_);

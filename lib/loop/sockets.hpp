@@ -35,6 +35,12 @@ class Sockets final : Logins::Listener {
   [[nodiscard]] core::Time deadline() const { return logins_.deadline(); }
   /// Writes the output of all wires, once a turn.
   void flush();
+  /// The address that the node's Sentinels have reported last; none if they have not, or if the
+  /// node has none.
+  [[nodiscard]] std::optional<redis::Address> primary(int node) const {
+    const auto& socket = sockets_[static_cast<std::size_t>(node)];
+    return socket == nullptr ? std::nullopt : socket->primary();
+  }
   /// Asks for no more logins. The session disconnects the wires.
   void close() { logins_.close(); }
 
@@ -50,6 +56,7 @@ class Sockets final : Logins::Listener {
     void flush();
     /// Reads some received bytes without waiting for the loop's turn; false if there are none.
     bool read() { return socket_.read(); }
+    [[nodiscard]] const std::optional<redis::Address>& primary() const { return primary_; }
 
    private:
     void on_open() override;
@@ -57,13 +64,15 @@ class Sockets final : Logins::Listener {
     void on_writable() override;
     void on_closed(std::string_view why) override;
     void on_primary(const redis::PrimaryPoll& poll);
+    void connect_tcp(const std::string& host, int port);
 
     int number_;
     Sockets& sockets_;
     redis::Wire& wire_;
-    /// Between the wire and the socket, if the URL is rediss://.
+    /// Between the wire and the socket, if the URL is one for TLS.
     std::optional<SecureWire> secure_;
-    std::optional<PrimaryLookup> lookup_;  ///< if the URL is redis+sentinel://
+    std::optional<PrimaryLookup> lookup_;    ///< if the URL names Sentinels
+    std::optional<redis::Address> primary_;  ///< that they have reported last
     uv::Socket socket_;
   };
 

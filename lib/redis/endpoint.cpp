@@ -17,6 +17,7 @@ constexpr std::string_view tcp_scheme = "redis://";
 constexpr std::string_view tls_scheme = "rediss://";
 constexpr std::string_view unix_scheme = "unix://";
 constexpr std::string_view sentinel_scheme = "redis+sentinel://";
+constexpr std::string_view tls_sentinel_scheme = "rediss+sentinel://";
 
 constexpr std::string_view decimal_digits = "0123456789";
 constexpr std::string_view host_characters =
@@ -66,6 +67,10 @@ bool is_port_and_db(std::string_view text) {
   return text.empty();
 }
 
+bool names_sentinels(std::string_view url) {
+  return url.starts_with(sentinel_scheme) || url.starts_with(tls_sentinel_scheme);
+}
+
 /// Whether this is what follows the first host of a redis+sentinel:// URL. Each of its hosts after
 /// the first could be a part of a password with a comma, so these have a port.
 bool is_rest_of_sentinels(std::string_view text) {
@@ -93,7 +98,7 @@ bool is_path_and_db(std::string_view text) {
 std::string redacted(std::string_view url) {
   std::string shown;
   const std::size_t colon = url.find("://");
-  const bool sentinels = url.starts_with(sentinel_scheme);
+  const bool sentinels = names_sentinels(url);
   if (sentinels || (colon <= 16 && url.find_first_not_of(host_characters) == colon)) {
     shown = url.substr(0, colon + 3);
     url.remove_prefix(shown.size());
@@ -278,7 +283,9 @@ Result<Endpoint> parse_tcp(std::string_view url) {
 Result<Endpoint> parse_sentinels(std::string_view url) {
   Endpoint endpoint;
   Sentinels& found = endpoint.sentinels.emplace();
-  std::string_view rest = url.substr(sentinel_scheme.size());
+  const bool secure = url.starts_with(tls_sentinel_scheme);
+  if (secure) endpoint.tls.emplace();
+  std::string_view rest = url.substr((secure ? tls_sentinel_scheme : sentinel_scheme).size());
   if (std::optional<Error> error = take_credentials(url, rest, endpoint)) return *error;
   for (;;) {
     Address address{.port = sentinel_port};
@@ -327,7 +334,7 @@ std::string Endpoint::name() const {
   if (!path.empty()) return std::string(unix_scheme) + path + (db == 0 ? "" : "?db=" + database);
   std::string text(tls ? tls_scheme : tcp_scheme);
   if (sentinels) {
-    text = sentinel_scheme;
+    text = tls ? tls_sentinel_scheme : sentinel_scheme;
     for (const Address& address : sentinels->addresses) text += address.text() + ',';
     text.back() = '/';
   }
@@ -343,14 +350,15 @@ Result<Endpoint> Endpoint::parse(std::string_view url) {
   if (std::ranges::any_of(url, is_control)) {
     return refusal(url, "has a control character (a line's end, perhaps) in it: remove it");
   }
-  if (url.starts_with(tls_scheme) && QUORUMLOCK_WITH_TLS == 0) {
+  if (QUORUMLOCK_WITH_TLS == 0 &&
+      (url.starts_with(tls_scheme) || url.starts_with(tls_sentinel_scheme))) {
     return refusal(url,
                    "wants TLS, and this quorumlock is built without TLS: use redis:// over a "
                    "network that you trust, or through a tunnel");
   }
   if (url.starts_with(tcp_scheme) || url.starts_with(tls_scheme)) return parse_tcp(url);
   if (url.starts_with(unix_scheme)) return parse_unix(url);
-  if (url.starts_with(sentinel_scheme)) return parse_sentinels(url);
+  if (names_sentinels(url)) return parse_sentinels(url);
   return refusal(url,
                  "is not a node's URL: write redis://[user[:password]@]host[:port][/db], "
                  "rediss:// for TLS, unix:///path[?db=N], or redis+sentinel://host:port/service");

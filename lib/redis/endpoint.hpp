@@ -49,8 +49,8 @@ struct Endpoint {
 
   /// `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS,
   /// `unix:///path[?db=N]`, or `redis+sentinel://[user[:password]@]SENTINELS/service[/db]` with the
-  /// Sentinels' addresses, separated by commas. User and password may be percent-encoded; an IPv6
-  /// address stands in brackets. An error never repeats a password.
+  /// Sentinels' addresses, separated by commas (`rediss+sentinel://` for TLS). User and password
+  /// may be percent-encoded; an IPv6 address stands in brackets. An error never repeats a password.
   static Result<Endpoint> parse(std::string_view url);
 };
 

@@ -49,6 +49,7 @@ void check_with_secret(std::string_view before, std::string_view after) {
   check("redis://" + front + ":" + secret_text + "@" + back, true);
   check("rediss://" + front + ":" + secret_text + "@" + back, true);
   check("redis+sentinel://" + front + ":" + secret_text + "@" + back, true);
+  check("rediss+sentinel://" + front + ":" + secret_text + "@" + back, true);
   // After a slash the text is a part of a path, in which nobody has a password.
   if (!front.starts_with('/')) check("unix://" + front + ":" + secret_text + "@" + back, true);
   if (!front.starts_with("unix:///")) check(front + secret_text + "@" + back, true);

@@ -1,99 +1,14 @@
-#include <fstream>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
-#include "integration/fixture.hpp"
-#include "support/process.hpp"
+#include "integration/failed_over.hpp"
+#include "support/hostile_server.hpp"
 #include "support/proxy.hpp"
 
 // A node that is a deployment with failover, set up as docs/servers.md says: real replicas, real
 // Sentinels, and an address that follows the primary, or a URL that names the Sentinels.
 namespace quorumlock::test {
 namespace {
-
-/// The third of three nodes is a primary with replicas.
-class FailedOver : public ::testing::Test {
- protected:
-  explicit FailedOver(int count) : replicas(settings(count)) {
-    for (int node = 0; node < count; ++node) {
-      replicas.raw(node, {"REPLICAOF", "127.0.0.1", port_of(nodes, 2)});
-    }
-    const std::string all = "connected_slaves:" + std::to_string(count);
-    EXPECT_TRUE(eventually([&] {
-      return nodes.raw(2, {"INFO", "replication"}).text.find(all) != std::string::npos;
-    }));
-    configure(nodes, 2);
-    for (int node = 0; node < count; ++node) configure(replicas, node);
-  }
-
-  static std::string port_of(Cluster& cluster, int node) {
-    return std::to_string(cluster.server(node).settings().port);
-  }
-  /// A primary that has lost its replicas, since it was cut off, grants nothing any more.
-  static void configure(Cluster& cluster, int node) {
-    EXPECT_EQ(cluster.raw(node, {"CONFIG", "SET", "min-replicas-to-write", "1"}).text, "OK");
-    EXPECT_EQ(cluster.raw(node, {"CONFIG", "SET", "min-replicas-max-lag", "2"}).text, "OK");
-  }
-  /// The options with this third node.
-  [[nodiscard]] Options options(const std::string& third) const {
-    Options options = nodes.options();
-    options.nodes = {nodes.urls()[0], nodes.urls()[1], third};
-    options.ttl = options.max_ttl;
-    return options;
-  }
-  static NodeStatus third(Coordinator& coordinator) {
-    return coordinator.status().value().nodes.at(2);
-  }
-  /// Starts a Sentinel that promotes a replica as soon as `quorum` of them miss the primary; waits
-  /// until it knows the replicas.
-  void start_sentinel(int quorum = 1) {
-    const int port = local::free_port();
-    const std::string name = "sentinel" + std::to_string(sentinels.size());
-    const std::string file = directory.path() / (name + ".conf");
-    std::ofstream(file) << "port " << port << "\nbind 127.0.0.1\ndir " << directory.path().string()
-                        << "\nlogfile " << (directory.path() / (name + ".log")).string()
-                        << "\nsentinel monitor locks 127.0.0.1 " << port_of(nodes, 2) << ' '
-                        << quorum << "\nsentinel down-after-milliseconds locks 3000"
-                        << "\nsentinel failover-timeout locks 5000\n";
-    sentinels.emplace_back(
-        std::vector<std::string>{"/usr/bin/env", "redis-server", file, "--sentinel"});
-    ports.push_back(std::to_string(port));
-    EXPECT_TRUE(eventually([&] { return local::port_in_use(port); }));
-    EXPECT_TRUE(eventually([&] {
-      return static_cast<int>(ask_last({"SENTINEL", "replicas", "locks"}).elements.size()) ==
-             replicas.size();
-    }));
-  }
-  Reply ask_last(const std::vector<std::string>& words) {
-    return Redis("redis://127.0.0.1:" + ports.back())(words);
-  }
-  /// The port of the primary, as the last Sentinel says.
-  std::string primary() {
-    const Reply reply = ask_last({"SENTINEL", "get-master-addr-by-name", "locks"});
-    return reply.elements.size() == 2 ? reply.elements[1].text : "";
-  }
-  /// Ends the primary, and waits until another server is one.
-  void fail_over() {
-    const std::string old = primary();
-    nodes.kill(2);
-    ASSERT_TRUE(eventually([&] { return !primary().empty() && primary() != old; }));
-  }
-
-  static ClusterSettings settings(int size) {
-    return {.size = size,
-            .tcp = true,
-            .more = {"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"},
-            .enrolled = false,
-            .max_ttl = 2s,
-            .plain = true};
-  }
-  TemporaryDirectory directory;
-  Cluster nodes{settings(3)};
-  Cluster replicas;
-  std::vector<Process> sentinels;
-  std::vector<std::string> ports;
-};
 
 /// Its address leads to the primary.
 class SentinelFronted : public FailedOver {
@@ -170,19 +85,7 @@ TEST_F(SentinelFronted, APrimaryThatIsCutOffGrantsNothing) {
 /// Its URL names three Sentinels.
 class SentinelUrl : public FailedOver {
  protected:
-  SentinelUrl() : FailedOver(1) {
-    for (int i = 0; i < 3; ++i) start_sentinel(2);
-    EXPECT_TRUE(eventually([&] {
-      return ask_last({"SENTINEL", "sentinels", "locks"}).elements.size() == 2;
-    })) << "the Sentinels do not know each other";
-  }
-  [[nodiscard]] std::string url(const std::string& service = "locks") const {
-    std::string text = "redis+sentinel://";
-    for (const std::string& port : ports) text += "127.0.0.1:" + port + ',';
-    text.back() = '/';
-    return text + service;
-  }
-  void enrol() { nodes.enrol_for({nodes.urls()[0], nodes.urls()[1], NodeOptions(url(), "locks")}); }
+  SentinelUrl() : FailedOver(1) { start_three_sentinels(); }
 };
 
 TEST_F(SentinelUrl, APromotionIsFollowedAndQuarantined) {

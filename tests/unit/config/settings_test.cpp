@@ -144,6 +144,11 @@ TEST_F(OptionsSource, KeepsTheSentinelsOfOneUrlTogether) {
   ASSERT_TRUE(options) << options.error().what();
   EXPECT_EQ(options->nodes,
             (Nodes{"redis://h1", "redis+sentinel://a:1,b,[::1]:3/s", "redis+sentinel://c/t"}));
+#if QUORUMLOCK_WITH_TLS
+  ::setenv("QUORUMLOCK_NODES", "rediss+sentinel://a:1,b/s,rediss+sentinel://c/t", 1);
+  EXPECT_EQ(Options::from_env()->nodes,
+            (Nodes{"rediss+sentinel://a:1,b/s", "rediss+sentinel://c/t"}));
+#endif
 }
 
 TEST_F(OptionsSource, HidesAUrlThatWasTakenForAFile) {

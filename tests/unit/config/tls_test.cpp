@@ -62,6 +62,8 @@ TEST(TlsOptionsTest, AreRefusedIfNoNodeUsesTls) {
   EXPECT_EQ(error_of(R"({"nodes": ["rediss://g", {"url": "redis://h:1",
                          "tls": {"ca_file": "/ca.pem"}}]})"),
             "nodes[1] has tls, and its URL is redis://h:1: write rediss:// for TLS");
+  EXPECT_EQ(error_of(R"({"nodes": ["rediss+sentinel://h/s"], "tls": {"ca_file": "/ca.pem"}})"),
+            "none");
 }
 
 TEST(TlsOptionsTest, OnePortIsOneNodeWhateverItSpeaks) {

@@ -41,7 +41,9 @@ class SecureWires : public ::testing::Test {
  protected:
   SecureWires() { certificates_.issue("server"); }
 
-  bool begin() { return secure_.begin({}, std::time(nullptr)); }
+  bool begin(const std::string& host = "localhost") {
+    return secure_.begin({}, std::time(nullptr), host);
+  }
   /// Carries bytes to and fro until there are none.
   void talk() {
     for (;;) {
@@ -60,6 +62,17 @@ class SecureWires : public ::testing::Test {
     talk();
     ASSERT_EQ(wire_.told, (std::vector<std::string>{"handshake", "open"}));
     wire_.told.clear();
+  }
+
+  void connect_anew(const std::string& host) {
+    secure_.on_closed({}, "the node closed the connection");
+    wire_.told.clear();
+    TlsServer::Connection again(server_);
+    std::swap(peer_, again);
+    ASSERT_TRUE(begin(host));
+    secure_.on_open();
+    talk();
+    ASSERT_EQ(wire_.told, (std::vector<std::string>{"handshake", "open"}));
   }
 
   Certificates certificates_;
@@ -159,11 +172,15 @@ TEST_F(SecureWires, NothingFollowsCommandsThatTheSocketDidNotTake) {
 
 TEST_F(SecureWires, CanConnectAnew) {
   open();
-  secure_.on_closed({}, "the node closed the connection");
-  wire_.told.clear();
-  TlsServer::Connection again(server_);
-  std::swap(peer_, again);
+  connect_anew("localhost");
+  EXPECT_TRUE(SSL_session_reused(peer_.ssl()));
+}
+
+TEST_F(SecureWires, ASessionIsOnlyForTheHostThatItWasMadeWith) {
+  // Sentinels report another server, whose certificate has to be checked anew.
   open();
+  connect_anew("127.0.0.1");
+  EXPECT_FALSE(SSL_session_reused(peer_.ssl()));
 }
 
 }  // namespace

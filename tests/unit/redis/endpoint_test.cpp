@@ -96,10 +96,23 @@ TEST(Endpoint, ReadsTls) {
   EXPECT_FALSE(parsed("redis://host").tls.has_value());
   expect_refused("rediss://u:hunter2@h:0", "rediss://***@h:0", "bad port");
 }
+
+TEST(Endpoint, ReadsSentinelsWithTls) {
+  const Endpoint endpoint = parsed("rediss+sentinel://u:hunter2@b,a:1/s/3");
+  EXPECT_EQ(endpoint.tls, TlsOptions());
+  EXPECT_EQ(endpoint.sentinels->addresses, (std::vector<Address>{{"a", 1}, {"b", 26379}}));
+  EXPECT_EQ(endpoint.name(), "rediss+sentinel://a:1,b:26379/s/3");
+  EXPECT_EQ(endpoint.member_name(), "s");
+  EXPECT_FALSE(parsed("redis+sentinel://a/s").tls.has_value());
+  expect_refused("rediss+sentinel://u:hunter2@h", "rediss+sentinel://***@h***",
+                 "does not say what");
+}
 #else
 TEST(Endpoint, RefusesTlsByName) {
   // A user of TLS must not believe that the connection is encrypted.
   expect_refused("rediss://u:hunter2@h:6380", "rediss://***@h:6380", "built without TLS");
+  expect_refused("rediss+sentinel://u:hunter2@h:1/s", "rediss+sentinel://***@h:1/s",
+                 "built without TLS");
 }
 #endif
 
@@ -130,7 +143,7 @@ TEST(Endpoint, RefusesBadUrlsOfSentinels) {
   expect_refused("redis+sentinel://u:1,hunter2", "redis+sentinel://u***", "does not say what");
   expect_refused("redis+sentinel://u:hunter2@h/s?db=1", "redis+sentinel://***@h***",
                  "is no database");
-  expect_refused("rediss+sentinel://h/s", "rediss***", "is not a node's URL");
+  expect_refused("unix+sentinel://h/s", "unix***", "is not a node's URL");
   std::string many = "redis+sentinel://h0";
   for (int i = 1; i < 17; ++i) many += ",h" + std::to_string(i);
   EXPECT_TRUE(contains(error_of(Endpoint::parse(many + "/s")), "names 17 Sentinels"));
