@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "redis/endpoint.hpp"
@@ -13,9 +14,12 @@ inline bool is_loopback(std::string_view address) {
   return address.starts_with("127.") || address == "::1" || address == "localhost";
 }
 
-/// Whether what is sent to this node, or to its Sentinels, leaves this machine.
-inline bool leaves_the_machine(const redis::Endpoint& endpoint) {
+/// Whether what is sent to this node, or to its Sentinels, leaves this machine. `primary` is the
+/// address that these have reported, if they have.
+inline bool leaves_the_machine(const redis::Endpoint& endpoint,
+                               const std::optional<redis::Address>& primary) {
   const auto elsewhere = [](const redis::Address& one) { return !is_loopback(one.host); };
+  if (primary && elsewhere(*primary)) return true;
   if (endpoint.sentinels) return std::ranges::any_of(endpoint.sentinels->addresses, elsewhere);
   return endpoint.path.empty() && !is_loopback(endpoint.host);
 }

@@ -345,7 +345,8 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
   std::ranges::sort(missing);  // several questions may need the same right
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
   const redis::Endpoint& endpoint = link.endpoint();
-  status.access.plain_text = !endpoint.tls && leaves_the_machine(endpoint);
+  status.access.plain_text =
+      !endpoint.tls && leaves_the_machine(endpoint, driver.sockets().primary(node));
 
   const bool mistrusted = status.clock.mistrusted_for > core::Duration::zero();
   status.votes = status.state == NodeState::up && !mistrusted;

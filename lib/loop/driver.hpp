@@ -40,6 +40,7 @@ class Driver {
   // Called by tasks.
   Calls& calls() { return calls_; }
   Inquiries& inquiries() { return inquiries_; }
+  [[nodiscard]] const Sockets& sockets() const { return sockets_; }
   [[nodiscard]] const Cluster& cluster() const;
   /// The nodes as of now, with the numbers that all these functions know them by.
   [[nodiscard]] const NodeList& nodes() const { return nodes_; }

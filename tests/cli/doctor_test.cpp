@@ -153,5 +153,18 @@ TEST(DoctorOnPorts, NamesANodeWithoutAnyProtection) {
   EXPECT_THAT(examine(url), ElementsAre("unauthorized"));
 }
 
+TEST(DoctorOnPorts, NamesPlainTextBeyondThisMachine) {
+  // Linux takes 0.0.0.0 for this machine, and we for another one.
+  const Cluster cluster(
+      {.size = 1, .durable = true, .tcp = true, .enrolled = false, .plain = true});
+  const std::string port = cluster.urls()[0].substr(cluster.urls()[0].rfind(':'));
+  const auto examine = [](const std::string& url) {
+    const Ended ended = Program({QUORUMLOCK_PROGRAM, "--nodes", url, "--json", "doctor"}).finish();
+    return codes(json::parse(ended.out), url);
+  };
+  EXPECT_THAT(examine("redis://0.0.0.0" + port), Contains("plain_text"));
+  EXPECT_THAT(examine("redis://127.0.0.1" + port), Not(Contains("plain_text")));
+}
+
 }  // namespace
 }  // namespace quorumlock::test

@@ -130,6 +130,30 @@ TEST_F(SentinelUrl, WithoutThemTheNodeIsOneVoteThatIsMissing) {
   EXPECT_FALSE(third(coordinator).votes);
 }
 
+TEST(SentinelsOfThisMachine, APrimaryElsewhereIsReachedByPlainText) {
+  // Linux takes 0.0.0.0 for this machine, and we for another one.
+  const Cluster cluster({.size = 1, .tcp = true, .enrolled = false, .plain = true});
+  const std::string port = cluster.urls()[0].substr(cluster.urls()[0].rfind(':') + 1);
+  const auto is_plain = [&](const std::string& host) {
+    const auto bulk = [](const std::string& text) {
+      return '$' + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+    };
+    const HostileServer sentinel(
+        {.name = "Sentinel", .to_each = "*2\r\n" + bulk(host) + bulk(port)});
+    const Proxy at({sentinel.url().substr(sentinel.url().find("://") + 3)});
+    Options options = cluster.options();
+    options.nodes = {"redis+sentinel://" + at.url(0).substr(8) + "/locks"};
+    Coordinator coordinator = connect(options);
+    const auto node = [&] { return coordinator.status().value().nodes.at(0); };
+    EXPECT_TRUE(eventually([&] {  // the server has answered
+      return node().trouble.find("min-replicas-to-write") != std::string::npos;
+    })) << node().trouble;
+    return node().access.plain_text;
+  };
+  EXPECT_FALSE(is_plain("127.0.0.1"));
+  EXPECT_TRUE(is_plain("0.0.0.0"));
+}
+
 TEST_F(SentinelUrl, APrimaryThatGrantsWithoutItsReplicaCastsNoVote) {
   // It would go on granting after its replica was promoted.
   nodes.raw(2, {"CONFIG", "SET", "min-replicas-to-write", "0"});
