@@ -97,6 +97,23 @@ TEST_F(TlsChannel, TheOwnersNameOfACertificateIsNoHostName) {
   EXPECT_TRUE(why.starts_with("presented a certificate without a host name or IP address")) << why;
 }
 
+TEST_F(TlsChannel, AWildcardStandsForOneWholeLabel) {
+  {
+    TlsServer peer = server_with({.hosts = "DNS:*.lock.example"});
+    TlsServer::Connection connection(peer);
+    connect(trusting(), "a.lock.example");
+    talk(connection);
+    EXPECT_EQ(channel_->state(), State::open) << channel_->why();
+  }
+  for (const auto& [pattern, host] : {std::pair("*.lock.example", "a.b.lock.example"),
+                                      {"*.lock.example", "lock.example"},
+                                      {"a*.lock.example", "ab.lock.example"}}) {
+    const std::string why =
+        refusal(server_with({.hosts = std::string("DNS:") + pattern}), trusting(), host);
+    EXPECT_TRUE(why.starts_with(std::string("presented a certificate for ") + pattern)) << why;
+  }
+}
+
 TEST_F(TlsChannel, AStrangersNamesAreShortAndPrintable) {
   std::string hosts = "DNS:\x1b[2J.example";
   for (int i = 0; i < 20; ++i) hosts += ",DNS:" + std::string(200, 'a');
@@ -147,8 +164,7 @@ TEST_F(TlsChannel, RefusesWhatABadAuthorityHasIssued) {
     return refusal(server("bad"), {.ca_file = certificates().path("bad-ca.pem")});
   };
   const std::string expired = refusal_by({.name = "old", .ends = -1h});
-  EXPECT_TRUE(
-      expired.starts_with("presented a certificate whose authority (CN=old) expired on 20"))
+  EXPECT_TRUE(expired.starts_with("presented a certificate whose authority (CN=old) expired on 20"))
       << expired;
   // The owner of any certificate could otherwise issue one for every host.
   const std::string none = refusal_by({.name = "a leaf", .may_issue = false});
