@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
+
+#include <quorumlock/semaphore.hpp>
 
 #include "unit/support/refusal.hpp"
 
@@ -27,6 +30,8 @@ TEST(Cluster, KnowsItsNodesByNamesWithoutSecrets) {
   EXPECT_EQ(cluster->names,
             (std::vector<std::string>{"redis://127.0.0.1:7101", "redis://lock2.example:6380/3",
                                       "unix:///run/redis/lock3.sock"}));
+  EXPECT_EQ(cluster->members, (std::vector<std::string>{"127.0.0.1:7101", "lock2.example:6380",
+                                                        "/run/redis/lock3.sock"}));
   EXPECT_EQ(cluster->size(), 3);
   EXPECT_EQ(cluster->endpoints[1].login, (redis::Login{"u", "hunter2"}));
   EXPECT_TRUE(starts(error_of(detail::Cluster::from(Options())), "nodes is"));
@@ -170,6 +175,16 @@ TEST(Resources, AreLockedTogetherInTheModesThatAllowIt) {
   EXPECT_EQ(error(LockMode{7}),
             "2 resources are given, and a mode for one resource alone: several can be locked in "
             "the modes exclusive and shared");
+  const auto of_many = [](int others) {
+    std::vector<std::string> names;
+    for (int i = 0; i < others; ++i) names.push_back(std::to_string(i));
+    return error_of(detail::check_others(usual(), {}, "a", names));
+  };
+  EXPECT_EQ(of_many(63), "no error");
+  EXPECT_EQ(of_many(64), "65 resources are given: at most 64 can be locked at once");
+  EXPECT_EQ(error_of(detail::check_capacity({}, 1)), "no error");
+  EXPECT_EQ(error_of(detail::check_capacity({}, Semaphore::max_capacity)), "no error");
+  EXPECT_TRUE(starts(error_of(detail::check_capacity({}, 0)), "capacity is 0: a semaphore has 1"));
   EXPECT_EQ(error_of(detail::check_capacity({.mode = LockMode::shared}, 3)),
             "mode is not exclusive: a permit is held by one; leave mode out");
   EXPECT_EQ(error_of(detail::check_capacity({.mode = LockMode::shared}, {})), "no error");

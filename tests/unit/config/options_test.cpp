@@ -83,11 +83,30 @@ TEST(Options, RefuseImpossibleGroups) {
             "a group is named \"all of it\": a name has 1 to 64 letters, digits, '.', '_' or '-'");
   EXPECT_EQ(grouped({{std::string(64, 'n'), {"redis://a"}}}), "no error");
   EXPECT_TRUE(starts(grouped({{std::string(65, 'n'), {"redis://a"}}}), "a group is named"));
+  EXPECT_EQ(grouped({{"azAZ09._-", {"redis://a"}}}), "no error");
+  for (const char other : std::string("`{@[/:, ")) {
+    EXPECT_TRUE(starts(grouped({{std::string(1, other), {"redis://a"}}}), "a group is named"));
+  }
   std::map<std::string, Nodes> many;
   for (int i = 0; i < 65; ++i) many["g" + std::to_string(i)] = {"redis://h" + std::to_string(i)};
   EXPECT_EQ(grouped(many), "groups has 65 entries: it must have 1 to 64");
   many.erase("g64");
   EXPECT_EQ(grouped(many), "no error");
+}
+
+TEST(Options, RefuseNodeNamesThatCannotBeRead) {
+  // The nodes' records hold these names, and people read them.
+  const auto named = [](const std::string& name) {
+    return error_with([&](Options& o) { o.nodes[1] = NodeOptions{"redis://h", name}; });
+  };
+  EXPECT_EQ(named("!lock-2~"), "no error");
+  EXPECT_EQ(named(std::string(255, 'n')), "no error");
+  for (const std::string& name : {std::string(256, 'n'), std::string("a b"), std::string("\x7f")}) {
+    EXPECT_TRUE(contains(named(name), "it must have at most 255 characters, all visible ASCII"));
+  }
+  EXPECT_TRUE(contains(named("redis://u:hunter2@h"), "is a URL with a login"));
+  EXPECT_EQ(named("redis://h"), "no error");
+  EXPECT_EQ(named("u@h"), "no error");
 }
 
 TEST(Options, RefuseAnImpossibleNumberOfLoops) {
@@ -139,6 +158,11 @@ TEST(Options, RefuseATtlThatItsMarginEatsUp) {
   };
   EXPECT_TRUE(contains(drifting(3ms), "at least 4ms"));
   EXPECT_EQ(drifting(4ms), "no error");
+  EXPECT_TRUE(contains(error_with([](Options& o) {
+                         o.ttl = 2ms;
+                         o.drift_factor = 0;
+                       }),
+                       "at least 3ms"));
 }
 
 TEST(Options, RefuseAnImpossibleMaxTtl) {
@@ -176,6 +200,8 @@ TEST(Options, RefuseClassesThatNothingWouldBelongTo) {
   std::vector<std::string> many;
   for (int i = 100; i < 133; ++i) many.push_back(std::to_string(i));
   EXPECT_EQ(with(many), "resource_classes has 33 prefixes: it must have at most 32");
+  many.pop_back();
+  EXPECT_EQ(with(many), "no error");
 }
 
 TEST(Options, RefuseLimitsThatAreNegative) {
@@ -212,6 +238,8 @@ TEST(Options, RefuseImpossibleTimeouts) {
             "node_timeout is forever: it must be longer than 0s and at most 365d");
   EXPECT_EQ(error_with([](Options& o) { o.connect_timeout = -2s; }),
             "connect_timeout is -2s: it must be longer than 0s and at most 365d");
+  EXPECT_EQ(error_with([](Options& o) { o.node_timeout = o.connect_timeout = 24h * 365; }),
+            "no error");
 }
 
 TEST(Options, RefuseADriftFactorOutOfRange) {
@@ -236,6 +264,8 @@ TEST(Options, RefuseARetryWithoutAPause) {
   EXPECT_EQ(error_with([](Options& o) { o.retry.jitter = forever; }),
             "retry.jitter is forever: it must be from 0s to 365d");
   EXPECT_EQ(error_with([](Options& o) { o.retry = {.delay = 0s, .jitter = 1ms}; }), "no error");
+  EXPECT_EQ(error_with([](Options& o) { o.retry = {.delay = 24h * 365, .jitter = 0s}; }),
+            "no error");
 }
 
 TEST(Options, RefuseTheLibrarysOwnKeyPrefix) {

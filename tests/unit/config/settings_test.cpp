@@ -54,6 +54,11 @@ TEST_F(OptionsSource, NamesAFileAndWhyItCannotBeUsed) {
             "\"" + directory_.string() + "\": the file cannot be read: Is a directory");
   EXPECT_EQ(error_of(Options::from_file("/dev/zero")),
             "\"/dev/zero\": the file must not be larger than 1 MiB");
+  const std::string most = "{" + two_nodes + "}";
+  const std::string largest = file(most + std::string((1 << 20) - most.size(), ' '));
+  EXPECT_EQ(error_of(Options::from_file(largest)), "no error");
+  std::ofstream(largest, std::ios::app) << ' ';
+  EXPECT_TRUE(contains(error_of(Options::from_file(largest)), "must not be larger than 1 MiB"));
   const std::string wrong = file("{" + two_nodes + R"(, "ttl": 5})");
   EXPECT_TRUE(starts(error_of(Options::from_file(wrong)), "\"" + wrong + "\": ttl is 5: "));
   EXPECT_TRUE(

@@ -48,6 +48,17 @@ TEST(TlsOptionsTest, WhatIsWrongIsRefusedByName) {
   EXPECT_EQ(error_of(with_tls(R"({"server_name": "a b"})")),
             "tls.server_name is \"a b\": it must be a host name, such as lock1.example, or an IP "
             "address");
+  const auto server = [](const std::string& name) {
+    return error_of(with_tls("{\"server_name\": \"" + name + "\"}"));
+  };
+  for (const std::string& name : {std::string("azAZ09.-_:"), std::string(253, 'h')}) {
+    EXPECT_EQ(server(name), "none");
+  }
+  for (const std::string& name :
+       {std::string("`"), std::string("{"), std::string("@"), std::string("["), std::string("/"),
+        std::string(";"), std::string(254, 'h'), std::string()}) {
+    EXPECT_NE(server(name).find("it must be a host name"), std::string::npos) << name;
+  }
   EXPECT_EQ(error_of(with_tls(R"({"cert_file": "/c.pem"})")),
             "tls.cert_file is given without tls.key_file: give both, or neither; they may be the "
             "same file");
