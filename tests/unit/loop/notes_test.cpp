@@ -37,6 +37,26 @@ TEST(Notes, AnAnswerThatComesLateIsCountedOnce) {
   EXPECT_EQ(driver.session.link(0).state(), LinkState::up);
 }
 
+TEST(Notes, AnswersToAnEarlierQuestionAreNotCounted) {
+  // n1 was restarted, and its connection breaks before the others have answered: they are asked
+  // once more, since they may have noted something in the meantime.
+  SessionDriver driver(5);
+  for (int node = 0; node < 5; ++node) {
+    const auto i = static_cast<std::size_t>(node);
+    driver.servers[i].durable = true;
+    driver.servers[i].enrolment = durable_record(node == 0 ? "run0" : driver.servers[i].run_id);
+  }
+  driver.start();
+  driver.close(0);
+  driver.away[0] = false;
+  driver.pass(100ms);
+  for (const int node : {1, 2, 3, 4}) driver.reply(node, note_question, no_note);
+  EXPECT_TRUE(driver.asked(0).empty()) << driver.asked(0).front();
+  for (const int node : {1, 2, 3}) driver.reply(node, note_question, no_note);
+  driver.reply(0, "EVAL adopt ", ":1\r\n");
+  EXPECT_EQ(driver.session.link(0).state(), LinkState::up);
+}
+
 TEST(Notes, AreErasedAfterTheQuarantineOfADurableNode) {
   // n1 was not durable in its last run, and is now. The script erases the very note that was read;
   // a note about the present run stays, and a node without one is not asked.
