@@ -48,6 +48,17 @@ TEST_F(EngineLineEnd, AWaitThatRunsOutLeaves) {
   driver.expect_nothing_left();
 }
 
+TEST_F(EngineLineEnd, AWaitThatRunsOutBeforeItsEntryIsAnsweredHasTheVotesOfItsAttempt) {
+  // The lock is held, and no node has said yet which place the entry has.
+  driver.acquire_in_order(1, terms, 100ms);
+  for (const int node : {0, 1}) driver.reply(node, refused());
+  driver.pass_until(at(100ms));
+  const core::Refused refused = driver.only<core::Refused>();
+  EXPECT_EQ(refused.why, Errc::timed_out);
+  EXPECT_EQ(refused.tally.vote(0), Vote::held);
+  EXPECT_EQ(refused.tally.vote(1), Vote::held);
+}
+
 TEST_F(EngineLineEnd, AWaitThatRunsOutWithoutNodesSaysSo) {
   // The waiter came after others when two of three nodes went away: no quorum is possible.
   enqueue(1, 2s);

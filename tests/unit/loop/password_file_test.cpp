@@ -55,6 +55,8 @@ TEST_F(PasswordFile, IsRefusedInASentenceThatNamesIt) {
   const std::string pipe = directory / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_TRUE(contains(error_of(read_password(pipe)), "is not a file"));
+  // The first page of a process's memory is a file that can be opened and not read.
+  EXPECT_TRUE(contains(error_of(read_password("/proc/self/mem")), "cannot be read: Input/output"));
 }
 
 }  // namespace
