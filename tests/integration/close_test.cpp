@@ -175,6 +175,22 @@ TEST_F(Close, AnswersCallsThatTheNodesDoNot) {
   EXPECT_EQ(released.calls(), 1);
 }
 
+TEST_F(Close, CallsThatComeWhileItWaitsAreClosedToo) {
+  // The nodes are silent, so that the release of the lease keeps the loop.
+  Options options = this->options();
+  options.node_timeout = 2s;
+  Coordinator coordinator = test::connect(options);
+  const Result<Lease> lease = coordinator.acquire(key);
+  ASSERT_TRUE(ok(lease));
+  for (int node = 0; node < 5; ++node) cluster().pause(node);
+  Answer<bool> closed;
+  coordinator.async_close([tell = closed.handler()]() mutable { tell(true); });
+  EXPECT_TRUE(fails_with(coordinator.status(), Errc::closed));
+  expect_closed(coordinator);
+  for (int node = 0; node < 5; ++node) cluster().resume(node);
+  EXPECT_TRUE(closed.get());
+}
+
 TEST_F(Close, EndsEveryCallInTheMiddleOfTraffic) {
   // Eight threads lock and unlock while the coordinator is closed: each ends with closed, none
   // hangs, and no key is left.
