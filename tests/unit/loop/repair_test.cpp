@@ -327,6 +327,17 @@ TEST(Repair, AnErrorFailsIt) {
   }
 }
 
+TEST(Repair, ValuesThatAreNotOneForEachKeyFailIt) {
+  for (const std::vector<std::string>& values : {{}, std::vector<std::string>{"41", "42"}}) {
+    SessionDriver driver(3);
+    ASSERT_NO_FATAL_FAILURE(forget_n3(driver));
+    driver.reply(1, scan, found("0", {"quorumlock:fence:a"}));
+    driver.reply(1, "MGET quorumlock:fence:a", bulks(values));
+    driver.reply(2, "EVAL release 1 quorumlock:repairer ", ":1\r\n");
+    EXPECT_EQ(driver.session.link(2).state(), LinkState::quarantined);
+  }
+}
+
 TEST(Repair, ASourceThatIsLateOrLostFailsIt) {
   // The repair waits for a source for at most node_timeout.
   for (const bool lost : {false, true}) {
