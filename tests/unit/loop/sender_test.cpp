@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ class SenderTest : public ::testing::Test {
     while (const redis::Link::Event* event = driver.links.link(node).next(driver.now)) {
       if (const auto* answer = std::get_if<redis::Link::Answer>(event)) {
         EXPECT_TRUE(Sender::is_batch(answer->tag.kind));
+        slots.insert(answer->tag.claim.index);
         sender.on_answer(node, answer->tag, answer->answer, answer->reply);
       } else if (const auto* late = std::get_if<redis::Link::Late>(event)) {
         sender.on_late(node, late->tag);
@@ -61,6 +63,7 @@ class SenderTest : public ::testing::Test {
     return count;
   }
 
+  std::set<std::uint32_t> slots;  ///< of the batches that were answered
   LinksDriver driver{2};
   Wall wall;
   Sender sender{driver.links, driver.engine, wall, {.nodes = 2}};
@@ -146,6 +149,20 @@ TEST_F(SenderTest, TheAnswersToABatchAreHandedOnOneByOne) {
   EXPECT_EQ(answers_to_batches(1), 3);
   driver.links.link(1).on_bytes("-ERR something else\r\n");
   EXPECT_EQ(answers_to_batches(1), 3);
+}
+
+TEST_F(SenderTest, ABatchThatAllNodesHaveAnsweredMakesRoomForTheNext) {
+  // A process that runs for weeks needs no more memory for its batches than at first.
+  for (int i = 0; i < 10; ++i) {
+    release("a");
+    release("b");
+    sender.flush(driver.now);
+    for (const int node : {0, 1}) {
+      driver.links.link(node).on_bytes("*2\r\n:1\r\n:1\r\n");
+      EXPECT_EQ(answers_to_batches(node), 2);
+    }
+  }
+  EXPECT_EQ(slots.size(), 1U);
 }
 
 TEST_F(SenderTest, AllOtherNodesAreAskedForTheirTime) {
