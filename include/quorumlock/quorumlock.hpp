@@ -21,3 +21,4 @@
 #include <quorumlock/shared_mutex.hpp>
 #include <quorumlock/stats.hpp>
 #include <quorumlock/status.hpp>
+#include <quorumlock/version.hpp>

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <quorumlock/version.hpp>
 
 #include "arguments.hpp"
 #include "commands.hpp"
