@@ -1,9 +1,8 @@
 # The demo and the program for docker-compose.yml: built in one stage, run in another without a compiler.
 FROM debian:bookworm-20240722-slim AS build
-SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 WORKDIR /quorumlock
 COPY tools/setup.sh tools/
-RUN source tools/setup.sh && install_missing "${build_packages[@]}" && rm -rf /var/lib/apt/lists/*
+RUN bash -euo pipefail -c 'source tools/setup.sh && install_missing "${build_packages[@]}"' && rm -rf /var/lib/apt/lists/*
 COPY . .
 RUN cmake --preset demo -DQUORUMLOCK_SHARED=OFF \
     && cmake --build --preset demo --target flash_sale quorumlock_cli

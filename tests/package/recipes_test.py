@@ -154,6 +154,11 @@ class Image(unittest.TestCase):
         self.assertEqual([word for word, _ in self.steps[last + 1:]], ["COPY", "USER", "ENTRYPOINT"])
         self.assertEqual(json.loads(self.steps[-1][1]), ["/usr/bin/quorumlock"])
 
+    def test_no_builder_ignores_a_part_of_it(self):
+        """An image in the format of OCI, which buildah and podman make unless asked otherwise, has no SHELL."""
+        for file in DOCKERFILE, ROOT / "Dockerfile":
+            self.assertNotRegex(file.read_text(), r"(?m)^SHELL\b")
+
     def test_its_first_stage_is_pinned_and_its_commands_are_shell(self):
         self.assertRegex(self.steps[0][1], r"^debian:bookworm-\d{8}-slim AS build$")
         for word, rest in self.steps:
