@@ -131,6 +131,30 @@ class Conan(unittest.TestCase):
                                   capture_output=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_hiredis_is_the_one_that_pkg_config_finds(self):
+        """Conan and vcpkg have each dependency in a folder that no compiler searches by itself."""
+        with tempfile.TemporaryDirectory() as work:
+            theirs, system = pathlib.Path(work, "hiredis"), pathlib.Path(work, "system/hiredis")
+            shutil.copytree("/usr/include/hiredis", theirs / "include/hiredis")
+            system.mkdir(parents=True)
+            (system / "read.h").write_text("#error \"hiredis of the system\"\n")
+            (theirs / "lib/pkgconfig").mkdir(parents=True)
+            (theirs / "lib/libhiredis.a").touch()
+            (theirs / "lib/pkgconfig/hiredis.pc").write_text(
+                "prefix=${pcfiledir}/../..\nName: hiredis\nDescription: hiredis\nVersion: 1.2.0\n"
+                "Libs: -L${prefix}/lib -lhiredis\nCflags: -I${prefix}/include\n")
+            words = [f"-D{name}={'ON' if value else 'OFF'}" for name, value in self.options().items()]
+            subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", work + "/build", *words,
+                            f"-DCMAKE_CXX_FLAGS=-isystem {system.parent}"], check=True, capture_output=True,
+                           env={**os.environ, "PKG_CONFIG_PATH": str(theirs / "lib/pkgconfig")})
+            cache = pathlib.Path(work, "build/CMakeCache.txt").read_text()
+            library = re.search(r"QUORUMLOCK_HIREDIS:FILEPATH=(.*)", cache)[1]
+            self.assertTrue(os.path.samefile(library, theirs / "lib/libhiredis.a"), library)
+            done = subprocess.run(["ninja", "-C", work + "/build",
+                                   "lib/CMakeFiles/quorumlock_objects.dir/redis/reply.cpp.o"], text=True,
+                                  capture_output=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_its_users_get_the_names_of_cmake(self):
         components = {}
         self.recipe.cpp_info = mock.MagicMock()
