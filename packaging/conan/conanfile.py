@@ -100,4 +100,5 @@ class QuorumlockConan(ConanFile):
             testing = self.cpp_info.components["testing"]
             testing.libs = ["quorumlock_testing"]
             testing.set_property("cmake_target_name", "quorumlock::testing")
+            testing.set_property("pkg_config_name", "quorumlock-testing")
             testing.requires = ["core", "luajit::luajit"]

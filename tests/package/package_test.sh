@@ -105,6 +105,11 @@ read -ra libs < <(pkg-config --libs quorumlock)
   fail "building with pkg-config: ${cflags[*]} ${libs[*]}"
 LD_LIBRARY_PATH=$libdir "$work/consumer" || fail "running what was built with pkg-config"
 
+read -ra its_libs < <(pkg-config --libs quorumlock-testing)
+"$cxx" "${flags[@]}" "${cflags[@]}" "$here/consumer/testing.cpp" -o "$work/consumer_testing" "${its_libs[@]}" ||
+  fail "building a test with pkg-config: ${its_libs[*]}"
+LD_LIBRARY_PATH=$libdir "$work/consumer_testing" || fail "running the test that was built with pkg-config"
+
 shared=$(find "$libdir" -maxdepth 1 -name 'libquorumlock.so.*.*.*')
 if [ -n "$shared" ]; then
   step "all exported symbols are public"
