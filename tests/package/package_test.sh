@@ -110,6 +110,17 @@ read -ra its_libs < <(pkg-config --libs quorumlock-testing)
   fail "building a test with pkg-config: ${its_libs[*]}"
 LD_LIBRARY_PATH=$libdir "$work/consumer_testing" || fail "running the test that was built with pkg-config"
 
+if [ -z "$sanitize" ] && command -v clang++ >/dev/null; then
+  step "pkg-config, with clang"
+  for source in main asio; do  # Asio 1.22 leaves its coroutines out under clang unless it is asked for them
+    clang++ "${flags[@]}" "${cflags[@]}" -DASIO_STANDALONE -DASIO_HAS_CO_AWAIT "$here/consumer/$source.cpp" \
+      -o "$work/consumer_$source" "${libs[@]}" -pthread || fail "building $source.cpp with clang"
+    LD_LIBRARY_PATH=$libdir "$work/consumer_$source" || fail "running what clang has built of $source.cpp"
+  done
+else
+  echo "skipped: building with clang, which is not installed or would need the same sanitizer"
+fi
+
 shared=$(find "$libdir" -maxdepth 1 -name 'libquorumlock.so.*.*.*')
 if [ -n "$shared" ]; then
   step "all exported symbols are public"
