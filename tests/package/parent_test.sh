@@ -1,6 +1,7 @@
 #!/bin/bash
 # Builds the library as a part of another project: by add_subdirectory and by FetchContent, with
-# BUILD_SHARED_LIBS unset, ON and OFF, and with hidden symbols.
+# BUILD_SHARED_LIBS unset, ON and OFF, and with hidden symbols. Then that project installs the static
+# library, and the installed one is used by find_package and by pkg-config from another place.
 #
 #   parent_test.sh
 set -euo pipefail
@@ -51,5 +52,34 @@ echo "== BUILD_SHARED_LIBS=OFF, by FetchContent: both are static"
 configure off -DBUILD_SHARED_LIBS=OFF -DASKED_FOR=1 -DBY_FETCH_CONTENT=ON \
   -DOWN_TYPE=STATIC_LIBRARY -DQUORUMLOCK_TYPE=STATIC_LIBRARY
 build_and_run off
+
+echo "== the static library, installed by the parent and moved: find_package"
+configure off -DQUORUMLOCK_INSTALL=ON
+cmake --build "$work/off" >"$work/off.log" 2>&1 || fail "building to install: $(cat "$work/off.log")"
+cmake --install "$work/off" --prefix "$work/installed" >/dev/null || fail "installing the static library"
+mkdir "$work/elsewhere"
+prefix=$work/elsewhere/moved
+mv "$work/installed" "$prefix"
+[[ -n $(find "$prefix" -name libquorumlock.a) ]] || fail "no libquorumlock.a is installed"
+{
+  cmake -G Ninja -S "$here/consumer" -B "$work/static" -DCMAKE_PREFIX_PATH="$prefix" &&
+    cmake --build "$work/static" --target consumer consumer_testing
+} >"$work/static.log" 2>&1 || fail "building with find_package and the static library: $(cat "$work/static.log")"
+for program in consumer consumer_testing; do
+  "$work/static/$program" || fail "running the $program that was built with find_package"
+done
+
+echo "== the same library: pkg-config"
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name quorumlock.pc)")
+export PKG_CONFIG_PATH
+for source in main:quorumlock testing:quorumlock-testing; do
+  read -ra flags < <(pkg-config --cflags --libs "${source#*:}")
+  "${CXX:-c++}" -std=c++20 "$here/consumer/${source%:*}.cpp" -o "$work/${source%:*}" "${flags[@]}" ||
+    fail "building with pkg-config and the static library: ${flags[*]}"
+  "$work/${source%:*}" || fail "running the ${source%:*} that was built with pkg-config"
+done
+for program in "$work/static/consumer" "$work/main"; do
+  ! readelf --dynamic "$program" | grep 'NEEDED.*libquorumlock' || fail "$program is linked with a shared library"
+done
 
 echo "parent: ok"
