@@ -39,7 +39,7 @@ class Notes {
  private:
   struct Errand {
     redis::Enrolment::Errand what = redis::Enrolment::Errand::none;
-    std::uint32_t run = 0;  ///< answers to an earlier run don't count
+    std::uint32_t run = 0;  ///< answers to an earlier run do not count
     core::NodeSet to_come;  ///< nodes that have neither answered nor timed out
     int good = 0;
   };

@@ -162,7 +162,7 @@ TEST_F(LeaderCommand, TheServiceIsReadyWhileItCampaigns) {
 }
 
 TEST_F(LeaderCommand, WithJsonEachEventIsADocument) {
-  // On standard error: standard output is the command's.
+  // The documents are on standard error, since standard output is the command's.
   const Ended ended = start_leader({"--json"}, "echo mine; exit 4").finish();
   EXPECT_EQ(ended.code, 4);
   EXPECT_EQ(ended.out, "mine\n");

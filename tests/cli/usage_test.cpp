@@ -82,7 +82,7 @@ TEST(Usage, MistakesEndWith64AndASentence) {
 }
 
 TEST(Usage, MistakesAreJsonIfThatIsAskedFor) {
-  // On standard output; for `run`, whose command owns that, on standard error.
+  // The document is on standard output; that of `run`, whose command owns it, is on standard error.
   const json error = json::parse(quorumlock_with({"acquire", "--json"}).out).at("error");
   EXPECT_EQ(error.at("code"), "usage");
   EXPECT_EQ(error.at("exit_code"), 64);
@@ -124,7 +124,7 @@ TEST(Usage, TheNodesAreTheLocalClustersByDefault) {
 }
 
 TEST(Usage, SecretsAreNeverShown) {
-  // Not by an error, a note or a document, and not if a URL is in a wrong place.
+  // No error, note or document shows them, even if a URL is in a wrong place.
   const std::string url = "redis://user:hush-hush@127.0.0.1:1";
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"--verbose", "--nodes", url, "acquire", "x"},

@@ -148,8 +148,8 @@ TEST(FencingMemory, IsTheLifeOfEachCounterAndIsRecorded) {
     return std::all_of(nodes.begin(), nodes.end(),
                        [](const NodeStatus& node) { return node.votes; });
   }));
-  // Each lease is held until its counters have been seen: a node that has yet to get the script is
-  // not sent it anymore after a release.
+  // Each lease is held until its counters have been seen: after a release the script is no longer
+  // sent to a node that lacks it.
   ASSERT_TRUE(ok(coordinator.acquire("one")));
   const Result<Lease> one = coordinator.acquire("one", {.wait = 20s});
   const Result<Lease> reader = coordinator.acquire("read", {.mode = LockMode::shared});

@@ -25,7 +25,7 @@ bool Pipe::read_from(const Descriptor& source, const Course& course, SteadyTime 
   if (course.jitter.count() > 0) {
     due += milliseconds(random() % static_cast<std::uint64_t>(course.jitter.count() + 1));
   }
-  // In the order in which they came, as in a stream.
+  // The bytes of a stream leave in the order in which they came.
   if (!pieces_.empty()) due = std::max(due, pieces_.back().due);
   pieces_.push_back({due, std::string(buffer, static_cast<std::size_t>(size))});
   size_ += static_cast<std::size_t>(size);

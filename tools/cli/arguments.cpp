@@ -6,8 +6,8 @@
 namespace quorumlock::cli {
 namespace {
 
-/// The next login in the URLs of a text, up to and with its @, as an offset and a size; no size if
-/// there is none at `from` or after it.
+/// The next login in the URLs of a text, up to and including its @, as an offset and a size; no
+/// size if there is none at `from` or after it.
 std::pair<std::size_t, std::size_t> next_login(std::string_view text, std::size_t from) {
   for (std::size_t at = text.find('@', from); at != text.npos; at = text.find('@', at + 1)) {
     const std::size_t scheme = text.rfind("://", at);

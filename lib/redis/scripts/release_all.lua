@@ -9,7 +9,7 @@
 --            {1, 1, 0}  all were, and the waiter that was not woken may have all of them now
 local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
--- MGET, because another kind of value under one key must not keep the other locks.
+-- MGET is used because another kind of value under one key must not keep the other locks.
 local found = redis.call('MGET', unpack(KEYS))
 local ours, first_in, woken = 0, 0, {}
 --> wake

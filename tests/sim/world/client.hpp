@@ -18,8 +18,9 @@ namespace quorumlock::sim {
 struct Client final : core::WallClock {
   /// A connection as this client sees it.
   struct Wire {
-    int connection = -1;      ///< the server's number for the connection; -1: none
-    std::uint64_t epoch = 0;  ///< counts Connect and Disconnect; what is of an older epoch is void
+    int connection = -1;  ///< the server's number for the connection; -1: none
+    std::uint64_t epoch =
+        0;  ///< counts Connect and Disconnect; what belongs to an older epoch is void
     bool open = false;
     TrueTime last_to{}, last_from{};  ///< arrival of the last message each way: keeps the order
     TrueTime used{};                  ///< when something was last sent, in either direction

@@ -178,7 +178,7 @@ TEST(EngineAcquire, AStalledNodeIsAskedNothingNew) {
 }
 
 TEST(EngineAcquire, ANodeWhoseRecordHasChangedIsAskedOnceMore) {
-  // In the same round, and no more than once.
+  // Each node is asked in the same round, and no more than once.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
   driver.forget_seen();

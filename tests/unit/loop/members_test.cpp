@@ -60,8 +60,8 @@ TEST(Members, ARecordThatContradictsTooFewVotersHasThemReadAgain) {
 }
 
 TEST(Members, ANodeThatRefusesOurListIsReadAgain) {
-  // Our list is about to be announced: n1 to n3 vote for a list without n4. Once they have been
-  // announced ours, they vote for it, too.
+  // Our list is about to be announced: n1 to n3 vote for a list without n4. Once ours has been
+  // announced to them, they vote for it, too.
   SessionDriver driver(4);
   for (const int node : {0, 1, 2}) {
     driver.servers[static_cast<std::size_t>(node)].members =

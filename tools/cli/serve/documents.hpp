@@ -35,8 +35,8 @@ Json locks_event(const Result<LockList>& list, const LocksWindow& window, Json r
 /// As `inspect --json`, but without whole owner tokens; or an error with the resource.
 Json lock_event(const std::string& resource, const Result<Inspection>& seen);
 
-/// Makes the document of a lock one for a stream, which is sent again with each change: without the
-/// nodes' parts, and of each line the first 100 waiters and their number, "in_line".
+/// Turns the document of a lock into one for a stream, which is sent again with each change: it has
+/// no parts of the nodes, and of each line the first 100 waiters and their number, "in_line".
 Json for_a_stream(Json lock);
 
 /// Cuts every owner token in a document of `inspect` to its first eight letters and the label,
