@@ -292,8 +292,8 @@ std::uint32_t MembersChange::epoch() const {
 }
 
 /// The record of a node of the list before the change, as it is once the node has settled that
-/// list. A node that has missed steps of the change before it makes them all, since they are made:
-/// it takes the floor of the nodes that have settled. Nothing if no step leads there.
+/// list. A node that has missed steps of an earlier change makes them all, as the other nodes have,
+/// and takes the floor of the nodes that have settled. Nothing if no step leads there.
 Record MembersChange::brought_to_list(const Node& node) const {
   if (!is_member(list_, node.called())) return std::nullopt;
   const Membership& its = *node.membership;

@@ -16,7 +16,7 @@ class Channel {
   enum class State {
     handshaking,
     open,
-    closed,  ///< the peer has ended the connection as TLS demands, by close_notify
+    closed,  ///< the peer has ended the connection as TLS demands, with close_notify
     failed,  ///< see why()
   };
 

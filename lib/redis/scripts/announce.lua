@@ -11,7 +11,7 @@ local said = redis.call('HMGET', KEYS[2], 'token', 'version')
 local version = said[1] == ARGV[1] and tonumber(said[2]) or 0
 if version < tonumber(ARGV[3]) then
   redis.call('HSET', KEYS[2], 'token', ARGV[1], 'fence', ARGV[2], 'version', ARGV[3], 'value', ARGV[4])
-  -- pcall, because this user may not be allowed to publish. Observers also look by themselves.
+  -- pcall is used because this user may not be allowed to publish. Observers also look by themselves.
   redis.pcall('PUBLISH', 'quorumlock:led:' .. KEYS[1], '')
 end
 redis.call('PEXPIRE', KEYS[2], ARGV[5])

@@ -35,7 +35,7 @@ local function describe(key)
   local counter = redis.call('MGET', 'quorumlock:fence:' .. lock)[1]
   if not is_labelled(holders[1]) and not counter and
     redis.call('EXISTS', 'quorumlock:queue:' .. lock) == 0 then return nil end
-  -- pcall, because this user may not be allowed to read the record. A record may outlive its leader.
+  -- pcall is used because this user may not be allowed to read the record. A record may outlive its leader.
   local leader = ARGV[4] == '' and redis.pcall('HMGET', 'quorumlock:leader:' .. key, 'token')[1]
   local leads = leader == holders[1] and 1 or 0
   local waiters, first = waiters_of(lock)

@@ -63,7 +63,7 @@ local function release(lock, token, leaver, not_woken)
     end
     --> prune
   end
-  -- pcall, because this user may not be allowed to publish, and the release has been made.
+  -- pcall is used because this user may not be allowed to publish, and the release has been made.
   if not first then
     if not readers then redis.pcall('PUBLISH', 'quorumlock:free:' .. lock, '') end
     return deleted

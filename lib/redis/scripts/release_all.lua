@@ -52,7 +52,7 @@ for i = 1, #KEYS do
   elseif first and freed then
     front = {first}
   elseif freed then
-    -- pcall, because this user may not be allowed to publish, and the release has been made.
+    -- pcall is used because this user may not be allowed to publish, and the release has been made.
     redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[i], '')
   end
   for j, entry in ipairs(front) do

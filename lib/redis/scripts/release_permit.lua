@@ -29,7 +29,7 @@ local now = redis.call('TIME')
 local ms = math.floor(now[1] * 1000 + now[2] / 1000)
 local first = redis.call('ZRANGE', line, 0, 0)[1]
 --> prune
--- pcall, because this user may not be allowed to publish, and the release has been made.
+-- pcall is used because this user may not be allowed to publish, and the release has been made.
 if not first then
   redis.pcall('PUBLISH', 'quorumlock:free:' .. KEYS[1], '')
 elseif first ~= ARGV[4] then

@@ -196,7 +196,7 @@ class World {
   static bool is_forgotten(const redis::MembersChange& change);
   bool make_next_step(const Look& look, redis::SettlementWait& wait, redis::NodeNames& next);
 
-  // traps.cpp: what is arranged to meet one mistake
+  // traps.cpp: what a draw arranges so that one mistake does harm
   void move_at_commit(const redis::NodeNames& list);
   void look_at_candidates(Client& client);
   [[nodiscard]] bool is_quiet(const Client& client) const {

@@ -17,9 +17,9 @@ std::pair<std::uint64_t, std::uint64_t> seeds(std::uint64_t count) {
 
 TEST(EngineRandom, NoLockHasTwoHolders) {
   // Clients acquire, extend, cancel and release; nodes execute, refuse, stall and answer at any
-  // time, by clocks that run at other rates; connections break over commands that may still run. At
-  // every moment a lock has at most one valid holder, and a quorum of nodes has its token. When all
-  // works again every acquisition is answered, no key is left and the engines are at rest.
+  // time, by clocks that run at different rates; connections break over commands that may still
+  // run. At every moment a lock has at most one valid holder, and a quorum of nodes has its token.
+  // When all works again every acquisition is answered, no key is left and the engines are at rest.
   int acquired = 0, renewed = 0, ended = 0;
   const auto [first, last] = seeds(3000);
   for (std::uint64_t seed = first; seed <= last; ++seed) {

@@ -18,7 +18,7 @@ TEST(Acquire, OneLock) {
 
 TEST(Acquire, OneLockInTheLine) {
   // A waiter is named by mode, process and number; a probe stands in no line. Without fencing there
-  // is not a counter, and its life is zero.
+  // is no counter, and its life is zero.
   core::Send attempt = command(CommandKind::acquire);
   attempt.ordered = true;
   attempt.place = place(7, 1'700'000'000'000'001);
