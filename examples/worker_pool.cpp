@@ -1,5 +1,5 @@
 // Workers on any number of machines, only a few of which may use something at a time: an API that
-// allows three calls at once, or a database that can bear few conversions.
+// allows three calls at once, or a database that copes with few conversions at a time.
 //
 //     worker_pool NAME LIMIT JOB...
 #include <chrono>

@@ -34,7 +34,7 @@ bool Round::count(int node, const Counted& answer, Ballot* ballot, Random& rando
     }
   }
   if (raise) {
-    // A counter that is as high already is not a vote for this number, nor one against the lock
+    // A counter that is as high already is not a vote for this number, and none against the lock
     // either: a greater number will do.
     if (answer.vote != Vote::held) {
       tally.record(node, answer.vote, answer.says);

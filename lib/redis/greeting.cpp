@@ -211,7 +211,7 @@ std::optional<Greeting::Trouble> Greeting::on_fence(const Reply& reply) {
   }
   if (reply.type != Reply::Type::array) {
     return Trouble{
-        "may be failed over, and does not tell its min-replicas-to-write: let this user "
+        "may be failed over, and does not report its min-replicas-to-write: let this user "
         "call CONFIG GET",
         Vote::not_standalone};
   }

@@ -53,7 +53,7 @@ ManualClock::ManualClock() {
 
 ManualClock::~ManualClock() {
   ClockControl::go();
-  turn_loops();  // their timers go again
+  turn_loops();  // their timers run again
   in_use = false;
 }
 

@@ -73,7 +73,8 @@ TEST_F(Run, RunSharedHoldsTheLockTogetherWithOthers) {
 }
 
 TEST_F(Run, RunSharedOfSeveralReadsThemAll) {
-  // Two overlapping sets are read at once; a writer of one lock is refused, that of a free one not.
+  // Two overlapping sets are read at once; a writer of one of their locks is refused, and a writer
+  // of a free lock is not.
   const std::string script =
       "echo \"$QUORUMLOCK_RESOURCE\" | tr '\\n' ' '; echo; " + std::string(for_ever);
   Program one = start_run("orders", script, {"--shared", "stock"});
@@ -105,8 +106,8 @@ TEST_F(Run, RunWithJsonReportsOnStandardError) {
 }
 
 TEST_F(Run, RunLooksForTheCommandAsShellsDo) {
-  // 127 if there is no such command, 126 if it is not a program; the shell runs a script without
-  // #!.
+  // The exit code is 127 if there is no such command, and 126 if it is not a program. The shell
+  // runs a script without #!.
   EXPECT_EQ(run({"run", "orders", "--", "no-such-command"}).code, 127);
   EXPECT_EQ(run({"run", "orders", "--", "/no/such/command"}).code, 127);
   EXPECT_EQ(run({"run", "orders", "--", directory.path().string()}).code, 126);

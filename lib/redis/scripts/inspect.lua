@@ -28,7 +28,7 @@ local function line_of(key)
   local found = redis.call('ZRANGE', 'quorumlock:queue:' .. key, 0, ARGV[1] - 1, 'WITHSCORES')
   for i = 1, #found, 2 do
     local ends = redis.call('ZSCORE', 'quorumlock:waiting:' .. key, found[i])
-    -- A marked entry is of a waiter that was granted the lock (acquire_ordered.lua).
+    -- A marked entry belongs to a waiter that was granted the lock (acquire_ordered.lua).
     if ends and ends * 1000 >= time and ends % 1 == 0 then
       line[#line + 1] = found[i]
       line[#line + 1] = found[i + 1]

@@ -17,7 +17,7 @@ local function waiters_of(key)
   local count, first = 0, ''
   for _, entry in ipairs(redis.call('ZRANGE', 'quorumlock:queue:' .. key, 0, 999)) do
     local ends = redis.call('ZSCORE', 'quorumlock:waiting:' .. key, entry)
-    -- A marked entry is of a waiter that was granted the lock (acquire_ordered.lua).
+    -- A marked entry belongs to a waiter that was granted the lock (acquire_ordered.lua).
     if ends and ends * 1000 >= time and ends % 1 == 0 then
       count = count + 1
       if count == 1 then first = entry end
