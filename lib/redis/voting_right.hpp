@@ -81,7 +81,7 @@ class VotingRight {
   Enrolment enrolment_;
   Vote barred_ = Vote::pending;  ///< pending: it is not
   bool reading_again_ = false;
-  bool judged_ = false;  ///< verdict_ is on the present record
+  bool judged_ = false;  ///< verdict_ is about the present record
   Verdict verdict_;
   std::string own_words_;  ///< its record and floor, as RESP
 };
