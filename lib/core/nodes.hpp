@@ -75,7 +75,7 @@ class Nodes {
   Majority of_all_;
   Majority majority_;
   std::array<Majority, max_nodes> says_{};
-  NodeSet list_changes_;   // the nodes that say so
+  NodeSet list_changes_;   // nodes that report a change of their list
   Duration mistrust_for_;  // the greatest ttl and its margin
   NodeSet take_requests_;
   NodeSet take_releases_;

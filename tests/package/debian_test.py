@@ -34,11 +34,11 @@ def paragraphs(name):
 def check_versions():
     version = re.search(r"project\(quorumlock VERSION (\S+)", text_of("CMakeLists.txt")).group(1)
     said = re.match(r"quorumlock \((\S+?)\) ", text_of("debian/changelog")).group(1)
-    expect(said == version, f"debian/changelog is of {said}, CMakeLists.txt of {version}")
+    expect(said == version, f"debian/changelog is for {said}, CMakeLists.txt for {version}")
     header = text_of("include/quorumlock/version.hpp")
     parts = ".".join(re.findall(r"define QUORUMLOCK_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
     text = re.search(r'define QUORUMLOCK_VERSION "(.*)"', header)[1]
-    expect(parts == text == version, f"version.hpp is of {parts} and says {text}, CMakeLists.txt {version}")
+    expect(parts == text == version, f"version.hpp is for {parts} and says {text}, CMakeLists.txt for {version}")
     expect(f"## [{version}]" in text_of("CHANGELOG.md"), f"CHANGELOG.md has no section {version}")
     package = "libquorumlock" + ".".join(version.split(".")[:2])  # lib/CMakeLists.txt: SOVERSION
     names = [fields["Package"] for fields in paragraphs("debian/control") if "Package" in fields]
