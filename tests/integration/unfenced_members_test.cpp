@@ -25,8 +25,8 @@ class UnfencedMembers : public ::testing::Test {
     }
     return options;
   }
-  /// Makes all steps of a change to the nodes of these options, whoever has other nodes. New nodes
-  /// are looked after by a client with the new list, which is returned.
+  /// Makes all steps of a change to the nodes of these options, even if clients with other nodes
+  /// are connected. A client with the new list looks after new nodes, and is returned.
   Coordinator change_to(const Options& to, MembersChange& change) {
     EXPECT_TRUE(ok(change.commit(true)));
     Coordinator coordinator = connect(to);
