@@ -17,20 +17,20 @@ TEST_F(Renewal, GoesOnForMoreThanTwoTtls) {
   // An untouched lease is still valid after two and a half ttls, under the same token.
   Coordinator coordinator = connect();
   const Clock::time_point before = Clock::now();
-  Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 3s}).value();
   const std::string token = lease.owner_token();
   int invalid = 0;
   int gone = 0;
   EXPECT_TRUE(eventually([&] {
     invalid += lease.is_valid() ? 0 : 1;
     gone += cluster().holders(key, token) >= 3 ? 0 : 1;
-    return Clock::now() > before + 3750ms;
+    return Clock::now() > before + 7500ms;
   }));
   EXPECT_EQ(invalid, 0);
   EXPECT_EQ(gone, 0);
   EXPECT_EQ(lease.owner_token(), token);
   EXPECT_FALSE(lease.stop_token().stop_requested());
-  EXPECT_GT(lease.valid_until(), before + 3750ms);
+  EXPECT_GT(lease.valid_until(), before + 7500ms);
 }
 
 TEST_F(Renewal, StopsAtRelease) {
@@ -75,7 +75,7 @@ TEST_F(Renewal, EndsAtMaxHold) {
   Options early = options();
   early.stop_margin = 500ms;
   Coordinator coordinator = test::connect(early);
-  Lease lease = coordinator.acquire(key, {.ttl = 900ms, .max_hold = 2s}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 3s, .max_hold = 6s}).value();
   const Clock::time_point acquired = Clock::now();
   const Clock::time_point first_end = lease.valid_until();
   const std::stop_token told = lease.stop_token();
@@ -85,7 +85,7 @@ TEST_F(Renewal, EndsAtMaxHold) {
     return !lease.is_valid();
   }));
   EXPECT_GT(latest, first_end);
-  EXPECT_LE(latest, acquired + 2s);
+  EXPECT_LE(latest, acquired + 6s);
   EXPECT_GE(Clock::now(), latest);
   EXPECT_TRUE(told.stop_requested());
   EXPECT_TRUE(fails_with(lease.release(), Errc::expired));
@@ -107,7 +107,7 @@ TEST_F(Renewal, AMaxHoldBelowTheTtlApplies) {
 TEST_F(Renewal, EndsAfterMaxRenewals) {
   // Two renewals move the end twice; after that the end stays.
   Coordinator coordinator = connect();
-  Lease lease = coordinator.acquire(key, {.ttl = 900ms, .max_renewals = 2}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 3s, .max_renewals = 2}).value();
   std::set<Clock::time_point> ends;
   EXPECT_TRUE(eventually([&] {
     ends.insert(lease.valid_until());
@@ -133,10 +133,10 @@ TEST_F(Renewal, IsNeverSentIfItIsOff) {
 TEST_F(Renewal, SurvivesTwoDeadNodes) {
   // Two of five nodes die: the other three renew the lease.
   Coordinator coordinator = connect();
-  Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 3s}).value();
   cluster().kill(0);
   cluster().kill(1);
-  const Clock::time_point end = Clock::now() + 1500ms;
+  const Clock::time_point end = Clock::now() + 3s;
   EXPECT_TRUE(eventually([&] { return lease.valid_until() > end; }));
   EXPECT_TRUE(lease.is_valid());
   EXPECT_FALSE(lease.stop_token().stop_requested());
