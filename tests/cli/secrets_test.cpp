@@ -190,7 +190,7 @@ TEST_F(Secrets, AreHiddenIfTlsFails) {
                     {"SSL_CERT_FILE=" + others});
   std::vector<std::string> wrong = plain();
   for (std::string& url : wrong) url.replace(0, url.find("://"), "rediss");
-  expect_all_hidden(given(Way::url_in_file, wrong, "locker", "200ms"), "in the TLS handshake");
+  expect_all_hidden(given(Way::url_in_file, wrong, "locker", "3s"), "in the TLS handshake");
 }
 #endif
 
