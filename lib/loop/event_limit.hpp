@@ -20,8 +20,8 @@ namespace quorumlock::detail {
 /// out, and begins the next window. So the last state of a node that flaps is always reported, and
 /// so is every number. One event is kept for each node and kind at most.
 ///
-/// Events of locks may be so many that making them would cost more than the locks. So of these the
-/// first of those that follow is kept instead: see leaves_out().
+/// Making every event of a lock could cost more than the lock itself. So if there are too many of
+/// them, the first one is kept instead of the last: see leaves_out().
 class EventLimit {
  public:
   static constexpr int most = 20;
