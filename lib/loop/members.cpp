@@ -83,7 +83,7 @@ bool Members::may_move_on() const {
     if (node < 0 || session_.link(node).voting_right().barred()) continue;
     const redis::Enrolment& its = session_.link(node).enrolment();
     if (its.standing() != redis::Enrolment::Standing::enrolled) continue;
-    const redis::Membership& as = its.enrolled().membership;
+    const redis::Membership& as = *its.enrolled().membership;
     if (!as.may_vote() || !as.epoch_of(names)) continue;
     ++accept;
     needed = std::max(needed, as.votes_needed());
@@ -119,7 +119,7 @@ void Members::judge(Time now) {
     std::string& name = names_[static_cast<std::size_t>(number)];
     const bool enrolled =
         its.standing() == Enrolment::Standing::enrolled || link.voting_right().is_reading_again();
-    if (enrolled && !link.voting_right().barred()) name = its.enrolled().membership.name;
+    if (enrolled && !link.voting_right().barred()) name = its.enrolled().membership->name;
     node.name = name.empty() ? its.config().node : name;
     node.knows_groups = its.knows_groups();
     if (link.voting_right().barred()) continue;
@@ -136,7 +136,7 @@ void Members::judge(Time now) {
     common.policy = its.enrolled().policy;
     ever_enrolled_ = true;
   }
-  std::vector<redis::Electorate::Judgement> judged = electorate_.judge(nodes);
+  const std::vector<redis::Electorate::Judgement>& judged = electorate_.judge(nodes);
   const bool confirmed = confirms_outdated(now, judged);
   const std::string connection = redis::connection_name(judged.front().founded.to);
   refusing_ = 0;
@@ -145,15 +145,15 @@ void Members::judge(Time now) {
   common.begun = electorate_.begun();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const int node = session_.nodes()[i];
-    redis::Electorate::Judgement& its = judged[i];
+    const redis::Electorate::Judgement& its = judged[i];
     redis::Link& link = session_.link(node);
     const bool waits = link.state() == core::LinkState::quarantined && !nodes[i].membership;
     const bool in_vain = waits && !its.admitted && !electorate_.founds();
     if (!its.refusal.empty() || in_vain) ++refusing_;
     Enrolment::Others others = common;
-    others.founded = std::move(its.founded);
-    others.admitted = std::move(its.admitted);
-    others.why_not = std::move(its.why_not);
+    others.founded = its.founded;
+    others.admitted = its.admitted;
+    others.why_not = its.why_not;
     others.outdated = its.outdated && confirmed;
     if (its.says != core::Majority()) session_.engine().on_list(node, its.says, its.changes);
     const bool known = !its.undecided || !link.attempts().is_first();

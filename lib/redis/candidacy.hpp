@@ -27,7 +27,7 @@ class Candidacy {
   /// may last as long.
   void lengthen(core::Duration wait) { longest_ = std::max(longest_, wait); }
   /// Notes what the record of an earlier run says, if there is one.
-  void remember(std::optional<Membership> its) { remembered_ = std::move(its); }
+  void remember(SharedMembership its) { remembered_ = std::move(its); }
   /// Notes what the standing candidate says.
   void reads(const EnrolmentCandidate& candidate);
   /// Notes that this candidate stands, whose own wait is this long. Returns true if the wait begins
@@ -57,7 +57,7 @@ class Candidacy {
   [[nodiscard]] core::Time seen() const { return seen_; }
   /// What the candidate was made for; unset if there is none, or its terms are not ours.
   [[nodiscard]] const std::optional<MembersMark>& mark() const { return mark_; }
-  [[nodiscard]] const std::optional<Membership>& remembered() const { return remembered_; }
+  [[nodiscard]] const SharedMembership& remembered() const { return remembered_; }
   /// Why the node is not enrolled in this list without the word of other nodes; empty if it is. It
   /// may have forgotten locks, but by the record of an earlier run it is still of that list:
   /// clients with another one could lock beside those of its own.
@@ -67,7 +67,7 @@ class Candidacy {
 
  private:
   std::string text_;
-  std::optional<Membership> remembered_;
+  SharedMembership remembered_;
   std::optional<MembersMark> mark_;
   std::optional<Quarantine> policy_;
   core::Duration longest_{};

@@ -38,19 +38,20 @@ Electorate::Electorate(core::Random& random) : random_(random), own_(draw(random
 /// may have been enrolled in a new list while others remembered the old one after all. Else takes
 /// the one that most nodes vote for.
 void Electorate::choose_founding(std::span<const Node> nodes, const NodeNames& list) {
+  std::vector<const Membership*> voters;
   std::map<std::uint64_t, int> votes;
-  const auto votes_for_ours = [&list](const Node& node) {
-    return node.membership && node.membership->may_vote() && node.membership->epoch_of(list);
-  };
   for (const Node& node : nodes) {
-    if (votes_for_ours(node)) ++votes[node.membership->founding];
+    if (!node.membership || !node.membership->may_vote() || !node.membership->epoch_of(list)) {
+      continue;
+    }
+    voters.push_back(node.membership.get());
+    ++votes[node.membership->founding];
   }
   if (votes.empty()) return;
   const auto [most, count] =
       *std::ranges::max_element(votes, {}, [](const auto& one) { return one.second; });
-  const bool quorum = std::ranges::all_of(nodes, [&, most = most, count = count](const Node& node) {
-    return !votes_for_ours(node) || node.membership->founding != most ||
-           node.membership->votes_needed() <= count;
+  const bool quorum = std::ranges::all_of(voters, [most = most, count = count](const auto* its) {
+    return its->founding != most || its->votes_needed() <= count;
   });
   if (most == founding_ || (votes.contains(founding_) && !quorum)) return;
   founding_ = most;
@@ -68,10 +69,11 @@ void Electorate::propose(std::span<const Node> nodes, const NodeNames& list) {
   for (const Node& node : nodes) {
     if (node.membership && node.membership->founding == own_) own_ = draw(random_);
   }
+  Membership ours{0, 0, MembersPhase::settled, {}, {}, list};
   std::optional<std::uint64_t> smallest;
   for (const Node& node : nodes) {
     if (!node.candidate) continue;
-    const Membership ours{0, 0, MembersPhase::settled, node.name, {}, list};
+    ours.name = node.name;
     if (node.candidate->digest != ours.mark().digest) continue;
     smallest = std::min(smallest.value_or(node.candidate->founding), node.candidate->founding);
   }
@@ -83,13 +85,26 @@ void Electorate::propose(std::span<const Node> nodes, const NodeNames& list) {
              planted(Mutant::list_on_disk_ignored);
     }
     const bool any = planted(Mutant::founding_without_id);
-    const std::uint64_t founding = any ? node.membership->founding : proposed_;
-    return *node.membership ==
-           Membership{founding, 0, MembersPhase::settled, node.membership->name, {}, list};
+    ours.founding = any ? node.membership->founding : proposed_;
+    ours.name = node.membership->name;
+    return *node.membership == ours;
   });
 }
 
-std::vector<Electorate::Judgement> Electorate::judge(std::span<const Node> nodes) {
+void Electorate::vouch() {
+  vouched_ = true;
+  asked_.clear();
+}
+
+const std::vector<Electorate::Judgement>& Electorate::judge(std::span<const Node> nodes) {
+  if (!std::ranges::equal(nodes, asked_)) {
+    judged_ = decide(nodes);
+    asked_.assign(nodes.begin(), nodes.end());
+  }
+  return judged_;
+}
+
+std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> nodes) {
   std::vector<std::string> names;
   for (const Node& node : nodes) {
     names.push_back(node.membership ? node.membership->name : node.name);
@@ -141,7 +156,7 @@ std::vector<Electorate::Judgement> Electorate::judge(std::span<const Node> nodes
     const bool further =
         !furthest_ || (least ? its.rank() < furthest_->rank() : its.rank() > furthest_->rank());
     vouchers_.insert(further ? vouchers_.begin() : vouchers_.end(), static_cast<int>(i));
-    if (further) furthest_ = its;
+    if (further) furthest_ = nodes[i].membership;
   }
   std::string founding;
   if (founds_) {

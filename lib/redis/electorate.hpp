@@ -32,10 +32,10 @@ class Electorate {
  public:
   /// What is known of one node.
   struct Node {
-    std::string name;                        ///< as configured
-    std::optional<Membership> membership{};  ///< if it has a valid record of its run
+    std::string name;               ///< as configured
+    SharedMembership membership{};  ///< if it has a valid record of its run
     /// What the record of an earlier run says, if it has no valid one.
-    std::optional<Membership> remembered{};
+    SharedMembership remembered{};
     /// What its standing candidate was made for, if it waits with one.
     std::optional<MembersMark> candidate{};
     bool ripe = false;  ///< it has waited long enough, namely since this moment
@@ -45,6 +45,8 @@ class Electorate {
     /// Its first connection is being made: what it is called may turn out to be something else.
     bool expected = false;
     bool knows_groups = true;  ///< there is one group, or it has a record of our groups
+    /// Memberships that are equal but not shared differ.
+    bool operator==(const Node&) const = default;
   };
   /// What follows for one node.
   struct Judgement {
@@ -71,8 +73,10 @@ class Electorate {
   explicit Electorate(core::Random& random);
 
   /// The operator vouches for nodes without a record.
-  void vouch() { vouched_ = true; }
-  [[nodiscard]] std::vector<Judgement> judge(std::span<const Node> nodes);
+  void vouch();
+  /// The result is valid until the next call. A call with the same nodes as the last one returns
+  /// what that returned.
+  [[nodiscard]] const std::vector<Judgement>& judge(std::span<const Node> nodes);
   /// Whether the list is being founded, so that all candidates have to be of one founding.
   [[nodiscard]] bool founds() const { return founds_; }
   /// Whether some node has a candidate of the founding that is proposed.
@@ -83,6 +87,7 @@ class Electorate {
   [[nodiscard]] std::uint32_t generation() const { return generation_; }
 
  private:
+  [[nodiscard]] std::vector<Judgement> decide(std::span<const Node> nodes);
   void choose_founding(std::span<const Node> nodes, const NodeNames& list);
   void propose(std::span<const Node> nodes, const NodeNames& list);
   [[nodiscard]] bool is_outdated(const Membership& its, std::span<const Node> nodes) const;
@@ -103,7 +108,9 @@ class Electorate {
   bool founds_ = true;
   bool begun_ = false;
   std::vector<int> vouchers_;
-  std::optional<Membership> furthest_;
+  SharedMembership furthest_;
+  std::vector<Node> asked_;        ///< what judged_ is about; empty if the operator has vouched since
+  std::vector<Judgement> judged_;
 };
 
 }  // namespace quorumlock::redis

@@ -37,8 +37,10 @@ EnrolmentRecord Enrolment::wanted(const Membership& as) const {
 /// The node is enrolled with this record, which has our terms.
 void Enrolment::enrol_as(Time now, std::string record, Membership membership) {
   const std::optional<EnrolmentRecord> is = EnrolmentRecord::parse(record);
+  const SharedMembership& before = enrolled_.membership;
+  const bool same = before && *before == membership;
   enrolled_ = {.record = std::move(record),
-               .membership = std::move(membership),
+               .membership = same ? before : std::make_shared<Membership>(std::move(membership)),
                .policy = is->terms.policy,
                .floor = is->floor,
                .since = is->since};
@@ -131,7 +133,7 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
     return refuse(now, what.vote, what.of_a_record());
   }
   const bool this_run = record && is_this_run(record->run_id, facts_.run());
-  candidacy_.remember(this_run ? std::nullopt : membership);
+  candidacy_.remember(this_run || !membership ? nullptr : std::make_shared<Membership>(*membership));
   const bool no_longer = this_run && record->durable && facts_.durable == false;
   if (this_run && !no_longer) return enrol_as(now, *text, *membership);
   EnrolmentRecord next = record.value_or(ours);
@@ -180,7 +182,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
     case Step::replacing:
       if (!done) return go(Step::reading);
       if (config_.changes_terms) not_voting_.why = "is being enrolled anew, with other terms";
-      if (change_.key == enrolment_key) candidacy_.remember(std::nullopt);
+      if (change_.key == enrolment_key) candidacy_.remember(nullptr);
       return go(Step::applying);
     case Step::applying: return on_candidate(now, reply);
     case Step::claiming:
@@ -341,7 +343,7 @@ void Enrolment::look_at(Time now, ServerFacts facts) {
   next_look_ = now + config_.between_checks;
   if (enrolled_.policy != Quarantine::trust_disk || facts_.durable.value_or(true)) return;
   const std::optional<EnrolmentRecord> record = EnrolmentRecord::parse(enrolled_.record);
-  if (record->durable) return judge(now, {enrolled_.record, enrolled_.membership.text()});
+  if (record->durable) return judge(now, {enrolled_.record, enrolled_.membership->text()});
   outputs_.errand = Errand::remind;
 }
 

@@ -144,7 +144,7 @@ class Enrolment {
   /// As what a node is enrolled.
   struct Enrolled {
     std::string record;  ///< as vote commands carry it
-    Membership membership;
+    SharedMembership membership;
     Quarantine policy = Quarantine::always;
     std::uint64_t floor = 0;  ///< see EnrolmentRecord
     std::int64_t since = 0;

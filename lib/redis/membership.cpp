@@ -49,9 +49,13 @@ std::optional<MembersPhase> phase_of(char letter) {
 /// Spaces and commas separate words and names, and bytes that are not printable ASCII would not
 /// survive a terminal.
 std::string escaped(std::string_view name) {
+  const auto stays = [](char each) {
+    return each > ' ' && each < '\x7f' && each != ',' && each != '%';
+  };
+  if (std::ranges::all_of(name, stays)) return std::string(name);
   std::string text;
   for (const char each : name) {
-    if (each > ' ' && each < '\x7f' && each != ',' && each != '%') {
+    if (stays(each)) {
       text += each;
       continue;
     }
@@ -81,7 +85,10 @@ std::optional<std::string> unescaped(std::string_view text) {
 
 std::string text_of(const NodeNames& list) {
   std::string text;
-  for (const std::string& name : list) text += (text.empty() ? "" : ",") + escaped(name);
+  for (const std::string& name : list) {
+    if (!text.empty()) text += ',';
+    text += escaped(name);
+  }
   return text.empty() ? std::string(no_list) : text;
 }
 
@@ -274,13 +281,14 @@ std::string difference(const Membership& its, const NodeNames& ours) {
 }
 
 std::string refusal_of(const Membership& its, const NodeNames& ours) {
-  if (!its.may_vote() && its.phase != MembersPhase::announced) {
+  const bool votes = its.may_vote();
+  if (!votes && its.phase != MembersPhase::announced) {
     return "was removed from its list in epoch " + std::to_string(its.epoch) +
            ", when that became " + in_braces(its.to) +
            ": give this client those nodes, or what the list has become since";
   }
   if (!its.epoch_of(ours)) return difference(its, ours);
-  return its.may_vote() ? "" : "is not a member of its list yet";
+  return votes ? "" : "is not a member of its list yet";
 }
 
 std::string why_terms_stay(const Membership& its, const NodeNames& ours) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -66,6 +67,9 @@ struct Membership {
 
   bool operator==(const Membership&) const = default;
 };
+
+/// A membership that several places know and none changes; null if there is none.
+using SharedMembership = std::shared_ptr<const Membership>;
 
 /// The names of connections of ours begin like this.
 inline constexpr std::string_view connection_prefix = "quorumlock:";

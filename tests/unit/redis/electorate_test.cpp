@@ -20,7 +20,7 @@ class ElectorateTest : public ::testing::Test {
     return {founding, epoch, MembersPhase::settled, {}, {}, list};
   }
   static Electorate::Node with(const std::string& name, const Membership& its) {
-    return {.name = name, .membership = its.for_node(name)};
+    return {.name = name, .membership = std::make_shared<Membership>(its.for_node(name))};
   }
   static Electorate::Node blank(const std::string& name) { return {.name = name}; }
   /// A node that has waited with a candidate of this founding of the list.
@@ -192,7 +192,7 @@ TEST_F(ElectorateTest, TheDiskOfARestartedNodeStopsAFoundingOfAnotherList) {
   // c was restarted: its record is of an earlier run. Clients of {a, b, c} may not have seen that.
   const NodeNames list_cde = {"c", "d", "e"};
   Electorate::Node c = waiting("c", 5, list_cde);
-  c.remembered = settled(list_abc).for_node("c");
+  c.remembered = std::make_shared<Membership>(settled(list_abc).for_node("c"));
   const std::vector<Electorate::Node> nodes{c, waiting("d", 5, list_cde),
                                             waiting("e", 5, list_cde)};
   EXPECT_FALSE(judge(nodes)[1].admitted);
@@ -205,7 +205,7 @@ TEST_F(ElectorateTest, AListThatAllItsNodesHaveOnDiskIsFoundedAnew) {
   std::vector<Electorate::Node> nodes;
   for (const std::string& name : list_abc) {
     nodes.push_back(waiting(name, 5, list_abc));
-    nodes.back().remembered = settled(list_abc, 3).for_node(name);
+    nodes.back().remembered = std::make_shared<Membership>(settled(list_abc, 3).for_node(name));
   }
   EXPECT_EQ(judge(nodes)[0].admitted, settled(list_abc, 0, 5).for_node("a"));
 }
