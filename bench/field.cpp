@@ -45,6 +45,7 @@ Field::Field(NodesSettings usual, const std::vector<std::string>& names) {
     if (settings.groups > 1 && !kind.starts_with("quorumlock")) {
       throw std::runtime_error(kind + " knows of no groups: " + name);
     }
+    if (settings.tls && kind == "floor") throw std::runtime_error("the floor has no TLS: " + name);
     members.push_back({name, &mine, make_contender(kind, mine)});
     Contender& contender = *members.back().contender;
     run_cycles(contender, 1, 200);
