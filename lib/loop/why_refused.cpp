@@ -20,14 +20,18 @@ std::string held_by(const core::Refused& refused, core::Time now) {
 
 std::string why_no_lock(const core::Refused& refused, core::Time now) {
   const bool is_named = !refused.holder.empty();
-  if (refused.why == Errc::contended) return is_named ? held_by(refused, now) : std::string();
+  bool is_held = false;
+  for (const int node : refused.tally.nodes()) {
+    is_held = is_held || refused.tally.vote(node) == Vote::held;
+  }
+  if (refused.why == Errc::contended) {
+    if (is_named) return held_by(refused, now);
+    return is_held ? "" : "a quorum granted the lock, but too late for its ttl";
+  }
   if (refused.why != Errc::timed_out) return {};
   if (is_named) return "the wait ran out while the lock was " + held_by(refused, now);
-  for (const int node : refused.tally.nodes()) {
-    if (refused.tally.vote(node) != Vote::held) continue;
-    return "the wait ran out while the lock was held by another";
-  }
-  return "the wait ran out before a quorum had granted the lock";
+  return is_held ? "the wait ran out while the lock was held by another"
+                 : "the wait ran out before a quorum had granted the lock";
 }
 
 std::string why_no_permit(const core::Refused& refused, int capacity) {

@@ -109,7 +109,7 @@ class Electorate {
   bool begun_ = false;
   std::vector<int> vouchers_;
   SharedMembership furthest_;
-  std::vector<Node> asked_;        ///< what judged_ is about; empty if the operator has vouched since
+  std::vector<Node> asked_;  ///< what judged_ is about; empty if the operator has vouched since
   std::vector<Judgement> judged_;
 };
 

@@ -133,7 +133,8 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
     return refuse(now, what.vote, what.of_a_record());
   }
   const bool this_run = record && is_this_run(record->run_id, facts_.run());
-  candidacy_.remember(this_run || !membership ? nullptr : std::make_shared<Membership>(*membership));
+  candidacy_.remember(this_run || !membership ? nullptr
+                                              : std::make_shared<Membership>(*membership));
   const bool no_longer = this_run && record->durable && facts_.durable == false;
   if (this_run && !no_longer) return enrol_as(now, *text, *membership);
   EnrolmentRecord next = record.value_or(ours);

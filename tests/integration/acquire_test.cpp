@@ -228,7 +228,7 @@ TEST_F(Acquire, AnUnreleasedLockIsFreeAfterItsTtl) {
   // A holder that neither renews nor releases keeps others out for its ttl, and no longer.
   Coordinator holder = connect();
   Coordinator other = connect();
-  Result<Lease> first = holder.acquire(key, {.ttl = 1s, .auto_extend = false});
+  Result<Lease> first = holder.acquire(key, {.ttl = 1s, .wait = 20s, .auto_extend = false});
   ASSERT_TRUE(ok(first));
   first->detach();
   Result<Lease> second = other.acquire(key, {.wait = forever});

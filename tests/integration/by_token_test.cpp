@@ -46,7 +46,7 @@ TEST_F(ByToken, AReleaseNeverTouchesForeignKeys) {
 
 TEST_F(ByToken, AReleasedHolderFindsOutAtItsNextRenewal) {
   // A lease whose keys were released by token finds out at its next renewal.
-  Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 1500ms, .wait = 20s}).value();
   const std::stop_token stop = lease.stop_token();
   EXPECT_TRUE(ok(elsewhere.release(key, OwnerToken(lease.owner_token()))));
   EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));

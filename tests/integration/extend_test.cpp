@@ -75,7 +75,7 @@ TEST_F(Extend, ATtlAboveTheMaximumIsRefused) {
 TEST_F(Extend, FailsAfterTheEnd) {
   // An expired lease is not extended, whether its keys are free or another's.
   Coordinator coordinator = connect();
-  Lease lease = coordinator.acquire(key, {.ttl = 400ms, .auto_extend = false}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 400ms, .wait = 20s, .auto_extend = false}).value();
   EXPECT_TRUE(eventually([&] { return !lease.is_valid(); }));
   EXPECT_TRUE(fails_with(lease.extend(10s), Errc::expired));
   EXPECT_FALSE(lease.is_valid());
@@ -154,7 +154,7 @@ TEST_F(Extend, OnlyOneIsUnderWayAtATime) {
 TEST_F(Extend, SetsTheTtlOfTheRenewals) {
   // After an extend by 2 s the lease is renewed by 2 s from then on.
   Coordinator coordinator = connect();
-  Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 1500ms, .wait = 20s}).value();
   ASSERT_TRUE(ok(lease.extend(2s)));
   const Clock::time_point end = lease.valid_until();
   EXPECT_TRUE(eventually([&] { return lease.valid_until() > end; }));

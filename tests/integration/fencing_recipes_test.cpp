@@ -144,7 +144,8 @@ TEST_P(FencingRecipes, TheLateWriteOfAFormerHolderIsRefused) {
   // The first holder pauses until its lease has run out and another has written, then goes on.
   Coordinator coordinator = connect();
   const auto record = open();
-  const Lease older = coordinator.acquire(key, {.ttl = 300ms, .auto_extend = false}).value();
+  const Lease older =
+      coordinator.acquire(key, {.ttl = 300ms, .wait = 20s, .auto_extend = false}).value();
   EXPECT_TRUE(record->check(older.fencing_token()));
   EXPECT_TRUE(record->write("older", older.fencing_token()));
   const Lease newer = coordinator.acquire(key, {.wait = 20s}).value();

@@ -118,7 +118,7 @@ TEST_F(Healing, AKeyThatAMinorityLostIsPlantedAgainByTheNextRenewal) {
 TEST_F(Healing, TheWatchdogPlantsALostKeyToo) {
   // No extend is called, and one node after the other loses the key: more than a quorum in all.
   Coordinator coordinator = connect();
-  const Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
+  const Lease lease = coordinator.acquire(key, {.ttl = 1500ms, .wait = 20s}).value();
   for (int node = 0; node < 5; ++node) {
     cluster().raw(node, {"DEL", key});
     ASSERT_TRUE(eventually(

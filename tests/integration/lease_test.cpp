@@ -98,7 +98,7 @@ TEST_F(Leases, AReleaseAfterTheEndReportsExpired) {
   // The ttl has passed and another has the lock: release reports expired and touches nothing.
   Coordinator coordinator = connect();
   Coordinator other = connect();
-  Lease lease = coordinator.acquire(key, {.ttl = 500ms, .auto_extend = false}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 500ms, .wait = 20s, .auto_extend = false}).value();
   const Lease next = other.acquire(key, {.wait = forever}).value();
   EXPECT_FALSE(lease.is_valid());
   EXPECT_TRUE(fails_with(lease.release(), Errc::expired));
@@ -205,7 +205,7 @@ TEST_F(Leases, DetachedLeasesRunOut) {
   // detach() leaves the keys to their expiry: not renewed, not released by the destructor.
   Coordinator coordinator = connect();
   {
-    Lease lease = coordinator.acquire(key, {.ttl = 1s}).value();
+    Lease lease = coordinator.acquire(key, {.ttl = 1s, .wait = 20s}).value();
     ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
     lease.detach();
     EXPECT_TRUE(lease.is_valid());
@@ -221,7 +221,7 @@ TEST_F(Leases, DetachedLeasesAreStillWatched) {
   Options early = options();
   early.stop_margin = 1s;
   Coordinator coordinator = test::connect(early);
-  Lease kept = coordinator.acquire(key + "/kept", {.ttl = 1500ms}).value();
+  Lease kept = coordinator.acquire(key + "/kept", {.ttl = 1500ms, .wait = 20s}).value();
   kept.detach();
   const Clock::time_point end = kept.valid_until();
   const std::stop_token stop = kept.stop_token();

@@ -81,7 +81,7 @@ TEST_F(HostLoop, GoesOnWhileALeaseIsHeld) {
   UvLoop loop;
   Coordinator coordinator = attach(loop);
   Lease lease;
-  coordinator.async_acquire(key, {.ttl = 1500ms}, {}, [&](Result<Lease> result) {
+  coordinator.async_acquire(key, {.ttl = 1500ms, .wait = 20s}, {}, [&](Result<Lease> result) {
     ASSERT_TRUE(ok(result));
     lease = std::move(*result);
   });
@@ -286,7 +286,7 @@ TEST_F(HostLoop, NotifiesTheHolderInTime) {
   Lease lease;
   Clock::time_point told{};
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
-  coordinator.async_acquire(key, {.ttl = 1500ms, .auto_extend = false}, {},
+  coordinator.async_acquire(key, {.ttl = 1500ms, .wait = 20s, .auto_extend = false}, {},
                             [&](Result<Lease> result) {
                               ASSERT_TRUE(ok(result));
                               lease = std::move(*result);

@@ -75,7 +75,7 @@ TEST_F(Loss, IsReportedIfAThirdPartyTakesTheKeys) {
 TEST_F(Loss, KeysLostOnAMinorityAreNone) {
   // Keys removed on two nodes change nothing: the other three renew the lease.
   Coordinator coordinator = connect();
-  Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 1500ms, .wait = 20s}).value();
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 5; }));
   cluster().raw(0, {"DEL", key});
   cluster().raw(1, {"DEL", key});
@@ -160,7 +160,7 @@ TEST_F(Loss, TheHolderIsNotifiedWhateverTheCause) {
 TEST_F(Loss, AStopTokenTakenAfterTheEndIsAlreadyRequested) {
   // A stop token that is first taken after the end has already been requested.
   Coordinator coordinator = connect();
-  Lease lease = coordinator.acquire(key, {.ttl = 300ms, .auto_extend = false}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 300ms, .wait = 20s, .auto_extend = false}).value();
   EXPECT_TRUE(eventually([&] { return !lease.is_valid(); }));
   EXPECT_TRUE(eventually([&] { return lease.stop_token().stop_requested(); }));
 }

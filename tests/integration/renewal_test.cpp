@@ -36,7 +36,7 @@ TEST_F(Renewal, GoesOnForMoreThanTwoTtls) {
 TEST_F(Renewal, StopsAtRelease) {
   // After a release nothing extends the key, even if our own token is set there again.
   Coordinator coordinator = connect();
-  Lease lease = coordinator.acquire(key, {.ttl = 600ms}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 600ms, .wait = 20s}).value();
   ASSERT_TRUE(ok(lease.release()));
   ASSERT_TRUE(eventually([&] { return cluster().holders(key) == 0; }));
   for (int node = 0; node < 5; ++node) {
@@ -121,8 +121,10 @@ TEST_F(Renewal, EndsAfterMaxRenewals) {
 TEST_F(Renewal, IsNeverSentIfItIsOff) {
   // Without auto_extend, or with no renewals allowed, the lease ends with its first ttl.
   Coordinator coordinator = connect();
-  Lease off = coordinator.acquire(key + "/off", {.ttl = 900ms, .auto_extend = false}).value();
-  Lease none = coordinator.acquire(key + "/none", {.ttl = 900ms, .max_renewals = 0}).value();
+  Lease off =
+      coordinator.acquire(key + "/off", {.ttl = 900ms, .wait = 20s, .auto_extend = false}).value();
+  Lease none =
+      coordinator.acquire(key + "/none", {.ttl = 900ms, .wait = 20s, .max_renewals = 0}).value();
   const Clock::time_point end_of_off = off.valid_until();
   const Clock::time_point end_of_none = none.valid_until();
   EXPECT_TRUE(eventually([&] { return !off.is_valid() && !none.is_valid(); }));

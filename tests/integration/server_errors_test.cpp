@@ -181,7 +181,7 @@ TEST_F(ServerErrors, ALoadingNodeDoesNotVote) {
 TEST_F(ServerErrors, OutOfMemoryTakesNoLeaseAway) {
   // Nodes without memory refuse new locks only: leases are renewed and released.
   Coordinator coordinator = connect();
-  Lease lease = coordinator.acquire(key, {.ttl = 1500ms}).value();
+  Lease lease = coordinator.acquire(key, {.ttl = 1500ms, .wait = 20s}).value();
   for (int node = 0; node < 5; ++node) configure(node, "maxmemory", "1");
   EXPECT_TRUE(ok(lease.extend(2s)));
   const Clock::time_point end = lease.valid_until();

@@ -111,7 +111,8 @@ TEST_F(Shared, AnotherKindOfValueIsNeverTouched) {
 
 TEST_F(Shared, AReaderThatDiesDelaysAWriterUntilItsEnd) {
   // The dead reader's entry expires although another reader, with a longer life, came and went.
-  Lease dead = coordinator.acquire(key, reading({.ttl = 1500ms, .auto_extend = false})).value();
+  Lease dead =
+      coordinator.acquire(key, reading({.ttl = 1500ms, .wait = 20s, .auto_extend = false})).value();
   dead.detach();
   Lease longer = elsewhere.acquire(key, reading({.ttl = 30s})).value();
   EXPECT_TRUE(ok(longer.release()));

@@ -105,7 +105,7 @@ TEST_F(WithLock, ALeaseThatRunsOutInsideIsTheResult) {
   // The lease is not renewed, and the body takes longer than it lasts.
   Coordinator coordinator = connect();
   const Result<void> lost = coordinator.with_lock(
-      key, {.ttl = 300ms, .auto_extend = false},
+      key, {.ttl = 300ms, .wait = 20s, .auto_extend = false},
       [](Lease& lease) { EXPECT_TRUE(eventually([&] { return !lease.is_valid(); })); });
   EXPECT_TRUE(fails_with(lost, Errc::lost));
 }

@@ -33,8 +33,11 @@ TEST(WhyRefused, NamesTheHolderAndForHowLong) {
 }
 
 TEST(WhyRefused, DoesWithoutAHolder) {
-  EXPECT_EQ(why_no_lock(refused(Errc::contended)), "");
   EXPECT_EQ(why_no_lock(refused(Errc::no_quorum, token)), "");
+  core::Refused contended = refused(Errc::contended);
+  EXPECT_EQ(why_no_lock(contended), "a quorum granted the lock, but too late for its ttl");
+  contended.tally.record(0, Vote::held);
+  EXPECT_EQ(why_no_lock(contended), "");
   core::Refused output = refused(Errc::timed_out);
   EXPECT_EQ(why_no_lock(output), "the wait ran out before a quorum had granted the lock");
   output.tally.record(0, Vote::held);
