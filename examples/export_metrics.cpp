@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     std::cerr << "usage: export_metrics HOST:PORT ORDER... (port 0: any free one)\n";
     return 64;
   }
-  // These signals are blocked before there are other threads, which are not to receive them.
+  // These signals are blocked before there are other threads, which must not receive them.
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   }
 
   // The exposer asks this object at each scrape and does not own it. The object uses the
-  // coordinator, so it is made after the coordinator and destroyed before.
+  // coordinator, so it is made after the coordinator and destroyed before it.
   const auto locks = std::make_shared<quorumlock::PrometheusCollectable>(
       *coordinator, quorumlock::PrometheusSettings{.labels = {{"service", "worker"}}});
   prometheus::Exposer exposer(argv[1]);

@@ -56,7 +56,7 @@ class LockInstruments {
     Part part;
   };
 
-  /// Asks no node.
+  /// Returns the coordinator's own counts, and asks no node.
   [[nodiscard]] std::vector<quorumlock::MetricFamily> families() const {
     return quorumlock::metric_families(coordinator_.stats()).value();
   }

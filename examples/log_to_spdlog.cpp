@@ -2,7 +2,8 @@
 //
 //     log_to_spdlog report
 //
-// It locks once, so the log says when the lock was acquired and released, and how the nodes are.
+// The program locks once, so the log says when the lock was acquired and released, and how the
+// nodes are.
 #include <spdlog/async.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>

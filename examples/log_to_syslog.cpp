@@ -2,7 +2,8 @@
 //
 //     log_to_syslog report          journalctl -t log_to_syslog
 //
-// It locks once, so the log says when the lock was acquired and released, and how the nodes are.
+// The program locks once, so the log says when the lock was acquired and released, and how the
+// nodes are.
 #include <syslog.h>
 
 #include <iostream>

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// One item of the shard. What it writes has the fencing token with it, so that a consumer that was
+/// Handles one item of the shard. Each write carries the fencing token, so that a consumer that was
 /// stopped, and goes on when another has the shard, is refused.
 void consume(int shard, const quorumlock::Lease& lease) {
   (void)shard;

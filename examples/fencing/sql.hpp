@@ -14,7 +14,7 @@
 namespace fencing {
 
 /// Documents that are each protected by a lock. Use one object and one connection for each thread.
-/// If another connection writes SQLite waits: set sqlite3_busy_timeout. Errors are
+/// While another connection writes, SQLite waits: set sqlite3_busy_timeout. Errors are
 /// std::runtime_error.
 class Documents {
  public:

@@ -32,7 +32,7 @@ def special(declaration, class_name):
 
 
 def filtered(text):
-    # Doxygen has no place for a specialisation of the standard library's, and warns of it.
+    # Doxygen has no place for a specialisation of a template of the standard library, and warns about it.
     text = re.sub(r"template <>\nstruct std::.*", "\n", text)
     text = "/** @file */ " + text
     out = []
