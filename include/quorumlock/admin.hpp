@@ -41,16 +41,17 @@ QUORUMLOCK_EXPORT std::vector<Finding> findings_of(const ClusterStatus& status);
 /// not vote until the greater of the two max_ttl has passed. For the operator only.
 QUORUMLOCK_EXPORT Result<Coordinator> create_enrolling(Options options);
 
-/// The operator's word that nodes that are new, or have forgotten, may vote again although fewer
-/// other nodes remember than it takes to vouch for them. Each still waits for max_ttl, and if too
-/// few others remember, the order of its fencing tokens rests on the nodes' clocks.
+/// Gives the operator's word that nodes that are new, or have forgotten their locks, may vote again
+/// although fewer other nodes remember than it takes to vouch for them. Each such node still waits
+/// for max_ttl, and if too few others remember, the order of its fencing tokens rests on the nodes'
+/// clocks.
 ///
 /// If there are several groups, that word takes effect once no node of any group votes on the old
 /// terms and every lease granted on the old terms has run out, so that a resource that moves to
 /// another group is held in neither.
 ///
-/// For a coordinator that create_enrolling() returned. Call it repeatedly until status() shows that
-/// every node votes. Blocking; not on the loop's thread.
+/// Takes a coordinator that create_enrolling() returned. Call it repeatedly until status() shows
+/// that every node votes. Blocking; not on the loop's thread.
 QUORUMLOCK_EXPORT void vouch_for_nodes(const Coordinator& coordinator);
 
 /// Deletes the fencing counters of resources that nobody will ever lock again, on every node that
@@ -84,7 +85,7 @@ struct HeldLock {
 struct LocksQuery {
   /// Resources to list, as a pattern of Redis: `*`, `?`, `[abc]`.
   std::string pattern = "*";
-  /// A node is asked no more once it has reported more locks than this, or 16 MiB of their names.
+  /// A node is no longer asked once it has reported more locks than this, or 16 MiB of their names.
   std::size_t most = 10'000;
 };
 

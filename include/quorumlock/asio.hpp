@@ -1,8 +1,8 @@
 #pragma once
 
-/// The asynchronous operations as Asio has them: free functions that take a completion token. This
-/// header is optional and not part of <quorumlock/quorumlock.hpp>. It uses standalone Asio (1.22 or
-/// later) if ASIO_STANDALONE is defined, and Boost.Asio (Boost 1.78 or later) otherwise.
+/// The asynchronous operations for Asio: free functions that take a completion token. This header
+/// is optional and not part of <quorumlock/quorumlock.hpp>. It uses standalone Asio (1.22 or later)
+/// if ASIO_STANDALONE is defined, and Boost.Asio (Boost 1.78 or later) otherwise.
 ///
 ///     Lease lease =
 ///         co_await async_acquire(coordinator, "orders:42", {.wait = 10s}, use_awaitable);
@@ -23,8 +23,8 @@
 ///
 /// Lifetime. If the execution context is destroyed, or stopped for good and then destroyed,
 /// handlers of operations under way are destroyed without a call, acquisitions are cancelled, and a
-/// lease that a handler would have had is released. Objects that are passed by reference must live
-/// until the operation has completed.
+/// lease that a handler would have received is released. Objects that are passed by reference must
+/// live until the operation has completed.
 
 #include <chrono>
 #include <optional>
@@ -45,8 +45,8 @@ struct AsResult {
   Token token;  ///< the token that gets the Result
 };
 
-/// Makes an operation complete with a Result<T> instead of an error code and a value. The token
-/// stands outermost: as_result(bind_executor(strand, use_future)).
+/// Makes an operation complete with a Result<T> instead of an error code and a value. as_result()
+/// goes outermost: as_result(bind_executor(strand, use_future)).
 ///
 ///     Result<Lease> lease = co_await async_acquire(coordinator, "a", as_result(use_awaitable));
 template <class Token>
@@ -74,7 +74,7 @@ struct Completing<void> {
 };
 
 /// Whether a token is a handler that takes a Result and no error code. Tokens such as use_future
-/// can be called with anything, but return something.
+/// can be called with anything, too, but that call returns a value.
 template <class Token, class T>
 constexpr bool takes_result() {
   if constexpr (Completing<T>::template takes_code<Token>) {
@@ -98,7 +98,7 @@ struct InnerToken<AsResult<Token>> {
 
 template <class T, OnCancel on_cancel, class Token, class Make>
 auto initiate(Token&& token, Make make) {
-  // A copy of its own: not every token of Asio 1.22 may be const.
+  // A copy, since not every token of Asio 1.22 may be const.
   std::decay_t<Token> own(std::forward<Token>(token));
   using Own = std::decay_t<Token>;
   if constexpr (InnerToken<Own>::is_wrapped) {

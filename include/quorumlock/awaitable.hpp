@@ -25,8 +25,8 @@ struct Done {
 /// Runs a function on the executor on which a coroutine is to resume. Awaitable::on() makes it.
 using RunOn = Handler<std::function<void()>>;
 
-/// What Awaitable::on() accepts: an executor with execute(f), or with post(f, allocator), which is
-/// what io_context's executor of Asio 1.22 has, or a callable.
+/// What Awaitable::on() accepts: an executor with execute(f), or one with post(f, allocator), such
+/// as that of io_context in Asio 1.22, or a callable.
 template <class Executor>
 concept Executes = requires(Executor& executor, std::function<void()> resume) {
   executor.execute(resume);
@@ -55,17 +55,19 @@ class Awaited : public std::enable_shared_from_this<Awaited<T>> {
   /// is destroyed.
   [[nodiscard]] std::stop_token stop_token() const { return cancel_.get_token(); }
 
-  /// The operation has ended. Resumes the coroutine, there or on its executor, unless it is gone.
+  /// The operation has ended: resumes the coroutine, on this thread or on its executor, unless the
+  /// coroutine is gone.
   void settle(T value) {
     result_.emplace(std::move(value));
     if (state_.exchange(State::settled) == State::abandoned) return give_back();
     if (!run_) return resume();
-    // An executor that ends drops what it was given: the result is then given back.
+    // An executor that ends destroys this function without a call: the result is then given back.
     run_([kept = std::shared_ptr<Awaited>(this, [self = this->shared_from_this()](Awaited*) {
             self->abandon();
           })] { kept->resume(); });
   }
-  /// The call that begins the operation has returned: does the coroutine have to wait?
+  /// Called when the call that begins the operation has returned. Returns whether the coroutine has
+  /// to wait.
   bool suspends() {
     starting_ = false;
     return !resumed_inside_;
@@ -88,7 +90,8 @@ class Awaited : public std::enable_shared_from_this<Awaited<T>> {
   };
 
   bool move_on(State from, State to) { return state_.compare_exchange_strong(from, to); }
-  /// A coroutine that is still in the call that begins the operation goes on from there instead.
+  /// Resumes the coroutine. If it is still in the call that begins the operation, it goes on from
+  /// there instead.
   void resume() {
     const bool inside = std::this_thread::get_id() == starter_ && starting_;
     if (!move_on(State::settled, State::resumed)) return;

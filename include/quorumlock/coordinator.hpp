@@ -203,11 +203,11 @@ class QUORUMLOCK_EXPORT Coordinator {
   /// returns zeros.
   [[nodiscard]] Stats stats() const;
 
-  /// Moves to another list of nodes without losing a lease: to the nodes of the only group, or of
-  /// this one. The coordinator moves as soon as the nodes accept the list, which they do once it
-  /// has been announced (docs/members.md); until then it goes on with the present list, and asks
-  /// the nodes twice a second. Returns at once: Errc::invalid_argument if the list or the group is
-  /// wrong. May be called from any thread; a later call replaces an earlier one.
+  /// Replaces the list of nodes of the only group, or of `group`, without losing a lease. The
+  /// coordinator moves as soon as the nodes accept the list, which they do once it has been
+  /// announced (docs/members.md); until then it goes on with the present list, and asks the nodes
+  /// twice a second. Returns at once: Errc::invalid_argument if the list or the group is wrong. May
+  /// be called from any thread; a later call replaces an earlier one.
   Result<void> set_nodes(Nodes nodes);
   Result<void> set_nodes(std::string_view group, Nodes nodes);
 
@@ -222,8 +222,7 @@ class QUORUMLOCK_EXPORT Coordinator {
   /// leases are released, and answers are awaited for node_timeout at most. On the loop's own
   /// thread it only starts to close, and the loop's next turns finish that. Idempotent.
   void close();
-  /// Closes as close() does, without blocking. The handler is the last one of all to run on the
-  /// loop.
+  /// Closes as close() does, without blocking. The handler is the last one to run on the loop.
   void async_close(detail::Handler<> handler);
   /// `co_await coordinator.co_close();`
   Awaitable<detail::Done> co_close();

@@ -50,8 +50,8 @@ class QUORUMLOCK_EXPORT Leadership {
   [[nodiscard]] bool is_valid() const noexcept { return lease().is_valid(); }
 
   /// Replaces the value that others see, at most 65,536 bytes. Succeeds once a quorum of nodes has
-  /// the value. Errc::not_held if this does not lead any more, Errc::no_quorum if too few nodes
-  /// answered; these nodes then receive the value in the background, for as long as this leads.
+  /// the value. Errc::not_held if this Leadership no longer leads, Errc::no_quorum if too few nodes
+  /// answered; the others then receive the value in the background, for as long as it leads.
   /// Errc::invalid_argument if the value is too long or another proclaim() is under way.
   Result<void> proclaim(std::string value);
   void async_proclaim(std::string value, detail::Handler<Result<void>> handler);

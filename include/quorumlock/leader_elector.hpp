@@ -17,7 +17,7 @@ namespace quorumlock {
 /// What a LeaderElector calls. Only `started` is required.
 struct LeaderCallbacks {
   /// The work of the leader, on the thread of LeaderElector::run(). `stop` is requested to stop
-  /// before another candidate may lead, or when run() is to end; return then. If this returns
+  /// before another candidate may lead, or when run() is to end; return then. If `started` returns
   /// earlier, the elector resigns and campaigns again. The leadership must not be moved from.
   std::function<void(Leadership& leadership, std::stop_token stop)> started = {};
   /// Called after each return of `started`, once this process has resigned or lost the leadership,

@@ -43,9 +43,9 @@ class QUORUMLOCK_EXPORT Lease {
   /// The value under the key on the nodes that granted the lock: 40 hexadecimal digits, followed by
   /// '@' and the label of the options if there is one.
   [[nodiscard]] std::string owner_token() const;
-  /// A number that grows with every successive holder of the resource; no two holders have the
-  /// same. The resource can refuse requests of a former holder by it (docs/fencing.md). Below 2^53;
-  /// 0 if fencing is off.
+  /// A number that grows with every successive holder of the resource; no two holders have the same
+  /// number. With it the resource can refuse a former holder's requests (docs/fencing.md). Below
+  /// 2^53; 0 if fencing is off.
   [[nodiscard]] std::uint64_t fencing_token() const noexcept;
 
   /// The end of the lease that the nodes have agreed to so far: start + ttl - (ttl x drift_factor +

@@ -52,9 +52,9 @@ struct MembersReport {
   MembersStage stage = MembersStage::unknown;  ///< how far the change has come
   std::optional<std::uint32_t> epoch;          ///< of the list that governs; unset: unknown
   std::vector<std::string> list;               ///< the list that governs, or did before the change
-  std::vector<std::string> new_list;           ///< that of the options
+  std::vector<std::string> new_list;           ///< the list of the options
   std::vector<Member> members;                 ///< the nodes of both lists
-  /// Every node of the new list has settled it.
+  /// Whether every node of the new list has settled it.
   bool done = false;
   std::string next_step;  ///< in plain words
 
@@ -63,8 +63,8 @@ struct MembersReport {
 };
 
 /// Takes the nodes from the list that they vote for to the list of the options, step by step. Any
-/// step may be repeated, interrupted, or made by somebody else. All calls are blocking; none is
-/// made on a coordinator's loop.
+/// step may be repeated, interrupted, or made by somebody else. All calls are blocking and must not
+/// be made on a coordinator's loop.
 ///
 /// Errc::misconfigured: the step is not safe, or could not be finished; Errc::no_quorum: too few
 /// nodes take it; Errc::timed_out: it has to wait. The message says what to do first.
@@ -77,11 +77,11 @@ class QUORUMLOCK_EXPORT MembersChange {
   MembersChange& operator=(MembersChange&&) noexcept;
   ~MembersChange();
 
-  /// Looks at all nodes. One report for each group whose nodes are configured.
+  /// Looks at all nodes. Returns one report for each group whose nodes are configured.
   Result<std::vector<MembersReport>> look();
   /// Says whether the change could be announced, and changes nothing.
   Result<void> check();
-  /// From now on nodes serve clients with either list.
+  /// Announces the new list: from now on nodes serve clients with either list.
   Result<void> announce();
   /// Decides the new list: from now on clients with the old list are refused. Unless forced it
   /// refuses while such clients are connected.

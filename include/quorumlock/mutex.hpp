@@ -39,7 +39,7 @@ class QUORUMLOCK_EXPORT Mutex {
   /// waits. Throws no error: lease().stop_token() reports the loss of a lease while it is held.
   void unlock();
 
-  /// Waits for up to this long, or until then. Returns false if it did not get the lock.
+  /// Waits for up to `patience`, or until `deadline`. Returns false if it did not get the lock.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& patience) {
     return try_lock_within(detail::saturated(patience));

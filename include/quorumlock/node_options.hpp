@@ -24,11 +24,11 @@ struct NodeOptions {
   /// Sentinels calls the service's primary: one vote, see docs/servers.md. With
   /// `rediss+sentinel://` they and the server are reached by TLS.
   std::string url;
-  /// What the node is called among the members of its list (docs/members.md), in every client and
-  /// for good; of 1 to 255 visible characters. Empty: host:port, the path of its socket, or the
+  /// The node's name among the members of its list (docs/members.md): 1 to 255 visible characters,
+  /// the same in every client and for good. Empty: host:port, the path of its socket, or the
   /// service's name.
   std::string name;
-  /// Only for a node with TLS; a member that is unset is that of Options::tls.
+  /// Only for a node with TLS. An unset member is taken from Options::tls.
   TlsOptions tls = {};
   /// The user to log in as; empty: the user in the URL, or the default user.
   std::string user = {};

@@ -21,8 +21,8 @@ namespace quorumlock {
 /// exclusive: one holder, which may write. shared: many readers at once, and no writer.
 enum class LockMode { exclusive, shared };
 
-/// fifo: waiters are served in the order of their arrival. unordered: whichever tries at the right
-/// moment gets the lock; while others wait in order none does, but after 5 s it joins their line.
+/// fifo: waiters are served in the order of their arrival. unordered: the waiter that tries at the
+/// right moment gets the lock, but not while others wait in order; after 5 s it joins their line.
 enum class WaitOrder { fifo, unordered };
 
 /// What a node that may have forgotten its locks has to do before its votes count again. The policy

@@ -56,7 +56,7 @@ struct NodeVote {
 
 /// What happens at one step of an acquisition.
 enum class TraceKind : std::uint8_t {
-  begun,       ///< the loop has begun with the call
+  begun,       ///< the loop has begun to handle the call
   queued,      ///< it waits in this process: `count` acquisitions are to be sent before it
   sent,        ///< an attempt was sent to `count` nodes
   connecting,  ///< the attempt waits for the connection to `node`

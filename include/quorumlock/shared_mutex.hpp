@@ -51,7 +51,7 @@ class QUORUMLOCK_EXPORT SharedMutex {
   /// lock is a read lock then too.
   void downgrade();
 
-  /// Waits for up to this long, or until then. Returns false if it did not get the lock.
+  /// Waits for up to `patience`, or until `deadline`. Returns false if it did not get the lock.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& patience) {
     return try_lock_within(LockMode::exclusive, detail::saturated(patience));

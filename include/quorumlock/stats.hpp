@@ -60,7 +60,7 @@ struct NodeVotes {
 
 /// What a coordinator has done with the resources of one class (Options::resource_classes).
 struct ClassStats {
-  std::string prefix;          ///< of their names; empty: those of no other class
+  std::string prefix;          ///< of their names; empty: resources of no other class
   std::uint64_t acquired = 0;  ///< acquisitions that ended with a lease
   RefusedStats refused = {};   ///< acquisitions that ended without one
   std::uint64_t lost = 0;      ///< leases that could not be renewed
@@ -102,8 +102,8 @@ struct QUORUMLOCK_EXPORT Stats {
   VoteCounts votes{};
   /// How long before the end of their leases the renewals succeeded.
   DurationStats renewal_slack;
-  /// The age of the oldest acquisition under way, since it has reached the loop; zero if there is
-  /// none.
+  /// The age of the oldest acquisition under way, counted from when it reached the loop; zero if
+  /// there is none.
   std::chrono::nanoseconds oldest_wait{};
   /// One for each of Options::resource_classes, in that order, and then that of the other
   /// resources. Empty without classes.

@@ -36,7 +36,7 @@ struct NodeMemory {
   std::string eviction_policy;                          ///< such as noeviction or allkeys-lru
   std::optional<std::uint64_t> machine = std::nullopt;  ///< memory of its machine, in bytes
   /// The number of fencing counters of locks that were used within Options::fencing_memory, and the
-  /// bytes that these take. Both are estimated from a sample of some hundred keys.
+  /// bytes that these take. Both are estimated from a sample of a few hundred keys.
   std::optional<std::uint64_t> counters = std::nullopt;
   std::optional<std::uint64_t> counters_bytes = std::nullopt;  ///< see above
 };
@@ -73,15 +73,15 @@ struct NodeClock {
 
 /// Whether a node can be relied on to remember its locks.
 struct NodeEnrolment {
-  /// Whether it is enrolled; quarantined: it will be, once locks that it may have forgotten are
-  /// over.
+  /// Whether it is enrolled; quarantined: it will be enrolled once the locks that it may have
+  /// forgotten are over.
   enum class Standing { unknown, enrolled, quarantined, refused };
   Standing standing = Standing::unknown;       ///< as this client sees it
   std::string why;                             ///< a clause, if it is not enrolled
   std::chrono::nanoseconds quarantined_for{};  ///< at least, from now on
   // The record on the node; unset if there is none or it cannot be read.
   std::optional<std::chrono::milliseconds> max_ttl;  ///< the longest ttl of all clients
-  std::optional<bool> durable;                       ///< whether it was so when it was enrolled
+  std::optional<bool> durable;                       ///< whether it was durable when enrolled
   /// Since when the order of fencing tokens rests on the nodes' clocks, because the counters could
   /// not be repaired from a quorum. Unset: the order rests on the counters alone.
   std::optional<std::chrono::system_clock::time_point> clocks_order_fences_since;
@@ -100,7 +100,7 @@ struct NodeMembership {
   std::string configured_name;  ///< what this client would call it
   // What the node carries; empty: it carries nothing, or that cannot be read.
   std::string name;                ///< what it is called
-  std::uint32_t epoch = 0;         ///< which grows with each change of the list
+  std::uint32_t epoch = 0;         ///< grows with each change of the list
   std::string phase;               ///< settled, announced or unsettled
   std::vector<std::string> nodes;  ///< the list, in order
   std::vector<std::string> next;   ///< the list that is announced or committed; empty if settled

@@ -54,14 +54,14 @@ class Cluster {
   /// nodes can be reached to tell its holder.
   bool lose(Lease& lease);
 
-  /// The node ends and refuses connections.
+  /// Ends the node, which then refuses connections.
   void stop(int node);
-  /// The node starts again, with its data. It votes again once max_ttl has passed.
+  /// Starts the node again, with its data. It votes again once max_ttl has passed.
   void start(int node);
-  /// The node loses all data and starts again. It votes again once max_ttl has passed.
+  /// Makes the node lose all data and start again. It votes again once max_ttl has passed.
   void forget(int node);
-  /// Nothing reaches the node and it sends nothing, but its connections stay open: what was sent
-  /// arrives once the partition is over.
+  /// Cuts the node off: nothing reaches it and it sends nothing, but its connections stay open:
+  /// what was sent arrives once the partition is over.
   void partition(int node);
   /// Ends the partition.
   void heal(int node);
@@ -78,11 +78,11 @@ class Cluster {
 
 /// quorumlock::Clock under the test's control, for the whole process. While an object of this class
 /// exists the clock stands, and leases neither end nor are renewed unless the test moves it. There
-/// may be one at a time: a second one throws std::logic_error. Afterwards the clock goes on from
-/// that time.
+/// may be one at a time: a second one throws std::logic_error. When the object is destroyed, the
+/// clock goes on from the time that it shows.
 ///
 /// The members must not be called on a coordinator's own loop: there they throw std::logic_error. A
-/// coordinator that is attached to a loop of the user's takes part as that loop is run.
+/// coordinator that is attached to a loop of the user's takes part when that loop is run.
 class ManualClock {
  public:
   ManualClock();
@@ -95,8 +95,8 @@ class ManualClock {
   /// have come to rest; handlers, and threads that were waiting, may still be running. Throws
   /// std::invalid_argument if `by` is negative.
   void advance(std::chrono::nanoseconds by);
-  /// The same time passes for everything else while this machine stands still, as a virtual machine
-  /// does that is suspended: nothing is done meanwhile, and what is due then is late.
+  /// Lets that time pass for everything but this machine, which stands still like a suspended
+  /// virtual machine: nothing is done meanwhile, and what falls due meanwhile is done late.
   void suspend(std::chrono::nanoseconds by);
 };
 

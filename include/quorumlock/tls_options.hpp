@@ -18,8 +18,8 @@ enum class TlsVersion { tls_1_2, tls_1_3 };
 struct TlsOptions {
   /// A file of certificates in PEM form: the authorities (CAs) that may vouch for a node.
   std::optional<std::string> ca_file = std::nullopt;
-  /// A directory of such certificates as `openssl rehash` prepares it. With neither of the two the
-  /// system's authorities are trusted, otherwise only those that are given.
+  /// A directory of such certificates as `openssl rehash` prepares it. If neither ca_file nor
+  /// ca_dir is set, the system's authorities are trusted, otherwise only those that are given.
   std::optional<std::string> ca_dir = std::nullopt;
   /// The certificate that we present to nodes that ask for one, in PEM form, followed by the
   /// authorities between it and the CA if there are any. Unset: none.

@@ -40,7 +40,7 @@ class EnrolNew final : public Inquiry {
     std::string objection;  ///< why the node must not be enrolled
     bool done = false;  ///< looked at, or later enrolled, or given up: its answers no longer count
   };
-  NodeList list_;  ///< which may change meanwhile
+  NodeList list_;  ///< a copy: the driver's list may change meanwhile
   std::vector<Node> nodes_;
   int to_come_ = 0;  // nodes that are still being asked
   bool enrolling_ = false;

@@ -15,7 +15,7 @@ inline bool is_loopback(std::string_view address) {
 }
 
 /// Whether what is sent to this node, or to its Sentinels, leaves this machine. `primary` is the
-/// address that these have reported, if they have.
+/// address that the Sentinels have reported, if any.
 inline bool leaves_the_machine(const redis::Endpoint& endpoint,
                                const std::optional<redis::Address>& primary) {
   const auto elsewhere = [](const redis::Address& one) { return !is_loopback(one.host); };

@@ -338,7 +338,7 @@ void examine_quorum(std::vector<Finding>& into, const GroupStatus& group) {
   }
 }
 
-/// A change of the nodes that is under way, or was abandoned.
+/// Examines a change of the nodes that is under way, or was abandoned.
 void examine_change(std::vector<Finding>& into, const ClusterStatus& status) {
   std::string last_group = "-";
   for (const NodeStatus& node : status.nodes) {

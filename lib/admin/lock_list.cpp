@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 /// Keys that a node looks at in one call, which keeps it busy for some 0.2 ms if all are locks.
 constexpr std::string_view keys_of_a_page = "100";
-constexpr std::size_t longest_cursor = 20;  ///< that of a number of 64 bits
+constexpr std::size_t longest_cursor = 20;  ///< the length of a number of 64 bits
 
 std::uint64_t number_in(std::string_view text) {
   std::uint64_t number = 0;
@@ -172,7 +172,7 @@ void LockInquiry::ask(Driver& driver, int node) {
        progress.permits ? redis::semaphore_prefix : std::string_view()});
 }
 
-/// Takes a node's page. False if the node has no more, or answers no more.
+/// Takes a node's page. Returns false if the node has no more pages, or no longer answers.
 bool LockInquiry::goes_on(int node, const Session::Answered& answer) {
   Progress& progress = asked_.at(node);
   Vote& vote = outcome_.votes[list_.place_of(node)].vote;

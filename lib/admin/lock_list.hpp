@@ -30,16 +30,16 @@ class LockCount {
   /// Whether this node has reported more than `most` holdings, or most_bytes of text in them, so
   /// that nothing more of it may be kept. A hostile node can report what it likes.
   [[nodiscard]] bool is_full(int node, std::size_t most) const;
-  /// This node has sent its last page.
+  /// Notes that this node has sent its last page.
   void end(int node) { ++ended_, slowest_ = std::max(slowest_, shares_[node].pages); }
-  /// Whether this node sends pages without end: a quorum of the others has ended, and it has sent
-  /// far more of them than the slowest of these.
+  /// Whether this node sends pages without end: a quorum of the others has ended, and this one has
+  /// sent far more pages than the slowest of those.
   [[nodiscard]] bool is_endless(int node, int quorum) const;
   /// The holdings that at least `quorum` nodes report, by resource and permit. O(size).
   [[nodiscard]] std::vector<HeldLock> on(int quorum) const;
 
   static constexpr std::size_t most_bytes = std::size_t{16} << 20;
-  static constexpr std::size_t always_allowed_pages = 100'000;  ///< some ten million keys
+  static constexpr std::size_t always_allowed_pages = 100'000;  ///< about ten million keys
   static constexpr std::size_t pages_to_one_of_others = 100;
 
  private:
@@ -49,9 +49,9 @@ class LockCount {
   };
   struct Holding {
     HeldLock lock;
-    /// By node, since SCAN may return a key twice.
+    /// The key's lives by node, since SCAN may return a key twice.
     std::map<int, std::chrono::milliseconds> lives;
-    std::set<int> leads;  ///< the nodes that have it as a leader's
+    std::set<int> leads;  ///< the nodes on which its holder is a leader
   };
   void add_holder(int node, HeldLock lock, std::string_view token, std::chrono::milliseconds life);
 
@@ -82,7 +82,7 @@ class LockInquiry final : public Inquiry {
   bool goes_on(int node, const Session::Answered& answer);
   void finish(Result<LockList> result);
 
-  NodeList list_;  ///< which may change meanwhile
+  NodeList list_;  ///< a copy: the driver's list may change meanwhile
   std::optional<LockCount> count_;
   std::map<int, Progress> asked_;
   std::string key_prefix_;

@@ -20,7 +20,8 @@ using std::chrono::milliseconds;
 /// The most readers, and waiters of each line, that a node is asked for.
 constexpr std::string_view most_told = "1000";
 
-/// A score of a sorted set, here a positive whole number that is written like a double; else zero.
+/// Decodes a score of a sorted set, a positive whole number that is written like a double; zero for
+/// anything else.
 std::int64_t whole_score_of(const redis::Reply& reply) {
   double number = 0;
   const char* const end = reply.text.data() + reply.text.size();

@@ -22,7 +22,7 @@ class Look final : public Inquiry {
  private:
   void finish(Result<Inspection> result);
 
-  NodeList list_;  ///< which may change meanwhile
+  NodeList list_;  ///< a copy: the driver's list may change meanwhile
   core::NodeSet to_come_;
 };
 

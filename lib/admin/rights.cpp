@@ -13,7 +13,7 @@ constexpr std::string_view no_line = "lets nobody wait in order, or read togethe
 constexpr std::string_view no_enrolment =
     "is not enrolled by this user when it is new or has forgotten";
 
-/// The keys of locks and those that the library has for them, in the list below.
+/// How the list below writes the keys of locks, and the library's own keys for those locks.
 constexpr std::string_view keys_of_locks = "~PREFIX*";
 constexpr std::string_view keys_for_locks = "~quorumlock:*:PREFIX*";
 
@@ -87,7 +87,7 @@ const Right* right_named(std::string_view name) {
 }
 
 std::vector<Probe> probes(std::string_view key_prefix) {
-  // The client number is one that no server reaches, and a name must not have a space in it.
+  // No server reaches this client number, and a name with a space in it is refused.
   std::vector<Probe> all = {
       {"client|id", {"CLIENT", "ID"}},
       {"client|kill", {"CLIENT", "KILL", "ID", "9223372036854775807"}},

@@ -26,8 +26,8 @@ struct Probe {
   std::string right;
   std::vector<std::string> words;
 };
-/// Of commands, of the keys of a node, and of those of locks if their names begin with
-/// `key_prefix`; if it is empty they may have any name, and are left out.
+/// The probes of commands, of the node's own keys, and of the keys of locks. If `key_prefix` is
+/// empty, the keys of locks may have any name, and are left out.
 std::vector<Probe> probes(std::string_view key_prefix);
 /// A script that returns the names of all commands that scripts of ours call and that this user may
 /// not call. It changes nothing.

@@ -26,7 +26,7 @@ class StatusInquiry final : public Inquiry {
   void dismiss() override;
 
  private:
-  /// A probe's question is `probe` and its place among probes_.
+  /// The question of a probe is `probe` plus its index in probes_.
   enum Question : std::uint16_t { info, config, eval, record, size, sample, time, script, probe };
   /// The data of a node that is only needed until all answers are in.
   struct Node {
@@ -51,7 +51,7 @@ class StatusInquiry final : public Inquiry {
   NodeStatus& status_of(int node) { return status_.nodes[list_.place_of(node)]; }
 
   ClusterStatus status_;
-  NodeList list_;  ///< which may change meanwhile
+  NodeList list_;  ///< a copy: the driver's list may change meanwhile
   std::vector<Node> nodes_;
   std::vector<Probe> probes_;
   int to_come_ = 0;  // nodes that are still being asked

@@ -9,7 +9,7 @@ namespace quorumlock {
 
 namespace {
 
-// What the test kit, which alone writes these, has done to the clock. No other data goes with them.
+// How the test kit has changed the clock. It alone writes these two, and they guard no other data.
 constinit std::atomic<Clock::rep> gained{0};  // added to the kernel's time while the clock goes
 constinit std::atomic<Clock::rep> standing_at{0};  // 0: the clock goes
 

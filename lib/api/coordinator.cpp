@@ -23,8 +23,8 @@ std::vector<std::string> strings(std::initializer_list<std::string_view> views) 
   return {views.begin(), views.end()};
 }
 
-// The operations of which the blocking form and the coroutine's form are made. They report a bad
-// argument within the call.
+// The operations that the blocking calls and the coroutines share. They report a bad argument
+// within the call.
 
 using Extended = Result<Clock::time_point>;
 

@@ -143,7 +143,8 @@ Result<void> GroupOfNodes::commit(bool force) {
   return make(change.committing(), change, "committed");
 }
 
-/// Why the change is not to be committed yet: clients with other nodes are connected, or may be.
+/// The error if the change must not be committed yet: clients with other nodes are connected, or
+/// may be.
 std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
   const MembersReport now = report();
   const std::vector<std::string> old = now.old_clients();
@@ -311,8 +312,8 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change) {
   return floor;
 }
 
-/// Raises `greatest` to the greatest fencing counter of this node. False if some counters cannot
-/// be read, or are no numbers.
+/// Raises `greatest` to the greatest fencing counter of this node. Returns false if some counters
+/// cannot be read, or are no numbers.
 bool GroupOfNodes::read_counters(int node, std::uint64_t& greatest) {
   std::string cursor = "0";
   std::vector<std::string> keys;

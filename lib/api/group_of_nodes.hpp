@@ -51,7 +51,7 @@ class GroupOfNodes {
   bool read_counters(int node, std::uint64_t& greatest);
 
   const std::string name_;
-  Options options_;  ///< whose nodes are those of the new list, and then those that leave
+  Options options_;  ///< `nodes`: those of the new list, then those that leave
   const Nodes leaving_;
   const std::size_t next_count_;
   std::shared_ptr<Router> router_;

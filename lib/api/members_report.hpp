@@ -19,7 +19,7 @@ struct ConnectedClient {
   std::string id;
   std::string address;
 };
-/// The clients in a reply to CLIENT LIST that have a name of ours and not `wanted`.
+/// The clients in a reply to CLIENT LIST that have a name of ours other than `wanted`.
 std::vector<ConnectedClient> clients_but(std::string_view wanted, std::string_view listed);
 /// The command that comes next, and why.
 std::string next_step_of(const MembersReport& report, const redis::MembersChange& change);

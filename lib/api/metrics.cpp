@@ -36,7 +36,7 @@ class Families {
   Families& histogram(const char* name, const char* help) {
     return begin(Kind::histogram, name, help);
   }
-  /// A sample of the family begun last.
+  /// Adds a sample to the family begun last.
   void sample(std::uint64_t value, const MetricLabels& own = {}) {
     sample(static_cast<double>(value), own);
   }
@@ -140,7 +140,7 @@ class Page {
   std::string text_;
 };
 
-/// A sample for each value of a label.
+/// Adds a sample for each value of a label.
 void put_by(Families& all, const char* label, MetricLabels own,
             std::initializer_list<std::pair<const char*, std::uint64_t>> counts) {
   own.emplace_back(label, "");
@@ -245,7 +245,7 @@ void put(Families& all, const Stats& stats) {
   put_classes(all, stats.classes);
 }
 
-/// A sample for each node that has the figure, of the gauge or counter begun last.
+/// Adds to the gauge or counter begun last a sample for each node that has the figure.
 template <class Figure>
 void put_each(Families& all, const ClusterStatus& status, Figure figure) {
   for (const NodeStatus& node : status.nodes) {

@@ -152,7 +152,7 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
     return mine == held.end() ? 0 : mine->second.depth;
   }
 
-  /// The way to the loop. Throws Error(closed) if there is none.
+  /// The runtime that leads to the loop. Throws Error(closed) if there is none.
   [[nodiscard]] detail::Runtime& runtime() const {
     const std::shared_ptr<detail::Router>& router = coordinator.router_;
     if (router == nullptr) throw error(Errc::closed, "its coordinator was moved from");

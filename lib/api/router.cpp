@@ -76,7 +76,7 @@ std::vector<std::string> names_of_groups(const std::vector<Cluster>& groups) {
   return names;
 }
 
-/// Checks that the nodes of both lists have room in one, as they have to for a moment.
+/// Checks that there is room for the nodes of both lists together, as there must be for a moment.
 Result<void> check_room(const NodeList& now, const Cluster& next) {
   int both = next.size();
   for (const NodeList::Node& node : now) {

@@ -88,7 +88,8 @@ void ThreadLeases::unlock(LockMode mode) {
     held_.erase(found);
   }
   unbind_from_this_thread(*this);
-  // Each node runs the releases in their order, so the last one that is waited for stands for all.
+  // Each node runs the releases in their order, so waiting for the last release is waiting for all
+  // of them.
   if (!this_thread_holds(coordinator_)) (void)mine.release();
 }
 

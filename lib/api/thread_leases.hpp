@@ -29,7 +29,7 @@ class ThreadLeases : public ThreadBound, public std::enable_shared_from_this<Thr
   /// could be made.
   bool try_lock(LockMode mode, std::chrono::nanoseconds patience);
   /// Releases the calling thread's lease of this mode, if there is one. Waits for that unless the
-  /// thread has other leases of the coordinator, of which the last one to be released waits.
+  /// thread has other leases of the coordinator: then the release of the last one waits.
   void unlock(LockMode mode);
   /// The calling thread's lease, of one mode or of any. Throws Error(not_held) if there is none.
   Lease& lease(std::optional<LockMode> mode = std::nullopt);

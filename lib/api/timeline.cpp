@@ -20,7 +20,7 @@ std::string in_ms(nanoseconds span, const char* format = "%.2f ms") {
   return text;
 }
 
-/// Three significant digits or more, in ms below a second.
+/// Writes a time with three significant digits or more, in ms below a second.
 std::string span_text(nanoseconds span) {
   using namespace std::chrono_literals;
   return span < 1s ? in_ms(span, span < 10ms ? "%.2f ms" : "%.1f ms")
@@ -82,7 +82,7 @@ class Parts {
   std::array<nanoseconds, part_names.size()> spent_{};
 };
 
-/// The words for a step, but for the time that a node took.
+/// The words for a step, without the time that a node took.
 std::string words_for(const TraceStep& step) {
   const std::string count = std::to_string(step.count);
   const bool free = step.vote == Vote::absent;
@@ -134,8 +134,8 @@ class Table {
  private:
   static constexpr std::size_t width = 24;
 
-  /// When the node was asked for what it answers with this step; the step's own time if it is no
-  /// answer.
+  /// When the node was asked the question that this step answers; the step's own time if the step
+  /// is no answer.
   nanoseconds asked(const TraceStep& step) {
     switch (step.kind) {
       case TraceKind::raising: since_[step.node] = step.at; return step.at;

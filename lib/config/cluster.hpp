@@ -16,7 +16,7 @@ namespace quorumlock::detail {
 /// One quorum of nodes: validated options and what follows from them. Immutable: the nodes are
 /// those that a coordinator begins with (see Driver::nodes()).
 struct Cluster {
-  Options options;    ///< whose `nodes` are those of this quorum
+  Options options;    ///< `nodes` are those of this quorum
   std::string group;  ///< the group's name; empty if there are no groups
   std::string mark;   ///< see core::Placement::mark()
   std::vector<redis::Endpoint> endpoints;
@@ -51,13 +51,13 @@ Result<Request> request_of(const Options& options, const LockOptions& asked);
 /// Checks a resource's name. The error says in one sentence why it cannot be locked.
 Result<void> check_resource(const Options& options, std::string_view resource);
 /// Checks the other resources that are to be locked together with `resource`. A mode is for one
-/// resource alone unless it is named here.
+/// resource alone unless this function names it.
 Result<void> check_others(const Options& options, const LockOptions& asked,
                           std::string_view resource, const std::vector<std::string>& others);
 /// Checks the capacity if a permit of a semaphore is asked for.
 Result<void> check_capacity(const LockOptions& asked, std::optional<std::ptrdiff_t> capacity);
-/// Makes a node's endpoint. An environment variable is read if `reads`, and otherwise not looked
-/// at.
+/// Makes a node's endpoint. If `reads` is false, the environment variable with the password is not
+/// looked at.
 Result<redis::Endpoint> endpoint_of(const NodeOptions& node, bool reads);
 /// Checks the name of a quorum group.
 Result<void> check_group_name(std::string_view name);

@@ -6,7 +6,7 @@
 
 namespace quorumlock::detail {
 
-/// The label of the owner tokens of a coordinator with these options, which this process makes.
+/// The label of the owner tokens that a coordinator of this process makes with these options.
 std::string label_of(const Options& options);
 
 }  // namespace quorumlock::detail

@@ -86,7 +86,7 @@ struct Acquisition {
   [[nodiscard]] const InLine* line() const { return std::get_if<InLine>(&way); }
   [[nodiscard]] Unordered* unordered() { return std::get_if<Unordered>(&way); }
   [[nodiscard]] const Unordered* unordered() const { return std::get_if<Unordered>(&way); }
-  /// Its number in the line; zero if it is not in a line.
+  /// The acquisition's number in the line; zero if it is not in a line.
   [[nodiscard]] std::uint64_t place() const { return line() == nullptr ? 0 : line()->place; }
   /// Adds a step to the trace if there is one.
   void note(Time now, TraceKind kind, std::uint64_t count = 0, int node = -1,
@@ -98,12 +98,12 @@ struct Acquisition {
   /// Adds that an attempt was sent to `asked`, which is waiting for some connections, and why the
   /// other nodes have no vote.
   void note_attempt(Time now, NodeSet asked, NodeSet connecting, const Tally& tally);
-  /// Begins anew with this request, in the memory that it has.
+  /// Begins anew with this request, in the memory that the acquisition has.
   void begin(const AcquireRequest& request, Time now, NodeSet nodes);
   /// The reason to report when the wait is over; `attempt` is the claim under way, null for none.
   [[nodiscard]] Errc why_over(const Claim* attempt) const;
-  /// The token of the holder that keeps it from a quorum of the tally's nodes; empty if there is no
-  /// such holder, or none that the nodes agree on.
+  /// The token of the holder that keeps the acquisition from a quorum of the tally's nodes; empty
+  /// if there is no such holder, or none that the nodes agree on.
   [[nodiscard]] std::string holder(const Tally& tally) const;
 };
 

@@ -22,7 +22,7 @@ Acquisitions::Acquisitions(Exchange& exchange, Permits& permits, Cleanup& cleanu
 // --- From the request to an attempt --------------------------------------------------------------
 
 /// Only first attempts are queued: an acquisition that has been sent before, or whose turn in the
-/// line has come, does not wait for new ones. One that does not wait is queued for send_within.
+/// line has come, does not wait for new ones. A single attempt is queued for send_within.
 void Acquisitions::acquire(Time now, const AcquireRequest& request, WaiterId* id_out) {
   const WaiterId id = waiters_.take();
   Acquisition& acquisition = waiters_[id];
@@ -198,8 +198,8 @@ void Acquisitions::win(Time now, ClaimId id) {
   claim.waiter = WaiterId();
 }
 
-/// The reason may be clear only after the attempt is lost: whether a quorum of nodes was reached at
-/// all.
+/// The reason, which depends on whether a quorum of nodes was reached at all, may be clear only
+/// after the attempt is lost.
 void Acquisitions::settle(Time now, ClaimId id) {
   Claim& claim = exchange_.claims[id];
   const WaiterId waiter = claim.waiter;

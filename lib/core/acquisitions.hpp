@@ -70,9 +70,10 @@ class Acquisitions {
   void on_wake(Time now, int node, std::uint64_t place, int slot);
   void on_freed(Time now, int node, std::string_view key) { watches_.on_freed(now, node, key); }
   void on_quorum_back(Time now) { watches_.on_quorum_back(now); }
-  /// The node with this number has left, or is a new one: nothing is known of it. O(waiters).
+  /// Forgets what is known of the node with this number, which has left or is a new one.
+  /// O(waiters).
   void forget_node(int node);
-  /// Entries have to be refreshed at once, since messages or a node's entries may be lost.
+  /// Has the entries refreshed at once, since messages or a node's entries may be lost.
   void refresh_soon(Time now) { lines_.refresh_soon(now); }
 
   /// The waiter of this process that the lock is handed to, if there is one.

@@ -80,7 +80,7 @@ struct LineEntry {
 
 /// A claim as a lease.
 struct Held {
-  UserId user = 0;   ///< also of a claim whose token the user named
+  UserId user = 0;   ///< set also if the user named the claim's token
   NodeSet standing;  ///< the nodes whose votes it relies on
   int renewals = 0;
   Time limit{};           ///< the acquisition's start + max_hold
@@ -90,8 +90,8 @@ struct Held {
   bool detached = false;  ///< the keys run out by themselves at the end: delete nothing
 
   /// A renewal that the present round replaced before it was won, and the nodes that have answered
-  /// it without holding the key. A node sets the key anew with that answer, and grants the next
-  /// round, so its word would be forgotten otherwise.
+  /// it without holding the key. With that answer a node sets the key anew, and it grants the next
+  /// round, so its answer would otherwise be forgotten.
   struct Replaced {
     std::uint16_t round;
     NodeSet gone;

@@ -101,8 +101,8 @@ Claim& Claims::unfold(Place& place, ClaimId id) {
   return claim;
 }
 
-/// The index of these terms for a folded claim, unset if they do not fit in a byte any more. A
-/// linear search will do, since leases mostly share one or two different terms.
+/// The index of these terms for a folded claim, unset if the index does not fit in a byte any more.
+/// A linear search will do, since leases mostly share one or two different terms.
 std::optional<std::uint8_t> Claims::number_of(const Terms& terms) {
   const auto found = std::find(terms_.begin(), terms_.end(), terms);
   if (found == terms_.end()) {

@@ -19,10 +19,11 @@ class Cleanup {
   /// Gives up a claim after a lost attempt or a lost lease. The round's tally stays: its late
   /// answers still show whether a quorum was reached.
   void give_up(Time now, ClaimId id);
-  /// Takes an entry out of the line on these nodes, also on those that are away now. The claim is
-  /// the one whose entry it is: its locks and its place are copied.
+  /// Takes the entry of this claim out of the line on these nodes, also on those that are away now.
+  /// The claim's locks and place are copied.
   void take_out(Time now, const Claim& of, NodeSet nodes);
-  /// The same with this new claim, which holds no key and has its place and its footprint's nodes.
+  /// The same with a new claim that holds no key, for the place and the footprint's nodes that it
+  /// has.
   void take_out(Time now, ClaimId id);
   /// Decides a release, if a user waits for it.
   void judge(Time now, ClaimId id, Claim& claim) {

@@ -324,7 +324,7 @@ void Engine::void_votes(Time now, int node) {
 /// Our own clock has stood still: our leases have run out earlier than we thought, and the rounds
 /// under way began earlier.
 void Engine::void_all_votes(Time now) {
-  // Only the claims of now: new ones that this loop brings about began after the stand-still.
+  // Only the present claims: new ones that this loop brings about began after the stand-still.
   std::vector<ClaimId> all;
   exchange_.claims.for_each([&all](ClaimId id) { all.push_back(id); });
   for (const ClaimId id : all) {

@@ -79,7 +79,8 @@ class Engine {
   [[nodiscard]] NodeSet nodes() const { return exchange_.nodes.all(); }
   [[nodiscard]] bool holds_leases() const { return leases_.held() > 0; }
   void on_link(Time now, int node, LinkState state, Vote reason);
-  /// Notes what a node says of the list that it votes for; before it is reported to take requests.
+  /// Notes what a node says of the list that it votes for. Call it before the node is reported to
+  /// take requests.
   void on_list(int node, Majority says, bool changes) {
     exchange_.nodes.on_list(node, says, changes);
   }
@@ -87,16 +88,17 @@ class Engine {
   void on_answer(Time now, int node, Tag tag, const Answer& answer);
   /// Takes the answer to a SendEntries: a place for each entry, or none, and then `vote` says why.
   void on_places(Time now, int node, Tag tag, Vote vote, std::span<const Place> places);
-  /// The node's message that this waiter is first in its line, and that the lock, or this slot of
-  /// the semaphore, is free.
+  /// Takes the node's message that this waiter is first in its line, and that the lock, or this
+  /// slot of the semaphore, is free.
   void on_wake(Time now, int node, std::uint64_t waiter, int slot = 0);
-  /// The node's message that the lock has been released and that its line is empty.
+  /// Takes the node's message that the lock has been released and that its line is empty.
   void on_freed(Time now, int node, std::string_view key);
   /// A node has begun to send messages; earlier ones may have been lost.
   void on_listening(Time now);
   /// The node is late and counts as not voting for now; the final answer still follows.
   void on_timeout(Time now, int node, Tag tag);
-  /// The node's clock, which a command that is not the engine's read between `asked` and `now`.
+  /// Takes the time of the node's clock, which a command that is not the engine's read between
+  /// `asked` and `now`.
   void on_clock(Time now, int node, Time asked, std::int64_t node_time);
   /// Does what is due by `now`; the other inputs begin with this.
   void advance(Time now) {

@@ -24,7 +24,7 @@ class Exchange {
  public:
   Exchange(const Config& config, Random& random);
 
-  /// A claim with this token, or with a new one if it is empty.
+  /// Makes a claim with this token, or with a new one if the token is empty.
   ClaimId new_claim(std::string_view key, std::string_view token);
   /// Opens the claim's next round, whose commands write keys with this ttl.
   void open_round(Time now, Claim& claim, Duration ttl);

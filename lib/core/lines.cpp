@@ -322,7 +322,7 @@ bool Lines::on_due(Time now, WaiterId id) {
 
 /// A waiter whose try is under way may have won already: a refresh that is sent after the try could
 /// reach a node after somebody has released the lock by its token, and would enter the line again.
-/// So that refresh comes after the try, or with the next one.
+/// So that refresh comes after the try, or with the next refresh.
 void Lines::refresh(Time now) {
   std::vector<WaiterId> all;
   for (const auto& [key, line] : lines_) {

@@ -27,7 +27,7 @@ class Lines {
   /// Whether others wait for one of the locks: a waiter was seen in its line lately, or one of ours
   /// is in it.
   [[nodiscard]] bool others_wait(Time now, const Acquisition& acquisition) const;
-  /// A node has reported that the key's line has waiters.
+  /// Notes a node's report that the key's line has waiters.
   void note_waiters(Time now, std::string_view key, std::uint64_t greatest_ticket) {
     waited_for_.note(now, key, greatest_ticket);
   }
@@ -42,7 +42,8 @@ class Lines {
   /// Takes a node's answer to a waiter's entries: its place in each of its lines, or none, and then
   /// `vote` says why.
   bool hear(Time now, WaiterId id, int node, Vote vote, std::span<const Place> places);
-  /// A node reports that the waiter at this place is first and the lock, or this slot, is free.
+  /// Takes a node's report that the waiter at this place is first and the lock, or this slot, is
+  /// free.
   WaiterId wake(Time now, int node, std::uint64_t place, int slot);
   /// Notes what the answer to an acquisition, or to its release, reports of the line.
   WaiterId hear(Time now, int node, const Claim& claim, const Answer& answer);

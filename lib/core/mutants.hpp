@@ -131,7 +131,7 @@ enum class Mutant {
 
 #ifdef QUORUMLOCK_MUTANTS
 inline Mutant planted_mutant = Mutant::none;
-/// Not constexpr: a `const bool` made from it would be evaluated at compile time.
+/// This function is not constexpr: a `const bool` made from it would be evaluated at compile time.
 inline bool planted(Mutant mutant) {
   return planted_mutant == mutant;
 }

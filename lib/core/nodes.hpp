@@ -38,7 +38,7 @@ class Nodes {
   [[nodiscard]] Majority majority() const { return majority_; }
   /// The nodes that are connecting or up.
   [[nodiscard]] NodeSet take_requests() const { return take_requests_; }
-  /// Those of them whose first connection is being made.
+  /// The nodes of take_requests() whose first connection is being made.
   [[nodiscard]] NodeSet connecting() const { return connecting_; }
   /// The nodes that are not down.
   [[nodiscard]] NodeSet take_releases() const { return take_releases_; }
@@ -88,7 +88,8 @@ class Nodes {
   std::optional<std::int64_t> ahead_;  // the most that a node's clock was ahead of ours, in us
 };
 
-/// Tickets must be numbers that Lua represents exactly; a node's clock that is beyond is ignored.
+/// Tickets must be numbers that Lua represents exactly; a node's clock that is beyond them is
+/// ignored.
 inline constexpr std::uint64_t last_ticket = (std::uint64_t{1} << 53U) - (std::uint64_t{1} << 40U);
 
 }  // namespace quorumlock::core

@@ -25,7 +25,7 @@ void Rival::note(Time now, int node, std::string_view token, Time since) {
   token = token.substr(0, most_bytes);
   if (token.empty()) return nodes_.remove(node);
   if (token != token_) {
-    // We have seen one holder follow another, so this one has had the lock since now.
+    // We have seen one holder follow another, so this one has just got the lock.
     if (!token_.empty() && since == never) since = now;
     token_.assign(token);
     nodes_ = NodeSet();

@@ -24,9 +24,9 @@ class Rival {
   /// Notes that a node holds the lock for this token; for none if the token is empty. `since` is
   /// when the holder got it, by our clock; `never` if the node does not report that.
   void note(Time now, int node, std::string_view token, Time since);
-  /// Its token, if at least this many nodes hold the lock for it; else empty.
+  /// The holder's token, if at least this many nodes hold the lock for it; else empty.
   [[nodiscard]] std::string_view token(int nodes) const;
-  /// Since when it has the lock, by our clock; `never` if that is not known.
+  /// Since when the holder has had the lock, by our clock; `never` if that is not known.
   [[nodiscard]] Time since() const { return since_; }
 
  private:

@@ -20,7 +20,7 @@ class Round {
     CommandKind kind;
     Vote vote;
     std::uint64_t fence;
-    bool shared;    ///< to a reader: see Round::count
+    bool shared;    ///< an answer to a reader: see Round::count
     Majority says;  ///< what the node says of its list
   };
   /// What the votes for fencing tokens lead to, once a quorum has granted a lock.

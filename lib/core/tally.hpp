@@ -56,21 +56,21 @@ class Tally {
     if (is_answer(vote)) answered_.add(node);
   }
 
-  /// The client has moved to these nodes, which say this of their list. Their votes stay valid:
-  /// a node that votes for a list that is to follow votes for the list before it, too. Votes of
-  /// nodes that have left do not: a holder after the change may have no vote of such a node.
+  /// The client has moved to these nodes; `list` is what they say of their list. Their votes stay
+  /// valid: a node that votes for a list that is to follow votes for the list before it, too. Votes
+  /// of nodes that have left do not: a holder after the change may have no vote of such a node.
   void move_to(Majority list, NodeSet nodes) {
     if (list.list() > by_.list()) by_ = {list.list(), std::max(by_.votes(), list.votes())};
     if (planted(Mutant::votes_of_nodes_that_left)) return;
     for (const int node : granted_ - nodes) record(node, Vote::nodes_differ);
   }
 
-  /// Did a quorum grant?
+  /// Whether a quorum granted.
   [[nodiscard]] Verdict granted() const { return judge(granted_); }
-  /// Was a quorum reached at all? Won: it was; lost: too few nodes can still answer.
+  /// Whether a quorum was reached at all. Won: it was; lost: too few nodes can still answer.
   [[nodiscard]] Verdict reached() const { return judge(answered_); }
-  /// Have too many nodes answered that they do not hold the key for a quorum to hold it, whatever
-  /// the rest would answer?
+  /// Whether too many nodes have answered that they do not hold the key for a quorum to hold it,
+  /// whatever the rest would answer.
   [[nodiscard]] bool certainly_gone() const { return leaves_no_quorum(gone()); }
   /// The nodes that have answered that they do not hold the key.
   [[nodiscard]] NodeSet gone() const { return answered_ - granted_; }
@@ -78,7 +78,7 @@ class Tally {
   [[nodiscard]] bool leaves_no_quorum(NodeSet gone) const {
     return (nodes_ - gone).size() < by_.votes();
   }
-  /// The votes that the round needs, by the words of its voters.
+  /// The votes that the round needs, as its voters report it.
   [[nodiscard]] int needed() const { return by_.votes(); }
 
   /// The nodes of the list when the round began.

@@ -73,7 +73,7 @@ class TimerQueue {
   Time look_at_{};               // pop_due() has nothing to do before this time
   // Level by level. The entries of unused slots are unset; their memory is not even touched.
   std::array<std::uint32_t, levels * slots> first_;
-  /// Not after any deadline in the slot; the earliest that was put there.
+  /// The earliest deadline that was put into the slot, so none that is there is earlier.
   std::array<Time, levels * slots> earliest_;
   std::array<std::uint64_t, levels * words> used_{};  // slots with timers, a bit each
   std::uint32_t used_levels_ = 0;                     // levels with timers, a bit each

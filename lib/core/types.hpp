@@ -41,7 +41,7 @@ class NodeSet {
   constexpr void add(int node) { bits_ |= 1U << node; }
   constexpr void remove(int node) { bits_ &= ~(1U << node); }
   [[nodiscard]] constexpr bool contains(int node) const { return (bits_ >> node & 1U) != 0; }
-  /// Not std::popcount, which is a function call in code for the x86-64 baseline.
+  /// Counts without std::popcount, which is a function call in code for the x86-64 baseline.
   [[nodiscard]] constexpr int size() const {
     std::uint32_t sums = bits_ - (bits_ >> 1U & 0x55555555U);
     sums = (sums & 0x33333333U) + (sums >> 2U & 0x33333333U);

@@ -50,7 +50,7 @@ class AcquireCall final : public Task {
   struct Cancel final : Task {
     explicit Cancel(AcquireCall& of) : call(of) {}
     void run(Driver& driver) override;
-    void dismiss() override { delete &call; }  // it is over, since the loop is gone
+    void dismiss() override { delete &call; }  // the call is over: the loop is gone
     AcquireCall& call;
   };
   struct OnStop {
@@ -91,7 +91,7 @@ class Calls {
   /// A thread has ended while it held a lock with this owner token.
   void thread_ended(const std::string& resource, std::string_view token);
 
-  /// Further calls are refused, and those under way end.
+  /// Refuses further calls, and ends those under way.
   void close(core::Time now);
 
   void carry_out(const core::Acquired& acquired);
@@ -102,7 +102,7 @@ class Calls {
   void carry_out(const core::Extended& extended);
   void carry_out(const core::Released& released);
   /// Keeps the state of one lease that is not needed any more for the next lease; false if there is
-  /// none. Only when the session has no more outputs.
+  /// none. Call it only when the session has no more outputs.
   bool recycle();
 
  private:

@@ -42,10 +42,10 @@ class Driver {
   Inquiries& inquiries() { return inquiries_; }
   [[nodiscard]] const Sockets& sockets() const { return sockets_; }
   [[nodiscard]] const Cluster& cluster() const;
-  /// The nodes as of now, with the numbers that all these functions know them by.
+  /// The present nodes, each with the number by which all these functions know it.
   [[nodiscard]] const NodeList& nodes() const { return nodes_; }
   [[nodiscard]] core::NodeSet node_set() const { return session_.engine().nodes(); }
-  /// Moves to the nodes of this cluster as soon as they accept that list: see Members::take().
+  /// Moves to the nodes of this cluster as soon as they accept that list: see Members::set_nodes().
   void set_nodes(const Cluster& next);
   [[nodiscard]] const redis::Link& link(int node) const { return session_.link(node); }
   [[nodiscard]] const WrongClocks::Jump& jump(int node) const {

@@ -15,10 +15,10 @@ namespace quorumlock::detail {
 
 /// Bounds how many events of one kind about one node are passed on.
 ///
-/// In a window of one second the first `most` are. Of those that follow in it only the last is
-/// kept; it is passed on when the window is over, with the number of the others, which were left
-/// out, and begins the next window. So the last state of a node that flaps is always reported, and
-/// so is every number. One event is kept for each node and kind at most.
+/// In a window of one second the first `most` are passed on. Of those that follow in it only the
+/// last is kept; it is passed on when the window is over, with the number of the others, which were
+/// left out, and begins the next window. So the last state of a node that flaps is always reported,
+/// and no event goes uncounted. One event is kept for each node and kind at most.
 ///
 /// Making every event of a lock could cost more than the lock itself. So if there are too many of
 /// them, the first one is kept instead of the last: see leaves_out().
@@ -30,7 +30,8 @@ class EventLimit {
   /// Whether this event may be passed on now; otherwise it is kept. `node` is the node's number, or
   /// no_node.
   bool admits(core::Time now, int node, Event& event);
-  /// Whether an event about no node need not be made, since one of its kind is kept: it is counted.
+  /// Whether an event about no node need not be made, since one of its kind is kept, which then
+  /// counts it.
   bool leaves_out(EventKind kind);
   /// When the next kept event may be passed on; `never` if there is none.
   [[nodiscard]] core::Time deadline() const { return due_; }

@@ -31,7 +31,7 @@ class Inquiries {
            std::initializer_list<std::string_view> words) {
     ask(inquiry, node, question, std::span(words.begin(), words.size()));
   }
-  /// The inquiry gets no more answers.
+  /// Ends the inquiry: it gets no more answers.
   void end(const Inquiry& inquiry);
   /// Calls the inquiry's due() at this time, in place of any time set before.
   void wake_at(const Inquiry& inquiry, core::Time when) { alarms_.set(inquiry.id.index, when); }

@@ -26,7 +26,8 @@ void LeaseState::begin(std::shared_ptr<Runtime> of, core::ClaimId id, const core
       .fence = its.fencing.number, .votes = core::PackedVotes(its.round.tally), .attempts = tries};
   claim = id;
   detached = false;
-  // Relaxed: no other thread knows this state yet, and passing the handle to one orders these.
+  // Relaxed: no other thread knows this state yet, and passing the handle to another thread orders
+  // these stores.
   ended_.store(Errc(), std::memory_order_relaxed);
   warned_.store(false, std::memory_order_relaxed);
   valid_until_.store(its.deadline.time_since_epoch().count(), std::memory_order_relaxed);

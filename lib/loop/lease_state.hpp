@@ -34,7 +34,7 @@ class LeaseState final : public Task {
   /// resource's name.
   void begin(std::shared_ptr<Runtime> runtime, core::ClaimId id, const core::Claim& claim,
              std::size_t resource_size, std::vector<std::string> others, int attempts);
-  /// Keeps the steps of its acquisition; before the handle is given away.
+  /// Keeps the steps of its acquisition. Call it before the handle is given away.
   void keep(std::vector<TraceStep> trace) { rare().trace = std::move(trace); }
   /// Moves the end. False if the lease has ended, such as when the holder saw the old end pass.
   bool renew(core::Time valid_until);
@@ -80,7 +80,8 @@ class LeaseState final : public Task {
     LeaseState& lease;
     detail::Handler<Result<void>> handler;
   };
-  /// Made at the first call, which only the thread that has ended the lease by a release makes.
+  /// The task of the first release. The first call makes it, and only the thread that has ended the
+  /// lease by a release makes that call.
   Release& release_task();
   /// Takes the handler of that release; empty if there is none.
   detail::Handler<Result<void>> take_on_released();
@@ -116,7 +117,7 @@ class LeaseState final : public Task {
     std::vector<TraceStep> trace;     ///< not changed while the handle lives
     Asked asked;
   };
-  /// Made at the first call, on the loop.
+  /// The rarely needed parts, made at the first call, on the loop.
   Rare& rare();
 
   std::atomic<bool> warned_{false};

@@ -76,9 +76,9 @@ class Links {
 
   struct Change {
     std::vector<int> come, gone;
-    std::vector<int> reused;  ///< those that come with the number of another node
+    std::vector<int> reused;  ///< those of `come` whose number was another node's
   };
-  /// Replaces the list. Unset, and nothing is done, if too few numbers are free.
+  /// Replaces the list. Does nothing, and returns an unset value, if too few numbers are free.
   std::optional<Change> replace(const std::vector<redis::Link::Config>& list);
 
  private:
@@ -87,7 +87,7 @@ class Links {
 
   core::Random& random_;
   std::vector<int> nodes_;
-  std::vector<std::unique_ptr<redis::Link>> links_;  ///< by number, as the next
+  std::vector<std::unique_ptr<redis::Link>> links_;  ///< by number, like the next
   std::vector<std::unique_ptr<redis::Subscriber>> subscribers_;
   core::NodeSet touched_, touched_subscribers_;
 };

@@ -44,7 +44,7 @@ class Logins {
                    bool refused);
   /// The wire does not want to connect any more.
   void forget_wire(int wire);
-  /// The number is another node's now.
+  /// This number belongs to another node from now on.
   void forget_node(int number) { nodes_.erase(number); }
   /// Forgets all nodes but those with these numbers.
   void keep(const std::vector<int>& numbers);

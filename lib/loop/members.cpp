@@ -62,7 +62,7 @@ void Members::move_on(Time now) {
   note_ = "the nodes are now " + redis::names_in_words(names_of(std::exchange(next_, {})));
   look_due_ = core::never;
   const std::uint32_t generation = electorate_.generation();
-  last_doubt_ = {};  // nodes that were announced the list after they were read are read at once
+  last_doubt_ = {};  // a node that got the announcement after it was read is read again at once
   judge(now);
   if (electorate_.generation() == generation) session_.engine().on_new_list();
 }
@@ -198,9 +198,9 @@ void Members::tell_list(Time now, int node, const std::string& connection) {
   told = connection;
 }
 
-/// Reads the records of nodes again that may have changed, at most once a second: of nodes that
-/// refuse our list; and also of those that vote, if another node contradicts them or waits to be
-/// vouched for, and they are too few or their list is being changed.
+/// Reads again, at most once a second, the records that may have changed: those of nodes that
+/// refuse our list; and also those of nodes that vote, if another node contradicts them or waits to
+/// be vouched for, and they are too few or their list is being changed.
 void Members::read_again(Time now, const std::vector<redis::Electorate::Node>& nodes,
                          const std::vector<redis::Electorate::Judgement>& judged) {
   const std::vector<int>& voters = electorate_.vouchers();

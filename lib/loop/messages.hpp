@@ -26,8 +26,8 @@ class Messages {
   void listen(core::Time now, const core::Listen& listening);
   /// Checks the connections.
   void ping(core::Time now);
-  /// Checks them if that was long ago. Called as long as there are waiters that ask for their
-  /// place, whose entries in the line live for so long.
+  /// Checks the connections if the last check was long ago. Called as long as there are waiters
+  /// that ask for their place; `life` is how long their entries in the line live.
   void ping_sometimes(core::Time now, core::Duration life);
   void advance(core::Time now);
   [[nodiscard]] core::Time deadline() const;

@@ -19,7 +19,8 @@ struct All {
   std::vector<Runtime*> runtimes;
 };
 
-/// Never destroyed: a coordinator that is a global variable may outlive this library's own.
+/// Never destroyed: a coordinator that is a global variable may outlive this library's own
+/// variables.
 All& all() {
   static All& it = *new All;
   return it;

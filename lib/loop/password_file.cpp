@@ -17,7 +17,7 @@
 namespace quorumlock::detail {
 namespace {
 
-/// Far more than any token, and little enough to be read at once.
+/// Far longer than any token, and short enough to be read at once.
 constexpr std::size_t longest_password = std::size_t{64} << 10;
 
 }  // namespace

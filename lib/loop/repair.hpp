@@ -19,11 +19,11 @@ class Session;
 ///
 /// A token that was decided with this node's vote is on at least q - 1 other nodes. So the greatest
 /// counter on N - q + 1 others is at least every such token: each counter of the nodes that vouch
-/// for this one (see redis::Electorate) is copied if it is greater, some hundred at a time (SCAN,
+/// for this one (see redis::Electorate) is copied if it is greater, a few hundred at a time (SCAN,
 /// MGET, repair.lua), while locking goes on. A few of these calls are under way at a time, and none
 /// keeps a server busy for long. Tokens that are decided meanwhile do not need this node: their
-/// quorum and a later one with it share another node. Tokens that those others have not as counters
-/// but as a floor are covered by copying the greatest floor, too.
+/// quorum and a later one with it share another node. Those others may have tokens not as counters
+/// but as a floor: copying the greatest floor, too, covers these.
 ///
 /// The order of tokens rests on clocks instead if fewer others vote, if a counter is not a number,
 /// or if this user may not read or write some counters: the floor is then above the clocks of all
@@ -74,7 +74,7 @@ class Repair {
   struct Job {
     int target = -1;           ///< the node; -1: none
     std::vector<int> sources;  ///< nodes still to be copied from, the last one first
-    redis::Membership as;      ///< as what the node is going to be enrolled
+    redis::Membership as;      ///< the membership to enrol the node with
     bool from_quorum = false;
     bool by_clock = false;       ///< a floor above the clocks is needed
     bool refused = false;        ///< this user may not read or write all counters

@@ -26,17 +26,18 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
  public:
   Runtime(Cluster cluster, std::shared_ptr<LoopThreads> threads, std::size_t number);
 
-  /// Attaches the runtime to this loop, which belongs to a thread yet to be run or to the user.
+  /// Attaches the runtime to this loop, which belongs to the user, or to a thread that is still to
+  /// be started.
   void ride(uv_loop_t* loop, bool own_loop);
-  /// For a loop of the user's, which may outlive every handle.
+  /// Keeps this alive on a loop of the user's, which may outlive every handle.
   void outlive_handles() { self_ = shared_from_this(); }
   /// Undoes ride() if the loop will never run.
   void give_up();
 
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
-  /// From any thread: the nodes as of now.
+  /// The present nodes. May be called from any thread.
   [[nodiscard]] NodeList nodes() const;
-  /// The list of nodes is this one from now on.
+  /// Makes this the list of nodes from now on.
   void keep_nodes(const NodeList& nodes);
   Inbox& inbox() { return inbox_; }
   /// True in a child that was forked off after this was made: there the runtime must not be used.
@@ -70,7 +71,8 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   void call_by_token(std::string resource, const OwnerToken& token, core::Duration ttl,
                      detail::Handler<Result<Clock::time_point>> handler);
 
-  /// From any thread. One loop must not wait for another, so it gets the last kept statistics.
+  /// May be called from any thread. A loop must not wait for another loop, so on its thread this
+  /// returns the other one's last kept statistics.
   [[nodiscard]] Stats stats();
   /// Keeps the statistics for calls after the end of the loop, or from another loop.
   void keep_stats(Stats stats, core::Time waiting_since);
@@ -98,7 +100,7 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   std::unique_ptr<Driver> driver_;  // used only on the loop
   mutable std::mutex keeping_;
   Stats last_stats_;                        ///< as the engine makes it
-  core::Time waiting_since_ = core::never;  ///< see Engine; of last_stats_
+  core::Time waiting_since_ = core::never;  ///< belongs to last_stats_: see Engine
   NodeList nodes_;
   std::shared_ptr<Runtime> self_;  // while attached
 };

@@ -38,7 +38,7 @@ class SecureWire {
   redis::Wire& wire_;
   tls::Contexts& contexts_;
   tls::Resumption last_;
-  std::string host_;  ///< of `last_`: Sentinels may report another one
+  std::string host_;  ///< the host of `last_`: Sentinels may report another
   std::unique_ptr<tls::Channel> channel_;
   bool shaking_hands_ = false;  ///< the socket is open
   bool heard_ = false;          ///< plain text has come from the node

@@ -26,8 +26,9 @@ class Sender {
   void send(core::Time now, const core::SendEntries& sending);
   /// Sends a command that is not the engine's to one node.
   void send(core::Time now, int node, const core::Tag& tag, std::string_view bytes);
-  /// Asks all nodes but this one for their time. Its clock is ahead; if the others' are, too, our
-  /// own clock stood still, and there may be no other command soon whose answer has their time.
+  /// Asks all nodes but this one, whose clock is ahead, for their time: if their clocks are ahead,
+  /// too, our own clock stood still, and there may be no other command soon whose answer has their
+  /// time.
   void ask_clocks(core::Time now, int node);
   /// Sends the commands that wait to be a batch.
   void flush(core::Time now);
@@ -73,7 +74,7 @@ class Sender {
   Links& links_;
   core::Engine& engine_;
   core::WallClock& wall_;
-  std::int64_t wall_offset_us_ = 0;  ///< of the wall clock from ours, nearly
+  std::int64_t wall_offset_us_ = 0;  ///< how far the wall clock is ahead of Clock, roughly
   std::string counter_life_;
   redis::Surroundings around_;  ///< of the command being sent
   std::string bytes_;           ///< of the command being sent

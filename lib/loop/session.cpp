@@ -58,7 +58,7 @@ bool Session::take_list(Time now, const std::vector<Link::Config>& list) {
 }
 
 void Session::start(Time now) {
-  // A client that does not wait for a node to have forgotten nothing needs no other node's word.
+  // A client with unsafe_never does not wait for a quarantine, so no other node has to vouch.
   const bool careless = std::ranges::any_of(nodes(), [this](int node) {
     return link(node).enrolment().config().policy == Quarantine::unsafe_never;
   });

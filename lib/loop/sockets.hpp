@@ -35,8 +35,8 @@ class Sockets final : Logins::Listener {
   [[nodiscard]] core::Time deadline() const { return logins_.deadline(); }
   /// Writes the output of all wires, once a turn.
   void flush();
-  /// The address that the node's Sentinels have reported last; none if they have not, or if the
-  /// node has none.
+  /// The address that the node's Sentinels have reported last; unset if they have reported none, or
+  /// if the node has no Sentinels.
   [[nodiscard]] std::optional<redis::Address> primary(int node) const {
     const auto& socket = sockets_[static_cast<std::size_t>(node)];
     return socket == nullptr ? std::nullopt : socket->primary();
@@ -69,10 +69,10 @@ class Sockets final : Logins::Listener {
     int number_;
     Sockets& sockets_;
     redis::Wire& wire_;
-    /// Between the wire and the socket, if the URL is one for TLS.
+    /// Stands between the wire and the socket, if the URL is one for TLS.
     std::optional<SecureWire> secure_;
     std::optional<PrimaryLookup> lookup_;    ///< if the URL names Sentinels
-    std::optional<redis::Address> primary_;  ///< that they have reported last
+    std::optional<redis::Address> primary_;  ///< the last one that they have reported
     uv::Socket socket_;
   };
 

@@ -38,8 +38,8 @@ void add(VoteCounts& into, const VoteCounts& more) {
   for (std::size_t i = 0; i < into.size(); ++i) into[i] += more[i];
 }
 
-/// Loops of one group have the same nodes, but for a moment if their list is replaced. A node's
-/// votes count if they do on every loop that has it.
+/// Loops of one group have the same nodes, except for a moment when their list is replaced. A
+/// node's votes count if they do on every loop that has it.
 void add(std::vector<NodeVotes>& into, const NodeVotes& more) {
   const auto found = std::ranges::find_if(into, [&more](const NodeVotes& one) {
     return one.node == more.node && one.group == more.group;

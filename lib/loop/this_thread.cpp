@@ -90,7 +90,8 @@ constinit std::atomic<bool> usable{false};
 pthread_key_t key_of_bound;  // while usable
 
 /// Owns the key under which each thread has its Bound. A thread that ends deletes its own. If a
-/// later destructor of the thread locks again, it makes a new one, which is deleted after it.
+/// later destructor of the thread locks again, it makes a new Bound, which is deleted after that
+/// destructor.
 class Key {
  public:
   Key() {

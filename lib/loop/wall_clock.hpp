@@ -16,7 +16,7 @@ class SystemWallClock final : public core::WallClock {
     const auto now = system_clock::now().time_since_epoch() + ClockControl::gain();
     return duration_cast<microseconds>(now).count();
   }
-  /// Seconds since 1970, as dates in certificates are compared with.
+  /// Seconds since 1970, with which dates in certificates are compared.
   std::int64_t now_s() { return now_us() / 1'000'000; }
 };
 

@@ -20,11 +20,13 @@ class Attempts {
   void begin(core::Time now);
   /// The connection is up. Returns a sentence for the log.
   std::string succeed();
-  /// The attempt under way, or the connection that it has led to, has ended: the next one is later.
+  /// The attempt under way, or the connection that it has led to, has ended: the next attempt
+  /// follows after a pause.
   void end(core::Time now);
   /// An attempt has failed. Returns a sentence for the log, unless one like it was logged recently.
   std::optional<std::string> note_failure(core::Time now, const std::string& why);
-  /// Lets the next attempt begin at once, since the connection before it was only too old.
+  /// Lets the next attempt begin at once, since the last connection had only been idle for too
+  /// long.
   void forgive() { back_off_ = core::Duration::zero(); }
   /// The attempt may last for connect_timeout after this time.
   void extend(core::Time from) { give_up_ = std::max(give_up_, from + connect_timeout_); }

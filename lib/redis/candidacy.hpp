@@ -30,11 +30,12 @@ class Candidacy {
   void remember(SharedMembership its) { remembered_ = std::move(its); }
   /// Notes what the standing candidate says.
   void reads(const EnrolmentCandidate& candidate);
-  /// Notes that this candidate stands, whose own wait is this long. Returns true if the wait begins
-  /// again, because it is another candidate than before.
+  /// Notes that this candidate, whose own wait is this long, stands on the node. Returns true if
+  /// the wait begins again, because it is another candidate than before.
   bool stands(core::Time now, std::string text, core::Duration wait, double drift_factor);
   /// Whether the candidate is another one than at the last look. The client that put it there may
-  /// know the run by another name: then the node has been a replica since one of us was greeted.
+  /// know the run by another name: then the node has been a replica since the greeting of one of
+  /// the two clients.
   [[nodiscard]] bool was_replaced() const { return replaced_; }
   /// Forgets that the wait is over: the node is not connected.
   void disconnected();
@@ -58,9 +59,9 @@ class Candidacy {
   /// What the candidate was made for; unset if there is none, or its terms are not ours.
   [[nodiscard]] const std::optional<MembersMark>& mark() const { return mark_; }
   [[nodiscard]] const SharedMembership& remembered() const { return remembered_; }
-  /// Why the node is not enrolled in this list without the word of other nodes; empty if it is. It
-  /// may have forgotten locks, but by the record of an earlier run it is still of that list:
-  /// clients with another one could lock beside those of its own.
+  /// Why the node is not enrolled in this list unless other nodes vouch for it; empty if it is. The
+  /// node may have forgotten locks, but the record of an earlier run may say that it belongs to
+  /// another list: clients with this list could then get locks that clients with that list hold.
   [[nodiscard]] std::string refusal(const NodeNames& list) const;
   [[nodiscard]] const std::optional<Quarantine>& policy() const { return policy_; }
   void set_policy(Quarantine policy) { policy_ = policy; }

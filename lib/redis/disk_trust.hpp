@@ -19,16 +19,17 @@ struct ServerFacts {
   /// The node's data was once another server's in this run (master_replid2, second_repl_offset);
   /// also true if the node did not report these.
   bool promoted = false;
-  /// Of a node that was a replica in this run: the start of master_replid, which is drawn anew at
+  /// If the node was a replica in this run, the start of its master_replid, which is drawn anew at
   /// each promotion. Empty otherwise, and again once the node has had no replica for its
-  /// repl-backlog-ttl, by default an hour. A node may also have one from its start, from a file.
+  /// repl-backlog-ttl, by default an hour. A node may also have a history from its start, read from
+  /// a file.
   std::string history{};
   /// If Sentinels may promote a replica in the server's place: for how long after that it may still
   /// grant locks, since it does not know yet that it has lost the replica. Unset for other nodes.
   std::optional<core::Duration> outlives_failover = {};
 
-  /// The run as a new record names it. What a node remembers is that of a run only until the node
-  /// becomes a replica, whose data is the other server's.
+  /// The run as a new record names it. What a node remembers belongs to its run only until the node
+  /// becomes a replica, whose data is another server's.
   [[nodiscard]] std::string run() const {
     return history.empty() ? run_id : run_id + '+' + history;
   }

@@ -24,7 +24,7 @@ std::uint64_t draw(core::Random& random) {
   return number;
 }
 
-/// Why a node with a record of its own run does not vote for our list; empty if its word counts.
+/// What in the record of a node's own run keeps it from voting for our list; empty if nothing does.
 std::string refusal_of(const Membership& its, const NodeNames& list, bool twice) {
   if (twice) return "is called " + its.name + ", as another of our nodes is: name each server once";
   return redis::refusal_of(its, list);
@@ -179,7 +179,7 @@ bool Electorate::is_outdated(const Membership& its, std::span<const Node> nodes)
   if (!furthest_ || furthest_->phase == MembersPhase::unsettled || !furthest_->may_vote(its.name)) {
     return false;
   }
-  // Whoever has been announced the next list had settled this one before.
+  // A node to which the next list was announced had settled this one before.
   const auto settled = std::ranges::count_if(vouchers_, [&](int node) {
     const Membership& voucher = *nodes[static_cast<std::size_t>(node)].membership;
     return voucher.phase != MembersPhase::unsettled && voucher.epoch == furthest_->epoch;
@@ -201,7 +201,7 @@ bool Electorate::is_outdated(const Membership& its, std::span<const Node> nodes)
   return its.epoch + 1 != list.epoch || !is_member(was, its.name);
 }
 
-/// Decides as what a node without a record may be enrolled.
+/// Decides with which membership a node without a record may be enrolled.
 void Electorate::admit(int node, Judgement& its, std::span<const std::string> names,
                        const std::string& founding_waits) const {
   const std::string& name = names[static_cast<std::size_t>(node)];

@@ -14,20 +14,21 @@
 
 namespace quorumlock::redis {
 
-/// Decides, from what the nodes of our list say, which of them vote for our list, and as what a
-/// node without a record may be enrolled. A pure function of its inputs but for the founding, which
-/// is kept as long as a node votes for it.
+/// Decides, from what the nodes of our list say, which of them vote for our list, and with which
+/// membership a node without a record may be enrolled. A pure function of its inputs except for the
+/// founding, which is kept as long as a node votes for it.
 ///
-/// - Our list is the set of the nodes' names. A node that has a name says it; another has the one
-///   that we were given.
+/// - Our list is the set of the nodes' names. A node that has a name reports it; for any other we
+///   use the name that we were given.
 /// - A node accepts our list by its founding, epoch and names. Of several epochs the newest counts.
-/// - A node that is new, or may have forgotten, is enrolled as the state furthest on among the
-///   nodes that vote for our list, if enough of them vouch for it by that state's word.
+/// - A node that is new, or may have forgotten, is enrolled with the state that is furthest along
+///   among the nodes that vote for our list, if as many of them vouch for it as that state
+///   requires.
 /// - If no node has a record, the list is founded: every node waits with a candidate of one
 ///   founding, and of two the smaller one stays. A record of another founding stops that, and so
-///   does one of another list that a node had before it was restarted. There
-///   must be a moment at which all of them had waited long enough: what was seen of one node
-///   earlier says nothing, since a client with another list may have replaced its candidate since.
+///   does a record of another list that a node had before it was restarted. There must be a moment
+///   at which all of them had waited long enough: what was seen of one node earlier says nothing,
+///   since a client with another list may have replaced its candidate since.
 class Electorate {
  public:
   /// What is known of one node.
@@ -38,11 +39,11 @@ class Electorate {
     SharedMembership remembered{};
     /// What its standing candidate was made for, if it waits with one.
     std::optional<MembersMark> candidate{};
-    bool ripe = false;  ///< it has waited long enough, namely since this moment
+    bool ripe = false;  ///< it has waited long enough, since ripe_since
     core::Time ripe_since{};
     /// Until when the candidate is known to have stood.
     core::Time seen{};
-    /// Its first connection is being made: what it is called may turn out to be something else.
+    /// The first connection to it is being made: its name may turn out to be another one.
     bool expected = false;
     bool knows_groups = true;  ///< there is one group, or it has a record of our groups
     /// Memberships that are equal but not shared differ.
@@ -52,14 +53,14 @@ class Electorate {
   struct Judgement {
     /// Why the node does not vote for our list although it has a record; empty if it votes.
     std::string refusal;
-    /// Its vote then: quarantined if it has our list, but of another founding or an older epoch,
-    /// since waiting may change that.
+    /// The vote of a node with a refusal: quarantined if it has our list, but of another founding
+    /// or an older epoch, since waiting may change that.
     Vote vote = Vote::nodes_differ;
     bool undecided = false;  ///< the names of expected nodes may make a difference
-    core::Majority says;     ///< of a node that votes
-    bool changes = false;    ///< says is of a list that is being changed
-    /// The node's record is so far behind that no change of the nodes takes it along: it is to be
-    /// enrolled like a node without a record.
+    core::Majority says;     ///< what a node that votes says of the list
+    bool changes = false;    ///< `says` is about a list that is being changed
+    /// The node's record is so old that no change of the nodes can bring it up to date: the node is
+    /// to be enrolled like one without a record.
     bool outdated = false;
     /// The list may be founded if another look finds that the node's candidate still stands.
     bool to_look = false;
@@ -81,9 +82,9 @@ class Electorate {
   [[nodiscard]] bool founds() const { return founds_; }
   /// Whether some node has a candidate of the founding that is proposed.
   [[nodiscard]] bool begun() const { return begun_; }
-  /// The nodes that vouch for one without a record, the one furthest on first.
+  /// The nodes that vouch for a node without a record, the one furthest along first.
   [[nodiscard]] const std::vector<int>& vouchers() const { return vouchers_; }
-  /// Changes whenever another founding is taken.
+  /// A number that changes whenever another founding is taken.
   [[nodiscard]] std::uint32_t generation() const { return generation_; }
 
  private:
@@ -100,7 +101,7 @@ class Electorate {
 
   core::Random& random_;
   std::uint64_t own_;           ///< the founding that we would begin
-  NodeNames own_list_;          ///< for which it was drawn
+  NodeNames own_list_;          ///< the list for which own_ was drawn
   std::uint64_t proposed_ = 0;  ///< the founding of the candidates, or our own
   std::uint64_t founding_ = 0;  ///< the one that counts among nodes with a record; 0: none yet
   std::uint32_t generation_ = 0;
@@ -109,7 +110,7 @@ class Electorate {
   bool begun_ = false;
   std::vector<int> vouchers_;
   SharedMembership furthest_;
-  std::vector<Node> asked_;  ///< what judged_ is about; empty if the operator has vouched since
+  std::vector<Node> asked_;  ///< what judged_ is about; empty once the operator has vouched
   std::vector<Judgement> judged_;
 };
 

@@ -17,7 +17,7 @@ struct Address {
   std::string host = {};
   int port = 6379;
 
-  /// host:port, an IPv6 address with brackets.
+  /// host:port, with brackets around an IPv6 address.
   [[nodiscard]] std::string text() const;
   auto operator<=>(const Address&) const = default;
 };
@@ -37,10 +37,11 @@ struct Endpoint {
   Login login = {};
   int db = 0;
   std::optional<TlsOptions> tls = std::nullopt;  ///< unset: plain text
-  std::string password_file = {};                ///< has the login's password, if it is not empty
+  std::string password_file = {};                ///< the file with the password; empty: none
   std::optional<Sentinels> sentinels = std::nullopt;
 
-  /// As a URL without user and password, for messages; equal for two spellings of one endpoint.
+  /// The endpoint as a URL without user and password, for messages; equal for two spellings of one
+  /// endpoint.
   [[nodiscard]] std::string name() const;
   /// What the node is called among the members of its list unless it is given a name: host:port,
   /// the path of its socket, or the name of its service.

@@ -160,7 +160,8 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   const bool same_server = text && is_this_run(text->substr(0, text->find(':')), facts_.run_id);
   not_voting_.why = same_server || doubts.empty() ? why_forgetful(facts_, !!text, record) : doubts;
   // A record that cannot be read, or is older than the last promotion, must not stay: others would
-  // believe it. If it is newer than our greeting, the check ends the connection before it is again.
+  // believe it. If it is newer than our greeting, the check ends the connection before it is judged
+  // again.
   const bool wrong = same_server && (!record || step_ == Step::idle || again);
   if (wrong) return change_terms(enrolment_key, *text, {});
   outputs_.check = outputs_.check || same_server;
@@ -205,7 +206,8 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
   }
 }
 
-/// Replaces `from` under this key, which has other terms; locks held on those may last for `wait`.
+/// Replaces the text `from` under this key, which has other terms. Locks that are held on those
+/// terms may last for `wait`.
 void Enrolment::change_terms(std::string_view key, std::string_view from, core::Duration wait) {
   change_.key = key;
   change_.from = from;

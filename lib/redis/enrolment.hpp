@@ -33,7 +33,7 @@ namespace quorumlock::redis {
 /// other nodes are asked whether it was seen not to be durable: before a record says "volatile",
 /// that is noted on q - 1 of them, since the node may start from a file without that record.
 ///
-/// As what it is enrolled, and whether it may be at all, depends on the other nodes: the user
+/// Whether a node may be enrolled, and with which membership, depends on the other nodes: the user
 /// judges them with an Electorate, and passes the result to follow().
 class Enrolment {
  public:
@@ -53,7 +53,7 @@ class Enrolment {
     /// Whether our policy is part of the terms. unsafe_never is a client's own affair: such a
     /// client follows the record like one that names no policy.
     [[nodiscard]] bool names_policy() const { return policy && !careless(); }
-    /// We do not wait for a node to have forgotten nothing.
+    /// Whether we skip the wait for a node that may have forgotten locks.
     [[nodiscard]] bool careless() const { return policy == Quarantine::unsafe_never; }
   };
   enum class Standing {
@@ -66,7 +66,7 @@ class Enrolment {
   Enrolment(Config config, core::Random& random) : config_(config), random_(random) {}
 
   /// A task for the user that concerns the other nodes. The user reports the end of a look_up or a
-  /// note by done(); nothing waits for the others.
+  /// note by done(); nothing waits for the other tasks.
   enum class Errand {
     none,
     look_up,  ///< ask N - q + 1 other nodes whether this node was seen not to be durable
@@ -86,10 +86,10 @@ class Enrolment {
   /// The reply to the command that was taken last.
   void on_reply(core::Time now, const Reply& reply);
   void advance(core::Time now);
-  /// The counters are repaired, of the node as this member.
+  /// The counters are repaired, and the node may be enrolled with the membership `as`.
   struct Repaired {
     std::uint64_t floor = 0;  ///< 0 unless the order of tokens rests on clocks, here or on a node
-                              ///< that they came from, since `since`
+                              ///< that the counters came from, since `since`
     std::int64_t since = 0;
     Membership as = {};
   };
@@ -99,7 +99,7 @@ class Enrolment {
     too_few,  ///< too few nodes answered
     refuted,  ///< the look_up has found a note
   };
-  /// The end of what the user was given to do.
+  /// The end of a task that the user was given.
   using Done = std::variant<Repaired, RepairFailed, ErrandEnd>;
   void done(core::Time now, const Done& what);
   /// Takes the facts that a connected node reports now.
@@ -111,8 +111,8 @@ class Enrolment {
     bool founds = false;   ///< the list is being founded, so candidates have to be of one founding
     bool begun = false;    ///< another node has a candidate of the founding below
     Membership founded{};  ///< how the node would be enrolled then
-    std::optional<Membership> admitted{};  ///< as what it may be enrolled now
-    std::string why_not{};                 ///< if it may not
+    std::optional<Membership> admitted{};  ///< the membership with which it may be enrolled now
+    std::string why_not{};                 ///< why it may not be enrolled now
     bool outdated = false;                 ///< its record is to be replaced: see Electorate
   };
   void follow(core::Time now, Others others);
@@ -121,15 +121,15 @@ class Enrolment {
 
   /// Appends the next command, which is sent at once; false if there is none.
   bool take_command(core::Time now, std::string& out);
-  /// True once each time the counters are to be repaired.
+  /// Whether the counters are to be repaired; true once each time.
   bool take_repair() { return std::exchange(outputs_.repair, false); }
   Errand take_errand() { return std::exchange(outputs_.errand, Errand::none); }
-  /// True once each time the server must be asked for its facts, for look_at(), before the command
-  /// that is taken next.
+  /// Whether the server must be asked for its facts, for look_at(), before the command that is
+  /// taken next; true once each time.
   bool take_check() { return std::exchange(outputs_.check, false); }
   [[nodiscard]] core::Time deadline() const { return next_look_; }
   [[nodiscard]] Standing standing() const;
-  /// The record was asked for.
+  /// Whether the record was asked for, and is still to come.
   [[nodiscard]] bool is_reading() const { return step_ == Step::reading; }
   /// The wait of a node that is not enrolled.
   [[nodiscard]] const Candidacy& candidacy() const { return candidacy_; }
@@ -139,9 +139,9 @@ class Enrolment {
   }
   /// One clause on a node that is not enrolled, such as "has no enrolment".
   [[nodiscard]] const std::string& why() const { return not_voting_.why; }
-  /// The node votes on our terms, or every lock that it granted on other terms has expired.
+  /// Whether the node votes on our terms, or every lock that it granted on other terms has expired.
   [[nodiscard]] bool ripe() const { return step_ == Step::enrolled || candidacy_.ripe(); }
-  /// As what a node is enrolled.
+  /// The record with which a node is enrolled, and what it says.
   struct Enrolled {
     std::string record;  ///< as vote commands carry it
     SharedMembership membership;
@@ -149,11 +149,11 @@ class Enrolment {
     std::uint64_t floor = 0;  ///< see EnrolmentRecord
     std::int64_t since = 0;
   };
-  /// Of an enrolled node.
+  /// The record of an enrolled node.
   [[nodiscard]] const Enrolled& enrolled() const { return enrolled_; }
-  /// There is one group, or the node has a record of our groups.
+  /// Whether there is one group, or the node has a record of our groups.
   [[nodiscard]] bool knows_groups() const { return config_.groups.empty() || own_word_; }
-  /// True once each time something has changed that other nodes' links have to know.
+  /// Whether something has changed that other nodes' links have to know; true once each time.
   bool take_news() { return std::exchange(outputs_.news, false); }
   /// Whether the node's notes on others count: it is enrolled, is being enrolled without a wait, or
   /// may be as soon as enough other nodes vouch for its durability. Nodes that were restarted at
@@ -161,14 +161,14 @@ class Enrolment {
   [[nodiscard]] bool remembers() const {
     return step_ == Step::enrolled || step_ == Step::asking || step_ == Step::adopting || hopes_;
   }
-  /// Some client has seen nodes of this cluster enrolled, so clients may hold locks.
+  /// Whether some client has seen nodes of this cluster enrolled, so clients may hold locks.
   [[nodiscard]] bool was_enrolled() const { return known_; }
   /// The node's present run, as a record names it.
   [[nodiscard]] std::string run() const { return facts_.run(); }
   [[nodiscard]] const Config& config() const { return config_; }
   /// Our mark under the repairer's key while we repair.
   [[nodiscard]] const std::string& mark() const { return change_.mark; }
-  /// The record as we would have it.
+  /// The record that we want the node to have.
   [[nodiscard]] EnrolmentRecord wanted(const Membership& as) const;
   [[nodiscard]] const Others& others() const { return others_; }
 
@@ -181,13 +181,13 @@ class Enrolment {
     adopting,   ///< the record is being changed without a wait
     replacing,  ///< our candidate replaces a record or a candidate with other terms
     applying,   ///< the candidate is being put on the node, or looked at
-    waiting,    ///< for max_ttl to pass, with a look at the candidate now and then
+    waiting,    ///< max_ttl has to pass; the candidate is looked at now and then
     claiming,   ///< max_ttl has passed: trying to become the repairer
     repairing,  ///< the user repairs the counters
     yielding,   ///< the repair failed: giving up the mark, so that another client may try
     enrolling,  ///< the record is being written
     enrolled,
-    refused,  ///< with a new look now and then
+    refused,  ///< the node is looked at again now and then
   };
 
   void judge(core::Time now, const RecordTexts& texts);
@@ -205,13 +205,13 @@ class Enrolment {
   core::Random& random_;
   ServerFacts facts_;
   Step step_ = Step::idle;
-  /// Each is taken once.
+  /// Outputs that are each taken once.
   struct Outputs {
     bool command = false, repair = false, check = false, news = false;
     Errand errand = Errand::none;
   };
   Outputs outputs_;
-  Step after_noting_ = Step::adopting;  // the step that writes the record after that
+  Step after_noting_ = Step::adopting;  // the step that writes the record after noting
   bool hopes_ = false;                  // other nodes may still vouch for its durability
   bool known_ = false;                  // some node was enrolled
   bool own_word_ = false;               ///< the node has a record of our groups
@@ -220,7 +220,7 @@ class Enrolment {
   Others others_;  // see follow()
   Candidacy candidacy_;
   core::Time next_look_ = core::never;
-  /// Of a node that is not enrolled.
+  /// Why a node that is not enrolled does not vote.
   struct NotVoting {
     std::string why;
     Vote vote = Vote::quarantined;

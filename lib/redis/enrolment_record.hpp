@@ -42,9 +42,9 @@ struct TermsDifference {
 /// (in us since 1970) if the fencing counters of this node, or of one that it was repaired from,
 /// could not be repaired from a quorum.
 ///
-/// The terms are followed by "#" and the mark of the membership under members_key, after an '@' in
-/// any case. The membership names the node, so that a directory copied from a peer is not taken for
-/// the node's own.
+/// The terms are followed by "#" and the mark of the membership under members_key. The '@' comes
+/// before the "#" even if there is only one group. The membership names the node, so that a
+/// directory copied from a peer is not taken for the node's own.
 struct EnrolmentRecord {
   std::string run_id;
   EnrolmentTerms terms;

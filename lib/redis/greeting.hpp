@@ -119,13 +119,13 @@ class Greeting {
   void conclude_facts();
 
   Config config_;
-  bool login_is_new_ = false;     ///< the present connection has used an older one
+  bool login_is_new_ = false;     ///< the present connection has logged in with an older one
   bool login_was_taken_ = false;  ///< the server accepted the last one of log_in_again()
   bool asks_facts_ = false;       ///< ask_facts() has no complete answer yet
   bool silent_ = true;
-  Ring<Question> questions_;  ///< without an answer
+  Ring<Question> questions_;  ///< those without an answer
   ServerFacts facts_;
-  int replicas_ = 0;  ///< attached, as the server reports
+  int replicas_ = 0;  ///< how many are attached, as the server reports
   Durability durability_;
   RecordTexts texts_;
   std::optional<std::int64_t> client_id_;

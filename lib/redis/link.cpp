@@ -111,8 +111,8 @@ void Link::update(Time now) {
   const Enrolment::Errand errand = enrolment.take_errand();
   if (errand != Enrolment::Errand::none) events_.push(Errand{errand});
   if (up) return announce();
-  // The link must not come up while an answer is missing, since it would then not notice its
-  // absence.
+  // The link must not come up while an answer is missing, since it would then not notice that the
+  // answer does not come.
   if (asks_early_) return;
   if (right_.is_known()) return come_up(now);
   if (right_.is_enrolled()) attempts_.wait();
@@ -151,8 +151,8 @@ void Link::log_in(Time now, const Login& login) {
   log_in_again(now);
 }
 
-/// Logs in on the connection that is there. This waits while it is being greeted, and while
-/// commands wait for the record, which have to be the last ones that are unanswered.
+/// Logs in on the present connection. This waits while the connection is being greeted, and while
+/// commands wait for the record: those have to be the last unanswered ones.
 void Link::log_in_again(Time now) {
   if (state_ != State::up || right_.is_reading_again()) return;
   greeting_.log_in_again(now, output_buffer(), pipeline_);

@@ -33,7 +33,7 @@ class Secret {
   std::string text_;
 };
 
-/// What a client logs in to a node with; both empty: it does not log in.
+/// The login of a client at a node. If both are empty, the client does not log in.
 struct Login {
   std::string user = {};  ///< empty: the default user
   Secret password = {};

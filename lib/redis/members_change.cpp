@@ -234,7 +234,7 @@ Result<void> MembersChange::may_commit() const {
   const NodeNames waiting = common_but(MembersPhase::announced, true);
   const int there = both - static_cast<int>(away.size());
   const int well = there - static_cast<int>(waiting.size());
-  // If the lists share fewer, there is a pause whatever is up, which the plan has said.
+  // If the lists share fewer nodes, there is a pause whatever is up, as the plan has said.
   const int wanted = std::min(needed_meanwhile(), both);
   if (well >= wanted) return {};
   const std::string because = of(well, common().size()) +
@@ -271,7 +271,7 @@ Result<void> MembersChange::may_settle() const {
                  " are needed: bring the others up, then run quorumlock members commit again");
 }
 
-/// A step to this state for each node that has a record which may become it.
+/// Makes a step to this state for each node whose record may become it.
 template <class RecordOf>
 std::vector<MembersChange::Step> MembersChange::steps_to(const Membership& as,
                                                          RecordOf record_of) const {
@@ -293,7 +293,7 @@ std::uint32_t MembersChange::epoch() const {
 
 /// The record of a node of the list before the change, as it is once the node has settled that
 /// list. A node that has missed steps of an earlier change makes them all, as the other nodes have,
-/// and takes the floor of the nodes that have settled. Nothing if no step leads there.
+/// and takes the floor of the nodes that have settled. Unset if no step leads there.
 Record MembersChange::brought_to_list(const Node& node) const {
   if (!is_member(list_, node.called())) return std::nullopt;
   const Membership& its = *node.membership;
@@ -359,8 +359,8 @@ std::vector<MembersChange::Step> MembersChange::settling(std::uint64_t floor,
     if (!is_member(next_, node.called()) || its == as.for_node(node.called())) return std::nullopt;
     const bool unsettled = its.epoch == furthest_->epoch && its.phase == MembersPhase::unsettled &&
                            its.to == next_ && its.may_vote();
-    // A node that is one change behind has missed steps that all apply to it. The list that it was
-    // announced does not matter, since every list of its epoch that could be decided is decided.
+    // A node that is one change behind has missed steps that all apply to it, whichever list was
+    // announced to it: every list of its epoch that could be decided is decided.
     Record record = unsettled ? node.enrolment : brought_to_list(node);
     if (!record) return std::nullopt;
     record->floor = std::max(record->floor, floor);

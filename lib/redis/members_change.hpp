@@ -26,7 +26,7 @@ class MembersChange {
   /// What a look at one node found.
   struct Node {
     std::string name;      ///< as configured
-    bool in_next = false;  ///< of the new list
+    bool in_next = false;  ///< it is in the new list
     bool reached = false;  ///< it has answered
     std::string record{};  ///< the whole text; empty if there is none
     /// The record, if it is valid in this run of the server, and the membership that it stands for.
@@ -70,15 +70,15 @@ class MembersChange {
   [[nodiscard]] const NodeNames& next() const { return next_; }
   /// The list that governs, or governed before the change under way.
   [[nodiscard]] const NodeNames& list() const { return list_; }
-  /// The state of the node furthest on.
+  /// The state of the node that is furthest along.
   [[nodiscard]] const std::optional<Membership>& furthest() const { return furthest_; }
-  /// Nodes of the list that governs and are not configured, by name.
+  /// The names of the nodes that are in the governing list and not configured.
   [[nodiscard]] NodeNames not_configured() const;
-  /// Whether the node is to vote, does not, and is reached: it is new, or was restarted.
+  /// Whether the node is reached and is to vote, but does not: it is new, or was restarted.
   [[nodiscard]] bool lacks_record(const Node& node) const;
-  /// Whether this node is at an earlier step than the node furthest on.
+  /// Whether this node is at an earlier step than the node that is furthest along.
   [[nodiscard]] bool is_behind(const Node& node) const;
-  /// All nodes of the new list are at its settled state.
+  /// Whether all nodes of the new list are at its settled state.
   [[nodiscard]] bool done() const;
 
   /// Why a step must not be made now, with what to do first. misconfigured: it is not safe, or
@@ -116,7 +116,8 @@ class MembersChange {
   /// The epoch of the list that governs, or governed before the change under way.
   [[nodiscard]] std::uint32_t epoch() const;
   [[nodiscard]] std::optional<EnrolmentRecord> brought_to_list(const Node& node) const;
-  /// The nodes of both lists that are not at this phase, by name: those that answer, or do not.
+  /// The names of the nodes of both lists that are not at this phase: of those that answer if
+  /// `reached`, else of those that do not.
   [[nodiscard]] NodeNames common_but(MembersPhase phase, bool reached) const;
   [[nodiscard]] Error not_now(const char* step) const;
   [[nodiscard]] Error restarted(const std::string& begin, const NodeNames& nodes) const;

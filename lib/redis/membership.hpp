@@ -24,7 +24,7 @@ struct MembersMark {
   MembersPhase phase = MembersPhase::settled;
   std::uint64_t digest = 0;
 
-  /// "founding.epoch phase.digest": the numbers but for the epoch have 16 hexadecimal digits.
+  /// "founding.epoch phase.digest": the numbers except the epoch have 16 hexadecimal digits.
   static std::optional<MembersMark> parse(std::string_view text);
   [[nodiscard]] std::string to_string() const;
   bool operator==(const MembersMark&) const = default;
@@ -57,7 +57,7 @@ struct Membership {
   /// Whether the node itself is one of those that vote in this phase.
   [[nodiscard]] bool may_vote() const { return may_vote(name); }
   [[nodiscard]] bool may_vote(std::string_view node) const;
-  /// The votes that a lock needs by this node's word.
+  /// The votes that a lock needs, as this node reports it.
   [[nodiscard]] int votes_needed() const;
   /// The number of nodes that must vouch for one that has forgotten, or is new.
   [[nodiscard]] int vouchers_needed() const;
@@ -85,7 +85,7 @@ std::string why_terms_stay(const Membership& its, const NodeNames& ours);
 /// sees which clients have which list.
 std::string connection_name(const NodeNames& list);
 
-/// Of lists in order.
+/// Both take a sorted list.
 int quorum(const NodeNames& list);
 bool is_member(const NodeNames& list, std::string_view name);
 NodeNames without(const NodeNames& list, const NodeNames& others);

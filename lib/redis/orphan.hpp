@@ -25,7 +25,8 @@ class Orphan {
   [[nodiscard]] bool may_be_on(const std::string& run_id) const {
     return left_ && !run_id.empty() && run_id == run_id_;
   }
-  /// Appends the command that kills it. If its number is unknown, wait() follows instead: false.
+  /// Appends the command that kills it. Returns false if its number is unknown: wait() follows
+  /// instead.
   bool kill(std::string& out);
   /// Whether kill() has no answer yet.
   [[nodiscard]] bool is_asked() const { return asked_; }
@@ -38,7 +39,7 @@ class Orphan {
   [[nodiscard]] core::Time deadline() const { return go_on_; }
   /// The connection on which it was to be killed has ended.
   void disconnected();
-  /// It is gone, or harmless.
+  /// Forgets the orphan, which is gone or harmless.
   void forget();
 
  private:

@@ -74,7 +74,7 @@ class Pipeline {
   }
   /// Whether the oldest command was the first one after an idle time: then the path may have
   /// forgotten the connection. The link's own commands do not count: it looks at a trusted disk
-  /// every few seconds, and one of these looks may be the first to find that out.
+  /// every few seconds, and one of these looks may be the first command that the path loses.
   [[nodiscard]] bool follows_idleness() const;
   /// When the next command is overdue, or the node dead.
   [[nodiscard]] core::Time deadline() const;

@@ -22,9 +22,9 @@ class PrimaryPoll {
   /// Appends the question, which is the same for each Sentinel.
   void append_question(std::string& out) const;
 
-  /// The reply of the Sentinel with this index.
+  /// Takes the reply of the Sentinel with this index.
   void on_reply(std::size_t sentinel, const Reply& reply);
-  /// This Sentinel will not answer.
+  /// Notes that this Sentinel will not answer.
   void on_failed(std::size_t sentinel, std::string_view why);
 
   /// The address that a majority reports.

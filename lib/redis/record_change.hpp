@@ -14,9 +14,9 @@ struct RecordTexts {
   std::optional<std::string> record, members;
 };
 
-/// Appends the command that reads them.
+/// Appends the command that reads these texts.
 void read_texts(std::string& out);
-/// Reads the reply to it.
+/// Reads the reply to that command.
 RecordTexts texts_of(const Reply& reply);
 
 /// A change of a node's record that is under way, and its commands. Each is a script that does
@@ -26,7 +26,7 @@ struct RecordChange {
   std::string from;
   std::string to;
   Membership as;         ///< the membership that goes with `to`
-  std::string_view key;  ///< that has `from`, for replace()
+  std::string_view key;  ///< the key that has `from`, for replace()
   std::string mark;      ///< ours under the repairer's key, while we repair
 
   /// Appends the command that changes the record at once, without a wait.

@@ -70,7 +70,7 @@ struct ReplyBuilder {
     return place(task, {Reply::Type::integer, value, 0, 0, 0, 0});
   }
   static void* nil(const redisReadTask* task) {
-    if (task->type == REDIS_REPLY_NIL) return nullptr;  // that of RESP3
+    if (task->type == REDIS_REPLY_NIL) return nullptr;  // the nil of RESP3
     return place(task, {Reply::Type::nil, 0, 0, 0, 0, 0});
   }
   static void free(void* /*object*/) {}

@@ -7,8 +7,8 @@
 
 namespace quorumlock::redis {
 
-/// When a list that is decided may be settled: once every lease has ended that began before a
-/// quorum of the old list was seen to be committed. Each operator has an object of its own.
+/// When a list that is decided may be settled: once every lease that began before a quorum of the
+/// old list was seen to be committed has ended. Each operator has an object of its own.
 class SettlementWait {
  public:
   explicit SettlementWait(double drift_factor) : drift_factor_(drift_factor) {}

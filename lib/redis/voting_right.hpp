@@ -20,10 +20,10 @@ class VotingRight {
   VotingRight(Enrolment::Config config, core::Random& random)
       : enrolment_(std::move(config), random) {}
 
-  /// Whether an enrolled node votes for our list of nodes, as the other nodes' records have it.
+  /// Whether an enrolled node votes for our list of nodes, according to the other nodes' records.
   struct Verdict {
     bool known = true;         ///< if not, commands wait
-    std::string refusal = {};  ///< why it does not; empty if it does
+    std::string refusal = {};  ///< why the node does not vote; empty if it does
     Vote vote = Vote::nodes_differ;
   };
 
@@ -52,7 +52,7 @@ class VotingRight {
 
   [[nodiscard]] const Enrolment& enrolment() const { return enrolment_; }
   [[nodiscard]] bool barred() const { return barred_ != Vote::pending; }
-  /// The node's record may have changed and is being read.
+  /// Whether the node's record may have changed and is being read.
   [[nodiscard]] bool is_reading_again() const { return reading_again_; }
   [[nodiscard]] bool votes() const { return !barred() && judged_ && verdict_.refusal.empty(); }
   /// Whether it is decided if the node votes.
@@ -79,11 +79,11 @@ class VotingRight {
 
  private:
   Enrolment enrolment_;
-  Vote barred_ = Vote::pending;  ///< pending: it is not
+  Vote barred_ = Vote::pending;  ///< pending: the node is not barred
   bool reading_again_ = false;
   bool judged_ = false;  ///< verdict_ is about the present record
   Verdict verdict_;
-  std::string own_words_;  ///< its record and floor, as RESP
+  std::string own_words_;  ///< the node's record and floor, as RESP
 };
 
 }  // namespace quorumlock::redis

@@ -38,7 +38,7 @@ inline char* put_number(char* at, char mark, std::size_t number) {
 
 /// Puts the name of a waiter in a line: the mode that it waits for (w: to write, r: to read), the
 /// process (16 digits), a dot and its number there, and then '@' and the label if there is one.
-/// Nothing for number 0.
+/// Puts nothing for number 0.
 inline char* put_waiter(char* at, const core::LinePlace& place) {
   if (place.number == 0) return at;
   *at++ = place.reads ? 'r' : 'w';

@@ -34,7 +34,7 @@ bool Cluster::lose(Lease& lease) {
   for (int node = 0; node < size(); ++node) {
     host_->with(node, [&](NodeServer& server) { server.take_over(token); });
   }
-  // The holder learns it from the nodes' answers. The ttl is one that any lease may have.
+  // The holder learns of the loss from the nodes' answers. The ttl is one that any lease may have.
   using std::chrono::milliseconds;
   const auto ttl = std::max(std::chrono::ceil<milliseconds>(lease.remaining()), milliseconds(100));
   const Result<void> extended = lease.extend(ttl);

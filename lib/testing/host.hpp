@@ -32,7 +32,7 @@ class Host {
     const Wake wake{*this};
     return use(*nodes_.at(static_cast<std::size_t>(node)));
   }
-  /// Lets the nodes do what has arrived. Returns how often anything had, on any thread.
+  /// Lets the nodes handle what has arrived. Returns how often anything had arrived, on any thread.
   std::uint64_t pump();
   /// The same for all hosts of this process.
   static std::uint64_t pump_all();

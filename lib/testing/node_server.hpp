@@ -40,7 +40,7 @@ class NodeServer {
 
   /// Puts a rival's token in the place of this one, wherever it holds a lock or a permit.
   void take_over(const std::string& token);
-  /// The rival gives them back: to the other readers of the same lock, if there are any.
+  /// Gives back what the rival has taken: to the other readers of the same lock, if there are any.
   void give_back();
 
  private:

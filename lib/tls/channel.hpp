@@ -27,7 +27,7 @@ class Channel {
   [[nodiscard]] virtual const std::string& why() const = 0;
   /// Whether the handshake was shortened by what an earlier connection left.
   [[nodiscard]] virtual bool resumed() const = 0;
-  /// The node has asked for a client's certificate, and we have none.
+  /// Whether the node has asked for a client's certificate, and we have none.
   [[nodiscard]] virtual bool lacks_certificate() const = 0;
 
   /// Takes received bytes, which must stay valid until read() has returned 0.
@@ -49,7 +49,7 @@ class Channel {
 /// shorter. Must outlive the channels that it is given to.
 struct Resumption {
   std::shared_ptr<void> session = nullptr;
-  std::shared_ptr<const void> context = nullptr;  ///< with which the session was made
+  std::shared_ptr<const void> context = nullptr;  ///< the one that the session was made with
 };
 
 }  // namespace quorumlock::tls

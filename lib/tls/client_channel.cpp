@@ -56,7 +56,7 @@ ClientChannel::ClientChannel(std::shared_ptr<const Context> context, const TlsOp
   }
 
   // The node's certificate is not shown again when a session is resumed: it must still be valid,
-  // and what we trust must be what it was.
+  // and what we trust must not have changed.
   auto* const session = static_cast<SSL_SESSION*>(last_.session.get());
   const bool same_context = last_.context == context_;
   const X509* const peer = session != nullptr ? SSL_SESSION_get0_peer(session) : nullptr;

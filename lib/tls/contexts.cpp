@@ -49,7 +49,8 @@ Contexts::Contexts() = default;
 Contexts::~Contexts() = default;
 
 Result<Contexts::Loaded*> Contexts::load(const TlsOptions& options) {
-  // Before the files are read: if one is replaced meanwhile, the next look sees that.
+  // The stamps are taken before the files are read: if a file is replaced meanwhile, the next look
+  // sees that.
   const Loaded::Stamps stamps = Loaded::stamps_of(options);
   const auto found =
       std::ranges::find_if(loaded_, [&](const auto& one) { return one->options == options; });

@@ -13,8 +13,8 @@ namespace quorumlock::uv {
 /// timers it counts the time that the machine is suspended, and a deadline that passes meanwhile
 /// fires in the first turn afterwards.
 ///
-/// It is armed lazily: moving the deadline later costs no system call; the timer then fires once
-/// for nothing.
+/// It is armed lazily: moving the deadline to a later time costs no system call; the timer then
+/// fires once for nothing.
 class Timer {
  public:
   Timer(uv_loop_t* loop, Open& open, std::function<void()> fired);

@@ -94,7 +94,7 @@ class PendingList {
  public:
   std::mutex guard;
 
-  /// Returns false if the context is shutting down. Under the guard, as remove().
+  /// Returns false if the context is shutting down. Call add() and remove() under the guard.
   bool add(Pending& pending) noexcept {
     if (over_) return false;
     pending.after_ = first_;

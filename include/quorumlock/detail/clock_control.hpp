@@ -11,23 +11,23 @@ namespace quorumlock::detail {
 /// never calls it, and its Clock is the kernel's.
 class QUORUMLOCK_EXPORT ClockControl {
  public:
-  /// Clock stands still from now on. From any thread, as the others.
+  /// Makes Clock stand still. May be called from any thread, as may the other functions.
   static void stop();
-  /// Clock goes on, from the instant at which it stands.
+  /// Makes Clock go on from the instant at which it stands.
   static void go();
   /// Moves Clock by that time at once, whether it stands or goes.
   static void advance(std::chrono::nanoseconds by);
   [[nodiscard]] static bool stands();
 
-  /// How much Clock shows more than the kernel's.
+  /// How far Clock is ahead of the kernel's clock.
   [[nodiscard]] static std::chrono::nanoseconds gain();
-  /// When the kernel's clock will show what Clock shows at `when`: max() if Clock stands and that
+  /// The time by the kernel's clock at which Clock reaches `when`: max() if Clock stands and `when`
   /// is later than now.
   [[nodiscard]] static Clock::time_point by_kernel(Clock::time_point when);
 };
 
-/// Every coordinator that has a loop of its own does what is due by now. Returns when the next of
-/// them has something to do. Blocking; throws std::logic_error on a loop's thread.
+/// Makes every coordinator that has a loop of its own do what is due by now. Returns when the next
+/// of them has something to do. Blocking; throws std::logic_error on a loop's thread.
 QUORUMLOCK_EXPORT Clock::time_point turn_loops();
 
 }  // namespace quorumlock::detail

@@ -78,7 +78,7 @@ for i = 1, n do
   else
     local ends = math.floor(time / 1000) + ARGV[2]
     redis.call('ZADD', KEYS[i], string.format('%.0f', ends), ARGV[1])
-    -- For the reason of pcall see acquire_shared.lua.
+    -- See acquire_shared.lua for the reason of this pcall.
     local said = redis.call('PTTL', KEYS[i]) < tonumber(ARGV[2]) and
       redis.pcall('PEXPIRE', KEYS[i], ARGV[2])
     if type(said) == 'table' then

@@ -18,7 +18,7 @@ Vote vote_of_error(std::string_view text) {
   for (const auto& [name, vote] : table) {
     if (code == name) return vote;
   }
-  // An error of redis.call inside a script is passed on after words of the script's own.
+  // An error of redis.call inside a script is passed on after words about the script.
   if (text.find("WRONGTYPE") != text.npos) return Vote::held;
   // DELEX of Redis 8.4 and later has words of its own for another type.
   if (text.starts_with("ERR Key should be of string type")) return Vote::held;
