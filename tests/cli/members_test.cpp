@@ -283,7 +283,7 @@ TEST_F(Members, NodesThatForgotTheListAreFoundByItsRemainingNode) {
   EXPECT_EQ(run("first", {"members", "apply", "--wait", "60s"}).code, 0);
 }
 
-TEST_F(Members, ANodeThatRefusesToBeTakenAlongIsTakenAlongLater) {
+TEST_F(Members, ANodeThatRefusesAChangeCatchesUpLater) {
   cluster.pause(3);
   ASSERT_EQ(run("new", {"members", "apply", "--wait", "60s"}).code, 0);
   cluster.resume(3);

@@ -172,7 +172,7 @@ TEST_F(MembersChanges, AnotherChangeHasToEndFirst) {
   EXPECT_TRUE(fails_with(first.commit(), Errc::misconfigured));
 }
 
-TEST_F(MembersChanges, TooFewNodesAreToo) {
+TEST_F(MembersChanges, TooFewNodesAreRefused) {
   // Three of five are needed to announce a change, and the new node has to be there.
   for (const int node : {0, 1, 2}) cluster_.kill(node);
   EXPECT_TRUE(fails_with(change_to({0, 1, 2, 3, 5}).announce(), Errc::no_quorum));
@@ -182,7 +182,7 @@ TEST_F(MembersChanges, TooFewNodesAreToo) {
   EXPECT_NE(std::string(refused.error().what()).find("have to run first"), std::string::npos);
 }
 
-TEST_F(MembersChanges, ANodeThatWasAwayIsTakenAlong) {
+TEST_F(MembersChanges, ANodeThatWasAwayCatchesUp) {
   // Node 3 was silent during the whole change. It refuses the new list until somebody commits
   // again.
   MembersChange change = change_to({0, 1, 2, 3, 5});

@@ -212,7 +212,7 @@ TEST(ManualClock, ANodeThatForgotVotesAgainAfterMaxTtl) {
   EXPECT_TRUE(votes());
 }
 
-TEST(ManualClock, APartitionedNodeIsDoneWithout) {
+TEST(ManualClock, APartitionedNodeIsNotNeeded) {
   testing::Cluster cluster(3);
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
   ASSERT_TRUE(coordinator.acquire("orders"));

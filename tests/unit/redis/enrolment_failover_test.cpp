@@ -8,7 +8,7 @@ using Driver = EnrolmentDriver;
 using Errand = redis::Enrolment::Errand;
 using Standing = redis::Enrolment::Standing;
 
-TEST(EnrolmentFailover, ANodeThatIsFailedOverWaitsForTheServerBeforeToo) {
+TEST(EnrolmentFailover, AFailedOverNodeWaitsForItsFormerServerToo) {
   // The server that the node replaces may go on granting for seven seconds after the promotion. The
   // candidate contains the wait, so that a client that knows another address waits as long.
   Driver driver;

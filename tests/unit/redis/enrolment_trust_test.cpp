@@ -76,7 +76,7 @@ TEST(EnrolmentTrust, ANodeThatTooFewVouchForIsAskedAboutAgain) {
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
 }
 
-TEST(EnrolmentTrust, ANodeThatRefusesItsCandidateIsNotHopedFor) {
+TEST(EnrolmentTrust, ANodeThatRefusesItsCandidateIsNotCountedOn) {
   // A node's notes on others do not count while it takes no command.
   Driver driver(of_n1);
   driver.greet(durable, true);

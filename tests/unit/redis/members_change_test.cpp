@@ -234,7 +234,7 @@ TEST(MembersChange, AServerThatIsReachedByTwoAddressesCountsOnce) {
   EXPECT_TRUE(is_refused(change.may_settle(), Errc::no_quorum));
 }
 
-TEST(MembersChange, ANodeOneChangeBehindIsTakenAlong) {
+TEST(MembersChange, ANodeThatMissedOneChangeCatchesUp) {
   AskedNodes nodes(five, replaced);
   nodes.leaves("a");
   nodes.take(nodes.look().announcing());
