@@ -110,10 +110,10 @@ void print_storm(int clients, int rounds) {
       }
     };
     const Measurement calm = some(300);
-    idle(*other, 10);  // else it would find overdue answers that it had not read
+    idle(*other, 10);  // otherwise it would find overdue answers that it has not read
     nodes.last().kill();
     const SteadyClock::time_point killed = SteadyClock::now();
-    while (milliseconds_since(killed) < 1500) crowd.turn();  // all have noticed, and try again
+    while (milliseconds_since(killed) < 1500) crowd.turn();  // all have noticed, and reconnect
     const std::size_t before = crowd.connected();
     const SteadyClock::time_point begin = SteadyClock::now();
     nodes.last().restart();

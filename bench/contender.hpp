@@ -12,7 +12,7 @@
 
 namespace quorumlock::bench {
 
-/// The names that make_contender() knows, the floor first; and those that run by default.
+/// The names that make_contender() knows, the floor first, and the names that run by default.
 const std::vector<std::string>& contender_names();
 const std::vector<std::string>& usual_contenders();
 

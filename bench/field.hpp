@@ -12,7 +12,7 @@ namespace quorumlock::bench {
 
 /// A contender and its nodes.
 struct Member {
-  std::string name;  ///< as on the command line
+  std::string name;  ///< its name on the command line
   Nodes* nodes;
   std::unique_ptr<Contender> contender;
 };

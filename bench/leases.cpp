@@ -200,7 +200,7 @@ class Holder {
   void acquire_next() {
     if (asked_ == leases_.size()) return;
     const std::size_t number = asked_++;
-    char name[40];  // of 32 characters
+    char name[40];  // the name has 32 characters
     std::snprintf(name, sizeof name, "leases/of/the/benchmark/%08zu", number);
     coordinator_.async_acquire(name, {}, {}, [this, number](Result<Lease> lease) {
       if (lease) {
@@ -280,7 +280,7 @@ void run(const Arguments& arguments) {
 
 /// The interruptions of this thread while it only read the clock.
 struct Stops {
-  double seconds = 0;  ///< that the thread ran
+  double seconds = 0;  ///< how long the thread ran
   long many = 0;       ///< stops longer than long_call
   double longest_us = 0;
 };

@@ -17,14 +17,14 @@
 namespace quorumlock::bench {
 
 struct NodesSettings {
-  int count = 5;   ///< in all
+  int count = 5;   ///< nodes in all groups together
   int spares = 0;  ///< servers in addition, which are not enrolled
   int groups = 1;  ///< quorum groups, each with the same number of nodes
   bool unix_sockets = false;
   bool tls = false;      ///< clients connect over TLS
   bool durable = false;  ///< appendonly yes, appendfsync always; else no persistence at all
   bool proxied = false;  ///< the last one is behind a proxy: see Nodes::set_weather()
-  std::chrono::milliseconds max_ttl = std::chrono::seconds(30);  ///< of their enrolment
+  std::chrono::milliseconds max_ttl = std::chrono::seconds(30);  ///< for their enrolment
   std::vector<std::string> more = {};  ///< see local::ServerSettings::more
   auto operator<=>(const NodesSettings&) const = default;
 };
@@ -73,7 +73,7 @@ class Nodes {
   NodesSettings settings_;
   local::TemporaryDirectory dir_;
   std::vector<local::Server> servers_;
-  std::unique_ptr<test::Proxy> proxy_;  ///< for the last one
+  std::unique_ptr<test::Proxy> proxy_;  ///< in front of the last node
 };
 
 }  // namespace quorumlock::bench

@@ -25,9 +25,9 @@ class Replacement {
   [[nodiscard]] bool over() const { return over_; }
   /// The step that was begun last.
   [[nodiscard]] Step step() const { return step_; }
-  /// Once it is over: why it has failed; empty if it has not.
+  /// Why the change has failed, once it is over; empty if it has not.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
-  /// Once it is over: how long it has taken.
+  /// How long the change has taken, once it is over.
   [[nodiscard]] double seconds() const { return seconds_; }
 
  private:

@@ -28,7 +28,8 @@ Turn turn_of(const std::string& line) {
   return turn;
 }
 
-/// Prints three times for each grant of each waiter, in nanoseconds since the turn's start.
+/// Prints three points in time for each grant of each waiter, in nanoseconds since the turn's
+/// start.
 void print(const Turn& turn, const Played& played) {
   std::string text = "{\"grants\":[";
   for (const std::vector<Grant>& own : played.grants) {

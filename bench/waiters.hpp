@@ -32,7 +32,7 @@ struct Turn {
 
 /// The results of a turn.
 struct Played {
-  std::vector<std::vector<Grant>> grants;  ///< of each waiter, in order
+  std::vector<std::vector<Grant>> grants;  ///< each waiter's, in order
   int failed = 0;                          ///< waits and releases that failed
   std::string trouble;                     ///< the last failure, as a sentence
 };

@@ -73,7 +73,7 @@ class Workload final : public Client {
   int in_flight_;
   int busy_ = 0;
   int refused_ = 0;
-  std::vector<Steady::time_point> began_;  // of the timed slots
+  std::vector<Steady::time_point> began_;  // when the timed slots began
 };
 
 double microseconds(timeval time) {

@@ -15,7 +15,7 @@ struct Measurement {
   double user_us = 0;  ///< CPU of this thread, which runs the contender's loop
   double system_us = 0;
   std::uint64_t allocations = 0;
-  // In nanoseconds, of slot 0 and every 16th: at 1 in flight of every cycle.
+  // Times in nanoseconds, of slot 0 and every 16th slot: with 1 in flight, of every cycle.
   std::vector<std::uint32_t> acquire_ns;
   std::vector<std::uint32_t> release_ns;
 

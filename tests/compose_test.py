@@ -143,7 +143,7 @@ class Compose(unittest.TestCase):
                 self.assertIn("certificates:/tls:ro", node["volumes"])
 
     def enrolled(self, code):
-        """How the service `enroll` ends if the program ends with `code`, and what it asked for."""
+        """Returns how the service `enroll` ends if the program ends with `code`, and what it asked for."""
         service = CONFIG["services"]["enroll"]
         with tempfile.TemporaryDirectory() as directory:
             stub = pathlib.Path(directory, "quorumlock")

@@ -48,7 +48,7 @@ eventually() {
 nothing_is_left() { [[ -z $(strays) && -z $(ls -A "$TMPDIR") ]]; }
 
 start_and_await() {
-  # With job control it gets the default for SIGINT; a background process of a script would ignore it.
+  # With job control the demo gets the default for SIGINT; a background process of a script would ignore it.
   set -m
   "$flash_sale" --phones 10 --think 200ms >"$work/out" 2>&1 &
   demo=$!

@@ -1,1 +1,1 @@
-// Empty: its target is there for what is precompiled with it.
+// This file is empty: its target exists for the headers that are precompiled with it.

@@ -35,8 +35,8 @@ remove_root() {
   as_root rm -rf --one-file-system "$1"
 }
 
-# with_root ROOT COMMAND...: runs a command that uses the bare system, with the kernel's /proc mounted there for only
-# as long, and with nothing of the caller's environment.
+# with_root ROOT COMMAND...: runs a command that uses the bare system. The kernel's /proc is mounted there only as
+# long as the command runs, and nothing of the caller's environment is passed on.
 with_root() {
   # shellcheck disable=SC2016  # for the shell that unshare runs
   as_root env -i PATH="$PATH" HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive unshare --mount \

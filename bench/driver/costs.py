@@ -11,7 +11,7 @@ from driver.text import table
 
 
 def calls_in(run: Run, name: str, load: int, count: int) -> dict[str, int]:
-    """Returns the calls by name of the thread that measures; it also starts the nodes."""
+    """Returns the number of calls, by name, of the measuring thread, which also starts the nodes."""
     with tempfile.NamedTemporaryFile() as summary:
         run.bench("--rounds=1", f"--contenders={name}", f"--in-flight={load}:{count}",
                   wrap=("strace", "-c", "-U", "calls,name", "-o", summary.name))

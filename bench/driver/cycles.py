@@ -125,7 +125,7 @@ def nodes(run: Run) -> Rows:
 
 
 def watched(run: Run) -> Rows:
-    """Compares events, classes and metrics that are read with none of them."""
+    """Measures what events, classes and metrics that are read cost, compared with none of them."""
     print(f"## With events and metrics ({run.given.rounds} rounds; / quorumlock: without them)\n")
     name = f"{OURS}_watched"
     rows = run.bench(f"--rounds={run.given.rounds}", run.loads(1, 64), f"--contenders={OURS},{name}")

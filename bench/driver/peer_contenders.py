@@ -27,7 +27,7 @@ class Contender:
         return "redlock" + self.name.split("_")[2]
 
     def missing(self, given: argparse.Namespace) -> str:
-        """What has to be installed first; empty if nothing has to be."""
+        """What has to be installed first; empty if there is nothing."""
         if shutil.which("setpriv") is None:
             return "install util-linux"
         if self.servers_of == "redis" and shutil.which("redis-server") is None:
@@ -87,7 +87,7 @@ CONTENDERS = [
 
 
 def python_with(module: str) -> str | None:
-    """A python3 that has it: Debian's packages are for Debian's own, which need not be first."""
+    """A python3 with this module: Debian installs modules for its own python3, which may not be first in PATH."""
     for python in ("python3", "/usr/bin/python3"):
         found = shutil.which(python)
         if found and subprocess.run([found, "-c", f"import {module}"],

@@ -18,7 +18,7 @@ NOT_OF_A_LOCK = {"info", "ping", "hello", "client|setinfo", "client|setname", "a
 
 
 def answer_of(worker: subprocess.Popen, seconds: float) -> dict:
-    """Returns the line that the worker prints. It has megabytes, so it is read as it comes."""
+    """Returns the line that the worker prints. The line has megabytes, so it is read as it arrives."""
     deadline = time.monotonic() + seconds
     text = b""
     while not text.endswith(b"\n"):
@@ -46,7 +46,7 @@ def quantile(values: list[float], share: float) -> float | None:
 
 def play(contender: Contender, kind: str, waiters: int, seconds: float, resource: str,
          redis: servers.Redis | None) -> dict:
-    """Runs one turn and merges the reports of its workers. Locks of their own are those of one client."""
+    """Runs one turn and merges the reports of its workers. For locks that are not shared only one worker runs."""
     workers = contender.workers[:1 if kind == "own" else waiters]
     counted = redis.calls() if redis else {}
     cpu = cpu_seconds(workers)

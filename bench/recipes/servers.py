@@ -13,7 +13,7 @@ import typing
 import urllib.request
 
 REDIS_NODES = 5
-ENSEMBLE = 3  # of etcd and of ZooKeeper
+ENSEMBLE = 3  # members, of etcd and of ZooKeeper
 ZOOKEEPER_JAR = "/usr/share/java/zookeeper.jar"
 ZOOKEEPER_LOG_JARS = ["/usr/share/java/slf4j-simple.jar"]
 
@@ -63,7 +63,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def ask(port: int, question: bytes) -> bytes:
-    """Asks one question on a connection of its own, and reads until there is an answer or it ends."""
+    """Asks one question on a connection of its own, and reads once: the answer, or nothing if the connection ends."""
     with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
         connection.sendall(question)
         return connection.recv(65536)
@@ -110,7 +110,7 @@ class Redis:
         return [f"redis://127.0.0.1:{port}" for port in self.ports]
 
     def calls(self) -> dict[str, int]:
-        """Returns how often each command has run so far on all nodes, with those that scripts call."""
+        """Returns how often each command has run so far on all nodes, including calls by scripts."""
         sums: dict[str, int] = {}
         for port in self.ports:
             with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:

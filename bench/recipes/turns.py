@@ -1,8 +1,8 @@
-"""What the workers in python share: they play the turns that bench/peers asks for on stdin.
+"""The code that the workers in Python share: they play the turns that bench/peers requests on stdin.
 
 A turn is a line, "shared|own RESOURCE FIRST WAITERS START END", with both times in nanoseconds of
 CLOCK_MONOTONIC. WAITERS threads acquire, do nothing, release, and begin again. The result is a JSON
-object in a line: for each waiter three times for each lock that it had, in nanoseconds since START:
+object in a line. For each waiter and each lock that it had it gives three points in time, in nanoseconds since START:
 when it asked, when it got the lock, and when it gave it back.
 """
 

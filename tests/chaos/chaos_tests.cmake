@@ -2,7 +2,7 @@
 # judges them.
 find_package(CLI11 REQUIRED)
 
-# Preloaded into redis-server: without the sanitizers, and without a library of its own.
+# Preloaded into redis-server, so it is built without the sanitizers and needs no library but libc.
 add_library(chaos_clock MODULE ${CMAKE_CURRENT_LIST_DIR}/clock_interposer.cpp)
 target_include_directories(chaos_clock PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_options(chaos_clock PRIVATE -Wall -Wextra -Wshadow -fvisibility=hidden
@@ -40,7 +40,7 @@ target_link_libraries(chaos PRIVATE quorumlock_build_flags chaos_parts CLI11::CL
 add_executable(pairs ${CMAKE_CURRENT_LIST_DIR}/pairs.cpp)
 target_link_libraries(pairs PRIVATE quorumlock_build_flags test_support CLI11::CLI11)
 
-# A short run with the tests, from a new seed each time, which it prints.
+# A short run as one of the tests. Each has a new seed, which it prints.
 add_test(NAME chaos.run COMMAND chaos --seconds 10 --page chaos.html)
 # A store that compares no tokens accepts stale writes, and the run has to report that. It ends
 # with the first one.
@@ -48,7 +48,7 @@ add_test(NAME chaos.unfenced COMMAND chaos --seconds 60 --seed 1 --faults stop_w
   --alone --no-fencing-check --page chaos-unfenced.html)
 set_tests_properties(chaos.unfenced PROPERTIES
   PASS_REGULAR_EXPRESSION "FAILED: [^\n]*the store accepts no stale write")
-# The same with workers that count the votes of nodes that forgot: two hold a lock at a time.
+# The same with workers that count the votes of nodes that forgot: two of them then hold a lock at a time.
 add_test(NAME chaos.unquarantined COMMAND chaos --seconds 60 --seed 1
   --faults forget_in_turn --alone --no-quarantine --page chaos-unquarantined.html)
 set_tests_properties(chaos.unquarantined PROPERTIES
@@ -56,7 +56,7 @@ set_tests_properties(chaos.unquarantined PROPERTIES
 # A rolling redeployment, and clients with any two lists of nodes.
 add_test(NAME chaos.redeploy COMMAND chaos --redeploy 1 --page chaos-redeploy.html)
 add_test(NAME chaos.pairs COMMAND pairs --seconds 10)
-# For `ctest -C long`.
+# A longer run, for `ctest -C long`.
 add_test(NAME chaos.long CONFIGURATIONS long COMMAND chaos --seconds 120 --page chaos-long.html)
 # Each run has both processors, so that a worker is late only because of the faults.
 set_tests_properties(chaos.run chaos.unfenced chaos.unquarantined chaos.redeploy chaos.pairs

@@ -88,7 +88,7 @@ std::vector<Violation> check_fence_of_locks(const History& history) {
   for (auto& [resource, holdings] : resources) {
     std::set<std::uint64_t> tokens;
     std::ranges::sort(holdings, {}, [](const Holding* each) { return each->begin; });
-    std::vector<const Holding*> greatest;  // of all up to this one
+    std::vector<const Holding*> greatest;  // of holdings 0 to i, that with the greatest token
     for (const Holding* each : holdings) {
       if (!tokens.insert(each->token).second) {
         found.push_back({Promise::fence_of_locks, resource, each->begin,
@@ -199,7 +199,7 @@ std::vector<Violation> check_told_in_time(const History& history) {
       deadline = std::max(each.until, turn + first_turn);
       why = "it went on after a stop";
     } else if (each.longest_gap >= worth_naming) {
-      deadline = each.until + each.longest_gap;  // the machine had no turn for it
+      deadline = each.until + each.longest_gap;  // the machine gave the worker no turn
     }
     // A lease that had ended when it was granted could not be reported before that.
     deadline = std::max(deadline, each.begin + worth_naming);

@@ -7,13 +7,13 @@
 
 namespace quorumlock::chaos {
 
-/// What a run must keep to.
+/// A promise that a run must keep.
 enum class Promise {
   fence_at_store,  ///< tokens of accepted writes never go back, and each has one owner
-  fence_of_locks,  ///< a later attempt than a grant has a greater token than the grant
+  fence_of_locks,  ///< an attempt after a grant gets a greater token
   exclusion,     ///< a writer is alone, and no more clients than there are permits have one, within
                  ///< the assumptions
-  told_in_time,  ///< a holder hears before its lease ends, or at its first turn after a stop
+  told_in_time,  ///< a holder is notified before its lease ends, or at its first turn after a stop
   no_orphans,    ///< no key outlives its ttl
   liveness       ///< after healing every worker holds a lock again in time
 };
@@ -30,7 +30,7 @@ struct Violation {
 /// All violations, in the order of time.
 std::vector<Violation> check(const History& history);
 
-// One promise each.
+// Each of these checks one promise.
 std::vector<Violation> check_fence_at_store(const History& history);
 std::vector<Violation> check_fence_of_locks(const History& history);
 std::vector<Violation> check_exclusion(const History& history);

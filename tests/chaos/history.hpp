@@ -90,8 +90,8 @@ struct History {
   std::vector<FaultSpan> faults;
   std::vector<Orphan> orphans;
 
-  /// Since when no more faults are made, and how long each worker may take from then on to hold a
-  /// lock again.
+  /// The time from which no more faults are made, and how long each worker may take from then on to
+  /// hold a lock again.
   std::optional<Time> healed = {};
   Clock::duration healing_limit = {};
   std::map<int, Time> again = {};  ///< when each worker held a lock after `healed`

@@ -41,9 +41,9 @@ std::string in_words(World& world, const Steps& steps) {
   return text;
 }
 
-/// Replaces a node by a spare one while the workers lock: each worker gets the new list in a file
-/// of its own, one after the other, and an operator runs `quorumlock members apply`. The operator's
-/// program is killed at any step, and started again.
+/// Replaces a node by a spare one while the workers lock. The workers get the new list one after
+/// the other, each in a file of its own, and an operator runs `quorumlock members apply`. The
+/// operator's program is killed at any step, and started again.
 class ReplaceNode final : public Fault {
  public:
   using Fault::Fault;
@@ -126,7 +126,7 @@ class ReplaceNode final : public Fault {
   std::vector<int> list_;
   bool died_ = false, forced_ = false, done_ = true;
   int informed_ = 0;  ///< workers that have the new list
-  int kills_ = 0;     ///< of the program
+  int kills_ = 0;     ///< how often the program was killed
   Time next_{};       ///< when the next worker gets it
   Time kill_at_{};
 };

@@ -32,14 +32,14 @@ class MembersProgram {
 
   /// Starts `quorumlock members WORDS...` with these nodes in its configuration.
   void start(const std::vector<std::string>& nodes, const std::vector<std::string>& words);
-  /// False once it has ended, which this notices.
+  /// Returns false once the program has ended, which this call finds out.
   bool running();
   /// Sends SIGKILL: it leaves everything as it is.
   void kill();
   /// The exit code of the last run that has ended, 128 + N if signal N ended it.
   [[nodiscard]] int code() const { return code_; }
-  /// The standard error of the last run that failed, and then that of the last run, which may just
-  /// have begun.
+  /// The standard error of the last run that failed, followed by that of the last run, which may
+  /// just have begun.
   [[nodiscard]] std::string said() const;
 
  private:

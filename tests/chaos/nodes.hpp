@@ -33,7 +33,7 @@ class Nodes {
   [[nodiscard]] bool in_list(int node) const;
   /// The servers that are not in the list.
   [[nodiscard]] std::vector<int> spares() const;
-  /// The node that is `steps` places after this one in the list, all round.
+  /// The node that is `steps` places after this one in the list, wrapping at its end.
   [[nodiscard]] int after(int node, int steps) const;
   /// Whether the node writes to disk before it answers; the others keep nothing.
   [[nodiscard]] bool durable(int node) const;

@@ -1,6 +1,7 @@
 // Clients with two lists of nodes that share a node lock one resource while servers are restarted,
 // wiped and frozen at random, clients move to the other list, and an operator changes the nodes'
-// list: there are never two holders, and tokens grow. Real servers; the seed draws the plan.
+// list: there are never two holders, and tokens grow. The servers are real; the seed draws the
+// plan.
 //
 //   pairs [--seconds N] [--seed N] [--arenas N] [--verbose]
 #include <quorumlock/quorumlock.hpp>
@@ -75,7 +76,7 @@ class Referee {
     granted_.emplace_back(token, Clock::now());
     won_[static_cast<std::size_t>(list)] = true;
     for (const auto& [whose, other] : holders_) {
-      // Ours is looked at last: it is valid at the time at which the other one was.
+      // Ours is checked last: if it is valid now, it also was when the other one was checked.
       if (other->is_valid() && lease.is_valid()) {
         complain("a client with list " + std::to_string(list) + " got the lock (token " +
                  std::to_string(token) + ") while one with list " + std::to_string(whose) +

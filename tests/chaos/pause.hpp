@@ -6,7 +6,7 @@
 
 namespace quorumlock::chaos {
 
-/// Lets time pass, as the plan of a run has it. What is awaited is looked at in between.
+/// Lets time pass before a condition is checked again, or as the plan of a run requires.
 inline void pause(std::chrono::milliseconds time) {
   ::poll(nullptr, 0, static_cast<int>(time.count()));
 }

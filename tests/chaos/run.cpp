@@ -30,7 +30,7 @@ constexpr Clock::duration quarantine = max_ttl + max_ttl / 100 + 1s;
 /// From the end of all faults until every worker holds a lock again: the longest quarantine, the
 /// time to notice and to connect, and a few turns of the others.
 constexpr Clock::duration healing_limit = 15s;
-/// The longest lease, and a worker's last calls.
+/// Time for the longest lease and a worker's last calls.
 constexpr Clock::duration ending_limit = 15s;
 
 std::vector<std::string> names_of(int resources) {
@@ -90,8 +90,8 @@ class Run {
   void enroll_nodes() {
     Options options = options_of(settings_of_workers());
     if (settings_.no_quarantine) {
-      // Such a client enrols nodes as soon as it is connected. One does it, since several at once
-      // might found different clusters.
+      // Such a client enrols nodes as soon as it is connected. Only one does so here, since several
+      // at once might found different clusters.
       options.quarantine = Quarantine::unsafe_never;
       Coordinator first = Coordinator::create(std::move(options)).value();
       const bool all_vote =
@@ -177,7 +177,7 @@ class Run {
     std::vector<int> all = few;
     all.insert(all.end(), more.begin(), more.end());
     for (int i = 0; i < settings_.redeploys; ++i) {
-      // Every second time they come back as they left.
+      // Every second time the spare servers come back with the data that they left with.
       for (const int node : more) {
         if (i % 2 == 0) nodes_.start_fresh(node);
       }
@@ -253,7 +253,8 @@ class Run {
     }
   }
 
-  /// A node that missed a change is taken along, and then each node of the list votes.
+  /// Brings a node that missed a change up to date, and then waits until each node of the list
+  /// votes.
   void await_list() {
     program_.start(nodes_.urls_of(nodes_.list()), {"apply", "--wait", "60s"});
     wait_until(Time::max(), [&] { return !program_.running(); });
@@ -271,7 +272,7 @@ class Run {
     say("the workers have ended");
   }
 
-  /// Workers that were killed or detached leave keys, for a ttl.
+  /// Waits for the keys of workers that were killed or detached, which last for a ttl.
   void await_empty_nodes() {
     const Time limit = Clock::now() + lock_ttl * 4 / 3 + 1s;
     while (!(orphans_ = nodes_.locks()).empty() && Clock::now() < limit) {

@@ -20,8 +20,8 @@ struct RunSettings {
   int nodes = 5;
   int spares = 2;  ///< servers that may replace nodes
   int resources = 3;
-  /// Instead of faults: the list grows by all spare servers and shrinks again, as often as this,
-  /// with a rolling deployment of all workers each time.
+  /// If not zero, there are no faults: this many times the list grows by all spare servers and
+  /// shrinks again, each time with a rolling deployment of all workers.
   int redeploys = 0;
   bool fencing_check = true;
   bool no_quarantine = false;

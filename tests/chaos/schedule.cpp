@@ -115,7 +115,7 @@ bool Schedule::make_one(Lane& lane) {
     }
     std::ranges::shuffle(lane.bag, world_.random);
   }
-  // A fault that wants to be alone would wait for ever while others are made.
+  // A fault that must be alone would wait for ever while other faults are made.
   if (lane.bag.front()->traits().alone && !others.empty()) return false;
   for (auto fault = lane.bag.begin(); fault != lane.bag.end(); ++fault) {
     if (!make(lane, **fault)) continue;

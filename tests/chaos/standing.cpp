@@ -8,7 +8,7 @@ std::optional<long long> steps_made(std::string_view record, std::string_view ru
   if (run_id.empty() || !record.starts_with(run_id)) return std::nullopt;
   const std::string_view rest = record.substr(run_id.size());
   if (!rest.starts_with(':') && !rest.starts_with('+')) return std::nullopt;
-  // run:terms#founding.epoch, a letter for the phase, and what does not matter here.
+  // The record is run:terms#founding.epoch, a letter for the phase, and what does not matter here.
   const std::size_t mark = record.find('#');
   const std::size_t dot = record.find('.', mark == record.npos ? record.size() : mark);
   if (dot == record.npos) return std::nullopt;

@@ -10,7 +10,7 @@ namespace quorumlock::chaos {
 /// record is not of this run of the server: then the node has no vote.
 std::optional<long long> steps_made(std::string_view record, std::string_view run_id);
 
-/// The value of a field in what INFO says.
+/// The value of a field in the reply to INFO.
 std::string field_of(std::string_view info, std::string_view name);
 
 }  // namespace quorumlock::chaos

@@ -29,7 +29,7 @@ std::string seconds(const History& history, Time time) {
   return text;
 }
 
-/// Ranks of each resource's tokens: 1, 2, 3 ... are easy to compare for a person.
+/// Ranks of each resource's tokens: 1, 2, 3 ... are easy for a person to compare.
 using Ranks = std::map<std::string, std::map<std::uint64_t, std::size_t>>;
 
 Ranks ranks_of(const History& history) {
@@ -136,7 +136,7 @@ class Slice {
     const double top = row_of(each.resource) + 2;
     if (top < 0) return;
     const Time until = each.end();
-    // From the end of a lease to the first look of a worker that was frozen meanwhile.
+    // A path from the end of a lease to the first look of a worker that was frozen meanwhile.
     if (each.ending == Ending::over && each.noticed > until && shows(until, each.noticed)) {
       out_ << "<path class=\"unaware\" stroke=\"" << colour_of(each.worker) << "\" d=\"M"
            << number(x(until)) << ' ' << number(top + 9) << "H" << number(x(each.noticed))

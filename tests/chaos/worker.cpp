@@ -120,7 +120,7 @@ class Worker {
     return coordinator.acquire(resource, options, end_);
   }
 
-  /// Mostly short, sometimes longer than a few ttls.
+  /// Draws a time that is mostly short, and sometimes longer than a few ttls.
   milliseconds draw_hold() {
     switch (between(1, 16)) {
       case 1: return milliseconds(between(1000, 4000));
@@ -130,7 +130,7 @@ class Worker {
     }
   }
 
-  /// Works, for much less than a second.
+  /// Stands for the worker's work, which takes much less than a second.
   void pause(milliseconds time) {
     std::unique_lock lock(mutex_);
     never_.wait_for(lock, time, [] { return false; });
@@ -148,7 +148,7 @@ class Worker {
     }
   }
 
-  /// Looks whether the lease is still ours, and reports a promise that has grown.
+  /// Checks whether the lease is still ours, and reports a promise that has grown.
   static bool look(const Lease& lease, Holding& holding) {
     const Time now = Clock::now();
     if (holding.believed != Time{}) {
@@ -187,11 +187,12 @@ class Worker {
     holding.begin = Clock::now();
     holding.token = lease.fencing_token();
     const Time enough = holding.begin + draw_hold();
-    const bool stubborn = between(1, 3) == 1;  // believes to the end, as it may
+    const bool stubborn = between(1, 3) == 1;  // works to the end of the lease, as it may
     bool refused = false;
     bool valid = look(lease, holding);
     while (valid && !refused && Clock::now() < enough && goes_on(told, stubborn)) {
-      // It has looked, and starts to work: its write may come too late, and it cannot know.
+      // The worker has checked, and starts to work: its write may come too late without its
+      // knowing.
       pause(milliseconds(between(4, 40)));
       // Tokens are in order for workers that hold the lock exclusively.
       if (kind == Kind::alone || kind == Kind::several) refused = !write(lease, holding);

@@ -16,11 +16,11 @@ struct WorkerSettings {
   int number = 0;
   std::uint64_t seed = 1;
   std::filesystem::path configuration;  ///< names the nodes; followed when it changes
-  std::vector<std::string> nodes;       ///< in the configuration at first
+  std::vector<std::string> nodes;       ///< the nodes in it at first
   std::vector<std::string> resources;
-  std::string semaphore = "permits";  ///< with semaphore_permits permits
+  std::string semaphore = "permits";  ///< its capacity is semaphore_permits
   std::filesystem::path store;
-  std::chrono::milliseconds ttl{1500};  ///< leases draw theirs around this, up to a third off
+  std::chrono::milliseconds ttl{1500};  ///< each lease's own is drawn within a third of it
   std::chrono::milliseconds max_ttl{3000};
   bool no_quarantine = false;  ///< Quarantine::unsafe_never
   bool alone = false;          ///< always wants one lock exclusively, and waits in no order
@@ -32,8 +32,8 @@ struct WorkerSettings {
 Options options_of(const WorkerSettings& settings);
 
 /// A worker's whole life: takes one lock of any kind after another, writes to the store while it
-/// believes to hold one exclusively, and reports on standard output (report.hpp). Ends when its
-/// standard input does, or on SIGTERM. Returns the exit code.
+/// believes that it holds one exclusively, and reports on standard output (report.hpp). Ends when
+/// its standard input does, or on SIGTERM. Returns the exit code.
 int run_worker(const WorkerSettings& settings);
 
 }  // namespace quorumlock::chaos

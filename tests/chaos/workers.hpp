@@ -31,9 +31,9 @@ class Workers {
   void resume(int worker);
   /// Kills a worker with SIGKILL, and reaps it.
   void kill(int worker);
-  /// Asks all of them to end, which takes a moment: until none is running().
+  /// Asks all of them to end. This takes a moment: wait until any_running() is false.
   void end();
-  /// The same for one of them, which may be started again.
+  /// Asks one of them to end, which may be started again.
   void end(int worker);
   /// Writes these nodes into the worker's configuration, which it follows.
   void give_nodes(int worker, const std::vector<std::string>& nodes) const;

@@ -47,7 +47,7 @@ TEST_F(BenchCommand, HandsOneKeyFromRequestToRequest) {
 }
 
 TEST_F(BenchCommand, AnInterruptedRunLeavesNothing) {
-  // SIGINT in the middle.
+  // SIGINT comes in the middle.
   Program program = start({"bench", "--seconds", "600", "--in-flight", "8", "--shared-key"});
   const long long before = cluster.commands(0);
   ASSERT_TRUE(eventually([&] { return cluster.commands(0) > before + 500; }));
@@ -59,7 +59,7 @@ TEST_F(BenchCommand, AnInterruptedRunLeavesNothing) {
 }
 
 TEST_F(BenchCommand, FailsWithoutAQuorum) {
-  // Fails as every command does.
+  // The command fails as every other one does.
   for (const int node : {0, 1}) cluster.kill(node);
   const Ended ended = run({"--json", "bench", "--seconds", "0.1"});
   EXPECT_EQ(ended.code, 69);

@@ -78,7 +78,8 @@ fs::path server_on_path() {
 }
 
 TEST_F(ClusterCommand, StartedNodesAnswerAndAreDurable) {
-  // start returns when all nodes answer; they go on without it; and its report about them is right.
+  // `start` returns when all nodes answer, they go on without it, and its report about them is
+  // right.
   const json started = start();
   ASSERT_EQ(started.at("nodes").size(), size);
   for (const json& node : started.at("nodes")) {
@@ -146,7 +147,7 @@ TEST_F(ClusterCommand, StopLeavesNothingBehind) {
     EXPECT_FALSE(runs(pid));
   }
   EXPECT_TRUE(fs::is_empty(directory.path()));
-  // Once more: there is nothing to do, and the program says so.
+  // The second time there is nothing to do, and the program says so.
   EXPECT_EQ(run("stop").code, 0);
   EXPECT_EQ(run("status").code, 1);
 }
@@ -195,7 +196,7 @@ TEST_F(ClusterCommand, AStartThatFailsHalfWayLeavesNothing) {
 }
 
 TEST_F(ClusterCommand, AnInterruptedStartLeavesAllOrNothing) {
-  // SIGINT at moments from the program's first instruction to after its last.
+  // SIGINT comes at moments from the program's first instruction to after its last.
   for (int moment = 0; moment < 10; ++moment) {
     port = local::free_port();
     if (!all_free(port)) continue;

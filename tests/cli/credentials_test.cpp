@@ -70,7 +70,7 @@ TEST_F(CredentialsOfTheProgram, AVariableIsOverwritten) {
 }
 
 TEST_F(CredentialsOfTheProgram, AMissingVariableIsNamed) {
-  // That is an error of the configuration: nothing is sent.
+  // A missing variable is an error of the configuration: nothing is sent.
   const Ended ended =
       Program({QUORUMLOCK_PROGRAM, "status"}, {"QUORUMLOCK_CONFIG=" + config}).finish();
   EXPECT_EQ(ended.code, 64);

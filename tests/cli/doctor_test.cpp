@@ -135,7 +135,8 @@ TEST_F(Doctor, NamesAnotherMaxTtl) {
 }
 
 TEST(DoctorOnPorts, NamesANodeWithoutAnyProtection) {
-  // On all interfaces without a password and protected-mode; a password changes the finding.
+  // The node listens on all interfaces, without a password or protected-mode; a password changes
+  // the finding.
   Cluster cluster({.size = 1, .durable = true, .tcp = true, .user = ""});
   const auto examine = [](const std::string& url) {
     return codes(
@@ -154,7 +155,7 @@ TEST(DoctorOnPorts, NamesANodeWithoutAnyProtection) {
 }
 
 TEST(DoctorOnPorts, NamesPlainTextBeyondThisMachine) {
-  // Linux takes 0.0.0.0 for this machine, and we for another one.
+  // Linux takes 0.0.0.0 for this machine, and we take it for another one.
   const Cluster cluster(
       {.size = 1, .durable = true, .tcp = true, .enrolled = false, .plain = true});
   const std::string port = cluster.urls()[0].substr(cluster.urls()[0].rfind(':'));

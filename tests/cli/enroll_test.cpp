@@ -43,7 +43,7 @@ TEST_F(Enroll, WaitsForTheEndOfTheQuarantine) {
 }
 
 TEST_F(Enroll, WithJsonPrintsOnlyTheResult) {
-  // One document, and an empty standard error.
+  // There is one document, and standard error is empty.
   const Ended ended = quorumlock({"--json", "enroll"});
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(json::parse(ended.out).at("voters"), 3);
@@ -83,7 +83,7 @@ TEST_F(Enroll, DoesNotWaitForANodeThatNeverVotes) {
 }
 
 TEST_F(Enroll, ChangesMaxTtlAfterTheLongerOfTheTwo) {
-  // From one second to two and back: each time the nodes wait for two.
+  // max_ttl changes from one second to two and back: each time the nodes wait for two seconds.
   ASSERT_EQ(quorumlock({"enroll", "--new"}).code, 0);
   for (const std::string max_ttl : {"2s", "1s"}) {
     use_max_ttl(max_ttl);
@@ -190,7 +190,7 @@ TEST_F(Enroll, NewIsRefusedWhileAClientSaysThatTheyWereEnrolled) {
 }
 
 TEST_F(Enroll, TheDiskIsTrustedIfTheOperatorSaysSo) {
-  // From the beginning, or later, which takes a quarantine.
+  // The disk is trusted from the beginning, or from later on, which takes a quarantine.
   ASSERT_EQ(quorumlock({"enroll", "--new"}).code, 0);
   EXPECT_THAT(*cluster.value(0, enrolment), HasSubstr(":1000,a,86400@#"));
   ASSERT_EQ(quorumlock({"enroll", "--trust-disk"}).code, 0);
@@ -203,7 +203,7 @@ TEST_F(Enroll, TheDiskIsTrustedIfTheOperatorSaysSo) {
 }
 
 TEST_F(Enroll, ForceEnrollsNodesThatAreNotNew) {
-  // The node keeps its counter; later max_ttl is another.
+  // The node keeps its counter. The second time max_ttl is another.
   cluster.raw(1, {"SET", "quorumlock:fence:orders", "7"});
   EXPECT_EQ(quorumlock({"enroll", "--new", "--force"}).code, 0);
   use_max_ttl("2s");

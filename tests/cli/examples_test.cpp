@@ -61,7 +61,7 @@ TEST_F(Examples, ACacheIsFilledOnce) {
 }
 
 TEST_F(Examples, AFewOfManyWorkersWorkAtOnce) {
-  // Six workers with three jobs each: all are done, each under a fencing token of its own.
+  // Six workers have three jobs each: all are done, each under a fencing token of its own.
   const auto said = run_all(6, "worker_pool", {"api", "2", "one", "two", "three"});
   std::set<std::string> lines;
   for (const std::string& of_one : said) {
@@ -140,7 +140,7 @@ TEST_F(Examples, EachShardHasOneConsumer) {
 }
 
 TEST_F(Examples, SettingsAreReadAsAWhole) {
-  // Writers and readers at once: every reader shows a host with its own port.
+  // Writers and readers run at once: every reader shows a host with its own port.
   EXPECT_EQ(run_all(1, "settings", {directory.string(), "a", "1"}).count("a:1\n"), 1U);
   std::vector<Program> programs;
   for (int i = 0; i < 12; ++i) {
@@ -181,7 +181,8 @@ TEST_F(Examples, MoneyMovesBetweenAccountsInACircle) {
 }
 
 TEST_F(Examples, EventsComeToTheSystemsLog) {
-  // The example writes to standard error what it gives to syslog. A '%' is a letter like others.
+  // The example writes to standard error what it gives to syslog. A '%' is a character like any
+  // other.
   const Ended ended =
       Program({QUORUMLOCK_EXAMPLES "/log_to_syslog", "report-%s%n"}, {nodes()}).finish();
   EXPECT_EQ(ended.code, 0) << ended.err;

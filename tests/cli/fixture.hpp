@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// Our own document in what a command and its shell have written to standard error.
+/// Finds our own document in what a command and its shell have written to standard error.
 inline json document_in(const std::string& text) {
   return json::parse(text.substr(std::min(text.find('{'), text.size())));
 }

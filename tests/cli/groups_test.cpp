@@ -95,7 +95,7 @@ TEST_F(QuorumGroups, AreDistinguishedByStatusInspectAndDoctor) {
   EXPECT_EQ(run("two", {"status"}).code, 69);
   EXPECT_THAT(run("two", {"doctor"}).out, HasSubstr("group south: only 1 of 3 nodes may vote"));
   EXPECT_THAT(run("one", {"doctor"}).out, HasSubstr("groups in the configuration of all clients"));
-  EXPECT_EQ(run("two", {"acquire", "seat/1"}).code, 0);  // in the north
+  EXPECT_EQ(run("two", {"acquire", "seat/1"}).code, 0);  // a resource of the north
 }
 
 TEST_F(QuorumGroups, AreMeasuredByBenchOnSeveralLoops) {

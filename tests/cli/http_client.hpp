@@ -24,7 +24,7 @@ class HttpConnection {
   void send(const std::string& text);
   /// Sends a request; `headers` are lines, each with its end. A Host is added if there is none.
   void ask(const std::string& method, const std::string& path, const std::string& headers = {});
-  /// Reads the reply, whose end is that of the connection.
+  /// Reads the reply, which ends when the connection does.
   HttpAnswer answer();
   /// Reads until the next server-sent event of that name, and returns its data.
   nlohmann::json event(const std::string& name);

@@ -108,7 +108,7 @@ TEST_F(LeaderCommand, WithoutAQuorumTheCommandIsEndedUntilThereIsOne) {
 }
 
 TEST_F(LeaderCommand, ACommandThatEndsByItselfResigns) {
-  // Its exit code comes through, and the next candidate leads at once.
+  // The command's exit code comes through, and the next candidate leads at once.
   Fifo held = fifo();
   Program first = start_leader({}, "echo up; read line < " + held.path() + "; exit 3");
   EXPECT_EQ(first.line(), "up");
@@ -132,7 +132,7 @@ TEST_F(LeaderCommand, ASignalEndsACandidateThatWaits) {
 }
 
 TEST_F(LeaderCommand, AskedToEndItDoesNotCampaignAgain) {
-  // The command goes on after SIGTERM until the leadership is lost: then all ends, with 76.
+  // The command goes on after SIGTERM until the leadership is lost: then both end, with 76.
   Program program = start_leader({"--ttl", "2s"},
                                  "trap 'echo asked' TERM; echo up; while :; do sleep 0.01; done");
   EXPECT_EQ(program.line(), "up");
@@ -146,7 +146,7 @@ TEST_F(LeaderCommand, AskedToEndItDoesNotCampaignAgain) {
 }
 
 TEST_F(LeaderCommand, TheServiceIsReadyWhileItCampaigns) {
-  // A candidate that waits has started; the status says which of the two it does.
+  // A candidate that waits has started; the status says whether it campaigns or leads.
   const NotifySocket manager((directory.path() / "notify").string());
   hold("billing");
   Program program = start_leader({}, until_told, manager.variable());
@@ -177,15 +177,15 @@ TEST_F(LeaderCommand, WithJsonEachEventIsADocument) {
 }
 
 TEST_F(LeaderCommand, ACommandThatCannotRunFailsAtOnce) {
-  // Before any campaign, with the codes of `run`.
+  // The program fails before it campaigns, with the codes of `run`.
   EXPECT_EQ(run({"leader", "billing", "--", "/nowhere/at/all"}).code, 127);
   EXPECT_EQ(run({"leader", "--failure-exit-code", "5", "billing", "--", "/nowhere"}).code, 5);
   EXPECT_THAT(cluster.keys(), IsEmpty());
 }
 
 TEST_F(LeaderCommand, AHangupIsForTheCommandOrTheNodes) {
-  // With a configuration file a candidate that waits reads the nodes again; the command gets its
-  // own while it runs.
+  // If there is a configuration file, a waiting candidate reads the nodes again at a hangup; while
+  // the command runs, the command gets the hangup.
   const std::filesystem::path file = directory.path() / "options.json";
   std::ofstream(file) << json{{"nodes", cluster.urls()}};
   hold("billing");

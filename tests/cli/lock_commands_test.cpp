@@ -45,7 +45,8 @@ TEST_F(LockCommands, AResourceIsTakenAsItIsWritten) {
 }
 
 TEST_F(LockCommands, AcquireOfAHeldLockEndsWith75) {
-  // One attempt without --wait, several with it; the error says which, and reports all votes.
+  // One attempt is made without --wait, and several with it; the error says which, and reports all
+  // votes.
   hold("orders");
   const json at_once = json::parse(run({"--json", "acquire", "orders"}).out).at("error");
   EXPECT_EQ(at_once.at("code"), "contended");
@@ -153,8 +154,8 @@ TEST_F(LockCommands, InspectShowsTheWaiters) {
 }
 
 TEST_F(LockCommands, AWaiterReleasedByTokenIsNoLongerInLine) {
-  // As in a loop of a script: the program that had waited has ended, and its token releases the
-  // lock. Its place in the line does not delay the next one.
+  // This is like a loop in a script: the program that had waited has ended, and its token releases
+  // the lock. Its place in the line does not delay the next one.
   std::string token = without_end_of_line(run({"acquire", "--ttl", "20s", "orders"}).out);
   for (int turn = 0; turn < 3; ++turn) {
     Program waiting = start({"acquire", "--ttl", "20s", "--wait", "forever", "orders"});
@@ -220,7 +221,7 @@ TEST_F(LockCommands, InspectShowsThePermitsOfASemaphore) {
 }
 
 TEST_F(LockCommands, InspectNamesAKeyThatIsNoLock) {
-  // A hash under the key, on one node.
+  // One node has a hash under the key.
   cluster.raw(1, {"HSET", "orders", "field", "value"});
   EXPECT_THAT(run({"inspect", "orders"}).out, HasSubstr("held by another kind of value"));
   const json document = json::parse(run({"--json", "inspect", "orders"}).out);

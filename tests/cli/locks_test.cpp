@@ -7,7 +7,7 @@ namespace {
 
 class Locks : public CommandLine {
  protected:
-  /// What is listed with patience: on a busy machine a node may take long for thousands of keys.
+  /// Lists locks with patience: on a busy machine a node may take long for thousands of keys.
   json listed(std::vector<std::string> more = {}) {
     const std::string patient = directory.path() / "patient.json";
     std::ofstream(patient) << json{{"nodes", {"redis://replaced.example"}},

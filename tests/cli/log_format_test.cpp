@@ -39,7 +39,7 @@ class LogFormat : public CommandLine {
 };
 
 TEST_F(LogFormat, RunWritesItsEventsAsJsonLines) {
-  // The lock's beginning and end, and the state of the nodes; standard output is the command's.
+  // The lines report the lock's beginning and end and the nodes; standard output is the command's.
   const Ended ended = start_run("orders", "echo done", {"--log-format", "json"}).finish();
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.out, "done\n");
@@ -57,7 +57,7 @@ TEST_F(LogFormat, RunWritesItsEventsAsJsonLines) {
 }
 
 TEST_F(LogFormat, SentencesAreLinesToo) {
-  // Those of --verbose, and the one that a command fails with.
+  // These are the sentences of --verbose, and the one with which a command fails.
   hold("taken");
   const Ended ended = run({"--log-format=json", "--verbose", "acquire", "taken"});
   EXPECT_EQ(ended.code, 75);

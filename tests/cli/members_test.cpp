@@ -22,7 +22,7 @@ class Members : public testing::Test {
     std::ofstream(directory.path() / name)
         << json{{"ttl", "900ms"}, {"max_ttl", max_ttl}, {"nodes", urls}};
   }
-  /// What the node is called.
+  /// Returns the node's name.
   [[nodiscard]] std::string address(int node) const {
     const std::string url = cluster.shown_urls()[static_cast<std::size_t>(node)];
     return url.substr(url.find("://") + 3);
@@ -106,7 +106,7 @@ TEST_F(Members, StepByStepAsTheMessagesSay) {
 }
 
 TEST_F(Members, ApplyMakesAllSteps) {
-  // It waits for a client with the old nodes to end, and returns when all new nodes vote.
+  // `apply` waits for a client with the old nodes to end, and returns when all new nodes vote.
   Program holder = start("old", {"run", "seats", "--", "sleep", "60"});
   ASSERT_TRUE(eventually([&] { return cluster.holders("seats") == 5; }));
   const Ended in_vain = run("new", {"members", "apply", "--wait", "1s"});
@@ -129,8 +129,8 @@ TEST_F(Members, ApplyMakesAllSteps) {
 }
 
 TEST_F(Members, AProgramThatRunsFollowsItsConfiguration) {
-  // Two programs have the same file. It gets the new nodes, one learns of that by a signal, and
-  // both move once the list is announced: the operator need not force anything.
+  // Two programs have the same file. The new nodes are written to it, one program learns of that by
+  // a signal, and both move once the list is announced: the operator need not force anything.
   Program holder = start("old", {"run", "seats", "--", "sleep", "60"});
   ASSERT_TRUE(eventually([&] { return cluster.holders("seats") == 5; }));
   Program watcher = start("old", {"--json", "status", "--watch"});
@@ -149,8 +149,8 @@ TEST_F(Members, AProgramThatRunsFollowsItsConfiguration) {
 }
 
 TEST_F(Members, EachCommandThatRunsLongFollowsItsConfiguration) {
-  // A command without a child takes SIGHUP for a hint that the file has changed, and goes on. The
-  // operator waits until each of them has moved, and gets through only then.
+  // A command without a child takes SIGHUP as a hint that the file has changed, and goes on. The
+  // operator waits until every command has moved, and only then succeeds.
   std::vector<Program> with_child, without_child;
   with_child.push_back(start("old", {"run", "seats", "--", "sleep", "60"}));
   with_child.push_back(start("old", {"leader", "billing", "--", "sleep", "60"}));
@@ -197,7 +197,7 @@ TEST_F(Members, AConfigurationThatCannotBeUsedChangesNothing) {
 
 TEST_F(Members, WhatWasAnnouncedIsWithdrawn) {
   ASSERT_EQ(run("new", {"members", "announce"}).code, 0);
-  // A program with the old configuration hears of the change, too, and can take it back.
+  // A program with the old configuration sees the change, too, and can take it back.
   const Ended seen = run("old", {"members"});
   EXPECT_THAT(seen.out, HasSubstr("is under way"));
   ASSERT_EQ(run("old", {"members", "withdraw"}).code, 0);
@@ -230,9 +230,9 @@ TEST_F(Members, ADeadNodeIsReplacedWithoutWaitingForIt) {
 }
 
 TEST_F(Members, NodesThatWereRestartedAreWaitedFor) {
-  // From five to four, which need three of the nodes that stay. Two of these were restarted and
-  // have forgotten everything; only a client with the old nodes sees enough others that vouch for
-  // them, and the message says so.
+  // The list shrinks from five nodes to four, which takes three of the nodes that stay. Two of
+  // these were restarted and have forgotten everything; only a client with the old nodes sees
+  // enough others that vouch for them, and the message says so.
   write("four", {0, 1, 2, 3});
   ASSERT_EQ(run("four", {"members", "announce"}).code, 0);
   cluster.kill(0);
@@ -251,8 +251,8 @@ TEST_F(Members, NodesThatWereRestartedAreWaitedFor) {
 }
 
 TEST_F(Members, NodesThatForgotTheListAreFoundByItsRemainingNode) {
-  // From {0, 1, 2} to {0, 1, 3}; then 0 and 1 forget, and only 3 knows the list. Whoever still has
-  // the old list gets to the end by what the program says.
+  // The list changes from {0, 1, 2} to {0, 1, 3}; then 0 and 1 forget, and only 3 knows the list.
+  // An operator who still has the old list gets to the end by doing what the program says.
   write("first", {0, 1, 2});
   write("second", {0, 1, 3});
   ASSERT_EQ(run("old", {"members"}).code, 0);
@@ -283,7 +283,7 @@ TEST_F(Members, NodesThatForgotTheListAreFoundByItsRemainingNode) {
   EXPECT_EQ(run("first", {"members", "apply", "--wait", "60s"}).code, 0);
 }
 
-TEST_F(Members, ANodeThatRefusesToBeTakenAlongIsTakenAlongLater) {
+TEST_F(Members, ANodeThatRefusesAChangeCatchesUpLater) {
   cluster.pause(3);
   ASSERT_EQ(run("new", {"members", "apply", "--wait", "60s"}).code, 0);
   cluster.resume(3);
@@ -300,8 +300,8 @@ TEST_F(Members, ANodeThatRefusesToBeTakenAlongIsTakenAlongLater) {
 }
 
 TEST_F(Members, AnOperatorThatIsKilledIsFollowedByAnother) {
-  // The program ends at moments of all kinds, and two run at a time: each goes on from what it
-  // finds.
+  // The program is ended at various moments, and two of them run at a time: each goes on from what
+  // it finds.
   for (int i = 0; i < 6; ++i) {
     Program first = start("new", {"members", "apply"});
     Program second = start("new", {"members", "apply"});
@@ -332,7 +332,7 @@ TEST_F(Members, EnrollChangesTermsOfTheNodesListAlone) {
   EXPECT_THAT(refused.err, HasSubstr("and lacks"));
   EXPECT_THAT(refused.err, HasSubstr("quorumlock doctor says what to do first"));
   EXPECT_EQ(run("three", {"acquire", "seats"}).code, 64);
-  // Nor while the list is being changed. After that it is a matter of waiting.
+  // Nor does it do so while the list is being changed. After that one only has to wait.
   holder.signal(SIGTERM);
   holder.finish();
   ASSERT_EQ(run("new", {"members", "announce"}).code, 0);

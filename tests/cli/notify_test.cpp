@@ -2,7 +2,7 @@
 
 #include "cli/fixture.hpp"
 
-// What a service manager such as systemd hears of `run`.
+// What `run` reports to a service manager such as systemd.
 namespace quorumlock::test {
 namespace {
 
@@ -22,8 +22,8 @@ class Notify : public CommandLine {
 };
 
 TEST_F(Notify, TheServiceIsReadyOnceTheLockIsHeld) {
-  // Not while it waits; and it is stopping once the command has ended. The path is as long as one
-  // can be.
+  // It is not ready while it waits, and it is stopping once the command has ended. The path is as
+  // long as one can be.
   const std::string folder = (directory.path() / "").string();
   const NotifySocket manager(folder + std::string(107 - folder.size(), 'n'));
   hold("billing");
@@ -66,7 +66,7 @@ TEST_F(Notify, AnAbstractSocketHearsOfALostLock) {
 }
 
 TEST_F(Notify, TheCommandDoesNotInheritTheSocket) {
-  // Its READY=1 would be taken for the service's, and its MAINPID for the service itself.
+  // The command's READY=1 would be taken for the service's, and its MAINPID for the service itself.
   const NotifySocket manager(abstract_name());
   Program program = start_with(manager.variable(),
                                {"run", "billing", "--", "sh", "-c", "echo \"<$NOTIFY_SOCKET>\""});

@@ -1,6 +1,6 @@
 #include "cli/fixture.hpp"
 
-// `quorumlock observe`: who leads, and each change of that.
+// `quorumlock observe` prints the leader, and each change of it.
 namespace quorumlock::test {
 namespace {
 
@@ -11,7 +11,7 @@ class Observe : public CommandLine {
 };
 
 TEST_F(Observe, EachChangeIsALine) {
-  // Nobody, a leader, another value of it, and nobody again.
+  // The program sees nobody, a leader, another value of the leader, and nobody again.
   Program program = start({"observe", "billing"});
   EXPECT_EQ(program.line(), "nobody leads");
   Leadership leads = election.campaign("10.0.0.7:8080").value();
@@ -47,7 +47,7 @@ TEST_F(Observe, WithJsonEachChangeIsADocument) {
 }
 
 TEST_F(Observe, OnceEndsWithACodeForScripts) {
-  // 75 if nobody leads, 0 if somebody does, 69 if no quorum answers.
+  // The exit code is 75 if nobody leads, 0 if somebody does, and 69 if no quorum answers.
   const Ended nobody = run({"observe", "--once", "billing"});
   EXPECT_EQ(nobody.code, 75);
   EXPECT_EQ(nobody.out, "nobody leads\n");

@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-/// Lists as they come once a second, without nodes.
+/// Plays lists that come once a second, without nodes.
 class RanOutTest : public testing::Test {
  protected:
   static HeldLock lock(const std::string& resource, std::chrono::milliseconds left,

@@ -16,7 +16,7 @@ pid_t guard_of(pid_t program) {
     std::getline(file, stat);
     const std::size_t name = stat.find("(qlock-guard) ");
     if (name == stat.npos) continue;
-    // After the name: a letter for the process's state, and its parent.
+    // The name is followed by a letter for the process's state, and by its parent.
     const std::string rest = stat.substr(name + std::string("(qlock-guard) S ").size());
     if (rest.starts_with(std::to_string(program) + " ")) return std::stoi(entry.path().filename());
   }

@@ -28,7 +28,7 @@ class RunPermits : public CommandLine {
 };
 
 TEST_F(RunPermits, AsManyCommandsRunAtOnceAsThereArePermits) {
-  // Two run, the third is refused or waits; the lock of the same name is free.
+  // Two commands run, the third is refused or waits; the lock of the same name is free.
   Program one = start_with_permit();
   const std::uint64_t first = token_of(one);
   Program two = start_with_permit();

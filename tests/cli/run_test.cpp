@@ -28,7 +28,7 @@ TEST_F(Run, RunHoldsTheLockWhileTheCommandRuns) {
 }
 
 TEST_F(Run, RunHoldsSeveralLocksAsOne) {
-  // One name a line; all of them are held under one token, and released together.
+  // The names are on a line each; all of them are held under one token, and released together.
   Program program =
       start({"run", "orders", "stock", "--", "sh", "-c",
              R"(echo "$QUORUMLOCK_RESOURCE"; echo $QUORUMLOCK_TOKEN; )" + std::string(for_ever)});
@@ -92,7 +92,7 @@ TEST_F(Run, RunSharedOfSeveralReadsThemAll) {
 }
 
 TEST_F(Run, RunWithJsonReportsOnStandardError) {
-  // One document at the end; standard output belongs to the command.
+  // There is one document, at the end; standard output belongs to the command.
   const Ended ended = start_run("orders", "echo out; exit 5", {"--json"}).finish();
   EXPECT_EQ(ended.code, 5);
   EXPECT_EQ(ended.out, "out\n");
@@ -149,8 +149,8 @@ TEST_F(Run, TheSecondWaitsForTheFirst) {
 }
 
 TEST_F(Run, AnInterruptedHolderHandsOverWithinASecond) {
-  // From SIGINT at the holder to the next one's first word. The best of a few tries counts: a busy
-  // machine may delay one. The lock itself would last for much longer.
+  // The time from SIGINT at the holder to the next holder's first word is measured. The best of a
+  // few tries counts: a busy machine may delay one. The lock itself would last for much longer.
   using std::chrono::steady_clock;
   auto best = steady_clock::duration::max();
   for (int tries = 0; tries < 5 && best > std::chrono::seconds(1); ++tries) {
@@ -181,7 +181,7 @@ TEST_F(Run, SignalsArePassedOn) {
 }
 
 TEST_F(Run, AnInterruptAtAnyMomentStartsNothingThatStays) {
-  // SIGINT at moments from the program's first instruction to well after the command's.
+  // SIGINT comes at moments from the program's first instruction to well after the command's.
   for (int moment = 0; moment < 40; ++moment) {
     Program program = start_run("orders", std::string("echo started;") + for_ever);
     const auto then = Clock::now() + std::chrono::microseconds(500) * moment;
@@ -217,7 +217,8 @@ TEST_F(Run, InTheBackgroundOfAScriptAnInterruptWorks) {
 }
 
 TEST_F(Run, GrandchildrenDieWithTheProgram) {
-  // SIGKILL at quorumlock: the shell that it started dies, and so does what that has started.
+  // quorumlock gets SIGKILL: the shell that it started dies, and so does all that the shell
+  // started.
   Fifo held = fifo();
   Program program = start_run("orders", "exec 3> " + held.path() +
                                             "; sleep 1000 & (sleep 1000 & sleep 1000) &"
@@ -229,7 +230,8 @@ TEST_F(Run, GrandchildrenDieWithTheProgram) {
 }
 
 TEST_F(Run, ProcessesThatTheCommandLeavesRunningAreEnded) {
-  // Such a process would work on without the lock. It is asked to end, and killed if it does not.
+  // A process that is left would work on without the lock. It is asked to end, and killed if it
+  // does not.
   Fifo held = fifo();
   const Ended ended = start_run("orders", "exec 3> " + held.path() +
                                               "; (trap 'echo asked; exit' TERM; echo up >&3;"

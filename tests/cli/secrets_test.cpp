@@ -151,7 +151,7 @@ class Secrets : public CommandLine {
       }
     }
   }
-  /// The same nodes by plain text.
+  /// The same nodes in plain text.
   [[nodiscard]] std::vector<std::string> plain() const { return cluster.plain_urls(); }
 
  private:
@@ -183,7 +183,8 @@ TEST_F(Secrets, AreHiddenIfNobodyAnswers) {
 
 #if QUORUMLOCK_WITH_TLS
 TEST_F(Secrets, AreHiddenIfTlsFails) {
-  // Certificates of an authority that the client does not know, and ports that do not speak TLS.
+  // The certificates are of an authority that the client does not know, or the ports do not speak
+  // TLS.
   const std::string others = directory.path() / "ca.pem";
   local::Authority("another authority").write(others);
   expect_all_hidden(given(Way::variable, cluster.urls()), "issued by an unknown authority",
@@ -296,7 +297,7 @@ TEST_F(Secrets, AreHiddenInBadFiles) {
   }
 }
 
-/// What `serve` answers, to those with its token and to those without it.
+/// Checks what `serve` answers to clients with its token and to clients without it.
 void expect_hidden_in_pages(const Server& server, const std::string& token) {
   for (const char* path : {"/", "/page.js", "/metrics", "/healthz", "/readyz", "/api/status",
                            "/api/doctor", "/api/locks", "/api/locks/one", "/api/nothing"}) {

@@ -102,7 +102,7 @@ class UsersOfNodes : public CommandLine {
 };
 
 TEST_F(UsersOfNodes, APlainUserLocksWithoutWaitingInOrder) {
-  // It acquires, extends, is refused what another holds, waits unordered and releases.
+  // The user acquires, extends, is refused what another holds, waits unordered and releases.
   make("plain");
   const json unordered = {{"order", "unordered"}, {"wake", false}};
   const Ended acquired = as("plain", {"acquire", "--ttl", "20s", "one"}, unordered);
@@ -116,7 +116,7 @@ TEST_F(UsersOfNodes, APlainUserLocksWithoutWaitingInOrder) {
 }
 
 TEST_F(UsersOfNodes, AUserWithEveryKindOfLockIsRefusedNothing) {
-  // Waiting in order, reading, looking and the doctor: no node refuses a command or a key.
+  // The user waits in order, reads, looks and calls the doctor: no node refuses a command or a key.
   make("locker");
   Program holds = start_as("locker", {"run", "one", "--", "sh", "-c", "echo held; read line"});
   holds.signal(SIGTERM);
@@ -138,7 +138,7 @@ TEST_F(UsersOfNodes, AUserWithEveryKindOfLockIsRefusedNothing) {
 }
 
 TEST_F(UsersOfNodes, AnOperatorLooksAfterTheNodes) {
-  // It enrols nodes, and shows their members and health.
+  // The user enrols nodes, and shows their members and health.
   make("operator");
   for (const char* command : {"enroll", "status", "doctor", "members"}) {
     const Ended ended = as("operator", {command});
@@ -204,7 +204,8 @@ TEST_F(UsersOfNodes, WithoutSelectANodeWithADatabaseSaysSo) {
 }
 
 TEST_F(UsersOfNodes, AManagedServicesUserLocks) {
-  // No CONFIG and no CLIENT KILL: the nodes vote, and the doctor says what is lost.
+  // The user may call neither CONFIG nor CLIENT KILL: the nodes vote, and the doctor says what is
+  // lost.
   cluster.raw_everywhere(
       {"ACL", "SETUSER", "managed", "on", ">s3cret", "+@all", "-@dangerous", "+info", "~*", "&*"});
   EXPECT_EQ(as("managed", {"run", "one", "--", "true"}).code, 0);

@@ -39,7 +39,8 @@ TEST_F(ServeAccess, NothingCanBeChanged) {
 }
 
 TEST_F(ServeAccess, PagesOfOtherSitesCannotReadIt) {
-  // A name of theirs may stand for 127.0.0.1, but the browser sends it as the Host.
+  // A host name of such a site may stand for 127.0.0.1, but the browser sends that name as the
+  // Host.
   const Server server = serve();
   const auto status = [&](const std::string& headers) {
     return server.get("/api/status", headers).status;
@@ -102,12 +103,12 @@ TEST_F(ServeAccess, WantsATokenBeyondThisMachine) {
   EXPECT_EQ(status("Authorization: Bearer " + std::string(secret) + "x\r\n"), 401);
   EXPECT_EQ(status("Authorization: Bearer " + std::string(secret).substr(1) + "\r\n"), 401);
   EXPECT_EQ(status("Authorization: Bearer\r\n"), 401);
-  // A browser sends it as a password: base64 of "me:" and the token.
+  // A browser sends the token as a password: base64 of "me:" and the token.
   EXPECT_EQ(status("Authorization: Basic "
                    "bWU6MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\r\n"),
             200);
   EXPECT_EQ(status("Authorization: Basic bWU6b3RoZXI=\r\n"), 401);
-  // The file may be replaced.
+  // The file with the token may be replaced.
   (void)file_with("another token that is long enough");
   EXPECT_EQ(status("Authorization: Bearer " + std::string(secret) + "\r\n"), 401);
   EXPECT_EQ(status("Authorization: Bearer another token that is long enough\r\n"), 200);

@@ -184,7 +184,7 @@ TEST_F(Serve, AsksTheNodesOnceForAllViewers) {
 }
 
 TEST_F(Serve, HasABoundedNumberOfViewers) {
-  // The next one is sent away, until another has gone.
+  // The 33rd viewer is sent away, until another one has gone.
   const Server server = serve();
   std::vector<HttpConnection> viewers;
   for (int i = 0; i < 32; ++i) viewers.push_back(server.watch());
@@ -207,7 +207,7 @@ TEST_F(Serve, HasABoundedNumberOfViewers) {
 }
 
 TEST_F(Serve, SilentClientsDoNotKeepOthersOut) {
-  // Each gets ten seconds for its request, and there are more of them than threads.
+  // Each client gets ten seconds for its request, and there are more of them than threads.
   const Server server = serve();
   std::vector<HttpConnection> silent;
   for (int i = 0; i < 70; ++i) {

@@ -8,7 +8,7 @@ namespace {
 class Status : public CommandLine {};
 
 TEST_F(Status, ShowsEachNodeAndThatAQuorumMayVote) {
-  // Persons get a line for each node; programs get the same with all numbers.
+  // People get a line for each node; programs get the same with all numbers.
   const Ended shown = run({"status"});
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("3 of 3 nodes may vote; a quorum is 2"));

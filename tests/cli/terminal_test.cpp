@@ -202,7 +202,7 @@ TEST_F(Terminal, CtrlZStopsAWaitToo) {
 }
 
 TEST_F(Terminal, WithoutAShellCtrlZIsNotTheEnd) {
-  // As in a container: there is no process that could continue a stopped one.
+  // This is as in a container: there is no process that could continue a stopped one.
   Typist alone({QUORUMLOCK_PROGRAM, "run", "orders", "--", "sh", "-c",
                 "echo ready; read line; echo \"got $line\""},
                nodes());

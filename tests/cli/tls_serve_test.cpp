@@ -83,7 +83,7 @@ TEST_F(ServeTls, AClientLearnsWhatIsWrongWithItsCertificate) {
              file("old.key"));
   ours.issue({.name = "web-3", .begins = hours(24), .ends = hours(48)}, file("early.pem"),
              file("early.key"));
-  // An authority of the same name, with another key.
+  // This authority has the same name, but another key.
   const local::Authority posing("ours");
   posing.issue({.name = "web-3"}, file("posing.pem"), file("posing.key"));
   const Server server = with_client_ca();
@@ -154,7 +154,7 @@ TEST_F(ServeTls, WhatIsNoTlsIsASentence) {
 }
 
 TEST_F(ServeTls, ReadsItsFilesAgainIfTheyHaveChanged) {
-  // A client that trusts only the new authority, and has a certificate of it.
+  // The client trusts only the new authority, and its certificate is of that authority.
   Server server = with_client_ca();
   EXPECT_EQ(asked(server, "client")->status, 200);
   const local::Authority next("next");

@@ -20,7 +20,7 @@ std::vector<std::string> nodes_asked(const Ended& ended) {
 }
 
 TEST(Usage, HelpEndsWith0) {
-  // For the program and for each command, on standard output.
+  // The program and each command print their help on standard output.
   EXPECT_THAT(quorumlock_with({"--help"}).out, HasSubstr("Exit codes"));
   for (const std::string command :
        {"run", "leader", "observe", "acquire", "extend", "release", "inspect", "status", "doctor",
@@ -32,7 +32,7 @@ TEST(Usage, HelpEndsWith0) {
 }
 
 TEST(Usage, MistakesEndWith64AndASentence) {
-  // Each reports its mistake, on standard error alone.
+  // Each mistake is reported on standard error alone.
   const std::pair<std::vector<std::string>, const char*> mistakes[] = {
       {{}, "no command given"},
       {{"aquire", "x"}, "there is no command aquire"},
@@ -116,7 +116,7 @@ TEST(Usage, AFlagBeatsTheEnvironmentWhichBeatsTheFile) {
 }
 
 TEST(Usage, TheNodesAreTheLocalClustersByDefault) {
-  // Whether or not a cluster runs here now.
+  // This is so whether or not a cluster runs here now.
   const std::vector<std::string> nodes = nodes_asked(quorumlock_with({"--json", "inspect", "x"}));
   ASSERT_EQ(nodes.size(), 5);
   EXPECT_EQ(nodes.front(), "redis://127.0.0.1:7101");
@@ -124,7 +124,7 @@ TEST(Usage, TheNodesAreTheLocalClustersByDefault) {
 }
 
 TEST(Usage, SecretsAreNeverShown) {
-  // No error, note or document shows them, even if a URL is in a wrong place.
+  // No error, note or document shows a password, even if a URL is in a wrong place.
   const std::string url = "redis://user:hush-hush@127.0.0.1:1";
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"--verbose", "--nodes", url, "acquire", "x"},

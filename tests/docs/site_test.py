@@ -23,7 +23,7 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
-LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src"}  # without being asked
+LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src"}  # what a browser loads without being asked
 LOADED_RELATIONS = {"stylesheet", "icon", "preload", "modulepreload", "prefetch"}
 
 
@@ -102,7 +102,7 @@ def left_out():
 
 
 def silent_in_browser(site, chromium):
-    """What Chromium prints when it reads the pages from a server of ours."""
+    """Returns what Chromium prints when it reads the pages from our own server."""
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *words):
             pass

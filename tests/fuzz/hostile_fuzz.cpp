@@ -16,7 +16,7 @@
 #include "support/seeded_random.hpp"
 
 // One hostile node of three, below a whole session whose users wait for locks that another client
-// holds. The other two are honest. The input is what the hostile node sends, but for some bytes
+// holds. The other two are honest. The input is what the hostile node sends, except for some bytes
 // that are orders:
 //
 //   FF      the end of what comes in one read
@@ -42,8 +42,9 @@ constexpr int hostile = 2;
 constexpr std::size_t most_fed = 24 << 20;  // beyond most_memory
 constexpr std::size_t most_reads = 20'000;  // keeps the time for one input short
 constexpr int most_users = 8;
-/// Of the session, with its two connections to the hostile node: two replies of the greatest size
-/// that are being read, the buffers that grew for them, and what the users' waiting costs.
+/// The memory of the session with its two connections to the hostile node: two replies of the
+/// greatest size that are being read, the buffers that grew for them, and what the users' waiting
+/// costs.
 constexpr std::size_t most_memory = 16U << 20;
 /// Commands to an honest node before time passes or a user asks for something: the greeting, the
 /// first attempt of each user, and an attempt when an answer decides it.
@@ -268,7 +269,7 @@ class World {
   Wall wall_;
   core::Time now_ = core::Time(std::chrono::hours(1));
   Session session_{config(), random_, wall_};
-  std::array<std::vector<std::string>, 2> asked_;  ///< of the hostile node, by connection
+  std::array<std::vector<std::string>, 2> asked_;  ///< the hostile node's, by connection
   int wire_ = hostile;
   int users_ = 0;
   int commands_ = 0;

@@ -72,7 +72,7 @@ class LinkHarness {
       for (const std::string& command : commands) feed(good_answer(command));
     }
   }
-  /// The end: every command has its answer, and nothing comes after it.
+  /// Ends the link: every command has its answer, and nothing comes after it.
   void stop() {
     link_.stop(now_);
     pull();

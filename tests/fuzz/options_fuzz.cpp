@@ -36,7 +36,7 @@ void check_refusal(const Error& error) {
   require_no_secret(error.what());
 }
 
-/// Checks that a duration is printed such that it can be read again.
+/// Checks that a printed duration can be read again.
 void check_duration(nanoseconds duration) {
   require(duration >= nanoseconds::zero(), "a duration is negative");
   const Result<nanoseconds> again = parse_wait("it", to_text(duration));

@@ -31,7 +31,7 @@ constexpr int kinds = static_cast<int>(CommandKind::query) + 1;  // it is the la
 
 constexpr std::size_t most_fed = 3 << 20;       // beyond every limit of the reader
 constexpr std::size_t most_reads = 20'000;      // keeps the time for one input short
-constexpr std::size_t most_memory = 16U << 20;  // of a link and a reader that were fed all that
+constexpr std::size_t most_memory = 16U << 20;  // for a link and a reader that were fed all that
 constexpr std::size_t most_unread = 2 * redis::ReplyReader::max_bytes;
 
 /// The replies, one hash for each, and whether the reader broke.

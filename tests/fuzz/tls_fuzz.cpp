@@ -11,8 +11,8 @@
 #include "tls/contexts.hpp"
 
 // The bytes below the TLS machine: a network that an attacker controls, between a channel and an
-// honest server. The first byte chooses the version; then each byte is what the attacker sends, but
-// for some that are orders:
+// honest server. The first byte chooses the version; then each byte is what the attacker sends,
+// except for some that are orders:
 //
 //   FF      the server hears what the channel has sent
 //   FE n    the next n bytes of the server arrive
@@ -146,7 +146,7 @@ class Network {
   test::TlsServer::Connection peer_;
   tls::Resumption last_;
   std::unique_ptr<Channel> channel_;
-  std::string from_server_;  ///< on its way
+  std::string from_server_;  ///< bytes on their way
   std::string all_said_, heard_;
   bool honest_ = true;  ///< nothing was changed, lost or added
 
@@ -156,7 +156,7 @@ class Network {
   }
 };
 
-/// Checks that an undisturbed connection comes about; without that the inputs are worth little.
+/// Checks that an undisturbed connection is made; without that the inputs are worth little.
 bool check_handshake() {
   for (const bool is_1_2 : {false, true}) {
     Network network(is_1_2);

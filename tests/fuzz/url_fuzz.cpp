@@ -6,8 +6,8 @@
 #include "fuzz/require.hpp"
 #include "redis/endpoint.hpp"
 
-// A node's URL. The input is one; if it contains a line feed, the part before that is put before a
-// planted password, and the part after it after the password.
+// A node's URL. The input is a URL; if it contains a line feed, the part before that is put before
+// a planted password, and the part after it after the password.
 namespace quorumlock::fuzz {
 namespace {
 

@@ -58,7 +58,7 @@ class Guard {
     claims_.resize(keys_.size());
     session_.start(now_);
     pull();
-    replies_ = "+OK\r\n";  // to the name that each connection gets
+    replies_ = "+OK\r\n";  // the reply to CLIENT SETNAME on each connection
     tell();
   }
 
@@ -70,7 +70,7 @@ class Guard {
  private:
   static detail::Session::Config config(bool fencing, int classes) {
     detail::Session::Config config{.engine = {.nodes = nodes, .fencing = fencing}, .links = {}};
-    // The locks begin as these do, and belong to none of them.
+    // The locks' names begin like these classes, but no lock belongs to one of them.
     for (int i = 0; i < classes; ++i)
       config.engine.classes.prefixes.push_back("guard:" + std::to_string(i) + ":");
     for (int node = 1; node <= nodes; ++node) {
@@ -154,7 +154,7 @@ class Guard {
     reply_.append("\r\n");
   }
 
-  /// Gives each node's requests this answer, as in one read.
+  /// Gives each node's requests this answer, as if in one read.
   void answer(std::string_view one) {
     replies_.clear();
     for (std::size_t slot = 0; slot < keys_.size(); ++slot) replies_.append(one);

@@ -213,7 +213,8 @@ TEST_F(AcquireAll, IsLostIfOneOfThemIsLost) {
   ASSERT_TRUE(ok(lease));
   ASSERT_TRUE(eventually([&] { return cluster().holders(b, lease->owner_token()) == 5; }));
   EXPECT_TRUE(eventually([&] {
-    // Again and again, since a renewal may come between two of them and set the first key anew.
+    // The key is deleted again and again, since a renewal may come between two deletions and set it
+    // anew on the first node.
     for (const int node : {0, 2, 4}) cluster().raw(node, {"DEL", b});
     return !lease->is_valid();
   }));

@@ -186,7 +186,7 @@ TEST_F(Acquire, AnswersAfterTheTtlMakeNoLease) {
   for (const int node : {0, 1, 2}) cluster().pause(node);
   Answer<Result<Lease>> answer;
   coordinator.async_acquire(key, {.ttl = 300ms}, {}, answer.handler());
-  // The other two have granted it by now, so it has been sent. Their counters stay.
+  // The other two nodes have granted the attempt by now, so it has been sent. Their counters stay.
   EXPECT_TRUE(eventually([&] { return cluster().holders("quorumlock:fence:" + key) == 2; }));
   const Clock::time_point over = Clock::now() + 300ms;
   EXPECT_TRUE(eventually([&] { return Clock::now() > over; }));

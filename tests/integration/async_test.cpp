@@ -88,7 +88,7 @@ TEST_F(Async, AHandlerIsGoneAfterItsCall) {
 }
 
 TEST_F(Async, HandlersMayMakeFurtherCalls) {
-  // A chain of two hundred locks, each acquired in the handler of the release before it.
+  // Two hundred locks form a chain: each is acquired in the handler of the release before it.
   Coordinator coordinator = connect();
   Answer<int> done;
   struct Chain {

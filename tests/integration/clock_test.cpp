@@ -53,7 +53,7 @@ TEST_F(ClocksOfNodes, AStepOfOneIsReportedByTheNextRenewalAndTheLockGoesOn) {
   ASSERT_TRUE(ok(lease.extend(20s)));
   EXPECT_GT(lease.valid_until(), end);
   const double size = said_of(nodes.cluster, 1);
-  EXPECT_GT(size, 50);  // minus what drift_factor allows since the last look
+  EXPECT_GT(size, 50);  // 60 s less what drift_factor allows since the last look
   EXPECT_LT(size, 60.5);
 
   const NodeStatus seen = status(coordinator, 1);

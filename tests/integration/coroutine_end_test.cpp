@@ -126,7 +126,7 @@ class CoroutineEnd : public FiveNodes {
       World world{Coordinator::attach(loop.get(), options()).value(), key};
       auto coroutine = std::make_unique<Owned>(begin(world));
       for (int turn = 0; turn < turns && !coroutine->done(); ++turn) {
-        // One turn at a time, which takes place even if the loop has no work.
+        // The loop makes one turn at a time, even if it has no work.
         uv_run(loop.get(), UV_RUN_NOWAIT);
         std::this_thread::yield();
       }

@@ -177,8 +177,8 @@ TEST_F(Coroutine, IsResumedByClose) {
 }
 
 TEST_F(Coroutine, LocksSetsAndRefusesBadArguments) {
-  // co_acquire_all of two resources holds both, and of one is co_acquire; co_await, and not the
-  // call before it, refuses an impossible ttl.
+  // co_acquire_all of two resources holds both, and with one resource it is co_acquire; co_await,
+  // and not the call before it, refuses an impossible ttl.
   Coordinator coordinator = connect();
   Answer<int> answer;
   [](Coordinator& on, std::string name, Tell tell) -> Detached {

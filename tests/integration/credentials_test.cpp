@@ -9,7 +9,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// Three nodes with a user "locker", who alone may log in; the test keeps all that is said.
+/// Three nodes with a user "locker", the only one who may log in; the test keeps all messages.
 class CredentialsOfNodes : public ::testing::Test {
  protected:
   CredentialsOfNodes() : cluster({.size = 3, .user = ""}) {
@@ -174,8 +174,8 @@ TEST_F(CredentialsOfNodes, ATokenIsRenewedBeforeItEnds) {
 }
 
 TEST_F(CredentialsOfNodes, ACallbackThatFailsIsAskedAgainAndSpoilsNothing) {
-  // It fails after the first token of each node, in both ways: the connections go on, the log has a
-  // sentence for each node, and the callback is asked again after a pause.
+  // The callback fails after the first token of each node, in both ways: the connections go on, the
+  // log has a sentence for each node, and the callback is asked again after a pause.
   std::atomic<int> asked{0};
   Options with_tokens = options();
   with_tokens.credentials = [&](std::string_view) -> Result<Credentials> {
@@ -193,7 +193,7 @@ TEST_F(CredentialsOfNodes, ACallbackThatFailsIsAskedAgainAndSpoilsNothing) {
 }
 
 TEST_F(CredentialsOfNodes, WithoutATokenTheVoteIsUnauthorized) {
-  // A callback that fails from the start, and one that has a token that ended already.
+  // One callback fails from the start, and one has a token that has ended already.
   cluster.raw_everywhere({"ACL", "SETUSER", "default", "+@all"});
   Options without = options();
   without.credentials = [](std::string_view) -> Result<Credentials> {

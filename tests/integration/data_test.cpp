@@ -100,8 +100,8 @@ TEST_F(DataOfNodes, AnAppendOnlyFileThatWasSwitchedOffIsNotTrusted) {
 }
 
 TEST_F(DataOfNodes, ANodeThatWasMadeAReplicaOfAnotherIsQuarantined) {
-  // It is promoted again by a bare REPLICAOF NO ONE, and its clients stay connected: its record is
-  // the other node's.
+  // The node is promoted again by a bare REPLICAOF NO ONE, and its clients stay connected: its
+  // record is the other node's.
   Forgetful nodes(1h, true, true, true);
   Coordinator coordinator = connect(nodes.options());
   for (const int node : {0, 1, 2}) ASSERT_TRUE(nodes.is_seen(coordinator, node, NodeState::up));

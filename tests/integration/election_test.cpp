@@ -156,8 +156,8 @@ TEST_F(Elections, ALeaderProclaims) {
 }
 
 TEST_F(Elections, ImpossibleProclamationsAreRefused) {
-  // Refused: too long a value, a shared campaign, an empty name, a value after resigning, and one
-  // by a default-constructed leadership.
+  // These are refused: too long a value, a shared campaign, an empty name, a value after resigning,
+  // and one by a default-constructed leadership.
   Coordinator coordinator = connect();
   const std::string long_value(65537, 'x');
   EXPECT_TRUE(fails_with(election_of(coordinator).campaign(long_value), Errc::invalid_argument));

@@ -10,8 +10,8 @@ namespace quorumlock::test {
 namespace {
 
 TEST(EnrolNew, ANodeThatIsEnrolledLateIsCountedOnce) {
-  // The first node's enrolment is answered after its timeout. The second one is enrolled, and then
-  // a last answer of it is missing: it is waited for, and named.
+  // The first node's enrolment is answered after its timeout. The second node is enrolled, and then
+  // its last answer is missing: the client waits for that node, and names it.
   Cluster cluster({.size = 3, .enrolled = false});
   std::vector<std::filesystem::path> sockets;
   for (int node = 0; node < 3; ++node) {

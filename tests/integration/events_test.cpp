@@ -64,7 +64,8 @@ class EventsOfLeases : public FiveNodes {
 };
 
 TEST_F(EventsOfLeases, ALeaseIsAcquiredAndReleased) {
-  // Whether release() is called or the handle ends; close() delivers what is still to come.
+  // The events are the same if the handle ends instead of a call of release(); close() delivers
+  // those that are still due.
   const auto before = std::chrono::system_clock::now();
   {
     Coordinator coordinator = test::connect(labelled());
@@ -143,7 +144,7 @@ TEST_F(EventsOfLeases, AThreadThatEndsWithALockIsReported) {
 }
 
 TEST_F(EventsOfLeases, EveryEventIsPassedOnOrCounted) {
-  // Far more than the bound in one second, on two loops, one call at a time.
+  // There are far more events than the bound in one second, on two loops, one call at a time.
   constexpr int count = 300;
   Options many = labelled();
   many.loops = 2;
@@ -165,8 +166,8 @@ TEST_F(EventsOfLeases, EveryEventIsPassedOnOrCounted) {
 }
 
 TEST_F(EventsOfLeases, AHandlerMayLockAndMayThrow) {
-  // It is called outside of the library's own work, so it may call the coordinator; an exception
-  // does no harm.
+  // The handler is called outside of the library's own work, so it may call the coordinator; an
+  // exception does no harm.
   Options thrower = options();
   std::atomic<Coordinator*> lender{nullptr};
   Answer<bool> locked;

@@ -31,7 +31,7 @@ class FailedOver : public ::testing::Test {
     const local::ServerSettings& its = cluster.server(node).settings();
     return std::to_string(over_tls ? its.tls->port : its.port);
   }
-  /// A primary that has lost its replicas, since it was cut off, grants nothing any more.
+  /// Makes a primary that has lost its replicas, since it was cut off, grant nothing any more.
   static void configure(Cluster& cluster, int node) {
     EXPECT_EQ(cluster.raw(node, {"CONFIG", "SET", "min-replicas-to-write", "1"}).text, "OK");
     EXPECT_EQ(cluster.raw(node, {"CONFIG", "SET", "min-replicas-max-lag", "2"}).text, "OK");
@@ -77,7 +77,7 @@ class FailedOver : public ::testing::Test {
   Reply ask_last(const std::vector<std::string>& words) {
     return Redis("redis://127.0.0.1:" + ports.back())(words);
   }
-  /// The port of the primary, as the last Sentinel says.
+  /// The port of the primary, according to the last Sentinel.
   std::string primary() {
     const Reply reply = ask_last({"SENTINEL", "get-master-addr-by-name", "locks"});
     return reply.elements.size() == 2 ? reply.elements[1].text : "";
@@ -123,7 +123,7 @@ class FailedOver : public ::testing::Test {
   Cluster nodes;
   Cluster replicas;
   std::vector<Process> sentinels;
-  std::vector<std::string> ports;      ///< of the Sentinels, for plain text
+  std::vector<std::string> ports;      ///< the Sentinels' ports for plain text
   std::vector<std::string> tls_ports;  ///< the same for TLS, if there is TLS
 };
 

@@ -55,7 +55,7 @@ class Fencing : public FiveNodes {
     for (int node = 0; node < 5; ++node) sum += cluster().calls(node, command);
     return sum;
   }
-  /// Releases the lease and returns once no node has the key or has yet to delete it.
+  /// Releases the lease, and returns once the key is gone from every node.
   static void release(Lease& lease) {
     ASSERT_TRUE(ok(lease.release()));
     ASSERT_TRUE(eventually([&] { return cluster().holders(lease.resource()) == 0; }));

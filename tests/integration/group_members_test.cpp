@@ -67,8 +67,8 @@ class GroupMembers : public ::testing::Test {
 };
 
 TEST_F(GroupMembers, OneGroupChangesAndTheOtherIsNotTouched) {
-  // From {0, 1, 2} to {0, 1, 6} in the north. A running process moves that group alone, with its
-  // leases; the south's records stay as they are, byte for byte.
+  // The north changes from {0, 1, 2} to {0, 1, 6}. A running process moves that group alone, with
+  // its leases; the south's records stay as they are, byte for byte.
   Coordinator coordinator = connect(options(first));
   Result<Lease> of_north = coordinator.acquire(in("north"), {.wait = 20s});
   Result<Lease> of_south = coordinator.acquire(in("south"), {.wait = 20s});
@@ -104,7 +104,7 @@ TEST_F(GroupMembers, OneGroupChangesAndTheOtherIsNotTouched) {
 }
 
 TEST_F(GroupMembers, BothGroupsChangeInOneGo) {
-  // Neither is announced if one of them cannot be.
+  // Neither group's change is announced if the other one cannot be.
   MembersChange unsafe = change_to({{"north", {0, 1, 6}}, {"south", {3, 7, 8}}});
   const Result<void> refused = unsafe.announce();
   ASSERT_TRUE(fails_with(refused, Errc::misconfigured));

@@ -53,8 +53,8 @@ TEST_F(Handlers, EmptyHandlersAreRefusedAtTheCall) {
 }
 
 TEST_F(Handlers, OfCallsThatFailAtOnceRunAfterTheCall) {
-  // On the loop's own thread and on another: a call with a bad argument has returned before its
-  // handler gets the error, on the loop.
+  // The test runs on the loop's own thread and on another: a call with a bad argument has returned
+  // before its handler gets the error, on the loop.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key).value();
   RecursiveMutex recursive(coordinator, key + "/recursive");
@@ -133,7 +133,7 @@ Errc thrown_by(const std::function<void()>& call) {
 }
 
 TEST_F(Handlers, WithoutALoopAreNeverRun) {
-  // What was moved from has no loop that could run a handler: the call throws the error that the
+  // A moved-from object has no loop that could run a handler: the call throws the error that the
   // blocking call returns.
   Coordinator first = connect();
   RecursiveMutex recursive(first, key + "/recursive");

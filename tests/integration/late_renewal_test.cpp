@@ -113,7 +113,8 @@ TEST_F(LateRenewal, BringsNoLockOfADeadProcessBack) {
 }
 
 TEST_F(LateRenewal, ATokenIsNotExtendedAfterAnothersHold) {
-  // All nodes have the token again, and the same counter: only the mark shows the other's hold.
+  // All nodes have the token again, and the same counter: only the mark shows that another client
+  // held the lock.
   Coordinator coordinator = test::connect(held_up(proxy_));
   Result<Lease> lease = coordinator.acquire(key, {.ttl = 20s, .auto_extend = false});
   ASSERT_TRUE(ok(lease));

@@ -202,7 +202,8 @@ TEST_F(Leases, AReleaseSucceedsBeforeARenewalsAnswersAreRead) {
 }
 
 TEST_F(Leases, DetachedLeasesRunOut) {
-  // detach() leaves the keys to their expiry: not renewed, not released by the destructor.
+  // detach() leaves the keys to their expiry: they are not renewed, and the destructor does not
+  // release them.
   Coordinator coordinator = connect();
   {
     Lease lease = coordinator.acquire(key, {.ttl = 1s, .wait = 20s}).value();

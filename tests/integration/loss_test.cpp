@@ -44,7 +44,8 @@ TEST_F(Loss, IsReportedIfAThirdPartyDeletesTheKeys) {
   EXPECT_TRUE(eventually([&] {
     const Clock::time_point until = lease.valid_until();
     if (!told.yet()) end = until;
-    // Again and again, since a renewal may come between two of them and set the first key anew.
+    // The key is deleted again and again, since a renewal may come between two deletions and set it
+    // anew on the first node.
     for (const int node : {0, 2, 4}) cluster().raw(node, {"DEL", key});
     return told.yet();
   }));

@@ -13,8 +13,9 @@ using MembersChanges = SevenNodes;
 using Counts = std::map<std::string, int>;
 
 TEST_F(MembersChanges, ANodeIsReplacedWhileClientsLock) {
-  // From {0, 1, 2, 3, 4} to {0, 1, 2, 3, 5}. Clients of both lists are served from the announcement
-  // to the commit. The sixth node votes once the new list is settled, and the fifth never again.
+  // The list changes from {0, 1, 2, 3, 4} to {0, 1, 2, 3, 5}. Clients of both lists are served from
+  // the announcement to the commit. The sixth node votes once the new list is settled, and the
+  // fifth never again.
   Coordinator old = connect(options({0, 1, 2, 3, 4}));
   Coordinator with_new = connect(options({0, 1, 2, 3, 5}));
   ASSERT_TRUE(soon(old));
@@ -108,7 +109,7 @@ TEST_F(MembersChanges, TokensGrowAcrossAChange) {
 }
 
 TEST_F(MembersChanges, TheListGrowsAndShrinks) {
-  // From five to seven, one at a time, and back.
+  // The list grows from five nodes to seven, one at a time, and shrinks back.
   std::vector<int> nodes{0, 1, 2, 3, 4};
   const auto go = [&] {
     MembersChange change = change_to(nodes);
@@ -147,7 +148,7 @@ TEST_F(MembersChanges, WhatWasAnnouncedCanBeTakenBack) {
 }
 
 TEST_F(MembersChanges, WhatIsUnsafeIsRefused) {
-  // Three of five at once leaves two nodes that remember. Nothing is changed.
+  // If three of five nodes left at once, only two would remember. Nothing is changed.
   MembersChange change = change_to({0, 1, 5, 6});
   const Result<void> refused = change.announce();
   ASSERT_TRUE(fails_with(refused, Errc::misconfigured));
@@ -171,7 +172,7 @@ TEST_F(MembersChanges, AnotherChangeHasToEndFirst) {
   EXPECT_TRUE(fails_with(first.commit(), Errc::misconfigured));
 }
 
-TEST_F(MembersChanges, TooFewNodesAreToo) {
+TEST_F(MembersChanges, TooFewNodesAreRefused) {
   // Three of five are needed to announce a change, and the new node has to be there.
   for (const int node : {0, 1, 2}) cluster_.kill(node);
   EXPECT_TRUE(fails_with(change_to({0, 1, 2, 3, 5}).announce(), Errc::no_quorum));
@@ -181,7 +182,7 @@ TEST_F(MembersChanges, TooFewNodesAreToo) {
   EXPECT_NE(std::string(refused.error().what()).find("have to run first"), std::string::npos);
 }
 
-TEST_F(MembersChanges, ANodeThatWasAwayIsTakenAlong) {
+TEST_F(MembersChanges, ANodeThatWasAwayCatchesUp) {
   // Node 3 was silent during the whole change. It refuses the new list until somebody commits
   // again.
   MembersChange change = change_to({0, 1, 2, 3, 5});
@@ -206,7 +207,7 @@ TEST_F(MembersChanges, AnybodyFinishesWhatAnotherHasBegun) {
   ASSERT_TRUE(ok(change_to({0, 1, 2, 3, 5}).commit()));
   Coordinator coordinator = connect(options({0, 1, 2, 3, 5}));
   MembersChange last = change_to({0, 1, 2, 3, 5});
-  ASSERT_TRUE(ok(last.announce()));  // which is over, and does nothing
+  ASSERT_TRUE(ok(last.announce()));  // the change is over: this does nothing
   ASSERT_TRUE(ok(last.commit()));
   settle(last);
   EXPECT_TRUE(eventually([&] { return look(last).done; }));

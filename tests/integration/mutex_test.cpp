@@ -60,7 +60,7 @@ TEST_F(Mutexes, LockExcludesOthersUntilUnlock) {
 }
 
 TEST_F(Mutexes, WorkWithGuardsOfTheStandardLibrary) {
-  // lock_guard, unique_lock with its constructors, and scoped_lock over two resources.
+  // The guards are lock_guard, unique_lock, and scoped_lock over two resources.
   Mutex mutex(coordinator, key + "/a");
   Mutex other(coordinator, key + "/b");
   {
@@ -175,7 +175,8 @@ TEST_F(Mutexes, ThreadsThatShareOneObjectExcludeEachOther) {
 }
 
 TEST_F(Mutexes, ASecondLockByTheSameThreadIsAnError) {
-  // A thread cannot wait for itself: that is an error at once; the lock is still held, once.
+  // A thread cannot wait for itself: a second lock() is an error at once, and the lock is still
+  // held, once.
   Mutex mutex(coordinator, key);
   mutex.lock();
   EXPECT_EQ(thrown_by([&] { mutex.lock(); }), Errc::would_deadlock);

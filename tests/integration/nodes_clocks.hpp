@@ -17,7 +17,7 @@ class ClockedNodes {
   explicit ClockedNodes(ClusterSettings settings = {})
       : cluster(with_clocks(std::move(settings))) {}
 
-  /// For other settings than step().
+  /// Gives access to settings other than step().
   chaos::NodeClock& clock(int node) { return clocks_.at(static_cast<std::size_t>(node)); }
   /// Sets the clocks of these nodes forward or back at once. Returns once each shows it: Valkey 9
   /// reads the wall clock only once in a millisecond.

@@ -144,7 +144,7 @@ TEST_F(Host, AChildDoesNotWaitForAThreadThatTheForkLost) {
   std::vector<std::thread> busy;
   for (int i = 0; i < 2; ++i) {
     busy.emplace_back([&] {
-      while (!done) {  // the thread holds none of them
+      while (!done) {  // the thread holds none of these locks
         mutex.unlock();
         semaphore.release();
         (void)recursive.depth();

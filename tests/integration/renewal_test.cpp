@@ -93,7 +93,7 @@ TEST_F(Renewal, EndsAtMaxHold) {
 }
 
 TEST_F(Renewal, AMaxHoldBelowTheTtlApplies) {
-  // The shorter of the two applies from the beginning, and to an extend.
+  // The shorter of max_hold and the ttl applies from the beginning, and to an extend.
   Coordinator coordinator = connect();
   const Clock::time_point before = Clock::now();
   Lease lease = coordinator.acquire(key, {.ttl = 10s, .max_hold = 5s}).value();

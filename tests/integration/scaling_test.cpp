@@ -59,7 +59,7 @@ class Groups : public ::testing::Test {
 };
 
 TEST_F(Groups, ALockIsOnTheNodesOfItsGroupAlone) {
-  // This holds on either loop. inspect() reports the nodes of the lock's group.
+  // Locks of either loop are on these nodes alone. inspect() reports the nodes of the lock's group.
   Coordinator coordinator = connect(options());
   for (const std::size_t loop : {0U, 1U}) {
     const Result<Lease> one = coordinator.acquire(in(0, loop));

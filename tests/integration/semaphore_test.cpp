@@ -94,7 +94,7 @@ TEST_F(Semaphores, GivesAsManyPermitsAsThereAreAndNoMore) {
 }
 
 TEST_F(Semaphores, ASingleAttemptFindsTheOnlyFreePermit) {
-  // One permit of twenty is free, each of them in turn.
+  // Each of twenty permits in turn is the only free one.
   Semaphore semaphore(coordinator, key, 20);
   std::deque<Lease> permits;
   for (int i = 0; i < 20; ++i) {
@@ -195,7 +195,7 @@ TEST_F(Semaphores, WaitersAreServedInTheOrderInWhichTheyCame) {
     }
     for (Lease& permit : done) EXPECT_TRUE(ok(permit.release()));
   }
-  // The two of each pair were on their way together.
+  // The two waiters of each pair were served at the same time, in either order.
   for (std::size_t i = 0; i < 8; ++i) {
     EXPECT_EQ(order[i] / 2, static_cast<int>(i) / 2) << i;
   }

@@ -10,7 +10,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// Its address leads to the primary.
+/// Tests of a node whose address leads to the primary.
 class SentinelFronted : public FailedOver {
  protected:
   SentinelFronted() : FailedOver(2) { nodes.enrol_for(options().nodes); }
@@ -34,9 +34,9 @@ TEST_F(SentinelFronted, APromotionIsQuarantined) {
 }
 
 TEST_F(SentinelFronted, APrimaryThatIsPromotedAgainIsEnrolledAnew) {
-  // It is in the same run all the time, and has its own record again. The client sends it no lock's
-  // command meanwhile, but the Sentinel disconnects it.
-  replicas.raw(1, {"CONFIG", "SET", "replica-priority", "0"});  // is never promoted
+  // The primary is in the same run all the time, and has its own record again. The client sends it
+  // no lock's command meanwhile, but the Sentinel disconnects it.
+  replicas.raw(1, {"CONFIG", "SET", "replica-priority", "0"});  // this replica is never promoted
   start_sentinel();
   Coordinator coordinator = connect(options());
   EXPECT_TRUE(eventually([&] { return third(coordinator).votes; }));
@@ -46,7 +46,7 @@ TEST_F(SentinelFronted, APrimaryThatIsPromotedAgainIsEnrolledAnew) {
       Redis node("redis://127.0.0.1:" + port_of(nodes, 2));
       return node({"GET", "quorumlock:enrolment"}).text.starts_with(what);
     } catch (const std::runtime_error&) {
-      return false;  // disconnected, too
+      return false;  // this client is disconnected, too
     }
   };
   EXPECT_TRUE(record_names(run + ':'));
@@ -67,8 +67,8 @@ TEST_F(SentinelFronted, APrimaryThatIsPromotedAgainIsEnrolledAnew) {
 }
 
 TEST_F(SentinelFronted, APrimaryThatIsCutOffGrantsNothing) {
-  // Its replicas are gone, as they are on the other side of a partition, and clients reach it
-  // still: otherwise it and the promoted replica would both cast this vote.
+  // The primary has lost its replicas, as if by a partition, but clients still reach it: otherwise
+  // it and the promoted replica would both cast this vote.
   Coordinator coordinator = connect(options());
   EXPECT_TRUE(eventually([&] { return third(coordinator).votes; }));
   nodes.kill(1);  // so that a quorum needs the primary's vote
@@ -82,7 +82,7 @@ TEST_F(SentinelFronted, APrimaryThatIsCutOffGrantsNothing) {
   for (int node = 0; node < 2; ++node) replicas.resume(node);
 }
 
-/// Its URL names three Sentinels.
+/// Tests of a node whose URL names three Sentinels.
 class SentinelUrl : public FailedOver {
  protected:
   SentinelUrl() : FailedOver(1) { start_three_sentinels(); }
@@ -131,7 +131,7 @@ TEST_F(SentinelUrl, WithoutThemTheNodeIsOneVoteThatIsMissing) {
 }
 
 TEST(SentinelsOfThisMachine, APrimaryElsewhereIsReachedByPlainText) {
-  // Linux takes 0.0.0.0 for this machine, and we for another one.
+  // Linux takes 0.0.0.0 for this machine, and we take it for another one.
   const Cluster cluster({.size = 1, .tcp = true, .enrolled = false, .plain = true});
   const std::string port = cluster.urls()[0].substr(cluster.urls()[0].rfind(':') + 1);
   const auto is_plain = [&](const std::string& host) {
@@ -155,7 +155,7 @@ TEST(SentinelsOfThisMachine, APrimaryElsewhereIsReachedByPlainText) {
 }
 
 TEST_F(SentinelUrl, APrimaryThatGrantsWithoutItsReplicaCastsNoVote) {
-  // It would go on granting after its replica was promoted.
+  // Such a primary would go on granting after its replica was promoted.
   nodes.raw(2, {"CONFIG", "SET", "min-replicas-to-write", "0"});
   Coordinator coordinator = connect(options(url()));
   EXPECT_TRUE(eventually([&] {

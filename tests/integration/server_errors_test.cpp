@@ -51,8 +51,8 @@ class ServerErrors : public FiveNodes {
     EXPECT_FALSE(reply.is_error()) << reply.text;
   }
 
-  /// What an operator does with a node that was a replica by mistake, if nobody holds a lock:
-  /// promoted, it would not be believed for max_ttl.
+  /// Does what an operator does with a node that was a replica by mistake, if no lock is held: if
+  /// the node were promoted, its vote would not count for max_ttl.
   static void start_anew(int node) {
     cluster().kill(node);
     cluster().restart(node);
@@ -62,7 +62,7 @@ class ServerErrors : public FiveNodes {
 };
 
 TEST_F(ServerErrors, ANodeThatBecomesAReplicaDoesNotVote) {
-  // It refuses the first write, and is known to be a replica from then on.
+  // The node refuses the first write, and is known to be a replica from then on.
   expect_votes(
       Vote::not_standalone,
       [](int node) {

@@ -99,7 +99,7 @@ TEST_F(SetNodes, MovesAsSoonAsTheNodesAcceptTheList) {
   const ClusterStatus status = coordinator.status().value();
   ASSERT_EQ(status.nodes.size(), 5U);
   EXPECT_EQ(status.nodes.back().node, cluster_.shown_urls()[5]);
-  // The new node makes up for two that are down, also for earlier leases.
+  // The new node makes up for two that are down, and does so for earlier leases, too.
   EXPECT_TRUE(eventually([&] { return coordinator.status().value().voters() == 5; }));
   EXPECT_TRUE(eventually([&] {
     return cluster_.raw(5, {"EXISTS", leases.front().resource()}).integer == 1;

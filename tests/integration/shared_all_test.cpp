@@ -63,7 +63,7 @@ TEST_F(SharedAll, ReadersOfSetsThatOverlapHoldTogether) {
 }
 
 TEST_F(SharedAll, GetsAllOfThemOrNone) {
-  // Another holds one lock as a writer, or a foreign value is under one key: no key is read.
+  // Another client holds one lock as a writer, or a foreign value is under one key: no key is read.
   Result<Lease> writer = elsewhere.acquire(b);
   ASSERT_TRUE(ok(writer));
   EXPECT_TRUE(fails_with(coordinator.acquire_all({a, b, c}, reading()), Errc::contended));

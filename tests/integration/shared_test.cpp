@@ -55,7 +55,7 @@ TEST_F(Shared, ReadersHoldTogetherAndHaveTokensOfTheirOwn) {
 }
 
 TEST_F(Shared, EveryCallLetsReadersIn) {
-  // Every call succeeds while one reader holds, also unordered and without fencing.
+  // Every call succeeds while one reader holds, even unordered and without fencing.
   const Lease held = coordinator.acquire(key, to_read).value();
   std::atomic<int> won = 0;
   coordinator.async_acquire(key, to_read, {}, [&](Result<Lease> lease) {

@@ -82,8 +82,8 @@ class Soak : public FiveNodes {
   Coordinator coordinator = connect();
 
  private:
-  /// A quorum's answers end a cycle: this also waits for the other nodes', until when the requests
-  /// to them take memory.
+  /// A quorum's answers end a cycle. This also waits for the answers of the other nodes, since the
+  /// requests to them take memory until then.
   std::size_t bytes_at_rest() {
     (void)coordinator.status();
     return live_bytes();
@@ -93,7 +93,7 @@ class Soak : public FiveNodes {
 };
 
 TEST_F(Soak, BlockingCallsLeakNothing) {
-  // acquire, extend and release, and a lease that is only destroyed.
+  // A lease is acquired, extended and released; another one is only destroyed.
   each_stays_flat([&] {
     Lease lease = coordinator.acquire(key, {.wait = 20s}).value();
     ASSERT_TRUE(ok(lease.extend(10s)));
@@ -113,7 +113,7 @@ TEST_F(Soak, BlockingCallsOfManyThreadsLeakNothing) {
 }
 
 TEST_F(Soak, RefusalsLeakNothing) {
-  // Contended attempts, bad arguments and cancelled waits.
+  // Attempts are contended, arguments are bad, and waits are cancelled.
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   each_stays_flat([&] {
     ASSERT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
@@ -129,7 +129,7 @@ TEST_F(Soak, RefusalsLeakNothing) {
 }
 
 TEST_F(Soak, HandlersOfCallsFromAnotherThreadLeakNothing) {
-  // async_acquire and async_release.
+  // The calls are async_acquire and async_release.
   each_stays_flat([&] {
     std::binary_semaphore done(0);
     Lease lease;
@@ -184,7 +184,7 @@ TEST_F(Soak, CoroutinesLeakNothing) {
 }
 
 TEST_F(Soak, MutexesLeakNothing) {
-  // Every kind of mutex, and a permit.
+  // Each cycle locks every kind of mutex, and takes a permit.
   Mutex mutex(coordinator, key + "/mutex");
   SharedMutex shared(coordinator, key + "/shared");
   RecursiveMutex recursive(coordinator, key + "/recursive");
@@ -217,7 +217,7 @@ TEST_F(Soak, MutexesOfThreadsThatEndLeakNothing) {
 }
 
 TEST_F(Soak, SetsAndFunctionsLeakNothing) {
-  // acquire_all, with_lock, and a release by token.
+  // The calls are acquire_all, with_lock, and a release by token.
   each_stays_flat([&] {
     Lease all = coordinator.acquire_all({key + "/a", key + "/b"}, {.wait = 20s}).value();
     ASSERT_TRUE(ok(all.release()));

@@ -93,7 +93,7 @@ TEST_F(Counted, WaitsOfACrowdAreCounted) {
 }
 
 TEST_F(Counted, TheOldestWaitGrowsUntilItEnds) {
-  // Also with several loops, of which each keeps its own numbers.
+  // The same holds with several loops, each of which keeps its own numbers.
   for (const int count : {1, 3}) {
     Options several = options();
     several.loops = count;

@@ -41,7 +41,7 @@ TEST_F(TlsSentinels, APromotionIsFollowed) {
 }
 
 TEST_F(TlsSentinels, OfAnUnknownAuthorityAreNotBelieved) {
-  // Otherwise anybody on the way could lead us to a server of his, and to one vote.
+  // Otherwise an attacker on the way could lead us to a server of his own, and so gain a vote.
   authority.write(ca);
   Options options = this->options();
   options.nodes[2].tls.ca_file = ca;
@@ -56,8 +56,8 @@ TEST_F(TlsSentinels, OfAnUnknownAuthorityAreNotBelieved) {
 }
 
 TEST_F(TlsSentinels, ThePrimaryMustBeWhatTheyReport) {
-  // Its certificate is for the reported address, or for server_name. Theirs are for their own
-  // addresses in either case.
+  // The primary's certificate is for the reported address, or for server_name. The Sentinels'
+  // certificates are for their own addresses in either case.
   enrol();
   present("DNS:locks.example");
   Options options = this->options();

@@ -17,7 +17,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// The same address for TLS.
+/// Returns the same address for TLS.
 std::string secured(const std::string& url) {
   return "rediss" + url.substr(url.find("://"));
 }
@@ -99,7 +99,7 @@ class Tls : public ::testing::Test {
 };
 
 TEST_F(Tls, LocksAndWaitsAndWakes) {
-  // Both connections to each node, commands and messages.
+  // Both connections to each node use TLS: the one for commands, and the one for messages.
   Coordinator first = connect(options());
   Coordinator second = connect(options());
   Result<Lease> lease = first.acquire(key);

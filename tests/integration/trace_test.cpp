@@ -13,7 +13,7 @@ int count_of(const Outcome& outcome, TraceKind kind) {
 }
 
 TEST_F(Traced, AnAcquisitionHasTheAnswerOfEachNode) {
-  // The trace is there if it was asked for, also after the release, and never otherwise.
+  // The trace is there if it was asked for, even after the release, and never otherwise.
   Coordinator coordinator = connect();
   Result<Lease> lease = coordinator.acquire(key, {.trace = true});
   ASSERT_TRUE(ok(lease));

@@ -43,9 +43,9 @@ class UnfencedMembers : public ::testing::Test {
 };
 
 TEST_F(UnfencedMembers, AClientThatMissesTheCommitNeedsTheVotesOfTheNewList) {
-  // From three nodes to five. A client with the new list has seen the announcement, by which two
-  // votes are enough, and does not reach the nodes that join. Once the new list is settled two
-  // votes must not do any more: three others may be somebody else's.
+  // The list grows from three nodes to five. A client with the new list has seen the announcement,
+  // by which two votes are enough, and does not reach the nodes that join. Once the new list is
+  // settled two votes must not be enough any more: another client may get the three others.
   const Options five = options({0, 1, 2, 3, 4});
   Options deaf = five;
   for (const std::size_t node : {3, 4}) {
@@ -61,7 +61,7 @@ TEST_F(UnfencedMembers, AClientThatMissesTheCommitNeedsTheVotesOfTheNewList) {
   const Result<Lease> first = early.acquire(key_);
   cluster_.raw(2, {"DEL", key_});
   const Result<Lease> second = other.acquire(key_);
-  // A node that is silent while its record is read again is one that did not answer.
+  // A node that is silent while its record is read again counts as one that did not answer.
   EXPECT_FALSE(first) << "two votes of five";
   EXPECT_TRUE(ok(second));
 }

@@ -26,7 +26,7 @@ TEST_F(Wait, ZeroIsOneAttempt) {
 }
 
 TEST_F(Wait, AMicrosecondIsOneAttemptToo) {
-  // A wait that is shorter than a round trip gets a free lock, also from a coordinator that is
+  // A wait that is shorter than a round trip gets a free lock, even from a coordinator that is
   // still connecting, and is refused as timed_out if the lock is taken.
   Coordinator coordinator = connect();
   for (const WaitOrder order : {WaitOrder::fifo, WaitOrder::unordered}) {
@@ -55,7 +55,7 @@ TEST_F(Wait, RunsOutAsTimedOut) {
 }
 
 TEST_F(Wait, CountsFromTheCall) {
-  // The loop is busy until the wait is over: only the first attempt is left of it.
+  // The loop is busy until the wait is over: there is time for the first attempt only.
   std::atomic<bool> busy{false};
   std::atomic<bool> over{false};
   Coordinator coordinator = connect();

@@ -13,7 +13,7 @@
 // A model of one node that is made a replica of an older copy of its own data, and promoted again
 // in the same run, with all interleavings of what two clients do meanwhile. The node forgets leases
 // that it has granted: none of its votes may count until they have ended. The votes of the other
-// nodes are left out, as if a client always had all that it needs but this one.
+// nodes are left out, as if a client always had every vote that it needs except this one.
 //
 // Time goes in ticks. A lease lasts for `ttl` of them, and so does a quarantine.
 namespace quorumlock::model {
@@ -28,9 +28,9 @@ constexpr std::size_t clients = 2;
 struct Data {
   Byte record;     ///< one more than the promotion that it names; zero if there is no record
   Byte candidate;  ///< the same
-  Byte nonce;      ///< of the candidate
+  Byte nonce;      ///< the candidate's
   Byte holder;     ///< one more than the client that has the lock; zero if nobody has
-  Byte left;       ///< of its lease
+  Byte left;       ///< what is left of its lease
 };
 
 enum Step : Byte { away, waits, claims, votes };
@@ -38,10 +38,10 @@ enum Step : Byte { away, waits, claims, votes };
 struct Client {
   Byte step;
   Byte knows;      ///< the promotion that the node reported to it
-  Byte record;     ///< of a client for which the node votes: as its commands carry it
+  Byte record;     ///< the one that its commands carry, if the node votes for it
   Byte candidate;  ///< the candidate that it waits with, as in Data
   Byte nonce;
-  Byte left;    ///< of its wait
+  Byte left;    ///< what is left of its wait
   Byte stayed;  ///< connected since before the promotion, and has not asked about it since
 };
 
@@ -49,8 +49,8 @@ struct Client {
 struct State {
   Data data, copy;
   Byte copies;      ///< how many copies were made
-  Byte replica;     ///< it is one now
-  Byte promotions;  ///< how many there were
+  Byte replica;     ///< the node is a replica now
+  Byte promotions;  ///< how many promotions there were
   Byte reports;     ///< the last promotion, until Redis forgets it
   Byte seen;        ///< a client has connected since the last promotion
   Byte forgotten;   ///< what is left of the longest lease that the node has forgotten

@@ -77,7 +77,7 @@ def check_unit(program):
     for variable, value in values.items():
         expect(variable in words, f"the unit does not use {variable}")
         words = words.replace(variable, value)
-    # No such node: the program understands the line if it gets as far as asking for a quorum.
+    # There is no such node: the program understands the line if it gets as far as asking for a quorum.
     words = words.replace("--wait forever", "--wait 0s")
     done = subprocess.run([program, "--nodes", "unix:///nowhere/1", *words.split()], text=True,
                           capture_output=True)

@@ -23,7 +23,7 @@ def exported(library):
 
 
 def problem(kind, name, words):
-    """Why this symbol should not be there, or none."""
+    """The reason why this symbol should not be there, or None if there is none."""
     if kind == "u":
         return "is a unique symbol"
     if kind == "A":

@@ -62,7 +62,7 @@ step "the umbrella header includes no other library"
 ! grep -E '/(hiredis|nlohmann|openssl)/|/uv(\.h|/)' "$work/includes" || fail "see above"
 
 step "find_package"
-# The warnings are not for CMake's own checks, which would not learn this machine's folders with them.
+# The warnings are not in CMAKE_CXX_FLAGS: with them CMake's own checks would fail to find this machine's folders.
 cmake -G Ninja -S "$here/consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" \
   -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_STANDARD=20 \
   "-DCMAKE_CXX_FLAGS=-isystem $poison ${sanitize:+-fsanitize=$sanitize}" \

@@ -29,7 +29,7 @@ CMAKE = (ROOT / "CMakeLists.txt").read_text()
 VERSION = re.search(r"project\(quorumlock VERSION (\S+)", CMAKE)[1]
 OPTIONS = set(re.findall(r"^(?:option|set)\((QUORUMLOCK_\w+)", CMAKE, re.M))
 
-# Each writes down what it was called with.
+# Each stand-in writes down what it was called with.
 VCPKG = """\
 cmake_minimum_required(VERSION 3.25)
 set(CURRENT_PACKAGES_DIR "{work}")
@@ -196,7 +196,7 @@ class Image(unittest.TestCase):
         self.assertEqual(collect, "packaging/docker/collect build/image/tools/cli/quorumlock /image")
         with tempfile.TemporaryDirectory() as image:
             subprocess.run([ROOT / "packaging/docker/collect", PROGRAM, image], check=True)
-            # In a user namespace of its own, so that chroot does not need root.
+            # The command runs in a user namespace of its own, so that chroot does not need root.
             enter = ["chroot"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "chroot"]
             done = subprocess.run([*enter, image, "/usr/bin/quorumlock", "--version"], text=True, capture_output=True,
                                   check=False)

@@ -20,7 +20,7 @@ GOOD = {
     "debian/changelog": "quorumlock (1.2.3) unstable; urgency=medium\n\n  * A thing.\n",
     ".gitignore": "/build/\n",
 }
-# Each writes down how it was called. The package appears once it was asked for.
+# Each stand-in writes down how it was called. The package appears once it was asked for.
 STAND_IN = """#!/bin/sh
 mkdir -p build/packages
 echo "$0 $*" >>build/calls

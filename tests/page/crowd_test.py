@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from page.live import Client, expect, in_chromium, rows, shown_as_down, shows, timed  # noqa: E402
 
 LOCKS, WAITERS = 10_000, 1_000
-LONGEST_LINE = 500  # of the first lock; each of the others with waiters has one
+LONGEST_LINE = 500  # the waiters of the first lock; each of the others with waiters has one
 LIFE_MS = 3_600_000  # nothing that is planted runs out during the test
-ROWS = 100  # of a page of the list, and of a line
+ROWS = 100  # on a page of the list, and in a line
 
 # Notes the longest event that the page receives, and the tasks that keep its thread busy for 50 ms or more.
 WATCH = """
@@ -44,7 +44,7 @@ def name_of(lock):
 
 
 def commands(now_us):
-    """What locks and waiters are on a node."""
+    """The commands that put the locks and the waiters on a node."""
     for lock in range(LOCKS):
         name, held_us = name_of(lock), 1_000_000 * (1 + lock)
         yield "SET", name, f"{lock:040x}@web-{lock}:812", "PX", LIFE_MS
@@ -57,7 +57,7 @@ def commands(now_us):
 
 
 def batches():
-    """The commands as a node reads them, a thousand at a time."""
+    """The bytes of these commands, a thousand at a time."""
     batch = []
     for command in commands(time.time_ns() // 1000):
         words = [str(word).encode() for word in command]
@@ -130,10 +130,10 @@ def check(program, nodes, browser, clients):
     busy = seen["tasks"][:before]
     print(f"  the page has {elements} elements; the longest event has {seen['bytes']} letters; the page's thread was "
           f"busy for {max(busy, default=0):.0f} ms at most ({len(busy)} times 50 ms or more)")
-    # Some 12 elements for each row that is shown, and at most 400 letters for each lock or waiter of an event.
+    # There are some 12 elements for each row shown, and at most 400 letters for each lock or waiter of an event.
     expect(elements < 12 * 2 * ROWS + 500, f"the page has {elements} elements")
     expect(0 < seen["bytes"] < 400 * ROWS, f"the longest event has {seen['bytes']} letters")
 
 
-# The list of so many locks is asked for less often if the nodes take long for it.
+# Such a long list of locks is asked for less often if the nodes take long for it.
 in_chromium("crowd", check, WATCH, patience=400)

@@ -59,7 +59,7 @@ def check(program, nodes, browser, clients):
     browser.value("location.hash = '#lock=100%'")  # as somebody may type it
     timed(browser, "a name that is not encoded is shown", shows("lock-state", "free"))
 
-    # The time to its end changes with each look. The second permit's link has the focus, and a part of its row is
+    # The time that is left changes with each look. The second permit's link has the focus, and a part of its row is
     # selected.
     second = f"{rows('rows')}.filter((row) => row.cells[0].textContent === 'pool')[1]"
     mode = browser.value(f"{second}.cells[1].textContent")

@@ -72,7 +72,7 @@ def reach_by_tab(browser):
 
 
 def check(program, nodes, browser, clients):
-    # Prints once it is held, and works until its input ends.
+    # The command prints a line once the lock is held, and works until its input ends.
     holder = Client(program, nodes, "run", "--ttl", "10s", RESOURCE, "--", "sh", "-c", "echo held; cat")
     clients.append(holder)
     expect(holder.line() == "held\n", "the lock was not had")

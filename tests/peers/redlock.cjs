@@ -1,4 +1,4 @@
-// Real node-redlock over real ioredis: what tests/peers/redlock_test.cpp lets contend with ours.
+// Real node-redlock over real ioredis, which tests/peers/redlock_test.cpp lets contend with ours.
 //
 //   node redlock.cjs MODULES URL,URL,... MODE RESOURCE [FILE COUNT]
 //

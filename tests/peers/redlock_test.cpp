@@ -52,7 +52,7 @@ class NodeRedlock : public ::testing::Test {
 };
 
 TEST_F(NodeRedlock, IsRefusedWhileWeHoldTheLock) {
-  // It is granted afterwards.
+  // node-redlock is granted the lock afterwards.
   Coordinator ours = coordinator();
   Lease lease = ours.acquire("orders:42").value();
   EXPECT_EQ(peer("try").line(), "refused");
@@ -61,12 +61,13 @@ TEST_F(NodeRedlock, IsRefusedWhileWeHoldTheLock) {
 }
 
 TEST_F(NodeRedlock, HoldsTheLockAgainstUs) {
-  // Under its own token, which stays what it is and is extended and released by it.
+  // node-redlock holds it under its own token, which stays as it is, and with which it extends and
+  // releases.
   Coordinator ours = coordinator();
   Program holder = peer("try");
   const std::string said = holder.line();
   ASSERT_THAT(said, testing::StartsWith("granted "));
-  // It goes on with a quorum, and the third may be late.
+  // node-redlock goes on with a quorum, and the third node may be late.
   EXPECT_TRUE(eventually([&] { return cluster.holders("orders:42", said.substr(8)) == 3; }));
   const Result<Lease> refused = ours.acquire("orders:42");
   ASSERT_FALSE(refused);
@@ -80,7 +81,7 @@ TEST_F(NodeRedlock, HoldsTheLockAgainstUs) {
 }
 
 TEST_F(NodeRedlock, NeverHoldsTheLockTogetherWithUs) {
-  // Both add to one number that nothing but the lock protects.
+  // Both clients add to one number that nothing but the lock protects.
   constexpr int times = 100;
   const local::TemporaryDirectory directory;
   const std::string file = (directory.path() / "number").string();

@@ -65,7 +65,7 @@ class Prometheus:
                 break
         else:
             raise Failure("prometheus ended:\n" + "".join(said))
-        # What it prints from now on does not matter, but the pipe has to be emptied.
+        # What Prometheus prints from now on does not matter, but the pipe has to be emptied.
         self.reader = subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=subprocess.DEVNULL)
 
     def ask(self, path, **query):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds packaging/prometheus to promtool, and each alert to its section of docs/runbook.md.
+"""Checks packaging/prometheus by promtool, and each alert against its section of docs/runbook.md.
 
 An alert has a section of its name, which has its three parts and which runbook_url names, a test in
 alerts_test.yml in which it fires, and one in which it does not. The runbook's commands are the program's own.

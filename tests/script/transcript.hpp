@@ -70,7 +70,7 @@ class Transcript {
   std::string shown(const core::Released& released);
 
   std::unique_ptr<EngineDriver> driver_;
-  std::vector<std::string> names_;  // of the users; the index is the id
+  std::vector<std::string> names_;  // the users' names; the index is the id
   std::map<std::string, User> users_;
   std::map<std::string, std::string> tokens_;
 };

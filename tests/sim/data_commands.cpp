@@ -79,7 +79,7 @@ Kind* kept(const Moment& moment, const std::string& key, bool& error) {
   return data;
 }
 
-/// The same, and makes the key if there is none.
+/// Does the same, and makes the key if there is none.
 template <class Kind>
 Kind* kept_or_new(const Moment& moment, const std::string& key, bool& error) {
   if (moment.keys->find(key, moment.now_ms()) == nullptr) moment.keys->put(key, Value{Kind(), {}});

@@ -33,7 +33,7 @@ std::string type(const Moment& moment, Arguments words);
 std::string zadd(const Moment& moment, Arguments words);
 std::string zrange(const Moment& moment, Arguments words);
 std::string zrem(const Moment& moment, Arguments words);
-/// Only from the least score (-inf) up to an exclusive greatest one.
+/// Supports only ranges from the least score (-inf) up to an exclusive greatest one.
 std::string zremrangebyscore(const Moment& moment, Arguments words);
 std::string zscore(const Moment& moment, Arguments words);
 

@@ -6,8 +6,8 @@
 #include "redis/scripts.hpp"
 #include "support/cluster.hpp"
 
-// Each script that reads a fencing counter, on a real server, if the counter is not a number, or is
-// one that no script writes.
+// Runs each script that reads a fencing counter on a real server, with a counter that is not a
+// number, or is one that no script writes.
 namespace quorumlock::sim {
 namespace {
 

@@ -144,7 +144,7 @@ TEST(Replies, KeysExpireAtTheSameMillisecond) {
   Twins twins({.watched = {"key"}});
   for (const char* const ttl : {"1", "7", "20"}) {
     twins.ask({"SET", "key", "value", "PX", ttl});
-    // Each of these is compared.
+    // Each of these replies is compared.
     ASSERT_TRUE(test::eventually([&twins] { return twins.ask({"PTTL", "key"}).integer == -2; }));
     twins.ask({"TIME"});
     twins.ask({"GET", "key"});
@@ -210,8 +210,8 @@ TEST(Replies, AWaitersSpentEntryStaysIfAnotherAsksBeforeIt) {
 }
 
 TEST(Replies, ReadersOfSeveralLocksGetTheSameReplies) {
-  // Step by step through states that a walk seldom reaches: yields while others read, locks set
-  // again, a downgrade.
+  // The test goes step by step through states that a walk seldom reaches: yields while others read,
+  // locks set again, a downgrade.
   Twins twins({.watched = {"x", "y", "quorumlock:fence:x", "quorumlock:queue:x",
                            "quorumlock:queue:y", "quorumlock:waiting:x"}});
   const auto call = [&twins](const redis::Script& script, bool votes, Words args) {

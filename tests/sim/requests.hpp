@@ -10,7 +10,7 @@ namespace quorumlock::sim {
 
 /// One command: its name and arguments.
 using Words = std::vector<std::string>;
-/// The same, in somebody else's memory.
+/// The same, as a view of words that are stored elsewhere.
 using Arguments = std::span<const std::string>;
 
 /// What has arrived on one connection and is not executed yet: bytes in, whole commands out.

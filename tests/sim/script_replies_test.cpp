@@ -24,7 +24,7 @@ struct Situation {
   std::vector<Words> before;
   Words arguments;
   const char* reply;
-  const char* record = "";  ///< of the leader, afterwards
+  const char* record = "";  ///< the leader's record afterwards
   const char* told = "";    ///< the message to observers
 };
 
@@ -237,7 +237,7 @@ TEST_F(ScriptReplies, LeaderRepliesAsListed) {
          "{me 7 3 before} -1"}});
 }
 
-const std::string far_off = "9000000000000";  ///< in ms of any node's clock
+const std::string far_off = "9000000000000";  ///< in ms, by any node's clock
 
 std::vector<Words> line(const std::string& key, const std::string& waiter,
                         const std::string& ticket, const std::string& ends) {

@@ -54,7 +54,7 @@ class RefusedHalfWay : public testing::Test {
 
   test::Cluster cluster_{{.size = 1, .enrolled = false}};
   test::Redis control_{cluster_.server(0).url()};
-  test::Redis hasty_{cluster_.server(0).url()};  ///< of a user who may not set expiries
+  test::Redis hasty_{cluster_.server(0).url()};  ///< its user may not set expiries
 };
 
 TEST_F(RefusedHalfWay, AReaderLeavesNoKeyWithoutExpiry) {

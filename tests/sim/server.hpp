@@ -22,7 +22,7 @@ struct ServerSettings {
   bool durable = false;                     ///< appendonly yes: keeps its data over a restart
   std::string append_fsync = "always";      ///< what it reports; it acts as with "always"
   bool no_append_fsync_on_rewrite = false;  ///< what it reports
-  std::string password = {};                ///< of the user "default"; empty: no AUTH is needed
+  std::string password = {};                ///< for the user "default"; empty: no AUTH is needed
   int tcp_port = 6379;
   std::string deletes_by = {};  ///< "delex", "delifeq": the command of later servers that it has
 };
@@ -67,7 +67,7 @@ class Server {
   /// The connections that have got a message since the last call.
   std::set<int> take_told() { return std::exchange(told_, {}); }
 
-  // Its clock.
+  // The server's clock.
   [[nodiscard]] const WallClock& clock() const { return clock_; }
   [[nodiscard]] std::int64_t wall_us(TrueTime now) const;
   void set_rate(double rate, TrueTime now) { clock_.set_rate(rate, now); }
@@ -76,7 +76,7 @@ class Server {
   /// not bring them back.
   void reap(TrueTime now);
 
-  // What happens to it.
+  // What may happen to the server.
   /// Loses all connections; nothing is executed until it is restarted.
   void crash();
   /// Starts again with another run id. A durable server keeps its data, without what has expired.
@@ -101,7 +101,7 @@ class Server {
   [[nodiscard]] bool writes() const { return settings_.durable && !file_; }
   /// Sets the number of attached replicas.
   void set_replicas(int count) { replicas_ = count; }
-  /// It was made a replica of another server, and is a master again, with the other's data.
+  /// The server was made a replica of another one, and is a master again, with the other's data.
   void promote(Data of_the_other);
   /// Forgets that it was promoted, as a master does an hour after its last replica has left.
   void forget_promotion() { promoted_ = false; }
@@ -110,9 +110,9 @@ class Server {
   /// Refusals, each as long as its flag is set.
   struct Conditions {
     bool out_of_memory = false;
-    bool replica = false;  ///< of a master that is away
+    bool replica = false;  ///< a replica whose master is away
     bool loading = false;
-    bool busy = false;            ///< with another client's endless script
+    bool busy = false;            ///< another client's endless script runs
     bool cannot_persist = false;  ///< the last RDB snapshot failed
   };
   Conditions conditions;
@@ -177,7 +177,7 @@ class Server {
   ServerSettings settings_;
   WallClock clock_;
   Data data_;
-  std::set<const redis::Script*> scripts_;  // those that it has been sent
+  std::set<const redis::Script*> scripts_;  // the scripts that it has been sent
   std::map<int, Connection> connections_;
   std::set<int> told_;
   int last_connection_ = 0;
@@ -186,7 +186,7 @@ class Server {
   std::uint64_t runs_ = 0;
   std::optional<Data> file_;  // set once the file is no longer written to
   int replicas_ = 0;
-  bool promoted_ = false;          // in this run
+  bool promoted_ = false;          // since this run began
   std::uint64_t promotions_ = 0;   // in all runs
   std::int64_t run_began_us_ = 0;  // by its own clock, from which it reckons its uptime
   bool running_ = true;

@@ -181,8 +181,8 @@ void Twins::connect() {
 }
 
 Reply Twins::ask(const Words& words) {
-  // All in one write, so that hardly any time passes between the three. But Redis 8 drops the error
-  // of an AUTH that it read together with a command before it.
+  // All three are sent in one write, so that hardly any time passes between them. But Redis 8 drops
+  // the error of an AUTH that it read together with a command before it.
   real_->send({"TIME"});
   const bool alone = data::lower(words.at(0)) == "auth";
   Reply before;

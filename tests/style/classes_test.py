@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """No class of lib/ and include/ has more than 40 methods or 15 fields, and none is split over two files.
 
-A class of more is usually two machines that share their data. Methods are all functions that a class
+A class with more is usually two machines that share their data. Methods are all functions that a class
 declares, with its constructors and each overload by itself, except deleted ones. Fields are its own data;
 constants (static constexpr) are none. The functions of a class are defined in the source that is named
 like its header, so that all transitions of a machine are in one file.
@@ -9,7 +9,7 @@ like its header, so that all transitions of a machine are in one file.
 VALUES lists the larger classes that are not machines, and EXCEPTIONS those that are, with their numbers. These
 must be the present ones, so that a machine in the list can only grow if its numbers are changed here.
 
-The table of measures in docs/architecture.md is held to the code, too.
+The table of measures in docs/architecture.md is checked against the code, too.
 
 Prints each violation as path:line: sentence and ends with 1 if there is one. Before that, the parser is
 shown classes whose numbers are known, and each rule the mistake that it is for.

@@ -145,7 +145,7 @@ ENVIRONMENT = ["getenv", "secure_getenv", "setenv", "environ"]
 THREADS = [r"std::j?thread", "this_thread", "mutex", "condition_variable", "atomic", "async",
            "future", "semaphore", "thread_local", "pthread_\\w+"]
 
-# Each with a (path, text) that must break it, and one that must not.
+# Each rule comes with a (path, text) that must break it, and one that must not.
 RULES = [
     (may_include("include/", "a user's headers need the standard library and each other only",
                  lambda name: is_standard(name) or name.startswith("<quorumlock/"),

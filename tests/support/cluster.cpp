@@ -12,7 +12,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// What a node is called by default: host:port, or the path of its socket.
+/// The name of a node by default: host:port, or the path of its socket.
 std::string member_name(std::string url) {
   url.erase(0, url.find("://") + 3);
   url.erase(0, url.find('@') + 1);

@@ -25,13 +25,13 @@ struct ClusterSettings {
   bool durable = false;
   bool tcp = false;                    ///< on free ports of 127.0.0.1 instead of unix sockets
   std::vector<std::string> more = {};  ///< see local::ServerSettings::more
-  /// Whether the nodes are enrolled, also after a restart, with the max_ttl of options().
+  /// Whether the nodes are enrolled, even after a restart, with the max_ttl of options().
   bool enrolled = true;
   std::chrono::milliseconds max_ttl = std::chrono::seconds(30);
   std::string mark = {};  ///< see core::Placement::mark()
   /// The environment of each node; see local::ServerSettings::environment. Empty: none.
   std::vector<std::vector<std::string>> environments = {};
-  /// Clients connect over TLS; also without this if QUORUMLOCK_TEST_TLS is set.
+  /// Clients connect over TLS. They also do so without this if QUORUMLOCK_TEST_TLS is set.
   bool tls = false;
   /// Clients connect without TLS and without a login in any case, for tests of addresses.
   bool plain = false;
@@ -50,7 +50,7 @@ class Cluster {
   [[nodiscard]] int quorum() const { return size() / 2 + 1; }
   local::Server& server(int node) { return servers_.at(static_cast<std::size_t>(node)); }
   [[nodiscard]] std::vector<std::string> urls() const;
-  /// The same as the program and errors show them: without a login.
+  /// The same URLs as the program and errors show them: without a login.
   [[nodiscard]] std::vector<std::string> shown_urls() const;
   /// The user that clients log in as: "default" without a login.
   [[nodiscard]] std::string user() const { return has_users() ? settings_.user : "default"; }
@@ -102,7 +102,7 @@ class Cluster {
   TemporaryDirectory directory_;
   ClusterSettings settings_;
   std::vector<local::Server> servers_;
-  Nodes list_;  ///< of enrol_for(); empty: urls()
+  Nodes list_;  ///< the list given to enrol_for(); empty: urls()
   std::map<int, Redis> connections_;
   std::map<int, bool> paused_;
   std::map<int, long long> own_commands_;

@@ -46,11 +46,11 @@ struct Command {
   core::Duration ttl{};
   std::uint64_t fence = 0;
   bool replant = false, ordered = false;
-  std::uint64_t waiter = 0, ticket = 0;  ///< of Send::place
+  std::uint64_t waiter = 0, ticket = 0;  ///< those of Send::place
   std::uint64_t not_woken = 0;
   bool shared = false;
   bool not_woken_reads = false;
-  int slot = 0;  ///< of a permit
+  int slot = 0;  ///< the permit's, if it is about one
   core::Duration left{};
   /// Waiter and ticket of each entry of a SendEntries.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> entries = {};
@@ -100,7 +100,7 @@ class EngineDriver {
       : random_(seed), engine_(config, random_), unanswered_(core::max_nodes) {}
 
   core::Time now{};
-  core::Trace* trace = nullptr;  ///< of the acquisitions of one lock that follow
+  core::Trace* trace = nullptr;  ///< for the acquisitions of one lock that follow
 
   // What the user does. `wait` zero is one attempt.
 
@@ -389,7 +389,7 @@ class EngineDriver {
 
   SeededRandom random_;
   core::Engine engine_;
-  std::vector<std::deque<Command>> unanswered_;  // of each node, the oldest first
+  std::vector<std::deque<Command>> unanswered_;  // for each node, the oldest first
   std::vector<Seen> seen_;
   std::vector<std::string> tokens_;
   core::ClaimId lease_;

@@ -40,8 +40,8 @@ class EnrolmentDriver {
  public:
   redis::Enrolment it;
   core::Time now = core::Time(1h);
-  redis::Membership members;  ///< of every record and candidate here, whose texts do not show it
-  std::string life;           ///< of the candidate that was written last, in ms
+  redis::Membership members;  ///< that of each record and candidate, whose texts here omit it
+  std::string life;           ///< the last written candidate's, in ms
 
   void greet(const std::optional<std::string>& record, std::optional<bool> durable = false,
              const std::string& run_id = "run2") {

@@ -62,7 +62,7 @@ void HostileServer::run() {
     }
     if (::poll(polled.data(), polled.size(), -1) < 0) continue;
     if (polled[0].revents != 0) return;
-    // From the back, so that the connections still to come keep the places of the poll.
+    // This begins at the back, so that the connections still to come keep their places in the poll.
     for (std::size_t i = connections_.size(); i-- > 0;) {
       const short ready = polled[i + 2].revents;
       Connection& connection = connections_[i];

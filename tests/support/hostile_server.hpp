@@ -44,7 +44,7 @@ class HostileServer {
     int fd = -1;
     std::string out = {};  ///< still to be sent
     std::size_t sent = 0;
-    std::string last_two = "\r\n";  ///< of what came in
+    std::string last_two = "\r\n";  ///< the last two bytes that came in
   };
 
   void run();

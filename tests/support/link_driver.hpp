@@ -42,9 +42,9 @@ class LinkDriver {
   core::Time now = core::Time(1h);
   std::string refusal;   ///< why the node does not vote for our list
   bool compares = true;  ///< all nodes are compared whenever the record has been read
-  bool bars = false;     ///< refuses each server that it greets, as the same one as another node
+  bool bars = false;     ///< refuses each server that it greets, as one that another node has
 
-  /// Of every record and candidate here, whose texts do not show it.
+  /// The membership of every record and candidate here, whose texts do not show it.
   static redis::Membership members() { return founded("n1", {"n1", "n2", "n3"}); }
 
   // What the socket does.

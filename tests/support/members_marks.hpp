@@ -7,8 +7,8 @@
 #include "redis/enrolment.hpp"
 #include "redis/membership.hpp"
 
-// Tests of other things write records without the mark of the membership, which these put in and
-// take out.
+// Tests of other things write records without the mark of the membership. These functions put the
+// mark in and take it out.
 namespace quorumlock::test {
 
 /// A list that was founded once, as this node carries it.

@@ -20,7 +20,7 @@ int for_each_order(int nodes, int kinds, F&& fn) {
       ++count;
       if (!fn(fates, order)) return count;
     } while (std::ranges::next_permutation(order).found);
-    // The next number, with one digit for each node.
+    // Counts to the next number, with one digit for each node.
     auto digit = fates.begin();
     while (digit != fates.end() && ++*digit == kinds) *digit++ = 0;
     if (digit == fates.end()) return count;

@@ -10,7 +10,8 @@ namespace quorumlock::test {
 /// A program that the test runs and talks to line by line. The destructor kills it.
 class Process {
  public:
-  /// Default signal dispositions, an empty signal mask, and `environment` ("NAME=value") added.
+  /// The program gets default signal dispositions, an empty signal mask, and `environment`
+  /// ("NAME=value") in addition to ours.
   explicit Process(const std::vector<std::string>& command,
                    const std::vector<std::string>& environment = {});
   Process(Process&& other) noexcept;

@@ -166,7 +166,7 @@ void Proxy::watch(std::vector<pollfd>& watched) const {
   }
 }
 
-/// In the order of watch(): no connection comes or goes while poll waits.
+/// Takes the results in the order of watch(): no connection comes or goes while poll waits.
 void Proxy::note(const std::vector<pollfd>& watched) {
   auto seen = watched.begin() + 1;
   for (Place& place : places_) {

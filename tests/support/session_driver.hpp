@@ -65,7 +65,7 @@ class SessionDriver {
   std::vector<std::string> heard_of;  // changes of their leaders
   std::vector<core::Refused> refused;
   int acquired = 0;
-  std::vector<core::ClaimId> claims;  // of those acquired; their users are 1, 2, ...
+  std::vector<core::ClaimId> claims;  // what was acquired; the users are 1, 2, ...
   std::vector<core::Extended> extended;
   std::vector<core::Released> released;
   /// Answers to queries, as "n1 granted".

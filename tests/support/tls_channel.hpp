@@ -74,7 +74,7 @@ class TlsChannel : public ::testing::Test {
       feed(to_us, step);
     }
   }
-  /// Why a channel with these options does not come to an end of its handshake with this server.
+  /// Returns why a channel with these options does not complete its handshake with this server.
   std::string refusal(TlsServer peer, const TlsOptions& options,
                       const std::string& host = "localhost") {
     connect(options, host);
@@ -90,7 +90,7 @@ class TlsChannel : public ::testing::Test {
   tls::Contexts contexts_;
   tls::Resumption last_;
   std::unique_ptr<Channel> channel_;
-  std::string said_;  // by the server, as plain text
+  std::string said_;  // what the server said, as plain text
 };
 
 }  // namespace quorumlock::test

@@ -8,7 +8,7 @@
 namespace quorumlock::test {
 namespace {
 
-constexpr const char* page_prefix = "locks:";  // of the page's examples
+constexpr const char* page_prefix = "locks:";  // the prefix in the page's examples
 
 std::string with_prefix(std::string word, const std::string& prefix) {
   const std::size_t at = word.find(page_prefix);

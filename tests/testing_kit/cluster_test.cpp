@@ -114,7 +114,8 @@ TEST(ManualClock, ThereIsOneAtATimeAndItNeverGoesBack) {
   EXPECT_GT(Clock::now(), before + 1h);
 }
 
-// The timers of loops that were made before the clock stood, and go on after it.
+// This is about the timers of loops that were made before the clock was stopped, and go on after
+// it.
 TEST(ManualClock, ARenewalComesInItsTimeAfterwards) {
   testing::Cluster cluster(3);
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
@@ -211,7 +212,7 @@ TEST(ManualClock, ANodeThatForgotVotesAgainAfterMaxTtl) {
   EXPECT_TRUE(votes());
 }
 
-TEST(ManualClock, APartitionedNodeIsDoneWithout) {
+TEST(ManualClock, APartitionedNodeIsNotNeeded) {
   testing::Cluster cluster(3);
   Coordinator coordinator = Coordinator::create(cluster.options()).value();
   ASSERT_TRUE(coordinator.acquire("orders"));

@@ -72,7 +72,7 @@ TEST_F(AsioCancel, ARequestOnItsWayIsNotWaitedFor) {
 }
 
 TEST_F(AsioCancel, ATimerEndsAWait) {
-  // The operator || cancels the loser, also in the other direction.
+  // The operator || cancels the loser, whether that is the lock or the timer.
   using namespace net::experimental::awaitable_operators;
   run(context, [&]() -> net::awaitable<void> {
     net::steady_timer timer(context, 1ms);

@@ -82,7 +82,8 @@ TEST_F(AsioCompletion, AFutureGetsTheLeaseOrThrows) {
 }
 
 TEST_F(AsioCompletion, AHandlerMayTakeAResult) {
-  // It gets the Error with its sentence and votes. as_result() does the same for any token.
+  // The handler gets the Error with its sentence and votes. as_result() does the same for any
+  // token.
   net::io_context context;
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   int votes = 0;
@@ -138,7 +139,7 @@ TEST_F(AsioCompletion, ADeferredOperationBeginsWhenItIsGivenAHandler) {
 }
 
 TEST_F(AsioCompletion, AHandlerWithoutAnExecutorRunsOnAThreadOfAsios) {
-  // It may block: it runs neither in the call nor on the library's loop.
+  // Such a handler may block: it runs neither in the call nor on the library's loop.
   Answer<bool> answer;
   std::atomic<bool> returned = false;
   async_acquire(coordinator, key, {.wait = 20s},

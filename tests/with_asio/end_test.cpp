@@ -91,7 +91,7 @@ net::awaitable<void> work(Coordinator& coordinator, std::string key, bool& done)
 }
 
 TEST_F(AsioEnd, ACoroutineMayBeDestroyedAtEveryStage) {
-  // It is destroyed with its context after each number of handlers, until it finishes within it.
+  // The coroutine is destroyed with its context after each number of handlers, until it finishes.
   bool done = false;
   for (int handlers = 0; !done; ++handlers) {
     ASSERT_LT(handlers, 100);
@@ -105,7 +105,7 @@ TEST_F(AsioEnd, ACoroutineMayBeDestroyedAtEveryStage) {
 }
 
 TEST_F(AsioEnd, ALockOfARecursiveMutexThatNoHandlerGetsIsUndone) {
-  // It is granted in a context that never runs, and in one that is gone before.
+  // The lock is granted in a context that never runs, and in one that is gone before the grant.
   RecursiveMutex mutex(coordinator, key);
   const LockOwner owner;
   for (const bool granted : {true, false}) {

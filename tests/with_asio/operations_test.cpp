@@ -15,7 +15,7 @@ class AsioOperations : public WithAsio {
 };
 
 TEST_F(AsioOperations, SeveralLocksAndTheLease) {
-  // A lease of two locks is extended and released; a read lock comes of a downgrade.
+  // A lease of two locks is extended and released. A writer is downgraded, and a reader gets in.
   run(context, [&]() -> net::awaitable<void> {
     std::vector<std::string> names;
     names.push_back(key + "/1");
@@ -49,7 +49,7 @@ TEST_F(AsioOperations, ALeaseThatHoldsNothingIsNotHeld) {
 }
 
 TEST_F(AsioOperations, MutexesAndPermits) {
-  // Each kind of lock, to the Lease that holds it.
+  // Each kind of lock completes with the Lease that holds it.
   Mutex mutex(coordinator, key + "/mutex");
   SharedMutex shared(coordinator, key + "/shared");
   Semaphore semaphore(coordinator, key + "/semaphore", 2);

@@ -22,7 +22,7 @@ struct Arguments {
   /// The words of a `run` or `leader` after the first `--`: the command, which we do not parse.
   std::optional<std::vector<std::string>> behind_dashes;
 
-  /// Whether the command runs one of the user's, which standard output belongs to.
+  /// Whether the command runs a command of the user's, to which standard output belongs.
   [[nodiscard]] bool runs_a_command() const { return command == "run" || command == "leader"; }
   /// Returns a complaint about the command line without the parts that may have a password.
   [[nodiscard]] std::string without_secrets(std::string sentence) const;

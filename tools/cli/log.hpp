@@ -10,7 +10,8 @@
 namespace quorumlock::cli {
 
 enum class LogFormat { text, json };
-/// The format of all lines from now on; text at first. Before any thread is started.
+/// Sets the format of all lines from now on, which is text at first. Must be called before any
+/// thread is started.
 void set_log_format(LogFormat format);
 LogFormat log_format();
 

@@ -92,7 +92,7 @@ class Lookout {
   struct Entry {
     int watchers = 0;
     SeenPtr last;
-    Clock::time_point due{};  ///< not asked about before
+    Clock::time_point due{};  ///< the nodes are not asked before
     Clock::time_point ended{};
   };
 

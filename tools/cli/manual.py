@@ -315,7 +315,7 @@ def main():
     for name, text in written.items():
         (output / name).parent.mkdir(parents=True, exist_ok=True)
         (output / name).write_text(text)
-    for old in output.glob("man1/*.1"):  # of a command that was renamed
+    for old in output.glob("man1/*.1"):  # may be of a command that was renamed
         if f"man1/{old.name}" not in written:
             old.unlink()
 

@@ -179,8 +179,8 @@ class Work {
     }
   }
 
-  /// The nodes that the change brings in, by their URLs. If the change is settled already, it is
-  /// not known any more which these were: then all nodes of the list, which have to answer.
+  /// The nodes that the change brings in, by their URLs. Once the change is settled it is no longer
+  /// known which these were: then all nodes of the list, each of which has to answer.
   std::set<std::string> new_nodes() {
     std::set<std::string> nodes;
     for (const MembersReport& report : look()) {

@@ -35,9 +35,9 @@ class NodesWatch {
 
   Coordinator& coordinator_;
   const std::optional<std::string> file_;
-  std::mutex guard_;  ///< while the file is read
+  std::mutex guard_;  ///< locked while the file is read
   std::condition_variable_any stopped_;
-  Lists lists_;          ///< as they were set last
+  Lists lists_;          ///< the lists that were set last
   std::jthread thread_;  ///< the last member: it uses the others
 };
 

@@ -16,8 +16,8 @@ void write(const std::string& text, std::FILE* to) {
                                      : "cannot write to standard error");
 }
 
-/// Names and tokens are other programs' too, and could steer the terminal by control characters:
-/// these become question marks. Tables break lines themselves.
+/// Names and tokens may come from other programs, and could steer the terminal by control
+/// characters: these become question marks. Tables break lines themselves.
 std::string harmless(std::string text, bool one_line) {
   std::ranges::replace_if(
       text,

@@ -31,8 +31,8 @@ std::int64_t ms_since_epoch(std::chrono::system_clock::time_point time) {
 bool RanOut::ran_out(const Known& one, Time answered) const {
   if (!one.lock.expires_in) return false;
   const milliseconds last = *one.lock.expires_in;
-  // After a gap its renewals are not known. Otherwise it must have missed some, since its holder
-  // may have given it back between two looks that are far apart.
+  // After a gap the lease's renewals are not known. Otherwise it must have missed some, since its
+  // holder may have given it back between two looks that are far apart.
   return one.asked + last <= answered && (gap_ || last <= one.longest / 2);
 }
 

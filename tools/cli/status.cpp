@@ -20,7 +20,7 @@ namespace quorumlock::cli {
 namespace {
 
 constexpr std::chrono::seconds between_looks{1};
-constexpr std::size_t most_locks = 5;  ///< that a watch shows
+constexpr std::size_t most_locks = 5;  ///< the most that a watch shows
 
 /// The locks that a watch shows below the nodes. A thread of its own lists them, so that the state
 /// of the nodes does not wait for a long list.

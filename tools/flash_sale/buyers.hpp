@@ -10,7 +10,7 @@ struct BuyersSettings {
   int buyers = 25;
   std::filesystem::path stock;
   std::chrono::milliseconds think{};
-  std::chrono::milliseconds wait{};  ///< for the lock, for each buyer
+  std::chrono::milliseconds wait{};  ///< each buyer's patience for the lock
   bool locked = true;
 };
 

@@ -28,7 +28,7 @@ struct SaleSettings {
 
 /// The course of a sale.
 struct Sale {
-  std::vector<Visit> visits;  ///< in order of entering the shop; those who did not come first
+  std::vector<Visit> visits;  ///< in order of entering the shop, after those that never did
   std::vector<Buyer> ledger;  ///< the buyers that have a phone according to the shop's file
   int crashed = 0;            ///< processes that ended with an error
   Duration took{};

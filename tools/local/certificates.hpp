@@ -11,7 +11,7 @@ namespace quorumlock::local {
 
 /// What a certificate says.
 struct CertificateSettings {
-  std::string name = "quorumlock";  ///< of its owner
+  std::string name = "quorumlock";  ///< its owner's name
   /// The names and addresses that it is for, such as `DNS:lock1.example,IP:10.0.0.1`; empty: none.
   std::string hosts = "DNS:localhost,IP:127.0.0.1";
   std::chrono::seconds begins = -std::chrono::hours(24);  ///< counted from now

@@ -162,9 +162,9 @@ std::string log_tail(const ServerSettings& settings) {
 }  // namespace
 
 int free_port() {
-  // Below the ports that the kernel gives to connections: one of those could get the port while its
-  // server is being started anew. Each process begins in a place of its own, so that two of them
-  // hardly ever choose the same port before either has bound it.
+  // The ports are below those that the kernel gives to connections, since one of these could get
+  // the port while its server is being started anew. Each process begins in a place of its own, so
+  // that two of them hardly ever choose the same port before either has bound it.
   constexpr int first = 12'000, count = 20'000, stretch = 50;
   static std::atomic<int> tried{0};
   const int begin = ::getpid() * stretch % count;

@@ -1,5 +1,5 @@
 // A simulated history allocates a million small objects in one thread. Free lists by size save a
-// quarter of its time. Not used under a sanitizer that must see each allocation.
+// quarter of its time. They are not used under a sanitizer that must see each allocation.
 #include <array>
 #include <cstddef>
 #include <cstdlib>

@@ -24,7 +24,7 @@ struct Client final : core::WallClock {
     bool open = false;
     TrueTime last_to{}, last_from{};  ///< arrival of the last message each way: keeps the order
     TrueTime used{};                  ///< when something was last sent, in either direction
-    bool forgotten = false;           ///< by something on the path: nothing arrives any more
+    bool forgotten = false;           ///< something on the path forgot it: nothing arrives
   };
 
   Client(const Draw& draw, std::size_t number, test::SeededRandom& world);
@@ -53,7 +53,7 @@ struct Client final : core::WallClock {
   test::SeededRandom random;
   double rate;
   core::Duration offset;
-  core::Duration wall_offset;  ///< of the wall clock from true time
+  core::Duration wall_offset;  ///< wall clock less true time
   bool wall_stands;
   std::int64_t wall_us = 0;  ///< the wall clock's time, set before each turn
   std::vector<int> list;     ///< the servers that its next process is configured with

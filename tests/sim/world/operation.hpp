@@ -15,7 +15,7 @@ namespace quorumlock::sim {
 struct Operation {
   std::size_t number = 0;
   std::size_t client = 0;
-  std::size_t life = 0;  ///< of the client: after a crash it begins another
+  std::size_t life = 0;  ///< the client's life: each crash begins another
   std::string key;
   std::vector<std::string> others;  ///< the other keys of a request for several
   core::Terms terms;

@@ -175,7 +175,7 @@ void World::has_looked(const Look& look) {
       break;
     case Stage::committed: {
       if (!change.may_settle()) {
-        // Nodes that missed the commit are told.
+        // Sends the commit again to nodes that missed it.
         if (!draw_.plan.empty()) make(look, change.committing(), "commits");
         break;
       }

@@ -16,10 +16,10 @@ struct Operator {
   std::size_t number = 0;
   redis::NodeNames next;    ///< the list that it wants
   redis::NodeNames others;  ///< further nodes that it looks at
-  double rate = 1;          ///< of its clock
+  double rate = 1;          ///< the rate of its clock
   bool reckless = false;    ///< it does not ask whether it may announce or commit
   bool withdraws = false;   ///< it takes back what it finds announced
-  int looks_left = 12;      ///< it gives up after so many looks
+  int looks_left = 12;      ///< it gives up after this many looks
   redis::SettlementWait wait{0.01};
   bool ended_old = false;  ///< see World::end_old_connections(); since the wait was begun last
   bool over = false;

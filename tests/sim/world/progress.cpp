@@ -103,8 +103,8 @@ bool World::is_forgotten(const MembersChange& change) {
   return remember < redis::quorum(as.from);
 }
 
-/// The next step of the change to this list, on all nodes. Returns whether the list is settled
-/// everywhere.
+/// Makes the next step of the change to this list, on all nodes. Returns whether the list is
+/// settled everywhere.
 bool World::make_next_step(const Look& look, redis::SettlementWait& wait, NodeNames& next) {
   const MembersChange change(look.nodes);
   const auto all = [this, &look](const std::vector<MembersChange::Step>& steps, const char* what) {

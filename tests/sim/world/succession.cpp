@@ -97,7 +97,7 @@ void World::demand_succession() {
 void World::demand_turn() {
   const bool plain = draw_.sets == 0 && draw_.to_read == 0 && draw_.capacity == 0;
   if (draw_.in_order == 0 || !plain || !draw_.order_holds() || draw_.clients < 2) return;
-  if (draw_.seed % 8 != 0) return;  // it takes long
+  if (draw_.seed % 8 != 0) return;  // this check takes long
   run_until(now_ + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);
   const TrueTime message = std::min({draw_.delay, draw_.ttl / 100, draw_.node_timeout / 20});
   const TrueTime end = now_ + draw_.entry_life * 5 / 3 + 2 * TrueTime(draw_.pause) + 400 * message;

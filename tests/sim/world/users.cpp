@@ -29,7 +29,7 @@ void World::act(std::size_t number, std::size_t life) {
   for_client(number, life, [this, number] {
     Client& client = clients_[number];
     if (healing_ || is_quiet(client)) return;
-    // One request at a time, so that no votes split.
+    // A client makes one request at a time, so that no votes split.
     const auto goes_on = [](const Operation& one) { return one.answers == 0 || one.held; };
     if (draw_.alone() && std::ranges::any_of(operations_, goes_on)) return;
     for (int more = draw_.at_once - 1; more > 0; --more) {

@@ -59,7 +59,7 @@ World::World(const Draw& draw, std::ostream* trace)
                           draw.nodes_agree ? 1 : rate);
     Server& server = nodes_.emplace_back(settings, clock, now_);
     if (node >= draw.nodes) continue;
-    // As in a new cluster: the nodes have nothing to forget.
+    // This is a new cluster: the nodes have nothing to forget.
     Server::Data data;
     redis::EnrolmentRecord record;
     record.run_id = server.run_id();

@@ -98,7 +98,7 @@ TEST(Findings, UnsafeNeverIsReported) {
 }
 
 TEST(Findings, MissingPersistenceIsReported) {
-  // Each of the three settings alone, an unknown setting, and a disk that fails.
+  // The finding comes for each of the three settings alone, an unknown setting, and a failing disk.
   const auto error = ElementsAre("error no_fsync");
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.persistence = {false, "always", false, true, false};
@@ -209,7 +209,7 @@ TEST(Findings, AWrongClockIsReported) {
                 node.clock.mistrusted_for = 20s;
               }),
               ElementsAre("error clock_jumped"));
-  EXPECT_THAT(codes([](NodeStatus& node) { node.clock.jump = 60s; }), IsEmpty());  // is over
+  EXPECT_THAT(codes([](NodeStatus& node) { node.clock.jump = 60s; }), IsEmpty());  // the jump ended
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.clock.drift = -0.03;
                 node.clock.drift_uncertainty = 0.001;
@@ -223,7 +223,8 @@ TEST(Findings, AWrongClockIsReported) {
 }
 
 TEST(Findings, TroubleWithTheEnrolmentIsReported) {
-  // Another max_ttl, a quarantine with its end, a refusal, and an enrolment's report of the past.
+  // The findings are another max_ttl, a quarantine with its end, a refusal, and an enrolment's
+  // report of the past.
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.enrolment.max_ttl = 60s;
                 node.enrolment.standing = NodeEnrolment::Standing::refused;

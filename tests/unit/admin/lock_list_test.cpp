@@ -120,8 +120,8 @@ TEST(LockList, ANodeIsAskedNoMoreIfItReportsTooMuch) {
 }
 
 TEST(LockList, AHostileNodeCannotFillTheMemory) {
-  // Its names are as long as a reply may be. It is cut off after 16 MiB of them, and what is kept
-  // of them by then is a small multiple of that.
+  // The node's names are as long as a reply may be. The node is cut off after 16 MiB of them, and
+  // what is kept of them by then is a small multiple of that.
   LockCount count("", "");
   const std::size_t before = allocated();
   int pages = 0;

@@ -46,7 +46,8 @@ TEST(Look, AFreeLockHasNoHolder) {
 }
 
 TEST(Look, TheWaitersOfALineAreRead) {
-  // Two waiters of one process; one ticket is ahead of this node's clock, so its age is 0 ms.
+  // There are two waiters of one process; one ticket is ahead of this node's clock, so its age is 0
+  // ms.
   const NodeHolding found =
       holding(answer("string", "token", "900", {},
                      {"w0123456789abcdef.4@web-3:812", "1699999998500000", "1700000002000",
@@ -92,7 +93,7 @@ TEST(Look, AllReadersAreRead) {
 }
 
 TEST(Look, OtherValuesAndRepliesAreNoLock) {
-  // A hash under the key, and replies that do not come from inspect.lua.
+  // There is a hash under the key, or the reply does not come from inspect.lua.
   const NodeHolding found = holding(answer("hash", "", "-1", {}, {}));
   EXPECT_EQ(found.vote, Vote::held);
   EXPECT_EQ(found.detail, "another kind of value");

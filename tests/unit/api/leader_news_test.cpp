@@ -48,7 +48,8 @@ TEST_F(LeaderNewsTest, ALeaderInDoubtIsNewsOnceItHasLasted) {
 }
 
 TEST_F(LeaderNewsTest, TheTimeOfADoubtBeginsAgainWithAnother) {
-  // If another leader is in doubt, after an announcement, and after older news.
+  // The time begins again if another leader is in doubt, after an announcement, and after older
+  // news.
   EXPECT_EQ(see(leader("a", "here"), 1), "now");
   EXPECT_EQ(see(std::nullopt, 0), "100 ms");
   now_ += 99ms;

@@ -72,7 +72,7 @@ TEST(Metrics, EachFamilyHasHelpAndTypeBeforeItsSamples) {
 }
 
 TEST(Metrics, ClassesAreLabels) {
-  // A prefix may have any letters. Without classes there is none of their metrics.
+  // A prefix may have any letters. Without classes there are no metrics of classes.
   Stats stats;
   EXPECT_EQ(metrics_text(stats).value().find("class"), std::string::npos);
   stats.classes = {{"orders:\"", 3, {.timed_out = 2}, 1, {.count = 5, .total = 10s}}, {"", 7}};
@@ -119,7 +119,7 @@ TEST(Metrics, TheCallersLabelsAreOnEverySample) {
 }
 
 TEST(Metrics, NodesHaveWhatTheyAnswered) {
-  // How many vote, for each group; and of each node the votes that it has given.
+  // The metrics have the number of voters of each group, and the votes that each node has given.
   Stats stats;
   EXPECT_EQ(metrics_text(stats).value().find("nodes_voting"), std::string::npos);
   stats.nodes = {{"a:1", "", true}, {"b:1", "", false}, {"c:1", "", true}};

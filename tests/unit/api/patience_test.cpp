@@ -7,8 +7,8 @@
 #include <limits>
 #include <ratio>
 
-// Every duration and every deadline of a user's becomes a wait without an overflow on the way;
-// these tests also run under the UndefinedBehaviorSanitizer.
+// Every duration and every deadline that a user may give becomes a wait without an overflow on the
+// way; these tests also run under the UndefinedBehaviorSanitizer.
 namespace quorumlock {
 namespace {
 

@@ -38,8 +38,8 @@ TEST(Cluster, KnowsItsNodesByNamesWithoutSecrets) {
 }
 
 TEST(Cluster, ReadsCredentialsThatAreNotInTheUrl) {
-  // A user, the path of a file, and the value of an environment variable; a loss of the variable is
-  // an error that names it.
+  // Credentials may be a user, the path of a file, and the value of an environment variable. If the
+  // variable is gone, that is an error that names it.
   Options options = usual();
   options.nodes[0].user = "locker";
   options.nodes[0].password_file = "/run/secrets/lock";

@@ -45,7 +45,7 @@ TEST(OptionsJson, GivesTheDefaultsForAllButTheNodes) {
 }
 
 TEST(OptionsJson, ReadsEveryKey) {
-  // Each key once, with a value other than its default.
+  // Each key occurs once, with a value other than its default.
   const Options options = Options::from_json(R"({
     "nodes": ["unix:///run/redis/lock3.sock?db=1"], "ttl": "20s", "max_ttl": "1m",
     "wait": "forever", "order": "unordered", "auto_extend": false, "max_hold": "1h",
@@ -73,7 +73,7 @@ TEST(OptionsJson, ReadsEveryKey) {
 }
 
 TEST(OptionsJson, ReadsTheOtherValuesToo) {
-  // The values for which the test above had no place.
+  // These are the values for which the test above had no place.
   const Options options = Options::from_json("{" + nodes + R"(, "order": "fifo", "wait": "3s",
     "quarantine": "always", "drift_factor": 0, "retry": {"jitter": "1ms"}, "max_renewals": 0})")
                               .value();

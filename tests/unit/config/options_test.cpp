@@ -136,7 +136,8 @@ TEST(Options, RefuseAnImpossibleTtl) {
 }
 
 TEST(Options, KnowHowLongALeaseMayBeBelievedIn) {
-  // A hundredth for drift and 2 ms less than the ttl; a fraction of a nanosecond is no time.
+  // A lease may be believed in for the ttl less a hundredth for drift and 2 ms, without a fraction
+  // of a nanosecond.
   Options options = usual_options();
   EXPECT_EQ(options.validity(10s), 9898ms);
   EXPECT_EQ(options.validity(101ns), 101ns - 2ns - 2ms);

@@ -121,7 +121,8 @@ TEST_F(EngineBurst, ThoseThatWaitAreKeptWhileTheNodesAreSilent) {
 }
 
 TEST_F(EngineBurst, ThoseThatWaitAreSentIfTheNodesRefuseUs) {
-  // They fail with the reason, and do not wait for nodes that will never vote for this client.
+  // The waiters fail with the reason, and do not wait for nodes that will never vote for this
+  // client.
   for (int number = 0; number < 100; ++number) {
     driver_.acquire_in_order(static_cast<core::UserId>(number), ten_seconds, 20s, key_of(number));
   }

@@ -237,8 +237,8 @@ TEST(EngineAcquire, RetriesPauseForTheDelayAndSomeJitter) {
 }
 
 TEST(EngineAcquire, EveryAttemptHasATokenOfItsOwn) {
-  // A thousand attempts of one wait: no token appears twice, and each is released before the next
-  // one is set.
+  // One wait makes a thousand attempts: no token appears twice, and each is released before the
+  // next one is set.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, forever);
   for (int i = 0; i < 1000; ++i) {

@@ -40,8 +40,8 @@ TEST(EngineWait, PausesWithoutAQuorumWhateverTheOptionsSay) {
 }
 
 TEST(EngineWait, WithoutOrderAsksAtOnceWhenAQuorumIsThere) {
-  // The next attempt comes at once if the one before was lost for want of nodes; after an attempt
-  // that the nodes refused, the pause goes on.
+  // The next attempt comes at once if the one before was lost because nodes were missing; after an
+  // attempt that the nodes refused, the pause goes on.
   EngineDriver driver(3);
   driver.link(1, LinkState::down);
   driver.link(2, LinkState::down);
@@ -211,7 +211,7 @@ TEST(EngineWait, ABriefOneWaitsForItsReason) {
 }
 
 TEST(EngineWait, ABriefOneIsCutShortInALaterAttempt) {
-  // Its first attempt was answered within its wait, so the next ones end with the wait.
+  // The wait's first attempt was answered within the wait, so the next ones end with the wait.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 400ms);
   driver.answer_all(Vote::held);

@@ -14,7 +14,7 @@ namespace {
 using core::ArrivalOrder;
 
 TEST(ArrivalOrders, KnowTheFirstAsOthersComeAndGo) {
-  // Compared with a list, in which the first one is easily found.
+  // The order is compared with a list, in which the first one is easily found.
   ArrivalOrder order;
   std::vector<std::uint32_t> list;
   SeededRandom random(1);

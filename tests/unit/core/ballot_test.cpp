@@ -103,7 +103,7 @@ TEST(Ballot, BeginLeavesNothingOfTheClaimBefore) {
 }
 
 TEST(Ballot, TheMostCommonNumberIsThatOfTryingThemAll) {
-  // Random votes from a few numbers, compared with a count of each number by itself.
+  // Random votes from a few numbers are compared with a count of each number by itself.
   test::SeededRandom random(7);
   for (int run = 0; run < 2000; ++run) {
     Ballot ballot;

@@ -280,8 +280,8 @@ TEST(EngineRelease, EndsWithTheKeysIfItIsAlwaysRefused) {
 }
 
 TEST(EngineRelease, IsSentAgainIfANodeLacksTheScript) {
-  // NOSCRIPT for the release: it is sent once more with the source, to that node only. A second
-  // NOSCRIPT is not a vote, but the release that is owed is tried again.
+  // The release is answered NOSCRIPT: it is sent once more with the source, to that node only. A
+  // second NOSCRIPT is not a vote, but the release that is owed is tried again.
   EngineDriver driver(1);
   const core::ClaimId lease = driver.hold(ten_seconds);
   driver.release(lease);

@@ -112,7 +112,8 @@ TEST_F(EngineAll, HasOneTicketInAllLines) {
 }
 
 TEST_F(EngineAll, ItsPlaceIsTheWorstOfItsPlaces) {
-  // First in one line but not in the other, or first in both with one lock taken: no reason to try.
+  // The waiter is first in one line but not in the other, or first in both with one lock taken: it
+  // has no reason to try.
   enqueue_all(1, {"a", "b"});
   driver.pass(1s);
   Place second = behind_another;

@@ -204,8 +204,9 @@ TEST(EngineOrders, EveryOrderOfGrantsRefusalsAndSilenceIsDecidedOnceCertain) {
 }
 
 TEST(EngineOrders, EveryOrderWithNodesThatBreakOrAreAwayIsDecidedOnceCertain) {
-  // The same orders with nodes whose connection breaks before the answer, and nodes that are away
-  // from the start: the latter are not asked, the former get their release when they are back.
+  // These are the same orders with nodes whose connection breaks before the answer, and nodes that
+  // are away from the start: the latter are not asked, the former get their release when they are
+  // back.
   int orders = 0;
   for (int nodes = 1; nodes <= 4; ++nodes) orders += play_all(nodes, 5);
   EXPECT_EQ(orders, 5 * 1 + 25 * 2 + 125 * 6 + 625 * 24);

@@ -203,7 +203,7 @@ TEST(EngineHeal, AReplantOfAnOlderRoundIsReleasedToo) {
 
 TEST(EngineHeal, AKeyThatWasReplantedLateLivesForItsWholeTtl) {
   // n3 re-plants while the release is on its way, and the connection breaks before that is
-  // answered. The key may live for a ttl from then, and for as long the release is owed.
+  // answered. The key may live for a ttl from then, and the release is owed for as long.
   EngineDriver driver(3);
   driver.hold({.ttl = 10s, .stop_margin = 1s});
   driver.pass_until(at(third));

@@ -87,7 +87,7 @@ TEST(EngineOwnClock, NodesThatJumpAtDifferentTimesAreAtFaultThemselves) {
 }
 
 TEST(EngineOwnClock, AQuorumThatIsBehindIsAtFaultItself) {
-  // That our clock ran ahead is no explanation, since it cannot.
+  // Our clock cannot run ahead, so that is no explanation.
   Clocks clocks(3);
   clocks.hold();
   clocks.driver.pass(third);
@@ -191,7 +191,8 @@ TEST(EngineClockOf, IsTheLeastThatTheNodeMayShow) {
 }
 
 TEST(EngineClockOf, ARenewalCarriesWhatIsLeftOfTheOldValidity) {
-  // The time left is by the slowest clock within the bound; by token, of the extend's validity.
+  // The time left is by the slowest clock within the bound; for an extend by token it is what is
+  // left of the extend's validity.
   EngineDriver driver(3);
   driver.hold(ten_seconds);
   driver.pass(third);

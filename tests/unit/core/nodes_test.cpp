@@ -7,7 +7,7 @@ namespace {
 constexpr core::Duration mistrust = 30s + 302ms;
 
 TEST(EngineClock, GoodClocksAreNotReported) {
-  // A minute of renewals, with the time in each answer.
+  // The lease is renewed for a minute, with the time in each answer.
   Clocks clocks(3);
   clocks.hold();
   for (int i = 0; i < 18; ++i) {
@@ -100,7 +100,8 @@ TEST(EngineClock, AGrantFromBeforeTheJumpIsVoidToo) {
 }
 
 TEST(EngineClock, ARenewalsVoteFromBeforeTheJumpIsVoidToo) {
-  // The same for a renewal: n1 has renewed and then jumps, and n2's vote alone renews nothing.
+  // The same holds for a renewal: n1 has renewed and then jumps, and n2's vote alone renews
+  // nothing.
   Clocks clocks(3);
   clocks.hold();
   clocks.driver.pass(third);

@@ -42,7 +42,7 @@ TEST(Rival, ThatFollowsAnotherHasTheLockSinceItIsSeen) {
 }
 
 TEST(Rival, HasTheLockSinceTheTimeInItsFencingToken) {
-  // The node's counter and clock are in us since 1970, the time that is reported is of our clock.
+  // The node's counter and clock are in us since 1970; the time that is reported is by our clock.
   Rival rival;
   rival.hear(at(50s), 0,
              {.fence = 1'700'000'000'000'000, .node_time = 1'700'000'012'000'000, .holder = "a"});

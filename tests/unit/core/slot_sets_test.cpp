@@ -44,7 +44,8 @@ struct SlowViews {
 };
 
 TEST(SlotViews, EqualLookingAtEachSlot) {
-  // Few slots and many, up to the ends of words; random reports of the nodes in any order.
+  // There are few slots or many, up to the ends of words; the nodes' reports are random and come in
+  // any order.
   SlotViews views;
   for (const int slots : {1, 2, 3, 63, 64, 65, 128, 200}) {
     SeededRandom random(static_cast<std::uint64_t>(slots));
@@ -103,7 +104,7 @@ TEST(SlotViews, ANewNodeHasReportedNothing) {
   views.add_node(4);
   EXPECT_EQ(views.free_votes(NodeSet::first(5), 66), 1);
   views.learn_free(4, 66);
-  views.learn_free(9, 66);  // it is not known
+  views.learn_free(9, 66);  // node 9 is not known
   EXPECT_EQ(views.free_votes(NodeSet::first(5), 66), 2);
 }
 

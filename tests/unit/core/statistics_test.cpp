@@ -36,7 +36,8 @@ TEST_F(EngineStats, AnAcquisitionAndItsVotesAreCounted) {
 }
 
 TEST_F(EngineStats, ABareQuorumIsCounted) {
-  // One node refuses, later one is down: with three nodes, one more loss would have cost the lock.
+  // One node refuses, and later one is down: of three nodes, one more loss would have cost the
+  // lock.
   driver.acquire(1, terms);
   driver.reply(0, Vote::held);
   driver.reply(1, Vote::granted);
@@ -52,7 +53,8 @@ TEST_F(EngineStats, ABareQuorumIsCounted) {
 }
 
 TEST_F(EngineStats, TheVotesOfANodeAreCountedUntilItLeaves) {
-  // In the sum of all nodes they stay. A node that comes in its place begins anew.
+  // The votes stay in the sum of all nodes. A node that takes the place of one that left begins
+  // anew.
   driver.acquire(1, terms);
   driver.reply(0, Vote::held);
   driver.reply(1, Vote::granted);
@@ -201,7 +203,7 @@ TEST_F(EngineStats, ALeaseThatRunsOutIsCounted) {
 }
 
 TEST_F(EngineStats, TheOldestAcquisitionIsKnown) {
-  // It is the first of the acquisitions without an answer, whatever becomes of the others.
+  // The oldest is the first of the acquisitions without an answer, whatever becomes of the others.
   EXPECT_EQ(driver.engine().waiting_since(), core::never);
   driver.now = at(1s);
   const core::WaiterId first = driver.acquire(1, terms, 1h);

@@ -131,7 +131,7 @@ TEST(Tally, VotesStayWhenTheClientMovesToTheListThatFollows) {
   EXPECT_EQ(tally.granted(), Verdict::pending);
   tally.record(2, Vote::granted, {4, 2});
   EXPECT_EQ(tally.granted(), Verdict::won);
-  tally.move_to({3, 1}, NodeSet::first(3));  // never back
+  tally.move_to({3, 1}, NodeSet::first(3));  // a client never moves back
   EXPECT_EQ(tally.needed(), 3);
 }
 
@@ -151,7 +151,7 @@ TEST(Tally, DropsVotesOfNodesThatHaveLeft) {
 }
 
 TEST(Tally, CountsLikeAPlainList) {
-  // Random votes, several of them from one node: its last one counts, as in a plain list.
+  // The votes are random, several of them from one node: its last one counts, as in a plain list.
   test::SeededRandom random(7);
   for (int run = 0; run < 500; ++run) {
     const int nodes = random.between(1, max_nodes);

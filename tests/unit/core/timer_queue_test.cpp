@@ -123,8 +123,8 @@ TEST(TimerQueue, DoesWhatAMultimapDoes) {
 }
 
 TEST(TimerQueue, AMillionDoNotMoveAtOnce) {
-  // Leases of a minute, spread over the five seconds in which they are renewed: in a long series of
-  // moments of 8 ms each, none has to move more timers than its share.
+  // The timers are of leases of a minute, spread over the five seconds in which they are renewed:
+  // in a long series of moments of 8 ms each, none has to move more timers than its share.
   constexpr std::uint32_t timers = 200'000;
   test::SeededRandom random(1);
   TimerQueue queue;

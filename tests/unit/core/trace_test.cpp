@@ -120,7 +120,7 @@ TEST(Traces, ShowTheRoundThatRaisesTheCounters) {
 }
 
 TEST(Traces, ShowTheWaitInTheLine) {
-  // Held at first; the waiter enters the line, hears its place, and a release wakes it.
+  // The lock is held at first; the waiter enters the line, hears its place, and a release wakes it.
   Traced test;
   test.acquire(1h, true);
   for (const int node : {0, 1, 2}) test.driver.reply(node, {Vote::held});

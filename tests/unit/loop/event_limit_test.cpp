@@ -21,7 +21,7 @@ class EventLimits : public ::testing::Test {
     Event event{.kind = kind, .reason = what};
     return limit.admits(now, node, event);
   }
-  /// Passes on as many as a window has room for.
+  /// Passes on as many events as a window has room for.
   void fill(int node, EventKind kind) {
     for (int i = 0; i < most_events; ++i) EXPECT_TRUE(admits(node, kind)) << i;
   }
@@ -86,7 +86,7 @@ TEST_F(EventLimits, NothingOvertakesAKeptEvent) {
 }
 
 TEST_F(EventLimits, OneOfALockNeedNotBeMadeIfOneOfItsKindIsKept) {
-  // It is counted. Of the other kinds each has to be made.
+  // An event that is not made is counted. Events of the other kinds have to be made.
   EXPECT_FALSE(limit.leaves_out(EventKind::lease_acquired));
   fill(EventLimit::no_node, EventKind::lease_acquired);
   EXPECT_FALSE(limit.leaves_out(EventKind::lease_acquired));

@@ -44,8 +44,7 @@ TEST_F(PasswordFile, IsReadWithoutTheEndOfItsLine) {
 }
 
 TEST_F(PasswordFile, IsRefusedInASentenceThatNamesIt) {
-  // A missing, an empty and a very large file, and something that is not a file: none of them
-  // blocks.
+  // The file is missing, empty or very large, or is no regular file: none of these blocks.
   EXPECT_TRUE(contains(error_of(read_password(path)), "password\" cannot be read: No such file"));
   EXPECT_TRUE(contains(error_of(read_password(write(""))), "is empty"));
   EXPECT_TRUE(contains(error_of(read_password(write("\n"))), "is empty"));

@@ -63,7 +63,7 @@ class SenderTest : public ::testing::Test {
     return count;
   }
 
-  std::set<std::uint32_t> slots;  ///< of the batches that were answered
+  std::set<std::uint32_t> slots;  ///< those of the batches that were answered
   LinksDriver driver{2};
   Wall wall;
   Sender sender{driver.links, driver.engine, wall, {.nodes = 2}};
@@ -119,7 +119,7 @@ TEST_F(SenderTest, AnAcquisitionCarriesTheTimeAloneAndInABatch) {
 }
 
 TEST_F(SenderTest, AnAcquisitionThatIsSentAgainCarriesTheTimeOfTheFirst) {
-  // Else nodes whose records have changed would grant other numbers than the first ones, and a
+  // Otherwise nodes whose records have changed would grant other numbers than the first ones, and a
   // round to raise them would follow. A clock that has been set is noticed by the next attempt.
   const auto sent = [this](core::Time begun, bool again) {
     acquire("a", begun, again);

@@ -43,8 +43,8 @@ std::vector<core::Answer> read(CommandKind kind, const std::vector<redis::Reply>
 }
 
 TEST(BatchAnswers, OfAcquisitions) {
-  // The node's time, then for each lock the four words of a single acquisition, or an error; then
-  // the holders, since a lock was refused.
+  // The reply has the node's time, then for each lock the four words of a single acquisition, or an
+  // error; then the holders, since a lock was refused.
   const std::vector<redis::Reply> holders = {word(""), word("t0ken"), word(""), word("t0ken")};
   const std::vector<core::Answer> each =
       read(CommandKind::acquisitions,
@@ -99,7 +99,8 @@ TEST(BatchAnswers, OfReleases) {
 }
 
 TEST(BatchAnswers, OfRenewalsAreDigits) {
-  // One digit for each lock and one time of the node; an unreadable reply votes for no lock.
+  // The reply has one digit for each lock, and the node's time once; an unreadable reply votes for
+  // no lock.
   redis::Reply words[2];
   words[0].type = redis::Reply::Type::integer;
   words[0].integer = 1700;

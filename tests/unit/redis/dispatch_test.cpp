@@ -114,7 +114,7 @@ TEST(Batch, OfAcquisitionsAndReleases) {
   EXPECT_NE(bytes.find(redis::acquire_script.source), bytes.npos);
 }
 
-TEST(Batch, TakesWhatDiffersInNothingElse) {
+TEST(Batch, TakesCommandsThatAreOtherwiseAlike) {
   // A batch takes commands of one kind to the same nodes, with the same ttl, up to a maximum.
   for (const CommandKind kind : {CommandKind::renew, CommandKind::acquire, CommandKind::release}) {
     const core::Send one = sending(kind, "a", "t");

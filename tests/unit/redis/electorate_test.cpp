@@ -106,7 +106,7 @@ TEST_F(ElectorateTest, ARemovedNodeRefusesItsOldList) {
 }
 
 TEST_F(ElectorateTest, EnoughNodesMustVouchForOneWithoutARecord) {
-  // Of five nodes three have to; with two the operator has to.
+  // Three of five nodes have to vouch; if only two can, the operator has to vouch.
   const NodeNames list = {"a", "b", "c", "d", "e"};
   const auto two = judge(
       {with("a", settled(list)), with("b", settled(list)), blank("c"), blank("d"), blank("e")});
@@ -136,7 +136,7 @@ TEST_F(ElectorateTest, TheNodeFurthestOnDecidesAsWhatAnotherIsEnrolled) {
 }
 
 TEST_F(ElectorateTest, AListIsFoundedOnceAllItsNodesHaveWaitedTogether) {
-  // Of two foundings the smaller one is proposed; a node that is away keeps the list from being
+  // The smaller of two foundings is proposed; a node that is away keeps the list from being
   // founded, unless the operator vouches.
   auto judged =
       judge({waiting("a", 3, list_abc), waiting("b", 5, list_abc), waiting("c", 3, list_abc)});
@@ -236,7 +236,7 @@ TEST_F(ElectorateTest, ANodeOfAnotherFoundingComesBackWithoutItsRecord) {
   judged = judge({with("a", settled(list_abc, 0, 3)), blank("b"), with("c", settled(list_abc))});
   EXPECT_EQ(judged[0].refusal, "");
   EXPECT_FALSE(judged[2].outdated) << "too few have settled";
-  // But not if a quorum votes for another one: the nodes would refuse one another for ever.
+  // It does not if a quorum votes for another one: the nodes would refuse one another for ever.
   judged = judge({with("a", settled(list_abc, 0, 3)), with("b", settled(list_abc)),
                   with("c", settled(list_abc))});
   EXPECT_EQ(judged[1].refusal, "");
@@ -257,7 +257,7 @@ TEST_F(ElectorateTest, ANodeThatNoStepTakesAlongComesBackWithoutItsRecord) {
       << "who has been announced the next list has settled this one";
   EXPECT_TRUE(says(settled({"b", "c"}, 2)));
   EXPECT_TRUE(says(settled({"a", "b"}, 3))) << "it was not in the list before";
-  // The operator takes these along.
+  // The operator's steps bring these nodes up to date.
   EXPECT_FALSE(says(settled({"b", "c"}, 3)));
   EXPECT_FALSE(says({7, 3, MembersPhase::announced, {}, {"b", "c"}, list_abd}));
   EXPECT_FALSE(says({7, 4, MembersPhase::unsettled, {}, {"b", "c"}, list_abc}));

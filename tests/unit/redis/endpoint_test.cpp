@@ -46,7 +46,7 @@ TEST(Endpoint, ReadsHostPortAndDatabase) {
 }
 
 TEST(Endpoint, ReadsUserAndPassword) {
-  // Either may be percent-encoded, and either may be missing.
+  // User and password may each be percent-encoded, and each may be missing.
   EXPECT_EQ(fields_of("redis://user:secret@lock2.example:6380/3"),
             "user=user password=secret host=lock2.example port=6380 db=3");
   EXPECT_EQ(fields_of("redis://:secret@h"), "password=secret host=h port=6379 db=0");
@@ -117,7 +117,8 @@ TEST(Endpoint, RefusesTlsByName) {
 #endif
 
 TEST(Endpoint, ReadsSentinels) {
-  // Their order makes no difference, and the node is called by the name of its service.
+  // The order of the Sentinels makes no difference, and the node is called by the name of its
+  // service.
   const Endpoint endpoint = parsed("redis+sentinel://user:secret@B.example,[::1]:7000/locks-1/3");
   EXPECT_EQ(endpoint,
             (Endpoint{.login = {"user", "secret"},
@@ -234,8 +235,8 @@ TEST(Endpoint, RefusesABadSocketPath) {
 }
 
 TEST(Endpoint, NeverShowsAPasswordHoweverMalformedTheUrl) {
-  // Every URL that is one letter off a good one, as a user might mistype it. Neither the error nor
-  // the name contains the password.
+  // These are all URLs that are one letter off a good one, as a user might mistype it. Neither the
+  // error nor the name contains the password.
   const std::string good = "redis://user:hunter2@lock2.example:6380/3";
   const auto check = [&](const std::string& url) {
     const Result<Endpoint> result = Endpoint::parse(url);

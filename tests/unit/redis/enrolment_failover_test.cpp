@@ -8,8 +8,8 @@ using Driver = EnrolmentDriver;
 using Errand = redis::Enrolment::Errand;
 using Standing = redis::Enrolment::Standing;
 
-TEST(EnrolmentFailover, ANodeThatIsFailedOverWaitsForTheServerBeforeToo) {
-  // The server that it replaces may go on granting for seven seconds after the promotion. The
+TEST(EnrolmentFailover, AFailedOverNodeWaitsForItsFormerServerToo) {
+  // The server that the node replaces may go on granting for seven seconds after the promotion. The
   // candidate contains the wait, so that a client that knows another address waits as long.
   Driver driver;
   driver.it.greeted(driver.now, {.run_id = "run2", .durable = false, .outlives_failover = 7s},

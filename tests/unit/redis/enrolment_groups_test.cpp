@@ -118,7 +118,7 @@ TEST(EnrolmentGroups, ANodeWithoutARecordIsEnrolledOnlyIfTheOthersAdmitIt) {
 }
 
 TEST(EnrolmentGroups, ARestartedNodeKnowsItsGroups) {
-  // Its record says for which groups the node was enrolled, though not which locks it granted.
+  // The record says for which groups the node was enrolled, though not which locks it granted.
   Driver driver(ours());
   EXPECT_FALSE(driver.it.knows_groups());
   driver.greet("run1:30000,a,86400@" + our_mark + ":volatile");

@@ -189,7 +189,7 @@ TEST(EnrolmentRefusal, TextThatIsNoCandidateIsRefused) {
 }
 
 TEST(EnrolmentRefusal, AnotherKindOfAnswerIsRefused) {
-  // The answer is not one of the script's, perhaps a proxy's. Nothing is concluded from it.
+  // The answer is not one of the script's; perhaps a proxy gave it. Nothing is concluded from it.
   Driver driver;
   driver.greet(std::nullopt);
   driver.proposes();
@@ -215,7 +215,7 @@ void refuses_and_has(Driver& driver, const std::string& record) {
 }
 
 TEST(EnrolmentRefusal, ARecordOlderThanThePromotionIsRemovedOnceTheNodeTakesWrites) {
-  // It has no replica yet, and may grant nothing without one.
+  // The node has no replica yet, and may grant nothing without one.
   Driver driver;
   const std::string record = "run2:30000,a,86400:volatile";
   greet_promoted(driver, record);
@@ -239,8 +239,8 @@ TEST(EnrolmentRefusal, ARecordOfAnotherPromotionIsRemovedOnceTheNodeHasBeenAsked
 }
 
 TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
-  // It may have forgotten locks, but its record still says of which list it is. Clients of that
-  // list, which it would count against, may not have seen the restart.
+  // The node may have forgotten locks, but its record still says which list it belongs to. Clients
+  // of that list, which it would count against, may not have seen the restart.
   Driver driver;
   const redis::Membership own = driver.members;
   driver.members =

@@ -183,7 +183,7 @@ TEST(Enrolment, TheMarginIsTheConfiguredOne) {
 }
 
 TEST(Enrolment, TheWaitIsFollowedByTheRepairAndTheRecord) {
-  // The whole way: the candidate stands, the mark of the repairer is ours, the counters are
+  // This is the whole way: the candidate stands, the mark of the repairer is ours, the counters are
   // repaired, and the record is written for exactly this candidate.
   Driver driver;
   driver.greet(std::nullopt);

@@ -53,8 +53,8 @@ TEST(EnrolmentTrust, ANodeThatWasSeenNotToBeDurableIsQuarantined) {
 }
 
 TEST(EnrolmentTrust, ANodeThatTooFewVouchForIsAskedAboutAgain) {
-  // Those that could vouch for it may have been away. Two nodes that were restarted at one time
-  // vouch for each other, although each asks about itself while the other has stopped asking.
+  // The nodes that could vouch may have been away. Two nodes that were restarted at one time vouch
+  // for each other, although each asks about itself while the other has stopped asking.
   Driver driver(of_n1);
   driver.greet(durable, true);
   EXPECT_EQ(driver.it.take_errand(), Errand::look_up);
@@ -76,8 +76,8 @@ TEST(EnrolmentTrust, ANodeThatTooFewVouchForIsAskedAboutAgain) {
   EXPECT_EQ(driver.it.standing(), Standing::enrolled);
 }
 
-TEST(EnrolmentTrust, ANodeThatRefusesItsCandidateIsNotHopedFor) {
-  // Its notes on others do not count while it takes no command.
+TEST(EnrolmentTrust, ANodeThatRefusesItsCandidateIsNotCountedOn) {
+  // A node's notes on others do not count while it takes no command.
   Driver driver(of_n1);
   driver.greet(durable, true);
   EXPECT_EQ(driver.it.take_errand(), Errand::look_up);

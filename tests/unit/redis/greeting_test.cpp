@@ -157,7 +157,7 @@ TEST_F(GreetingTest, AConnectionDoesNotOutliveItsServersData) {
     while (!pipeline.empty()) pipeline.drop();
     greet(before);
     greeting.ask_facts(now, out, pipeline);
-    greeting.ask_facts(now, out, pipeline);  // is under way already
+    greeting.ask_facts(now, out, pipeline);  // the question is under way already
     return answer_later(now_is).value_or(Greeting::Trouble()).vote;
   };
   EXPECT_EQ(look({}, {}), Vote::pending);
@@ -183,7 +183,7 @@ class FailedOver : public GreetingTest {
 };
 
 TEST_F(FailedOver, AServerThatGrantsWithoutItsReplicasIsRefused) {
-  // Both it and the replica that is promoted in its place would cast the node's vote.
+  // Both this server and the replica that is promoted in its place would cast the node's vote.
   const auto unfenced = greet({.replicas = 1, .least_replicas = 0});
   ASSERT_TRUE(unfenced);
   EXPECT_EQ(unfenced->vote, Vote::not_standalone);
@@ -235,7 +235,7 @@ TEST_F(GreetingTest, ANodeWithoutSentinelsIsNotAskedForThatSetting) {
 TEST_F(GreetingTest, ANewLoginIsSentOnceOnTheConnectionThatIsThere) {
   greet({});
   greeting.log_in_again(now, out, pipeline);
-  EXPECT_TRUE(written().empty());  // it is the present one
+  EXPECT_TRUE(written().empty());  // the login is the present one
   greeting.set_login({"locker", "newer"}, true);
   greeting.log_in_again(now, out, pipeline);
   greeting.log_in_again(now, out, pipeline);
@@ -247,7 +247,7 @@ TEST_F(GreetingTest, ANewLoginIsSentOnceOnTheConnectionThatIsThere) {
   EXPECT_FALSE(pipeline.empty()) << "the mark has no answer yet";
   greeting.set_login({"locker", "newest"}, false);
   greeting.log_in_again(now, out, pipeline);
-  EXPECT_TRUE(written().empty());  // the next connection begins with it
+  EXPECT_TRUE(written().empty());  // the next connection begins with this login
 }
 
 }  // namespace

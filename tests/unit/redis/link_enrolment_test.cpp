@@ -210,7 +210,7 @@ TEST(LinkEnrolment, ARecordThatIsBeingReadIsNotReadTwice) {
 }
 
 TEST(LinkEnrolment, ANodeThatForgotIsDoubted) {
-  // It has no record any more: the vote that waited is refused, and the release is sent.
+  // The node has no record any more: the vote that waited is refused, and the release is sent.
   LinkDriver driver;
   driver.come_up();
   driver.doubt();

@@ -89,7 +89,7 @@ TEST(Link, AReplicaIsNotAskedWhileCommandsWaitForTheRecord) {
 }
 
 TEST(Link, ANodeIsNotCheckedWhileCommandsWaitForOtherNodes) {
-  // Its record was read again, and the other nodes' are awaited, when its disk is to be checked.
+  // The node's record was read again, and the other nodes' are awaited, when the disk check is due.
   LinkDriver driver;
   const std::string record = "run1:30000,d,86400:durable";
   driver.come_up({.durable = true, .enrolment = record});

@@ -170,7 +170,7 @@ TEST(MembersChange, EachStepNeedsTheOneBefore) {
 }
 
 TEST(MembersChange, TheCommitNeedsAQuorumOfBothLists) {
-  // Announced on all, but then too few of the common nodes are there.
+  // The change is announced on all nodes, but then too few of the common ones are there.
   AskedNodes nodes({"a", "b", "c"}, {"a", "b", "d"});
   nodes.take(nodes.look().announcing());
   nodes.leaves("c");
@@ -180,8 +180,8 @@ TEST(MembersChange, TheCommitNeedsAQuorumOfBothLists) {
 }
 
 TEST(MembersChange, TheNodesThatStayHaveToServeClients) {
-  // From five to three all three have to be up. One that is down is named; one that was restarted
-  // is waited for.
+  // For a change from five nodes to three, all three have to be up. One that is down is named; one
+  // that was restarted is waited for.
   const NodeNames three{"a", "b", "c"};
   AskedNodes nodes(five, three);
   EXPECT_TRUE(may(nodes.look().serves_next()));
@@ -234,7 +234,7 @@ TEST(MembersChange, AServerThatIsReachedByTwoAddressesCountsOnce) {
   EXPECT_TRUE(is_refused(change.may_settle(), Errc::no_quorum));
 }
 
-TEST(MembersChange, ANodeOneChangeBehindIsTakenAlong) {
+TEST(MembersChange, ANodeThatMissedOneChangeCatchesUp) {
   AskedNodes nodes(five, replaced);
   nodes.leaves("a");
   nodes.take(nodes.look().announcing());
@@ -250,7 +250,7 @@ TEST(MembersChange, ANodeOneChangeBehindIsTakenAlong) {
   EXPECT_EQ(change.stage(), Stage::agreed);
   EXPECT_TRUE(change.is_behind(change.nodes()[0]));
   EXPECT_EQ(nodes.take(change.settling(7, 0)), Names({"a", "b"}));
-  // Two changes behind, a step would not be one that all nodes know of.
+  // A node that is two changes late takes no step, since not all nodes would know of it.
   Membership ancient{1, 3, MembersPhase::settled, {}, {}, five};
   nodes.carries("a", ancient);
   EXPECT_THAT(nodes.take(nodes.look().settling(7, 0)), IsEmpty());

@@ -56,7 +56,7 @@ TEST_F(PipelineTest, TheNodeIsStalledUntilItHasAnsweredEveryOverdueCommand) {
   EXPECT_TRUE(pipeline.is_stalled());
   answer(600ms);
   EXPECT_FALSE(pipeline.is_stalled());
-  EXPECT_EQ(pipeline.deadline(), now + 900ms);  // of the third
+  EXPECT_EQ(pipeline.deadline(), now + 900ms);  // the third one's
 }
 
 TEST_F(PipelineTest, FurtherOverdueCommandsAreReportedInBatches) {

@@ -11,8 +11,8 @@ namespace quorumlock::test {
 namespace {
 
 TEST(Words, AreWhatHiredisFormats) {
-  // Random words, some of them empty or binary, of lengths with one to four digits; earlier bytes
-  // stay in front.
+  // The words are random, some of them empty or binary, of lengths with one to four digits; earlier
+  // bytes stay in front.
   SeededRandom random(17);
   for (int run = 0; run < 500; ++run) {
     std::array<std::string, 4> words;

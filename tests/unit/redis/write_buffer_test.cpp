@@ -42,7 +42,7 @@ TEST(WriteBuffer, APasswordIsOverwrittenOnceAllIsWritten) {
   buffer.wrote(memory.size() - 4);
   buffer.wrote(4);
   EXPECT_EQ(memory.find("hunter2"), memory.npos);
-  // The next bytes have none, and are not overwritten for nothing.
+  // The next bytes have no password, and are not overwritten for nothing.
   buffer.text() += "PONG";
   buffer.wrote(4);
   EXPECT_EQ(memory.substr(1, 3), "ONG");

@@ -180,7 +180,7 @@ TEST_F(TlsChannel, AcceptsAnyCertificateOnlyIfConfiguredSo) {
   EXPECT_EQ(channel_->state(), State::open) << channel_->why();
 }
 
-TEST_F(TlsChannel, NamesTheWantOfAClientCertificate) {
+TEST_F(TlsChannel, NamesAMissingClientCertificate) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     TlsServer peer = server();
     peer.speak_only(version);

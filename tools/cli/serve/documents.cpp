@@ -11,7 +11,7 @@
 namespace quorumlock::cli {
 namespace {
 
-constexpr std::size_t most_leaders = 100;  ///< that are sent, of those of elections
+constexpr std::size_t most_leaders = 100;  ///< the most leaders of elections that are sent
 
 std::string cut(const std::string& token) {
   const auto at = token.find('@');

@@ -32,7 +32,7 @@ Json status_event(const Result<ClusterStatus>& status);
 /// {"held", "waiting", "matching", "from", "locks": those in the window, "complete", "leading": how
 /// many lead an election, "leaders": the first 100 of them, "ran_out"}, or an error.
 Json locks_event(const Result<LockList>& list, const LocksWindow& window, Json ran_out);
-/// As `inspect --json`, but without whole owner tokens; or an error with the resource.
+/// The document of `inspect --json` without whole owner tokens, or an error with the resource.
 Json lock_event(const std::string& resource, const Result<Inspection>& seen);
 
 /// Turns the document of a lock into one for a stream, which is sent again with each change: it has

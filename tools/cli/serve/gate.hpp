@@ -14,8 +14,8 @@ namespace quorumlock::cli {
 /// that it points at 127.0.0.1.
 class Gate {
  public:
-  /// Throws Failure if the address can be reached from elsewhere and there is neither of the two,
-  /// or the token cannot be used.
+  /// Throws Failure if the address can be reached from elsewhere and there is neither a token nor
+  /// an authority, or if the token cannot be used.
   Gate(const ListenAddress& address, std::optional<std::string> token_file, bool has_client_ca);
 
   /// The refusal of a request; nothing if it may be answered.

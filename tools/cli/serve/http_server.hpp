@@ -24,7 +24,7 @@ class HttpServer {
   /// Breaks off what is still being answered. What the site waits for has to have ended.
   ~HttpServer();
 
-  /// Such as "http://127.0.0.1:9470/".
+  /// Returns the URL, such as "http://127.0.0.1:9470/".
   [[nodiscard]] const std::string& url() const { return url_; }
   /// Answers until `fd` is readable. Throws Failure if it cannot go on.
   void serve_until_readable(int fd);

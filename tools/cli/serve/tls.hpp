@@ -13,7 +13,7 @@ namespace quorumlock::cli {
 /// The files that `serve` speaks TLS with, in PEM form.
 struct TlsFiles {
   std::string cert;                                     ///< the server's, and then its authorities'
-  std::string key;                                      ///< of that certificate
+  std::string key;                                      ///< the key of that certificate
   std::optional<std::string> client_ca = std::nullopt;  ///< authorities whose clients may ask
 };
 
@@ -72,8 +72,8 @@ class TlsServer {
 
   const TlsFiles files_;
   std::mutex guard_;
-  std::string stamps_;  ///< of the files when they were last read
-  Context context_;     ///< of the last ones that could be used
+  std::string stamps_;  ///< the files' stamps when they were last read
+  Context context_;     ///< made of the last files that could be used
 };
 
 }  // namespace quorumlock::cli
