@@ -30,24 +30,27 @@ Hosts& all() {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-std::string make_folder() {
-  std::string path = (std::filesystem::temp_directory_path() / "quorumlock-XXXXXX").string();
+}  // namespace
+
+Host::Folder::Folder()
+    : path((std::filesystem::temp_directory_path() / "quorumlock-XXXXXX").string()) {
   if (::mkdtemp(path.data()) == nullptr) fail("cannot make the folder " + path);
-  return path;
 }
 
-}  // namespace
+Host::Folder::~Folder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
 
 Host::Host(int size) {
   if (size < 1 || size > 32) {
     throw std::invalid_argument("a cluster of the test kit has 1 to 32 nodes, not " +
                                 std::to_string(size));
   }
-  folder_ = make_folder();
   woken_ = uv::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!woken_) fail("cannot make an eventfd for the test kit");
   for (int node = 0; node < size; ++node) {
-    nodes_.push_back(std::make_unique<NodeServer>(folder_ + "/node-" + std::to_string(node),
+    nodes_.push_back(std::make_unique<NodeServer>(folder_.path + "/node-" + std::to_string(node),
                                                   static_cast<std::uint64_t>(node) + 1));
   }
   {
@@ -73,9 +76,6 @@ Host::~Host() {
   }
   wake();
   thread_.join();
-  nodes_.clear();
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
 }
 
 void Host::wake() const {

@@ -44,10 +44,19 @@ class Host {
     ~Wake() { host.wake(); }
   };
 
+  /// The folder of the nodes' sockets, which is removed with it.
+  struct Folder {
+    Folder();
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder();
+    std::string path;
+  };
+
   void serve();
   void wake() const;
 
-  std::string folder_;
+  Folder folder_;
   std::mutex guard_;  ///< protects nodes_, arrivals_ and ends_
   std::vector<std::unique_ptr<NodeServer>> nodes_;
   std::uint64_t arrivals_ = 0;

@@ -1,3 +1,6 @@
+#include <gmock/gmock.h>
+
+#include <utility>
 #include <vector>
 
 #include "integration/fixture.hpp"
@@ -149,6 +152,31 @@ TEST_F(Extend, OnlyOneIsUnderWayAtATime) {
   EXPECT_GT(lease.remaining(), 10s);
   EXPECT_TRUE(ok(lease.extend(20s)));
   for (auto& answer : answers) EXPECT_EQ(answer.calls(), 1);
+}
+
+TEST_F(Extend, ARefusalNamesTheCallThatIsUnderWay) {
+  // An extend after an extend, and after a downgrade, in the same turn of the loop.
+  Coordinator coordinator = connect();
+  Lease lease = coordinator.acquire(key).value();
+  std::vector<Answer<Result<void>>> answers(2);
+  std::vector<Answer<Result<void>>> refusals(2);
+  on_loop(coordinator, [&] {
+    lease.async_extend(20s, answers[0].handler());
+    lease.async_extend(20s, refusals[0].handler());
+  });
+  EXPECT_TRUE(ok(answers[0].get()));
+  on_loop(coordinator, [&] {
+    lease.async_downgrade(answers[1].handler());
+    lease.async_extend(20s, refusals[1].handler());
+  });
+  EXPECT_TRUE(ok(answers[1].get()));
+  for (const auto& [refusal, what] :
+       {std::pair{&refusals[0], "an extend"}, std::pair{&refusals[1], "a downgrade"}}) {
+    const Result<void> result = refusal->get();
+    ASSERT_TRUE(fails_with(result, Errc::invalid_argument));
+    EXPECT_THAT(result.error().what(), ::testing::HasSubstr(std::string(": ") + what +
+                                                            " of this lease is still under way"));
+  }
 }
 
 TEST_F(Extend, SetsTheTtlOfTheRenewals) {

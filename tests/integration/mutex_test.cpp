@@ -2,6 +2,7 @@
 #include <concepts>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -56,6 +57,31 @@ TEST_F(Mutexes, LockExcludesOthersUntilUnlock) {
   EXPECT_GE(cluster().holders(key, mutex.lease().owner_token()), 3);
   EXPECT_TRUE(fails_with(coordinator.acquire(key), Errc::contended));
   mutex.unlock();
+  EXPECT_TRUE(free());
+}
+
+TEST_F(Mutexes, UnlockReturnsAfterTheRelease) {
+  // The loop is busy, so nothing is released while another coordinator gets ten locks.
+  Mutex mutex(coordinator, key);
+  mutex.lock();
+  std::promise<void> busy, go_on;
+  coordinator.async_acquire(key + "/door", [&](const Result<Lease>&) {
+    busy.set_value();
+    go_on.get_future().wait();
+  });
+  busy.get_future().wait();
+  std::atomic<bool> unlocked = false, too_early = false;
+  std::thread watcher([&, elsewhere = connect()]() mutable {
+    for (int i = 0; i < 10; ++i) {
+      EXPECT_TRUE(ok(elsewhere.acquire(key + "/" + std::to_string(i))));
+    }
+    too_early = unlocked.load();
+    go_on.set_value();
+  });
+  mutex.unlock();
+  unlocked = true;
+  watcher.join();
+  EXPECT_FALSE(too_early);
   EXPECT_TRUE(free());
 }
 

@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <future>
 #include <stdexcept>
 #include <stop_token>
+#include <string>
 
 #include <quorumlock/admin.hpp>
 #include <quorumlock/quorumlock.hpp>
@@ -98,6 +102,31 @@ TEST(TestCluster, OtherNodesAndSizesAreRefused) {
   testing::Cluster cluster(3);
   EXPECT_THROW(cluster.stop(3), std::out_of_range);
   EXPECT_THROW(cluster.stop(-1), std::out_of_range);
+}
+
+TEST(TestCluster, APathThatIsTooLongForASocketIsRefusedAndLeavesNothing) {
+  namespace fs = std::filesystem;
+  const fs::path usual = fs::temp_directory_path();
+  const fs::path top = usual / ("paths-" + std::to_string(::getpid()));
+  const std::size_t rest = (top / "quorumlock-XXXXXX" / "node-0").native().size() + 1;
+  constexpr std::size_t longest = 107;
+  ASSERT_LT(rest, longest - 2);
+  for (std::size_t size = longest - 2; size <= longest + 2; ++size) {
+    const fs::path folder = top / std::string(size - rest, 'x');
+    fs::create_directories(folder);
+    ::setenv("TMPDIR", folder.c_str(), 1);
+    bool refused = false;
+    try {
+      const testing::Cluster cluster(1);
+      EXPECT_TRUE(Coordinator::create(cluster.options()));
+    } catch (const std::invalid_argument&) {
+      refused = true;
+    }
+    EXPECT_EQ(refused, size > longest) << size;
+    EXPECT_TRUE(fs::is_empty(folder)) << size;
+  }
+  ::setenv("TMPDIR", usual.c_str(), 1);
+  fs::remove_all(top);
 }
 
 TEST(ManualClock, ThereIsOneAtATimeAndItNeverGoesBack) {

@@ -45,6 +45,12 @@ TEST(Look, AFreeLockHasNoHolder) {
   EXPECT_THAT(found.waiters, IsEmpty());
 }
 
+TEST(Look, ALockInItsLastMillisecondExpires) {
+  // PTTL rounds down to 0, and only negative replies mean that there is no expiry.
+  EXPECT_EQ(holding(answer("string", "token", "0", {}, {})).expires_in, 0ms);
+  EXPECT_EQ(holding(answer("string", "token", "-1", {}, {})).expires_in, std::nullopt);
+}
+
 TEST(Look, TheWaitersOfALineAreRead) {
   // There are two waiters of one process; one ticket is ahead of this node's clock, so its age is 0
   // ms.

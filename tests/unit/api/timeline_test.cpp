@@ -71,6 +71,24 @@ TEST(Timelines, SumUpAWaitInTheLine) {
       << text;
 }
 
+TEST(Timelines, NameThePlaceInTheLineAndWhatANodeDidWithTheCounter) {
+  const auto words = [](const TraceStep& step) {
+    const std::string text = traced({step}).timeline();
+    const std::size_t begin = text.find("n1  ");
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  const auto placed = [&](std::size_t before, Vote vote) {
+    return words({TraceKind::placed, 0s, 1, "n1", vote, before});
+  };
+  EXPECT_EQ(placed(0, Vote::absent), "n1  first in the line, free");
+  EXPECT_EQ(placed(0, Vote::held), "n1  first in the line, held");
+  EXPECT_EQ(placed(1, Vote::held), "n1  one waiter before it");
+  EXPECT_EQ(placed(2, Vote::absent), "n1  several waiters before it");
+  EXPECT_EQ(words({TraceKind::raised, 0s, 1, "n1", Vote::granted}), "n1  counter raised");
+  EXPECT_EQ(words({TraceKind::raised, 0s, 1, "n1", Vote::held}), "n1  counter is as high already");
+  EXPECT_EQ(words({TraceKind::raised, 0s, 1, "n1", Vote::timed_out}), "n1  timed out");
+}
+
 TEST(Timelines, AreEmptyWithoutATrace) {
   EXPECT_EQ(traced({}).timeline(), "");
   EXPECT_EQ(traced({{TraceKind::begun, 0s, 0}}).timeline(),

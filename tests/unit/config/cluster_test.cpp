@@ -88,6 +88,9 @@ TEST(Request, TakesTheOptionsAsDefaults) {
   EXPECT_EQ(request.terms.max_hold, core::Duration::max());
   EXPECT_EQ(request.terms.max_renewals, -1);
   EXPECT_TRUE(request.terms.auto_extend);
+  EXPECT_EQ(request.terms.mode, LockMode::exclusive);
+  EXPECT_TRUE(request.ordered);
+  EXPECT_FALSE(request.traced);
 }
 
 TEST(Request, OverridesTheOptions) {
@@ -106,14 +109,18 @@ TEST(Request, OverridesTheOptions) {
                                                                .auto_extend = false,
                                                                .max_hold = 5min,
                                                                .max_renewals = 0,
-                                                               .mode = LockMode::exclusive,
-                                                               .order = WaitOrder::unordered})
+                                                               .mode = LockMode::shared,
+                                                               .order = WaitOrder::unordered,
+                                                               .trace = true})
                                       .value();
   EXPECT_EQ(request.terms.ttl, 20s);
   EXPECT_EQ(request.wait, forever);
   EXPECT_FALSE(request.terms.auto_extend);
   EXPECT_EQ(request.terms.max_hold, 5min);
   EXPECT_EQ(request.terms.max_renewals, 0);
+  EXPECT_EQ(request.terms.mode, LockMode::shared);
+  EXPECT_FALSE(request.ordered);
+  EXPECT_TRUE(request.traced);
 }
 
 TEST(Request, HasAStopMarginOfATenthButAtLeast100ms) {

@@ -99,6 +99,26 @@ TEST(EngineClock, AGrantFromBeforeTheJumpIsVoidToo) {
   EXPECT_EQ(clocks.driver.count<core::Acquired>(), 1U);
 }
 
+TEST(EngineClock, ARefusalFromBeforeTheJumpStands) {
+  // n1 has refused; then its answer to another command shows that its clock has jumped. The lock is
+  // refused for the same reason as without the jump.
+  Clocks clocks(3);
+  clocks.hold();
+  clocks.driver.release(clocks.driver.lease());
+  clocks.driver.answer_all();
+  clocks.driver.pass(1s);
+  clocks.driver.forget_seen();
+  clocks.driver.acquire(2, ten_seconds);
+  clocks.driver.acquire(3, ten_seconds, 0s, "another");
+  clocks.reply(0, Vote::held);
+  clocks.driver.pass(10ms);
+  clocks.ahead[0] = 60s;
+  clocks.reply(0, Vote::granted);  // to the other acquisition
+  ASSERT_EQ(clocks.driver.count<core::ClockJumped>(), 1U);
+  clocks.reply(1, Vote::held);
+  EXPECT_EQ(clocks.driver.only<core::Refused>().tally.vote(0), Vote::held);
+}
+
 TEST(EngineClock, ARenewalsVoteFromBeforeTheJumpIsVoidToo) {
   // The same holds for a renewal: n1 has renewed and then jumps, and n2's vote alone renews
   // nothing.

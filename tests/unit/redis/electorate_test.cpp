@@ -243,6 +243,17 @@ TEST_F(ElectorateTest, ANodeOfAnotherFoundingComesBackWithoutItsRecord) {
   EXPECT_TRUE(judged[0].outdated);
 }
 
+TEST_F(ElectorateTest, AQuorumOfAnotherFoundingIsCountedByItsOwnNodes) {
+  // The node of the founding that counted so far needs three votes, since its list is being reduced
+  // from five nodes. The two of the other founding need no more than themselves.
+  const Membership reduced{3, 4, MembersPhase::announced, {}, {"a", "b", "c", "d", "e"}, list_abc};
+  auto judged = judge({with("a", reduced), blank("b"), blank("c")});
+  EXPECT_EQ(judged[0].refusal, "");
+  judged = judge({with("a", reduced), with("b", settled(list_abc)), with("c", settled(list_abc))});
+  EXPECT_NE(judged[0].refusal.find("another founding"), std::string::npos);
+  EXPECT_EQ(judged[1].refusal, "");
+}
+
 TEST_F(ElectorateTest, ANodeThatNoStepTakesAlongComesBackWithoutItsRecord) {
   const auto says = [this](const Membership& its, bool announced = false) {
     Membership others = settled(list_abc, 4);

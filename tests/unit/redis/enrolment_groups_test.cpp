@@ -117,6 +117,14 @@ TEST(EnrolmentGroups, ANodeWithoutARecordIsEnrolledOnlyIfTheOthersAdmitIt) {
   EXPECT_TRUE(driver.asks().starts_with("SET quorumlock:repairer "));
 }
 
+TEST(EnrolmentGroups, ACandidateIsKnownByTheListThatItWasMadeFor) {
+  // A list is founded only if the candidates on all its nodes are of the same founding.
+  Driver driver(ours());
+  EXPECT_EQ(driver.it.candidacy().mark(), std::nullopt);
+  ripen(driver);
+  EXPECT_EQ(driver.it.candidacy().mark(), driver.members.mark());
+}
+
 TEST(EnrolmentGroups, ARestartedNodeKnowsItsGroups) {
   // The record says for which groups the node was enrolled, though not which locks it granted.
   Driver driver(ours());

@@ -242,6 +242,22 @@ TEST(Reply, WordsOfANodeAreSafeInASentence) {
   EXPECT_EQ(words_of(reply), std::string(200, 'x') + "...");
 }
 
+TEST(Reply, OnlyWhatAClockCanReadIsATime) {
+  const auto microseconds = [](std::string_view seconds, std::string_view rest) {
+    const Reply parts[] = {{Reply::Type::string, 0, seconds, {}},
+                           {Reply::Type::string, 0, rest, {}}};
+    return time_of(Reply{Reply::Type::array, 0, {}, parts});
+  };
+  EXPECT_EQ(microseconds("1700000000", "999999"), 1'700'000'000'999'999);
+  EXPECT_EQ(microseconds("0", "0"), 0);
+  EXPECT_EQ(microseconds("1700000000", "1000000"), std::nullopt);
+  EXPECT_EQ(microseconds("4503599627", "0"), std::nullopt);  // from 2^52 us on
+  EXPECT_EQ(microseconds("-1", "0"), std::nullopt);
+  EXPECT_EQ(microseconds("1700000000", "-1"), std::nullopt);
+  EXPECT_EQ(microseconds("1700000000", "5 "), std::nullopt);
+  EXPECT_EQ(microseconds("", "5"), std::nullopt);
+}
+
 TEST(Reply, DeepNestingIsRefused) {
   // No reply of ours is nested deeply; a reply that is cannot exhaust the stack.
   std::string bytes;

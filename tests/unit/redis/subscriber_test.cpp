@@ -190,5 +190,23 @@ TEST_F(SubscriberTest, OpeningEndsWithItsTimeout) {
   EXPECT_EQ(subscriber.deadline(), core::never);
 }
 
+TEST_F(SubscriberTest, AStoppedOneNeitherConnectsNorListens) {
+  // The end of its connection is no news either.
+  come_up();
+  subscriber.stop();
+  EXPECT_EQ(said(), Strings{"disconnect"});
+  subscriber.listen(now, "b");
+  subscriber.on_closed(now, "the node closed the connection");
+  EXPECT_TRUE(said().empty());
+  EXPECT_TRUE(notes.empty());
+  EXPECT_EQ(subscriber.deadline(), core::never);
+
+  Subscriber unused({{.host = "n2"}, std::chrono::seconds(2), node_timeout}, random);
+  unused.stop();
+  unused.listen(now, "a");
+  EXPECT_FALSE(unused.next(now));
+  EXPECT_EQ(unused.deadline(), core::never);
+}
+
 }  // namespace
 }  // namespace quorumlock::test

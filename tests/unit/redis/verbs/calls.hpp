@@ -33,7 +33,7 @@ inline std::string formatted(std::span<const std::string_view> words) {
     sizes.push_back(word.size());
   }
   char* bytes = nullptr;
-  const int size =
+  const auto size =  // an int before hiredis 1.0
       redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), pointers.data(), sizes.data());
   EXPECT_GE(size, 0);
   std::string text(bytes, static_cast<std::size_t>(size));
