@@ -40,7 +40,7 @@ std::string request_of(const std::vector<std::string_view>& words) {
     sizes.push_back(word.size());
   }
   char* bytes = nullptr;
-  const int size =
+  const auto size =  // an int before hiredis 1.0
       redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), texts.data(), sizes.data());
   std::string request(bytes, static_cast<std::size_t>(size));
   redisFreeCommand(bytes);
