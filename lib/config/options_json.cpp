@@ -307,7 +307,8 @@ Error malformed(std::string_view json, const Json::parse_error& error) {
 
   std::string_view why = error.what();
   const std::size_t begin = why.find(" - ");
-  why = begin == why.npos ? "syntax error" : why.substr(begin + 3);
+  // Newer versions of the parser give no reason for an empty document.
+  why = begin == why.npos ? "unexpected end of input" : why.substr(begin + 3);
   why = why.substr(0, why.find("; last read"));
   std::string sentence = "the options are not valid JSON: line " + std::to_string(line) +
                          ", column " + std::to_string(std::max<std::size_t>(column, 1)) + ": " +

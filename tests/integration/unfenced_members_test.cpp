@@ -49,7 +49,8 @@ TEST_F(UnfencedMembers, AClientThatMissesTheCommitNeedsTheVotesOfTheNewList) {
   const Options five = options({0, 1, 2, 3, 4});
   Options deaf = five;
   for (const std::size_t node : {3, 4}) {
-    const std::string name = cluster_.shown_urls()[node].substr(std::string("unix://").size());
+    const std::string url = cluster_.shown_urls()[node];
+    const std::string name = url.substr(url.find("://") + 3);
     deaf.nodes[node] = NodeOptions("unix:///nowhere/" + std::to_string(node), name);
   }
   MembersChange change = *MembersChange::open(five);
