@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -27,8 +28,12 @@ inline void append_line(std::string& out, char mark, std::int64_t number) {
 inline std::string status(std::string_view text) {
   return std::string("+").append(text).append("\r\n");
 }
+/// Line breaks in the text become spaces, as in Redis: an error is one line.
 inline std::string error(std::string_view text) {
-  return std::string("-").append(text).append("\r\n");
+  std::string reply = std::string("-").append(text);
+  std::ranges::replace_if(
+      reply, [](char each) { return each == '\r' || each == '\n'; }, ' ');
+  return reply.append("\r\n");
 }
 inline std::string integer(std::int64_t number) {
   std::string reply;
