@@ -48,13 +48,12 @@ void Electorate::choose_founding(std::span<const Node> nodes, const NodeNames& l
     ++votes[node.membership->founding];
   }
   if (votes.empty()) return;
-  const auto [most, count] =
-      *std::ranges::max_element(votes, {}, [](const auto& one) { return one.second; });
-  const bool quorum = std::ranges::all_of(voters, [most = most, count = count](const auto* its) {
-    return its->founding != most || its->votes_needed() <= count;
+  const auto most = std::ranges::max_element(votes, {}, [](const auto& one) { return one.second; });
+  const bool quorum = std::ranges::all_of(voters, [most](const auto* its) {
+    return its->founding != most->first || its->votes_needed() <= most->second;
   });
-  if (most == founding_ || (votes.contains(founding_) && !quorum)) return;
-  founding_ = most;
+  if (most->first == founding_ || (votes.contains(founding_) && !quorum)) return;
+  founding_ = most->first;
   ++generation_;
 }
 

@@ -48,6 +48,11 @@ TEST_F(ServerTest, ExecutesCommandsOnlyWhenAsked) {
   EXPECT_TRUE(server.execute_next(client, now));
 }
 
+TEST_F(ServerTest, WritesAnErrorInOneLine) {
+  const std::string said = ask({"NOTHING", "two\r\nlines"});
+  EXPECT_EQ(said.find_first_of("\r\n"), said.size() - 2) << said;
+}
+
 TEST_F(ServerTest, ExecutesNothingWhilePaused) {
   server.feed(client, bytes_of({"PING"}));
   server.pause();
