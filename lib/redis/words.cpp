@@ -5,7 +5,7 @@
 namespace quorumlock::redis {
 
 void Writer::number(std::int64_t number) {
-  if (number >= 0 && number < 10) return word({"0123456789" + number, 1});
+  if (number >= 0 && number < 10) return word({&"0123456789"[number], 1});
   std::array<char, number_room> digits;
   const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
   word(std::string_view(digits.data(), end));

@@ -214,7 +214,7 @@ TEST_F(EngineAll, IsRefreshedOnceAndItsEntriesStayTogether) {
   // A command holds up to 64 entries: of waiters for twelve keys five, and no waiter's are split.
   for (core::UserId user = 1; user <= 7; ++user) {
     Keys keys = {"shared"};
-    for (int i = 0; i < 11; ++i) keys.push_back(std::to_string(user * 100 + i));
+    for (core::UserId i = 0; i < 11; ++i) keys.push_back(std::to_string(user * 100 + i));
     driver.acquire_all(user, terms, 1h, keys);
     driver.answer_all(Vote::held);
   }

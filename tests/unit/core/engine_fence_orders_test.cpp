@@ -194,7 +194,7 @@ class FenceWorld {
   explicit FenceWorld(std::uint64_t seed) : random_(seed) {
     const int nodes = random_.one_in(2) ? 3 : 5;
     nodes_.resize(static_cast<std::size_t>(nodes));
-    for (int i = random_.between(2, 4); i > 0; --i) {
+    for (auto i = static_cast<std::uint64_t>(random_.between(2, 4)); i > 0; --i) {
       clients_.push_back(
           std::make_unique<EngineDriver>(EngineDriver::fencing(nodes), seed * 10 + i));
       begun_.push_back(0);

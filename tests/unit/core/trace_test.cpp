@@ -123,7 +123,7 @@ TEST(Traces, ShowTheWaitInTheLine) {
   // The lock is held at first; the waiter enters the line, hears its place, and a release wakes it.
   Traced test;
   test.acquire(1h, true);
-  for (const int node : {0, 1, 2}) test.driver.reply(node, {Vote::held});
+  for (const int node : {0, 1, 2}) test.driver.reply(node, Vote::held);
   test.driver.now += 5ms;
   for (int turns = 0; turns < 3; ++turns) {  // the release of the attempt, and the entries
     for (const int node : {0, 1, 2}) {
