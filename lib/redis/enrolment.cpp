@@ -37,10 +37,10 @@ EnrolmentRecord Enrolment::wanted(const Membership& as) const {
 /// The node is enrolled with this record, which has our terms.
 void Enrolment::enrol_as(Time now, std::string record, Membership membership) {
   const std::optional<EnrolmentRecord> is = EnrolmentRecord::parse(record);
-  const SharedMembership& before = enrolled_.membership;
-  const bool same = before && *before == membership;
+  SharedMembership its = enrolled_.membership;
+  if (!its || *its != membership) its = std::make_shared<Membership>(std::move(membership));
   enrolled_ = {.record = std::move(record),
-               .membership = same ? before : std::make_shared<Membership>(std::move(membership)),
+               .membership = std::move(its),
                .policy = is->terms.policy,
                .floor = is->floor,
                .since = is->since};

@@ -49,13 +49,9 @@ std::optional<MembersPhase> phase_of(char letter) {
 /// Spaces and commas separate words and names, and bytes that are not printable ASCII would not
 /// survive a terminal.
 std::string escaped(std::string_view name) {
-  const auto stays = [](char each) {
-    return each > ' ' && each < '\x7f' && each != ',' && each != '%';
-  };
-  if (std::ranges::all_of(name, stays)) return std::string(name);
   std::string text;
   for (const char each : name) {
-    if (stays(each)) {
+    if (each > ' ' && each < '\x7f' && each != ',' && each != '%') {
       text += each;
       continue;
     }
@@ -85,10 +81,7 @@ std::optional<std::string> unescaped(std::string_view text) {
 
 std::string text_of(const NodeNames& list) {
   std::string text;
-  for (const std::string& name : list) {
-    if (!text.empty()) text += ',';
-    text += escaped(name);
-  }
+  for (const std::string& name : list) text += (text.empty() ? "" : ",") + escaped(name);
   return text.empty() ? std::string(no_list) : text;
 }
 

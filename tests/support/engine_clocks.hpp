@@ -30,6 +30,14 @@ struct Clocks {
     ASSERT_EQ(driver.count<core::Acquired>(), 1U);
     driver.forget_seen();
   }
+  /// Learns the time of all nodes from a lock that has been released, and lets a second pass.
+  void learn() {
+    hold();
+    driver.release(driver.lease());
+    driver.answer_all();
+    driver.pass(1s);
+    driver.forget_seen();
+  }
 };
 
 }  // namespace quorumlock::test

@@ -124,11 +124,7 @@ TEST(EngineOwnClock, AnAttemptUnderWayIsVoid) {
   // The attempt began earlier than our clock says: n3 has granted, and n1 and n2 show that time was
   // lost. The keys that were set are deleted, and the waiter tries again.
   Clocks clocks(3);
-  clocks.hold();
-  clocks.driver.release(clocks.driver.lease());
-  clocks.driver.answer_all();
-  clocks.driver.pass(1s);
-  clocks.driver.forget_seen();
+  clocks.learn();
   clocks.driver.acquire(2, ten_seconds, 20s);
   clocks.reply(2, Vote::granted);
   clocks.ahead = {5s, 5s, 5s};

@@ -81,11 +81,7 @@ TEST(EngineClock, AGrantFromBeforeTheJumpIsVoidToo) {
   // n1 has granted; then its answer to another command shows that its clock has jumped. Its key may
   // have expired at once, so n2's grant makes no quorum with it. Those of n2 and n3 do.
   Clocks clocks(3);
-  clocks.hold();
-  clocks.driver.release(clocks.driver.lease());
-  clocks.driver.answer_all();
-  clocks.driver.pass(1s);
-  clocks.driver.forget_seen();
+  clocks.learn();
   clocks.driver.acquire(2, ten_seconds);
   clocks.driver.acquire(3, ten_seconds, 0s, "another");
   clocks.reply(0, Vote::granted);
@@ -103,11 +99,7 @@ TEST(EngineClock, ARefusalFromBeforeTheJumpStands) {
   // n1 has refused; then its answer to another command shows that its clock has jumped. The lock is
   // refused for the same reason as without the jump.
   Clocks clocks(3);
-  clocks.hold();
-  clocks.driver.release(clocks.driver.lease());
-  clocks.driver.answer_all();
-  clocks.driver.pass(1s);
-  clocks.driver.forget_seen();
+  clocks.learn();
   clocks.driver.acquire(2, ten_seconds);
   clocks.driver.acquire(3, ten_seconds, 0s, "another");
   clocks.reply(0, Vote::held);
