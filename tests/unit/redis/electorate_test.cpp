@@ -188,6 +188,13 @@ TEST_F(ElectorateTest, ARecordStopsAFoundingOfTheOthers) {
   EXPECT_FALSE(judged[1].admitted);
 }
 
+TEST_F(ElectorateTest, TheOperatorsWordCountsIfTheNodesSayTheSameAsBefore) {
+  const std::vector<Electorate::Node> nodes{with("a", settled(list_abc)), blank("b"), blank("c")};
+  EXPECT_FALSE(judge(nodes)[1].admitted);
+  electorate.vouch();
+  EXPECT_EQ(judge(nodes)[1].admitted, settled(list_abc).for_node("b"));
+}
+
 TEST_F(ElectorateTest, TheDiskOfARestartedNodeStopsAFoundingOfAnotherList) {
   // c was restarted: its record is of an earlier run. Clients of {a, b, c} may not have seen that.
   const NodeNames list_cde = {"c", "d", "e"};
