@@ -91,7 +91,7 @@ void EnrolNew::enrol_all(Driver& driver) {
   for (const NodeList::Node& node : list_) {
     names.push_back(driver.link(node.number).enrolment().config().node);
   }
-  redis::Membership founding = driver.link(list_.begin()->number).enrolment().others().founded;
+  redis::Membership founding = *driver.link(list_.begin()->number).enrolment().others().founded;
   founding.to = names;
   std::ranges::sort(founding.to);
   for (const auto& [number, name] : list_) {

@@ -138,7 +138,7 @@ void Members::judge(Time now) {
   }
   const std::vector<redis::Electorate::Judgement>& judged = electorate_.judge(nodes);
   const bool confirmed = confirms_outdated(now, judged);
-  const std::string connection = redis::connection_name(judged.front().founded.to);
+  const redis::NodeNames& list = judged.front().founded->to;
   refusing_ = 0;
   common.ever = ever_enrolled_;
   common.founds = electorate_.founds();
@@ -160,7 +160,7 @@ void Members::judge(Time now) {
     link.follow(now, std::move(others), {.known = known, .refusal = its.refusal, .vote = its.vote});
     if (its.to_look) link.look_again(now);
     session_.touched(node);
-    tell_list(now, node, connection);
+    tell_list(now, node, list);
   }
   read_again(now, nodes, judged);
   if (!next_.empty() && may_move_on()) look_due_ = now;
@@ -183,19 +183,19 @@ bool Members::confirms_outdated(Time now, const std::vector<redis::Electorate::J
 }
 
 /// Names our connection to the node after our list, for an operator who is going to change it.
-void Members::tell_list(Time now, int node, const std::string& connection) {
+void Members::tell_list(Time now, int node, const redis::NodeNames& list) {
   const redis::Link& link = session_.link(node);
-  std::string& told = told_[static_cast<std::size_t>(node)];
+  redis::NodeNames& told = told_[static_cast<std::size_t>(node)];
   if (link.state() == core::LinkState::connecting || link.state() == core::LinkState::down) {
     return told.clear();
   }
-  if (connection == told || link.enrolment().config().only_looks) return;
+  if (list == told || link.enrolment().config().only_looks) return;
   std::string bytes;
-  redis::append_command(bytes, {"CLIENT", "SETNAME", connection});
+  redis::append_command(bytes, {"CLIENT", "SETNAME", redis::connection_name(list)});
   // The answer is ignored: if this user may not do this, operators do not see which list this
   // client has, and nothing else is lost.
   session_.ask(now, node, {core::SlotId(), core::uncounted, core::CommandKind::repair}, bytes);
-  told = connection;
+  told = list;
 }
 
 /// Reads again, at most once a second, the records that may have changed: those of nodes that

@@ -63,7 +63,7 @@ void Repair::start(Time now) {
   reading_ = {};
   job_.target = waiting_.front();
   waiting_.erase(waiting_.begin());
-  const std::optional<redis::Membership>& admitted =
+  const redis::SharedMembership& admitted =
       session_.link(job_.target).enrolment().others().admitted;
   if (!admitted) return finish(now, false);
   job_.as = *admitted;
@@ -249,7 +249,8 @@ void Repair::ask(Time now, int node, Step step, std::span<const std::string_view
 
 void Repair::finish(Time now, bool done) {
   const int node = std::exchange(job_.target, -1);
-  if (done && session_.link(node).enrolment().others().admitted == job_.as) {
+  const redis::SharedMembership& admitted = session_.link(node).enrolment().others().admitted;
+  if (done && admitted && *admitted == job_.as) {
     const redis::Enrolment::Repaired repaired{
         .floor = job_.by_clock ? std::max(job_.floor, job_.greatest) : job_.floor,
         .since = job_.by_clock ? wall_.now_us() : job_.since,

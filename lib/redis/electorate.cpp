@@ -117,7 +117,8 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
   std::uint32_t newest = 0;
   const bool expects = std::ranges::any_of(nodes, &Node::expected);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    judged[i].founded = {proposed_, 0, MembersPhase::settled, names[i], {}, list};
+    judged[i].founded = std::make_shared<Membership>(
+        Membership{proposed_, 0, MembersPhase::settled, names[i], {}, list});
     if (!nodes[i].membership) continue;
     const Membership& its = *nodes[i].membership;
     judged[i].refusal = refusal_of(its, list, std::ranges::count(list, its.name) > 1);
@@ -210,13 +211,13 @@ void Electorate::admit(int node, Judgement& its, std::span<const std::string> na
   }
   const int vouch = static_cast<int>(vouchers_.size());
   int needed = furthest_ ? furthest_->vouchers_needed() : 0;
-  const int own = static_cast<int>(names.size()) - quorum(its.founded.to) + 1;
+  const int own = static_cast<int>(names.size()) - quorum(its.founded->to) + 1;
   if (planted(Mutant::vouchers_by_own_list)) needed = own;
   if (planted(Mutant::blank_nodes_vouch)) needed = std::min(needed, 1);
   if (furthest_ && !furthest_->may_vote(name)) {
     its.why_not = "is not a member of the list until the change of the nodes is settled";
   } else if (furthest_ && (vouch >= needed || vouched_)) {
-    its.admitted = furthest_->for_node(name);
+    its.admitted = std::make_shared<Membership>(furthest_->for_node(name));
   } else if (founds_ && (founding_waits.empty() || vouched_)) {
     its.admitted = its.founded;
   } else if (founds_) {

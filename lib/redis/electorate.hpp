@@ -65,9 +65,9 @@ class Electorate {
     /// The list may be founded if another look finds that the node's candidate still stands.
     bool to_look = false;
     /// How the node would be enrolled in a list that is founded now.
-    Membership founded;
+    SharedMembership founded;
     /// How a node without a record may be enrolled now, or why it may not.
-    std::optional<Membership> admitted;
+    SharedMembership admitted;
     std::string why_not;
   };
 

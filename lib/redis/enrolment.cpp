@@ -19,31 +19,36 @@ constexpr core::Duration between_looks = std::chrono::seconds(1);
 
 }  // namespace
 
+EnrolmentTerms Enrolment::our_terms() const {
+  EnrolmentTerms ours;
+  ours.max_ttl_ms = config_.max_ttl / std::chrono::milliseconds(1);
+  ours.fencing_memory_s = config_.fencing_memory / std::chrono::seconds(1);
+  ours.groups = config_.groups;
+  ours.policy = config_.names_policy()
+                    ? *config_.policy
+                    : others_.policy.value_or(candidacy_.policy().value_or(Quarantine::always));
+  return ours;
+}
+
 EnrolmentRecord Enrolment::wanted(const Membership& as) const {
   EnrolmentRecord record;
   record.run_id = facts_.run();
-  record.terms.max_ttl_ms = config_.max_ttl / std::chrono::milliseconds(1);
-  record.terms.fencing_memory_s = config_.fencing_memory / std::chrono::seconds(1);
-  record.terms.groups = config_.groups;
-  record.terms.policy =
-      config_.names_policy()
-          ? *config_.policy
-          : others_.policy.value_or(candidacy_.policy().value_or(Quarantine::always));
+  record.terms = our_terms();
   record.members = as.mark();
   record.durable = facts_.durable.value_or(false);
   return record;
 }
 
-/// The node is enrolled with this record, which has our terms.
-void Enrolment::enrol_as(Time now, std::string record, Membership membership) {
-  const std::optional<EnrolmentRecord> is = EnrolmentRecord::parse(record);
+/// The node is enrolled with this record, which has our terms; `text` is the record's text.
+void Enrolment::enrol_as(Time now, const std::string& text, const EnrolmentRecord& record,
+                         const Membership& membership) {
   SharedMembership its = enrolled_.membership;
-  if (!its || *its != membership) its = std::make_shared<Membership>(std::move(membership));
-  enrolled_ = {.record = std::move(record),
+  if (!its || *its != membership) its = std::make_shared<Membership>(membership);
+  enrolled_ = {.record = text,
                .membership = std::move(its),
-               .policy = is->terms.policy,
-               .floor = is->floor,
-               .since = is->since};
+               .policy = record.terms.policy,
+               .floor = record.floor,
+               .since = record.since};
   go(Step::enrolled);
   if (enrolled_.policy == Quarantine::trust_disk || facts_.outlives_failover)
     next_look_ = now + config_.between_checks;
@@ -116,35 +121,35 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   if (facts_.run_id.empty())
     return refuse(now, Vote::unauthorized,
                   "does not tell its run id and its role: let this user call INFO");
-  EnrolmentRecord ours = wanted(others_.founded);
-  if (record && !config_.names_policy()) ours.terms.policy = record->terms.policy;
+  EnrolmentTerms ours = our_terms();
+  if (record && !config_.names_policy()) ours.policy = record->terms.policy;
   const bool again = change_.from == text.value_or("");
   change_.from = text.value_or("");
-  own_word_ = record && record->terms == ours.terms;
-  if (record && record->terms != ours.terms) {
+  own_word_ = record && record->terms == ours;
+  if (record && record->terms != ours) {
     if (config_.changes_terms) {
-      const std::string why_not = why_terms_stay(*membership, others_.founded.to);
+      const std::string why_not = why_terms_stay(*membership, others_.founded->to);
       if (!why_not.empty()) return refuse(now, Vote::nodes_differ, why_not);
-      candidacy_.set_policy(ours.terms.policy);
+      candidacy_.set_policy(ours.policy);
       return change_terms(enrolment_key, *text,
                           std::chrono::milliseconds(record->terms.max_ttl_ms));
     }
-    const TermsDifference what(record->terms, ours.terms);
+    const TermsDifference what(record->terms, ours);
     return refuse(now, what.vote, what.of_a_record());
   }
   const bool this_run = record && is_this_run(record->run_id, facts_.run());
   candidacy_.remember(this_run || !membership ? nullptr
                                               : std::make_shared<Membership>(*membership));
   const bool no_longer = this_run && record->durable && facts_.durable == false;
-  if (this_run && !no_longer) return enrol_as(now, *text, *membership);
-  EnrolmentRecord next = record.value_or(ours);
+  if (this_run && !no_longer) return enrol_as(now, *text, *record, *membership);
+  change_.as = membership ? *membership : *admission();
+  EnrolmentRecord next = record ? *record : wanted(change_.as);
   if (!this_run) next.run_id = facts_.run();
-  next.durable = ours.durable && (!record || record->durable);
+  next.durable = facts_.durable.value_or(false) && (!record || record->durable);
   const bool trusts = record && record->terms.policy == Quarantine::trust_disk;
   const std::string doubts =
       trusts ? why_not_trusted(facts_, *record, *membership, config_.node) : "";
   const bool no_text = planted(Mutant::absent_taken_as_new) && !text;
-  change_.as = membership.value_or(others_.admitted.value_or(others_.founded));
   next.members = change_.as.mark();
   change_.to = next.to_string();
   if (config_.careless() && !membership && !others_.admitted)
@@ -180,7 +185,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
     case Step::reading: return judge(now, texts_of(reply));
     case Step::adopting:
       if (!done) return go(Step::reading);
-      return enrol_as(now, change_.to, change_.as);
+      return enrol_as(now, change_.to, *EnrolmentRecord::parse(change_.to), change_.as);
     case Step::replacing:
       if (!done) return go(Step::reading);
       if (config_.changes_terms) not_voting_.why = "is being enrolled anew, with other terms";
@@ -191,14 +196,13 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
       if (reply.type != Type::status) return rest(now, Step::waiting, not_voting_.why);
       outputs_.repair = !planted(Mutant::no_repair);
       go(Step::repairing);
-      if (planted(Mutant::no_repair))
-        on_repaired({.as = others_.admitted.value_or(others_.founded)});
+      if (planted(Mutant::no_repair)) on_repaired({.as = *admission()});
       return;
     case Step::yielding: return rest(now, Step::waiting, not_voting_.why);
     case Step::enrolling:
       if (!done) return go(Step::applying);
       candidacy_.end();
-      enrol_as(now, change_.to, change_.as);
+      enrol_as(now, change_.to, *EnrolmentRecord::parse(change_.to), change_.as);
       if (enrolled_.policy == Quarantine::trust_disk && facts_.durable == true)
         outputs_.errand = Errand::erase;
       return;
@@ -229,7 +233,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   const std::chrono::milliseconds wait(std::max(its.max_ttl_ms, candidate.wait_ms));
   const std::optional<MembersMark> before = candidacy_.mark();
   candidacy_.reads(candidate);
-  const EnrolmentTerms ours = wanted(others_.founded).terms;
+  const EnrolmentTerms ours = our_terms();
   its.policy = ours.policy;  // the record's policy is decided when it is written
   if (its != ours) {
     candidacy_.forget();
@@ -261,9 +265,10 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
 /// foundings the smaller one stays, and the wait of its candidates begins again.
 bool Enrolment::other_founding(Time now, const EnrolmentCandidate& candidate,
                                const std::string& text) {
-  const MembersMark ours = others_.founded.mark();
   const std::optional<MembersMark>& its = candidate.record.members;
-  if (!others_.founds || !its || *its == ours) return false;
+  if (!others_.founds || !its) return false;
+  const MembersMark ours = others_.founded->mark();
+  if (*its == ours) return false;
   const bool smaller = its->founding < ours.founding;
   // The user will propose this founding, too.
   if (its->digest == ours.digest && (smaller || !others_.begun)) return false;
@@ -353,15 +358,15 @@ void Enrolment::look_at(Time now, ServerFacts facts) {
 bool Enrolment::take_command(Time now, std::string& out) {
   if (!std::exchange(outputs_.command, false)) return false;
   const auto proposal = [this] {
-    return candidacy_.propose(wanted(others_.founded), random_, known_);
+    return candidacy_.propose(wanted(*others_.founded), random_, known_);
   };
   switch (step_) {
     case Step::reading: read_texts(out); break;
     case Step::adopting: change_.adopt(out); break;
     case Step::replacing: change_.replace(out, proposal(), candidacy_.life(config_.max_ttl)); break;
     case Step::applying:
-      if (!others_.admitted && !candidacy_.refusal(others_.founded.to).empty()) {
-        refuse(now, Vote::nodes_differ, candidacy_.refusal(others_.founded.to));
+      if (!others_.admitted && !candidacy_.refusal(others_.founded->to).empty()) {
+        refuse(now, Vote::nodes_differ, candidacy_.refusal(others_.founded->to));
         return false;
       }
       candidacy_.asks(now);

@@ -108,12 +108,13 @@ class Enrolment {
   struct Others {
     std::optional<Quarantine> policy{};  ///< of the enrolled nodes, for a client that names none
     bool ever = false;                   ///< some node was ever enrolled: then locks may be held
-    bool founds = false;   ///< the list is being founded, so candidates have to be of one founding
-    bool begun = false;    ///< another node has a candidate of the founding below
-    Membership founded{};  ///< how the node would be enrolled then
-    std::optional<Membership> admitted{};  ///< the membership with which it may be enrolled now
-    std::string why_not{};                 ///< why it may not be enrolled now
-    bool outdated = false;                 ///< its record is to be replaced: see Electorate
+    bool founds = false;  ///< the list is being founded, so candidates have to be of one founding
+    bool begun = false;   ///< another node has a candidate of the founding below
+    /// How the node would be enrolled then; never null.
+    SharedMembership founded = std::make_shared<Membership>();
+    SharedMembership admitted{};  ///< the membership with which it may be enrolled now
+    std::string why_not{};        ///< why it may not be enrolled now
+    bool outdated = false;        ///< its record is to be replaced: see Electorate
   };
   void follow(core::Time now, Others others);
 
@@ -194,7 +195,13 @@ class Enrolment {
   void on_repaired(const Repaired& repaired);
   void on_candidate(core::Time now, const Reply& reply);
   void change_terms(std::string_view key, std::string_view from, core::Duration wait);
-  void enrol_as(core::Time now, std::string record, Membership membership);
+  [[nodiscard]] EnrolmentTerms our_terms() const;
+  /// The membership that the node would be enrolled with now.
+  [[nodiscard]] const SharedMembership& admission() const {
+    return others_.admitted ? others_.admitted : others_.founded;
+  }
+  void enrol_as(core::Time now, const std::string& text, const EnrolmentRecord& record,
+                const Membership& membership);
   bool other_founding(core::Time now, const EnrolmentCandidate& candidate, const std::string& text);
   void write(Step step);
   void go(Step step);

@@ -28,7 +28,7 @@ void VotingRight::doubt() {
 bool VotingRight::update() {
   const bool news = enrolment_.take_news();
   if (news) judged_ = false;
-  if (is_enrolled()) {
+  if (news && is_enrolled()) {
     own_words_.clear();
     append_word(own_words_, enrolment_.enrolled().record);
     append_word(own_words_, std::to_string(enrolment_.enrolled().floor));

@@ -19,8 +19,7 @@ inline redis::Membership founded(const std::string& node, redis::NodeNames names
 /// What the other nodes say of a node that may be enrolled whenever it has waited.
 inline redis::Enrolment::Others all_agree(const redis::Membership& as) {
   redis::Enrolment::Others others;
-  others.founded = as;
-  others.admitted = as;
+  others.founded = others.admitted = std::make_shared<redis::Membership>(as);
   return others;
 }
 

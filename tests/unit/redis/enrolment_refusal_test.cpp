@@ -246,7 +246,7 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   driver.members =
       redis::Membership{1, 0, redis::MembersPhase::settled, "n1", {}, {"n1", "n4", "n5"}};
   redis::Enrolment::Others alone;
-  alone.founded = own;
+  alone.founded = std::make_shared<redis::Membership>(own);
   alone.founds = true;
   driver.it.follow(driver.now, alone);
   driver.greet("run1:30000,a,86400:durable", true);
@@ -259,7 +259,7 @@ TEST(EnrolmentRefusal, ANodeThatWasRestartedIsEnrolledInNoOtherList) {
   EXPECT_EQ(driver.it.candidacy().remembered()->to, driver.members.to);
 
   // The others of our list vouch for it: it has missed a change.
-  alone.admitted = own;
+  alone.admitted = alone.founded;
   driver.it.follow(driver.now, alone);
   driver.now += look;
   driver.it.advance(driver.now);
