@@ -19,21 +19,11 @@ constexpr core::Duration between_looks = std::chrono::seconds(1);
 
 }  // namespace
 
-EnrolmentTerms Enrolment::our_terms() const {
-  EnrolmentTerms ours;
-  ours.max_ttl_ms = config_.max_ttl / std::chrono::milliseconds(1);
-  ours.fencing_memory_s = config_.fencing_memory / std::chrono::seconds(1);
-  ours.groups = config_.groups;
-  ours.policy = config_.names_policy()
-                    ? *config_.policy
-                    : others_.policy.value_or(candidacy_.policy().value_or(Quarantine::always));
-  return ours;
-}
-
 EnrolmentRecord Enrolment::wanted(const Membership& as) const {
   EnrolmentRecord record;
   record.run_id = facts_.run();
-  record.terms = our_terms();
+  record.terms =
+      config_.terms(others_.policy.value_or(candidacy_.policy().value_or(Quarantine::always)));
   record.members = as.mark();
   record.durable = facts_.durable.value_or(false);
   return record;
@@ -121,8 +111,7 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
   if (facts_.run_id.empty())
     return refuse(now, Vote::unauthorized,
                   "does not tell its run id and its role: let this user call INFO");
-  EnrolmentTerms ours = our_terms();
-  if (record && !config_.names_policy()) ours.policy = record->terms.policy;
+  const EnrolmentTerms ours = config_.terms(record ? record->terms.policy : Quarantine::always);
   const bool again = change_.from == text.value_or("");
   change_.from = text.value_or("");
   own_word_ = record && record->terms == ours;
@@ -142,7 +131,7 @@ void Enrolment::judge(Time now, const RecordTexts& texts) {
                                               : std::make_shared<Membership>(*membership));
   const bool no_longer = this_run && record->durable && facts_.durable == false;
   if (this_run && !no_longer) return enrol_as(now, *text, *record, *membership);
-  change_.as = membership ? *membership : *admission();
+  change_.as = membership ? *membership : others_.as();
   EnrolmentRecord next = record ? *record : wanted(change_.as);
   if (!this_run) next.run_id = facts_.run();
   next.durable = facts_.durable.value_or(false) && (!record || record->durable);
@@ -196,7 +185,7 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
       if (reply.type != Type::status) return rest(now, Step::waiting, not_voting_.why);
       outputs_.repair = !planted(Mutant::no_repair);
       go(Step::repairing);
-      if (planted(Mutant::no_repair)) on_repaired({.as = *admission()});
+      if (planted(Mutant::no_repair)) on_repaired({.as = others_.as()});
       return;
     case Step::yielding: return rest(now, Step::waiting, not_voting_.why);
     case Step::enrolling:
@@ -233,7 +222,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   const std::chrono::milliseconds wait(std::max(its.max_ttl_ms, candidate.wait_ms));
   const std::optional<MembersMark> before = candidacy_.mark();
   candidacy_.reads(candidate);
-  const EnrolmentTerms ours = our_terms();
+  const EnrolmentTerms ours = config_.terms(its.policy);
   its.policy = ours.policy;  // the record's policy is decided when it is written
   if (its != ours) {
     candidacy_.forget();

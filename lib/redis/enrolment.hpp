@@ -55,6 +55,11 @@ class Enrolment {
     [[nodiscard]] bool names_policy() const { return policy && !careless(); }
     /// Whether we skip the wait for a node that may have forgotten locks.
     [[nodiscard]] bool careless() const { return policy == Quarantine::unsafe_never; }
+    /// Our terms, with this policy if we name none.
+    [[nodiscard]] EnrolmentTerms terms(Quarantine unnamed) const {
+      return {max_ttl / std::chrono::milliseconds(1), names_policy() ? *policy : unnamed,
+              fencing_memory / std::chrono::seconds(1), groups};
+    }
   };
   enum class Standing {
     unknown,   ///< not known yet; it takes a round trip or two
@@ -115,6 +120,8 @@ class Enrolment {
     SharedMembership admitted{};  ///< the membership with which it may be enrolled now
     std::string why_not{};        ///< why it may not be enrolled now
     bool outdated = false;        ///< its record is to be replaced: see Electorate
+
+    [[nodiscard]] const Membership& as() const { return admitted ? *admitted : *founded; }
   };
   void follow(core::Time now, Others others);
 
@@ -195,11 +202,6 @@ class Enrolment {
   void on_repaired(const Repaired& repaired);
   void on_candidate(core::Time now, const Reply& reply);
   void change_terms(std::string_view key, std::string_view from, core::Duration wait);
-  [[nodiscard]] EnrolmentTerms our_terms() const;
-  /// The membership that the node would be enrolled with now.
-  [[nodiscard]] const SharedMembership& admission() const {
-    return others_.admitted ? others_.admitted : others_.founded;
-  }
   void enrol_as(core::Time now, const std::string& text, const EnrolmentRecord& record,
                 const Membership& membership);
   bool other_founding(core::Time now, const EnrolmentCandidate& candidate, const std::string& text);
