@@ -24,7 +24,7 @@ struct NodePersistence {
   std::optional<bool> append_only;          ///< the option appendonly
   std::string append_fsync;                 ///< always, everysec or no
   std::optional<bool> no_fsync_on_rewrite;  ///< the option no-appendfsync-on-rewrite
-  std::optional<bool> last_write_ok;        ///< of the append-only file
+  std::optional<bool> last_write_ok;        ///< the last write of the append-only file
   /// Whether every write is on the node's disk before it is answered; false if that is not known.
   bool durable = false;
 };
@@ -68,7 +68,7 @@ struct NodeClock {
   /// The clock's last step beyond what drift_factor allows. The node's votes do not count for
   /// `mistrusted_for`.
   std::optional<std::chrono::nanoseconds> jump;
-  std::chrono::nanoseconds mistrusted_for{};  ///< from now on
+  std::chrono::nanoseconds mistrusted_for{};  ///< the time that is left
 };
 
 /// Whether a node can be relied on to remember its locks.
@@ -76,9 +76,9 @@ struct NodeEnrolment {
   /// Whether it is enrolled; quarantined: it will be enrolled once the locks that it may have
   /// forgotten are over.
   enum class Standing { unknown, enrolled, quarantined, refused };
-  Standing standing = Standing::unknown;       ///< as this client sees it
+  Standing standing = Standing::unknown;       ///< the standing that this client sees
   std::string why;                             ///< a clause, if it is not enrolled
-  std::chrono::nanoseconds quarantined_for{};  ///< at least, from now on
+  std::chrono::nanoseconds quarantined_for{};  ///< the least time that is left
   // The record on the node; unset if there is none or it cannot be read.
   std::optional<std::chrono::milliseconds> max_ttl;  ///< the longest ttl of all clients
   std::optional<bool> durable;                       ///< whether it was durable when enrolled
@@ -97,9 +97,9 @@ QUORUMLOCK_EXPORT std::string_view to_string(NodeEnrolment::Standing standing) n
 
 /// What a node knows of the list of nodes that it votes for (docs/members.md).
 struct NodeMembership {
-  std::string configured_name;  ///< what this client would call it
+  std::string configured_name;  ///< the name that this client would give it
   // What the node carries; empty: it carries nothing, or that cannot be read.
-  std::string name;                ///< what it is called
+  std::string name;                ///< the name in its record
   std::uint32_t epoch = 0;         ///< grows with each change of the list
   std::string phase;               ///< settled, announced or unsettled
   std::vector<std::string> nodes;  ///< the list, in order
@@ -110,7 +110,7 @@ struct NodeMembership {
 struct NodeStatus {
   std::string node;   ///< its address, without secrets
   std::string group;  ///< the group that it votes in; empty if there are no groups
-  NodeState state = NodeState::connecting;  ///< of the connection
+  NodeState state = NodeState::connecting;  ///< the state of its connection
   bool votes = false;                       ///< whether its votes count
   Vote reason = Vote::pending;              ///< the vote it is counted as, if they do not
   std::string trouble;                      ///< why, in a clause
@@ -118,7 +118,7 @@ struct NodeStatus {
   std::string role;                                    ///< master or replica; empty: unknown
   std::string version;  ///< "7.0.15" of Redis, or "valkey 8.0.1"; empty: unknown
   std::string run_id;   ///< which run of the server it is
-  std::optional<std::chrono::seconds> uptime;  ///< since that run began
+  std::optional<std::chrono::seconds> uptime;  ///< the time since that run began
   std::optional<bool> cluster_mode;            ///< a node of Redis Cluster casts no vote
   NodePersistence persistence;                 ///< how it keeps its data
   NodeMemory memory;                           ///< how much it may use
@@ -144,12 +144,13 @@ struct GroupStatus {
 
 /// All nodes as voters. This is not a snapshot: the nodes are asked in parallel.
 struct QUORUMLOCK_EXPORT ClusterStatus {
-  std::vector<NodeStatus> nodes;         ///< the nodes of a group are adjacent
-  std::vector<GroupStatus> groups;       ///< by name; empty if Options has no groups
-  int quorum = 0;                        ///< of all nodes; 0 with several groups
-  std::chrono::nanoseconds max_ttl{};    ///< in this coordinator's options
-  double drift_factor = 0;               ///< in this coordinator's options
-  std::optional<Quarantine> quarantine;  ///< in its options; unset: the nodes' records decide
+  std::vector<NodeStatus> nodes;       ///< the nodes of a group are adjacent
+  std::vector<GroupStatus> groups;     ///< sorted by name; empty if Options has no groups
+  int quorum = 0;                      ///< a quorum of all nodes; 0 with several groups
+  std::chrono::nanoseconds max_ttl{};  ///< this coordinator's Options::max_ttl
+  double drift_factor = 0;             ///< this coordinator's Options::drift_factor
+  std::optional<Quarantine>
+      quarantine;  ///< its Options::quarantine; unset: the nodes' records decide
 
   /// How many nodes may vote.
   [[nodiscard]] int voters() const noexcept;

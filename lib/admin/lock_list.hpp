@@ -56,8 +56,8 @@ class LockCount {
   void add_holder(int node, HeldLock lock, std::string_view token, std::chrono::milliseconds life);
 
   std::string key_prefix_, group_;
-  std::map<std::pair<std::string, std::string>, Holding> found_;  ///< by key and token
-  std::map<int, Share> shares_;                                   ///< by node
+  std::map<std::pair<std::string, std::string>, Holding> found_;  ///< indexed by key and token
+  std::map<int, Share> shares_;                                   ///< indexed by node
   int ended_ = 0;
   std::size_t slowest_ = 0;  ///< the most pages of a node that has ended
 };

@@ -20,8 +20,8 @@ struct Cluster {
   std::string group;  ///< the group's name; empty if there are no groups
   std::string mark;   ///< see core::Placement::mark()
   std::vector<redis::Endpoint> endpoints;
-  std::vector<std::string> names;    ///< of the endpoints, without secrets
-  std::vector<std::string> members;  ///< what the nodes are called in their list
+  std::vector<std::string> names;    ///< names of the endpoints, without secrets
+  std::vector<std::string> members;  ///< the nodes' names in their list
 
   /// What the connections are made for.
   enum class Purpose {

@@ -34,7 +34,7 @@ std::string draw_process(Random& random);
 /// An owner token, taken apart.
 struct OwnerToken {
   std::string_view digits;  ///< empty: not a token of this library
-  std::string_view label;   ///< without the '@'; empty: it has none
+  std::string_view label;   ///< the label without the '@'; empty: there is none
 
   /// O(size).
   static OwnerToken read(std::string_view token);

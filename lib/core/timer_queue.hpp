@@ -64,7 +64,7 @@ class TimerQueue {
   void take_down(std::uint32_t slot);
   void enter(std::uint32_t slot);
 
-  std::vector<Timer> timers_;  // by id
+  std::vector<Timer> timers_;  // indexed by id
   std::uint64_t base_ = 0;     // not after any deadline, except those that were past when set
   std::uint32_t past_ = 0;     // the number of these; base_ does not move while there are some
   std::size_t moved_ = 0;

@@ -105,7 +105,7 @@ class Driver {
     uv::Timer timer;
     uv::Poll inbox;
     uv::BeforePoll before_poll;
-    std::optional<uv::AfterPoll> after_poll;  ///< on a loop of the user's, which may end
+    std::optional<uv::AfterPoll> after_poll;  ///< set on a loop of the user's, which may end
   };
   Watchers watchers_;
   const bool own_loop_;

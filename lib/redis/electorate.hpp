@@ -33,8 +33,8 @@ class Electorate {
  public:
   /// What is known of one node.
   struct Node {
-    std::string name;               ///< as configured
-    SharedMembership membership{};  ///< if it has a valid record of its run
+    std::string name;               ///< the configured name
+    SharedMembership membership{};  ///< set if the node has a valid record of its run
     /// What the record of an earlier run says, if it has no valid one.
     SharedMembership remembered{};
     /// What its standing candidate was made for, if it waits with one.

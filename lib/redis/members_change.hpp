@@ -25,7 +25,7 @@ class MembersChange {
  public:
   /// What a look at one node found.
   struct Node {
-    std::string name;      ///< as configured
+    std::string name;      ///< the configured name
     bool in_next = false;  ///< it is in the new list
     bool reached = false;  ///< it has answered
     std::string record{};  ///< the whole text; empty if there is none

@@ -42,7 +42,7 @@ struct Membership {
   std::uint64_t founding = 0;
   std::uint32_t epoch = 0;
   MembersPhase phase = MembersPhase::settled;
-  std::string name;  ///< of the node that carries this
+  std::string name;  ///< the name of the node that carries this
   NodeNames from;    ///< the list before the change; empty if settled
   NodeNames to;      ///< the list after the change; the only one if settled
 

@@ -57,7 +57,7 @@ struct ReplyBuilder {
     reader.text_.append(text, size);
     return place(task, {type_of(task), 0, at, size, 0, 0});
   }
-  template <class Count>  // of hiredis: int before 1.0, then size_t
+  template <class Count>  // hiredis counts in int before 1.0, then in size_t
   static void* array(const redisReadTask* task, Count elements) {
     if (task->type != REDIS_REPLY_ARRAY || std::cmp_less(elements, 0)) return nullptr;
     int depth = 0;
@@ -268,7 +268,7 @@ const Reply* ReplyReader::next() {
 /// quadratic time.
 bool ReplyReader::is_long_line() const {
   const std::string_view unread(reader_->buf + reader_->pos, reader_->len - reader_->pos);
-  constexpr std::size_t longest = max_line + 2;  // with its end
+  constexpr std::size_t longest = max_line + 2;  // the longest line with its end
   return unread.size() > longest && unread.substr(0, longest).find("\r\n") == unread.npos;
 }
 

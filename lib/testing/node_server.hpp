@@ -65,7 +65,7 @@ class NodeServer {
   const std::string path_;
   sim::Server server_;
   uv::Descriptor listener_;
-  std::map<int, Connection> connections_;  ///< by the server's number
+  std::map<int, Connection> connections_;  ///< indexed by the server's number
   std::vector<Taken> taken_;
   bool partitioned_ = false;
 };

@@ -166,7 +166,7 @@ void ClientChannel::shut_down() {
 
 void ClientChannel::wrote(std::size_t bytes) {
   written_ += bytes;
-  if (written_ <= output_.size() / 2) return;  // so less is moved than was written
+  if (written_ <= output_.size() / 2) return;  // moves fewer bytes than were written
   output_.erase(0, written_);
   written_ = 0;
 }

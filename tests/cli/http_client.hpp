@@ -8,7 +8,8 @@ namespace quorumlock::test {
 
 struct HttpAnswer {
   int status = 0;
-  std::map<std::string, std::string> headers;  ///< by name in small letters; the last of several
+  std::map<std::string, std::string>
+      headers;  ///< indexed by the name in lower case; of several, the last
   std::string body;
 };
 

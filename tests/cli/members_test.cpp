@@ -187,7 +187,7 @@ TEST_F(Members, AConfigurationThatCannotBeUsedChangesNothing) {
   watcher.line();
   std::ofstream(file("old")) << "{\"nodes\": [";
   watcher.signal(SIGHUP);
-  watcher.line();  // which may have been printed before the signal came
+  watcher.line();  // it may have been printed before the signal came
   EXPECT_EQ(json::parse(watcher.line()).at("nodes").size(), 5U);
   watcher.signal(SIGTERM);
   const Ended ended = watcher.finish();
@@ -340,8 +340,7 @@ TEST_F(Members, EnrollChangesTermsOfTheNodesListAlone) {
   const Ended early = run("longer", {"enroll"});
   EXPECT_EQ(early.code, 64) << early.err;
   EXPECT_THAT(early.err, HasSubstr("which has to end before its terms are changed"));
-  cluster.raw(5,
-              {"DEL", "quorumlock:candidate"});  // with other terms, and so in the way for a minute
+  cluster.raw(5, {"DEL", "quorumlock:candidate"});  // its other terms are in the way for a minute
   ASSERT_EQ(run("new", {"members", "apply", "--wait", "60s"}).code, 0);
   EXPECT_EQ(run("longer", {"enroll"}).code, 0);
   EXPECT_EQ(run("longer", {"members"}).code, 0);

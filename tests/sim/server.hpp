@@ -18,11 +18,11 @@
 namespace quorumlock::sim {
 
 struct ServerSettings {
-  std::uint64_t seed = 1;                   ///< seeds its run ids: another number for each server
-  bool durable = false;                     ///< appendonly yes: keeps its data over a restart
-  std::string append_fsync = "always";      ///< what it reports; it acts as with "always"
-  bool no_append_fsync_on_rewrite = false;  ///< what it reports
-  std::string password = {};                ///< for the user "default"; empty: no AUTH is needed
+  std::uint64_t seed = 1;               ///< seeds its run ids: another number for each server
+  bool durable = false;                 ///< appendonly yes: keeps its data over a restart
+  std::string append_fsync = "always";  ///< the setting that it reports; it acts as with "always"
+  bool no_append_fsync_on_rewrite = false;  ///< the setting that it reports
+  std::string password = {};  ///< the password of the user "default"; empty: no AUTH is needed
   int tcp_port = 6379;
   std::string deletes_by = {};  ///< "delex", "delifeq": the command of later servers that it has
 };
@@ -36,7 +36,7 @@ struct ServerSettings {
 class Server {
  public:
   using Keys = std::map<std::string, Value>;
-  using Data = std::map<int, Database>;  ///< by the database's number
+  using Data = std::map<int, Database>;  ///< indexed by the database's number
 
   explicit Server(ServerSettings settings = {}, WallClock clock = WallClock(), TrueTime now = {});
 
@@ -186,9 +186,9 @@ class Server {
   std::uint64_t runs_ = 0;
   std::optional<Data> file_;  // set once the file is no longer written to
   int replicas_ = 0;
-  bool promoted_ = false;          // since this run began
-  std::uint64_t promotions_ = 0;   // in all runs
-  std::int64_t run_began_us_ = 0;  // by its own clock, from which it reckons its uptime
+  bool promoted_ = false;          // whether it was promoted in this run
+  std::uint64_t promotions_ = 0;   // the number of promotions in all runs
+  std::int64_t run_began_us_ = 0;  // a time of its own clock, from which it computes its uptime
   bool running_ = true;
   bool paused_ = false;
 };

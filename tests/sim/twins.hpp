@@ -68,7 +68,7 @@ class Twins {
   /// What is under the watched keys of the real server.
   struct Look {
     test::Reply values;
-    std::vector<std::int64_t> expiries;         ///< as PEXPIRETIME returns them
+    std::vector<std::int64_t> expiries;         ///< the results of PEXPIRETIME
     std::map<std::string, std::string> sorted;  ///< everything in the sorted sets
     std::int64_t ends_ms = 0;                   ///< a key that expires until then is in doubt
   };

@@ -38,7 +38,8 @@ bool NodesWatch::look_now() {
 }
 
 void NodesWatch::watch(const std::stop_token& stop) {
-  Version seen{};  // so that the file is read once: it may have changed since the options were read
+  Version seen{};  // an unknown version: the file may have changed since the options were read, so
+                   // it is read once
   std::unique_lock<std::mutex> lock(guard_);
   while (!stop.stop_requested()) {
     if (const Version version = version_of(*file_); version != seen) {

@@ -168,7 +168,7 @@ struct Link {
   std::shared_ptr<PendingList> list;
   PendingResult<T>* pending = nullptr;  ///< under the list's guard
   std::stop_source stop{std::nostopstate};
-  Handler<Result<T>> undo;  ///< for a result that no handler gets
+  Handler<Result<T>> undo;  ///< is called with a result that no handler gets
 
   /// The operation has ended. Only the first result counts.
   void settle(Result<T> result) {

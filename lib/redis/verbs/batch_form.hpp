@@ -11,7 +11,7 @@ namespace quorumlock::redis {
 
 /// How commands of one verb go out together and are answered together (see Batch).
 struct BatchForm {
-  core::CommandKind kind;  ///< of the batch as one command
+  core::CommandKind kind;  ///< the kind of the batch as one command
   /// A longer batch gains nothing and makes other clients wait: this many take a node 0.2 ms.
   std::size_t most;
   BatchCall call;

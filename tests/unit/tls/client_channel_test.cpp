@@ -91,7 +91,7 @@ TEST_F(TlsChannel, RefusesACertificateForAnotherAddress) {
       "the node as its certificate does, or set tls.server_name");
 }
 
-TEST_F(TlsChannel, TheOwnersNameOfACertificateIsNoHostName) {
+TEST_F(TlsChannel, TheOwnersNameOfACertificateIsNotAHostName) {
   const std::string why =
       refusal(server_with({.name = "localhost", .hosts = ""}), trusting(), "localhost");
   EXPECT_TRUE(why.starts_with("presented a certificate without a host name or IP address")) << why;
@@ -272,7 +272,7 @@ TEST_F(TlsChannel, GarbageInTheHandshakeAndAfterItIsNamed) {
   EXPECT_EQ(said_, "");
 }
 
-TEST_F(TlsChannel, HalfARecordIsNoText) {
+TEST_F(TlsChannel, HalfARecordGivesNoText) {
   TlsServer peer = server();
   TlsServer::Connection connection(peer);
   connect(trusting());
@@ -318,7 +318,7 @@ TEST_F(TlsChannel, RecordsWithoutEndThatHaveNoTextAreRefused) {
   }
 }
 
-TEST_F(TlsChannel, ChangesOfKeysAmongTextAreNoFault) {
+TEST_F(TlsChannel, ChangesOfKeysAmongTextAreNotAFault) {
   TlsServer peer = server();
   TlsServer::Connection connection(peer);
   connect(trusting());

@@ -46,7 +46,7 @@ TEST_F(TlsContext, NamesAFileThatIsNotThere) {
             "tls.key_file is \"" + key + "\": it cannot be read: No such file or directory");
 }
 
-TEST_F(TlsContext, NamesAFileThatIsNoCertificate) {
+TEST_F(TlsContext, NamesAFileThatIsNotACertificate) {
   write("text", "not a certificate");
   EXPECT_EQ(
       error_of({.ca_file = certificates_.path("text")}),

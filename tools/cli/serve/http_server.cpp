@@ -296,7 +296,7 @@ void HttpServer::serve_until_readable(int fd) {
 
 bool HttpServer::accept_one() {
   const int socket = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (socket < 0) {  // with any other errno the client has gone again
+  if (socket < 0) {  // any other errno means that the client has gone again
     return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
   }
   Connection& connection = connections_.emplace_back();

@@ -26,11 +26,11 @@ class Observer {
   /// Closes the coordinator, and wakes everybody that waits for news: there will be none.
   void end();
 
-  RanOut ran_out;  ///< of all locks, while somebody watches them
+  RanOut ran_out;  ///< the locks that ran out while somebody watched all locks
   NewsBoard board;
   Lookout<ClusterStatus> status;  ///< the key is empty
-  Lookout<LockList> locks;        ///< by pattern
-  Lookout<Inspection> resources;  ///< by name
+  Lookout<LockList> locks;        ///< indexed by pattern
+  Lookout<Inspection> resources;  ///< indexed by name
 
  private:
   Coordinator& coordinator_;
