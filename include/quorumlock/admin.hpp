@@ -81,7 +81,7 @@ struct HeldLock {
   std::string next_waiter = {};
 };
 
-/// What list_locks() looks for.
+/// The locks that list_locks() looks for.
 struct LocksQuery {
   /// Resources to list, as a pattern of Redis: `*`, `?`, `[abc]`.
   std::string pattern = "*";
@@ -89,7 +89,7 @@ struct LocksQuery {
   std::size_t most = 10'000;
 };
 
-/// What list_locks() found.
+/// The result of list_locks().
 struct LockList {
   std::vector<HeldLock> locks;  ///< sorted by resource and permit
   bool complete = true;         ///< false: a node has more than LocksQuery::most

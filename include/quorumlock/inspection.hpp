@@ -51,7 +51,7 @@ struct SemaphoreHolding {
   }
 };
 
-/// What one node holds under a resource's key, and the waiters there.
+/// The value that one node holds under a resource's key, and the waiters there.
 struct NodeHolding {
   std::string node;           ///< its address, without user and password
   Vote vote = Vote::pending;  ///< held, absent, or why the node did not answer

@@ -54,7 +54,7 @@ struct NodeVote {
   bool operator==(const NodeVote&) const = default;
 };
 
-/// What happens at one step of an acquisition.
+/// The kind of one step of an acquisition.
 enum class TraceKind : std::uint8_t {
   begun,       ///< the loop has begun to handle the call
   queued,      ///< it waits in this process: `count` acquisitions are to be sent before it

@@ -58,7 +58,7 @@ struct NodeVotes {
   VoteCounts votes{};      ///< its votes, or why it gave none, since it is in the list of nodes
 };
 
-/// What a coordinator has done with the resources of one class (Options::resource_classes).
+/// A coordinator's counts for the resources of one class (Options::resource_classes).
 struct ClassStats {
   std::string prefix;          ///< the beginning of their names; empty: resources of no other class
   std::uint64_t acquired = 0;  ///< acquisitions that ended with a lease
@@ -67,7 +67,7 @@ struct ClassStats {
   DurationStats waits = {};    ///< waits as in Stats::waits
 };
 
-/// What a coordinator has done since it was created. The numbers of one loop are of one moment.
+/// A coordinator's counts since it was created. The numbers of one loop are of one moment.
 struct QUORUMLOCK_EXPORT Stats {
   /// Attempts at a lock, each with a token of its own. An acquisition makes one or more.
   std::uint64_t attempts = 0;
@@ -106,7 +106,7 @@ struct QUORUMLOCK_EXPORT Stats {
   /// The age of the oldest acquisition under way, counted from when it reached the loop; zero if
   /// there is none.
   std::chrono::nanoseconds oldest_wait{};
-  /// One for each of Options::resource_classes, in that order, and then that of the other
+  /// The counts of each of Options::resource_classes, in that order, and then of the other
   /// resources. Empty without classes.
   std::vector<ClassStats> classes = {};
   /// The nodes of the present list, in its order; those of a group are adjacent.

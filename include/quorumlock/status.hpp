@@ -47,11 +47,10 @@ struct NodeAccess {
   /// Every client that can reach the node is admitted: no password was needed, protected-mode is
   /// off, and the node listens beyond the loopback interface.
   std::optional<bool> open_to_all;
-  /// What this user may not call or use, as the ACL names it (client|kill, zadd,
-  /// &quorumlock:wake:*), of all that locks need. Empty if the node lets us do everything, or does
-  /// not answer.
+  /// The rights that locks need and this user lacks, as the ACL names them (client|kill, zadd,
+  /// &quorumlock:wake:*). Empty if no right is missing, or the node does not answer.
   std::vector<std::string> missing_rights = {};
-  /// What is sent to the node and back can be read on the way: no TLS, and not this machine.
+  /// Others in the network can read the traffic: the node is on another machine and has no TLS.
   bool plain_text = false;
 };
 
@@ -95,10 +94,10 @@ struct NodeEnrolment {
 /// The name in the list above.
 QUORUMLOCK_EXPORT std::string_view to_string(NodeEnrolment::Standing standing) noexcept;
 
-/// What a node knows of the list of nodes that it votes for (docs/members.md).
+/// A node's record of the list of nodes that it votes for (docs/members.md).
 struct NodeMembership {
   std::string configured_name;  ///< the name that this client would give it
-  // What the node carries; empty: it carries nothing, or that cannot be read.
+  // The node's record; empty if there is none or it cannot be read.
   std::string name;                ///< the name in its record
   std::uint32_t epoch = 0;         ///< grows with each change of the list
   std::string phase;               ///< settled, announced or unsettled
@@ -112,18 +111,18 @@ struct NodeStatus {
   std::string group;  ///< the group that it votes in; empty if there are no groups
   NodeState state = NodeState::connecting;  ///< the state of its connection
   bool votes = false;                       ///< whether its votes count
-  Vote reason = Vote::pending;              ///< the vote it is counted as, if they do not
+  Vote reason = Vote::pending;              ///< counts as this vote if its own votes do not count
   std::string trouble;                      ///< why, in a clause
-  std::optional<std::chrono::nanoseconds> round_trip;  ///< the shortest of this look
+  std::optional<std::chrono::nanoseconds> round_trip;  ///< the shortest round trip of this look
   std::string role;                                    ///< master or replica; empty: unknown
   std::string version;  ///< "7.0.15" of Redis, or "valkey 8.0.1"; empty: unknown
   std::string run_id;   ///< which run of the server it is
   std::optional<std::chrono::seconds> uptime;  ///< the time since that run began
   std::optional<bool> cluster_mode;            ///< a node of Redis Cluster casts no vote
   NodePersistence persistence;                 ///< how it keeps its data
-  NodeMemory memory;                           ///< how much it may use
+  NodeMemory memory;                           ///< how much memory it may use
   NodeAccess access;                           ///< which users it admits
-  NodeClock clock;                             ///< compared with this machine's
+  NodeClock clock;                             ///< its clock, compared with this machine's clock
   NodeEnrolment enrolment;                     ///< whether it can have forgotten locks
   std::vector<std::string> same_server_as;     ///< other addresses among the nodes
   NodeMembership membership;                   ///< the list of nodes that it knows

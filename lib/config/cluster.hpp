@@ -23,7 +23,7 @@ struct Cluster {
   std::vector<std::string> names;    ///< names of the endpoints, without secrets
   std::vector<std::string> members;  ///< the nodes' names in their list
 
-  /// What the connections are made for.
+  /// The purpose of the connections.
   enum class Purpose {
     to_lock,
     to_enrol,  ///< enrols nodes anew that have other terms: see redis::Enrolment::Config

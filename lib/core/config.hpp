@@ -9,7 +9,7 @@
 
 namespace quorumlock::core {
 
-/// What an engine has to know of the options, all of it checked.
+/// The options that an engine has to know, already checked.
 struct Config {
   int nodes = 0;  ///< the number of nodes at first, see Engine::add_node()
   double drift_factor = 0.01;

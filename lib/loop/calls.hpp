@@ -42,7 +42,8 @@ class AcquireCall final : public Task {
 
   /// From now on the caller's stop_token cancels the acquisition.
   void watch(Inbox& inbox);
-  /// Stops watching. False if a cancellation is in the inbox, which will dispose of this object.
+  /// Stops watching. Returns false if a cancellation is in the inbox, which will dispose of this
+  /// object.
   bool unwatch();
 
  private:

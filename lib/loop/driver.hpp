@@ -100,7 +100,7 @@ class Driver {
   Inquiries inquiries_;
   Sockets sockets_;
 
-  /// What calls us in each turn of the loop.
+  /// These call the driver in each turn of the loop.
   struct Watchers {
     uv::Timer timer;
     uv::Poll inbox;

@@ -40,7 +40,8 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   /// Makes this the list of nodes from now on.
   void keep_nodes(const NodeList& nodes);
   Inbox& inbox() { return inbox_; }
-  /// True in a child that was forked off after this was made: there the runtime must not be used.
+  /// Returns true in a child that was forked off after this was made: there the runtime must not be
+  /// used.
   [[nodiscard]] bool forked() const { return fork_.forked(); }
   /// Throws closed_error(call) in such a child.
   void refuse_in_child(std::string_view call) const;

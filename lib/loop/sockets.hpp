@@ -29,7 +29,7 @@ class Sockets final : Logins::Listener {
   void follow(const Session::ListChanged& changed);
   /// Reads from the sockets of nodes that are overdue: if the loop stood still, their answers are
   /// still unread, since the timer may come before the sockets in a turn, and a turn reads only a
-  /// part of each socket's bytes. True if bytes came in.
+  /// part of each socket's bytes. Returns true if bytes came in.
   bool read_overdue(core::Time now);
   void advance(core::Time now) { logins_.advance(now); }
   [[nodiscard]] core::Time deadline() const { return logins_.deadline(); }

@@ -9,7 +9,7 @@
 
 namespace quorumlock::redis {
 
-/// What a node reports about itself when it is greeted.
+/// A node's report about itself when it is greeted.
 struct ServerFacts {
   std::string run_id;  ///< the id of this run of the server; empty if it was not reported
   /// Whether each write is on the node's disk, and nowhere else, before it is answered: appendonly

@@ -43,8 +43,8 @@ struct Endpoint {
   /// The endpoint as a URL without user and password, for messages; equal for two spellings of one
   /// endpoint.
   [[nodiscard]] std::string name() const;
-  /// What the node is called among the members of its list unless it is given a name: host:port,
-  /// the path of its socket, or the name of its service.
+  /// The node's name among the members of its list, unless another name is given: host:port, the
+  /// path of its socket, or the name of its service.
   [[nodiscard]] std::string member_name() const;
   bool operator==(const Endpoint&) const = default;
 

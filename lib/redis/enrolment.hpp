@@ -104,7 +104,7 @@ class Enrolment {
   void done(core::Time now, const Done& what);
   /// Takes the facts that a connected node reports now.
   void look_at(core::Time now, ServerFacts facts);
-  /// What the other nodes say.
+  /// The other nodes' reports.
   struct Others {
     std::optional<Quarantine>
         policy{};          ///< the enrolled nodes' policy, for a client that names none

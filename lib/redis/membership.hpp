@@ -81,8 +81,8 @@ std::string refusal_of(const Membership& its, const NodeNames& ours);
 /// it may. Nodes of the list that the client does not know would keep their records, and a lease on
 /// them would go on.
 std::string why_terms_stay(const Membership& its, const NodeNames& ours);
-/// What the connections of clients with this list are called (CLIENT SETNAME), so that an operator
-/// sees which clients have which list.
+/// The name of the connections of clients with this list (CLIENT SETNAME), so that an operator sees
+/// which clients have which list.
 std::string connection_name(const NodeNames& list);
 
 /// Both take a sorted list.

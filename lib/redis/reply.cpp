@@ -97,7 +97,7 @@ constexpr Functions functions_of_builder() {
 
 constinit auto builder_functions = functions_of_builder<redisReplyObjectFunctions>();
 
-/// Takes this mark, a number and the end of its line off the front. False if the bytes are
+/// Takes this mark, a number and the end of its line off the front. Returns false if the bytes are
 /// something else or incomplete, or if the number has leading zeros, which hiredis refuses.
 bool take_number(std::string_view& bytes, char mark, std::int64_t& number) {
   if (bytes.empty() || bytes.front() != mark) return false;

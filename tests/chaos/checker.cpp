@@ -13,9 +13,10 @@ using namespace std::chrono_literals;
 
 /// How long a busy machine may let a runnable thread wait.
 constexpr Clock::duration first_turn = 500ms;
-/// Shorter gaps are no excuse: stop_margin allows for them.
+/// Shorter gaps do not excuse a violation: stop_margin allows for them.
 constexpr Clock::duration worth_naming = 100ms;
-/// Added to the last lease that a fault may have touched: renewals and news on their way.
+/// The time after the last lease that a fault may have touched: renewals and messages may still
+/// arrive.
 constexpr Clock::duration aftermath = 1s;
 
 std::string ms(Clock::duration duration) {

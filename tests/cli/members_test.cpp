@@ -195,7 +195,7 @@ TEST_F(Members, AConfigurationThatCannotBeUsedChangesNothing) {
   EXPECT_THAT(ended.err, HasSubstr("the configuration cannot be used"));
 }
 
-TEST_F(Members, WhatWasAnnouncedIsWithdrawn) {
+TEST_F(Members, AnAnnouncementIsWithdrawn) {
   ASSERT_EQ(run("new", {"members", "announce"}).code, 0);
   // A program with the old configuration sees the change, too, and can take it back.
   const Ended seen = run("old", {"members"});
@@ -332,7 +332,7 @@ TEST_F(Members, EnrollChangesTermsOfTheNodesListAlone) {
   EXPECT_THAT(refused.err, HasSubstr("and lacks"));
   EXPECT_THAT(refused.err, HasSubstr("quorumlock doctor says what to do first"));
   EXPECT_EQ(run("three", {"acquire", "seats"}).code, 64);
-  // Nor does it do so while the list is being changed. After that one only has to wait.
+  // It is also refused while the list is being changed. After the change one only has to wait.
   holder.signal(SIGTERM);
   holder.finish();
   ASSERT_EQ(run("new", {"members", "announce"}).code, 0);

@@ -53,14 +53,15 @@ class Server {
   void hang_up(int connection);
   /// Removes the connection, with everything that was not executed.
   void drop(int connection);
-  /// False if the connection never existed, was dropped, killed by CLIENT KILL or lost in a crash.
+  /// Returns false if the connection never existed, was dropped, killed by CLIENT KILL or lost in a
+  /// crash.
   [[nodiscard]] bool is_open(int connection) const { return connections_.contains(connection); }
   [[nodiscard]] std::size_t connections() const { return connections_.size(); }
   /// The connections on which a command has arrived and waits, the oldest first.
   [[nodiscard]] std::vector<int> waiting() const;
   /// The command that execute_next would execute; null if there is none.
   [[nodiscard]] const Words* next(int connection) const;
-  /// Executes one command. False if there is none, or if the server executes nothing now.
+  /// Executes one command. Returns false if there is none, or if the server executes nothing now.
   bool execute_next(int connection, TrueTime now);
   /// The replies and messages since the last call.
   std::string take_output(int connection);
@@ -120,7 +121,7 @@ class Server {
   // What checkers may see and clients may not.
   /// The value of a string key; null if there is none.
   [[nodiscard]] const std::string* text_of(const std::string& key, TrueTime now) const;
-  /// Null if there is none.
+  /// Returns null if there is none.
   [[nodiscard]] const Value::SortedSet* sorted_set_of(const std::string& key, TrueTime now) const;
   [[nodiscard]] std::optional<std::string> token_of(const std::string& key, TrueTime now) const;
   /// Whether this owner has the lock here, alone or as one of its readers.

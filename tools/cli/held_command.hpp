@@ -18,8 +18,8 @@
 
 namespace quorumlock::cli {
 
-/// What a command that runs under a lease is given on the command line: the words after `--`, and
-/// the flags that `run` and `leader` share.
+/// The command that runs under a lease, from the command line: the words after `--`, and the flags
+/// that `run` and `leader` share.
 struct CommandArguments {
   std::optional<std::chrono::nanoseconds> ttl;
   std::optional<std::chrono::nanoseconds> kill_after;

@@ -16,7 +16,7 @@
 
 namespace quorumlock::cli {
 
-/// What all lookouts of a program share. Threads that wait for news wait here.
+/// All lookouts of a program share this board. Threads that wait for news wait here.
 struct NewsBoard {
   std::mutex guard;
   std::condition_variable changed;
@@ -53,7 +53,7 @@ class Lookout {
   /// Call it only once the board has ended.
   ~Lookout() { thread_.join(); }
 
-  /// Begins to watch a key. False if too many others are watched.
+  /// Begins to watch a key. Returns false if too many others are watched.
   bool watch(const std::string& key) {
     const std::lock_guard<std::mutex> lock(board_.guard);
     return begin(key) != nullptr;
@@ -66,8 +66,8 @@ class Lookout {
   /// The last answer for a key that is watched; null before the first. Under the board's guard.
   [[nodiscard]] SeenPtr last(const std::string& key) const { return entries_.at(key).last; }
 
-  /// The last answer unless it is time to ask again, and then the next one. Null if too many other
-  /// keys are watched, if there is no answer for ten seconds, and at the end.
+  /// Returns the last answer, or, if it is time to ask again, waits for the next one. Returns null
+  /// if too many other keys are watched, if there is no answer for ten seconds, and at the end.
   SeenPtr fresh(const std::string& key) {
     std::unique_lock<std::mutex> lock(board_.guard);
     Entry* const entry = begin(key);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds look_every{500};
 
-/// What changes when a file is written or replaced; all zero if there is no file.
+/// A file's properties that change when it is written or replaced; all zero if there is no file.
 using Version = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 
 Version version_of(const std::string& path) {

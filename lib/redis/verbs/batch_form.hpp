@@ -17,7 +17,7 @@ struct BatchForm {
   BatchCall call;
   /// Whether this command, for one lock, can be part of a batch.
   bool (*takes)(const core::Send& send);
-  /// What all locks have in common: granted if the reply has a vote for each of them.
+  /// Reads the part that all locks share: granted if the reply has a vote for each of them.
   core::Answer (*read)(const Reply& reply);
   /// Reads the answers for the locks; false if the reply is not for this number of locks.
   bool (*read_each)(const Reply& reply, std::span<core::Answer> answers);

@@ -145,7 +145,7 @@ TEST_F(SecureWires, AProperEndOfThePeersIsTheEnd) {
   EXPECT_EQ(wire_.told, std::vector<std::string>{"closed: the node closed the connection"});
 }
 
-TEST_F(SecureWires, WhatTheSocketDoesNotTakeWaitsInTheWire) {
+TEST_F(SecureWires, BytesThatTheSocketDoesNotTakeWaitInTheWire) {
   open();
   wire_.to_send.assign(std::size_t{4} << 20, 'x');
   for (int i = 0; i < 10; ++i) secure_.encrypt();

@@ -15,7 +15,7 @@ using Strings = std::vector<std::string>;
 const redis::Enrolment::Config of_n1{.node = "n1"};
 const std::string durable = "run1:30000,d,86400:durable";
 
-TEST(EnrolmentTrust, ANodeWithAnothersMemoryWaits) {
+TEST(EnrolmentTrust, ANodeWithTheMemoryOfAnotherNodeWaits) {
   // The node has a copy of a peer's directory, or was a replica before. Each such node is
   // quarantined, and reports why.
   struct Case {

@@ -144,7 +144,7 @@ TEST_F(TlsChannel, RefusesAnUnknownAuthority) {
   EXPECT_EQ(refusal(server("other"), trusting()),
             "presented a certificate issued by an unknown authority (CN=another authority): name "
             "its CA by tls.ca_file or tls.ca_dir");
-  // The system's authorities do not know ours either.
+  // None of the system's authorities has issued the test's certificate, either.
   EXPECT_TRUE(refusal(server(), {})
                   .starts_with("presented a certificate issued by an unknown authority "
                                "(CN=quorumlock local authority)"));
@@ -156,7 +156,7 @@ TEST_F(TlsChannel, RefusesACertificateThatIsNotMadeForServers) {
             "presented a certificate that is not made for servers (extendedKeyUsage, keyUsage)");
 }
 
-TEST_F(TlsChannel, RefusesWhatABadAuthorityHasIssued) {
+TEST_F(TlsChannel, RefusesCertificatesOfABadAuthority) {
   const auto refusal_by = [&](const local::AuthoritySettings& settings) {
     const local::Authority bad(settings);
     bad.write(certificates().path("bad-ca.pem"));

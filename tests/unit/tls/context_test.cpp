@@ -31,7 +31,7 @@ class TlsContext : public ::testing::Test {
   Certificates certificates_;
 };
 
-TEST_F(TlsContext, LoadsTheSystemsAuthoritiesAndOnesOwnFiles) {
+TEST_F(TlsContext, LoadsTheSystemsAuthoritiesAndItsOwnFiles) {
   EXPECT_EQ(error_of({}), "none");
   EXPECT_EQ(error_of(client("client.pem", "client.key")), "none");
 }

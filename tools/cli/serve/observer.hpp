@@ -14,7 +14,7 @@ namespace quorumlock::cli {
 /// The pattern of the list that all viewers share.
 inline constexpr const char* all_locks = "*";
 
-/// What `serve` knows of the nodes. All viewers share it; see Lookout.
+/// The knowledge of `serve` about the nodes. All viewers share it; see Lookout.
 class Observer {
  public:
   /// `most_locks`: as LocksQuery::most.
