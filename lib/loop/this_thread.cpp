@@ -85,11 +85,11 @@ class Bound {
   std::size_t purged_at_ = 16;
 };
 
-/// Returns false before the first lock, and again from static destruction or dlclose() on.
+/// Whether key_of_bound exists. It does from the first lock until static destruction or dlclose().
 constinit std::atomic<bool> usable{false};
-pthread_key_t key_of_bound;  // while usable
+pthread_key_t key_of_bound;  // valid while `usable`
 
-/// Owns the key under which each thread has its Bound. A thread that ends deletes its own. If a
+/// Owns the key under which each thread has its Bound. A thread that ends deletes its Bound. If a
 /// later destructor of the thread locks again, it makes a new Bound, which is deleted after that
 /// destructor.
 class Key {

@@ -10,7 +10,7 @@ namespace quorumlock::sim {
 
 /// One command: its name and arguments.
 using Words = std::vector<std::string>;
-/// The same, as a view of words that are stored elsewhere.
+/// A command as a view of words that are stored elsewhere.
 using Arguments = std::span<const std::string>;
 
 /// The commands that have arrived on one connection and were not executed yet: bytes in, whole

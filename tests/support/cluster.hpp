@@ -85,7 +85,7 @@ class Cluster {
   void resume(int node);
   void kill(int node);
   void restart(int node);
-  /// Enrols the node, as an operator does who knows that it has forgotten nothing.
+  /// Enrols the node, as an operator would if it is certain that the node has forgotten nothing.
   void enrol(int node);
   /// Enrols all nodes for clients with these URLs, of which the first ones are this cluster's nodes
   /// in their order.

@@ -86,13 +86,13 @@ class Lookout {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds interval{1};
   static constexpr std::chrono::seconds patience{10};
-  /// For how long a key that nobody watches is remembered, with its answer.
+  /// A key that nobody watches is remembered for this long, with its answer.
   static constexpr std::chrono::seconds memory{2};
 
   struct Entry {
     int watchers = 0;
     SeenPtr last;
-    Clock::time_point due{};  ///< the nodes are not asked before
+    Clock::time_point due{};  ///< the nodes are not asked before this time
     Clock::time_point ended{};
   };
 
@@ -158,7 +158,7 @@ class Lookout {
   const std::size_t most_keys_;
   const Ask ask_;
   std::map<std::string, Entry> entries_;
-  const Entry* asked_ = nullptr;  ///< the one that is being asked about
+  const Entry* asked_ = nullptr;  ///< the entry that the nodes are being asked about
   std::uint64_t answers_ = 0;
   std::thread thread_;  ///< the last member: it uses the others
 };
