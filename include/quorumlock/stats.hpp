@@ -81,8 +81,8 @@ struct QUORUMLOCK_EXPORT Stats {
   DurationStats waits;
   /// Waits that were won, by the cause of the attempt that won.
   struct WonAfter {
-    std::uint64_t hand_over =
-        0;  ///< another holder in this process handed the lock over, in one write
+    /// Another holder in this process handed the lock over, in one write.
+    std::uint64_t hand_over = 0;
     std::uint64_t message = 0;  ///< a node's message that the lock is free
     std::uint64_t look = 0;     ///< its own look at the line, or another try after a pause
   } won_after;                  ///< the counts

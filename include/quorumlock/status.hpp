@@ -148,8 +148,8 @@ struct QUORUMLOCK_EXPORT ClusterStatus {
   int quorum = 0;                      ///< a quorum of all nodes; 0 with several groups
   std::chrono::nanoseconds max_ttl{};  ///< this coordinator's Options::max_ttl
   double drift_factor = 0;             ///< this coordinator's Options::drift_factor
-  std::optional<Quarantine>
-      quarantine;  ///< its Options::quarantine; unset: the nodes' records decide
+  /// Its Options::quarantine; unset: the nodes' records decide.
+  std::optional<Quarantine> quarantine;
 
   /// How many nodes may vote.
   [[nodiscard]] int voters() const noexcept;

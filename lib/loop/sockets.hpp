@@ -89,8 +89,8 @@ class Sockets final : Logins::Listener {
   std::function<void()> on_input_;
   Logins logins_;
   tls::Contexts contexts_;
-  std::array<std::unique_ptr<Socket>, std::size_t{2} * core::max_nodes>
-      sockets_;  ///< indexed by wire
+  /// Indexed by wire.
+  std::array<std::unique_ptr<Socket>, std::size_t{2} * core::max_nodes> sockets_;
 };
 
 }  // namespace quorumlock::detail

@@ -110,8 +110,8 @@ class Electorate {
   bool begun_ = false;
   std::vector<int> vouchers_;
   SharedMembership furthest_;
-  std::vector<Node>
-      asked_;  ///< the nodes that judged_ is about; empty once the operator has vouched
+  /// The nodes that judged_ is about; empty once the operator has vouched.
+  std::vector<Node> asked_;
   std::vector<Judgement> judged_;
 };
 

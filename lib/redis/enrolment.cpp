@@ -172,8 +172,8 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
   using Type = Reply::Type;
   if (reply.type == Type::error && step_ != Step::idle) {
     Vote vote = vote_of_error(reply.text);
-    if (vote == Vote::held || vote == Vote::no_script)
-      vote = Vote::failed;  // these votes are about locks
+    // These votes are about locks.
+    if (vote == Vote::held || vote == Vote::no_script) vote = Vote::failed;
     return refuse(now, vote, "cannot be enrolled: " + words_of(reply));
   }
   const bool done = reply.type == Type::integer && reply.integer == 1;

@@ -106,9 +106,8 @@ class Enrolment {
   void look_at(core::Time now, ServerFacts facts);
   /// The other nodes' reports.
   struct Others {
-    std::optional<Quarantine>
-        policy{};          ///< the enrolled nodes' policy, for a client that names none
-    bool ever = false;     ///< some node was ever enrolled: then locks may be held
+    std::optional<Quarantine> policy{};  ///< the enrolled nodes' policy, for a client without one
+    bool ever = false;                   ///< some node was ever enrolled: then locks may be held
     bool founds = false;   ///< the list is being founded, so candidates have to be of one founding
     bool begun = false;    ///< another node has a candidate of the founding below
     Membership founded{};  ///< how the node would be enrolled then

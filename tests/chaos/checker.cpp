@@ -89,8 +89,8 @@ std::vector<Violation> check_fence_of_locks(const History& history) {
   for (auto& [resource, holdings] : resources) {
     std::set<std::uint64_t> tokens;
     std::ranges::sort(holdings, {}, [](const Holding* each) { return each->begin; });
-    std::vector<const Holding*>
-        greatest;  // element i: the one of holdings 0 to i with the greatest token
+    // Element i: the one of holdings 0 to i with the greatest token.
+    std::vector<const Holding*> greatest;
     for (const Holding* each : holdings) {
       if (!tokens.insert(each->token).second) {
         found.push_back({Promise::fence_of_locks, resource, each->begin,

@@ -83,8 +83,8 @@ class Workers {
   Descriptor doors_outside_, doors_;  ///< the workers' standard input; closing it asks them to end
   Descriptor told_, tell_;            ///< the workers' standard output
   std::string unread_;
-  std::map<std::pair<std::string, std::string>, Holding>
-      holdings_;  ///< indexed by owner token, resource
+  /// Indexed by owner token, resource.
+  std::map<std::pair<std::string, std::string>, Holding> holdings_;
   long long refusals_ = 0, refused_for_their_nodes_ = 0;
   bool ending_ = false;
   std::vector<std::string> complaints_;

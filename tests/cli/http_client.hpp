@@ -8,8 +8,8 @@ namespace quorumlock::test {
 
 struct HttpAnswer {
   int status = 0;
-  std::map<std::string, std::string>
-      headers;  ///< indexed by the name in lower case; of several, the last
+  /// Indexed by the name in lower case; of several, the last.
+  std::map<std::string, std::string> headers;
   std::string body;
 };
 

@@ -31,8 +31,8 @@ constexpr int kinds = static_cast<int>(CommandKind::query) + 1;  // it is the la
 
 constexpr std::size_t most_fed = 3 << 20;   // beyond every limit of the reader
 constexpr std::size_t most_reads = 20'000;  // keeps the time for one input short
-constexpr std::size_t most_memory =
-    16U << 20;  // a link and a reader use less, however much they are fed
+// A link and a reader use less, however much they are fed.
+constexpr std::size_t most_memory = 16U << 20;
 constexpr std::size_t most_unread = 2 * redis::ReplyReader::max_bytes;
 
 /// The replies, one hash for each, and whether the reader broke.

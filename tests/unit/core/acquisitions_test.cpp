@@ -263,8 +263,8 @@ TEST(EngineAcquire, ARetryIsWonWithItsOwnVotes) {
   driver.pass(100ms);
   ASSERT_EQ(driver.tokens().size(), 2U);
   const core::Time start = driver.seen().back().when;
-  for (const int node : {0, 1, 2})
-    driver.reply(node, Vote::granted);  // answers to the first release
+  // Answers to the first release.
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::granted);
   EXPECT_EQ(driver.count<core::Acquired>(), 0U);
   driver.reply(0, Vote::held);
   driver.reply({1, 2}, Vote::granted);
