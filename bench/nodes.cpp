@@ -15,7 +15,7 @@
 namespace quorumlock::bench {
 namespace {
 
-/// 40 digits, followed by a label if there is one.
+/// Whether the text is an owner token: 40 digits, followed by a label if there is one.
 bool is_token(std::string_view text) {
   return text.size() == 40 || (text.size() > 40 && text[40] == '@');
 }

@@ -24,7 +24,7 @@ struct NodesSettings {
   bool tls = false;      ///< clients connect over TLS
   bool durable = false;  ///< appendonly yes, appendfsync always; else no persistence at all
   bool proxied = false;  ///< the last one is behind a proxy: see Nodes::set_weather()
-  std::chrono::milliseconds max_ttl = std::chrono::seconds(30);  ///< for their enrolment
+  std::chrono::milliseconds max_ttl = std::chrono::seconds(30);  ///< the max_ttl of their enrolment
   std::vector<std::string> more = {};  ///< see local::ServerSettings::more
   auto operator<=>(const NodesSettings&) const = default;
 };
@@ -73,7 +73,7 @@ class Nodes {
   NodesSettings settings_;
   local::TemporaryDirectory dir_;
   std::vector<local::Server> servers_;
-  std::unique_ptr<test::Proxy> proxy_;  ///< in front of the last node
+  std::unique_ptr<test::Proxy> proxy_;  ///< stands in front of the last node
 };
 
 }  // namespace quorumlock::bench

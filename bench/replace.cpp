@@ -31,7 +31,7 @@ constexpr std::uint64_t pause_ms = 20;
 /// One client after the other gets the new nodes.
 constexpr std::chrono::milliseconds between_clients{50};
 
-/// What the clients have seen in one phase.
+/// The clients' observations in one phase.
 struct Phase {
   std::vector<std::uint32_t> acquire_ns;
   int failures = 0;

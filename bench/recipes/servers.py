@@ -13,7 +13,7 @@ import typing
 import urllib.request
 
 REDIS_NODES = 5
-ENSEMBLE = 3  # members, of etcd and of ZooKeeper
+ENSEMBLE = 3  # the number of members of etcd and of ZooKeeper
 ZOOKEEPER_JAR = "/usr/share/java/zookeeper.jar"
 ZOOKEEPER_LOG_JARS = ["/usr/share/java/slf4j-simple.jar"]
 
@@ -86,7 +86,7 @@ def await_all(what: str, ports: list[int], is_up: typing.Callable[[int], bool],
 
 
 class Redis:
-    """Five independent nodes, enrolled for quorumlock; node-redlock uses the same."""
+    """Five independent nodes, enrolled for quorumlock; node-redlock uses the same nodes."""
 
     def __init__(self, children: Children, durable: bool, quorumlock: str | None):
         self.ports = free_ports(REDIS_NODES)

@@ -62,7 +62,7 @@ QUORUMLOCK_EXPORT void forget_counters(Coordinator& coordinator,
 
 /// A lock, or a permit of a semaphore, that a quorum of nodes holds for one owner token.
 struct HeldLock {
-  std::string resource;                 ///< without the key prefix
+  std::string resource;                 ///< its name without the key prefix
   std::string group;                    ///< empty if there are no groups
   LockMode mode = LockMode::exclusive;  ///< whether its holder reads or writes
   int permit = 0;                       ///< the permit's number; 0: it is a lock
@@ -73,7 +73,7 @@ struct HeldLock {
   std::optional<std::chrono::milliseconds> held_for;
   /// How long a quorum of nodes still holds it unless it is renewed. Unset: without an expiry.
   std::optional<std::chrono::milliseconds> expires_in;
-  int waiters = 0;                  ///< in its line, or the semaphore's; at most 1,000 are counted
+  int waiters = 0;  ///< waiters in its line, or in the semaphore's; at most 1,000 are counted
   std::uint64_t fencing_token = 0;  ///< 0: not known, as for readers and without fencing
   /// Whether the holder leads an election of this name, as a quorum of nodes knows it.
   bool leads = false;
@@ -81,7 +81,7 @@ struct HeldLock {
   std::string next_waiter = {};
 };
 
-/// What list_locks() looks for.
+/// The locks that list_locks() looks for.
 struct LocksQuery {
   /// Resources to list, as a pattern of Redis: `*`, `?`, `[abc]`.
   std::string pattern = "*";
@@ -89,9 +89,9 @@ struct LocksQuery {
   std::size_t most = 10'000;
 };
 
-/// What list_locks() found.
+/// The result of list_locks().
 struct LockList {
-  std::vector<HeldLock> locks;  ///< by resource and permit
+  std::vector<HeldLock> locks;  ///< sorted by resource and permit
   bool complete = true;         ///< false: a node has more than LocksQuery::most
   Outcome outcome;              ///< granted: the node has answered to the end
 };

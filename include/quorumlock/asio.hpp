@@ -235,8 +235,8 @@ template <class Token>
 auto async_lock(Semaphore& semaphore, Token&& token) {
   return async_acquire(semaphore, std::forward<Token>(token));
 }
-/// RecursiveMutex::async_lock() and async_unlock(): void(error_code). A lock that no handler learns
-/// of is undone.
+/// RecursiveMutex::async_lock() and async_unlock(): void(error_code). A lock whose result reaches
+/// no handler is undone.
 template <class Token>
 auto async_lock(RecursiveMutex& mutex, LockOwner owner, Token&& token) {
   return detail::initiate<void, detail::OnCancel::stop>(

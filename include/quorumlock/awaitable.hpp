@@ -25,8 +25,8 @@ struct Done {
 /// Runs a function on the executor on which a coroutine is to resume. Awaitable::on() makes it.
 using RunOn = Handler<std::function<void()>>;
 
-/// What Awaitable::on() accepts: an executor with execute(f), or one with post(f, allocator), such
-/// as that of io_context in Asio 1.22, or a callable.
+/// An argument of Awaitable::on(): an executor with execute(f), or one with post(f, allocator),
+/// such as that of io_context in Asio 1.22, or a callable.
 template <class Executor>
 concept Executes = requires(Executor& executor, std::function<void()> resume) {
   executor.execute(resume);
@@ -165,7 +165,7 @@ class [[nodiscard]] Awaitable {
     return std::move(*this);
   }
 
-  /// What co_await calls: it begins the operation, and resumes the coroutine with the result.
+  /// co_await calls this. It begins the operation, and resumes the coroutine with the result.
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> caller) {
     // The coroutine may resume, and destroy this object, before the call below returns.

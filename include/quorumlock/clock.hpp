@@ -12,7 +12,7 @@ namespace quorumlock {
 /// machine is suspended, as a Redis ttl does. Its epoch is the machine's boot, so a time_point
 /// means nothing on another machine.
 struct QUORUMLOCK_EXPORT Clock {
-  /// What the standard library asks of a clock.
+  /// The standard library requires these of a clock.
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;                          ///< its number
   using period = duration::period;                    ///< its unit

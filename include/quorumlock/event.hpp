@@ -17,7 +17,7 @@ enum class EventKind : std::uint8_t {
   lease_at_risk,           ///< about to end: its stop_token has been requested to stop
   lease_lost,              ///< too few nodes renewed it in time, or still had it
   lease_expired,           ///< ran to its end without another renewal, such as at max_hold
-  lease_released,          ///< by its holder, or because the coordinator was closed
+  lease_released,          ///< its holder released it, or the coordinator was closed
   waiter_starved,          ///< a wait ran out before the waiter got the lock
   thread_ended_with_lock,  ///< a thread has ended without unlocking its mutex
   node_up,                 ///< connected, and its votes count
@@ -42,7 +42,7 @@ struct Event {
   EventKind kind = EventKind::node_up;              ///< what has happened
   EventLevel level = EventLevel::info;              ///< how much it matters
   std::chrono::system_clock::time_point time = {};  ///< when it happened
-  std::string node = {};                            ///< as NodeStatus::node
+  std::string node = {};                            ///< the same text as NodeStatus::node
   std::string resource = {};                        ///< several are separated by ", "
   /// The holder of the lock: the label of its owner token, or the first digits of a token without a
   /// label.

@@ -23,7 +23,7 @@ struct LineEntry {
   std::chrono::milliseconds waiting_for{};
   /// How long the entry still lives if its process does not refresh it.
   std::chrono::milliseconds expires_in{};
-  std::string label = {};  ///< of its coordinator (Options::label); empty if it has none
+  std::string label = {};  ///< its coordinator's Options::label; empty if there is none
 };
 
 /// One reader of a resource that is held in LockMode::shared.
@@ -51,7 +51,7 @@ struct SemaphoreHolding {
   }
 };
 
-/// What one node holds under a resource's key, and the waiters there.
+/// The value that one node holds under a resource's key, and the waiters there.
 struct NodeHolding {
   std::string node;           ///< its address, without user and password
   Vote vote = Vote::pending;  ///< held, absent, or why the node did not answer
@@ -69,10 +69,10 @@ struct NodeHolding {
 /// A look at a resource, node by node. The part of each node is of one moment; the nodes are asked
 /// in parallel.
 struct QUORUMLOCK_EXPORT Inspection {
-  std::string resource;            ///< without the key prefix
+  std::string resource;            ///< its name without the key prefix
   std::string group;               ///< the resource's group; empty if there are no groups
-  std::vector<NodeHolding> nodes;  ///< in the order of the options
-  int quorum = 0;                  ///< of the nodes that were asked
+  std::vector<NodeHolding> nodes;  ///< all nodes, in the order of the options
+  int quorum = 0;                  ///< a quorum of the nodes that were asked
   /// The token of the exclusive holder on a quorum of nodes; empty if there is none.
   std::string holder;
   /// The holder's label (Options::label). Empty if it has none, or is a client of another library.

@@ -14,7 +14,7 @@
 
 namespace quorumlock {
 
-/// What a LeaderElector calls. Only `started` is required.
+/// The functions that a LeaderElector calls. Only `started` is required.
 struct LeaderCallbacks {
   /// The work of the leader, on the thread of LeaderElector::run(). `stop` is requested to stop
   /// before another candidate may lead, or when run() is to end; return then. If `started` returns

@@ -21,7 +21,7 @@ class MembersChanger;
 
 /// One node of the list that governs, of the new list, or of both.
 struct Member {
-  std::string name;          ///< what the nodes call it
+  std::string name;          ///< the name that the nodes give it
   std::string node;          ///< its URL, without user and password
   bool in_list = false;      ///< whether it is in the list that governs
   bool in_new_list = false;  ///< whether it is in the list of the options
@@ -50,13 +50,13 @@ QUORUMLOCK_EXPORT std::string_view to_string(MembersStage stage) noexcept;
 struct MembersReport {
   std::string group;                           ///< empty if there are no groups
   MembersStage stage = MembersStage::unknown;  ///< how far the change has come
-  std::optional<std::uint32_t> epoch;          ///< of the list that governs; unset: unknown
-  std::vector<std::string> list;               ///< the list that governs, or did before the change
-  std::vector<std::string> new_list;           ///< the list of the options
-  std::vector<Member> members;                 ///< the nodes of both lists
+  std::optional<std::uint32_t> epoch;  ///< the epoch of the list that governs; unset: unknown
+  std::vector<std::string> list;       ///< the list that governs, or did before the change
+  std::vector<std::string> new_list;   ///< the list of the options
+  std::vector<Member> members;         ///< the nodes of both lists
   /// Whether every node of the new list has settled it.
   bool done = false;
-  std::string next_step;  ///< in plain words
+  std::string next_step;  ///< what to do next, in plain words
 
   /// The addresses of clients that have another list than the new one, each once.
   [[nodiscard]] QUORUMLOCK_EXPORT std::vector<std::string> old_clients() const;

@@ -26,10 +26,10 @@ enum class LockMode { exclusive, shared };
 enum class WaitOrder { fifo, unordered };
 
 /// What a node that may have forgotten its locks has to do before its votes count again. The policy
-/// is the whole cluster's; it is recorded on the nodes when they are first enrolled. always: wait
-/// for max_ttl after every restart. trust_disk: wait, unless every write was, and still is, on the
-/// node's own disk before it is answered (docs/nodes.md). unsafe_never: nothing, so that a
-/// restarted node can give away a lock that is held; it applies to this client only.
+/// is the same for the whole cluster; it is recorded on the nodes when they are first enrolled.
+/// always: wait for max_ttl after every restart. trust_disk: wait, unless every write was, and
+/// still is, on the node's own disk before it is answered (docs/nodes.md). unsafe_never: nothing,
+/// so that a restarted node can give away a lock that is held; it applies to this client only.
 enum class Quarantine { always, trust_disk, unsafe_never };
 /// Returns the policy's name, as in the list above.
 QUORUMLOCK_EXPORT std::string_view to_string(Quarantine quarantine) noexcept;
@@ -51,7 +51,7 @@ struct Credentials {
   std::optional<std::chrono::nanoseconds> valid_for = std::nullopt;
 };
 
-/// The options of a coordinator: the cluster's, and the defaults of every request.
+/// The options of a coordinator: those of its cluster, and the defaults of every request.
 ///
 /// A plain value. Coordinator::create and Coordinator::attach check it as a whole (validate())
 /// before anything is sent. The names, defaults and meanings are those of the JSON keys.

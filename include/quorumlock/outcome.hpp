@@ -54,7 +54,7 @@ struct NodeVote {
   bool operator==(const NodeVote&) const = default;
 };
 
-/// What happens at one step of an acquisition.
+/// The kind of one step of an acquisition.
 enum class TraceKind : std::uint8_t {
   begun,       ///< the loop has begun to handle the call
   queued,      ///< it waits in this process: `count` acquisitions are to be sent before it
@@ -79,12 +79,12 @@ QUORUMLOCK_EXPORT std::string_view to_string(TraceKind kind) noexcept;
 
 /// One step of an acquisition.
 struct TraceStep {
-  TraceKind kind = TraceKind::begun;  ///< what has happened
+  TraceKind kind = TraceKind::begun;  ///< the kind of step
   std::chrono::nanoseconds at{};      ///< the time since the call
   int attempt = 0;                    ///< the number of the attempt, from 1 on
-  std::string node = {};              ///< as NodeVote::node; empty if it is about no single node
-  Vote vote = Vote::pending;          ///< see the kind
-  std::uint64_t count = 0;            ///< see the kind
+  std::string node = {};      ///< see NodeVote::node; empty if the step is not about a single node
+  Vote vote = Vote::pending;  ///< see the kind
+  std::uint64_t count = 0;    ///< see the kind
   bool operator==(const TraceStep&) const = default;
 };
 

@@ -42,7 +42,7 @@ struct RefusedStats {
   std::uint64_t contended = 0;      ///< held by another
   std::uint64_t no_quorum = 0;      ///< too few nodes answered
   std::uint64_t timed_out = 0;      ///< the wait was over
-  std::uint64_t cancelled = 0;      ///< by the caller
+  std::uint64_t cancelled = 0;      ///< cancelled by the caller
   std::uint64_t closed = 0;         ///< the coordinator was closed
   std::uint64_t misconfigured = 0;  ///< the nodes contradict the options
 };
@@ -52,22 +52,22 @@ using VoteCounts = std::array<std::uint64_t, static_cast<std::size_t>(Vote::fail
 
 /// One node as this coordinator's own requests have found it.
 struct NodeVotes {
-  std::string node = {};   ///< as NodeStatus::node
+  std::string node = {};   ///< the same text as NodeStatus::node
   std::string group = {};  ///< the group that it votes in; empty if there are no groups
   bool counts = false;     ///< whether it is connected, and its votes count now
   VoteCounts votes{};      ///< its votes, or why it gave none, since it is in the list of nodes
 };
 
-/// What a coordinator has done with the resources of one class (Options::resource_classes).
+/// A coordinator's counts for the resources of one class (Options::resource_classes).
 struct ClassStats {
-  std::string prefix;          ///< of their names; empty: resources of no other class
+  std::string prefix;          ///< the beginning of their names; empty: resources of no other class
   std::uint64_t acquired = 0;  ///< acquisitions that ended with a lease
   RefusedStats refused = {};   ///< acquisitions that ended without one
   std::uint64_t lost = 0;      ///< leases that could not be renewed
-  DurationStats waits = {};    ///< as Stats::waits
+  DurationStats waits = {};    ///< waits as in Stats::waits
 };
 
-/// What a coordinator has done since it was created. The numbers of one loop are of one moment.
+/// A coordinator's counts since it was created. The numbers of one loop are of one moment.
 struct QUORUMLOCK_EXPORT Stats {
   /// Attempts at a lock, each with a token of its own. An acquisition makes one or more.
   std::uint64_t attempts = 0;
@@ -81,17 +81,18 @@ struct QUORUMLOCK_EXPORT Stats {
   DurationStats waits;
   /// Waits that were won, by the cause of the attempt that won.
   struct WonAfter {
-    std::uint64_t hand_over = 0;  ///< from another holder in this process, in one write
-    std::uint64_t message = 0;    ///< a node's message that the lock is free
-    std::uint64_t look = 0;       ///< its own look at the line, or another try after a pause
-  } won_after;                    ///< the counts
+    /// Another holder in this process handed the lock over, in one write.
+    std::uint64_t hand_over = 0;
+    std::uint64_t message = 0;  ///< a node's message that the lock is free
+    std::uint64_t look = 0;     ///< its own look at the line, or another try after a pause
+  } won_after;                  ///< the counts
   /// Operations that succeeded and nearly failed.
   struct NearMisses {
     std::uint64_t bare_quorum = 0;    ///< acquired when one more refusal would have lost it
     std::uint64_t acquired_late = 0;  ///< acquired with less than a tenth of the ttl left
     std::uint64_t renewed_late = 0;   ///< renewed with less than a tenth of the ttl left
   } near_misses;                      ///< the counts
-  std::uint64_t renewals = 0;         ///< by the watchdog or by extend()
+  std::uint64_t renewals = 0;         ///< renewals by the watchdog or by extend()
   std::uint64_t failed_renewals = 0;  ///< rounds; a later one may have succeeded
   std::uint64_t released = 0;         ///< leases that their holders gave back
   std::uint64_t expired = 0;          ///< leases that ran to their end
@@ -105,7 +106,7 @@ struct QUORUMLOCK_EXPORT Stats {
   /// The age of the oldest acquisition under way, counted from when it reached the loop; zero if
   /// there is none.
   std::chrono::nanoseconds oldest_wait{};
-  /// One for each of Options::resource_classes, in that order, and then that of the other
+  /// The counts of each of Options::resource_classes, in that order, and then of the other
   /// resources. Empty without classes.
   std::vector<ClassStats> classes = {};
   /// The nodes of the present list, in its order; those of a group are adjacent.

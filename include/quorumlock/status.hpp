@@ -24,7 +24,7 @@ struct NodePersistence {
   std::optional<bool> append_only;          ///< the option appendonly
   std::string append_fsync;                 ///< always, everysec or no
   std::optional<bool> no_fsync_on_rewrite;  ///< the option no-appendfsync-on-rewrite
-  std::optional<bool> last_write_ok;        ///< of the append-only file
+  std::optional<bool> last_write_ok;        ///< the last write of the append-only file
   /// Whether every write is on the node's disk before it is answered; false if that is not known.
   bool durable = false;
 };
@@ -47,11 +47,10 @@ struct NodeAccess {
   /// Every client that can reach the node is admitted: no password was needed, protected-mode is
   /// off, and the node listens beyond the loopback interface.
   std::optional<bool> open_to_all;
-  /// What this user may not call or use, as the ACL names it (client|kill, zadd,
-  /// &quorumlock:wake:*), of all that locks need. Empty if the node lets us do everything, or does
-  /// not answer.
+  /// The rights that locks need and this user lacks, as the ACL names them (client|kill, zadd,
+  /// &quorumlock:wake:*). Empty if no right is missing, or the node does not answer.
   std::vector<std::string> missing_rights = {};
-  /// What is sent to the node and back can be read on the way: no TLS, and not this machine.
+  /// Others in the network can read the traffic: the node is on another machine and has no TLS.
   bool plain_text = false;
 };
 
@@ -68,7 +67,7 @@ struct NodeClock {
   /// The clock's last step beyond what drift_factor allows. The node's votes do not count for
   /// `mistrusted_for`.
   std::optional<std::chrono::nanoseconds> jump;
-  std::chrono::nanoseconds mistrusted_for{};  ///< from now on
+  std::chrono::nanoseconds mistrusted_for{};  ///< the time that is left
 };
 
 /// Whether a node can be relied on to remember its locks.
@@ -76,9 +75,9 @@ struct NodeEnrolment {
   /// Whether it is enrolled; quarantined: it will be enrolled once the locks that it may have
   /// forgotten are over.
   enum class Standing { unknown, enrolled, quarantined, refused };
-  Standing standing = Standing::unknown;       ///< as this client sees it
+  Standing standing = Standing::unknown;       ///< the standing that this client sees
   std::string why;                             ///< a clause, if it is not enrolled
-  std::chrono::nanoseconds quarantined_for{};  ///< at least, from now on
+  std::chrono::nanoseconds quarantined_for{};  ///< the least time that is left
   // The record on the node; unset if there is none or it cannot be read.
   std::optional<std::chrono::milliseconds> max_ttl;  ///< the longest ttl of all clients
   std::optional<bool> durable;                       ///< whether it was durable when enrolled
@@ -95,11 +94,11 @@ struct NodeEnrolment {
 /// The name in the list above.
 QUORUMLOCK_EXPORT std::string_view to_string(NodeEnrolment::Standing standing) noexcept;
 
-/// What a node knows of the list of nodes that it votes for (docs/members.md).
+/// A node's record of the list of nodes that it votes for (docs/members.md).
 struct NodeMembership {
-  std::string configured_name;  ///< what this client would call it
-  // What the node carries; empty: it carries nothing, or that cannot be read.
-  std::string name;                ///< what it is called
+  std::string configured_name;  ///< the name that this client would give it
+  // The node's record; empty if there is none or it cannot be read.
+  std::string name;                ///< the name in its record
   std::uint32_t epoch = 0;         ///< grows with each change of the list
   std::string phase;               ///< settled, announced or unsettled
   std::vector<std::string> nodes;  ///< the list, in order
@@ -110,20 +109,20 @@ struct NodeMembership {
 struct NodeStatus {
   std::string node;   ///< its address, without secrets
   std::string group;  ///< the group that it votes in; empty if there are no groups
-  NodeState state = NodeState::connecting;  ///< of the connection
+  NodeState state = NodeState::connecting;  ///< the state of its connection
   bool votes = false;                       ///< whether its votes count
-  Vote reason = Vote::pending;              ///< the vote it is counted as, if they do not
+  Vote reason = Vote::pending;              ///< counts as this vote if its own votes do not count
   std::string trouble;                      ///< why, in a clause
-  std::optional<std::chrono::nanoseconds> round_trip;  ///< the shortest of this look
+  std::optional<std::chrono::nanoseconds> round_trip;  ///< the shortest round trip of this look
   std::string role;                                    ///< master or replica; empty: unknown
   std::string version;  ///< "7.0.15" of Redis, or "valkey 8.0.1"; empty: unknown
   std::string run_id;   ///< which run of the server it is
-  std::optional<std::chrono::seconds> uptime;  ///< since that run began
+  std::optional<std::chrono::seconds> uptime;  ///< the time since that run began
   std::optional<bool> cluster_mode;            ///< a node of Redis Cluster casts no vote
   NodePersistence persistence;                 ///< how it keeps its data
-  NodeMemory memory;                           ///< how much it may use
+  NodeMemory memory;                           ///< how much memory it may use
   NodeAccess access;                           ///< which users it admits
-  NodeClock clock;                             ///< compared with this machine's
+  NodeClock clock;                             ///< its clock, compared with this machine's clock
   NodeEnrolment enrolment;                     ///< whether it can have forgotten locks
   std::vector<std::string> same_server_as;     ///< other addresses among the nodes
   NodeMembership membership;                   ///< the list of nodes that it knows
@@ -144,12 +143,13 @@ struct GroupStatus {
 
 /// All nodes as voters. This is not a snapshot: the nodes are asked in parallel.
 struct QUORUMLOCK_EXPORT ClusterStatus {
-  std::vector<NodeStatus> nodes;         ///< the nodes of a group are adjacent
-  std::vector<GroupStatus> groups;       ///< by name; empty if Options has no groups
-  int quorum = 0;                        ///< of all nodes; 0 with several groups
-  std::chrono::nanoseconds max_ttl{};    ///< in this coordinator's options
-  double drift_factor = 0;               ///< in this coordinator's options
-  std::optional<Quarantine> quarantine;  ///< in its options; unset: the nodes' records decide
+  std::vector<NodeStatus> nodes;       ///< the nodes of a group are adjacent
+  std::vector<GroupStatus> groups;     ///< sorted by name; empty if Options has no groups
+  int quorum = 0;                      ///< a quorum of all nodes; 0 with several groups
+  std::chrono::nanoseconds max_ttl{};  ///< this coordinator's Options::max_ttl
+  double drift_factor = 0;             ///< this coordinator's Options::drift_factor
+  /// Its Options::quarantine; unset: the nodes' records decide.
+  std::optional<Quarantine> quarantine;
 
   /// How many nodes may vote.
   [[nodiscard]] int voters() const noexcept;

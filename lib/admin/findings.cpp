@@ -129,7 +129,7 @@ class Examination {
             remedy);
     } else if (!is.durable) {
       hint("durability_unknown",
-           "does not report whether every write is on its disk, so that it is taken not to be",
+           "does not report whether every write is on its disk, so it counts as not durable",
            "let this user call CONFIG GET");
     }
     if (is.last_write_ok == false) {

@@ -18,7 +18,7 @@
 
 namespace quorumlock::detail {
 
-/// What nodes report of their locks and permits, and what a quorum of them agrees on.
+/// The locks and permits that nodes report, and those that a quorum of nodes agrees on.
 class LockCount {
  public:
   LockCount(std::string key_prefix, std::string group)
@@ -43,7 +43,7 @@ class LockCount {
   static constexpr std::size_t pages_to_one_of_others = 100;
 
  private:
-  /// What one node has reported.
+  /// One node's report.
   struct Share {
     std::size_t pages = 0, holdings = 0, bytes = 0;
   };
@@ -56,8 +56,8 @@ class LockCount {
   void add_holder(int node, HeldLock lock, std::string_view token, std::chrono::milliseconds life);
 
   std::string key_prefix_, group_;
-  std::map<std::pair<std::string, std::string>, Holding> found_;  ///< by key and token
-  std::map<int, Share> shares_;                                   ///< by node
+  std::map<std::pair<std::string, std::string>, Holding> found_;  ///< indexed by key and token
+  std::map<int, Share> shares_;                                   ///< indexed by node
   int ended_ = 0;
   std::size_t slowest_ = 0;  ///< the most pages of a node that has ended
 };

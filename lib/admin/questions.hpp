@@ -32,7 +32,7 @@ class Questions final : public Inquiry {
   };
   struct Answer {
     std::optional<KeptReply> reply;  ///< unset if there is none
-    std::string run;                 ///< of the server that replied, see redis::ServerFacts
+    std::string run;                 ///< the run of the server that replied, see redis::ServerFacts
     std::string trouble;             ///< why there is no reply
   };
 

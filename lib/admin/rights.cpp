@@ -28,7 +28,7 @@ constexpr Right rights[] = {
     {"client|setname", false,
      "does not show which list of nodes its clients have: quorumlock members waits in vain"},
     {"info", true, "casts no vote, since it does not say which run of it this is"},
-    {"config|get", false, "does not say whether its disk can be trusted: it is taken not to be"},
+    {"config|get", false, "does not say whether its disk can be trusted, so it is not trusted"},
     {"script|load", false, "gets each script with its first call, which costs a round trip"},
     {"scan", false, "cannot be the source of fencing counters for a node that forgot"},
     {"dbsize", false, "does not say how many fencing counters it has"},

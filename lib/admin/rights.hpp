@@ -12,7 +12,7 @@ namespace quorumlock::detail {
 
 /// A right to a command, a channel or keys.
 struct Right {
-  std::string_view name;  ///< as ACL SETUSER names it, without its sign
+  std::string_view name;  ///< the name in ACL SETUSER, without its sign
   bool vital;             ///< without it the node casts no vote, or locks are not what they promise
   std::string_view lost;  ///< what is lost without it: a clause about the node
 };

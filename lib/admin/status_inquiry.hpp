@@ -35,7 +35,7 @@ class StatusInquiry final : public Inquiry {
     core::Time asked{};           // when the last TIME was sent
     std::int64_t wall_asked = 0;  // the same by the wall clock, in us
     std::string bind, port, protected_mode;
-    std::int64_t keys = -1;  // in the node's database; -1: unknown
+    std::int64_t keys = -1;  // the number of keys in the node's database; -1: unknown
   };
 
   void note(Driver& driver, int node, Question question, const redis::Reply& reply);

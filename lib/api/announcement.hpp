@@ -50,7 +50,7 @@ class Announcement final : public Inquiry, public std::enable_shared_from_this<A
   std::uint64_t version_ = 1;
   std::uint16_t round_ = 0;
   core::Time say_again_{};
-  core::NodeSet nodes_, asked_, told_, refused_;  ///< of the last announcement
+  core::NodeSet nodes_, asked_, told_, refused_;  ///< these are about the last announcement
   bool open_ = false;                             ///< this round is not decided
   detail::Handler<Result<Leadership>> on_led_;
   detail::Handler<Result<void>> on_proclaimed_;

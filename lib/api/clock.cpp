@@ -9,7 +9,8 @@ namespace quorumlock {
 
 namespace {
 
-// How the test kit has changed the clock. It alone writes these two, and they guard no other data.
+// How the test kit has changed the clock. Only the kit writes these two variables, and they guard
+// no other data.
 constinit std::atomic<Clock::rep> gained{0};  // added to the kernel's time while the clock goes
 constinit std::atomic<Clock::rep> standing_at{0};  // 0: the clock goes
 

@@ -71,7 +71,7 @@ class LeaderElector::Term {
   LeaderElector& elector_;
   const Leadership& leadership_;
   std::stop_source stop_;
-  std::atomic<Clock::duration> asked_ = Clock::duration::zero();  // since the clock's epoch
+  std::atomic<Clock::duration> asked_ = Clock::duration::zero();  // a time since the clock's epoch
   const std::stop_callback<Ask> on_lost_;
   const std::stop_callback<Ask> on_stop_;
 };

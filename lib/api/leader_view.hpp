@@ -36,7 +36,7 @@ class LeaderView {
 
  private:
   struct Node {
-    Leader leader;  // without a token: no leader
+    Leader leader;  // if it has no token, there is no leader
     std::uint64_t version = 0;
   };
   void conclude();
@@ -44,7 +44,7 @@ class LeaderView {
   core::NodeSet nodes_;
   int answered_ = 0;
   core::NodeSet pending_;
-  std::array<Node, core::max_nodes> said_;  ///< by the nodes' numbers
+  std::array<Node, core::max_nodes> said_;  ///< indexed by node
   std::optional<Leader> leader_;
   std::uint64_t version_ = 0;
   core::Duration first_expiry_{};

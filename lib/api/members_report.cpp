@@ -41,7 +41,7 @@ std::string state_of(const Change& change, const Change::Node& node) {
   return phase_word(its.phase);
 }
 
-/// What is still to be done for nodes of a list that governs already.
+/// Returns the next step if the list governs already and some of its nodes still lack something.
 std::string rest_of(const MembersReport& report, const Change& change) {
   redis::NodeNames waiting, behind, away;
   int remember = 0;

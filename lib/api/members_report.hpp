@@ -9,7 +9,7 @@
 
 #include "redis/members_change.hpp"
 
-// What a look at the nodes means, in words for people.
+// The meaning of a look at the nodes, in words for people.
 namespace quorumlock::detail {
 
 /// A report without clients and without the next step; `urls` are those of the nodes.

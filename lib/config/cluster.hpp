@@ -20,10 +20,10 @@ struct Cluster {
   std::string group;  ///< the group's name; empty if there are no groups
   std::string mark;   ///< see core::Placement::mark()
   std::vector<redis::Endpoint> endpoints;
-  std::vector<std::string> names;    ///< of the endpoints, without secrets
-  std::vector<std::string> members;  ///< what the nodes are called in their list
+  std::vector<std::string> names;    ///< names of the endpoints, without secrets
+  std::vector<std::string> members;  ///< the nodes' names in their list
 
-  /// What the connections are made for.
+  /// The purpose of the connections.
   enum class Purpose {
     to_lock,
     to_enrol,  ///< enrols nodes anew that have other terms: see redis::Enrolment::Config

@@ -17,7 +17,7 @@ class NodeList {
  public:
   struct Node {
     int number;
-    std::string name;  ///< without secrets
+    std::string name;  ///< a name without secrets
   };
 
   void add(int number, std::string name) { nodes_.push_back({number, std::move(name)}); }

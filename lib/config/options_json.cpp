@@ -199,7 +199,7 @@ Error unknown_key(const std::string& prefix, std::string_view key,
                   std::span<const Field<Object>> fields) {
   std::string all;
   std::string_view nearest;
-  std::size_t least = 3;  // at three letters or more it is another word
+  std::size_t least = 3;  // three wrong letters make another word
   for (const Field<Object>& field : fields) {
     all += (all.empty() ? "" : ", ") + prefix + std::string(field.key);
     if (key.size() > 2 * field.key.size()) continue;  // do not compare a long text

@@ -57,7 +57,8 @@ std::string Acquisition::holder(const Tally& tally) const {
 
 Time next_try(Time now, Errc why, Time frees_at, const Config& config, Random& random) {
   Duration pause = config.pause(random);
-  // An attempt that could not ask a quorum is lost at once; the next must not follow at once.
+  // An attempt that could not ask a quorum is lost at once; the next attempt must not follow at
+  // once.
   if (why == Errc::no_quorum) pause = std::max(pause, shortest_pause);
   const Time retry_at = later(now, pause);
   if (frees_at == never) return retry_at;

@@ -64,7 +64,7 @@ class Admission {
   static constexpr std::uint32_t none = ~0U;
   struct Place {
     WaiterId id;
-    std::uint32_t before = none, after = none;  // in the queue, by index
+    std::uint32_t before = none, after = none;  // neighbours in the queue, by index
     std::uint64_t turn = 0;  // the value of sent_ once all queued before this one are sent
     bool taken = false;
   };
@@ -82,7 +82,7 @@ class Admission {
   std::size_t queued_ = 0;
   std::uint64_t sent_ = 0;  // acquisitions that were queued first
   std::uint32_t first_ = none, last_ = none;
-  std::vector<Place> places_;  // by the waiter's index
+  std::vector<Place> places_;  // indexed by the waiter's index
 };
 
 }  // namespace quorumlock::core

@@ -36,7 +36,7 @@ class ArrivalOrder {
   struct Link {
     std::uint32_t before = end, after = end;
   };
-  std::vector<Link> links_ = std::vector<Link>(1);  // by the integer, from 1 on
+  std::vector<Link> links_ = std::vector<Link>(1);  // indexed by the integer, from 1 on
 };
 
 }  // namespace quorumlock::core

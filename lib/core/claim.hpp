@@ -52,7 +52,7 @@ enum class Phase : std::uint8_t {
   releasing,  ///< given up: its keys are deleted wherever they may be, then it is forgotten
 };
 
-/// What the nodes may have of a claim.
+/// The keys and entries of a claim that nodes may have.
 struct Footprint {
   NodeSet nodes;           ///< the nodes on which a key, or the entry that leaves, may be ours
   int unanswered = 0;      ///< commands sent whose final answer has not arrived

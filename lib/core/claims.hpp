@@ -19,7 +19,8 @@ class Claims {
 
   ClaimId take(std::string_view key, std::string_view token);
   void give_back(ClaimId id);
-  /// Null once the claim has been given back. The pointer is valid until the claim is folded.
+  /// Returns null once the claim has been given back. The pointer is valid until the claim is
+  /// folded.
   Claim* find(ClaimId id) {
     Place* const place = places_.find(id);
     return place == nullptr ? nullptr : &open(*place, id);

@@ -127,7 +127,7 @@ class ClockWatch {
     const Duration advance = to.node_time - from->node_time;
     const auto most = static_cast<double>((to.received - from->asked).count()) * (1 + drift_);
     const auto least = static_cast<double>((to.asked - from->received).count()) / (1 + drift_);
-    const auto rounding = std::chrono::microseconds(1);  // of the node's own clock
+    const auto rounding = std::chrono::microseconds(1);  // the node's own clock is rounded
     const auto high = advance - Duration(static_cast<Duration::rep>(most)) - rounding;
     const auto low = advance - Duration(static_cast<Duration::rep>(least)) + rounding;
     if (high > Duration::zero()) return high;

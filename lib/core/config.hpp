@@ -9,9 +9,9 @@
 
 namespace quorumlock::core {
 
-/// What an engine has to know of the options, all of it checked.
+/// The options that an engine has to know, already checked.
 struct Config {
-  int nodes = 0;  ///< at first: see Engine::add_node()
+  int nodes = 0;  ///< the number of nodes at first, see Engine::add_node()
   double drift_factor = 0.01;
   Duration retry_delay{};
   Duration retry_jitter{};
@@ -21,7 +21,7 @@ struct Config {
   /// How long a fencing counter lives after its last write. When a node's counter runs out, that
   /// much time has passed on its clock, so its TIME less half of this exceeds the counter.
   Duration fencing_memory = std::chrono::hours(24);
-  std::string label = {};  ///< of our owner tokens; empty: none
+  std::string label = {};  ///< the label in our owner tokens; empty: none
   /// Prefixes of resources' names that are counted separately, and how many bytes the keys of locks
   /// and of semaphores have in front of the names.
   struct Classes {

@@ -44,12 +44,13 @@ class Engine {
   void cancel(Time now, WaiterId waiter, Errc why);
   /// Gives the claim of an Acquired to this user.
   void adopt(ClaimId claim, UserId user);
-  /// Starts one renew round at once for the user. False if the user has one under way already, or
-  /// the claim is gone.
+  /// Starts one renew round at once for the user. Returns false if the user has one under way
+  /// already, or the claim is gone.
   bool extend(Time now, ClaimId claim, Duration ttl);
   /// Extends, and makes a writer a reader: others may read, and nobody has written in between.
   bool downgrade(Time now, ClaimId claim);
-  /// Ends a lease; if `report`, Released brings the verdict. False if the lease has ended already.
+  /// Ends a lease; if `report`, Released brings the verdict. Returns false if the lease has ended
+  /// already.
   bool release(Time now, ClaimId claim, bool report);
   /// Stops renewing the lease; nothing is deleted at its end.
   void detach(Time now, ClaimId claim);
@@ -120,7 +121,7 @@ class Engine {
   /// The latest time for the next call of advance(); `never` if no time matters.
   [[nodiscard]] Time deadline() const;
 
-  /// Null once the claim is forgotten. The pointer is valid until the next input.
+  /// Returns null once the claim is forgotten. The pointer is valid until the next input.
   const Claim* claim(ClaimId id) { return exchange_.claims.find(id); }
   /// See Claims::reuse.
   void reuse(Names names) { exchange_.claims.reuse(std::move(names)); }
@@ -142,7 +143,7 @@ class Engine {
   [[nodiscard]] Stats stats(Time now);
   /// When the oldest acquisition without an answer began; `never` if there is none.
   [[nodiscard]] Time waiting_since() { return acquisitions_.waiters().since(); }
-  /// True while there is a waiter, a lease or an unanswered command.
+  /// Returns true while there is a waiter, a lease or an unanswered command.
   [[nodiscard]] bool busy() const {
     return acquisitions_.waiters().all.used() > 0 || leases_.held() > 0 || unanswered() > 0;
   }

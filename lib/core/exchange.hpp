@@ -73,9 +73,9 @@ class Exchange {
   Random& random;
   Nodes nodes;
   Claims claims;
-  TimerQueue timers;  ///< of claims
+  TimerQueue timers;  ///< the timers of claims
   Stats stats;
-  std::array<VoteCounts, max_nodes> votes{};  ///< by the number of the node
+  std::array<VoteCounts, max_nodes> votes{};  ///< indexed by node
   Time now{};                                 ///< the time of the current input
   std::string process;  ///< the prefix of our waiters' names; empty until the first enters a line
 

@@ -148,7 +148,7 @@ Time Leases::next_renewal(ClaimId id) {
   const Duration span = claim.deadline - claim.round.start();
   // Multiples of this number are spread evenly (Knuth, vol. 3, 6.4).
   constexpr std::uint32_t golden = 0x9e3779b9;
-  const auto place = static_cast<Clock::rep>(id.index * golden >> 20U);  // of 4096
+  const auto place = static_cast<Clock::rep>(id.index * golden >> 20U);  // one of 4096 places
   const Time wanted = claim.round.start() + span / 3 - span / 12 / 4096 * place;
   const auto grid = std::clamp<Clock::rep>(span.count() / 64, 1, Duration(8ms).count());
   return wanted - Duration(wanted.time_since_epoch().count() % grid);

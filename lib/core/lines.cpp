@@ -12,7 +12,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t most_entries = 64;  ///< in one command, which keeps a node busy for 0.2 ms
+/// One command with this many keeps a node busy for 0.2 ms.
+constexpr std::size_t most_entries = 64;
 /// The tries that follow each other without a pause. The protocol needs no more; if all of them
 /// fail, the cause may take time to go away.
 constexpr int tries_at_once = 4;

@@ -57,7 +57,7 @@ struct LinePlace {
   std::uint64_t number = 0;
   std::uint64_t ticket = 0;
   bool reads = false;           ///< the waiter wants to read
-  std::string_view label = {};  ///< of our owner tokens; empty: none
+  std::string_view label = {};  ///< the label in our owner tokens; empty: none
 };
 
 }  // namespace quorumlock::core

@@ -58,7 +58,7 @@ class Names {
  private:
   struct Block {
     std::atomic<std::uint32_t> sharers{1};
-    std::uint32_t room = 0, size = 0, key_size = 0;  // in bytes, of the text that follows
+    std::uint32_t room = 0, size = 0, key_size = 0;  // sizes in bytes of the text that follows
   };
   [[nodiscard]] char* text() const { return reinterpret_cast<char*>(block_ + 1); }
 

@@ -122,7 +122,7 @@ ClockJumped Nodes::mistrust(Time now, int node, Duration beyond) {
 }
 
 /// A quorum of nodes has been ahead of us since one and the same moment, so our clock is wrong, and
-/// theirs are not.
+/// the nodes' clocks are not.
 ClockStood Nodes::trust_again(Time now, NodeSet ahead, Duration beyond) {
   const NodeSet trusted = merely_ahead_ & ahead;
   mistrusted_ = mistrusted_ - trusted;

@@ -13,7 +13,7 @@
 
 namespace quorumlock::core {
 
-/// What is known of the nodes: which of them take commands, and which of their clocks are wrong.
+/// Knows which nodes take commands, and which of their clocks are wrong.
 class Nodes {
  public:
   explicit Nodes(const Config& config);
@@ -49,7 +49,7 @@ class Nodes {
   /// Why a node that is not a voter is not asked.
   [[nodiscard]] Vote why_not_asked(int node) const;
 
-  /// What a reading of a node's clock has shown: that clock is wrong, or ours is.
+  /// The verdict on a reading of a node's clock: that clock is wrong, or ours is.
   using Finding = std::variant<ClockJumped, ClockStood>;
   /// Judges a node's clock by an answer to a command, or by a reading of it alone. If a node's
   /// clock is found wrong, its votes do not count for a while; if ours is, the nodes that showed it

@@ -81,7 +81,7 @@ struct SendEntries {
   std::string_view process;
   std::vector<Entry> entries;
   Duration life;
-  std::string_view label = {};  ///< of our owner tokens; empty: none
+  std::string_view label = {};  ///< the label in our owner tokens; empty: none
 };
 /// Nodes will publish messages: listen to those for this process (on_wake), for as long as the
 /// engine lives, or to those about this lock's release (on_freed), until `on` is false.

@@ -34,7 +34,7 @@ std::string draw_process(Random& random);
 /// An owner token, taken apart.
 struct OwnerToken {
   std::string_view digits;  ///< empty: not a token of this library
-  std::string_view label;   ///< without the '@'; empty: it has none
+  std::string_view label;   ///< the label without the '@'; empty: there is none
 
   /// O(size).
   static OwnerToken read(std::string_view token);
@@ -43,8 +43,8 @@ struct OwnerToken {
 /// The label at the end of a waiter's name in a line (redis/words.hpp); empty: it has none.
 std::string waiters_label(std::string_view name);
 
-/// How to name a holder in a sentence: by its label; without one by its first eight digits. The
-/// token of another library is shown as it is, in printable ASCII, cut at most_label.
+/// Returns the words for a holder in a sentence: its label, or its first eight digits if it has no
+/// label. The token of another library is shown as it is, in printable ASCII, cut at most_label.
 std::string describe_holder(std::string_view token);
 
 }  // namespace quorumlock::core

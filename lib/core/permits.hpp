@@ -34,7 +34,7 @@ class Permits {
   int likely(Time now, Acquisition& acquisition);
 
   Exchange& exchange_;
-  std::array<OwnSlots, 64> own_;  // by the semaphore's hash
+  std::array<OwnSlots, 64> own_;  // indexed by the semaphore's hash
 };
 
 }  // namespace quorumlock::core

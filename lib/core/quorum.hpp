@@ -8,7 +8,7 @@
 
 namespace quorumlock::core {
 
-/// What a round of votes comes to.
+/// The verdict of a round of votes.
 enum class Verdict {
   pending,  ///< the answers still out decide
   won,      ///< a quorum said yes, whatever the others will say

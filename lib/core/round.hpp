@@ -23,11 +23,11 @@ class Round {
     bool shared;    ///< an answer to a reader: see Round::count
     Majority says;  ///< what the node says of its list
   };
-  /// What the votes for fencing tokens lead to, once a quorum has granted a lock.
+  /// The result of the votes for fencing tokens, once a quorum has granted a lock.
   struct Fence {
     bool decided;          ///< whether a quorum has voted for `number`
     std::uint64_t number;  ///< the fencing token, or the number to raise the counters to
-    NodeSet to_raise;      ///< the nodes to be asked to raise theirs
+    NodeSet to_raise;      ///< the nodes to be asked to raise their counters
   };
 
   /// Begins the next round: from now on only answers to its own commands count.
@@ -37,7 +37,7 @@ class Round {
     number_ = number;
     tally.begin(nodes);
   }
-  /// True if the round was open, that is, had no verdict yet.
+  /// Returns true if the round was open, that is, had no verdict yet.
   bool close() { return std::exchange(open_, false); }
   [[nodiscard]] bool is_open() const { return open_; }
   [[nodiscard]] std::uint16_t number() const { return number_; }
@@ -50,11 +50,11 @@ class Round {
   /// Counts a node that is late. Returns false if nothing is awaited from it.
   bool late(int node, CommandKind kind, Ballot* ballot);
   /// Whether a quorum voted for one and the same number, which is then the fencing token. If a
-  /// quorum has granted, but with different numbers, all of its nodes are asked to raise theirs to
-  /// the greatest number seen, and so is each node that grants later. The number grows as soon as a
-  /// quorum of nodes has answered every command and does not agree: a silent node is never waited
-  /// for while a quorum of the others can decide. A counter is raised only if the node's key is
-  /// ours, so the deadline is that of the locks.
+  /// quorum has granted, but with different numbers, all of its nodes are asked to raise their
+  /// counters to the greatest number seen, and so is each node that grants later. The number grows
+  /// as soon as a quorum of nodes has answered every command and does not agree: a silent node is
+  /// never waited for while a quorum of the others can decide. A counter is raised only if the
+  /// node's key is ours, so the deadline is that of the locks.
   [[nodiscard]] Fence judge_fence(Ballot& ballot, NodeSet takes_requests) const;
   /// Until when to wait for the remaining nodes although a quorum has answered, because their
   /// answers may decide better. Three times as long as the quorum took, at least 5 ms.

@@ -74,7 +74,7 @@ class SlotSet {
   std::span<std::uint64_t> words_;
 };
 
-/// What nodes have reported of each slot of one semaphore: free, taken, or nothing.
+/// The nodes' reports on each slot of one semaphore: free, taken, or nothing.
 class SlotViews {
  public:
   /// Nodes are numbered from 0 to `nodes` - 1.

@@ -42,7 +42,7 @@ class Slots {
     free_.push_back(id.index);
   }
 
-  /// Null if the object has been given back.
+  /// Returns null if the object has been given back.
   T* find(SlotId id) {
     if (id.index >= size_) return nullptr;
     Slot& slot = place(id.index);

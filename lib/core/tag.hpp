@@ -4,7 +4,7 @@
 
 #include "core/slots.hpp"
 
-// What commands are called, and how their answers find them.
+// The names of commands, by which their answers find them.
 namespace quorumlock::core {
 
 using ClaimId = SlotId;

@@ -12,12 +12,12 @@
 
 namespace quorumlock::core {
 
-/// True if the node reported what it holds, so that it counts as reached.
+/// Returns true if the node reported what it holds, so that it counts as reached.
 constexpr bool is_answer(Vote vote) {
   return vote == Vote::granted || vote == Vote::held || vote == Vote::absent;
 }
 
-/// True if the command may have run, or may yet run, although no answer confirms it.
+/// Returns true if the command may have run, or may yet run, although no answer confirms it.
 constexpr bool maybe_executed(Vote vote) {
   return vote == Vote::timed_out || vote == Vote::disconnected || vote == Vote::failed;
 }

@@ -26,7 +26,7 @@ class TimerQueue {
   /// The earliest deadline, or `never`. It may still be an earlier one that was cleared: pop_due()
   /// then finds nothing due, and the next call returns a later deadline.
   [[nodiscard]] Time next() const { return next_; }
-  /// False if pop_due() would find no timer due.
+  /// Returns false if pop_due() would find no timer due.
   [[nodiscard]] bool may_be_due(Time now) const { return now >= look_at_; }
   /// Takes out one timer whose deadline is not after `now`, the earliest first.
   std::optional<std::uint32_t> pop_due(Time now) {
@@ -64,7 +64,7 @@ class TimerQueue {
   void take_down(std::uint32_t slot);
   void enter(std::uint32_t slot);
 
-  std::vector<Timer> timers_;  // by id
+  std::vector<Timer> timers_;  // indexed by id
   std::uint64_t base_ = 0;     // not after any deadline, except those that were past when set
   std::uint32_t past_ = 0;     // the number of these; base_ does not move while there are some
   std::size_t moved_ = 0;

@@ -42,7 +42,8 @@ class AcquireCall final : public Task {
 
   /// From now on the caller's stop_token cancels the acquisition.
   void watch(Inbox& inbox);
-  /// Stops watching. False if a cancellation is in the inbox, which will dispose of this object.
+  /// Stops watching. Returns false if a cancellation is in the inbox, which will dispose of this
+  /// object.
   bool unwatch();
 
  private:
@@ -124,7 +125,7 @@ class Calls {
   Deferred& later_;
   Events& events_;
   bool closed_ = false;
-  std::string key_;                                               ///< of the call being passed on
+  std::string key_;  ///< the key of the call being passed on
   std::vector<std::unique_ptr<AcquireCall>> spare_acquisitions_;  ///< those made on the loop
   std::vector<std::unique_ptr<LeaseState>> spare_leases_;  ///< at most the peak number of leases
   std::vector<LeaseState*> let_go_;                        ///< see recycle()

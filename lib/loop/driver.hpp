@@ -100,12 +100,12 @@ class Driver {
   Inquiries inquiries_;
   Sockets sockets_;
 
-  /// What calls us in each turn of the loop.
+  /// These call the driver in each turn of the loop.
   struct Watchers {
     uv::Timer timer;
     uv::Poll inbox;
     uv::BeforePoll before_poll;
-    std::optional<uv::AfterPoll> after_poll;  ///< on a loop of the user's, which may end
+    std::optional<uv::AfterPoll> after_poll;  ///< set on a loop of the user's, which may end
   };
   Watchers watchers_;
   const bool own_loop_;

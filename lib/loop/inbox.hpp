@@ -34,7 +34,7 @@ class Inbox {
 
   [[nodiscard]] bool empty() const { return head_.load(std::memory_order_relaxed) == nullptr; }
   [[nodiscard]] bool closed() const { return head_.load(std::memory_order_relaxed) == shut(); }
-  /// False if the inbox is closed; the caller then still owns the task.
+  /// Returns false if the inbox is closed; the caller then still owns the task.
   bool push(Task* task);
   /// A descriptor that is readable after a push, until take().
   [[nodiscard]] int fd() const { return event_.get(); }

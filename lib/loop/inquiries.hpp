@@ -54,7 +54,7 @@ class Inquiries {
   Driver& driver_;
   Session& session_;
   Deferred& later_;
-  std::string bytes_;  // of a question being sent
+  std::string bytes_;  // the question being sent
   core::Slots<Inquiry*> all_;
   core::TimerQueue alarms_;
   bool closed_ = false;

@@ -36,11 +36,12 @@ class LeaseState final : public Task {
              std::size_t resource_size, std::vector<std::string> others, int attempts);
   /// Keeps the steps of its acquisition. Call it before the handle is given away.
   void keep(std::vector<TraceStep> trace) { rare().trace = std::move(trace); }
-  /// Moves the end. False if the lease has ended, such as when the holder saw the old end pass.
+  /// Moves the end. Returns false if the lease has ended, such as when the holder saw the old end
+  /// pass.
   bool renew(core::Time valid_until);
   /// Asks the holder to stop, by its stop_token().
   void warn();
-  /// Makes the state as new, for the pool, when neither handle nor engine refers to it any more.
+  /// Resets the state for the pool, once neither handle nor engine refers to it any more.
   void recycle();
   Lease handle() { return Lease(this); }
 
@@ -53,8 +54,8 @@ class LeaseState final : public Task {
   Errc end(Errc why);
   /// The reason for the end of the lease; zero while it lasts.
   [[nodiscard]] Errc ended() const { return ended_.load(std::memory_order_acquire); }
-  /// Gives up the handle's or the engine's reference. True for the last one: its owner disposes of
-  /// the state.
+  /// Gives up the handle's or the engine's reference. Returns true for the last reference, whose
+  /// owner then disposes of the state.
   [[nodiscard]] bool let_go() { return knowers_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
   void run(Driver& driver) override;

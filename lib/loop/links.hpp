@@ -87,7 +87,7 @@ class Links {
 
   core::Random& random_;
   std::vector<int> nodes_;
-  std::vector<std::unique_ptr<redis::Link>> links_;  ///< by number, like the next
+  std::vector<std::unique_ptr<redis::Link>> links_;  ///< indexed by node, like the next member
   std::vector<std::unique_ptr<redis::Subscriber>> subscribers_;
   core::NodeSet touched_, touched_subscribers_;
 };

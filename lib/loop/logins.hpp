@@ -64,7 +64,7 @@ class Logins {
     core::Time ends = core::never;  ///< when `known` is not accepted any more
     core::Time due = core::never;   ///< when to look again
     core::Time asked{};
-    core::Duration pause{};  ///< after the last error
+    core::Duration pause{};  ///< the pause after the last error
     std::string trouble;     ///< the last error; empty: the last look found something
     std::vector<int> waiting;
     std::unique_ptr<uv::Work> work;
@@ -78,7 +78,7 @@ class Logins {
   uv::Open& open_;
   Listener& listener_;
   Ask ask_;
-  std::map<int, Node> nodes_;  ///< by number; only those that need this
+  std::map<int, Node> nodes_;  ///< indexed by node; only the nodes that need this
 };
 
 }  // namespace quorumlock::detail

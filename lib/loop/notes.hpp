@@ -48,7 +48,7 @@ class Notes {
   void judge(core::Time now, int node, bool refuted);
 
   Session& session_;
-  std::array<Errand, core::max_nodes> errands_;  ///< by the number of the node that they are about
+  std::array<Errand, core::max_nodes> errands_;  ///< indexed by the node that they are about
 };
 
 }  // namespace quorumlock::detail

@@ -85,7 +85,7 @@ class PrimaryLookup::Question final : public uv::Socket::Events {
   std::size_t index_;
   uv::Socket socket_;
   tls::Resumption last_;
-  std::unique_ptr<tls::Channel> channel_;  ///< if the endpoint has TLS
+  std::unique_ptr<tls::Channel> channel_;  ///< set if the endpoint has TLS
   redis::ReplyReader reader_;
   std::string unwritten_;
 };

@@ -38,7 +38,7 @@ class PrimaryLookup {
   tls::Contexts& contexts_;
   std::function<void(const redis::PrimaryPoll&)> done_;
   std::vector<std::unique_ptr<Question>> questions_;
-  std::optional<redis::PrimaryPoll> poll_;  ///< of the last question
+  std::optional<redis::PrimaryPoll> poll_;  ///< the poll of the last question
   bool asking_ = false;
 };
 

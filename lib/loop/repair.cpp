@@ -156,7 +156,7 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
   }
 }
 
-/// This user may not run a command, usually since it concerns counters of other users' locks.
+/// This user may not run a command, usually because it concerns counters of other users' locks.
 void Repair::on_refusal(Time now, Step step) {
   if (step != Step::scan && step != Step::values && step != Step::write) return finish(now, false);
   job_.refused = job_.by_clock = true;

@@ -80,7 +80,7 @@ class Repair {
     bool refused = false;        ///< this user may not read or write all counters
     std::vector<int> clocks;     ///< nodes still to be asked for the time, for by_clock
     std::uint64_t read = 0;      ///< counters
-    std::uint64_t greatest = 0;  ///< of all counters and clocks read
+    std::uint64_t greatest = 0;  ///< the greatest of all counters and clocks read
     std::uint64_t floor = 0;     ///< the greatest floor of the others, and since when it stands
     std::int64_t since = 0;
   };
@@ -90,13 +90,13 @@ class Repair {
   struct Reading {
     std::string cursor;
     bool scan_next = false;                     ///< the next SCAN is still to be sent
-    std::deque<std::vector<std::string>> keys;  ///< of each unanswered MGET, in order
+    std::deque<std::vector<std::string>> keys;  ///< the keys of each unanswered MGET, in order
     int unanswered = 0;                         ///< the number of unanswered commands
   };
   Reading reading_;
 
   core::Time refresh_at_{};  ///< when the mark must be refreshed
-  std::string bytes_;        // of a command being sent
+  std::string bytes_;        // the command being sent
 };
 
 }  // namespace quorumlock::detail

@@ -40,7 +40,8 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   /// Makes this the list of nodes from now on.
   void keep_nodes(const NodeList& nodes);
   Inbox& inbox() { return inbox_; }
-  /// True in a child that was forked off after this was made: there the runtime must not be used.
+  /// Returns true in a child that was forked off after this was made: there the runtime must not be
+  /// used.
   [[nodiscard]] bool forked() const { return fork_.forked(); }
   /// Throws closed_error(call) in such a child.
   void refuse_in_child(std::string_view call) const;
@@ -95,11 +96,11 @@ class Runtime final : public std::enable_shared_from_this<Runtime> {
   const Cluster cluster_;
   const ForkWatch fork_;
   const std::shared_ptr<LoopThreads> threads_;
-  std::atomic<ThreadNumber>& loop_thread_;  // ours in threads_
+  std::atomic<ThreadNumber>& loop_thread_;  // this loop's entry in threads_
   Inbox inbox_;
   std::unique_ptr<Driver> driver_;  // used only on the loop
   mutable std::mutex keeping_;
-  Stats last_stats_;                        ///< as the engine makes it
+  Stats last_stats_;                        ///< the engine's statistics when they were last kept
   core::Time waiting_since_ = core::never;  ///< belongs to last_stats_: see Engine
   NodeList nodes_;
   std::shared_ptr<Runtime> self_;  // while attached

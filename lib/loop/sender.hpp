@@ -76,8 +76,8 @@ class Sender {
   core::WallClock& wall_;
   std::int64_t wall_offset_us_ = 0;  ///< how far the wall clock is ahead of Clock, roughly
   std::string counter_life_;
-  redis::Surroundings around_;  ///< of the command being sent
-  std::string bytes_;           ///< of the command being sent
+  redis::Surroundings around_;  ///< the surroundings of the command being sent
+  std::string bytes_;           ///< the command being sent
   redis::Batch batch_;
   core::Slots<Sent> batches_;
   Handing handing_;

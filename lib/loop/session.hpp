@@ -143,7 +143,7 @@ class Session {
   WrongClocks wrong_clocks_;
   Members members_;
   std::optional<ListChanged> list_changed_;
-  std::vector<core::Place> places_;  ///< of the answer being read
+  std::vector<core::Place> places_;  ///< the places in the answer being read
 };
 
 }  // namespace quorumlock::detail

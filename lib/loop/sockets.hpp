@@ -29,7 +29,7 @@ class Sockets final : Logins::Listener {
   void follow(const Session::ListChanged& changed);
   /// Reads from the sockets of nodes that are overdue: if the loop stood still, their answers are
   /// still unread, since the timer may come before the sockets in a turn, and a turn reads only a
-  /// part of each socket's bytes. True if bytes came in.
+  /// part of each socket's bytes. Returns true if bytes came in.
   bool read_overdue(core::Time now);
   void advance(core::Time now) { logins_.advance(now); }
   [[nodiscard]] core::Time deadline() const { return logins_.deadline(); }
@@ -71,7 +71,7 @@ class Sockets final : Logins::Listener {
     redis::Wire& wire_;
     /// Stands between the wire and the socket, if the URL is one for TLS.
     std::optional<SecureWire> secure_;
-    std::optional<PrimaryLookup> lookup_;    ///< if the URL names Sentinels
+    std::optional<PrimaryLookup> lookup_;    ///< set if the URL names Sentinels
     std::optional<redis::Address> primary_;  ///< the last one that they have reported
     uv::Socket socket_;
   };
@@ -89,7 +89,8 @@ class Sockets final : Logins::Listener {
   std::function<void()> on_input_;
   Logins logins_;
   tls::Contexts contexts_;
-  std::array<std::unique_ptr<Socket>, std::size_t{2} * core::max_nodes> sockets_;  ///< by wire
+  /// Indexed by wire.
+  std::array<std::unique_ptr<Socket>, std::size_t{2} * core::max_nodes> sockets_;
 };
 
 }  // namespace quorumlock::detail

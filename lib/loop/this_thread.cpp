@@ -20,7 +20,7 @@ std::atomic<ThreadNumber> last_number{0};
 // before each thread that has used it has ended, and the main thread ends with the process.
 constinit thread_local ThreadNumber own_number = 0;
 
-/// What one thread has locked.
+/// The locks of one thread.
 class Bound {
  public:
   ~Bound() {
@@ -85,11 +85,11 @@ class Bound {
   std::size_t purged_at_ = 16;
 };
 
-/// False before the first lock, and again from static destruction or dlclose() on.
+/// Whether key_of_bound exists. It does from the first lock until static destruction or dlclose().
 constinit std::atomic<bool> usable{false};
-pthread_key_t key_of_bound;  // while usable
+pthread_key_t key_of_bound;  // valid while `usable`
 
-/// Owns the key under which each thread has its Bound. A thread that ends deletes its own. If a
+/// Owns the key under which each thread has its Bound. A thread that ends deletes its Bound. If a
 /// later destructor of the thread locks again, it makes a new Bound, which is deleted after that
 /// destructor.
 class Key {
@@ -104,8 +104,8 @@ class Key {
     }
     usable = true;
   }
-  /// Deletes the calling thread's Bound. Threads that still run keep the memory of theirs: they may
-  /// be using it, and what they have locked belongs to the mutexes.
+  /// Deletes the calling thread's Bound. Threads that still run keep the memory of their Bound:
+  /// they may be using it, and their locks belong to the mutexes.
   ~Key() {
     usable = false;
     void* const mine = pthread_getspecific(key_of_bound);

@@ -8,7 +8,7 @@
 
 namespace quorumlock::detail {
 
-/// What the engine has found wrong with the nodes' clocks, for the log and for an operator.
+/// The faults that the engine has found in clocks, in words for the log and for an operator.
 class WrongClocks {
  public:
   /// By how much the node's clock last exceeded the bound, and until when its votes do not count.

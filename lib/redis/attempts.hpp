@@ -55,7 +55,7 @@ class Attempts {
   core::Duration back_off_{};
   bool first_ = true;
   std::uint64_t connections_ = 0;
-  int failures_ = 0;  ///< since the last connection came up
+  int failures_ = 0;  ///< failures since the last connection came up
   std::string noted_;
   core::Time next_note_{};
 };

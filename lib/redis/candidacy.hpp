@@ -56,7 +56,7 @@ class Candidacy {
   [[nodiscard]] core::Time until() const { return until_; }
   /// Until when the candidate is known to have stood, without a gap since the wait began.
   [[nodiscard]] core::Time seen() const { return seen_; }
-  /// What the candidate was made for; unset if there is none, or its terms are not ours.
+  /// The list that the candidate was made for; unset if there is none, or its terms are not ours.
   [[nodiscard]] const std::optional<MembersMark>& mark() const { return mark_; }
   [[nodiscard]] const SharedMembership& remembered() const { return remembered_; }
   /// Why the node is not enrolled in this list unless other nodes vouch for it; empty if it is. The

@@ -9,9 +9,9 @@
 
 namespace quorumlock::redis {
 
-/// What a node reports about itself when it is greeted.
+/// A node's report about itself when it is greeted.
 struct ServerFacts {
-  std::string run_id;  ///< of this run of the server; empty if it was not reported
+  std::string run_id;  ///< the id of this run of the server; empty if it was not reported
   /// Whether each write is on the node's disk, and nowhere else, before it is answered: appendonly
   /// yes, appendfsync always, no-appendfsync-on-rewrite no, and no attached replica. Unset if the
   /// node did not report it.

@@ -98,7 +98,7 @@ void Batch::add(const core::Send& send) {
     first_.token = first_token_ = send.token;
     least_left_ = send.left;
   } else if (is_single()) {
-    locks_.add(form_->call, first_);  // its words were not needed before
+    locks_.add(form_->call, first_);  // a single command is not encoded as a batch
   }
   least_left_ = std::min(least_left_, send.left);
   tags_.push_back(send.tag);

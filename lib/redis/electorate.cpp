@@ -24,7 +24,8 @@ std::uint64_t draw(core::Random& random) {
   return number;
 }
 
-/// What in the record of a node's own run keeps it from voting for our list; empty if nothing does.
+/// The reason why the record of a node's own run keeps the node from voting for our list; empty if
+/// there is none.
 std::string refusal_of(const Membership& its, const NodeNames& list, bool twice) {
   if (twice) return "is called " + its.name + ", as another of our nodes is: name each server once";
   return redis::refusal_of(its, list);
@@ -35,8 +36,8 @@ std::string refusal_of(const Membership& its, const NodeNames& list, bool twice)
 Electorate::Electorate(core::Random& random) : random_(random), own_(draw(random)) {}
 
 /// Keeps the founding as long as a node votes for it, unless a quorum votes for another one: a node
-/// may have been enrolled in a new list while others remembered the old one after all. Else takes
-/// the one that most nodes vote for.
+/// may have been enrolled in a new list while others remembered the old one after all. Otherwise
+/// takes the founding that most nodes vote for.
 void Electorate::choose_founding(std::span<const Node> nodes, const NodeNames& list) {
   std::vector<const Membership*> voters;
   std::map<std::uint64_t, int> votes;
@@ -57,10 +58,10 @@ void Electorate::choose_founding(std::span<const Node> nodes, const NodeNames& l
   ++generation_;
 }
 
-/// Proposes the smallest founding of the candidates that stand for our list, else our own. A
-/// founding that is on record is never proposed anew: its node may have forgotten it. Nor is one of
-/// another list that we had before, which may have been founded: two lists of one founding and
-/// epoch would be taken for one.
+/// Proposes the smallest founding of the candidates that stand for our list, or our own if there is
+/// none. Our own is drawn anew if it is on record, since its node may have forgotten it by the next
+/// look, and if our list has changed, since the old list may have been founded with it: two lists
+/// with the same founding and epoch would look like one.
 void Electorate::propose(std::span<const Node> nodes, const NodeNames& list) {
   const bool same = list == own_list_ || planted(Mutant::founding_of_two_lists);
   if (!same && !own_list_.empty()) own_ = draw(random_);
@@ -244,12 +245,12 @@ void Electorate::look_together(std::span<const Node> nodes, std::vector<Judgemen
   }
 }
 
-/// What keeps the list from being founded; empty if nothing does.
+/// The reason why the list cannot be founded yet; empty if there is none.
 std::string Electorate::founding_waits_for(std::span<const Node> nodes,
                                            std::span<const Judgement> judged,
                                            const NodeNames& list) const {
   for (const Node& node : nodes) {
-    if (node.membership) continue;  // of this very founding, as propose() has found
+    if (node.membership) continue;  // it has this founding, see propose()
     if (!node.knows_groups) return std::string(nobody_vouches);
     const Membership founded{proposed_, 0, MembersPhase::settled, node.name, {}, list};
     if (!node.candidate || *node.candidate != founded.mark() || !node.ripe) {

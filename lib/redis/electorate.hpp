@@ -27,17 +27,17 @@ namespace quorumlock::redis {
 /// - If no node has a record, the list is founded: every node waits with a candidate of one
 ///   founding, and of two the smaller one stays. A record of another founding stops that, and so
 ///   does a record of another list that a node had before it was restarted. There must be a moment
-///   at which all of them had waited long enough: what was seen of one node earlier says nothing,
-///   since a client with another list may have replaced its candidate since.
+///   at which all of them had waited long enough: an earlier look at one node proves nothing, since
+///   a client with another list may have replaced its candidate since.
 class Electorate {
  public:
-  /// What is known of one node.
+  /// The known facts about one node.
   struct Node {
-    std::string name;               ///< as configured
-    SharedMembership membership{};  ///< if it has a valid record of its run
-    /// What the record of an earlier run says, if it has no valid one.
+    std::string name;               ///< the configured name
+    SharedMembership membership{};  ///< set if the node has a valid record of its run
+    /// The record of an earlier run, if the node has no valid record.
     SharedMembership remembered{};
-    /// What its standing candidate was made for, if it waits with one.
+    /// The list that its candidate was made for, if it waits with a candidate.
     std::optional<MembersMark> candidate{};
     bool ripe = false;  ///< it has waited long enough, since ripe_since
     core::Time ripe_since{};
@@ -49,7 +49,7 @@ class Electorate {
     /// Memberships that are equal but not shared differ.
     bool operator==(const Node&) const = default;
   };
-  /// What follows for one node.
+  /// The conclusions about one node.
   struct Judgement {
     /// Why the node does not vote for our list although it has a record; empty if it votes.
     std::string refusal;
@@ -57,7 +57,7 @@ class Electorate {
     /// or an older epoch, since waiting may change that.
     Vote vote = Vote::nodes_differ;
     bool undecided = false;  ///< the names of expected nodes may make a difference
-    core::Majority says;     ///< what a node that votes says of the list
+    core::Majority says;     ///< the report of a voting node on the list
     bool changes = false;    ///< `says` is about a list that is being changed
     /// The node's record is so old that no change of the nodes can bring it up to date: the node is
     /// to be enrolled like one without a record.
@@ -110,7 +110,8 @@ class Electorate {
   bool begun_ = false;
   std::vector<int> vouchers_;
   SharedMembership furthest_;
-  std::vector<Node> asked_;  ///< what judged_ is about; empty once the operator has vouched
+  /// The nodes that judged_ is about; empty once the operator has vouched.
+  std::vector<Node> asked_;
   std::vector<Judgement> judged_;
 };
 

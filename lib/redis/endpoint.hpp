@@ -24,7 +24,7 @@ struct Address {
 
 /// The Sentinels that report which server is the primary of a service.
 struct Sentinels {
-  std::vector<Address> addresses = {};  ///< in order, each once
+  std::vector<Address> addresses = {};  ///< all addresses in order, each once
   std::string service = {};
   bool operator==(const Sentinels&) const = default;
 };
@@ -33,7 +33,7 @@ struct Sentinels {
 struct Endpoint {
   std::string host = {};  ///< empty for a unix socket, and if Sentinels report the address
   int port = 6379;
-  std::string path = {};  ///< of a unix socket
+  std::string path = {};  ///< the path of a unix socket
   Login login = {};
   int db = 0;
   std::optional<TlsOptions> tls = std::nullopt;  ///< unset: plain text
@@ -43,8 +43,8 @@ struct Endpoint {
   /// The endpoint as a URL without user and password, for messages; equal for two spellings of one
   /// endpoint.
   [[nodiscard]] std::string name() const;
-  /// What the node is called among the members of its list unless it is given a name: host:port,
-  /// the path of its socket, or the name of its service.
+  /// The node's name among the members of its list, unless another name is given: host:port, the
+  /// path of its socket, or the name of its service.
   [[nodiscard]] std::string member_name() const;
   bool operator==(const Endpoint&) const = default;
 

@@ -166,7 +166,8 @@ void Enrolment::on_reply(Time now, const Reply& reply) {
   using Type = Reply::Type;
   if (reply.type == Type::error && step_ != Step::idle) {
     Vote vote = vote_of_error(reply.text);
-    if (vote == Vote::held || vote == Vote::no_script) vote = Vote::failed;  // not about a lock
+    // These votes are about locks.
+    if (vote == Vote::held || vote == Vote::no_script) vote = Vote::failed;
     return refuse(now, vote, "cannot be enrolled: " + words_of(reply));
   }
   const bool done = reply.type == Type::integer && reply.integer == 1;
@@ -250,7 +251,7 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   next_look_ = std::min(next_look_, candidacy_.until());
 }
 
-/// Whether this candidate is of another founding than ours while the list is being founded. Of two
+/// Whether this candidate has another founding than ours while the list is being founded. Of two
 /// foundings the smaller one stays, and the wait of its candidates begins again.
 bool Enrolment::other_founding(Time now, const EnrolmentCandidate& candidate,
                                const std::string& text) {

@@ -109,9 +109,9 @@ class Enrolment {
   void done(core::Time now, const Done& what);
   /// Takes the facts that a connected node reports now.
   void look_at(core::Time now, ServerFacts facts);
-  /// What the other nodes say.
+  /// The other nodes' reports.
   struct Others {
-    std::optional<Quarantine> policy{};  ///< of the enrolled nodes, for a client that names none
+    std::optional<Quarantine> policy{};  ///< the enrolled nodes' policy, for a client without one
     bool ever = false;                   ///< some node was ever enrolled: then locks may be held
     bool founds = false;  ///< the list is being founded, so candidates have to be of one founding
     bool begun = false;   ///< another node has a candidate of the founding below
@@ -151,7 +151,7 @@ class Enrolment {
   [[nodiscard]] bool ripe() const { return step_ == Step::enrolled || candidacy_.ripe(); }
   /// The record with which a node is enrolled, and what it says.
   struct Enrolled {
-    std::string record;  ///< as vote commands carry it
+    std::string record;  ///< the text that vote commands carry
     SharedMembership membership;
     Quarantine policy = Quarantine::always;
     std::uint64_t floor = 0;  ///< see EnrolmentRecord

@@ -85,7 +85,7 @@ void Greeting::begin(WriteBuffer& out) {
     ask(Question::script, {"SCRIPT", "LOAD", script->source});
   }
   if (!config_.wakes) {
-    // Tries whether the server has these commands and lets this user call them. They delete
+    // Finds out whether the server has these commands and lets this user call them. They delete
     // nothing, since no repairer's mark is empty.
     ask(Question::delifeq, {"DELIFEQ", repairer_key, ""});
     ask(Question::delex, {"DELEX", repairer_key, "IFEQ", ""});
@@ -263,7 +263,8 @@ void Greeting::log_in_again(Time now, WriteBuffer& out, Pipeline& pipeline) {
   login_was_taken_ = false;
 }
 
-/// The oldest unanswered command is the mark after the login that this is the reply to.
+/// Takes the reply to a login. The oldest unanswered command is now the mark that was sent right
+/// after that login.
 std::optional<std::string> Greeting::on_login_reply(Time now, const Reply& reply,
                                                     Pipeline& pipeline) {
   login_was_taken_ = reply.type == Reply::Type::status;

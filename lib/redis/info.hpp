@@ -36,8 +36,9 @@ inline std::string_view mode_of(std::string_view info) {
   return valkey.empty() ? info_field(info, "redis_mode") : valkey;
 }
 
-/// Whether this version, as version_of() gives it, is older than Redis 6.2 or Valkey 7.2: what
-/// those do with scripts and users is not tested. False if it cannot be read.
+/// Whether this version, a result of version_of(), is older than Redis 6.2 or Valkey 7.2: the
+/// library's scripts and users are not tested on older servers. Returns false if the text is not a
+/// version.
 inline bool is_too_old(std::string_view version) {
   const bool valkey = version.starts_with("valkey ");
   if (valkey) version.remove_prefix(version.find(' ') + 1);
@@ -50,7 +51,7 @@ inline bool is_too_old(std::string_view version) {
   return major < oldest || (major == oldest && minor < 2);
 }
 
-/// What to say about such a server.
+/// Returns a clause about a server whose version is too old.
 inline std::string too_old(std::string_view version) {
   return "is " + std::string(version.starts_with("valkey") ? "" : "Redis ") + std::string(version) +
          ", which is too old: Redis 6.2 and Valkey 7.2 are the oldest that may vote";

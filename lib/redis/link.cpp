@@ -152,7 +152,7 @@ void Link::log_in(Time now, const Login& login) {
 }
 
 /// Logs in on the present connection. This waits while the connection is being greeted, and while
-/// commands wait for the record: those have to be the last unanswered ones.
+/// commands wait for the record: those commands have to come last.
 void Link::log_in_again(Time now) {
   if (state_ != State::up || right_.is_reading_again()) return;
   greeting_.log_in_again(now, output_buffer(), pipeline_);
@@ -200,7 +200,7 @@ void Link::on_handshake_failed(Time now, std::string_view why) {
   fail(now, Vote::tls_failed, std::string(why));
 }
 
-/// Ends the connection, or the attempt at one, if there is any. `noted`: with a line in the log.
+/// Ends the connection, or the attempt at one, if there is any. `noted`: writes a line to the log.
 void Link::fail(Time now, Vote reason, std::string why, bool noted) {
   if (state_ == State::stopped || state_ == State::resting) return;
   const bool was_up = state_ == State::up;

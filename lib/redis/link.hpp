@@ -114,7 +114,7 @@ class Link final : public RespWire {
   void admit(core::Time now);
   /// The node's votes must not be counted while this connection lasts.
   void bar(core::Time now, Vote reason, std::string why);
-  /// What Repair or Errand asked for is done.
+  /// The work that Repair or Errand asked for is done.
   void done(core::Time now, const Enrolment::Done& what);
   /// The node's enrolment turned out to be different from what the link knows.
   void doubt(core::Time now);
@@ -140,7 +140,7 @@ class Link final : public RespWire {
 
   /// Why the node was refused or lost, or its last error reply; empty if there was none.
   [[nodiscard]] std::string trouble(core::Time now) const;
-  /// What is known of the server.
+  /// The known facts about the server.
   [[nodiscard]] const Greeting& greeting() const { return greeting_; }
   [[nodiscard]] const VotingRight& voting_right() const { return right_; }
   [[nodiscard]] const Enrolment& enrolment() const { return right_.enrolment(); }

@@ -23,9 +23,9 @@ namespace quorumlock::redis {
 /// only if its record is still the one that was looked at.
 class MembersChange {
  public:
-  /// What a look at one node found.
+  /// The result of a look at one node.
   struct Node {
-    std::string name;      ///< as configured
+    std::string name;      ///< the configured name
     bool in_next = false;  ///< it is in the new list
     bool reached = false;  ///< it has answered
     std::string record{};  ///< the whole text; empty if there is none

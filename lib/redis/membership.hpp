@@ -42,7 +42,7 @@ struct Membership {
   std::uint64_t founding = 0;
   std::uint32_t epoch = 0;
   MembersPhase phase = MembersPhase::settled;
-  std::string name;  ///< of the node that carries this
+  std::string name;  ///< the name of the node that carries this
   NodeNames from;    ///< the list before the change; empty if settled
   NodeNames to;      ///< the list after the change; the only one if settled
 
@@ -81,8 +81,8 @@ std::string refusal_of(const Membership& its, const NodeNames& ours);
 /// it may. Nodes of the list that the client does not know would keep their records, and a lease on
 /// them would go on.
 std::string why_terms_stay(const Membership& its, const NodeNames& ours);
-/// What the connections of clients with this list are called (CLIENT SETNAME), so that an operator
-/// sees which clients have which list.
+/// The name of the connections of clients with this list (CLIENT SETNAME), so that an operator sees
+/// which clients have which list.
 std::string connection_name(const NodeNames& list);
 
 /// Both take a sorted list.

@@ -9,7 +9,8 @@
 
 namespace quorumlock::redis {
 
-/// What a node carries about its membership; either is unset if the node does not have it.
+/// The two texts about its membership that a node carries; each is unset if the node does not have
+/// it.
 struct RecordTexts {
   std::optional<std::string> record, members;
 };

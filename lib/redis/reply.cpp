@@ -57,7 +57,7 @@ struct ReplyBuilder {
     reader.text_.append(text, size);
     return place(task, {type_of(task), 0, at, size, 0, 0});
   }
-  template <class Count>  // of hiredis: int before 1.0, then size_t
+  template <class Count>  // hiredis counts in int before 1.0, then in size_t
   static void* array(const redisReadTask* task, Count elements) {
     if (task->type != REDIS_REPLY_ARRAY || std::cmp_less(elements, 0)) return nullptr;
     int depth = 0;
@@ -97,7 +97,7 @@ constexpr Functions functions_of_builder() {
 
 constinit auto builder_functions = functions_of_builder<redisReplyObjectFunctions>();
 
-/// Takes this mark, a number and the end of its line off the front. False if the bytes are
+/// Takes this mark, a number and the end of its line off the front. Returns false if the bytes are
 /// something else or incomplete, or if the number has leading zeros, which hiredis refuses.
 bool take_number(std::string_view& bytes, char mark, std::int64_t& number) {
   if (bytes.empty() || bytes.front() != mark) return false;
@@ -268,7 +268,7 @@ const Reply* ReplyReader::next() {
 /// quadratic time.
 bool ReplyReader::is_long_line() const {
   const std::string_view unread(reader_->buf + reader_->pos, reader_->len - reader_->pos);
-  constexpr std::size_t longest = max_line + 2;  // with its end
+  constexpr std::size_t longest = max_line + 2;  // the longest line with its end
   return unread.size() > longest && unread.substr(0, longest).find("\r\n") == unread.npos;
 }
 

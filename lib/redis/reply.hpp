@@ -17,8 +17,8 @@ struct Reply {
   enum class Type { string, status, error, integer, nil, array };
   Type type = Type::nil;
   std::int64_t integer = 0;
-  std::string_view text;            ///< of a string, status or error
-  std::span<const Reply> elements;  ///< of an array
+  std::string_view text;            ///< the text of a string, status or error
+  std::span<const Reply> elements;  ///< the elements of an array
 };
 
 /// A reply to TIME in us since 1970: below 2^52. Unset if the reply is not one.
@@ -35,9 +35,9 @@ std::string words_of(const Reply& reply);
 /// connection must be dropped.
 class ReplyReader {
  public:
-  static constexpr std::size_t max_bytes = 1 << 20;     ///< of one reply, usually
-  static constexpr std::size_t max_elements = 1 << 16;  ///< of one reply
-  static constexpr std::size_t max_line = 1 << 14;      ///< of a status, an error or a number
+  static constexpr std::size_t max_bytes = 1 << 20;     ///< the usual limit of one reply
+  static constexpr std::size_t max_elements = 1 << 16;  ///< the limit of one reply
+  static constexpr std::size_t max_line = 1 << 14;  ///< the limit of a status, an error or a number
 
   explicit ReplyReader(std::size_t most_bytes = max_bytes);
   ~ReplyReader();
@@ -79,11 +79,11 @@ class ReplyReader {
   std::string short_;         // bytes fed while hiredis's reader has nothing
   std::size_t short_at_ = 0;  // how many of them were read
   std::unique_ptr<redisReader, Free> reader_;
-  std::vector<Node> nodes_;     // of the reply being read; an array's children are consecutive
-  std::string text_;            // of all nodes
+  std::vector<Node> nodes_;  // nodes of the reply being read; an array's children are consecutive
+  std::string text_;         // the text of all nodes
   std::vector<Reply> replies_;  // the finished reply, node for node
   bool finished_ = false;       // replies_ is what next() last gave
-  std::size_t most_bytes_;      // of one reply
+  std::size_t most_bytes_;      // the limit of one reply
   std::size_t unread_ = 0;      // bytes fed since the last complete reply
   std::string broken_;
 };

@@ -97,7 +97,7 @@ class Subscriber final : public RespWire {
   std::map<std::string, int> channels_;  ///< each with its number of listen() calls
   core::Time pinged_at_{};
   core::Time heard_{};                   ///< when the last reply or message came in
-  core::Time answer_due_ = core::never;  ///< for the first command after an idle time
+  core::Time answer_due_ = core::never;  ///< deadline of the first command after an idle time
   Ring<Event> events_;
 };
 

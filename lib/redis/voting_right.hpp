@@ -41,7 +41,8 @@ class VotingRight {
   void doubt();
   /// Takes what has changed in the enrolment. Returns whether other nodes' links have to know it.
   bool update();
-  /// True once after the record has been read again: commands need not wait for it any more.
+  /// Returns true once after the record has been read again: commands need not wait for it any
+  /// more.
   bool end_reading();
   /// Takes a reply for the enrolment, which may quote an error; `said` is its text without our
   /// password.

@@ -23,7 +23,7 @@ inline constexpr std::size_t waiter_room = 56 + 1 + core::most_label;
 
 inline char* put_number(char* at, char mark, std::size_t number) {
   *at++ = mark;
-  if (number < 10) {  // as nearly all are
+  if (number < 10) {  // the usual case
     *at++ = static_cast<char>('0' + number);
   } else if (number < 100) {
     *at++ = static_cast<char>('0' + number / 10);

@@ -16,7 +16,7 @@ class WriteBuffer {
   std::string& text() { return text_; }
   /// Appends the AUTH command of a login that is not empty.
   void add_login(const Login& login);
-  /// What is to be written, from the front.
+  /// The bytes still to be written.
   [[nodiscard]] std::string_view unwritten() const {
     return std::string_view(text_).substr(written_);
   }

@@ -130,7 +130,7 @@ void NodeServer::execute(int number, Connection& connection) {
   }
 }
 
-/// False if the connection is broken.
+/// Returns false if the connection is broken.
 bool NodeServer::write(Connection& connection) {
   while (!connection.unsent.empty()) {
     const ssize_t count = ::send(connection.socket.get(), connection.unsent.data(),

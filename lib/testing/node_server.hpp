@@ -27,8 +27,8 @@ class NodeServer {
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Adds what to wait for until pump() has something to do.
   void add_waits(std::vector<pollfd>& waits) const;
-  /// Accepts, reads, executes and answers all that has arrived, without waiting. True if anything
-  /// has.
+  /// Accepts, reads, executes and answers all that has arrived, without waiting. Returns true if
+  /// anything has.
   bool pump();
 
   void stop();
@@ -65,7 +65,7 @@ class NodeServer {
   const std::string path_;
   sim::Server server_;
   uv::Descriptor listener_;
-  std::map<int, Connection> connections_;  ///< by the server's number
+  std::map<int, Connection> connections_;  ///< indexed by the server's number
   std::vector<Taken> taken_;
   bool partitioned_ = false;
 };

@@ -45,8 +45,8 @@ class Channel {
   virtual void wrote(std::size_t bytes) = 0;
 };
 
-/// What a connection to a node leaves to the next one to the same node, so that its handshake is
-/// shorter. Must outlive the channels that it is given to.
+/// The session that a connection to a node leaves to the next connection to the same node, so that
+/// its handshake is shorter. Must outlive the channels that it is given to.
 struct Resumption {
   std::shared_ptr<void> session = nullptr;
   std::shared_ptr<const void> context = nullptr;  ///< the one that the session was made with

@@ -12,9 +12,9 @@
 namespace quorumlock::tls {
 namespace {
 
-/// What a node may send before there is text in it: more than a handshake with long chains of
+/// The most bytes that a node may send without any text: more than a handshake with long chains of
 /// certificates takes; OpenSSL itself accepts a chain of 100 KiB. It also bounds our own answers to
-/// what has no text, such as changes of keys.
+/// records without text, such as changes of keys.
 constexpr std::size_t most_without_text = std::size_t{256} << 10;
 
 /// The first byte of a TLS connection from a server: the type of a handshake's record, or an
@@ -166,7 +166,7 @@ void ClientChannel::shut_down() {
 
 void ClientChannel::wrote(std::size_t bytes) {
   written_ += bytes;
-  if (written_ <= output_.size() / 2) return;  // so less is moved than was written
+  if (written_ <= output_.size() / 2) return;  // moves fewer bytes than were written
   output_.erase(0, written_);
   written_ = 0;
 }

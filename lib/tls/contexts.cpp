@@ -19,7 +19,7 @@ constexpr std::size_t most_loaded = 64;
 
 /// Options, with the certificates and keys of their files as they were last read.
 struct Contexts::Loaded {
-  /// What the system says of a file or directory. It changes when the file is written or replaced.
+  /// The system's facts about a file or directory. They change when it is written or replaced.
   struct Stamp {
     dev_t device = 0;
     ino_t number = 0;

@@ -132,7 +132,7 @@ std::string words_of_bad_certificate(X509_STORE_CTX* chain, std::string_view exp
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_CERT_UNTRUSTED:
-    case X509_V_ERR_CERT_SIGNATURE_FAILURE:  // by another authority of the same name
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:  // another authority of the same name signed it
       return "presented a certificate issued by an unknown authority (" +
              name_of(X509_get_issuer_name(bad)) + "): name its CA by tls.ca_file or tls.ca_dir";
     case X509_V_ERR_INVALID_PURPOSE:

@@ -151,7 +151,7 @@ void Socket::try_next(std::string why_not) {
 
 void Socket::on_ready(int status, int events) {
   if (connecting_) return on_connected();
-  if (status < 0) {  // what came before the error may say why
+  if (status < 0) {  // the last bytes before the error may give the reason
     while (read()) {
     }
     if (fd_) end(sentence_of(pending_error(fd_.get())));

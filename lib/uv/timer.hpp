@@ -31,7 +31,7 @@ class Timer {
   std::function<void()> fired_;
   Poll poll_;
   Clock::time_point wanted_ = Clock::time_point::max();
-  Clock::time_point armed_ = Clock::time_point::max();  ///< by the kernel's clock
+  Clock::time_point armed_ = Clock::time_point::max();  ///< a time of the kernel's clock
 };
 
 }  // namespace quorumlock::uv

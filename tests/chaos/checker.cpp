@@ -13,9 +13,10 @@ using namespace std::chrono_literals;
 
 /// How long a busy machine may let a runnable thread wait.
 constexpr Clock::duration first_turn = 500ms;
-/// Shorter gaps are no excuse: stop_margin allows for them.
+/// Shorter gaps do not excuse a violation: stop_margin allows for them.
 constexpr Clock::duration worth_naming = 100ms;
-/// Added to the last lease that a fault may have touched: renewals and news on their way.
+/// The time after the last lease that a fault may have touched: renewals and messages may still
+/// arrive.
 constexpr Clock::duration aftermath = 1s;
 
 std::string ms(Clock::duration duration) {
@@ -88,7 +89,8 @@ std::vector<Violation> check_fence_of_locks(const History& history) {
   for (auto& [resource, holdings] : resources) {
     std::set<std::uint64_t> tokens;
     std::ranges::sort(holdings, {}, [](const Holding* each) { return each->begin; });
-    std::vector<const Holding*> greatest;  // of holdings 0 to i, that with the greatest token
+    // Element i: the one of holdings 0 to i with the greatest token.
+    std::vector<const Holding*> greatest;
     for (const Holding* each : holdings) {
       if (!tokens.insert(each->token).second) {
         found.push_back({Promise::fence_of_locks, resource, each->begin,

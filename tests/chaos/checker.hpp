@@ -27,7 +27,7 @@ struct Violation {
   std::string sentence;
 };
 
-/// All violations, in the order of time.
+/// All violations, in chronological order.
 std::vector<Violation> check(const History& history);
 
 // Each of these checks one promise.
@@ -43,12 +43,12 @@ struct Span {
   Time end{};
 };
 /// The times at which exclusion is not demanded: from a fault beyond the assumptions until the last
-/// lease that it may have touched has ended. Merged, in the order of time.
+/// lease that it may have touched has ended. Merged, in chronological order.
 std::vector<Span> excused(const History& history);
 
 /// Two leases of one resource that were believed in at the same time and must not be, within the
-/// assumptions or not: indices into history.holdings. Of a semaphore, the second is one too many,
-/// and the first is one of the holders that leave no permit for it.
+/// assumptions or not: indices into history.holdings. If the resource is a semaphore, the second
+/// lease is one too many, and the first is one of those that leave no permit for it.
 struct Overlap {
   std::size_t first = 0;
   std::size_t second = 0;

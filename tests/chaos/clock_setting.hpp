@@ -8,9 +8,9 @@ namespace quorumlock::chaos {
 /// The environment variable that names the file with a server's ClockSetting.
 inline constexpr const char* clock_variable = "QUORUMLOCK_CHAOS_CLOCK";
 
-/// What a server's wall clock shows, in a file that the server has mapped and we write to: shown +
-/// (true - from) x rate, in nanoseconds. True time is CLOCK_BOOTTIME, so that the machine's own
-/// wall clock may be set meanwhile. Guarded by a sequence, which is odd during a write.
+/// The setting of a server's wall clock, in a file that the server has mapped and we write to:
+/// shown + (true - from) x rate, in nanoseconds. True time is CLOCK_BOOTTIME, so that the machine's
+/// own wall clock may be set meanwhile. Guarded by a sequence, which is odd during a write.
 struct ClockSetting {
   std::atomic<std::uint64_t> sequence;
   std::atomic<std::int64_t> from;

@@ -20,7 +20,7 @@ inline int between(Random& random, int least, int most) {
   return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
 }
 
-/// What faults act on.
+/// The parts of the world that faults act on.
 struct World {
   Nodes& nodes;
   Workers& workers;
@@ -28,7 +28,7 @@ struct World {
   Random& random;
 };
 
-/// What is known of a fault before it is made.
+/// The properties of a fault before it is made.
 struct FaultTraits {
   std::string name;   ///< its name for --faults
   std::string words;  ///< its description for readers of the page

@@ -26,10 +26,10 @@ struct Holding {
   std::string owner;
   int worker = 0;
   bool shared = false;  ///< a reader's: others may read at the same time
-  int permits = 1;      ///< of a semaphore: the number of its permits
+  int permits = 1;      ///< the number of permits if this is a semaphore
   std::uint64_t token = 0;
-  Time asked{};     ///< before the call that acquired the lease
-  Time begin{};     ///< after that call
+  Time asked{};     ///< the time before the call that acquired the lease
+  Time begin{};     ///< the time after that call
   Time believed{};  ///< the last look at which is_valid() was true
   Time until{};     ///< the greatest valid_until() that was promised
   Ending ending = Ending::unfinished;

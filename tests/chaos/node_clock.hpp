@@ -18,7 +18,7 @@ class NodeClock {
   NodeClock& operator=(const NodeClock&) = delete;
   ~NodeClock();
 
-  /// What the server needs in its environment to see this clock.
+  /// Returns the environment variables with which the server sees this clock.
   [[nodiscard]] std::vector<std::string> environment() const;
 
   /// Lets `rate` seconds pass per second from now on, without a step.

@@ -50,7 +50,7 @@ TEST(Report, AHolderThatWasNotNotifiedReadsBackAsSuch) {
   EXPECT_FALSE(holding_of(to_line(Holding{})).told);
 }
 
-TEST(Report, RefusesALineThatIsNoLease) {
+TEST(Report, RefusesALineThatIsNotALease) {
   EXPECT_THROW((void)holding_of("refused"), std::runtime_error);
   EXPECT_THROW((void)holding_of("{}"), std::runtime_error);
 }

@@ -6,8 +6,9 @@
 
 namespace quorumlock::chaos {
 
-/// How many steps of changes of the list a node has made, by its enrolment record. Nothing if the
-/// record is not of this run of the server: then the node has no vote.
+/// Returns how many steps of changes of the list a node has made, according to its enrolment
+/// record. Returns nothing if the record is from another run of the server: then the node has no
+/// vote.
 std::optional<long long> steps_made(std::string_view record, std::string_view run_id);
 
 /// The value of a field in the reply to INFO.

@@ -19,7 +19,7 @@ namespace quorumlock::chaos {
 using test::Descriptor;
 using test::fail_with_errno;
 
-/// What a resource has to do for its own protection: remember the greatest fencing token of the
+/// The check by which a resource protects itself: it remembers the greatest fencing token of the
 /// writes that it has seen, and refuse smaller ones.
 class Fence {
  public:
@@ -38,7 +38,8 @@ class Fence {
   std::map<std::string, Greatest> resources_;
 };
 
-/// What the locks protect: takes the workers' writes one after another, on a unix socket.
+/// The store that the locks protect. It takes the workers' writes one after another, on a unix
+/// socket.
 class Store {
  public:
   Store(const std::filesystem::path& socket, bool checks);
@@ -51,7 +52,7 @@ class Store {
 
  private:
   void run();
-  /// False if the client has gone.
+  /// Returns false if the client has gone.
   bool answer(const Descriptor& client);
 
   Fence fence_;

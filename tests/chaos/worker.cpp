@@ -166,7 +166,7 @@ class Worker {
     return true;
   }
 
-  /// False if one of the lease's resources has refused the write.
+  /// Returns false if one of the lease's resources has refused the write.
   bool write(const Lease& lease, const Holding& holding) {
     for (const std::string& resource : lease.resources()) {
       if (!store_.write(resource, holding.owner, holding.worker, holding.token)) return false;

@@ -33,7 +33,7 @@ class Workers {
   void kill(int worker);
   /// Asks all of them to end. This takes a moment: wait until any_running() is false.
   void end();
-  /// Asks one of them to end, which may be started again.
+  /// Asks one worker to end; it may be started again.
   void end(int worker);
   /// Writes these nodes into the worker's configuration, which it follows.
   void give_nodes(int worker, const std::vector<std::string>& nodes) const;
@@ -54,7 +54,7 @@ class Workers {
   [[nodiscard]] std::vector<Holding> holdings() const;
   [[nodiscard]] std::size_t locks() const { return holdings_.size(); }
   [[nodiscard]] long long refusals() const { return refusals_; }
-  /// How many of these were Errc::misconfigured.
+  /// How many of the refusals were Errc::misconfigured.
   [[nodiscard]] long long refused_for_their_nodes() const { return refused_for_their_nodes_; }
   /// When this worker first held a lock after that moment.
   [[nodiscard]] const Time* first_lock_after(int worker, Time moment) const;
@@ -83,7 +83,8 @@ class Workers {
   Descriptor doors_outside_, doors_;  ///< the workers' standard input; closing it asks them to end
   Descriptor told_, tell_;            ///< the workers' standard output
   std::string unread_;
-  std::map<std::pair<std::string, std::string>, Holding> holdings_;  ///< by owner token, resource
+  /// Indexed by owner token, resource.
+  std::map<std::pair<std::string, std::string>, Holding> holdings_;
   long long refusals_ = 0, refused_for_their_nodes_ = 0;
   bool ending_ = false;
   std::vector<std::string> complaints_;

@@ -8,7 +8,8 @@ namespace quorumlock::test {
 
 struct HttpAnswer {
   int status = 0;
-  std::map<std::string, std::string> headers;  ///< by name in small letters; the last of several
+  /// Indexed by the name in lower case; of several, the last.
+  std::map<std::string, std::string> headers;
   std::string body;
 };
 

@@ -220,7 +220,7 @@ TEST_F(LockCommands, InspectShowsThePermitsOfASemaphore) {
   EXPECT_THAT(run({"inspect", "other"}).out, Not(HasSubstr("semaphore")));
 }
 
-TEST_F(LockCommands, InspectNamesAKeyThatIsNoLock) {
+TEST_F(LockCommands, InspectNamesAKeyThatIsNotALock) {
   // One node has a hash under the key.
   cluster.raw(1, {"HSET", "orders", "field", "value"});
   EXPECT_THAT(run({"inspect", "orders"}).out, HasSubstr("held by another kind of value"));

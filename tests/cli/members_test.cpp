@@ -187,7 +187,7 @@ TEST_F(Members, AConfigurationThatCannotBeUsedChangesNothing) {
   watcher.line();
   std::ofstream(file("old")) << "{\"nodes\": [";
   watcher.signal(SIGHUP);
-  watcher.line();  // which may have been printed before the signal came
+  watcher.line();  // it may have been printed before the signal came
   EXPECT_EQ(json::parse(watcher.line()).at("nodes").size(), 5U);
   watcher.signal(SIGTERM);
   const Ended ended = watcher.finish();
@@ -195,7 +195,7 @@ TEST_F(Members, AConfigurationThatCannotBeUsedChangesNothing) {
   EXPECT_THAT(ended.err, HasSubstr("the configuration cannot be used"));
 }
 
-TEST_F(Members, WhatWasAnnouncedIsWithdrawn) {
+TEST_F(Members, AnAnnouncementIsWithdrawn) {
   ASSERT_EQ(run("new", {"members", "announce"}).code, 0);
   // A program with the old configuration sees the change, too, and can take it back.
   const Ended seen = run("old", {"members"});
@@ -332,7 +332,7 @@ TEST_F(Members, EnrollChangesTermsOfTheNodesListAlone) {
   EXPECT_THAT(refused.err, HasSubstr("and lacks"));
   EXPECT_THAT(refused.err, HasSubstr("quorumlock doctor says what to do first"));
   EXPECT_EQ(run("three", {"acquire", "seats"}).code, 64);
-  // Nor does it do so while the list is being changed. After that one only has to wait.
+  // It is also refused while the list is being changed. After the change one only has to wait.
   holder.signal(SIGTERM);
   holder.finish();
   ASSERT_EQ(run("new", {"members", "announce"}).code, 0);
@@ -340,8 +340,7 @@ TEST_F(Members, EnrollChangesTermsOfTheNodesListAlone) {
   const Ended early = run("longer", {"enroll"});
   EXPECT_EQ(early.code, 64) << early.err;
   EXPECT_THAT(early.err, HasSubstr("which has to end before its terms are changed"));
-  cluster.raw(5,
-              {"DEL", "quorumlock:candidate"});  // with other terms, and so in the way for a minute
+  cluster.raw(5, {"DEL", "quorumlock:candidate"});  // its other terms are in the way for a minute
   ASSERT_EQ(run("new", {"members", "apply", "--wait", "60s"}).code, 0);
   EXPECT_EQ(run("longer", {"enroll"}).code, 0);
   EXPECT_EQ(run("longer", {"members"}).code, 0);

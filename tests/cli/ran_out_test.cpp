@@ -71,7 +71,7 @@ TEST_F(RanOutTest, TheNextHolderDoesNotHideIt) {
 }
 
 TEST_F(RanOutTest, AfterAGapItsTimeDecides) {
-  // No list could be had for so long that one lease must have run out; the other had time left.
+  // For a long time no list could be read, so one lease must have run out; the other had time left.
   see({lock("orders:42", 3s), lock("stock:7", 30s)});
   for (int i = 0; i < 4; ++i) fail();
   see({});

@@ -49,7 +49,7 @@ TEST_F(RunLoss, WithoutAQuorumTheCommandIsAskedAndThenKilled) {
   EXPECT_THAT(ended.err, HasSubstr("lost"));
 }
 
-TEST_F(RunLoss, SilentNodesAreNoQuorumEither) {
+TEST_F(RunLoss, SilentNodesDoNotMakeAQuorumEither) {
   // The nodes are stopped, not dead: nothing refuses the renewals, nothing answers them.
   Program program = start_stubborn({"--json"});
   EXPECT_EQ(program.line(), "ready");

@@ -121,7 +121,7 @@ TEST_F(Serve, SendsChangesToItsViewers) {
            seen.at("status").at("nodes")[2].at("state") == "down" &&
            !seen.at("doctor").at("findings").empty();
   }));
-  // The list cannot be had from one node, and the page says so.
+  // One node does not return its list, and the page says so.
   cluster.kill(1);
   EXPECT_TRUE(sees("locks", [](const json& seen) { return seen.contains("error"); }));
 }

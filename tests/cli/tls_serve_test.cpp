@@ -139,7 +139,7 @@ TEST_F(ServeTls, SendsEventsAndEndsWithStreamsOpen) {
   EXPECT_THAT(ended.err, IsEmpty());
 }
 
-TEST_F(ServeTls, WhatIsNoTlsIsASentence) {
+TEST_F(ServeTls, PlainTextOnATlsPortIsRefusedInASentence) {
   const Server server = with_client_ca();
   const HttpAnswer plain = server.get("/api/status");
   EXPECT_EQ(plain.status, 400);

@@ -188,7 +188,7 @@ class LinkHarness {
 
   static constexpr std::size_t longest_sentence = 600;
   static constexpr std::size_t longest_own_words = 300;
-  static constexpr std::size_t longest_greeting = 64 * 1024;  // with all the scripts
+  static constexpr std::size_t longest_greeting = 64 * 1024;  // includes all the scripts
   inline static volatile int last_byte_ = 0;
 
   test::SeededRandom random_;

@@ -29,9 +29,10 @@ using core::CommandKind;
 
 constexpr int kinds = static_cast<int>(CommandKind::query) + 1;  // it is the last kind
 
-constexpr std::size_t most_fed = 3 << 20;       // beyond every limit of the reader
-constexpr std::size_t most_reads = 20'000;      // keeps the time for one input short
-constexpr std::size_t most_memory = 16U << 20;  // for a link and a reader that were fed all that
+constexpr std::size_t most_fed = 3 << 20;   // beyond every limit of the reader
+constexpr std::size_t most_reads = 20'000;  // keeps the time for one input short
+// A link and a reader use less, however much they are fed.
+constexpr std::size_t most_memory = 16U << 20;
 constexpr std::size_t most_unread = 2 * redis::ReplyReader::max_bytes;
 
 /// The replies, one hash for each, and whether the reader broke.
@@ -119,7 +120,7 @@ class ReplyPath {
   std::string chunk_;
   std::string recorded_;
   std::size_t fed_ = 0;
-  std::size_t unread_ = 0;  // since the last reply
+  std::size_t unread_ = 0;  // bytes since the last reply
   std::size_t reads_ = 0;
 };
 

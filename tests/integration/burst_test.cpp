@@ -35,7 +35,7 @@ class Burst : public FiveNodes {
     for (int i = 0; i < count; ++i) resources.push_back(key + "/" + std::to_string(i));
     return resources;
   }
-  /// Counts the requests that were never sent; each of these gives `words` as its reason.
+  /// Counts the requests that were never sent, and expects `words` in the reason of each of them.
   static int unsent(const std::vector<Result<Lease>>& results, const std::string& words) {
     int found = 0;
     for (const Result<Lease>& result : results) {

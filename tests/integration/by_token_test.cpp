@@ -159,7 +159,7 @@ TEST_F(Inspect, ReportsTheHolder) {
   EXPECT_GT(*seen->nodes.at(1).expires_in, 1s);
 }
 
-TEST_F(Inspect, ReportsKeysThatAreNoLocks) {
+TEST_F(Inspect, ReportsKeysThatAreNotLocks) {
   // A hash, a value without expiry, an empty key and a dead node are not holders; each is reported
   // by name.
   cluster().raw(0, {"HSET", key, "f", "v"});

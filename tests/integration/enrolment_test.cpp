@@ -149,7 +149,7 @@ TEST_F(EnrolmentOfNodes, ANodeThatIsNoLongerDurableWaitsAfterItsNextRestart) {
   Coordinator coordinator = connect(nodes.options());
   ASSERT_TRUE(nodes.is_seen(coordinator, 2, NodeState::up));
   EXPECT_EQ(nodes.status(coordinator, 2).enrolment.durable, false);
-  nodes.restart(2);  // with appendfsync always, as it was started
+  nodes.restart(2);  // it has appendfsync always again, as at first
   EXPECT_TRUE(nodes.is_seen(coordinator, 2, NodeState::quarantined));
 }
 
@@ -226,7 +226,7 @@ TEST_F(EnrolmentOfNodes, AClientWithAnotherMaxTtlGetsAnError) {
   EXPECT_EQ(nodes.cluster.holders(key), 0);
 }
 
-TEST_F(EnrolmentOfNodes, TwoAddressesOfOneServerAreNoList) {
+TEST_F(EnrolmentOfNodes, TwoAddressesOfOneServerDoNotMakeAList) {
   // Two of three URLs lead to one server, which would have two votes.
   Forgetful nodes(20s);
   const TemporaryDirectory directory;

@@ -141,7 +141,8 @@ INSTANTIATE_TEST_SUITE_P(Of, FencingRecipes,
                          [](const auto& one) { return one.param.name; });
 
 TEST_P(FencingRecipes, TheLateWriteOfAFormerHolderIsRefused) {
-  // The first holder pauses until its lease has run out and another has written, then goes on.
+  // The first holder pauses until its lease has run out and another holder has written, then goes
+  // on.
   Coordinator coordinator = connect();
   const auto record = open();
   const Lease older =
@@ -240,7 +241,7 @@ class FencingOfRows : public ::testing::Test {
   fencing::Documents documents{database.get()};
 };
 
-TEST_F(FencingOfRows, AnUpdateTakesARowThatIsThere) {
+TEST_F(FencingOfRows, AnUpdateNeedsAnExistingRow) {
   // An update changes neither a missing row nor a newer one.
   EXPECT_FALSE(documents.update("id", "nobody's", 7));
   EXPECT_FALSE(documents.read("id"));

@@ -251,7 +251,7 @@ TEST_F(Fencing, ACounterAtItsGreatestIsAnErrorAndNoLock) {
   EXPECT_EQ(cluster().holders(counter_of(key), greatest), 5);
 }
 
-TEST_F(Fencing, ACounterThatIsNoNumberIsAnErrorAndNoLock) {
+TEST_F(Fencing, ACounterThatIsNotANumberIsAnErrorAndGivesNoLock) {
   // Somebody wrote to the counters of a quorum.
   Coordinator coordinator = connect();
   for (const int node : {0, 1, 2}) cluster().raw(node, {"SET", counter_of(key), "nan"});

@@ -153,7 +153,7 @@ TEST_F(ForeignNative, AClientMayReleaseByOurToken) {
   }
 }
 
-TEST_F(ForeignNative, OurReleaseUsesItAndLeavesAnothersKey) {
+TEST_F(ForeignNative, OurReleaseUsesItAndLeavesAnotherClientsKey) {
   // Without fencing and waiters a release is the server's own command if it has one. An attempt
   // that is refused takes back what it was granted by the same command.
   Options simple = options();

@@ -16,7 +16,7 @@ namespace {
 
 class IdleConnections : public FiveNodes {
  public:
-  /// Clients reach the nodes by their sockets, through a proxy.
+  /// The nodes have unix sockets only; clients reach them over TCP through a proxy.
   static void SetUpTestSuite() { start({.plain = true}); }
 
  protected:
@@ -74,7 +74,8 @@ TEST_F(IdleConnections, AreAskedForASignOfLife) {
 }
 
 TEST_F(IdleConnections, AreReplacedIfTheyWereForgotten) {
-  // The nodes are well: an acquisition that waits gets the lock. No node is reported as stalled.
+  // The nodes are healthy, so an acquisition that waits gets the lock. No node is reported as
+  // stalled.
   Log log;
   Options options = over_tcp();
   options.node_timeout = 2s;

@@ -15,7 +15,7 @@ namespace {
 
 class LateRenewal : public FiveNodes {
  public:
-  /// Clients reach the nodes by their sockets, through a proxy.
+  /// The nodes have unix sockets only; clients reach them over TCP through a proxy.
   static void SetUpTestSuite() { start({.plain = true}); }
 
  protected:
@@ -77,9 +77,9 @@ class LateRenewal : public FiveNodes {
   Proxy proxy_{sockets()};
 };
 
-TEST_F(LateRenewal, BringsNoLockOfADeadProcessBack) {
-  // A process is killed behind a partition with a renewal on its way, which arrives when the
-  // process's lock has run out everywhere.
+TEST_F(LateRenewal, DoesNotBringBackTheLockOfADeadProcess) {
+  // A process is cut off from the nodes and killed, with a renewal on its way. The renewal arrives
+  // when the process's lock has expired everywhere.
   std::string urls;
   for (const std::string& url : proxy_.urls()) urls += (urls.empty() ? "" : ",") + url;
   const auto scripts = [] {
@@ -112,7 +112,7 @@ TEST_F(LateRenewal, BringsNoLockOfADeadProcessBack) {
   EXPECT_TRUE(arrived);
 }
 
-TEST_F(LateRenewal, ATokenIsNotExtendedAfterAnothersHold) {
+TEST_F(LateRenewal, ATokenIsNotExtendedAfterAnotherClientsHold) {
   // All nodes have the token again, and the same counter: only the mark shows that another client
   // held the lock.
   Coordinator coordinator = test::connect(held_up(proxy_));
@@ -126,7 +126,7 @@ TEST_F(LateRenewal, ATokenIsNotExtendedAfterAnothersHold) {
   weather({});
 }
 
-TEST_F(LateRenewal, ATokenOfSeveralLocksIsNotExtendedAfterAnothersHold) {
+TEST_F(LateRenewal, ATokenOfSeveralLocksIsNotExtendedAfterAnotherClientsHold) {
   Coordinator coordinator = test::connect(held_up(proxy_));
   Result<Lease> lease = coordinator.acquire_all({key, other}, {.ttl = 20s, .auto_extend = false});
   ASSERT_TRUE(ok(lease));
@@ -140,7 +140,7 @@ TEST_F(LateRenewal, ATokenOfSeveralLocksIsNotExtendedAfterAnothersHold) {
   weather({});
 }
 
-TEST_F(LateRenewal, ATokenOfADowngradedWriterIsNotExtendedAfterAnothersHold) {
+TEST_F(LateRenewal, ATokenOfADowngradedWriterIsNotExtendedAfterAnotherClientsHold) {
   // The lease whose key the renewal set again is downgraded afterwards.
   Coordinator coordinator = test::connect(held_up(proxy_));
   Result<Lease> lease = coordinator.acquire(key, {.ttl = 8s});

@@ -73,7 +73,7 @@ TEST_F(Loss, IsReportedIfAThirdPartyTakesTheKeys) {
   EXPECT_EQ(cluster().holders(key, "foreign"), 3);
 }
 
-TEST_F(Loss, KeysLostOnAMinorityAreNone) {
+TEST_F(Loss, KeysLostOnAMinorityDoNotMatter) {
   // Keys removed on two nodes change nothing: the other three renew the lease.
   Coordinator coordinator = connect();
   Lease lease = coordinator.acquire(key, {.ttl = 1500ms, .wait = 20s}).value();
@@ -182,8 +182,9 @@ class OtherProcess : public FiveNodes {
 };
 
 TEST_F(OtherProcess, AStoppedHolderDoesNotBelieveAfterItsTtl) {
-  // A holder is stopped with SIGSTOP until another has the lock. When it goes on its lease is never
-  // valid again, its stop token is requested, and it leaves the new holder's keys alone.
+  // A holder is stopped with SIGSTOP until another process has the lock. When the holder continues,
+  // its lease is never valid again, its stop token is requested, and it leaves the new holder's
+  // keys alone.
   Coordinator coordinator = connect();
   Process holder = hold("700");
   const std::string held = holder.line();

@@ -131,7 +131,7 @@ TEST_F(MembersChanges, TheListGrowsAndShrinks) {
   EXPECT_EQ(change_to(nodes).look()->front().epoch, 4U);
 }
 
-TEST_F(MembersChanges, WhatWasAnnouncedCanBeTakenBack) {
+TEST_F(MembersChanges, AnAnnouncementCanBeTakenBack) {
   // The nodes serve the old list alone again; after the commit there is no way back.
   Coordinator old = connect(options({0, 1, 2, 3, 4}));
   MembersChange change = change_to({0, 1, 2, 3, 5});
@@ -147,7 +147,7 @@ TEST_F(MembersChanges, WhatWasAnnouncedCanBeTakenBack) {
   EXPECT_TRUE(fails_with(change.withdraw(), Errc::misconfigured));
 }
 
-TEST_F(MembersChanges, WhatIsUnsafeIsRefused) {
+TEST_F(MembersChanges, UnsafeStepsAreRefused) {
   // If three of five nodes left at once, only two would remember. Nothing is changed.
   MembersChange change = change_to({0, 1, 5, 6});
   const Result<void> refused = change.announce();

@@ -142,7 +142,7 @@ TEST_F(Mutexes, TryLockOfATakenLockFails) {
 }
 
 TEST_F(Mutexes, TryLockForHoursIsNotAnOverflow) {
-  // The greatest durations of any clock count as a very long patience.
+  // The greatest durations of any clock count as a very long wait.
   Mutex mutex(coordinator, key);
   EXPECT_TRUE(mutex.try_lock_for(std::chrono::hours::max()));
   mutex.unlock();
@@ -153,7 +153,7 @@ TEST_F(Mutexes, TryLockForHoursIsNotAnOverflow) {
 }
 
 TEST_F(Mutexes, LockWithALimitThrowsWithTheVotes) {
-  // With `wait` set lock() waits no longer, and throws the reason, with the votes.
+  // If `wait` is set, lock() waits no longer than that, and throws the reason, with the votes.
   for (int node = 0; node < 5; ++node) cluster().plant(node, key);
   Mutex mutex(coordinator, key, {.wait = 100ms});
   try {
@@ -166,7 +166,7 @@ TEST_F(Mutexes, LockWithALimitThrowsWithTheVotes) {
 }
 
 TEST_F(Mutexes, LockWaitsWithoutLimit) {
-  // Without `wait` lock() waits until the holder releases.
+  // If `wait` is not set, lock() waits until the holder releases.
   Mutex mutex(coordinator, key);
   Result<Lease> held = coordinator.acquire(key);
   ASSERT_TRUE(ok(held));

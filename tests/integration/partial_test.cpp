@@ -101,7 +101,7 @@ TEST_F(NodesDown, EverySubsetIsDecidedByTheMajority) {
   }
 }
 
-TEST_F(NodesDown, AllDownIsNoQuorum) {
+TEST_F(NodesDown, WithAllDownThereIsNoQuorum) {
   // With all nodes down an attempt and a whole wait both end with no_quorum, never contended.
   for (int node = 0; node < 5; ++node) cluster().kill(node);
   Coordinator coordinator = connect();
@@ -219,7 +219,7 @@ TEST_F(OneStopped, CatchesUpWhenItGoesOn) {
   EXPECT_TRUE(eventually([&] { return cluster().keys().empty(); }));
 }
 
-TEST_F(OneStopped, ThreeStoppedAreNoQuorumAfterTheTimeout) {
+TEST_F(OneStopped, WithThreeStoppedThereIsNoQuorumAfterTheTimeout) {
   // With a majority silent an attempt ends after node_timeout, and leaves no key when they go on.
   Options short_timeout = options();
   short_timeout.node_timeout = 300ms;

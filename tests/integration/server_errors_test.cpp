@@ -12,7 +12,7 @@ namespace quorumlock::test {
 namespace {
 
 /// Servers that run but refuse. One of them must not matter; with three there is no quorum, and the
-/// votes have the reason; once they recover, locking works again.
+/// votes give the reason. Once the servers recover, locking works again.
 class ServerErrors : public FiveNodes {
  protected:
   using Act = std::function<void(int node)>;

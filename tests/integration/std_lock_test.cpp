@@ -65,8 +65,8 @@ TEST_F(StdLock, LocksInBothOrdersWithoutADeadlock) {
 }
 
 TEST_F(StdLock, LocksManyInTheSameOrder) {
-  // Nor do many threads block each other in one order, whether it is that of the names or its
-  // reverse.
+  // Many threads do not block each other in one order either, whether it is that of the names or
+  // its reverse.
   Coordinator coordinator = connect();
   Pair<Mutex, Mutex> pair(coordinator);
   for (const bool turned_round : {false, true}) {

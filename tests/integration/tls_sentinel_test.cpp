@@ -3,7 +3,7 @@
 #include "integration/failed_over.hpp"
 #include "local/certificates.hpp"
 
-// A node that Sentinels report, if these and the servers are reached by TLS.
+// A node that Sentinels report, if all connections to Sentinels and servers use TLS.
 namespace quorumlock::test {
 namespace {
 
@@ -41,7 +41,7 @@ TEST_F(TlsSentinels, APromotionIsFollowed) {
 }
 
 TEST_F(TlsSentinels, OfAnUnknownAuthorityAreNotBelieved) {
-  // Otherwise an attacker on the way could lead us to a server of his own, and so gain a vote.
+  // Otherwise an attacker in the network could lead us to a server of his own, and so gain a vote.
   authority.write(ca);
   Options options = this->options();
   options.nodes[2].tls.ca_file = ca;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The live page of `quorumlock serve` with 10,000 locks and 1,000 waiters, in a real Chromium, on five real nodes.
 
-The counts have to be right; changes have to come, with a filter, an order and a lock's line; and what the page
-receives and keeps must not grow with the number of locks, since that is what would make it slow. How long the
+The counts have to be right; changes have to arrive, and a filter, an order and a lock's line have to work; and neither
+the events nor the page itself may grow with the number of locks, since that would make the page slow. How long the
 page's thread was busy at most is printed and not judged. Skipped, with the reason, if Chromium is not installed.
 
     crowd_test.py PROGRAM
@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from page.live import Client, expect, in_chromium, rows, shown_as_down, shows, timed  # noqa: E402
 
 LOCKS, WAITERS = 10_000, 1_000
-LONGEST_LINE = 500  # the waiters of the first lock; each of the others with waiters has one
-LIFE_MS = 3_600_000  # nothing that is planted runs out during the test
+LONGEST_LINE = 500  # the waiters of the first lock; each other lock has at most one waiter
+LIFE_MS = 3_600_000  # no planted lock expires during the test
 ROWS = 100  # on a page of the list, and in a line
 
 # Notes the longest event that the page receives, and the tasks that keep its thread busy for 50 ms or more.
@@ -124,16 +124,16 @@ def check(program, nodes, browser, clients):
     tasks = "window.seen.tasks.length"
     before = browser.value(tasks)
     browser.value("setTimeout(() => { const ends = performance.now() + 100; while (performance.now() < ends) {} }) > 0")
-    browser.until(f"{tasks} > {before}")  # so they are noticed
+    browser.until(f"{tasks} > {before}")  # proves that long tasks are noticed
     elements = browser.value("document.getElementsByTagName('*').length")
     seen = browser.value("window.seen")
     busy = seen["tasks"][:before]
-    print(f"  the page has {elements} elements; the longest event has {seen['bytes']} letters; the page's thread was "
+    print(f"  the page has {elements} elements; the longest event has {seen['bytes']} characters; the page's thread was "
           f"busy for {max(busy, default=0):.0f} ms at most ({len(busy)} times 50 ms or more)")
-    # There are some 12 elements for each row shown, and at most 400 letters for each lock or waiter of an event.
+    # There are some 12 elements for each row shown, and at most 400 characters for each lock or waiter of an event.
     expect(elements < 12 * 2 * ROWS + 500, f"the page has {elements} elements")
-    expect(0 < seen["bytes"] < 400 * ROWS, f"the longest event has {seen['bytes']} letters")
+    expect(0 < seen["bytes"] < 400 * ROWS, f"the longest event has {seen['bytes']} characters")
 
 
-# Such a long list of locks is asked for less often if the nodes take long for it.
+# If the nodes take long to return such a long list of locks, the server asks for it less often: hence the patience.
 in_chromium("crowd", check, WATCH, patience=400)

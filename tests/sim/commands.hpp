@@ -21,7 +21,7 @@ struct Moment {
   [[nodiscard]] std::int64_t now_ms() const { return now_us / 1000; }
 };
 
-/// What Redis knows of a command before it runs it.
+/// The properties of a command that Redis checks before it runs the command.
 struct Command {
   enum Flag : unsigned {
     writes = 1,
@@ -35,7 +35,7 @@ struct Command {
   std::string_view name;  ///< in lower case; "client|id"
   int arity;              ///< words; negative: at least that number of them
   unsigned flags;
-  /// Null for commands about the server rather than its data.
+  /// Returns null for commands about the server rather than its data.
   std::string (*run)(const Moment&, Arguments);
 
   [[nodiscard]] bool is(Flag flag) const { return (flags & flag) != 0; }

@@ -68,8 +68,8 @@ std::string expire(const Moment& moment, Arguments words, std::int64_t from,
   return resp::integer(1);
 }
 
-/// What a key of this kind holds, or null if there is no such key; `error` is set if the key is of
-/// another kind.
+/// Returns the value of a key of this kind, or null if there is no such key; `error` is set if the
+/// key is of another kind.
 template <class Kind>
 Kind* kept(const Moment& moment, const std::string& key, bool& error) {
   Value* const value = moment.keys->find(key, moment.now_ms());

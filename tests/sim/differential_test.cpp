@@ -22,7 +22,7 @@ std::uint64_t drawn_seed() {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device{}();
 }
 
-/// The end of the story, which led to a difference.
+/// Returns the end of the story: the commands that led to a difference.
 std::string last_lines(const std::string& story) {
   std::size_t begin = story.size();
   for (int lines = 0; begin > 0 && lines < 40; ++lines) {
@@ -75,17 +75,17 @@ void walk(Walk walk) {
   EXPECT_LT(twins.undecided(), walk.steps / 20);
 }
 
-// Random commands, on a server that forgets everything when it is restarted.
+// Sends random commands to a server that forgets everything when it is restarted.
 TEST(Differential, VolatileServersReplyTheSame) {
   walk({.settings = {}, .steps = 4000});
 }
 
-// The same on a server that logs every write.
+// Sends random commands to a server that logs every write.
 TEST(Differential, DurableServersReplyTheSame) {
   walk({.settings = {.durable = true}, .steps = 2000});
 }
 
-// On a server whose snapshots have nowhere to go, so that it refuses to write.
+// The server's directory for snapshots is gone, so it refuses to write.
 TEST(Differential, ServersThatCannotPersistReplyTheSame) {
   const test::TemporaryDirectory directory;
   Twins::Settings settings{.more = {"--dir", directory.path(), "--save", "3600 1"}};

@@ -10,10 +10,11 @@ namespace quorumlock::sim {
 
 /// One command: its name and arguments.
 using Words = std::vector<std::string>;
-/// The same, as a view of words that are stored elsewhere.
+/// A command as a view of words that are stored elsewhere.
 using Arguments = std::span<const std::string>;
 
-/// What has arrived on one connection and is not executed yet: bytes in, whole commands out.
+/// The commands that have arrived on one connection and were not executed yet: bytes in, whole
+/// commands out.
 class Requests {
  public:
   /// Throws std::runtime_error if the bytes are not RESP arrays of bulk strings.

@@ -123,7 +123,7 @@ Arguments read_words(lua_State* lua, Words& memory) {
   return {memory.data(), size};
 }
 
-/// What the server answers to a command of a script.
+/// Returns the server's answer to a command of a script.
 std::string answer(Run& run, Arguments words) {
   std::string error;
   const Command* const command = find_command(words, error);

@@ -18,11 +18,11 @@
 namespace quorumlock::sim {
 
 struct ServerSettings {
-  std::uint64_t seed = 1;                   ///< seeds its run ids: another number for each server
-  bool durable = false;                     ///< appendonly yes: keeps its data over a restart
-  std::string append_fsync = "always";      ///< what it reports; it acts as with "always"
-  bool no_append_fsync_on_rewrite = false;  ///< what it reports
-  std::string password = {};                ///< for the user "default"; empty: no AUTH is needed
+  std::uint64_t seed = 1;               ///< seeds its run ids: another number for each server
+  bool durable = false;                 ///< appendonly yes: keeps its data over a restart
+  std::string append_fsync = "always";  ///< the setting that it reports; it acts as with "always"
+  bool no_append_fsync_on_rewrite = false;  ///< the setting that it reports
+  std::string password = {};  ///< the password of the user "default"; empty: no AUTH is needed
   int tcp_port = 6379;
   std::string deletes_by = {};  ///< "delex", "delifeq": the command of later servers that it has
 };
@@ -36,7 +36,7 @@ struct ServerSettings {
 class Server {
  public:
   using Keys = std::map<std::string, Value>;
-  using Data = std::map<int, Database>;  ///< by the database's number
+  using Data = std::map<int, Database>;  ///< indexed by the database's number
 
   explicit Server(ServerSettings settings = {}, WallClock clock = WallClock(), TrueTime now = {});
 
@@ -53,14 +53,15 @@ class Server {
   void hang_up(int connection);
   /// Removes the connection, with everything that was not executed.
   void drop(int connection);
-  /// False if the connection never existed, was dropped, killed by CLIENT KILL or lost in a crash.
+  /// Returns false if the connection never existed, was dropped, killed by CLIENT KILL or lost in a
+  /// crash.
   [[nodiscard]] bool is_open(int connection) const { return connections_.contains(connection); }
   [[nodiscard]] std::size_t connections() const { return connections_.size(); }
   /// The connections on which a command has arrived and waits, the oldest first.
   [[nodiscard]] std::vector<int> waiting() const;
   /// The command that execute_next would execute; null if there is none.
   [[nodiscard]] const Words* next(int connection) const;
-  /// Executes one command. False if there is none, or if the server executes nothing now.
+  /// Executes one command. Returns false if there is none, or if the server executes nothing now.
   bool execute_next(int connection, TrueTime now);
   /// The replies and messages since the last call.
   std::string take_output(int connection);
@@ -120,7 +121,7 @@ class Server {
   // What checkers may see and clients may not.
   /// The value of a string key; null if there is none.
   [[nodiscard]] const std::string* text_of(const std::string& key, TrueTime now) const;
-  /// Null if there is none.
+  /// Returns null if there is none.
   [[nodiscard]] const Value::SortedSet* sorted_set_of(const std::string& key, TrueTime now) const;
   [[nodiscard]] std::optional<std::string> token_of(const std::string& key, TrueTime now) const;
   /// Whether this owner has the lock here, alone or as one of its readers.
@@ -186,9 +187,9 @@ class Server {
   std::uint64_t runs_ = 0;
   std::optional<Data> file_;  // set once the file is no longer written to
   int replicas_ = 0;
-  bool promoted_ = false;          // since this run began
-  std::uint64_t promotions_ = 0;   // in all runs
-  std::int64_t run_began_us_ = 0;  // by its own clock, from which it reckons its uptime
+  bool promoted_ = false;          // whether it was promoted in this run
+  std::uint64_t promotions_ = 0;   // the number of promotions in all runs
+  std::int64_t run_began_us_ = 0;  // a time of its own clock, from which it computes its uptime
   bool running_ = true;
   bool paused_ = false;
 };

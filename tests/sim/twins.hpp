@@ -65,10 +65,10 @@ class Twins {
                                                      const test::Reply& reply) const;
   };
 
-  /// What is under the watched keys of the real server.
+  /// The values of the watched keys on the real server.
   struct Look {
     test::Reply values;
-    std::vector<std::int64_t> expiries;         ///< as PEXPIRETIME returns them
+    std::vector<std::int64_t> expiries;         ///< the results of PEXPIRETIME
     std::map<std::string, std::string> sorted;  ///< everything in the sorted sets
     std::int64_t ends_ms = 0;                   ///< a key that expires until then is in doubt
   };
@@ -77,8 +77,8 @@ class Twins {
   Look look();
   /// Whether an expiry falls into the span, so that it is unknown which side of it was seen.
   static bool key_dies_in(const Server& simulated, const Span& span);
-  /// What differs on the simulated server; empty if nothing does. Takes over the real expiries,
-  /// which may differ by up to the span's length.
+  /// Returns the differences on the simulated server; empty if there are none. Takes over the real
+  /// expiries, which may differ by up to the span's length.
   std::string compare(Server& simulated, const Look& look, const Span& span) const;
   void start_over();
 

@@ -3,7 +3,7 @@
 
 A class with more is usually two machines that share their data. Methods are all functions that a class
 declares, with its constructors and each overload by itself, except deleted ones. Fields are its own data;
-constants (static constexpr) are none. The functions of a class are defined in the source that is named
+constants (static constexpr) do not count. The functions of a class are defined in the source that is named
 like its header, so that all transitions of a machine are in one file.
 
 VALUES lists the larger classes that are not machines, and EXCEPTIONS those that are, with their numbers. These
@@ -26,7 +26,7 @@ import sys
 
 MOST_METHODS, MOST_FIELDS = 40, 15
 
-# Folder/class: the reason. Values, which decide nothing: their fields are what they are for.
+# Folder/class: the reason. These are values: they decide nothing, and only carry their fields.
 VALUES = {
     "quorumlock/Options": "the options of the public API, a field for each",
     "quorumlock/Stats": "the public numbers of what happened, a field for each",
@@ -35,7 +35,7 @@ VALUES = {
     "core/Acquisition": "what is known of a call without an answer, which the core's machines share",
 }
 
-# Folder/class: (methods, fields, why it may have these for now), of machines.
+# Folder/class: (methods, fields, why it may have these for now). These are machines.
 EXCEPTIONS = {
     "core/Engine": (50, 5, "it decides nothing: each function hands an input to the machine that does"),
 }
@@ -75,7 +75,7 @@ def closing(text, start):
 
 
 def without_angles(text):
-    """The text without the arguments of templates, so that what is in them counts for nothing."""
+    """The text without the arguments of templates, whose contents must not be counted."""
     text = re.sub(r"\boperator\s*(<=>|<<=?|>>=?|<=|>=|<|>|->\*?)", "operator_", text)
     text = text.replace("->", "  ").replace("<=", "  ").replace(">=", "  ")
     while True:
@@ -301,7 +301,7 @@ KNOWN = {"Value": (0, 3), "Machine::Inner": (1, 1), "Machine::unnamed": (0, 1), 
 
 
 def self_check():
-    """The parser must count what is known, and each rule find the mistake that it is for."""
+    """The parser must find the known numbers, and each rule the mistake that it is for."""
     counted = {each.name: (each.methods, each.fields) for each in parse("sample", SAMPLE)}
     if counted != KNOWN:
         yield f"the parser counts {counted} in the sample, and not {KNOWN}"

@@ -23,7 +23,7 @@ std::optional<local::ServerTls> tls_of_tests(bool always = false);
 struct ClusterSettings {
   int size = 5;
   bool durable = false;
-  bool tcp = false;                    ///< on free ports of 127.0.0.1 instead of unix sockets
+  bool tcp = false;                    ///< uses free ports of 127.0.0.1 instead of unix sockets
   std::vector<std::string> more = {};  ///< see local::ServerSettings::more
   /// Whether the nodes are enrolled, even after a restart, with the max_ttl of options().
   bool enrolled = true;
@@ -85,7 +85,7 @@ class Cluster {
   void resume(int node);
   void kill(int node);
   void restart(int node);
-  /// Enrols the node, as an operator does who knows that it has forgotten nothing.
+  /// Enrols the node, as an operator would if it is certain that the node has forgotten nothing.
   void enrol(int node);
   /// Enrols all nodes for clients with these URLs, of which the first ones are this cluster's nodes
   /// in their order.

@@ -100,7 +100,7 @@ class EngineDriver {
       : random_(seed), engine_(config, random_), unanswered_(core::max_nodes) {}
 
   core::Time now{};
-  core::Trace* trace = nullptr;  ///< for the acquisitions of one lock that follow
+  core::Trace* trace = nullptr;  ///< the trace of the acquisitions of one lock that follow
 
   // What the user does. `wait` zero is one attempt.
 

@@ -140,7 +140,7 @@ class LinkDriver {
     link.wrote(link.output().size());
     return commands;
   }
-  /// What the link has reported since the last call, without the notes.
+  /// Returns the link's reports since the last call, without the notes.
   std::vector<std::string> said() { return std::exchange(said_, {}); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 

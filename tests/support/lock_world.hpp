@@ -382,7 +382,7 @@ class LockWorld {
   }
 
   SeededRandom random_;
-  int mishaps_;  ///< in per cent
+  int mishaps_;  ///< how often mishaps happen, in per cent
   core::Time now_ = at(1h);
   std::vector<ModelNode> nodes_;
   std::vector<std::unique_ptr<Client>> clients_;

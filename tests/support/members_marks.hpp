@@ -16,7 +16,7 @@ inline redis::Membership founded(const std::string& node, redis::NodeNames names
   return {1, 0, redis::MembersPhase::settled, node, {}, std::move(names)};
 }
 
-/// What the other nodes say of a node that may be enrolled whenever it has waited.
+/// The other nodes' reports on a node that may be enrolled as soon as it has waited.
 inline redis::Enrolment::Others all_agree(const redis::Membership& as) {
   redis::Enrolment::Others others;
   others.founded = others.admitted = std::make_shared<redis::Membership>(as);

@@ -15,10 +15,10 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 /// One direction of a connection through the proxy: what was read and is not written yet.
 class Pipe {
  public:
-  /// Reads what is available. False once nothing more will come.
+  /// Reads what is available. Returns false once nothing more will come.
   bool read_from(const Descriptor& source, const Course& course, SteadyTime now,
                  std::mt19937_64& random);
-  /// Writes what is due. False if the other end is gone.
+  /// Writes what is due. Returns false if the other end is gone.
   bool write_to(const Descriptor& sink, const Course& course, SteadyTime now);
 
   /// When write_to has something to do next; SteadyTime::max() if it waits for something else.

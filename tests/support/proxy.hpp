@@ -70,7 +70,7 @@ class Proxy {
   [[nodiscard]] int patience(SteadyTime now) const;
   void turn(SteadyTime now);
   void accept(Place& place);
-  /// False if the connection is over.
+  /// Returns false if the connection is over.
   bool serve(Connection& connection, const Weather& weather, SteadyTime now);
 
   mutable std::mutex mutex_;  ///< guards the places

@@ -20,7 +20,7 @@ inline const redis::Script* script_by(std::string_view redis::Script::*what,
   return found != std::end(redis::all_scripts) ? *found : nullptr;
 }
 
-/// A part of a SHA-1, which is as good as another hash of it.
+/// Hashes a SHA-1 by taking a part of it.
 struct FirstDigits {
   std::size_t operator()(std::string_view sha1) const {
     std::uint64_t digits = 0;
@@ -29,7 +29,8 @@ struct FirstDigits {
   }
 };
 
-/// The library's script with this hash, or null. The simulator asks for each command.
+/// Returns the library's script with this hash, or null. The simulator looks it up for each
+/// command.
 inline const redis::Script* script_by_sha1(std::string_view sha1) {
   static const auto scripts = [] {
     std::unordered_map<std::string_view, const redis::Script*, FirstDigits> all;

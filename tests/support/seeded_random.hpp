@@ -24,7 +24,7 @@ class SeededRandom final : public core::Random {
   int between(int least, int most) {
     return least + static_cast<int>(index(static_cast<std::size_t>(most - least) + 1));
   }
-  /// True once in `times`.
+  /// Returns true once in `times`.
   bool one_in(int times) { return between(1, times) == 1; }
 
  private:

@@ -46,7 +46,7 @@ class TlsChannel : public ::testing::Test {
   /// Gives the channel these bytes, in pieces of `step`.
   void feed(std::string_view bytes, std::size_t step = 1 << 20) {
     while (!bytes.empty()) {
-      const std::string piece(bytes.substr(0, step));  // as short-lived as a socket's buffer
+      const std::string piece(bytes.substr(0, step));  // it lives as briefly as a socket's buffer
       bytes.remove_prefix(piece.size());
       channel_->on_bytes(piece);
       for (;;) {

@@ -168,7 +168,7 @@ TEST_F(LeaderElectors, ACandidateIsStoppedWhileItWaits) {
   EXPECT_TRUE(other.is_valid());
 }
 
-TEST_F(LeaderElectors, WhatTheWorkThrowsEndsTheRunAndResigns) {
+TEST_F(LeaderElectors, AnExceptionOfTheWorkEndsTheRunAndResigns) {
   LeaderCallbacks broken;
   broken.started = [](Leadership&, const std::stop_token&) {
     throw std::runtime_error("no disk space");

@@ -39,7 +39,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 struct Plan {
   const char* path;
   char* const* words;
-  char* const* shell_words;  ///< for a script without a #! line, as shells run it
+  char* const* shell_words;  ///< run a script without a #! line as shells do
   char* const* environment;
   const Signals& signals;
   Pipe go;

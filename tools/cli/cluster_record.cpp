@@ -131,7 +131,7 @@ std::vector<fs::path> ClusterRecord::remove() const {
   std::error_code ignored;
   fs::remove(dir / file_name, ignored);
   remove_empty(made);
-  // The parent directories may have other users by now, so those may stay.
+  // The parent directories may contain other files by now, so they may stay.
   if (std::ranges::find(made, dir) != made.end() && fs::exists(dir)) staying.push_back(dir);
   return staying;
 }

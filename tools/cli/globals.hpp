@@ -25,10 +25,10 @@ struct Globals {
 
   void add_flags_to(CLI::App& app);
 
-  /// Returns the options: a flag beats the environment, and the environment the file; with none of
-  /// them the nodes are those of a local cluster. Throws Failure.
+  /// Returns the options: a flag beats the environment, and the environment the file; if none of
+  /// them is given, the nodes are those of a local cluster. Throws Failure.
   [[nodiscard]] Options options() const;
-  /// The file that the nodes are read from, unless something beats it.
+  /// The file that the nodes are read from; none if a flag or the environment names the nodes.
   [[nodiscard]] std::optional<std::string> file_of_nodes() const;
   /// Writes to standard error if --verbose is set.
   void note(const std::string& sentence) const;
@@ -36,8 +36,9 @@ struct Globals {
   static void warn(const std::string& sentence);
 };
 
-/// Overwrites the environment variables that have passwords of these nodes in what other processes
-/// of this user, such as the command of `run`, can read of us in /proc. We still find them there.
+/// Hides the environment variables with passwords of these nodes from other processes of this user,
+/// such as the command of `run`: their text in /proc is overwritten. This program can still read
+/// the variables.
 void hide_passwords(const Options& options);
 
 /// Adds an option for a duration such as "10s". Throws Failure if the value is not one.

@@ -18,8 +18,8 @@
 
 namespace quorumlock::cli {
 
-/// What a command that runs under a lease is given on the command line: the words after `--`, and
-/// the flags that `run` and `leader` share.
+/// The command that runs under a lease, from the command line: the words after `--`, and the flags
+/// that `run` and `leader` share.
 struct CommandArguments {
   std::optional<std::chrono::nanoseconds> ttl;
   std::optional<std::chrono::nanoseconds> kill_after;
@@ -52,10 +52,10 @@ std::string label_with(const Options& options, const std::string& command);
 
 /// How a command under a lease ended.
 struct CommandEnd {
-  int status = 0;     ///< from waitpid()
+  int status = 0;     ///< the status that waitpid() reported
   bool lost = false;  ///< the lease ended while the command ran, and the command was ended for that
   int asked = 0;      ///< the last SIGINT, SIGTERM or SIGQUIT that was passed on to it, or 0
-  std::chrono::nanoseconds held{};  ///< from the command's start to its end
+  std::chrono::nanoseconds held{};  ///< the time from the command's start to its end
 
   /// Returns the exit code that a shell would report.
   [[nodiscard]] int exit_code() const;

@@ -16,7 +16,7 @@
 
 namespace quorumlock::cli {
 
-/// What all lookouts of a program share. Threads that wait for news wait here.
+/// All lookouts of a program share this board. Threads that wait for news wait here.
 struct NewsBoard {
   std::mutex guard;
   std::condition_variable changed;
@@ -53,7 +53,7 @@ class Lookout {
   /// Call it only once the board has ended.
   ~Lookout() { thread_.join(); }
 
-  /// Begins to watch a key. False if too many others are watched.
+  /// Begins to watch a key. Returns false if too many others are watched.
   bool watch(const std::string& key) {
     const std::lock_guard<std::mutex> lock(board_.guard);
     return begin(key) != nullptr;
@@ -66,8 +66,8 @@ class Lookout {
   /// The last answer for a key that is watched; null before the first. Under the board's guard.
   [[nodiscard]] SeenPtr last(const std::string& key) const { return entries_.at(key).last; }
 
-  /// The last answer unless it is time to ask again, and then the next one. Null if too many other
-  /// keys are watched, if there is no answer for ten seconds, and at the end.
+  /// Returns the last answer, or, if it is time to ask again, waits for the next one. Returns null
+  /// if too many other keys are watched, if there is no answer for ten seconds, and at the end.
   SeenPtr fresh(const std::string& key) {
     std::unique_lock<std::mutex> lock(board_.guard);
     Entry* const entry = begin(key);
@@ -86,13 +86,13 @@ class Lookout {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds interval{1};
   static constexpr std::chrono::seconds patience{10};
-  /// For how long a key that nobody watches is remembered, with its answer.
+  /// A key that nobody watches is remembered for this long, with its answer.
   static constexpr std::chrono::seconds memory{2};
 
   struct Entry {
     int watchers = 0;
     SeenPtr last;
-    Clock::time_point due{};  ///< the nodes are not asked before
+    Clock::time_point due{};  ///< the nodes are not asked before this time
     Clock::time_point ended{};
   };
 
@@ -158,7 +158,7 @@ class Lookout {
   const std::size_t most_keys_;
   const Ask ask_;
   std::map<std::string, Entry> entries_;
-  const Entry* asked_ = nullptr;  ///< the one that is being asked about
+  const Entry* asked_ = nullptr;  ///< the entry that the nodes are being asked about
   std::uint64_t answers_ = 0;
   std::thread thread_;  ///< the last member: it uses the others
 };

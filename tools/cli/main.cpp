@@ -43,7 +43,7 @@ void check_command(const CLI::App& app, const std::string& command) {
     names += (names.empty() ? "" : ", ") + one->get_name();
   }
   if (command.empty()) throw Failure::usage("no command given: give one of " + names);
-  // What looks like a part of a URL may be one with a password, and its flag is missing.
+  // A word that looks like a part of a URL may have a password, and its flag is missing.
   if (command.find_first_of(":/@") != command.npos) {
     throw Failure::usage("the command is missing, and in its place is what may be a URL, which " +
                          std::string("--nodes takes: give one of ") + names);

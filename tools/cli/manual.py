@@ -197,7 +197,7 @@ _quorumlock() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
       --)
-        # What follows is another program's command line.
+        # The rest is another program's command line.
         if declare -F _command_offset >/dev/null; then
           _command_offset $((i + 1))
         elif ((i + 1 == COMP_CWORD)); then

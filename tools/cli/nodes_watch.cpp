@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds look_every{500};
 
-/// What changes when a file is written or replaced; all zero if there is no file.
+/// A file's properties that change when it is written or replaced; all zero if there is no file.
 using Version = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 
 Version version_of(const std::string& path) {
@@ -38,7 +38,8 @@ bool NodesWatch::look_now() {
 }
 
 void NodesWatch::watch(const std::stop_token& stop) {
-  Version seen{};  // so that the file is read once: it may have changed since the options were read
+  Version seen{};  // an unknown version: the file may have changed since the options were read, so
+                   // it is read once
   std::unique_lock<std::mutex> lock(guard_);
   while (!stop.stop_requested()) {
     if (const Version version = version_of(*file_); version != seen) {

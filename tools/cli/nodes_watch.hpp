@@ -16,14 +16,14 @@ namespace quorumlock::cli {
 
 /// Watches the configuration file, if the nodes come from one, and moves the coordinator to its
 /// nodes whenever they change. The file is looked at twice a second, through symbolic links, so
-/// that it may be replaced in any way. Other options of the file are taken when the program starts.
-/// Runs on a thread of its own; make it when signals are blocked.
+/// that it may be replaced in any way. Other options of the file are only read when the program
+/// starts. Runs on a thread of its own, so it must be created while signals are blocked.
 class NodesWatch {
  public:
   /// `options` are those that the coordinator was created with.
   NodesWatch(const Globals& globals, const Options& options, Coordinator& coordinator);
 
-  /// Looks at the file now. False if there is none to look at.
+  /// Looks at the file now. Returns false if there is no file.
   bool look_now();
 
  private:
@@ -37,7 +37,7 @@ class NodesWatch {
   const std::optional<std::string> file_;
   std::mutex guard_;  ///< locked while the file is read
   std::condition_variable_any stopped_;
-  Lists lists_;          ///< the lists that were set last
+  Lists lists_;          ///< the lists that the coordinator was last given
   std::jthread thread_;  ///< the last member: it uses the others
 };
 

@@ -20,7 +20,7 @@ using Seen = std::optional<Leader>;
 /// How many digits of an owner token are shown: with the whole token anybody could release it.
 constexpr std::size_t token_digits = 8;
 
-/// What the loop's thread has seen and the main thread has not printed yet.
+/// The news that the loop's thread has seen and the main thread has not printed yet.
 class Sightings {
  public:
   void add(Seen leader) {

@@ -52,7 +52,7 @@ class LocksBelow {
     if (text.back() == '\n') text.pop_back();
     return text;
   }
-  /// Null before the first list.
+  /// Returns null before the first list.
   Json document() {
     const auto seen = last();
     if (seen == nullptr) return nullptr;

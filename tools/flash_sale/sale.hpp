@@ -15,7 +15,7 @@ namespace flash_sale {
 
 struct SaleSettings {
   int processes = 4;
-  int buyers = 25;  ///< in each process
+  int buyers = 25;  ///< the number of buyers in each process
   int phones = 10;
   std::chrono::milliseconds think{300};
   std::chrono::milliseconds wait = std::chrono::minutes(3);
@@ -28,7 +28,8 @@ struct SaleSettings {
 
 /// The course of a sale.
 struct Sale {
-  std::vector<Visit> visits;  ///< in order of entering the shop, after those that never did
+  std::vector<Visit> visits;  ///< first the buyers that never entered the shop, then the others in
+                              ///< order of entering
   std::vector<Buyer> ledger;  ///< the buyers that have a phone according to the shop's file
   int crashed = 0;            ///< processes that ended with an error
   Duration took{};

@@ -17,10 +17,10 @@ struct Visit {
   Buyer buyer;
   int phone = 0;                         ///< the phone bought; 0: none
   bool failed = false;                   ///< an error; `note` has the reason
-  quorumlock::Clock::duration waited{};  ///< for the lock
+  quorumlock::Clock::duration waited{};  ///< how long the buyer waited for the lock
   /// The time in the shop. One clock serves all processes of a machine, so visits can be compared.
   quorumlock::Clock::time_point entered{}, left{};
-  std::vector<quorumlock::Vote> votes;  ///< one for each node, at the attempt that won
+  std::vector<quorumlock::Vote> votes;  ///< each node's vote in the attempt that won
   std::string note;                     ///< the votes in words, or the error
 
   /// Whether this node could not vote, for whatever reason.

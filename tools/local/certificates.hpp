@@ -9,21 +9,21 @@
 
 namespace quorumlock::local {
 
-/// What a certificate says.
+/// The contents of a certificate.
 struct CertificateSettings {
   std::string name = "quorumlock";  ///< its owner's name
   /// The names and addresses that it is for, such as `DNS:lock1.example,IP:10.0.0.1`; empty: none.
   std::string hosts = "DNS:localhost,IP:127.0.0.1";
   std::chrono::seconds begins = -std::chrono::hours(24);  ///< counted from now
   std::chrono::seconds ends = std::chrono::hours(24) * 365;
-  std::string purposes = "serverAuth,clientAuth";  ///< what it is made for
+  std::string purposes = "serverAuth,clientAuth";  ///< the purposes that it is made for
 };
 
-/// What an authority's own certificate says.
+/// The contents of an authority's own certificate.
 struct AuthoritySettings {
   std::string name = "quorumlock local authority";
   std::chrono::seconds ends = std::chrono::hours(24) * 3650;  ///< counted from now
-  bool may_issue = true;  ///< false: it says that it is no authority
+  bool may_issue = true;  ///< false: it says that it is not an authority
 };
 
 /// An authority (CA) of our own, for servers and clients on this machine. Its key is kept in memory

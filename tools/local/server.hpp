@@ -23,7 +23,7 @@ struct ServerTls {
 /// The settings of a redis-server of our own.
 struct ServerSettings {
   std::filesystem::path dir;  ///< data, log and pid file; made if it does not exist
-  int port = 0;               ///< on 127.0.0.1; 0: a unix socket in `dir` only
+  int port = 0;               ///< a port of 127.0.0.1; 0: a unix socket in `dir` only
   bool durable = true;        ///< appendonly yes, appendfsync always; else no persistence at all
   /// Additional settings, as on redis-server's command line: {"--maxmemory", "1mb"}.
   std::vector<std::string> more = {};
@@ -31,7 +31,7 @@ struct ServerSettings {
   bool outlive = false;
   /// Additional environment, as {"NAME=value"}, before this program's own.
   std::vector<std::string> environment = {};
-  std::optional<ServerTls> tls = std::nullopt;  ///< in addition to `port` or the unix socket
+  std::optional<ServerTls> tls = std::nullopt;  ///< TLS in addition to `port` or the unix socket
 };
 
 /// Returns a port of 127.0.0.1 that is not in use now.

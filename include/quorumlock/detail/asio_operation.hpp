@@ -162,13 +162,14 @@ class PendingResult : public Pending {
   virtual void post(Result<T> result) = 0;  ///< under the list's guard, once
 };
 
-/// What the library and the cancellation slot know of an operation. It may outlive the operation.
+/// The library and the cancellation slot share this state of an operation. It may outlive the
+/// operation.
 template <class T>
 struct Link {
   std::shared_ptr<PendingList> list;
   PendingResult<T>* pending = nullptr;  ///< under the list's guard
   std::stop_source stop{std::nostopstate};
-  Handler<Result<T>> undo;  ///< for a result that no handler gets
+  Handler<Result<T>> undo;  ///< is called with a result that no handler gets
 
   /// The operation has ended. Only the first result counts.
   void settle(Result<T> result) {
@@ -210,8 +211,8 @@ class Operation final : public PendingResult<T> {
   struct Destroy {
     void operator()(Operation* operation) const noexcept { destroy(operation); }
   };
-  /// What is posted. It allocates nothing from the handler's allocator, which need not be
-  /// thread-safe.
+  /// The function that is posted. It allocates nothing from the handler's allocator, which need not
+  /// be thread-safe.
   struct Completion {
     std::unique_ptr<Operation, Destroy> operation;
     void operator()() { complete(std::move(operation)); }
@@ -270,7 +271,7 @@ class Operation final : public PendingResult<T> {
   std::optional<Result<T>> result_;
 };
 
-/// What a cancellation slot does to an operation.
+/// The effect of a cancellation slot on an operation.
 enum class OnCancel {
   stop,       ///< the operation is taken back
   stop_call,  ///< only the handler stops waiting: the nodes have been asked to change something

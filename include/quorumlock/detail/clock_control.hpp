@@ -7,7 +7,7 @@
 
 namespace quorumlock::detail {
 
-/// What the test kit does to Clock, for the whole process. A program that does not use the kit
+/// The test kit's control of Clock, for the whole process. A program that does not use the kit
 /// never calls it, and its Clock is the kernel's.
 class QUORUMLOCK_EXPORT ClockControl {
  public:

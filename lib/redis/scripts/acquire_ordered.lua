@@ -4,7 +4,7 @@
 --   ARGV     token, ttl ms, greatest fence seen, client's wall clock us, counter's life ms (0: no fencing),
 --            waiter, ticket, an entry's life ms, enrolment, floor
 --   returns  {1, fence, time, next}  granted; the entry stays, marked. `next` is the number of the next
---                                    waiter if that is of the same process, else 0.
+--                                    waiter if both are of one process, else 0.
 --            {0, counter, time, ms until this may change by itself, greatest ticket, holder}
 --                                    the lock is taken, or another waiter is before this one; the
 --                                    holder's token is empty if nobody or readers have the lock

@@ -4,8 +4,8 @@
 --   KEYS     semaphore, counter, enrolment
 --   ARGV     token, ttl ms, greatest fence seen, client's wall clock us, counter's life ms, fencing (1 or 0),
 --            waiter (empty: not in the line yet), ticket, an entry's life ms, slot, capacity, enrolment, floor
---   returns  {1, fence, time, next}  granted; the entry stays. `next` is the number of the next waiter if that
---                                    is of the same process, else 0.
+--   returns  {1, fence, time, next}  granted; the entry stays. `next` is the number of the next waiter if both
+--                                    are of one process, else 0.
 --            {0, counter, time, ms until this may change by itself, greatest ticket, free slot}
 --                                    refused; the waiter has an entry in the line. The free slot is the first
 --                                    one after the slot that was asked for; it is 0 if all are taken, or if

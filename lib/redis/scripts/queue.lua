@@ -5,7 +5,7 @@
 --   KEYS     locks
 --   ARGV     an entry's life ms, then for each lock a waiter and its ticket
 --   returns  five values for each lock:
---            - which waiter is before this one. 0: none; 1: one waiter of the same process; 2: one of another
+--            - which waiter is before this one. 0: none; 1: one waiter of its own process; 2: one of another
 --              process; 3: more than one
 --            - 1 if the lock is free, or for a semaphore the number of a free slot; 0 if none is free
 --            - the holder's token; empty if nobody or readers have the lock, and for a semaphore

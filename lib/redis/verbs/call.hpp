@@ -23,7 +23,7 @@ enum class Deletion : std::uint8_t {
 struct Surroundings {
   std::int64_t wall_us = 0;  ///< the client's wall clock, in us since 1970
   core::Duration max_ttl{};
-  Deletion deletion = Deletion::script;  ///< of a release for which only_deletes() is true
+  Deletion deletion = Deletion::script;  ///< the way of a release for which only_deletes() is true
   /// Engine::Config::fencing_memory in ms: how long a counter lives after its last write.
   std::string_view counter_life = "86400000";
 };
@@ -67,7 +67,7 @@ struct Call {
   const Script* script;
   std::array<Word, 4> keys;
   std::array<Word, 11> args;
-  std::size_t key_count = 0;     ///< for one lock
+  std::size_t key_count = 0;     ///< the number of keys of one lock
   std::size_t keys_of_each = 0;  ///< more of them for each other lock
   std::size_t arg_count = 0;
 };

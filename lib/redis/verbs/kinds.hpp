@@ -9,11 +9,11 @@ namespace quorumlock::redis {
 /// of them.
 struct KindCalls {
   Call acquire;
-  Call acquire_in_line;  ///< for a waiter with an entry in the line
+  Call acquire_in_line;  ///< the call of a waiter with an entry in the line
   Call raise;
   Call renew;
   Call release;
-  Call release_in_line;  ///< if a waiter leaves the line, or need not be woken
+  Call release_in_line;  ///< the call if a waiter leaves the line, or need not be woken
   /// Verbs whose commands for this kind may go out together with those for others (BatchForm).
   struct {
     bool acquire = false;  ///< outside of lines

@@ -9,7 +9,7 @@ namespace {
 
 using enum Word;
 
-/// Reads what only a renewal's verdict can say.
+/// Reads the verdicts that only a renewal can get.
 void read_verdict(Verdict verdict, core::Answer& answer) {
   switch (verdict) {
     case Verdict::replanted:

@@ -9,7 +9,7 @@
 #include "core/answer.hpp"
 #include "redis/reply.hpp"
 
-// What the replies to several verbs have in common.
+// The parts that replies to several verbs share.
 namespace quorumlock::redis {
 
 /// The meaning of an error reply to any command.

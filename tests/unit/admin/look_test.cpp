@@ -98,7 +98,7 @@ TEST(Look, AllReadersAreRead) {
   EXPECT_EQ(found.readers[1].expires_in, 4000ms);
 }
 
-TEST(Look, OtherValuesAndRepliesAreNoLock) {
+TEST(Look, OtherValuesAndRepliesAreNotLocks) {
   // There is a hash under the key, or the reply does not come from inspect.lua.
   const NodeHolding found = holding(answer("hash", "", "-1", {}, {}));
   EXPECT_EQ(found.vote, Vote::held);

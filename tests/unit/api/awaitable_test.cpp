@@ -38,7 +38,7 @@ class Owned {
   std::coroutine_handle<promise_type> handle_;
 };
 
-/// An operation that the test ends: what the library is to an Awaitable.
+/// An operation that the test ends, in place of an operation of the library.
 struct Operation {
   detail::Handler<Result<int>> handler;
   std::stop_token stop;
@@ -56,7 +56,7 @@ struct Operation {
   void end(int result) { std::exchange(handler, {})(result); }
 };
 
-/// Functions that wait until the test runs them. Copies are the same queue.
+/// A queue of functions that wait until the test runs them. Copies share the queue.
 struct Queue {
   std::shared_ptr<std::deque<std::function<void()>>> waiting =
       std::make_shared<std::deque<std::function<void()>>>();
@@ -71,7 +71,7 @@ struct Queue {
   }
 };
 
-/// An executor with the interface of Asio's, which runs what it is given within the call.
+/// An executor with the interface of Asio's. It runs each function at once, within the call.
 struct Inline {
   int* calls;
   template <class F>

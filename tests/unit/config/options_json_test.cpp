@@ -257,7 +257,7 @@ TEST(OptionsJson, RefusesARepeatedKey) {
   EXPECT_TRUE(starts(error_with(nodes), "the key \"nodes\" stands twice"));
 }
 
-TEST(OptionsJson, RefusesTextThatIsNoObject) {
+TEST(OptionsJson, RefusesTextThatIsNotAnObject) {
   // The text is JSON, but no options.
   EXPECT_EQ(error_of(Options::from_json("[]")),
             "the whole of the options is an array: it must be an object, such as {\"nodes\": "

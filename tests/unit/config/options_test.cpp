@@ -224,7 +224,7 @@ TEST(Options, RefuseLimitsThatAreNegative) {
             "no error");
 }
 
-TEST(Options, RefuseAStopMarginThatIsNoShorterThanTheTtl) {
+TEST(Options, RefuseAStopMarginThatIsNotShorterThanTheTtl) {
   // The holder would be warned before it began.
   EXPECT_EQ(error_with([](Options& o) { o.stop_margin = 10s; }),
             "stop_margin is 10s: it must be shorter than the ttl, which is 10s");

@@ -33,7 +33,7 @@ TEST(TlsOptionsTest, AreReadFromJson) {
   EXPECT_EQ(options->nodes[1].tls, TlsOptions{.server_name = "b.example"});
 }
 
-TEST(TlsOptionsTest, WhatIsWrongIsRefusedByName) {
+TEST(TlsOptionsTest, WrongOptionsAreRefusedByName) {
   EXPECT_EQ(error_of(with_tls(R"({"cafile": "/ca.pem"})")),
             "the key \"tls.cafile\" is unknown: did you mean \"tls.ca_file\"?");
   EXPECT_EQ(error_of(with_tls(R"({"min_version": "1.1"})")),

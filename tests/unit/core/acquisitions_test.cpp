@@ -44,7 +44,7 @@ TEST(EngineAcquire, TheMarginIsTheConfiguredOne) {
   EXPECT_EQ(driver.lease_end(), at(10s - 502ms));
 }
 
-TEST(EngineAcquire, AGrantAtTheDeadlineIsNoWin) {
+TEST(EngineAcquire, AGrantAtTheDeadlineDoesNotWin) {
   // A second grant that is processed a nanosecond before the validity ends wins. At its end the
   // attempt is lost, and all is given back. The order of timer and answer makes no difference.
   for (const core::Duration early : {1ns, 0ns, -1000000ns}) {
@@ -64,7 +64,7 @@ TEST(EngineAcquire, AGrantAtTheDeadlineIsNoWin) {
   }
 }
 
-TEST(EngineAcquire, ALockThatMayNotBeHeldAnyMoreIsNoWin) {
+TEST(EngineAcquire, ALockWhoseMaxHoldHasPassedIsNotWon) {
   // max_hold also counts from the acquisition's start: a quorum that comes together after max_hold
   // gives no lease that has already ended.
   for (const core::Duration early : {1ns, 0ns, -1000000ns}) {
@@ -194,12 +194,12 @@ TEST(EngineAcquire, ANodeWhoseRecordHasChangedIsAskedOnceMore) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineAcquire, ErrorsAreNoAnswers) {
+TEST(EngineAcquire, ErrorsDoNotCountAsAnswers) {
   // Two of three nodes reply with any error: no quorum has answered, and the third node cannot
   // change that.
   for (int i = static_cast<int>(Vote::timed_out); i <= static_cast<int>(Vote::failed); ++i) {
     const auto vote = static_cast<Vote>(i);
-    // No SET is answered in these ways.
+    // No answer to a SET becomes one of these votes.
     if (vote == Vote::timed_out || vote == Vote::no_script || vote == Vote::not_enrolled) continue;
     EngineDriver driver(3);
     driver.acquire(1, ten_seconds);
@@ -263,7 +263,8 @@ TEST(EngineAcquire, ARetryIsWonWithItsOwnVotes) {
   driver.pass(100ms);
   ASSERT_EQ(driver.tokens().size(), 2U);
   const core::Time start = driver.seen().back().when;
-  for (const int node : {0, 1, 2}) driver.reply(node, Vote::granted);  // to the first release
+  // Answers to the first release.
+  for (const int node : {0, 1, 2}) driver.reply(node, Vote::granted);
   EXPECT_EQ(driver.count<core::Acquired>(), 0U);
   driver.reply(0, Vote::held);
   driver.reply({1, 2}, Vote::granted);

@@ -187,7 +187,7 @@ TEST(EngineWait, ABriefOneMakesOneAttemptAtLeast) {
   }
 }
 
-TEST(EngineWait, ABriefOneWithoutAQuorumIsNoQuorum) {
+TEST(EngineWait, ABriefWaitWithoutAQuorumReportsNoQuorum) {
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 1us);
   driver.pass(1ms);

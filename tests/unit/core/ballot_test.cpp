@@ -43,7 +43,8 @@ TEST(Ballot, OnlyNodesThatGrantedAreCounted) {
 }
 
 TEST(Ballot, TheTargetExceedsEveryNumberSeen) {
-  // The target is the greatest of the votes, others' counters and the number known before.
+  // The target is the greatest of the votes, of the counters seen on other nodes, and of the number
+  // known before.
   Ballot ballot;
   ballot.begin(50);
   EXPECT_EQ(ballot.target(), 0U);
@@ -102,7 +103,7 @@ TEST(Ballot, BeginLeavesNothingOfTheClaimBefore) {
   EXPECT_EQ(ballot.standing_for(41, NodeSet::first(3)), NodeSet());
 }
 
-TEST(Ballot, TheMostCommonNumberIsThatOfTryingThemAll) {
+TEST(Ballot, TheMostCommonNumberEqualsACountOfEach) {
   // Random votes from a few numbers are compared with a count of each number by itself.
   test::SeededRandom random(7);
   for (int run = 0; run < 2000; ++run) {

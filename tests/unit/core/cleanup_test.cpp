@@ -24,7 +24,7 @@ TEST(EngineRelease, DeletesEverywhereAndIsDoneWithTheQuorum) {
 }
 
 TEST(EngineRelease, ASecondOneHasNothingToDo) {
-  // Nor is there anything to release after the lease has ended by itself.
+  // A release does nothing if the lease was released before or has ended by itself.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
   EXPECT_TRUE(driver.release(lease));
@@ -331,7 +331,7 @@ TEST(EngineRelease, IsSentInOrderToAStalledNode) {
 
 TEST(EngineRelease, IsOwedForALeaseThatRanOut) {
   // The lease expired while two nodes were away: the third gets the release at once, the others if
-  // they are back before the keys have expired. The user hears of it once, as Ended.
+  // they are back before the keys have expired. The user is notified once, by Ended.
   EngineDriver driver(3);
   driver.hold({.ttl = 10s, .stop_margin = 1s, .auto_extend = false});
   driver.lose(1);

@@ -146,7 +146,7 @@ TEST_F(EngineAll, LooksAgainWhenTheLastObstacleMayEnd) {
   EXPECT_EQ(driver.count(CommandKind::queue), 3U);
 }
 
-TEST_F(EngineAll, AMessageMakesItTryAndARefusalIsNoLostRound) {
+TEST_F(EngineAll, AMessageMakesItTryAndARefusalIsNotALostRound) {
   // Each release of one of the locks causes a try; many failed tries never make the waiter pause.
   enqueue_all(1, {"a", "b"});
   for (int turn = 0; turn < 8; ++turn) {

@@ -68,7 +68,7 @@ TEST(EngineFence, IsRaisedAtOnceIfTheNodesDisagree) {
   expect_raise(driver, core::NodeSet::only(0), 44);
   EXPECT_EQ(driver.count<core::Acquired>(), 0U);
   driver.pass(1s);
-  driver.reply(2, granted(41));  // to the acquisition; for n1's old number it comes too late
+  driver.reply(2, granted(41));  // the answer to the acquisition comes too late for n1's old number
   EXPECT_EQ(driver.count<core::Acquired>(), 0U);
   driver.reply(0, granted(44));
   EXPECT_EQ(driver.count<core::Acquired>(), 1U);
@@ -171,7 +171,7 @@ TEST(EngineFence, ALateGrantOfTheNumberCounts) {
   driver.reply(2, granted(44));
   EXPECT_EQ(token_of(driver), 44U);
   EXPECT_EQ(driver.count(CommandKind::release), 0U);
-  driver.reply(0, granted(44));  // to the raise
+  driver.reply(0, granted(44));  // the answer to the raise
   EXPECT_EQ(driver.count<core::Acquired>(), 1U);
   EXPECT_EQ(token_of(driver), 44U);
 }
@@ -275,7 +275,7 @@ TEST(EngineFence, ALateRaiseStillCounts) {
   EXPECT_EQ(token_of(driver), 44U);
 }
 
-TEST(EngineFence, ARaiseThatIsLostIsNoVote) {
+TEST(EngineFence, ALostRaiseIsNotAVote) {
   // The connection breaks during the raise: n1 is out, and gets the release when it is back.
   EngineDriver driver(EngineDriver::fencing(3));
   driver.acquire(1, ten_seconds);
@@ -314,7 +314,7 @@ TEST(EngineFence, TheDeadlineCountsAfterTheRaise) {
   }
 }
 
-TEST(EngineFence, ACounterAtItsEndIsNoVote) {
+TEST(EngineFence, ACounterAtItsEndIsNotAVote) {
   // At 2^53 the servers refuse the acquisition as well as the raise: a node that refuses so has not
   // voted.
   EngineDriver driver(EngineDriver::fencing(3));

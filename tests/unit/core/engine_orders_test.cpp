@@ -9,7 +9,7 @@
 namespace quorumlock::test {
 namespace {
 
-/// What happens to a node that an attempt asks.
+/// The fate of a node that an attempt asks.
 enum Fate { grants, refuses, silent, breaks, away };
 
 /// One attempt whose nodes meet their fates one after the other.
@@ -19,7 +19,7 @@ class Play {
       : fates_(fates),
         order_(order),
         nodes_(static_cast<int>(fates.size())),
-        // What the silent nodes answer in the end, long after the verdict.
+        // These are the silent nodes' late answers, long after the verdict.
         late_(std::array{Vote::granted, Vote::held,
                          Vote::disconnected}[static_cast<std::size_t>(number % 3)]),
         driver_(nodes_, static_cast<std::uint64_t>(number)),

@@ -31,7 +31,8 @@ struct Round {
       driver.time_out(node);
     }
   }
-  /// True if no quorum can hold the key, since enough nodes report that theirs is not ours.
+  /// Returns true if no quorum can hold the key, since enough nodes report that their key is not
+  /// ours.
   [[nodiscard]] bool gone() const { return 2 * (nodes - refused) <= nodes; }
 };
 

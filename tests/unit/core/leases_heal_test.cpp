@@ -36,7 +36,7 @@ TEST(EngineHeal, NothingElseReplants) {
   for (const Sent& sent : driver.all<Sent>()) EXPECT_FALSE(sent.command.replant);
 }
 
-TEST(EngineHeal, AReplantIsNoVoteInItsOwnRound) {
+TEST(EngineHeal, AReplantIsNotAVoteInItsOwnRound) {
   // n1 has the key, and n2 has it again: another client may have had the lock on n2 in between, so
   // there is one vote. n3's makes two.
   EngineDriver driver(3);

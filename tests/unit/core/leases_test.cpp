@@ -146,7 +146,7 @@ TEST(EngineHold, TimeoutsOfAnOlderRoundAreNotCounted) {
   driver.pass_until(at(third));
   ASSERT_TRUE(driver.extend(lease, 20s));
   for (const int node : {0, 1, 2}) driver.time_out(node);
-  driver.reply({0, 1, 2}, Vote::granted);  // to the renewal
+  driver.reply({0, 1, 2}, Vote::granted);  // answers to the renewal
   EXPECT_EQ(driver.count<core::Extended>(), 0U);
   driver.reply({0, 1}, Vote::granted);
   EXPECT_FALSE(driver.only<core::Extended>().why);
@@ -160,7 +160,7 @@ TEST(EngineHold, ALateGrantOfTheAcquisitionRenewsNothing) {
   driver.reply({0, 1}, Vote::granted);
   driver.pass_until(at(third));
   driver.reply(0, Vote::granted);
-  driver.reply(2, Vote::granted);  // to the SET
+  driver.reply(2, Vote::granted);  // the answer to the SET
   EXPECT_EQ(driver.count<core::Renewed>(), 0U);
   EXPECT_EQ(driver.count(CommandKind::release), 0U);
   driver.reply(2, Vote::granted);

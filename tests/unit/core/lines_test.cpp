@@ -219,7 +219,7 @@ TEST_F(EngineLine, DoesNotProbeAfterOthersOfThisProcess) {
   EXPECT_EQ(driver.count(CommandKind::queue), 0U);
 }
 
-TEST_F(EngineLine, LaterWaitersAreNoReasonForAGreaterTicket) {
+TEST_F(EngineLine, LaterWaitersAreNotAReasonForAGreaterTicket) {
   // A fast node has also answered a refresh before a second node has answered the entry: its
   // greatest ticket by then is that of a later waiter.
   enqueue(1);

@@ -79,7 +79,7 @@ TEST(EngineClock, TheGrantOfAJumpedNodeIsVoidAndReleased) {
 
 TEST(EngineClock, AGrantFromBeforeTheJumpIsVoidToo) {
   // n1 has granted; then its answer to another command shows that its clock has jumped. Its key may
-  // have expired at once, so n2's grant makes no quorum with it. Those of n2 and n3 do.
+  // have expired at once, so n2's grant makes no quorum with it. The grants of n2 and n3 do.
   Clocks clocks(3);
   clocks.learn();
   clocks.driver.acquire(2, ten_seconds);
@@ -228,7 +228,7 @@ TEST(EngineClock, AStepThatAnotherClientSeesVoidsTheVotesToo) {
 }
 
 TEST(EngineNodes, ARoundGoesOnWhenTheListChanges) {
-  // n3 leaves with its vote given, and n4 comes, which takes part in the next round.
+  // n3 leaves after it has voted. n4 joins, and takes part from the next round on.
   Clocks clocks(3);
   clocks.driver.acquire(1, ten_seconds);
   clocks.reply(2, Vote::granted);
@@ -246,8 +246,8 @@ TEST(EngineNodes, ARoundGoesOnWhenTheListChanges) {
 }
 
 TEST(EngineNodes, ANumberMayBeGivenToAnotherNode) {
-  // n3 has a wrong clock and leaves. Its successor with the same number is trusted at once, and a
-  // lease that n3 had voted for is not taken to stand on the successor.
+  // n3 has a wrong clock and leaves. Its successor with the same number is trusted at once, and
+  // n3's vote for a lease does not count as a vote of its successor.
   Clocks clocks(3);
   clocks.hold();
   clocks.ahead[2] = 60s;

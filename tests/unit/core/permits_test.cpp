@@ -16,7 +16,8 @@ class EnginePermit : public EngineLine {
   }
   /// The slot that the last acquisition asked for.
   [[nodiscard]] int asked() const { return sent(CommandKind::acquire).back().slot; }
-  /// Waiter 1 is refused, then first in the line. All nodes report that all permits are taken.
+  /// Waiter 1 is refused and becomes first in the line. All nodes report that all permits are
+  /// taken.
   void wait_in_the_line(int capacity) {
     driver.acquire_permit(1, capacity, 1h);
     answer({taken(0), taken(0), taken(0)});

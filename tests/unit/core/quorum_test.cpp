@@ -22,7 +22,7 @@ Verdict slow_verdict(int nodes, int yes, int pending) {
   return some_way_wins ? Verdict::won : Verdict::lost;
 }
 
-TEST(Quorum, EveryVerdictIsThatOfTryingEveryCompletion) {
+TEST(Quorum, EveryVerdictEqualsAnExhaustiveSearch) {
   // For any number of nodes and any votes, the verdict is the one on which all completions agree,
   // and pending only if they do not.
   for (int nodes = 1; nodes <= 9; ++nodes) {
@@ -36,7 +36,8 @@ TEST(Quorum, EveryVerdictIsThatOfTryingEveryCompletion) {
 }
 
 TEST(Quorum, TwoQuorumsAlwaysShareANode) {
-  // Two quorums together are more than there are nodes; two sets of one node less would not be.
+  // Two quorums together have more members than there are nodes. Two sets with one node less each
+  // do not.
   for (int nodes = 1; nodes <= max_nodes; ++nodes) {
     EXPECT_GT(2 * quorum_of(nodes), nodes);
     EXPECT_LE(2 * (quorum_of(nodes) - 1), nodes);

@@ -83,7 +83,7 @@ TEST(SlotViews, EqualLookingAtEachSlot) {
   }
 }
 
-TEST(SlotViews, ANumberThatIsNoSlotChangesNothing) {
+TEST(SlotViews, ANumberThatIsNotASlotChangesNothing) {
   // A node may answer with any number.
   SlotViews views;
   views.begin(3, 4);

@@ -298,7 +298,7 @@ TEST(StatsOfSeveral, AreTheSumOfEveryNumber) {
   EXPECT_EQ(sum.oldest_wait, one.oldest_wait);
   sum.oldest_wait *= 2;
   for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(word(sum, i), 2 * word(one, i)) << i;
-  Stats all;  // as the first of several loops is added
+  Stats all;  // the first of several loops is added to empty statistics
   detail::add(all, sum);
   ASSERT_EQ(all.classes.size(), 2U);
   EXPECT_EQ(all.classes[0].prefix, "orders:");

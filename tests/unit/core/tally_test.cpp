@@ -103,8 +103,8 @@ TEST(Tally, AsManyVotesAreNeededAsTheMostThatAVoterSays) {
 }
 
 TEST(Tally, VotesForAnOlderListDoNotCount) {
-  // The same nodes were the list of epoch 1 and are that of epoch 3: a node left behind is no
-  // voter, whether it votes before the others or after them.
+  // The same nodes were the list of epoch 1 and are that of epoch 3: the vote of a node that is
+  // still at epoch 1 does not count, whether it comes before the others or after them.
   for (const bool first : {false, true}) {
     Tally tally;
     tally.begin(NodeSet::first(3), {1, 2});

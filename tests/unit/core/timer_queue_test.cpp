@@ -23,7 +23,7 @@ class SlowTimerQueue {
     std::erase_if(timers_, [id](const auto& timer) { return timer.second == id; });
   }
   [[nodiscard]] Time next() const { return timers_.empty() ? never : timers_.begin()->first; }
-  /// True if this timer is one of those that may come out next.
+  /// Returns true if this timer is one of those that may come out next.
   [[nodiscard]] bool may_pop(std::uint32_t id) const {
     const auto [first, last] = timers_.equal_range(next());
     return std::any_of(first, last, [id](const auto& timer) { return timer.second == id; });

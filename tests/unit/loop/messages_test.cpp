@@ -22,7 +22,7 @@ std::string array_of(const Strings& words) {
 
 class MessagesTest : public ::testing::Test {
  protected:
-  /// What the messages lead to, until no subscriber is touched.
+  /// Returns the effects of the messages, until no subscriber is touched.
   Strings said() {
     Strings all;
     while (!driver.links.touched_subscribers().empty()) {

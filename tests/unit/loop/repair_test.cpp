@@ -170,7 +170,7 @@ std::string enrolled_by_clock(SessionDriver& driver) {
 const std::string above_all_clocks =
     " " + SessionDriver::record(2) + ":1700000260000250:1700000000000000 run3";
 
-TEST(Repair, ACounterThatIsNoNumberNeedsAFloor) {
+TEST(Repair, ACounterThatIsNotANumberNeedsAFloor) {
   // Values that are numbers are copied. The floor is a minute above the nodes' greatest clock.
   for (const std::string odd : {"x", "", "-1", "1e9", "nan", "9007199254740992", "41 "}) {
     SessionDriver driver(3);
@@ -291,7 +291,7 @@ TEST(Repair, AQuarantinedNodeIsASourceIfThereIsNoQuorum) {
   driver.reply(2, "EVAL enrol 4 ", ":1\r\n");
 }
 
-TEST(Repair, ANodeThatHasForgottenIsNoSource) {
+TEST(Repair, ANodeThatHasForgottenIsNotASource) {
   // n2's enrolment is gone when its counters have been read, so they were those of a node that had
   // forgotten. The repair fails and its mark is released, and n2 is doubted.
   SessionDriver driver(3);

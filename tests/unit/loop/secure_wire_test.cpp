@@ -117,13 +117,13 @@ TEST_F(SecureWires, AFileThatCannotBeReadIsAFailedHandshake) {
   EXPECT_TRUE(wire_.told[0].starts_with("failed: is not connected to: tls.ca_file is "));
 }
 
-TEST_F(SecureWires, AConnectionThatIsNotMadeIsNoFailedHandshake) {
+TEST_F(SecureWires, AFailedConnectionIsNotAFailedHandshake) {
   ASSERT_TRUE(begin());
   secure_.on_closed({}, "Connection refused");
   EXPECT_EQ(wire_.told, std::vector<std::string>{"closed: Connection refused"});
 }
 
-TEST_F(SecureWires, AConnectionThatEndsInItsHandshakeIsAFailedOne) {
+TEST_F(SecureWires, AConnectionThatEndsInItsHandshakeIsAFailedHandshake) {
   ASSERT_TRUE(begin());
   secure_.on_open();
   secure_.on_closed({}, "the node closed the connection");
@@ -138,14 +138,14 @@ TEST_F(SecureWires, AConnectionThatEndsLaterIsClosed) {
   EXPECT_EQ(wire_.told, std::vector<std::string>{"closed: the node closed the connection"});
 }
 
-TEST_F(SecureWires, AProperEndOfThePeersIsTheEnd) {
+TEST_F(SecureWires, AProperEndByThePeerClosesTheConnection) {
   open();
   SSL_shutdown(peer_.ssl());
   secure_.on_bytes({}, peer_.output());
   EXPECT_EQ(wire_.told, std::vector<std::string>{"closed: the node closed the connection"});
 }
 
-TEST_F(SecureWires, WhatTheSocketDoesNotTakeWaitsInTheWire) {
+TEST_F(SecureWires, BytesThatTheSocketDoesNotTakeWaitInTheWire) {
   open();
   wire_.to_send.assign(std::size_t{4} << 20, 'x');
   for (int i = 0; i < 10; ++i) secure_.encrypt();
@@ -155,7 +155,7 @@ TEST_F(SecureWires, WhatTheSocketDoesNotTakeWaitsInTheWire) {
   EXPECT_EQ(peer_.heard.size(), std::size_t{4} << 20);
 }
 
-TEST_F(SecureWires, OurEndIsSaidToThePeer) {
+TEST_F(SecureWires, ThePeerIsNotifiedOfOurEnd) {
   open();
   secure_.end();
   talk();

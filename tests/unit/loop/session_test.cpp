@@ -49,7 +49,7 @@ TEST(Session, AServerNamedTwiceHasOneVote) {
   EXPECT_EQ(driver.acquired, 1);
 }
 
-TEST(Session, TwoOfThreeAddressesThatAreOneAreNoQuorum) {
+TEST(Session, TwoAddressesOfOneServerAreNotAQuorum) {
   // With n3 away there is one server: never a quorum, and the refusal gives the reason.
   SessionDriver driver(3);
   driver.servers[1] = driver.servers[0];

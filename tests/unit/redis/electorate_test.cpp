@@ -59,7 +59,7 @@ TEST_F(ElectorateTest, ListsThatDifferShareNoVote) {
   EXPECT_FALSE(judged[2].admitted);
 }
 
-TEST_F(ElectorateTest, ANodeIsCalledWhatItSays) {
+TEST_F(ElectorateTest, ANodeHasTheNameThatItReports) {
   // This client spells b otherwise. It learns the name from the node, and nothing from the names
   // of the others: were b away, it could be any node.
   Electorate::Node b = with("b", settled(list_abc));
@@ -122,7 +122,7 @@ TEST_F(ElectorateTest, EnoughNodesMustVouchForOneWithoutARecord) {
   EXPECT_EQ(*vouched[2].admitted, settled(list).for_node("c"));
 }
 
-TEST_F(ElectorateTest, TheNodeFurthestOnDecidesAsWhatAnotherIsEnrolled) {
+TEST_F(ElectorateTest, TheNodeFurthestOnDecidesHowAnotherNodeIsEnrolled) {
   // a has decided to go on to {a, b, d}; b has it announced only. A new d waits until it is
   // settled.
   Membership announced{7, 0, MembersPhase::announced, {}, list_abc, list_abd};

@@ -150,7 +150,7 @@ TEST(Endpoint, RefusesBadUrlsOfSentinels) {
   EXPECT_TRUE(contains(error_of(Endpoint::parse(many + "/s")), "names 17 Sentinels"));
 }
 
-TEST(Endpoint, RefusesTextThatIsNoUrlOfANode) {
+TEST(Endpoint, RefusesTextThatIsNotAUrlOfANode) {
   // The URL has another scheme or none, and the error shows the valid forms.
   expect_refused("", "",
                  "write redis://[user[:password]@]host[:port][/db], rediss:// for TLS, "

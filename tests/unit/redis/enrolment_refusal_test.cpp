@@ -174,7 +174,7 @@ TEST(EnrolmentRefusal, AnAdoptedCandidateTakesAsLongAsItSays) {
   EXPECT_EQ(driver.it.candidacy().until(), driver.now + 60s + 602ms);
 }
 
-TEST(EnrolmentRefusal, TextThatIsNoCandidateIsRefused) {
+TEST(EnrolmentRefusal, TextThatIsNotACandidateIsRefused) {
   // The candidate has too few words or too many, or no number in a number's place.
   for (const char* text :
        {"run2", "run2:30000,a,86400:volatile", "run2:x:volatile:n",

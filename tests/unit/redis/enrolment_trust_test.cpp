@@ -15,7 +15,7 @@ using Strings = std::vector<std::string>;
 const redis::Enrolment::Config of_n1{.node = "n1"};
 const std::string durable = "run1:30000,d,86400:durable";
 
-TEST(EnrolmentTrust, ANodeWithAnothersMemoryWaits) {
+TEST(EnrolmentTrust, ANodeWithTheMemoryOfAnotherNodeWaits) {
   // The node has a copy of a peer's directory, or was a replica before. Each such node is
   // quarantined, and reports why.
   struct Case {
@@ -77,7 +77,7 @@ TEST(EnrolmentTrust, ANodeThatTooFewVouchForIsAskedAboutAgain) {
 }
 
 TEST(EnrolmentTrust, ANodeThatRefusesItsCandidateIsNotCountedOn) {
-  // A node's notes on others do not count while it takes no command.
+  // A node's notes on others do not count while it refuses commands.
   Driver driver(of_n1);
   driver.greet(durable, true);
   EXPECT_EQ(driver.it.take_errand(), Errand::look_up);
@@ -90,7 +90,8 @@ TEST(EnrolmentTrust, ANodeThatRefusesItsCandidateIsNotCountedOn) {
 }
 
 TEST(EnrolmentTrust, ALossOfDurabilityIsNotedBeforeTheRecordSaysSo) {
-  // The node is looked at every five seconds. Its next start may read a file that says otherwise.
+  // The node's facts are read every five seconds. The other nodes note the loss before the record
+  // changes, since the next start may read an older file in which the record still says "durable".
   Driver driver(of_n1);
   driver.greet("run2:30000,d,86400:durable", true);
   ASSERT_EQ(driver.it.standing(), Standing::enrolled);
@@ -142,8 +143,8 @@ TEST(EnrolmentTrust, AfterItsQuarantineADurableNodeIsTrustedAgain) {
 }
 
 TEST(EnrolmentTrust, AfterItsQuarantineNothingIsHeldAgainstADurableNode) {
-  // What other nodes noted about an earlier run would have the node wait after each restart. The
-  // notes are erased if the node is durable by now, and stay if it is not.
+  // Because of the other nodes' notes on an earlier run, the node would have to wait after each
+  // restart. The notes are erased if the node is durable by now, and stay if it is not.
   for (const bool is_durable : {true, false}) {
     redis::Enrolment::Config config = of_n1;
     config.policy = Quarantine::trust_disk;
@@ -178,7 +179,7 @@ TEST(EnrolmentTrust, WithAlwaysNoOtherNodeIsAsked) {
 
 TEST(EnrolmentTrust, ALinkReportsReplicasAndPromotions) {
   // A node with a replica is not durable, since the replica may take its place. A node that was a
-  // replica has another's data.
+  // replica has the data of another node.
   for (const bool promoted : {false, true}) {
     LinkDriver driver;
     driver.come_up({.durable = true, .replicas = promoted ? 0 : 1, .promoted = promoted});

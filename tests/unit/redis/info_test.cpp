@@ -22,7 +22,8 @@ TEST(Info, ModeHasAnotherNameOnValkey) {
 }
 
 TEST(Info, KnowsWhichVersionsAreTooOld) {
-  // Redis 6.2 and Valkey 7.2 are the oldest; what cannot be read is not refused.
+  // Redis 6.2 and Valkey 7.2 are the oldest versions; a version that cannot be parsed is not
+  // refused.
   for (const char* old : {"2.8.4", "5.0.14", "6.0.16", "6.1.99", "valkey 7.0.1", "valkey 6.9.0"}) {
     EXPECT_TRUE(is_too_old(old)) << old;
   }

@@ -54,7 +54,7 @@ TEST(LinkGreeting, IsReadInAnyPieces) {
   EXPECT_EQ(driver.said(), Strings{"up"});
 }
 
-/// What the link reports when its greeting is answered so, up to the answer that decides.
+/// Returns the link's reports on these answers to its greeting, up to the answer that decides.
 Strings answered(const redis::Endpoint& endpoint, const Strings& answers) {
   LinkDriver driver(endpoint);
   driver.start();
@@ -258,8 +258,8 @@ TEST(LinkOrphan, MayBeGoneAlready) {
 }
 
 TEST(LinkOrphan, GetsTimeToEndIfThisUserMayNotKillIt) {
-  // What was sent on the old connection may run until node_timeout has passed; only then is
-  // anything sent on the new one. The log says so.
+  // Commands that were sent on the old connection may run until node_timeout has passed; only then
+  // is anything sent on the new one. The log says so.
   LinkDriver driver;
   written_after_loss(driver, {}, {.client_id = 9});
   driver.said();

@@ -50,7 +50,7 @@ TEST(LinkTls, AHandshakeThatStallsIsNamed) {
             "no answer within connect_timeout in the TLS handshake: does this port speak TLS?");
 }
 
-TEST(LinkTls, AConnectionThatIsNotMadeIsNoMatterOfTls) {
+TEST(LinkTls, AFailedConnectionIsNotATlsFailure) {
   LinkDriver driver(secure_endpoint());
   driver.start();
   driver.said();

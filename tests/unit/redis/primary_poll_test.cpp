@@ -45,7 +45,7 @@ TEST_F(PrimaryPollTest, AMajorityDecides) {
   EXPECT_EQ(poll.primary(), (Address{"10.0.0.2", 6380}));
 }
 
-TEST_F(PrimaryPollTest, NoMajorityIsNoPrimaryAsSoonAsThatIsCertain) {
+TEST_F(PrimaryPollTest, WithoutAMajorityThereIsNoPrimaryAsSoonAsThatIsCertain) {
   reports(0, "10.0.0.1", "6379");
   poll.on_failed(1, "Connection refused");
   EXPECT_FALSE(poll.is_decided());
@@ -75,7 +75,7 @@ TEST_F(PrimaryPollTest, ASentinelHasOneVote) {
   EXPECT_EQ(poll.primary(), (Address{"10.0.0.1", 6379}));
 }
 
-TEST_F(PrimaryPollTest, AnAnswerThatIsNoAddressIsNoVote) {
+TEST_F(PrimaryPollTest, AnAnswerThatIsNotAnAddressIsNotAVote) {
   for (const char* port : {"", "0", "65536", "6379/3", "x"}) {
     SCOPED_TRACE(port);
     poll = PrimaryPoll(sentinels);

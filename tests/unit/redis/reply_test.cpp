@@ -77,7 +77,8 @@ const std::vector<std::pair<std::string, Strings>>& examples() {
 }
 
 TEST(Reply, TypesOfResp3AreRefused) {
-  // No server sends them unasked, and not every version of hiredis reads them.
+  // No server sends the types of RESP3 unless asked to, and not every version of hiredis reads
+  // them.
   for (const std::string_view reply :
        {"%1\r\n+a\r\n+b\r\n", "~1\r\n+a\r\n", ">1\r\n+a\r\n", ",1.5\r\n", "#t\r\n", "(123\r\n",
         "=5\r\ntxt:a\r\n", "_\r\n", "*2\r\n:1\r\n,1.5\r\n", "*2\r\n:1\r\n%1\r\n+a\r\n+b\r\n"}) {
@@ -242,7 +243,7 @@ TEST(Reply, WordsOfANodeAreSafeInASentence) {
   EXPECT_EQ(words_of(reply), std::string(200, 'x') + "...");
 }
 
-TEST(Reply, OnlyWhatAClockCanReadIsATime) {
+TEST(Reply, OnlyTimesThatAClockCanShowAreRead) {
   const auto microseconds = [](std::string_view seconds, std::string_view rest) {
     const Reply parts[] = {{Reply::Type::string, 0, seconds, {}},
                            {Reply::Type::string, 0, rest, {}}};
@@ -251,7 +252,7 @@ TEST(Reply, OnlyWhatAClockCanReadIsATime) {
   EXPECT_EQ(microseconds("1700000000", "999999"), 1'700'000'000'999'999);
   EXPECT_EQ(microseconds("0", "0"), 0);
   EXPECT_EQ(microseconds("1700000000", "1000000"), std::nullopt);
-  EXPECT_EQ(microseconds("4503599627", "0"), std::nullopt);  // from 2^52 us on
+  EXPECT_EQ(microseconds("4503599627", "0"), std::nullopt);  // 2^52 us or more
   EXPECT_EQ(microseconds("-1", "0"), std::nullopt);
   EXPECT_EQ(microseconds("1700000000", "-1"), std::nullopt);
   EXPECT_EQ(microseconds("1700000000", "5 "), std::nullopt);

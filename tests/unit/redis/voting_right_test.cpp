@@ -128,7 +128,7 @@ TEST_F(VotingRightTest, ADoubtLastsUntilTheRecordIsReadAndComparedAgain) {
   EXPECT_FALSE(right.end_reading());
 }
 
-TEST_F(VotingRightTest, AWaitIsNamedWithWhatIsLeftOfIt) {
+TEST_F(VotingRightTest, AWaitIsReportedWithTheTimeLeft) {
   right.begin();
   right.enrolment().greeted(now, {.run_id = "run1", .durable = false}, {});
   follow();

@@ -23,7 +23,7 @@ TEST(WriteBuffer, IsWrittenFromTheFront) {
   EXPECT_TRUE(buffer.unwritten().empty());
 }
 
-TEST(WriteBuffer, DoesNotGrowWithWhatWasWritten) {
+TEST(WriteBuffer, DoesNotGrowWithTheBytesWritten) {
   WriteBuffer buffer;
   std::size_t most = 0;
   for (int i = 0; i < 10'000; ++i) {

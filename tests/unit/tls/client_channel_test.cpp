@@ -91,7 +91,7 @@ TEST_F(TlsChannel, RefusesACertificateForAnotherAddress) {
       "the node as its certificate does, or set tls.server_name");
 }
 
-TEST_F(TlsChannel, TheOwnersNameOfACertificateIsNoHostName) {
+TEST_F(TlsChannel, TheOwnersNameOfACertificateIsNotAHostName) {
   const std::string why =
       refusal(server_with({.name = "localhost", .hosts = ""}), trusting(), "localhost");
   EXPECT_TRUE(why.starts_with("presented a certificate without a host name or IP address")) << why;
@@ -144,7 +144,7 @@ TEST_F(TlsChannel, RefusesAnUnknownAuthority) {
   EXPECT_EQ(refusal(server("other"), trusting()),
             "presented a certificate issued by an unknown authority (CN=another authority): name "
             "its CA by tls.ca_file or tls.ca_dir");
-  // The system's authorities do not know ours either.
+  // None of the system's authorities has issued the test's certificate, either.
   EXPECT_TRUE(refusal(server(), {})
                   .starts_with("presented a certificate issued by an unknown authority "
                                "(CN=quorumlock local authority)"));
@@ -156,7 +156,7 @@ TEST_F(TlsChannel, RefusesACertificateThatIsNotMadeForServers) {
             "presented a certificate that is not made for servers (extendedKeyUsage, keyUsage)");
 }
 
-TEST_F(TlsChannel, RefusesWhatABadAuthorityHasIssued) {
+TEST_F(TlsChannel, RefusesCertificatesOfABadAuthority) {
   const auto refusal_by = [&](const local::AuthoritySettings& settings) {
     const local::Authority bad(settings);
     bad.write(certificates().path("bad-ca.pem"));
@@ -272,7 +272,7 @@ TEST_F(TlsChannel, GarbageInTheHandshakeAndAfterItIsNamed) {
   EXPECT_EQ(said_, "");
 }
 
-TEST_F(TlsChannel, HalfARecordIsNoText) {
+TEST_F(TlsChannel, HalfARecordGivesNoText) {
   TlsServer peer = server();
   TlsServer::Connection connection(peer);
   connect(trusting());
@@ -318,7 +318,7 @@ TEST_F(TlsChannel, RecordsWithoutEndThatHaveNoTextAreRefused) {
   }
 }
 
-TEST_F(TlsChannel, ChangesOfKeysAmongTextAreNoFault) {
+TEST_F(TlsChannel, ChangesOfKeysAmongTextAreNotAFault) {
   TlsServer peer = server();
   TlsServer::Connection connection(peer);
   connect(trusting());

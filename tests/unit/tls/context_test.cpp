@@ -31,7 +31,7 @@ class TlsContext : public ::testing::Test {
   Certificates certificates_;
 };
 
-TEST_F(TlsContext, LoadsTheSystemsAuthoritiesAndOnesOwnFiles) {
+TEST_F(TlsContext, LoadsTheSystemsAuthoritiesAndItsOwnFiles) {
   EXPECT_EQ(error_of({}), "none");
   EXPECT_EQ(error_of(client("client.pem", "client.key")), "none");
 }
@@ -46,7 +46,7 @@ TEST_F(TlsContext, NamesAFileThatIsNotThere) {
             "tls.key_file is \"" + key + "\": it cannot be read: No such file or directory");
 }
 
-TEST_F(TlsContext, NamesAFileThatIsNoCertificate) {
+TEST_F(TlsContext, NamesAFileThatIsNotACertificate) {
   write("text", "not a certificate");
   EXPECT_EQ(
       error_of({.ca_file = certificates_.path("text")}),

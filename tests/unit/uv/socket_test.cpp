@@ -24,7 +24,8 @@ struct Reports : Socket::Events {
 };
 
 TEST(Socket, AnAddressIsConnectedToWithoutTheResolver) {
-  // Names wait for libuv's pool, which name servers that do not answer may keep busy.
+  // A name is resolved in libuv's thread pool, which may be busy with name servers that do not
+  // answer.
   test::UvLoop loop;
   Open open;
   Reports reports;
@@ -39,7 +40,7 @@ TEST(Socket, AnAddressIsConnectedToWithoutTheResolver) {
   loop.run();
 }
 
-TEST(Socket, AFullOneReportsWhenItCanBeWrittenAgain) {
+TEST(Socket, AFullSocketReportsWhenItCanBeWrittenAgain) {
   // The peer reads nothing until the kernel takes no more bytes.
   const std::string path = std::filesystem::temp_directory_path() /
                            ("quorumlock-socket-test-" + std::to_string(::getpid()));

@@ -34,7 +34,7 @@ void sort_rows(Rows& rows, LocksWindow::Order order) {
         rows, [&](const HeldLock* one, const HeldLock* other) { return value(*one, *other); });
   };
   switch (order) {
-    case Order::resource: return;  // as they are
+    case Order::resource: return;  // they have this order already
     case Order::waiters:
       return by([](const auto& one, const auto& other) { return one.waiters > other.waiters; });
     case Order::held_for:

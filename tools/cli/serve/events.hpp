@@ -8,9 +8,9 @@
 
 namespace quorumlock::cli {
 
-/// What one viewer is sent, as server-sent events: `status` (the nodes and the findings), `locks`
-/// (the part of the list that it looks at), and `lock` (one resource, if it looks at one), each
-/// whenever it has changed; and `beat` if there has been nothing for two seconds.
+/// The server-sent events that one viewer gets: `status` (the nodes and the findings), `locks` (the
+/// part of the list that it looks at), and `lock` (one resource, if it looks at one), each whenever
+/// it has changed; and `beat` if there has been nothing for two seconds.
 class Events {
  public:
   Events(Observer& observer, LocksWindow window, std::string resource);
@@ -18,7 +18,7 @@ class Events {
   Events& operator=(const Events&) = delete;
   ~Events();
 
-  /// False if too many other resources are watched.
+  /// Returns false if too many other resources are watched.
   [[nodiscard]] bool possible() const { return watches_; }
   /// Waits for the next events. Empty at the end of the program.
   std::string next();

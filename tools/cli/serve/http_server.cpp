@@ -57,7 +57,7 @@ class BoundedStream final : public httplib::Stream {
     const auto look = [&] { return step_of(::recv(socket_, &first, 1, MSG_PEEK), POLLIN); };
     return carried_out(request_ends_, look) == 0 || first == handshake;
   }
-  /// Makes the handshake. False if it fails.
+  /// Makes the handshake. Returns false if it fails.
   bool begin(std::unique_ptr<TlsConnection> tls) {
     tls_ = std::move(tls);
     return carried_out(request_ends_, [&] { return tls_->greet(); }) > 0;
@@ -117,8 +117,8 @@ class BoundedStream final : public httplib::Stream {
     if (tls_ != nullptr) return tls_->write(from, size);
     return step_of(::send(socket_, from, size, MSG_NOSIGNAL), POLLOUT);
   }
-  /// Repeats a call until it has done something. Zero if it has not by the deadline, or the
-  /// connection is over.
+  /// Repeats a call until it has done something. Returns zero if it has done nothing by the
+  /// deadline, or the connection is over.
   template <class Call>
   std::size_t carried_out(Steady::time_point deadline, Call call) const {
     for (;;) {
@@ -296,7 +296,7 @@ void HttpServer::serve_until_readable(int fd) {
 
 bool HttpServer::accept_one() {
   const int socket = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (socket < 0) {  // with any other errno the client has gone again
+  if (socket < 0) {  // any other errno means that the client has gone again
     return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
   }
   Connection& connection = connections_.emplace_back();

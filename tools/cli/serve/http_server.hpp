@@ -21,7 +21,8 @@ class HttpServer {
   HttpServer(const ListenAddress& address, HttpSite site, TlsServer* tls = nullptr);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
-  /// Breaks off what is still being answered. What the site waits for has to have ended.
+  /// Breaks off the requests that are still being answered. Anything that the site waits for must
+  /// have ended before.
   ~HttpServer();
 
   /// Returns the URL, such as "http://127.0.0.1:9470/".
@@ -34,7 +35,7 @@ class HttpServer {
     std::thread thread;
     std::atomic<bool> ended = false;
   };
-  /// False if there is nothing left to accept a connection with.
+  /// Returns false if there is nothing left to accept a connection with.
   bool accept_one();
   void answer(int socket);
   void join_ended();

@@ -6,7 +6,7 @@ namespace quorumlock::cli {
 
 /// The address on which `serve` listens.
 struct ListenAddress {
-  std::string host;  ///< without brackets
+  std::string host;  ///< the host without brackets
   std::string port;  ///< "0": any free one
   /// Whether only this machine can reach it. All addresses that a name stands for are looked at.
   bool loopback = false;

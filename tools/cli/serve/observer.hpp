@@ -14,7 +14,7 @@ namespace quorumlock::cli {
 /// The pattern of the list that all viewers share.
 inline constexpr const char* all_locks = "*";
 
-/// What `serve` knows of the nodes. All viewers share it; see Lookout.
+/// The knowledge of `serve` about the nodes. All viewers share it; see Lookout.
 class Observer {
  public:
   /// `most_locks`: as LocksQuery::most.
@@ -26,11 +26,11 @@ class Observer {
   /// Closes the coordinator, and wakes everybody that waits for news: there will be none.
   void end();
 
-  RanOut ran_out;  ///< of all locks, while somebody watches them
+  RanOut ran_out;  ///< the locks that ran out while somebody watched all locks
   NewsBoard board;
   Lookout<ClusterStatus> status;  ///< the key is empty
-  Lookout<LockList> locks;        ///< by pattern
-  Lookout<Inspection> resources;  ///< by name
+  Lookout<LockList> locks;        ///< indexed by pattern
+  Lookout<Inspection> resources;  ///< indexed by name
 
  private:
   Coordinator& coordinator_;

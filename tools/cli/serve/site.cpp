@@ -45,7 +45,7 @@ HttpReply no_answer() {
   return busy("there is no answer of the nodes yet, or too much else is asked: try again");
 }
 
-/// A number of a query. Nothing if it is not one, or greater than `most`.
+/// A number of a query. Returns nothing if it is not one, or greater than `most`.
 std::optional<std::size_t> number_of(const std::string& text, std::size_t most) {
   std::size_t number = 0;
   const char* const end = text.data() + text.size();

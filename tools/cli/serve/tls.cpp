@@ -38,7 +38,7 @@ void check_readable(const char* flag, const std::string& file) {
   ::close(fd);
 }
 
-/// What the system says of a file, which changes when it is written or replaced.
+/// The system's facts about a file, which change when it is written or replaced.
 std::string stamp_of(const std::string& file) {
   struct stat is {};
   if (::stat(file.c_str(), &is) != 0) return "-";

@@ -17,7 +17,7 @@ struct TlsFiles {
   std::optional<std::string> client_ca = std::nullopt;  ///< authorities whose clients may ask
 };
 
-/// What reading or writing on a socket that does not block has done.
+/// The result of reading or writing on a socket that does not block.
 struct IoStep {
   std::size_t bytes = 0;  ///< read or written
   short wait_for = 0;     ///< nothing yet: POLLIN or POLLOUT, and then the same call again
