@@ -10,35 +10,6 @@
 // histories of nodes whose disk is trusted.
 namespace quorumlock::sim {
 
-bool Draw::counters_hold() const {
-  // If every node may forget at once, the order of tokens rests on the clocks.
-  const bool forgets = has(Fault::flush) || swaps_disks() || has(Fault::fail_over) ||
-                       (has(Fault::crash) && !durable);
-  const bool clocks = has(Fault::clock_step) || has(Fault::clock_rate);
-  return !has(Fault::evict) && !(forgets && clocks);
-}
-
-void draw_disks(Draw& draw, test::SeededRandom& random) {
-  using namespace std::chrono_literals;
-  constexpr Fault of_disks[] = {Fault::stop_writing, Fault::copy_directory, Fault::promote_replica,
-                                Fault::follow_another, Fault::fail_back};
-  draw.nodes = random.one_in(4) ? 5 : 3;
-  draw.durable = true;
-  draw.ttl = draw.max_ttl = random.between(2, 6) * 100ms;
-  draw.delay = random.one_in(2) ? 200us : random.between(1, 5) * 1ms;
-  draw.hold = draw.ttl * random.between(5, 20) / 10;
-  draw.every = draw.ttl * random.between(1, 3) / 4;
-  draw.pause = std::max(draw.delay, draw.ttl / 20);
-  draw.node_timeout = draw.ttl;
-  draw.until = draw.ttl * 20;
-  draw.between_faults = draw.ttl * random.between(2, 5);
-  draw.blind_spots = !random.one_in(4);
-  draw.faults = {of_disks[random.index(std::size(of_disks))]};
-  if (draw.blind_spots) draw.faults.push_back(Fault::partition);
-  if (random.one_in(3)) draw.faults.push_back(of_disks[random.index(std::size(of_disks))]);
-  if (random.one_in(3)) draw.faults.push_back(Fault::crash);
-}
-
 /// Runs the action later, if the node is still in the same run and nothing has healed.
 void World::in_this_run(int node, TrueTime span, Action action) {
   const std::string run = nodes_[static_cast<std::size_t>(node)].run_id();

@@ -346,6 +346,14 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
 
 }  // namespace
 
+bool Draw::counters_hold() const {
+  // If every node may forget at once, the order of tokens rests on the clocks.
+  const bool forgets = has(Fault::flush) || swaps_disks() || has(Fault::fail_over) ||
+                       (has(Fault::crash) && !durable);
+  const bool clocks = has(Fault::clock_step) || has(Fault::clock_rate);
+  return !has(Fault::evict) && !(forgets && clocks);
+}
+
 Draw Draw::of(std::uint64_t seed, std::optional<Focus> focus) {
   test::SeededRandom random(seed * 2 + 1);
   const int drawn = random.between(0, 2 * first_focuses - 1);

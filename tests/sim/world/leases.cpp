@@ -170,7 +170,7 @@ void World::stand_still(Client& client, TrueTime span) {
 
 /// Lets the client go on; it does not know how long it stood still.
 void World::end_stand_still(Client& client) {
-  client.stood_still(*client.stands_since, now_ - *client.stands_since);
+  client.clocks.stood_still(*client.stands_since, now_ - *client.stands_since);
   client.stands_since.reset();
   for (Operation& one : operations_) {
     const bool its_own = one.client == client.number && one.life == client.life && one.held;

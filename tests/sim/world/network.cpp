@@ -85,7 +85,7 @@ bool World::is_forgotten(Client& client, int wire_number) {
 void World::turn(Client& client) {
   if (client.paused) return;
   const core::Time local = client.local(now_);
-  client.wall_us = client.wall_stands ? 1 : (now_ + client.wall_offset) / 1us;
+  client.clocks.begin_turn(now_);
   client.session->advance(local);
   while (const std::optional<detail::Session::Output> output = client.session->next(local)) {
     carry_out(client, *output);

@@ -313,6 +313,4 @@ class World {
   bool vouched_ = false;  ///< the last operator has vouched for nodes that forgot
 };
 
-double rate_within_the_bound(const Draw& draw, test::SeededRandom& random);
-
 }  // namespace quorumlock::sim
