@@ -3,7 +3,7 @@
 #include "core/mutants.hpp"
 #include "redis/enrolment_record.hpp"
 #include "redis/keys.hpp"
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 #include "support/seeded_random.hpp"
 
 // Durable nodes that go on with another node's memory, or with a part of their own: the four
@@ -23,7 +23,7 @@ void World::in_this_run(int node, TrueTime span, Action action) {
 /// not trusted nobody looks, and there is nothing to wait for.
 void World::when_noticed(int node, Action action) {
   const std::string* const text =
-      nodes_[static_cast<std::size_t>(node)].text_of(std::string(redis::enrolment_key), now_);
+      nodes_[static_cast<std::size_t>(node)].text_of(std::string(redis::enrolment_key), now());
   const auto record = text != nullptr ? redis::EnrolmentRecord::parse(*text) : std::nullopt;
   const bool nobody_looks =
       !draw_.trust_disk || (nodes_[static_cast<std::size_t>(node)].writes() &&
@@ -47,7 +47,7 @@ void World::has_other_data(int node) {
 std::optional<Server::Data> World::data_of_another(int node) {
   const std::size_t other = random_.index(nodes_.size() - 1);
   const Server& from = nodes_[other < static_cast<std::size_t>(node) ? other : other + 1];
-  const std::string* const record = from.text_of(std::string(redis::enrolment_key), now_);
+  const std::string* const record = from.text_of(std::string(redis::enrolment_key), now());
   if (record == nullptr || !record->starts_with(from.run_id())) return std::nullopt;
   return from.data();
 }
@@ -55,10 +55,10 @@ std::optional<Server::Data> World::data_of_another(int node) {
 /// Runs the action soon after a new holder has been granted the lock at the node, or after `looks`
 /// looks without one.
 void World::after_a_grant(int node, Action action, int looks) {
-  const auto owner = nodes_[static_cast<std::size_t>(node)].token_of(lock_, now_);
+  const auto owner = nodes_[static_cast<std::size_t>(node)].token_of(lock_, now());
   in_this_run(node, draw_.ttl / 20,
               [this, node, owner, looks, action = std::move(action)]() mutable {
-                const auto is = nodes_[static_cast<std::size_t>(node)].token_of(lock_, now_);
+                const auto is = nodes_[static_cast<std::size_t>(node)].token_of(lock_, now());
                 const bool granted = is && is != owner;
                 if (!granted && looks > 0) return after_a_grant(node, std::move(action), looks - 1);
                 in_this_run(node, random_.one_in(2) ? draw_.delay : draw_span(draw_.ttl / 10),
@@ -91,7 +91,7 @@ void World::copy_directory(int node) {
     const std::optional<Server::Data> copy = data_of_another(node);
     if (!copy) return;
     trace("FAULT node ", node + 1, " gets another's directory");
-    nodes_[static_cast<std::size_t>(node)].fail_over(*copy, now_);
+    nodes_[static_cast<std::size_t>(node)].fail_over(*copy, now());
     has_other_data(node);
     lose_all(node);
   });
@@ -105,7 +105,7 @@ void World::promote_replica(int node) {
   const bool seen = random_.one_in(2);
   const auto take_over = [this, node, seen, copy = server.data()] {
     trace("FAULT a replica takes the place of node ", node + 1);
-    nodes_[static_cast<std::size_t>(node)].fail_over(copy, now_, !seen);
+    nodes_[static_cast<std::size_t>(node)].fail_over(copy, now(), !seen);
     has_other_data(node);
     lose_all(node);
   };
@@ -149,7 +149,7 @@ void World::fail_back(int node) {
       // A real server forgets the promotion after an hour. By then clients have seen it, but the
       // node may still be waiting for its vote.
       Server& promoted = nodes_[static_cast<std::size_t>(node)];
-      const bool seen = text_of(promoted, redis::enrolment_key, now_).empty();
+      const bool seen = text_of(promoted, redis::enrolment_key, now()).empty();
       if (seen || membership_of(promoted)) promoted.forget_promotion();
     });
   });

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 
 // The faults, and when they end.
 namespace quorumlock::sim {
@@ -58,8 +58,8 @@ void World::inject(Fault fault) {
               (n != static_cast<std::size_t>(node) && !all_nodes)) {
             continue;
           }
-          if ((ways & 1) != 0) paths_[c][n].blocked_to = now_ + span;
-          if ((ways & 2) != 0) paths_[c][n].blocked_from = now_ + span;
+          if ((ways & 1) != 0) paths_[c][n].blocked_to = now() + span;
+          if ((ways & 2) != 0) paths_[c][n].blocked_from = now() + span;
         }
       }
       return;
@@ -85,7 +85,7 @@ void World::inject(Fault fault) {
     case Fault::forget_scripts: return server.flush_scripts();
     case Fault::fail_over:
       if (!server.running()) return;
-      server.fail_over(copies_[static_cast<std::size_t>(node)], now_);
+      server.fail_over(copies_[static_cast<std::size_t>(node)], now());
       forgets(node);
       return lose_all(node);
     case Fault::client_crash: {
@@ -94,15 +94,15 @@ void World::inject(Fault fault) {
                    [this, number = client.number, life = client.life] { act(number, life); });
     }
     case Fault::clock_step: {
-      server.reap(now_);  // what has expired is gone, and no clock brings it back
+      server.reap(now());  // what has expired is gone, and no clock brings it back
       const TrueTime step = draw_span(random_.one_in(3) ? TrueTime(60s) : TrueTime(draw_.ttl));
       return server.step_clock(random_.one_in(2) ? step : -step);
     }
     case Fault::clock_rate:
       server.set_rate(random_.one_in(2) ? 1.0 + random_.between(2, 100) / 100.0
                                         : 1.0 / (1.0 + random_.between(2, 100) / 100.0),
-                      now_);
-      return after(span, [this, &server] { server.set_rate(1, now_); });
+                      now());
+      return after(span, [this, &server] { server.set_rate(1, now()); });
     case Fault::drop_lock: return server.drop_key("lock");
     case Fault::stand_still: return stand_still(client, span);
     case Fault::stop_writing: return stop_writing(node);
@@ -134,7 +134,7 @@ void World::betray(Client& client, core::NodeSet granted) {
         "; FLUSHALL on node ", flushed + 1);
   Path& path = paths_[client.number][static_cast<std::size_t>(hidden)];
   path.lost = true;  // as good as lost: what is under way arrives at any time
-  path.blocked_to = path.blocked_from = now_ + TrueTime(draw_.ttl) * 3 / 2;
+  path.blocked_to = path.blocked_from = now() + TrueTime(draw_.ttl) * 3 / 2;
   if (!granted.contains(hidden)) lose_node(client, hidden, false, false);
   nodes_[static_cast<std::size_t>(flushed)].flush_all();
   forgets(flushed);
@@ -155,8 +155,8 @@ void World::wander(std::size_t client) {
     if (each != client && !all) continue;
     Path& path = paths_[each][node];
     path.lost = true;  // as good as lost: what is under way arrives at any time
-    if ((ways & 1) != 0) path.blocked_to = now_ + span;
-    if ((ways & 2) != 0) path.blocked_from = now_ + span;
+    if ((ways & 1) != 0) path.blocked_to = now() + span;
+    if ((ways & 2) != 0) path.blocked_from = now() + span;
   }
   after(span + draw_span(draw_.delay), [this, client] { wander(client); });
 }
@@ -170,9 +170,9 @@ void World::has_voted(int node) {
 /// time, so that the others can go on.
 void World::may_forget(int node, const char* after_what) {
   const bool flush = draw_.has(Fault::flush);
-  if (healing_ || now_ < next_relapse_) return;
+  if (healing_ || now() < next_relapse_) return;
   if ((!flush && !draw_.has(Fault::crash)) || !random_.one_in(3)) return;
-  next_relapse_ = now_ + draw_.max_ttl * 3 / 2;
+  next_relapse_ = now() + draw_.max_ttl * 3 / 2;
   ++figures_.faults;
   trace("FAULT node ", node + 1, flush ? " will forget" : " will crash", " after ", after_what);
   const core::Duration in = std::max(2 * draw_.delay, draw_.forgets_in);
@@ -190,7 +190,7 @@ void World::forget_all() {
   ++figures_.faults;
   trace("FAULT almost all nodes forget");
   if (!draw_.blind.empty()) {
-    hide_nodes(now_ + TrueTime(draw_.max_ttl) * random_.between(100, 110) / 100);
+    hide_nodes(now() + TrueTime(draw_.max_ttl) * random_.between(100, 110) / 100);
   }
   for (int node = 0; node < draw_.servers(); ++node) {
     const bool named = draw_.forgetters.find(name_of(node).substr(1)) != std::string::npos;
@@ -211,7 +211,7 @@ void World::fall_silent(std::size_t client, int node) {
   const auto is_silent = [this, client](int each) {
     const Path& path = paths_[client][static_cast<std::size_t>(each)];
     const bool up = clients_[client].session->link(each).state() == core::LinkState::up;
-    return !up || now_ < path.silent_until + 2 * promptly();
+    return !up || now() < path.silent_until + 2 * promptly();
   };
   int silent = 0;
   for (int each = 0; each < draw_.nodes; ++each) silent += is_silent(each) ? 1 : 0;
@@ -223,10 +223,10 @@ void World::fall_silent(std::size_t client, int node) {
         static_cast<double>(span.count()) / 1e9, " s");
   Path& path = paths_[client][static_cast<std::size_t>(node)];
   path.lost = true;  // as good as lost: what is under way arrives at any time
-  path.silent_until = path.blocked_from = now_ + span;
+  path.silent_until = path.blocked_from = now() + span;
   // A request that arrives after its keys' time and is forgotten leaves a key for another ttl.
   if (span > TrueTime(draw_.ttl)) path.silent_until += TrueTime(draw_.ttl);
-  if (random_.one_in(2)) path.blocked_to = now_ + span;
+  if (random_.one_in(2)) path.blocked_to = now() + span;
   if (random_.one_in(2)) return;
   after(span,
         [this, client, node] { lose_node(clients_[client], node, false, random_.one_in(2)); });
@@ -243,16 +243,16 @@ TrueTime World::promptly() const {
 void World::soon(const Operation& one) {
   if (!draw_.forgetful_paths || draw_.clients > 1 || healing_ || one.wait == 0s) return;
   const TrueTime most = TrueTime(draw_.node_timeout) * 101 / 100 + 2 * promptly();
-  if (now_ - one.asked <= most || one.wait < most) return;
+  if (now() - one.asked <= most || one.wait < most) return;
   report("operation " + std::to_string(one.number) + " took " +
-         std::to_string(static_cast<double>((now_ - one.asked).count()) / 1e9) +
+         std::to_string(static_cast<double>((now() - one.asked).count()) / 1e9) +
          " s although only idle connections were forgotten");
 }
 
 void World::prompt(const Operation& one, TrueTime asked, const char* what) {
-  if (!draw_.silences || healing_ || now_ - asked <= promptly()) return;
+  if (!draw_.silences || healing_ || now() - asked <= promptly()) return;
   report("operation " + std::to_string(one.number) + " took " +
-         std::to_string(static_cast<double>((now_ - asked).count()) / 1e9) + " s to be " + what +
+         std::to_string(static_cast<double>((now() - asked).count()) / 1e9) + " s to be " + what +
          " although a quorum of nodes answers");
 }
 
@@ -264,19 +264,19 @@ TrueTime World::outlast(Client& client, int node, TrueTime arrival) {
   std::string key = lock_;
   for (const Operation& one : operations_) {
     // Of a semaphore, any permit that another client has will do.
-    if (draw_.capacity == 0 || !one.valid(now_) || one.client == client.number) continue;
+    if (draw_.capacity == 0 || !one.valid(now()) || one.client == client.number) continue;
     key = one.held_keys().front();
   }
-  const auto left = server.time_left(key, now_);
+  const auto left = server.time_left(key, now());
   if (!left || !random_.one_in(6)) return arrival;
-  const std::string owner = server.token_of(key, now_).value_or("");
+  const std::string owner = server.token_of(key, now()).value_or("");
   const auto holder = std::ranges::find_if(
-      operations_, [&](const Operation& one) { return one.token == owner && one.valid(now_); });
+      operations_, [&](const Operation& one) { return one.token == owner && one.valid(now()); });
   if (holder == operations_.end() || holder->client == client.number) return arrival;
   ++figures_.faults;
   trace("FAULT the holder, client ", holder->client + 1, ", loses sight of node ", node + 1,
         " until its key there has run out, and client ", client.number + 1, " asks just then");
-  const TrueTime then = now_ + *left + draw_span(draw_.delay);
+  const TrueTime then = now() + *left + draw_span(draw_.delay);
   Path& path = paths_[holder->client][static_cast<std::size_t>(node)];
   path.blocked_to = std::max(path.blocked_to, then + 2 * TrueTime(draw_.delay));
   path.lost = paths_[client.number][static_cast<std::size_t>(node)].lost = true;
@@ -291,10 +291,10 @@ TrueTime World::hinder(Client& client, int node, TrueTime arrival) {
   if (draw_.has(Fault::delay)) arrival += draw_span(draw_.node_timeout);
   const bool never = draw_.has(Fault::reset) && random_.one_in(2);
   trace("FAULT a raise, client ", client.number + 1, ", node ", node + 1, ", takes ",
-        static_cast<double>((arrival - now_).count()) / 1e9, " s",
+        static_cast<double>((arrival - now()).count()) / 1e9, " s",
         never ? ", and its connection breaks before" : "");
   if (never) {
-    const auto part = (arrival - now_) * random_.between(1, 99) / 100;
+    const auto part = (arrival - now()) * random_.between(1, 99) / 100;
     const int wire = client.number_of(node);
     const std::uint64_t epoch = client.wires[static_cast<std::size_t>(wire)].epoch;
     after(part, [this, number = client.number, wire, epoch] {
@@ -319,7 +319,7 @@ void World::restart(int node) {
   Server& server = nodes_[static_cast<std::size_t>(node)];
   if (server.running()) return;
   const bool from_an_old_file = draw_.durable && !server.writes();
-  server.restart(now_);
+  server.restart(now());
   if (!draw_.durable) forgets(node);
   if (from_an_old_file) has_other_data(node);
 }
@@ -333,7 +333,7 @@ void World::forgets(int node) {
 void World::resume(Client& client) {
   if (client.stands_since) end_stand_still(client);
   client.paused = false;
-  client.awake = client.local(now_);
+  client.awake = client.local(now());
   for (Action& action : std::exchange(client.missed, {})) action();
   turn(client);
 }

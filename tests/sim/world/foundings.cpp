@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "redis/keys.hpp"
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 
 // What the nodes' records say of their lists, and what must hold of these.
 namespace quorumlock::sim {
@@ -16,17 +16,17 @@ std::string World::text_of(const Server& server, std::string_view key, TrueTime 
 /// What a server's record says, if it is valid in the server's run.
 std::optional<redis::Membership> World::membership_of(const Server& server) const {
   MembersChange::Node node;
-  node.carries(server.run(), text_of(server, redis::enrolment_key, now_),
-               text_of(server, redis::members_key, now_));
+  node.carries(server.run(), text_of(server, redis::enrolment_key, now()),
+               text_of(server, redis::members_key, now()));
   return node.membership;
 }
 
 /// What a server's record says, in whichever run of the server it was written.
 std::optional<redis::Membership> World::on_disk(const Server& server) const {
-  const std::string record = text_of(server, redis::enrolment_key, now_);
+  const std::string record = text_of(server, redis::enrolment_key, now());
   MembersChange::Node node;
   node.carries(record.substr(0, record.find(':')), record,
-               text_of(server, redis::members_key, now_));
+               text_of(server, redis::members_key, now()));
   return node.membership;
 }
 
@@ -77,7 +77,7 @@ void World::look_at_founding(int node) {
   }
   if (!others) return;
   trace("two lists share no node that remembers");
-  strangers_ = true;
+  agenda_.stop();
 }
 
 }  // namespace quorumlock::sim

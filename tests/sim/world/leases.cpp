@@ -3,7 +3,7 @@
 
 #include "core/quorum.hpp"
 #include "redis/keys.hpp"
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 #include "support/scripts.hpp"
 
 // Renewals that come too late, tokens that other processes extend, and clients whose clock stands
@@ -52,15 +52,15 @@ std::vector<World::Renewed> World::renewals_of(const Words& words, const redis::
 /// How much longer this owner has the key at this node, as seen there; zero if it has not.
 TrueTime World::time_of(int node, const Renewed& one) {
   const Server& server = nodes_[static_cast<std::size_t>(node)];
-  if (!server.has_token(one.key, one.token, now_)) return {};
-  return server.time_left(one.key, now_).value_or(TrueTime::max());
+  if (!server.has_token(one.key, one.token, now())) return {};
+  return server.time_left(one.key, now()).value_or(TrueTime::max());
 }
 
 /// Checks that a renewal sets and prolongs nothing once the lease that it was to renew is over.
 void World::look_at_renewal(int node, const Renewed& one, TrueTime before) {
   const auto lease = std::find_if(operations_.rbegin(), operations_.rend(),
                                   [&](const Operation& each) { return each.token == one.token; });
-  if (lease == operations_.rend() || now_ < lease->valid_until) return;
+  if (lease == operations_.rend() || now() < lease->valid_until) return;
   const TrueTime after = time_of(node, one);
   if (before == TrueTime() && after > TrueTime()) {
     report("operation " + std::to_string(lease->number) + " is over, and a renewal sets " +
@@ -92,12 +92,12 @@ void World::extend_by_token(std::size_t number) {
   const std::vector<std::string> keys = one.keys();
   const std::string key = keys[random_.index(keys.size())];
   const core::UserId user = extend_offset + extends_.size();
-  extends_.push_back({number, key, now_});
+  extends_.push_back({number, key, now()});
   for_client(client.number, client.life, [this, at = client.number, key, number, user] {
     Client& other = clients_[at];
     trace("client ", at + 1, " extends the token of operation ", number, " on ", key);
-    extends_[user - extend_offset].asked = now_;
-    other.session->engine().extend_token(other.local(now_), key, operations_[number].token,
+    extends_[user - extend_offset].asked = now();
+    other.session->engine().extend_token(other.local(now()), key, operations_[number].token,
                                          draw_.ttl, user);
   });
 }
@@ -122,14 +122,14 @@ void World::extended_by_token(const core::Extended& extended) {
 /// the holder renews, and somebody extends its token.
 void World::usurp(std::size_t number) {
   const Operation& one = operations_[number];
-  if (healing_ || !one.valid(now_)) return;
+  if (healing_ || !one.valid(now())) return;
   ++figures_.faults;
   trace("FAULT the nodes drop what operation ", number, " has, and its holder does not hear them");
   const bool all = random_.one_in(2);
   const std::size_t spared = random_.index(nodes_.size());
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
     Path& path = paths_[one.client][node];
-    path.blocked_from = now_ + draw_.ttl;
+    path.blocked_from = now() + draw_.ttl;
     path.lost = true;
     if (!all && node == spared) continue;
     for (const std::string& key : one.keys()) nodes_[node].drop_key(key);
@@ -155,22 +155,22 @@ void World::make_reader(Operation& lease) {
   if (!lease.held || lease.shared || draw_.to_read == 0) return;
   trace("client ", lease.client + 1, " downgrades operation ", lease.number);
   Client& client = clients_[lease.client];
-  lease.shared = client.session->engine().downgrade(client.local(now_), lease.claim);
+  lease.shared = client.session->engine().downgrade(client.local(now()), lease.claim);
 }
 
 /// Stops a client's machine, and its clock with it.
 void World::stand_still(Client& client, TrueTime span) {
   if (client.paused) return;
   client.paused = true;
-  client.stands_since = now_;
-  after(span, [this, number = client.number, begun = now_] {
+  client.stands_since = now();
+  after(span, [this, number = client.number, begun = now()] {
     if (clients_[number].stands_since == begun) resume(clients_[number]);
   });
 }
 
 /// Lets the client go on; it does not know how long it stood still.
 void World::end_stand_still(Client& client) {
-  client.clocks.stood_still(*client.stands_since, now_ - *client.stands_since);
+  client.clocks.stood_still(*client.stands_since, now() - *client.stands_since);
   client.stands_since.reset();
   for (Operation& one : operations_) {
     const bool its_own = one.client == client.number && one.life == client.life && one.held;
@@ -195,21 +195,21 @@ void World::demand_trust() {
   // Time for some attempts of a few messages each.
   const TrueTime bound = 120 * message + 8 * TrueTime(draw_.pause);
   for (Client& client : clients_) {
-    if (!violation_.empty()) return;
+    if (!violation().empty()) return;
     const auto lock = [&](TrueTime span) {
       acquire(client, 1h, false, false);
       const std::size_t number = operations_.size() - 1;
-      run_until(now_ + span);
+      run_until(now() + span);
       if (operations_[number].held) give_back(operations_[number]);
       turn(client);
-      run_until(now_ + 20 * message);
+      run_until(now() + 20 * message);
       return number;
     };
     lock(bound + 8s);
     stand_still(client, draw_.max_ttl * random_.between(4, 12));
-    run_until(now_ + 13 * draw_.max_ttl);
+    run_until(now() + 13 * draw_.max_ttl);
     const std::size_t number = lock(bound);
-    if (violation_.empty() && operations_[number].token.empty()) {
+    if (violation().empty() && operations_[number].token.empty()) {
       report("client " + std::to_string(client.number + 1) +
              " gets no lock since its clock stood still, although all is well");
     }

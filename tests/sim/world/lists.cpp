@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 
 // Which list of nodes operators want, and which one each client is given.
 namespace quorumlock::sim {
@@ -86,20 +86,20 @@ void World::hide_nodes(TrueTime until) {
 NodeNames World::next_of_plan() {
   const std::vector<std::string>& plan = draw_.plan;
   if (draw_.operators > 1) return named(plan[operators_.size() % plan.size()]);
-  const std::optional<redis::Membership> now = governing();
-  if (!now) return lists_[random_.index(lists_.size())];
-  if (now->phase != MembersPhase::settled) return now->to;
-  return named(plan[now->epoch % plan.size()]);
+  const std::optional<redis::Membership> present = governing();
+  if (!present) return lists_[random_.index(lists_.size())];
+  if (present->phase != MembersPhase::settled) return present->to;
+  return named(plan[present->epoch % plan.size()]);
 }
 
 /// Draws the list that an operator wants: one that was wanted before, the new list of a change that
 /// is under way, or one that differs by a node or two from the list that governs.
 NodeNames World::draw_list() {
   if (!draw_.plan.empty()) return next_of_plan();
-  const std::optional<redis::Membership> now = governing();
-  if (!now || random_.one_in(8)) return lists_[random_.index(lists_.size())];
-  if (now->phase != MembersPhase::settled && random_.one_in(2)) return now->to;
-  NodeNames list = now->to;
+  const std::optional<redis::Membership> present = governing();
+  if (!present || random_.one_in(8)) return lists_[random_.index(lists_.size())];
+  if (present->phase != MembersPhase::settled && random_.one_in(2)) return present->to;
+  NodeNames list = present->to;
   for (int changes = random_.one_in(6) ? 2 : 1; changes > 0; --changes) {
     NodeNames spare;
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
@@ -132,9 +132,9 @@ void World::lists_follow(std::size_t client) {
   if (!random_.one_in(4)) return;
   after(draw_span(draw_.delay), [this, client] {
     if (healing_) return;
-    const std::optional<redis::Membership> now = governing();
-    const bool newest = now && !random_.one_in(4);
-    give_list(client, newest ? now->to : lists_[random_.index(lists_.size())]);
+    const std::optional<redis::Membership> present = governing();
+    const bool newest = present && !random_.one_in(4);
+    give_list(client, newest ? present->to : lists_[random_.index(lists_.size())]);
   });
 }
 
@@ -146,7 +146,7 @@ void World::give_list(std::size_t number, const NodeNames& list) {
   trace("client ", number + 1, " is given the list ", redis::names_in_words(list));
   for_client(number, client.life, [this, number, servers] {
     Client& told = clients_[number];
-    told.session->set_nodes(told.local(now_), Client::links_to(servers, draw_));
+    told.session->set_nodes(told.local(now()), Client::links_to(servers, draw_));
   });
 }
 

@@ -4,7 +4,7 @@
 #include "core/mutants.hpp"
 #include "redis/keys.hpp"
 #include "sim/data_commands.hpp"
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 #include "support/scripts.hpp"
 
 // Connections between clients and nodes: bytes in order, each message with a delay of its own.
@@ -61,7 +61,7 @@ TrueTime World::arrival(std::size_t client, int node, bool to_node, TrueTime& la
   const TrueTime about = healing_
                              ? std::min({draw_.delay, draw_.ttl / 100, draw_.node_timeout / 20})
                              : draw_.delay * path.percent / 100;
-  TrueTime when = now_ + 1us + draw_span(about) + path.extra;
+  TrueTime when = now() + 1us + draw_span(about) + path.extra;
   if (when < blocked) when = blocked + draw_span(draw_.delay);
   return last = std::max(when, last + 1ns);
 }
@@ -70,7 +70,7 @@ TrueTime World::arrival(std::size_t client, int node, bool to_node, TrueTime& la
 /// forgotten the connection.
 bool World::is_forgotten(Client& client, int wire_number) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(wire_number)];
-  const TrueTime idle = now_ - std::exchange(wire.used, now_);
+  const TrueTime idle = now() - std::exchange(wire.used, now());
   if (!draw_.forgetful_paths || wire.forgotten || healing_ || idle < 12s) return wire.forgotten;
   const int node = client.server_of(wire_number);
   ++figures_.faults;
@@ -84,8 +84,8 @@ bool World::is_forgotten(Client& client, int wire_number) {
 /// The turn of a client's loop, as in the driver.
 void World::turn(Client& client) {
   if (client.paused) return;
-  const core::Time local = client.local(now_);
-  client.clocks.begin_turn(now_);
+  const core::Time local = client.local(now());
+  client.clocks.begin_turn(now());
   client.session->advance(local);
   while (const std::optional<detail::Session::Output> output = client.session->next(local)) {
     carry_out(client, *output);
@@ -122,7 +122,7 @@ void World::write(Client& client, int number, bool rest_is_late) {
   TrueTime when = arrival(client.number, node, true, wire.last_to);
   if (core::planted(core::Mutant::release_overtakes) &&
       bytes.find(redis::release_script.sha1) != bytes.npos) {
-    when = now_ + 1us;
+    when = now() + 1us;
   }
   const auto& asks = draw_.capacity == 0 ? redis::acquire_script : redis::acquire_permit_script;
   if (draw_.faults_follow_rivals && bytes.find(asks.sha1) != bytes.npos) {
@@ -138,7 +138,7 @@ void World::write(Client& client, int number, bool rest_is_late) {
     bytes = std::move(rest);
     when = arrival(client.number, node, true, wire.last_to);
     if (rest_is_late) {
-      wire.last_to = when = std::max(when, now_ + draw_span(draw_.ttl / 4));
+      wire.last_to = when = std::max(when, now() + draw_span(draw_.ttl / 4));
     }
   }
   deliver_at(when, node, wire.connection, std::move(bytes));
@@ -153,7 +153,7 @@ void World::deliver_at(TrueTime when, int node, int connection, std::string byte
 void World::open(Client& client, int number) {
   Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
   const int node = client.server_of(number);
-  wire.last_to = wire.last_from = wire.used = now_;
+  wire.last_to = wire.last_from = wire.used = now();
   wire.forgotten = false;
   const Peer peer{client.number, client.life, ++wire.epoch, number};
   at(arrival(client.number, node, true, wire.last_to), [this, node, peer] {
@@ -178,7 +178,7 @@ void World::open(Client& client, int number) {
           opened.on_open();
         } else {
           ++its.epoch;
-          opened.on_closed(called.local(now_), "Connection refused");
+          opened.on_closed(called.local(now()), "Connection refused");
         }
         called.session->touched(peer.wire);
       });
@@ -228,7 +228,7 @@ void World::lose(Client& client, int wire_number, bool runs_on) {
     if (its.epoch != epoch) return;
     ++its.epoch;
     its.open = false;
-    hit.session->wire(wire_number).on_closed(hit.local(now_), "Connection reset by peer");
+    hit.session->wire(wire_number).on_closed(hit.local(now()), "Connection reset by peer");
     hit.session->touched(wire_number);
   });
 }
@@ -265,7 +265,7 @@ void World::serve(int node) {
   }
   for (const int connection : connections) {
     while (const Words* next = server.next(connection)) {
-      if (trace_ != nullptr) {
+      if (history_.is_written()) {
         std::string words;
         for (const std::string& word : *next) words += " " + word.substr(0, 44);
         trace("  node ", node + 1, " connection ", connection, " runs", words.substr(0, 200));
@@ -275,7 +275,7 @@ void World::serve(int node) {
       const std::vector<Renewed> renewals = renewals_of(*next, script);
       std::vector<TrueTime> before;
       for (const Renewed& each : renewals) before.push_back(time_of(node, each));
-      server.execute_next(connection, now_);
+      server.execute_next(connection, now());
       ++figures_.commands;
       look_at(node);
       for (std::size_t i = 0; i < renewals.size() && draw_.node_clocks_hold(); ++i) {
@@ -302,7 +302,7 @@ void World::serve(int node) {
     Client& client = clients_[peer.client];
     Client::Wire& wire = client.wires[static_cast<std::size_t>(peer.wire)];
     if (client.life == peer.life && wire.epoch == peer.epoch) {
-      at(now_,
+      at(now(),
          [this, wire = peer.wire, number = peer.client] { lose(clients_[number], wire, false); });
     }
     return true;
@@ -314,8 +314,9 @@ void World::look_at_owner(int node, std::size_t client, const Owner& owner) {
   if (owner.token.empty()) return;
   if (owner.releases) tidiness_.released(node, owner.token);
   const Server& server = nodes_[static_cast<std::size_t>(node)];
-  const auto has = std::ranges::count_if(
-      owner.keys, [&](const std::string& key) { return server.has_token(key, owner.token, now_); });
+  const auto has = std::ranges::count_if(owner.keys, [&](const std::string& key) {
+    return server.has_token(key, owner.token, now());
+  });
   if (draw_.timing_holds()) {
     tidiness_.has_keys(node, owner.token, static_cast<std::size_t>(has), owner.keys.size());
   }
@@ -330,11 +331,11 @@ void World::look_at(int node) {
   const Server& server = nodes_[static_cast<std::size_t>(node)];
   for (std::size_t lock = 0; lock < counters_.size(); ++lock) {
     const auto& [key, counter] = counters_[lock];
-    order_.look(node, key, server, now_, draw_.nodes);
-    const std::string* const text = server.text_of(counter, now_);
+    order_.look(node, key, server, now(), draw_.nodes);
+    const std::string* const text = server.text_of(counter, now());
     if (text != nullptr) fencing_.counter(node, lock, key, data::whole_number(*text).value());
   }
-  const std::string* const record = server.text_of(enrolment, now_);
+  const std::string* const record = server.text_of(enrolment, now());
   std::string& known = records_[static_cast<std::size_t>(node)];
   if (record == nullptr) return on_disk_[static_cast<std::size_t>(node)].reset();
   if (*record == known) return;
@@ -348,7 +349,7 @@ void World::look_at(int node) {
 
 void World::answer(int node, int connection, std::string bytes) {
   const Peer peer = peers_[static_cast<std::size_t>(node)].at(connection);
-  if (trace_ != nullptr) {
+  if (history_.is_written()) {
     std::string shown = bytes.substr(0, 60);
     std::ranges::replace_if(
         shown, [](char c) { return c == '\r' || c == '\n'; }, ' ');

@@ -6,7 +6,7 @@
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
 #include "redis/words.hpp"
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 
 // Changes of the list of nodes, and the operators who make them.
 namespace quorumlock::sim {
@@ -78,24 +78,24 @@ void World::look_at_nodes(std::size_t number) {
   if (one.looks_left-- == 0) return end_operator(one, "gives up");
   const auto look = std::make_shared<Look>();
   look->by = number;
-  look->begun = one.local(now_);
+  look->begun = one.local(now());
   NodeNames names = one.next;
   const NodeNames others = redis::without(one.others, one.next);
   names.insert(names.end(), others.begin(), others.end());
   const bool slow = random_.one_in(draw_.plan.empty() ? 6 : 24);
-  TrueTime last = now_;
+  TrueTime last = now();
   for (std::size_t i = 0; i < names.size(); ++i) {
     look->servers.push_back(server_named(names[i]));
     look->nodes.push_back({names[i], i < one.next.size()});
-    const TrueTime when = now_ + draw_span(slow ? TrueTime(draw_.max_ttl) * 2 : draw_.delay);
+    const TrueTime when = now() + draw_span(slow ? TrueTime(draw_.max_ttl) * 2 : draw_.delay);
     last = std::max(last, when);
     at(when, [this, look, i] {
       const Server& server = nodes_[static_cast<std::size_t>(look->servers[i])];
       const bool silent = !server.running() || server.paused() || server.conditions.loading;
       if (silent || random_.one_in(20)) return;
       if (is_out_of_reach(look->by, look->servers[i], Step::announced)) return;
-      look->nodes[i].carries(server.run(), text_of(server, redis::enrolment_key, now_),
-                             text_of(server, redis::members_key, now_));
+      look->nodes[i].carries(server.run(), text_of(server, redis::enrolment_key, now()),
+                             text_of(server, redis::members_key, now()));
     });
   }
   at(last + 1ns, [this, look] {
@@ -184,7 +184,7 @@ void World::has_looked(const Look& look) {
         return look_again(one, TrueTime());
       }
       const core::Duration left =
-          one.wait.after_look(look.begun, one.local(now_), change.max_ttl());
+          one.wait.after_look(look.begun, one.local(now()), change.max_ttl());
       if (left > 0s) {
         ++one.looks_left;
         return look_again(one, !random_.one_in(3) ? TrueTime(left) : next_look);
@@ -247,10 +247,10 @@ bool World::is_out_of_reach(std::size_t by, int server, Step step) {
   const bool only_these = draw_.operators > 1 && by % 2 == 1;
   if (named == only_these) return false;
   Reach& reach = reach_[{only_these, server}];
-  if (now_ >= reach.until) {
+  if (now() >= reach.until) {
     const bool forks = draw_.operators > 1;
     reach.deaf = random_.one_in(4) == !forks;
-    reach.until = now_ + draw_span(reach.deaf ? draw_.max_ttl * 3 / 2 : draw_.max_ttl / 2);
+    reach.until = now() + draw_span(reach.deaf ? draw_.max_ttl * 3 / 2 : draw_.max_ttl / 2);
   }
   return reach.deaf;
 }
@@ -291,7 +291,7 @@ void World::run_for_operator(int node, const Words& words) {
   redis::append_command(bytes, std::vector<std::string_view>(words.begin(), words.end()));
   const int connection = server.connect();
   server.feed(connection, bytes);
-  server.execute_next(connection, now_);
+  server.execute_next(connection, now());
   const std::string said = server.take_output(connection).substr(0, 2);
   trace("  node ", node + 1, " says to the operator: ", said);
   server.drop(connection);
@@ -306,19 +306,19 @@ void World::run_for_operator(int node, const Words& words) {
 void World::read_counters(const Look& look, const MembersChange& change) {
   const auto floor = std::make_shared<std::uint64_t>(0);
   const auto good = std::make_shared<bool>(true);
-  TrueTime last = now_;
+  TrueTime last = now();
   std::vector<std::size_t> sources;
   for (const int source : change.to_read()) sources.push_back(static_cast<std::size_t>(source));
   for (const std::size_t source : sources) {
     *floor = std::max(*floor, look.nodes[source].enrolment->floor);
-    const TrueTime when = now_ + draw_span(draw_.delay);
+    const TrueTime when = now() + draw_span(draw_.delay);
     last = std::max(last, when);
     at(when, [this, server = look.servers[source], floor, good] {
       const Server& read = nodes_[static_cast<std::size_t>(server)];
       if (!read.running() || read.paused()) *good = false;
-      for (const auto& [key, value] : read.keys(now_)) {
+      for (const auto& [key, value] : read.keys(now())) {
         if (!key.starts_with(redis::counter_prefix)) continue;
-        const std::string* const text = read.text_of(key, now_);
+        const std::string* const text = read.text_of(key, now());
         *floor = std::max<std::uint64_t>(*floor, std::stoull(*text));
       }
     });
@@ -327,7 +327,7 @@ void World::read_counters(const Look& look, const MembersChange& change) {
     for (const std::size_t source : sources) {
       const Server& read = nodes_[static_cast<std::size_t>(look.servers[source])];
       const bool same = (read.running() &&
-                         text_of(read, redis::enrolment_key, now_) == look.nodes[source].record) ||
+                         text_of(read, redis::enrolment_key, now()) == look.nodes[source].record) ||
                         core::planted(core::Mutant::nodes_seen_once);
       *good = *good && same;
     }

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 
 // The promises of a semaphore to its users when nothing goes wrong.
 namespace quorumlock::sim {
@@ -16,10 +16,10 @@ std::vector<std::size_t> World::ask_for_permits(int count, core::Duration wait) 
     Client& client = clients_[asked.size() % clients_.size()];
     asked.push_back(acquire(client, wait, true, false).number);
     for (int i = 0; i < 100 && wait == 0s && operations_[asked.back()].answers == 0; ++i) {
-      run_until(now_ + draw_.delay);
+      run_until(now() + draw_.delay);
     }
   }
-  if (wait > 0s) run_until(now_ + 60 * draw_.delay);
+  if (wait > 0s) run_until(now() + 60 * draw_.delay);
   return asked;
 }
 
@@ -27,7 +27,7 @@ std::vector<std::size_t> World::ask_for_permits(int count, core::Duration wait) 
 /// waiters as there are permits all get one when all are given back at once.
 void World::demand_permits() {
   if (draw_.capacity == 0 || draw_.capacities_differ || !draw_.timing_holds()) return;
-  run_until(now_ + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);
+  run_until(now() + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);
   const std::size_t first = operations_.size();
   const auto got = [this](const std::vector<std::size_t>& asked) {
     return static_cast<int>(std::ranges::count_if(
@@ -52,13 +52,13 @@ void World::demand_permits() {
   if (draw_.order_holds()) {
     const std::vector<std::size_t> waiters = ask_for_permits(draw_.capacity, 1h);
     give_back_all(first, last);
-    run_until(now_ + 250 * draw_.delay);
+    run_until(now() + 250 * draw_.delay);
     if (const int served = got(waiters); served < draw_.capacity) {
       report(std::to_string(served) + of_all + "are in use, and somebody waits for one");
     }
   }
   give_back_all(first, operations_.size());
-  run_until(now_ + 1s);
+  run_until(now() + 1s);
 }
 
 }  // namespace quorumlock::sim

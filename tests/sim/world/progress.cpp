@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "redis/keys.hpp"
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 
 // After everything has healed: the last operator ends the change of the list of nodes, and each
 // client that has the list gets the lock.
@@ -41,14 +41,14 @@ bool takes_steps_to(const redis::Membership& its, const redis::Membership& decid
 Look World::look_at_all(const NodeNames& next) const {
   Look look;
   look.by = operators_.size();
-  look.begun = core::Time(1h + now_);
+  look.begun = core::Time(1h + now());
   for (int node = 0; node < draw_.servers(); ++node) {
     const Server& server = nodes_[static_cast<std::size_t>(node)];
     MembersChange::Node& seen = look.nodes.emplace_back();
     seen.name = name_of(node);
     seen.in_next = redis::is_member(next, seen.name);
-    seen.carries(server.run(), text_of(server, redis::enrolment_key, now_),
-                 text_of(server, redis::members_key, now_));
+    seen.carries(server.run(), text_of(server, redis::enrolment_key, now()),
+                 text_of(server, redis::members_key, now()));
     look.servers.push_back(node);
   }
   return look;
@@ -60,9 +60,9 @@ std::uint64_t World::floor_of(const Look& look, const std::vector<int>& sources)
   for (const int source : sources) {
     floor = std::max(floor, look.nodes[static_cast<std::size_t>(source)].enrolment->floor);
     const Server& server = nodes_[static_cast<std::size_t>(source)];
-    for (const auto& [key, value] : server.keys(now_)) {
+    for (const auto& [key, value] : server.keys(now())) {
       if (!key.starts_with(redis::counter_prefix)) continue;
-      floor = std::max<std::uint64_t>(floor, std::stoull(*server.text_of(key, now_)));
+      floor = std::max<std::uint64_t>(floor, std::stoull(*server.text_of(key, now())));
     }
   }
   return floor;
@@ -168,25 +168,25 @@ bool World::contradicts(const NodeNames& list) const {
 /// Returns the list that governs then; empty if the nodes cannot agree on one any more.
 NodeNames World::end_change() {
   // What the operators have sent arrives.
-  run_until(now_ + 9 * draw_.max_ttl);
+  run_until(now() + 9 * draw_.max_ttl);
   redis::SettlementWait wait(0.01);
-  std::optional<redis::Membership> now = governing();
-  if (!now) {  // Clients found a list. Candidates for others end in a minute.
+  std::optional<redis::Membership> present = governing();
+  if (!present) {  // Clients found a list. Candidates for others end in a minute.
     const NodeNames list = list_on_disk();
     for (const Client& client : clients_) give_list(client.number, list);
-    run_until(now_ + 1min + 4 * draw_.max_ttl);
+    run_until(now() + 1min + 4 * draw_.max_ttl);
     // Durable nodes that were all restarted have not forgotten: they had no record of their present
     // run for as long as no client had a list in which enough others vouched for their disks. Then
     // they have their records again, and the list of these governs.
-    now = governing();
-    if (!now && contradicts(list)) {
+    present = governing();
+    if (!present && contradicts(list)) {
       trace("the nodes remember other lists than this: the operator has to found it");
       ++figures_.lists_stranded;
       return {};
     }
-    if (!now) return list;
+    if (!present) return list;
   }
-  NodeNames next = now->to;
+  NodeNames next = present->to;
   trace("the last operator ends the change to ", redis::names_in_words(next));
   NodeNames given;
   for (int looks = 0; looks < most_looks && goes_on(); ++looks) {
@@ -204,7 +204,7 @@ NodeNames World::end_change() {
       return {};
     }
     if (make_next_step(look, wait, next)) return next;
-    run_until(now_ + 1s);
+    run_until(now() + 1s);
     if (const auto accepted = governing(); accepted->epoch_of(next) && given != next) {
       for (const Client& client : clients_) give_list(client.number, next);
       given = next;
@@ -214,12 +214,12 @@ NodeNames World::end_change() {
       vouched_ = true;
       Client& operators = clients_.front();
       for (const int node : operators.session->nodes()) {
-        operators.session->doubt(operators.local(now_), node);
+        operators.session->doubt(operators.local(now()), node);
       }
-      operators.session->vouch(operators.local(now_));
+      operators.session->vouch(operators.local(now()));
       turn(operators);
     }
-    run_until(now_ + draw_.max_ttl * 11 / 10 + 2s);
+    run_until(now() + draw_.max_ttl * 11 / 10 + 2s);
   }
   return {};
 }

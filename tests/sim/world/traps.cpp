@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 
 // What is arranged in a history so that it meets one certain mistake; see draw_traps.cpp.
 namespace quorumlock::sim {
@@ -25,14 +25,14 @@ void World::move_at_commit(const NodeNames& list) {
   // with twice the margin.
   const TrueTime least = TrueTime(draw_.max_ttl) * 3 / 100;
   const TrueTime most = std::max<TrueTime>(least, 450ms);
-  const TrueTime moves_at = now_ + least + (most - least) * random_.between(0, 100) / 100;
+  const TrueTime moves_at = now() + least + (most - least) * random_.between(0, 100) / 100;
   const int slow = common[random_.index(common.size())];
   ++figures_.faults;
   trace("FAULT client 1 moves to ", redis::names_in_words(list), " during the commit, and node ",
         slow + 1, " is slow to answer it");
   give_list(0, list);
   paths_[0][static_cast<std::size_t>(slow)].blocked_from = moves_at;
-  asks_at_ = std::max(now_, moves_at - 2 * draw_span(draw_.delay));
+  asks_at_ = std::max(now(), moves_at - 2 * draw_span(draw_.delay));
   at(asks_at_, [this, common, slow] {
     if (healing_) return;
     for (const int node : common) {
@@ -61,7 +61,7 @@ void World::look_at_candidates(Client& client) {
           " wait long enough, and loses sight of it", will_forget ? "; the node will forget" : "");
     // This lasts for another wait, and until a repair no longer waits for the node's time.
     Path& path = paths_[client.number][static_cast<std::size_t>(server)];
-    path.blocked_to = path.blocked_from = now_ + 5 * TrueTime(draw_.max_ttl);
+    path.blocked_to = path.blocked_from = now() + 5 * TrueTime(draw_.max_ttl);
     path.lost = true;
     if (!will_forget) continue;
     after(draw_span(2 * draw_.delay), [this, server] {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 
 // The calls that the users of each client make, and the results that they get.
 namespace quorumlock::sim {
@@ -44,7 +44,7 @@ void World::act(std::size_t number, std::size_t life) {
         Operation& tired = operations_[index];
         for_client(tired.client, tired.life, [this, index] {
           Operation& waiting = operations_[index];
-          clients_[waiting.client].session->engine().cancel(clients_[waiting.client].local(now_),
+          clients_[waiting.client].session->engine().cancel(clients_[waiting.client].local(now()),
                                                             waiting.waiter, Errc::cancelled);
         });
       });
@@ -97,9 +97,9 @@ Operation& World::ask(Client& client, core::Duration wait, bool ordered, bool of
   }
   one.shared = draw_.to_read > 0 && random_.between(1, 100) <= draw_.to_read;
   one.terms.mode = one.shared ? LockMode::shared : LockMode::exclusive;
-  one.requested = client.local(now_);
+  one.requested = client.local(now());
   one.wait = wait;
-  one.asked = now_;
+  one.asked = now();
   one.ordered = ordered && wait > 0s;
   operations_.push_back(one);
   Operation& kept = operations_.back();
@@ -138,7 +138,7 @@ void World::name_waiters(const Client& client) {
     if (!one.ordered || one.answers > 0 || one.dead || one.client != client.number) continue;
     const auto [place, ticket] = engine.place_of(one.waiter);
     if (place == 0) continue;
-    one.in_line = std::min(one.in_line, now_);
+    one.in_line = std::min(one.in_line, now());
     if (ticket == 0) continue;
     order_.named(one, (one.shared ? "r" : "w") + engine.process() + "." + std::to_string(place),
                  ticket);
@@ -164,12 +164,13 @@ void World::use(std::size_t number) {
         }
       }
     } else if (what <= 17) {
-      lease.asked_again = now_;
-      engine.extend(client.local(now_), lease.claim, random_.one_in(2) ? draw_.ttl : draw_.max_ttl);
+      lease.asked_again = now();
+      engine.extend(client.local(now()), lease.claim,
+                    random_.one_in(2) ? draw_.ttl : draw_.max_ttl);
       after(draw_span(draw_.hold), [this, number] { use(number); });
     } else if (what == 18 && !draw_.alone()) {  // otherwise it is unknown when its keys are gone
       lease.detached = true;
-      engine.detach(client.local(now_), lease.claim);
+      engine.detach(client.local(now()), lease.claim);
     } else if (draw_.to_read > 0 && !lease.shared) {
       make_reader(lease);
       after(draw_span(draw_.hold), [this, number] { use(number); });
@@ -182,10 +183,10 @@ void World::use(std::size_t number) {
 void World::give_back(Operation& one) {
   Client& client = clients_[one.client];
   trace("client ", client.number + 1, " releases operation ", one.number);
-  one.asked_again = now_;
-  client.session->engine().release(client.local(now_), one.claim, random_.one_in(2));
+  one.asked_again = now();
+  client.session->engine().release(client.local(now()), one.claim, random_.one_in(2));
   over(one);
-  order_.released(one, now_);
+  order_.released(one, now());
 }
 
 void World::over(Operation& one) {
@@ -195,15 +196,15 @@ void World::over(Operation& one) {
 void World::extended_to(Operation& one, core::Time deadline) {
   one.deadline = deadline;
   one.valid_until = clients_[one.client].when(deadline);
-  exclusion_.became_valid(one, now_);
+  exclusion_.became_valid(one, now());
   const bool nothing_lost = draw_.timing_holds() && !draw_.lists_change() &&
                             !draw_.has(Fault::flush) && !draw_.has(Fault::fail_over) &&
                             !draw_.swaps_disks() && (draw_.durable || !draw_.has(Fault::crash));
   if (!nothing_lost) return;
-  exclusion_.witness(one, nodes_, now_);
+  exclusion_.witness(one, nodes_, now());
   at(one.valid_until - 1ns, [this, number = one.number, until = one.valid_until] {
     const Operation& last = operations_[number];
-    if (last.valid_until == until) exclusion_.witness(last, nodes_, now_);
+    if (last.valid_until == until) exclusion_.witness(last, nodes_, now());
   });
 }
 
@@ -214,7 +215,7 @@ Operation* World::of_lease(core::UserId user) {
 void World::carry_out(Client& client, const detail::Session::Output& output) {
   using detail::Session;
   core::Engine& engine = client.session->engine();
-  const core::Time local = client.local(now_);
+  const core::Time local = client.local(now());
   if (const auto* connect = std::get_if<Session::Connect>(&output)) {
     open(client, connect->wire);
   } else if (const auto* disconnect = std::get_if<Session::Disconnect>(&output)) {
@@ -232,7 +233,7 @@ void World::carry_out(Client& client, const detail::Session::Output& output) {
     telling_.answered(one);
     if (one.wait == 0s) prompt(one, one.asked, "won");
     soon(one);
-    order_.won(one, acquired->attempts, now_);
+    order_.won(one, acquired->attempts, now());
     figures_.in_order = order_.contended();
     one.claim = acquired->claim;
     one.token = claim.token();
@@ -240,12 +241,12 @@ void World::carry_out(Client& client, const detail::Session::Output& output) {
     one.slot = claim.permit.slot;
     one.acquired = local;
     one.began = client.when(claim.round.start());
-    one.won = now_;
+    one.won = now();
     one.deadline = claim.deadline;
     one.held = true;
     trace("client ", client.number + 1, " HOLDS ", one.key, ", operation ", one.number,
           ", fencing token ", one.fence, ", owner ", one.token.substr(0, 8));
-    if (draw_.fencing) fencing_.decided(one, client.when(claim.round.start()), now_);
+    if (draw_.fencing) fencing_.decided(one, client.when(claim.round.start()), now());
     const core::NodeSet granted = claim.round.tally.granted_by();
     engine.adopt(acquired->claim, static_cast<core::UserId>(one.number) + lease_offset);
     if (draw_.faults_follow_wins && draw_.has(Fault::flush) && random_.one_in(3) && !healing_) {
@@ -270,7 +271,7 @@ void World::carry_out(Client& client, const detail::Session::Output& output) {
     ++one.answers;
     ++figures_.refused;
     telling_.answered(one);
-    order_.left(one, now_);
+    order_.left(one, now());
     telling_.refused(one, *refused, draw_.node_timeout, local, client.awake);
     if (one.wait == 0s) prompt(one, one.asked, "refused");
     if (refused->why != Errc::cancelled) soon(one);
@@ -284,7 +285,7 @@ void World::carry_out(Client& client, const detail::Session::Output& output) {
     if (!one.held) return;
     ++figures_.renewed;
     trace("client ", client.number + 1, " has renewed operation ", one.number);
-    exclusion_.renewed(one, one.valid_until, now_);
+    exclusion_.renewed(one, one.valid_until, now());
     extended_to(one, renewed->valid_until);
   } else if (const auto* risk = std::get_if<core::AtRisk>(&output)) {
     Operation& one = *of_lease(risk->user);

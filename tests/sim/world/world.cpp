@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "redis/keys.hpp"
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 
 namespace quorumlock::sim {
 
@@ -25,7 +25,7 @@ std::string World::name_of(int node) {
 
 World::World(const Draw& draw, std::ostream* trace)
     : draw_(draw),
-      trace_(trace),
+      history_(agenda_, trace),
       lock_(draw.capacity == 0 ? "lock" : std::string(redis::semaphore_prefix) + "lock"),
       random_(draw.seed),
       paths_(static_cast<std::size_t>(draw.clients),
@@ -57,7 +57,7 @@ World::World(const Draw& draw, std::ostream* trace)
     const double rate = rate_within_the_bound(draw, random_);
     const WallClock clock(1'700'000'000s + (draw.nodes_agree ? 0ms : off),
                           draw.nodes_agree ? 1 : rate);
-    Server& server = nodes_.emplace_back(settings, clock, now_);
+    Server& server = nodes_.emplace_back(settings, clock, now());
     if (node >= draw.nodes) continue;
     // This is a new cluster: the nodes have nothing to forget.
     Server::Data data;
@@ -95,47 +95,15 @@ World::World(const Draw& draw, std::ostream* trace)
   plan_lists();
 }
 
-void World::at(TrueTime when, Action action) {
-  std::size_t place = actions_.size();
-  if (free_places_.empty()) {
-    actions_.push_back(std::move(action));
-  } else {
-    place = free_places_.back();
-    free_places_.pop_back();
-    actions_[place] = std::move(action);
-  }
-  events_.push({std::max(when, now_), ++events_planned_, place});
-}
-
-void World::run_until(TrueTime end) {
-  while (!events_.empty() && events_.top().when <= end && goes_on()) {
-    now_ = events_.top().when;
-    const std::size_t place = events_.top().action;
-    events_.pop();
-    const Action action = std::exchange(actions_[place], {});
-    free_places_.push_back(place);
-    action();
-  }
-  now_ = std::max(now_, end);
-}
-
 TrueTime World::draw_span(TrueTime about) {
   // The span is mostly about that long, and now and then much shorter or longer.
   const auto span = about * random_.between(1, 200) / 100;
   return random_.one_in(10) ? span / 20 : random_.one_in(10) ? span * 4 : span;
 }
 
-void World::report(const std::string& sentence) {
-  trace("VIOLATION ", sentence);
-  if (violation_.empty()) {
-    violation_ =
-        sentence + ", at " + std::to_string(static_cast<double>(now_.count()) / 1e9) + " s";
-  }
-}
-
 std::string World::run() {
   for (Client& client : clients_) {
-    client.session->start(client.local(now_));
+    client.session->start(client.local(now()));
     turn(client);
   }
   begin_users();
@@ -147,7 +115,7 @@ std::string World::run() {
   if (goes_on()) heal();
   if (draw_.lists_change()) {
     if (goes_on()) demand_change_ends();
-    return violation_;
+    return violation();
   }
   if (goes_on()) demand_progress();
   if (goes_on()) demand_order();
@@ -156,7 +124,7 @@ std::string World::run() {
   if (goes_on()) demand_permits();
   if (goes_on()) demand_trust();
   if (goes_on()) demand_tidiness();
-  return violation_;
+  return violation();
 }
 
 /// Repairs everything, and gives back every lock.
@@ -176,7 +144,7 @@ void World::heal() {
     if (!server.running()) restart(node);
     server.conditions = {};
     server.resume();
-    if (draw_.has(Fault::clock_rate)) server.set_rate(1, now_);
+    if (draw_.has(Fault::clock_rate)) server.set_rate(1, now());
     serve(node);
   }
   for (Client& client : clients_) {
@@ -186,11 +154,11 @@ void World::heal() {
     if (one.held && !one.dead) give_back(one);
     if (one.answers == 0 && !one.dead) {
       Client& client = clients_[one.client];
-      client.session->engine().cancel(client.local(now_), one.waiter, Errc::cancelled);
+      client.session->engine().cancel(client.local(now()), one.waiter, Errc::cancelled);
     }
   }
   for (Client& client : clients_) turn(client);
-  run_until(now_ + 2s + 10 * draw_.delay);
+  run_until(now() + 2s + 10 * draw_.delay);
 
   // If no connection was lost, and no message is still under way, every release has arrived.
   // Nor does a release go to a node that has left its client's list.
@@ -204,7 +172,7 @@ void World::heal() {
   }
   for (const Operation& one : operations_) lost = lost || one.detached;
   for (std::size_t node = 0; node < nodes_.size() && !lost; ++node) {
-    for (const auto& [key, value] : nodes_[node].keys(now_)) {
+    for (const auto& [key, value] : nodes_[node].keys(now())) {
       if (!key.starts_with(redis::own_prefix) || key.starts_with(redis::permit_prefix)) {
         report("node " + std::to_string(node + 1) + " still has " + key +
                " although nobody holds it and no connection was lost");
@@ -220,7 +188,7 @@ bool World::too_few_vouch() const {
   std::map<std::uint64_t, int> enrolled;
   int most = 0;
   for (const Server& server : nodes_) {
-    const std::string* const text = server.text_of(std::string(redis::enrolment_key), now_);
+    const std::string* const text = server.text_of(std::string(redis::enrolment_key), now());
     const auto record = text != nullptr ? redis::EnrolmentRecord::parse(*text) : std::nullopt;
     if (!record || !redis::is_this_run(record->run_id, server.run())) continue;
     most = std::max(most, ++enrolled[record->members->founding]);
@@ -231,7 +199,7 @@ bool World::too_few_vouch() const {
 /// Checks that each client in turn gets the lock, and at once.
 void World::demand_progress() {
   // Nodes that forgot vote again after max_ttl; nodes whose clock was wrong are trusted again.
-  run_until(now_ + 3 * draw_.max_ttl + 15s);
+  run_until(now() + 3 * draw_.max_ttl + 15s);
   if (draw_.has(Fault::clock_step)) return;  // a clock that was set back lets keys live longer
   if (too_few_vouch()) {
     // The operator runs enroll. Nodes that forgot come back by themselves only if enough of the
@@ -239,11 +207,11 @@ void World::demand_progress() {
     trace("the operator vouches for the nodes that forgot");
     Client& operators = clients_.front();
     for (const int node : operators.session->nodes()) {
-      operators.session->doubt(operators.local(now_), node);
+      operators.session->doubt(operators.local(now()), node);
     }
-    operators.session->vouch(operators.local(now_));
+    operators.session->vouch(operators.local(now()));
     turn(operators);
-    run_until(now_ + 3 * draw_.max_ttl + 15s);
+    run_until(now() + 3 * draw_.max_ttl + 15s);
   }
   for (const Client& client : clients_) {
     for (const int node : client.session->nodes()) {
@@ -251,21 +219,21 @@ void World::demand_progress() {
       if (client.session->link(node).state() == core::LinkState::up) continue;
       report("node " + std::to_string(client.server_of(node) + 1) + " does not vote for client " +
              std::to_string(client.number + 1) + " although all is well: it " +
-             client.session->link(node).trouble(client.local(now_)));
+             client.session->link(node).trouble(client.local(now())));
     }
   }
   for (Client& client : clients_) {
     if (!goes_on()) return;
     acquire(client, 30s, draw_.in_order > 0);
     const std::size_t number = operations_.size() - 1;
-    run_until(now_ + 8s + 2 * draw_.max_ttl + 20 * draw_.delay);
+    run_until(now() + 8s + 2 * draw_.max_ttl + 20 * draw_.delay);
     Operation& one = operations_[number];
-    if (violation_.empty() && one.token.empty()) {
+    if (violation().empty() && one.token.empty()) {
       report("client " + std::to_string(client.number + 1) + " gets no lock although all is well");
     }
     if (one.held) give_back(one);
     turn(client);
-    run_until(now_ + 1s + 10 * draw_.delay);
+    run_until(now() + 1s + 10 * draw_.delay);
   }
 }
 
@@ -273,7 +241,7 @@ void World::demand_progress() {
 /// that does not depend on any ttl.
 void World::demand_order() {
   if (draw_.in_order == 0 || !draw_.timing_holds() || draw_.capacities_differ) return;
-  const TrueTime begun = now_;
+  const TrueTime begun = now();
   std::vector<std::size_t> crowd;
   for (Client& client : clients_) {
     for (int i = random_.between(1, 3); i > 0; --i) {
@@ -284,14 +252,14 @@ void World::demand_order() {
   }
   const TrueTime message = std::min({draw_.delay, draw_.ttl / 100, draw_.node_timeout / 20});
   const auto count = static_cast<int>(crowd.size());
-  run_until(now_ + 1s + 2 * draw_.entry_life + count * 60 * message);
+  run_until(now() + 1s + 2 * draw_.entry_life + count * 60 * message);
   for (const std::size_t number : crowd) {
     const Operation& one = operations_[number];
-    if (!violation_.empty()) return;
+    if (!violation().empty()) return;
     if (one.token.empty()) {
       report("operation " + std::to_string(number) + " waits in a line of " +
              std::to_string(count) + " for " +
-             std::to_string(static_cast<double>((now_ - begun).count()) / 1e9) +
+             std::to_string(static_cast<double>((now() - begun).count()) / 1e9) +
              " s although all is well");
     }
   }
@@ -299,7 +267,7 @@ void World::demand_order() {
 
 /// Checks that nothing is left: no wait, no lease, no request, and no key once its ttl has passed.
 void World::demand_tidiness() {
-  run_until(now_ + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);
+  run_until(now() + std::max(draw_.max_ttl, 2 * draw_.entry_life) * 11 / 10 + 1s);
   for (const Operation& one : operations_) telling_.at_the_end(one);
   for (Client& client : clients_) {
     if (client.session->engine().busy()) {
@@ -315,7 +283,7 @@ void World::demand_tidiness() {
   // What a crashed client had sent may reach a node even now, and set the key for a ttl.
   const bool from_the_dead = draw_.has(Fault::delay) && draw_.has(Fault::client_crash);
   for (std::size_t node = 0; node < nodes_.size() && draw_.timing_holds(); ++node) {
-    for (const auto& [key, value] : nodes_[node].keys(now_)) {
+    for (const auto& [key, value] : nodes_[node].keys(now())) {
       if (from_the_dead && value.expires) continue;
       const bool of_a_line =
           key.starts_with(redis::queue_prefix) || key.starts_with(redis::waiting_prefix);

@@ -3,17 +3,17 @@
 #include <array>
 #include <deque>
 #include <functional>
-#include <iosfwd>
 #include <map>
-#include <queue>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "sim/server.hpp"
+#include "sim/world/agenda.hpp"
 #include "sim/world/client.hpp"
 #include "sim/world/exclusion.hpp"
 #include "sim/world/fencing.hpp"
+#include "sim/world/history.hpp"
 #include "sim/world/operators.hpp"
 #include "sim/world/order.hpp"
 #include "sim/world/telling.hpp"
@@ -42,29 +42,25 @@ class World {
   [[nodiscard]] const Figures& figures() const { return figures_; }
 
  private:
-  using Action = std::function<void()>;
-  struct Event {
-    TrueTime when;
-    std::uint64_t order;
-    std::size_t action;  ///< its place in actions_
-    bool operator<(const Event& other) const {
-      return when != other.when ? when > other.when : order > other.order;
-    }
-  };
-
+  using Action = Agenda::Action;
   // world.cpp: time and the end
-  void at(TrueTime when, Action action);
-  void after(TrueTime span, Action action) { at(now_ + span, std::move(action)); }
-  void run_until(TrueTime end);
+  [[nodiscard]] TrueTime now() const { return agenda_.now(); }
+  void at(TrueTime when, Action action) { agenda_.at(when, std::move(action)); }
+  void after(TrueTime span, Action action) { agenda_.after(span, std::move(action)); }
+  void run_until(TrueTime end) { agenda_.run_until(end); }
+  [[nodiscard]] bool goes_on() const { return !agenda_.stopped(); }
+  [[nodiscard]] const std::string& violation() const { return history_.violation(); }
   void heal();
   void demand_progress();
   [[nodiscard]] bool too_few_vouch() const;
   static std::string name_of(int node);
   void demand_order();
   void demand_tidiness();
-  void report(const std::string& sentence);
+  void report(const std::string& sentence) { history_.report(sentence); }
   template <class... Words>
-  void trace(const Words&... words);
+  void trace(const Words&... words) {
+    history_.write(words...);
+  }
   TrueTime draw_span(TrueTime about);
 
   // succession.cpp: what the queue head is owed
@@ -200,7 +196,7 @@ class World {
   void move_at_commit(const redis::NodeNames& list);
   void look_at_candidates(Client& client);
   [[nodiscard]] bool is_quiet(const Client& client) const {
-    return draw_.moves_at_commit && client.number == 0 && now_ < asks_at_;
+    return draw_.moves_at_commit && client.number == 0 && now() < asks_at_;
   }
 
   // operators.cpp: changes of the list of nodes
@@ -246,15 +242,11 @@ class World {
   std::optional<Server::Data> data_of_another(int node);
 
   const Draw draw_;
-  std::ostream* trace_;
+  Agenda agenda_;
+  History history_;
   const std::string lock_;  ///< the key of most requests; the semaphore's if the draw has permits
   std::vector<std::pair<std::string, std::string>> counters_;  ///< all locks, with their counters
   test::SeededRandom random_;
-  TrueTime now_{};
-  std::uint64_t events_planned_ = 0;
-  std::priority_queue<Event> events_;
-  std::vector<Action> actions_;           ///< of the events, and places without one
-  std::vector<std::size_t> free_places_;  ///< those without one
   std::deque<Server> nodes_;
   std::deque<Client> clients_;
   std::deque<Operation> operations_;
@@ -300,10 +292,7 @@ class World {
   /// What each node's record says, in whichever run of the node it was written.
   std::vector<std::optional<redis::Membership>> on_disk_;
   std::set<std::uint64_t> contested_;  ///< foundings with a node that knew itself of another list
-  bool strangers_ = false;             ///< see look_at_founding()
   bool keeps_ = false;                 ///< users hold what they get from now on, and renew it
-  std::string violation_;
-  [[nodiscard]] bool goes_on() const { return violation_.empty() && !strangers_; }
   Exclusion exclusion_;
   Fencing fencing_;
   Telling telling_;
