@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
+
+#include "sim/world/records.hpp"
 
 namespace quorumlock::sim {
 
@@ -51,7 +52,7 @@ std::vector<redis::Link::Config> Client::links_to(const std::vector<int>& server
   std::vector<redis::Link::Config> links;
   for (const int server : servers) {
     redis::Link::Config link;
-    link.endpoint.host = "n" + std::to_string(server + 1);
+    link.endpoint.host = name_of(server);
     link.node_timeout = draw.node_timeout;
     link.connect_timeout = draw.plan.empty() ? core::Duration(2s) : draw.node_timeout;
     link.enrolment.max_ttl = draw.max_ttl;
@@ -65,8 +66,7 @@ std::vector<redis::Link::Config> Client::links_to(const std::vector<int>& server
 
 void Client::list_changed() {
   for (const int node : session->nodes()) {
-    const std::string& host = session->link(node).endpoint().host;
-    servers_[static_cast<std::size_t>(node)] = std::stoi(host.substr(1)) - 1;
+    servers_[static_cast<std::size_t>(node)] = server_named(session->link(node).endpoint().host);
   }
 }
 
