@@ -2,36 +2,17 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
+
+#include "sim/world/records.hpp"
 
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-/// The rate of a clock, such that no two clocks diverge by more than the drift factor d. Each rate
-/// may be off by e, with 2e / (1 - e) = d. Drawn from the whole range, or from its ends.
-double draw_rate(const Draw& draw, test::SeededRandom& random) {
-  constexpr double drift = 0.01;
-  constexpr double bound = drift / (2 + drift) * 0.999;
-  if (draw.clocks_at_the_bound) return random.one_in(2) ? 1 + bound : 1 - bound;
-  return 1 + bound * random.between(-1000, 1000) / 1000;
-}
-
-}  // namespace
-
-double rate_within_the_bound(const Draw& draw, test::SeededRandom& random) {
-  return draw_rate(draw, random);
-}
-
 Client::Client(const Draw& draw, std::size_t which, test::SeededRandom& world)
     : number(which),
       random(draw.seed * 1000 + which),
-      rate(draw_rate(draw, world)),
-      offset(1h + world.between(0, 1'000'000) * 1us),
-      wall_offset(1'700'000'000s + world.between(-20'000, 20'000) * 1ms),
-      wall_stands(!draw.sane_wall_clocks),
+      clocks(draw, world),
       list(static_cast<std::size_t>(draw.nodes)) {
   std::iota(list.begin(), list.end(), 0);
   begin_life(draw);
@@ -51,7 +32,7 @@ void Client::begin_life(const Draw& draw) {
                    .acquisitions_out = draw.acquisitions_out,
                    .send_within = draw.node_timeout};
   config.links = links_to(list, draw);
-  session = std::make_unique<detail::Session>(std::move(config), random, *this);
+  session = std::make_unique<detail::Session>(std::move(config), random, clocks);
   list_changed();
   // Epochs are not reset, so nothing that was meant for the previous process reaches this one.
   wires.resize(2 * static_cast<std::size_t>(core::max_nodes));
@@ -71,7 +52,7 @@ std::vector<redis::Link::Config> Client::links_to(const std::vector<int>& server
   std::vector<redis::Link::Config> links;
   for (const int server : servers) {
     redis::Link::Config link;
-    link.endpoint.host = "n" + std::to_string(server + 1);
+    link.endpoint.host = name_of(server);
     link.node_timeout = draw.node_timeout;
     link.connect_timeout = draw.plan.empty() ? core::Duration(2s) : draw.node_timeout;
     link.enrolment.max_ttl = draw.max_ttl;
@@ -85,8 +66,7 @@ std::vector<redis::Link::Config> Client::links_to(const std::vector<int>& server
 
 void Client::list_changed() {
   for (const int node : session->nodes()) {
-    const std::string& host = session->link(node).endpoint().host;
-    servers_[static_cast<std::size_t>(node)] = std::stoi(host.substr(1)) - 1;
+    servers_[static_cast<std::size_t>(node)] = server_named(session->link(node).endpoint().host);
   }
 }
 
@@ -94,32 +74,6 @@ int Client::number_of(int server) const {
   const std::vector<int>& nodes = session->nodes();
   const auto found = std::ranges::find(nodes, server, [this](int node) { return server_of(node); });
   return found == nodes.end() ? -1 : *found;
-}
-
-/// What the clock shows after it has run for `counted`.
-core::Time Client::shown(TrueTime counted) const {
-  const double gained = static_cast<double>(counted.count()) * (rate - 1);
-  return core::Time(offset + counted + core::Duration(static_cast<core::Duration::rep>(gained)));
-}
-
-core::Time Client::local(TrueTime now) const {
-  TrueTime counted = now;
-  for (const Stood& each : stood_) {
-    counted -= std::clamp(now - each.from, TrueTime(), each.span);
-  }
-  return shown(counted);
-}
-
-TrueTime Client::when(core::Time wanted) const {
-  if (wanted == core::never) return TrueTime::max();
-  const core::Duration passed = wanted.time_since_epoch() - offset;
-  TrueTime at(static_cast<TrueTime::rep>(static_cast<double>(passed.count()) / rate));
-  while (at > TrueTime() && shown(at - 1ns) >= wanted) at -= 1ns;
-  while (shown(at) < wanted) at += 1ns;
-  for (const Stood& each : stood_) {
-    if (at > each.from) at += each.span;
-  }
-  return at;
 }
 
 }  // namespace quorumlock::sim

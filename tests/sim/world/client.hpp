@@ -7,15 +7,13 @@
 #include <vector>
 
 #include "loop/session.hpp"
-#include "sim/wall_clock.hpp"
-#include "sim/world/draw.hpp"
-#include "support/seeded_random.hpp"
+#include "sim/world/client_clocks.hpp"
 
 namespace quorumlock::sim {
 
 /// A process that uses the library, with the library's own session, the process's clocks and its
 /// connections. The process may be stopped, or crash.
-struct Client final : core::WallClock {
+struct Client {
   /// A connection as this client sees it.
   struct Wire {
     int connection = -1;  ///< the server's number for the connection; -1: none
@@ -29,12 +27,8 @@ struct Client final : core::WallClock {
 
   Client(const Draw& draw, std::size_t number, test::SeededRandom& world);
 
-  /// Converts true time to the suspend-proof clock, and back: the first moment that shows `local`.
-  [[nodiscard]] core::Time local(TrueTime now) const;
-  [[nodiscard]] TrueTime when(core::Time local) const;
-  std::int64_t now_us() override { return wall_us; }
-  /// Reports that the clock stood still from `from` on, for `span`.
-  void stood_still(TrueTime from, TrueTime span) { stood_.push_back({from, span}); }
+  [[nodiscard]] core::Time local(TrueTime now) const { return clocks.local(now); }
+  [[nodiscard]] TrueTime when(core::Time local) const { return clocks.when(local); }
   /// Starts a new process in place of this one.
   void begin_life(const Draw& draw);
   /// The connections to these servers, as the process is configured with them.
@@ -51,13 +45,9 @@ struct Client final : core::WallClock {
 
   std::size_t number;
   test::SeededRandom random;
-  double rate;
-  core::Duration offset;
-  core::Duration wall_offset;  ///< wall clock less true time
-  bool wall_stands;
-  std::int64_t wall_us = 0;  ///< the wall clock's time, set before each turn
-  std::vector<int> list;     ///< the servers that its next process is configured with
-  bool keeps_list = false;   ///< it is given no other list
+  ClientClocks clocks;
+  std::vector<int> list;    ///< the servers that its next process is configured with
+  bool keeps_list = false;  ///< it is given no other list
   std::unique_ptr<detail::Session> session;
   std::vector<Wire> wires;  ///< by the session's number
   std::size_t life = 0;
@@ -69,11 +59,6 @@ struct Client final : core::WallClock {
   TrueTime waking = TrueTime::max();          ///< when its next turn is planned
 
  private:
-  struct Stood {
-    TrueTime from, span;
-  };
-  [[nodiscard]] core::Time shown(TrueTime counted) const;
-  std::vector<Stood> stood_;
   std::array<int, core::max_nodes> servers_{};  ///< by the session's numbers
 };
 

@@ -346,6 +346,20 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
 
 }  // namespace
 
+bool Draw::counters_hold() const {
+  // If every node may forget at once, the order of tokens rests on the clocks.
+  const bool forgets = has(Fault::flush) || swaps_disks() || has(Fault::fail_over) ||
+                       (has(Fault::crash) && !durable);
+  const bool clocks = has(Fault::clock_step) || has(Fault::clock_rate);
+  return !has(Fault::evict) && !(forgets && clocks);
+}
+
+/// Five rounds (a missing script, commands that need the script after all, three raises) of two
+/// messages that each take at most eight times the draw's delay, and a margin for lateness.
+TrueTime Draw::promptly() const {
+  return 5 * 2 * 8 * TrueTime(delay) + 10ms;
+}
+
 Draw Draw::of(std::uint64_t seed, std::optional<Focus> focus) {
   test::SeededRandom random(seed * 2 + 1);
   const int drawn = random.between(0, 2 * first_focuses - 1);

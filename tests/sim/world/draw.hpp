@@ -204,6 +204,14 @@ struct Draw {
   }
   /// Whether only one lock is asked for at a time, so that it is clear how long that may take.
   [[nodiscard]] bool alone() const { return silences || (forgetful_paths && clients == 1); }
+  /// Whether this client may not touch the keys of the lock "other".
+  [[nodiscard]] bool is_stranger(std::size_t client) const { return tenants && client % 2 == 0; }
+  /// The longest that anything may take if a quorum can decide it; see Focus::silence.
+  [[nodiscard]] TrueTime promptly() const;
+  /// About how long a message takes once everything has healed.
+  [[nodiscard]] TrueTime message_when_well() const {
+    return std::min({delay, ttl / 100, node_timeout / 20});
+  }
   /// Whether a node may go on with data that is not its own, or with a part of its data.
   [[nodiscard]] bool swaps_disks() const {
     return has(Fault::stop_writing) || has(Fault::copy_directory) || has(Fault::promote_replica) ||

@@ -1,9 +1,11 @@
+#include "sim/world/lists.hpp"
+
 #include <algorithm>
-#include <utility>
+#include <map>
 
-#include "sim/world/trace.hpp"
+#include "sim/world/records.hpp"
+#include "sim/world/world.hpp"
 
-// Which list of nodes operators want, and which one each client is given.
 namespace quorumlock::sim {
 
 using redis::MembersPhase;
@@ -20,12 +22,10 @@ NodeNames named(const std::string& numbers) {
 
 }  // namespace
 
-/// The state that governs: of the founding that most nodes have, the one furthest on. Nothing if no
-/// node has a record.
-std::optional<redis::Membership> World::governing() const {
+std::optional<redis::Membership> Lists::governing() const {
   std::map<std::uint64_t, std::pair<int, redis::Membership>> foundings;
   for (const Server& server : nodes_) {
-    const std::optional<redis::Membership> its = membership_of(server);
+    const std::optional<redis::Membership> its = membership_of(server, now());
     if (!its) continue;
     auto& [count, furthest] = foundings[its->founding];
     if (count++ == 0 || its->rank() > furthest.rank()) furthest = *its;
@@ -35,23 +35,18 @@ std::optional<redis::Membership> World::governing() const {
       ->second.second;
 }
 
-NodeNames World::first_list() const {
+NodeNames Lists::first() const {
   NodeNames list;
   for (int node = 0; node < draw_.nodes; ++node) list.push_back(name_of(node));
   return list;
 }
 
-/// Which lists there are from the beginning, which of them some clients have to the end, and which
-/// node some clients never see.
-void World::plan_lists() {
-  lists_.push_back(first_list());
-  for (const std::string& numbers : draw_.plan) {
-    const NodeNames list = named(numbers);
-    if (std::ranges::find(lists_, list) == lists_.end()) lists_.push_back(list);
-  }
-  const std::size_t first = draw_.operators > 1 ? 1 : 0;  // a fork's own lists matter most
+void Lists::plan() {
+  lists_.push_back(first());
+  for (const std::string& numbers : draw_.plan) want(named(numbers));
+  const std::size_t least = draw_.operators > 1 ? 1 : 0;  // a fork's own lists matter most
   for (Client& client : clients_) {
-    std::size_t its = draw_.lists_differ ? first + client.number : lists_.size();
+    std::size_t its = draw_.lists_differ ? least + client.number : lists_.size();
     if (client.number < draw_.lists.size()) {
       its = static_cast<std::size_t>(draw_.lists[client.number] - '0');
     }
@@ -63,43 +58,37 @@ void World::plan_lists() {
     }
     client.begin_life(draw_);
   }
-  for (std::vector<Path>& paths : paths_) {
+  for (const Client& client : clients_) {
     if (!draw_.blind_for_good || random_.one_in(2)) continue;
-    Path& path = paths[random_.index(static_cast<std::size_t>(draw_.nodes))];
-    path.blocked_to = path.blocked_from = draw_.until;
-    path.lost = true;
+    const std::size_t node = random_.index(static_cast<std::size_t>(draw_.nodes));
+    world_.paths.hide(client.number, static_cast<int>(node), draw_.until);
   }
   if (!draw_.all_forget) hide_nodes(draw_.until);
 }
 
-/// Hides from each client the node that the draw names, until this time.
-void World::hide_nodes(TrueTime until) {
-  for (std::size_t i = 0; i < std::min(draw_.blind.size(), paths_.size()); ++i) {
+void Lists::hide_nodes(TrueTime until) {
+  for (std::size_t i = 0; i < std::min(draw_.blind.size(), clients_.size()); ++i) {
     if (draw_.blind[i] == '0') continue;
-    Path& path = paths_[i][static_cast<std::size_t>(draw_.blind[i] - '1')];
-    path.blocked_to = path.blocked_from = until;
-    path.lost = true;
+    world_.paths.hide(i, draw_.blind[i] - '1', until);
   }
 }
 
 /// The list that an operator wants if there is a plan.
-NodeNames World::next_of_plan() {
+NodeNames Lists::next_of_plan(std::size_t before) {
   const std::vector<std::string>& plan = draw_.plan;
-  if (draw_.operators > 1) return named(plan[operators_.size() % plan.size()]);
-  const std::optional<redis::Membership> now = governing();
-  if (!now) return lists_[random_.index(lists_.size())];
-  if (now->phase != MembersPhase::settled) return now->to;
-  return named(plan[now->epoch % plan.size()]);
+  if (draw_.operators > 1) return named(plan[before % plan.size()]);
+  const std::optional<redis::Membership> present = governing();
+  if (!present) return any_wanted();
+  if (present->phase != MembersPhase::settled) return present->to;
+  return named(plan[present->epoch % plan.size()]);
 }
 
-/// Draws the list that an operator wants: one that was wanted before, the new list of a change that
-/// is under way, or one that differs by a node or two from the list that governs.
-NodeNames World::draw_list() {
-  if (!draw_.plan.empty()) return next_of_plan();
-  const std::optional<redis::Membership> now = governing();
-  if (!now || random_.one_in(8)) return lists_[random_.index(lists_.size())];
-  if (now->phase != MembersPhase::settled && random_.one_in(2)) return now->to;
-  NodeNames list = now->to;
+NodeNames Lists::draw(std::size_t before) {
+  if (!draw_.plan.empty()) return next_of_plan(before);
+  const std::optional<redis::Membership> present = governing();
+  if (!present || random_.one_in(8)) return any_wanted();
+  if (present->phase != MembersPhase::settled && random_.one_in(2)) return present->to;
+  NodeNames list = present->to;
   for (int changes = random_.one_in(6) ? 2 : 1; changes > 0; --changes) {
     NodeNames spare;
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
@@ -117,45 +106,64 @@ NodeNames World::draw_list() {
   return list;
 }
 
-/// Now and then a client is given one of the lists that were wanted so far.
-void World::lists_may_differ(std::size_t client) {
+const NodeNames& Lists::any_wanted() {
+  return lists_[random_.index(lists_.size())];
+}
+
+void Lists::want(const NodeNames& list) {
+  if (std::ranges::find(lists_, list) == lists_.end()) lists_.push_back(list);
+}
+
+void Lists::settled(const NodeNames& list) {
+  ++figures_.lists_settled;
+  const NodeNames before = settled_.empty() ? first() : settled_;
+  for (const std::string& name : redis::without(list, before)) {
+    if (std::erase(removed_, name) > 0) ++figures_.returned;
+  }
+  for (const std::string& name : redis::without(before, list)) removed_.push_back(name);
+  settled_ = list;
+}
+
+void Lists::may_differ(std::size_t client) {
   after(draw_span(4 * draw_.between_changes), [this, client] {
-    if (healing_ || clients_[client].keeps_list) return;
-    if (!is_quiet(clients_[client])) give_list(client, lists_[random_.index(lists_.size())]);
-    lists_may_differ(client);
+    if (scene_.healing || clients_[client].keeps_list) return;
+    if (!world_.traps.is_quiet(clients_[client])) give(client, any_wanted());
+    may_differ(client);
   });
 }
 
-/// A client is given a list in the middle of a round that it has just begun.
-void World::lists_follow(std::size_t client) {
-  if (!draw_.lists_follow_requests || healing_ || clients_[client].keeps_list) return;
+void Lists::follow(std::size_t client) {
+  if (!draw_.lists_follow_requests || scene_.healing || clients_[client].keeps_list) return;
   if (!random_.one_in(4)) return;
   after(draw_span(draw_.delay), [this, client] {
-    if (healing_) return;
-    const std::optional<redis::Membership> now = governing();
-    const bool newest = now && !random_.one_in(4);
-    give_list(client, newest ? now->to : lists_[random_.index(lists_.size())]);
+    if (scene_.healing) return;
+    const std::optional<redis::Membership> present = governing();
+    const bool newest = present && !random_.one_in(4);
+    give(client, newest ? present->to : any_wanted());
   });
 }
 
-void World::give_list(std::size_t number, const NodeNames& list) {
+void Lists::give(std::size_t number, const NodeNames& list) {
   std::vector<int> servers;
   for (const std::string& name : list) servers.push_back(server_named(name));
   Client& client = clients_[number];
   client.list = servers;
   trace("client ", number + 1, " is given the list ", redis::names_in_words(list));
-  for_client(number, client.life, [this, number, servers] {
+  world_.processes.run(number, client.life, [this, number, servers] {
     Client& told = clients_[number];
-    told.session->set_nodes(told.local(now_), Client::links_to(servers, draw_));
+    told.session->set_nodes(told.local(now()), Client::links_to(servers, draw_));
   });
 }
 
-/// Gives most clients the new list, each at its own time.
-void World::tell_clients(const NodeNames& list) {
+void Lists::give_all(const NodeNames& list) {
+  for (const Client& client : clients_) give(client.number, list);
+}
+
+void Lists::tell_clients(const NodeNames& list) {
   for (const Client& client : clients_) {
-    if (client.keeps_list || is_quiet(client) || random_.one_in(6)) continue;
+    if (client.keeps_list || world_.traps.is_quiet(client) || random_.one_in(6)) continue;
     after(draw_span(draw_.ttl), [this, number = client.number, list] {
-      if (!healing_) give_list(number, list);
+      if (!scene_.healing) give(number, list);
     });
   }
 }

@@ -87,7 +87,7 @@ struct Sums {
   std::uint64_t seeds = 0, failed = 0;
   int died_of = 0;           ///< the signal that ended the process of the failed seed
   std::uint64_t digest = 0;  ///< the sum of all seeds' digests, in any order
-  World::Figures figures;
+  Figures figures;
 };
 
 constexpr int most_jobs = 64;
@@ -124,7 +124,7 @@ Sums run_seeds(const Asked& asked, int job, std::uint64_t end) {
     } catch (const std::exception& error) {
       wrong = std::string("the simulation itself failed: ") + error.what();
     }
-    const World::Figures& more = world.figures();
+    const Figures& more = world.scene.figures;
     digest << seed << ' ' << more.commands << ' ' << wrong;
     sums.digest += digest.number();
     sums.figures.acquired += more.acquired;
@@ -249,7 +249,7 @@ int run_one(const Asked& asked) {
 int run_many(const Asked& asked) {
   const auto begun = std::chrono::steady_clock::now();
   const Sums sums = run_jobs(asked);
-  const World::Figures& all = sums.figures;
+  const Figures& all = sums.figures;
   std::cout << sums.seeds << " seeds from " << asked.from << " in " << seconds_since(begun)
             << " s: " << all.acquired << " locks acquired, " << all.refused << " refused, "
             << all.renewed << " renewals, " << all.ended << " leases lost, " << all.faults

@@ -34,16 +34,16 @@ struct Operation {
   bool held = false;
   bool told = false;
   bool detached = false;
-  bool dead = false;                        ///< its client has crashed
-  bool shared = false;                      ///< for reading, from the beginning or downgraded
-  bool ordered = false;                     ///< waits in the line
-  bool kept = false;                        ///< its holder keeps it until the simulation ends it
-  bool brief = false;                       ///< its holder needs it only for a moment
-  bool in_crowd = false;                    ///< one of many at the end: see World::demand_order
-  TrueTime asked{};                         ///< when it was requested
-  TrueTime asked_again{};                   ///< when its extend or release was requested
-  std::string place;                        ///< its name in the line
-  double ticket = 0;                        ///< its ticket in the line
+  bool dead = false;       ///< its client has crashed
+  bool shared = false;     ///< for reading, from the beginning or downgraded
+  bool ordered = false;    ///< waits in the line
+  bool kept = false;       ///< its holder keeps it until the simulation ends it
+  bool brief = false;      ///< its holder needs it only for a moment
+  bool in_crowd = false;   ///< one of many at the end: see Succession::demand_order
+  TrueTime asked{};        ///< when it was requested
+  TrueTime asked_again{};  ///< when its extend or release was requested
+  std::string place;       ///< its name in the line
+  double ticket = 0;       ///< its ticket in the line
   std::map<std::string, core::NodeSet> on;  ///< for each key, the nodes that have its entry
   TrueTime everywhere = TrueTime::max();    ///< since when all nodes have its entry
   TrueTime in_line = TrueTime::max();       ///< since when its client has sent it there

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/mutants.hpp"
 #include "redis/keys.hpp"
 #include "redis/scripts.hpp"
 #include "redis/words.hpp"
-#include "sim/world/trace.hpp"
+#include "sim/world/records.hpp"
+#include "sim/world/world.hpp"
 
-// Changes of the list of nodes, and the operators who make them.
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
@@ -28,31 +29,25 @@ Step step_of(MembersPhase phase) {
 
 }  // namespace
 
-int World::server_named(const std::string& name) {
-  return std::stoi(name.substr(1)) - 1;
-}
-
-/// From now on there are operators, one after the other; if the draw has two, also at once. Those
-/// with a plan begin at once.
-void World::plan_operators() {
+void Operators::plan() {
   if (draw_.operators == 0) return;
   if (draw_.operators > 1 && !draw_.plan.empty()) {
     after(draw_span(draw_.between_changes), [this] {
-      for (int i = 0; i < draw_.operators; ++i) begin_operator(draw_list());
+      for (int i = 0; i < draw_.operators; ++i) begin(world_.lists.draw(operators_.size()));
     });
   } else {
     for (int i = 0; i < draw_.operators; ++i) plan_operator();
   }
-  for (const Client& client : clients_) lists_may_differ(client.number);
+  for (const Client& client : clients_) world_.lists.may_differ(client.number);
 }
 
-void World::plan_operator() {
+void Operators::plan_operator() {
   after(draw_span(draw_.between_changes), [this] {
-    if (!healing_) begin_operator(draw_list());
+    if (!scene_.healing) begin(world_.lists.draw(operators_.size()));
   });
 }
 
-void World::begin_operator(NodeNames next) {
+void Operators::begin(NodeNames next) {
   Operator& one = operators_.emplace_back();
   one.number = operators_.size() - 1;
   one.next = std::move(next);
@@ -60,42 +55,42 @@ void World::begin_operator(NodeNames next) {
   one.reckless = random_.one_in(4) != (draw_.operators > 1 && !draw_.plan.empty());
   one.withdraws = random_.one_in(draw_.plan.empty() ? 8 : 24);
   if (!draw_.plan.empty()) one.looks_left = 60;
-  if (std::ranges::find(lists_, one.next) == lists_.end()) lists_.push_back(one.next);
+  world_.lists.want(one.next);
   trace("OPERATOR ", one.number, " wants ", redis::names_in_words(one.next),
         one.reckless ? ", whatever it sees" : "", one.withdraws ? ", or to withdraw" : "");
   look_at_nodes(one.number);
 }
 
-void World::end_operator(Operator& one, const char* why) {
+void Operators::end(Operator& one, const char* why) {
   one.over = true;
   trace("OPERATOR ", one.number, ' ', why);
   plan_operator();
 }
 
 /// Reads what each node says, at a moment of its own.
-void World::look_at_nodes(std::size_t number) {
+void Operators::look_at_nodes(std::size_t number) {
   Operator& one = operators_[number];
-  if (one.looks_left-- == 0) return end_operator(one, "gives up");
+  if (one.looks_left-- == 0) return end(one, "gives up");
   const auto look = std::make_shared<Look>();
   look->by = number;
-  look->begun = one.local(now_);
+  look->begun = one.local(now());
   NodeNames names = one.next;
   const NodeNames others = redis::without(one.others, one.next);
   names.insert(names.end(), others.begin(), others.end());
   const bool slow = random_.one_in(draw_.plan.empty() ? 6 : 24);
-  TrueTime last = now_;
+  TrueTime last = now();
   for (std::size_t i = 0; i < names.size(); ++i) {
     look->servers.push_back(server_named(names[i]));
     look->nodes.push_back({names[i], i < one.next.size()});
-    const TrueTime when = now_ + draw_span(slow ? TrueTime(draw_.max_ttl) * 2 : draw_.delay);
+    const TrueTime when = now() + draw_span(slow ? TrueTime(draw_.max_ttl) * 2 : draw_.delay);
     last = std::max(last, when);
     at(when, [this, look, i] {
-      const Server& server = nodes_[static_cast<std::size_t>(look->servers[i])];
+      const Server& server = node_at(look->servers[i]);
       const bool silent = !server.running() || server.paused() || server.conditions.loading;
       if (silent || random_.one_in(20)) return;
       if (is_out_of_reach(look->by, look->servers[i], Step::announced)) return;
-      look->nodes[i].carries(server.run(), text_of(server, redis::enrolment_key, now_),
-                             text_of(server, redis::members_key, now_));
+      look->nodes[i].carries(server.run(), text_of(server, redis::enrolment_key, now()),
+                             text_of(server, redis::members_key, now()));
     });
   }
   at(last + 1ns, [this, look] {
@@ -106,7 +101,7 @@ void World::look_at_nodes(std::size_t number) {
 
 /// The planted mistake: the operator believes of a node that it once saw to be committed that it
 /// still is.
-void World::believe(Operator& one, Look& look) {
+void Operators::believe(Operator& one, Look& look) {
   if (!core::planted(core::Mutant::nodes_seen_once)) return;
   for (MembersChange::Node& node : look.nodes) {
     const bool committed = node.membership && node.membership->phase == MembersPhase::unsettled;
@@ -122,13 +117,13 @@ void World::believe(Operator& one, Look& look) {
   }
 }
 
-void World::look_again(Operator& one, TrueTime span) {
+void Operators::look_again(Operator& one, TrueTime span) {
   after(span, [this, number = one.number] { look_at_nodes(number); });
 }
 
-void World::has_looked(const Look& look) {
+void Operators::has_looked(const Look& look) {
   Operator& one = operators_[look.by];
-  if (healing_) return end_operator(one, "is told to stop");
+  if (scene_.healing) return end(one, "is told to stop");
   const MembersChange change(look.nodes);
   const NodeNames unseen = redis::without(change.not_configured(), one.others);
   if (!unseen.empty()) {
@@ -140,12 +135,12 @@ void World::has_looked(const Look& look) {
     if (change.stage() == Stage::announced) ++figures_.died_after[0];
     if (change.stage() == Stage::committed) ++figures_.died_after[1];
     if (change.stage() == Stage::agreed && !change.done()) ++figures_.died_after[2];
-    return end_operator(one, "has died");
+    return end(one, "has died");
   }
   const TrueTime next_look = draw_span(draw_.between_looks);
   if (one.withdraws && change.may_withdraw()) {
     make(look, change.withdrawing(), "withdraws");
-    return end_operator(one, "has withdrawn the change");
+    return end(one, "has withdrawn the change");
   }
   const bool to_announce = draw_.plan.empty() || change.stage() != Stage::agreed;
   if (one.reckless && change.furthest() && to_announce)
@@ -161,7 +156,7 @@ void World::has_looked(const Look& look) {
     case Stage::differs:
       if (!one.reckless && !change.may_announce()) break;
       make(look, change.announcing(), "announces");
-      if (draw_.told == Step::announced) tell_clients(one.next);
+      if (draw_.told == Step::announced) world_.lists.tell_clients(one.next);
       break;
     case Stage::announced:
       one.seen.clear();
@@ -170,8 +165,8 @@ void World::has_looked(const Look& look) {
       one.wait.start_again();
       one.ended_old = false;
       make(look, change.committing(), "commits");
-      move_at_commit(one.next);
-      if (draw_.told == Step::committed) tell_clients(one.next);
+      world_.traps.move_at_commit(one.next);
+      if (draw_.told == Step::committed) world_.lists.tell_clients(one.next);
       break;
     case Stage::committed: {
       if (!change.may_settle()) {
@@ -184,7 +179,7 @@ void World::has_looked(const Look& look) {
         return look_again(one, TrueTime());
       }
       const core::Duration left =
-          one.wait.after_look(look.begun, one.local(now_), change.max_ttl());
+          one.wait.after_look(look.begun, one.local(now()), change.max_ttl());
       if (left > 0s) {
         ++one.looks_left;
         return look_again(one, !random_.one_in(3) ? TrueTime(left) : next_look);
@@ -205,27 +200,21 @@ void World::has_looked(const Look& look) {
 }
 
 /// An operator has seen the new list settled everywhere. It may want another one.
-void World::list_settled(Operator& one) {
-  ++figures_.lists_settled;
-  const NodeNames before = settled_.empty() ? first_list() : settled_;
-  for (const std::string& name : redis::without(one.next, before)) {
-    if (std::erase(removed_, name) > 0) ++figures_.returned;
-  }
-  for (const std::string& name : redis::without(before, one.next)) removed_.push_back(name);
-  settled_ = one.next;
+void Operators::list_settled(Operator& one) {
+  world_.lists.settled(one.next);
   trace("OPERATOR ", one.number, " sees ", redis::names_in_words(one.next), " settled");
-  const bool goes_on = random_.one_in(2) || (!draw_.plan.empty() && !random_.one_in(4));
-  if (!goes_on) return end_operator(one, "is done");
+  const bool wants_more = random_.one_in(2) || (!draw_.plan.empty() && !random_.one_in(4));
+  if (!wants_more) return end(one, "is done");
   one.others = one.next;
-  one.next = draw_list();
-  if (std::ranges::find(lists_, one.next) == lists_.end()) lists_.push_back(one.next);
+  one.next = world_.lists.draw(operators_.size());
+  world_.lists.want(one.next);
   one.looks_left = draw_.plan.empty() ? 12 : 60;
   look_again(one, draw_span(draw_.between_changes));
 }
 
 /// The nodes that an operator has reached end the connections of clients with other lists, as
 /// CLIENT KILL does.
-void World::end_old_connections(const Look& look, const NodeNames& next) {
+void Operators::end_old_connections(const Look& look, const NodeNames& next) {
   if (core::planted(core::Mutant::old_connections_kept)) return;
   for (Client& client : clients_) {
     if (client.session == nullptr) continue;
@@ -234,30 +223,30 @@ void World::end_old_connections(const Look& look, const NodeNames& next) {
     std::ranges::sort(its);
     if (its == next) continue;
     for (std::size_t i = 0; i < look.nodes.size(); ++i) {
-      if (look.nodes[i].reached) lose_node(client, look.servers[i], false, false);
+      if (look.nodes[i].reached) world_.network.lose_node(client, look.servers[i], false, false);
     }
   }
 }
 
 /// Whether an operator does not reach this node just now: mostly those that the draw names.
-bool World::is_out_of_reach(std::size_t by, int server, Step step) {
+bool Operators::is_out_of_reach(std::size_t by, int server, Step step) {
   if (draw_.deaf.empty() || step < draw_.deaf_from) return false;
   const bool named = draw_.deaf.find(name_of(server).substr(1)) != std::string::npos;
   if (draw_.deaf_for_good) return named;
   const bool only_these = draw_.operators > 1 && by % 2 == 1;
   if (named == only_these) return false;
   Reach& reach = reach_[{only_these, server}];
-  if (now_ >= reach.until) {
+  if (now() >= reach.until) {
     const bool forks = draw_.operators > 1;
     reach.deaf = random_.one_in(4) == !forks;
-    reach.until = now_ + draw_span(reach.deaf ? draw_.max_ttl * 3 / 2 : draw_.max_ttl / 2);
+    reach.until = now() + draw_span(reach.deaf ? draw_.max_ttl * 3 / 2 : draw_.max_ttl / 2);
   }
   return reach.deaf;
 }
 
 /// Sends each node its part of a step. Some parts arrive late, and some never.
-void World::make(const Look& look, const std::vector<MembersChange::Step>& steps,
-                 const char* what) {
+void Operators::make(const Look& look, const std::vector<MembersChange::Step>& steps,
+                     const char* what) {
   for (const MembersChange::Step& step : steps) {
     if (random_.one_in(8)) continue;
     const bool late = random_.one_in(8);
@@ -267,9 +256,8 @@ void World::make(const Look& look, const std::vector<MembersChange::Step>& steps
   }
 }
 
-/// Sends a node its part of a step, which arrives after this time.
-void World::send_step(const Look& look, const MembersChange::Step& step, const char* what,
-                      TrueTime span) {
+void Operators::send_step(const Look& look, const MembersChange::Step& step, const char* what,
+                          TrueTime span) {
   const int server = look.servers[static_cast<std::size_t>(step.node)];
   trace("OPERATOR ", look.by, ' ', what, " on node ", server + 1, ": ", step.as.text());
   Words words{"EVAL",
@@ -281,60 +269,60 @@ void World::send_step(const Look& look, const MembersChange::Step& step, const c
               look.nodes[static_cast<std::size_t>(step.node)].record,
               step.record.to_string(),
               step.as.text()};
-  after(span, [this, server, words = std::move(words)] { run_for_operator(server, words); });
+  after(span, [this, server, words = std::move(words)] { run(server, words); });
 }
 
-void World::run_for_operator(int node, const Words& words) {
-  Server& server = nodes_[static_cast<std::size_t>(node)];
+void Operators::run(int node, const Words& words) {
+  Server& server = node_at(node);
   if (!server.running() || server.paused()) return;
   std::string bytes;
   redis::append_command(bytes, std::vector<std::string_view>(words.begin(), words.end()));
   const int connection = server.connect();
   server.feed(connection, bytes);
-  server.execute_next(connection, now_);
+  server.execute_next(connection, now());
   const std::string said = server.take_output(connection).substr(0, 2);
   trace("  node ", node + 1, " says to the operator: ", said);
   server.drop(connection);
-  look_at(node);
+  world_.observer.look_at(node);
   if (!draw_.faults_follow_steps || said != ":1") return;
   const auto phase = static_cast<MembersPhase>(words.back()[words.back().find(' ') + 1]);
-  if (step_of(phase) == draw_.forgets_after) may_forget(node, "its step");
+  if (step_of(phase) == draw_.forgets_after) world_.faults.may_forget(node, "its step");
 }
 
 /// Reads the counters of the nodes that the change names, each node at a moment of its own, and
 /// looks at their records once more after that.
-void World::read_counters(const Look& look, const MembersChange& change) {
+void Operators::read_counters(const Look& look, const MembersChange& change) {
   const auto floor = std::make_shared<std::uint64_t>(0);
   const auto good = std::make_shared<bool>(true);
-  TrueTime last = now_;
+  TrueTime last = now();
   std::vector<std::size_t> sources;
   for (const int source : change.to_read()) sources.push_back(static_cast<std::size_t>(source));
   for (const std::size_t source : sources) {
     *floor = std::max(*floor, look.nodes[source].enrolment->floor);
-    const TrueTime when = now_ + draw_span(draw_.delay);
+    const TrueTime when = now() + draw_span(draw_.delay);
     last = std::max(last, when);
     at(when, [this, server = look.servers[source], floor, good] {
-      const Server& read = nodes_[static_cast<std::size_t>(server)];
+      const Server& read = node_at(server);
       if (!read.running() || read.paused()) *good = false;
-      for (const auto& [key, value] : read.keys(now_)) {
+      for (const auto& [key, value] : read.keys(now())) {
         if (!key.starts_with(redis::counter_prefix)) continue;
-        const std::string* const text = read.text_of(key, now_);
+        const std::string* const text = read.text_of(key, now());
         *floor = std::max<std::uint64_t>(*floor, std::stoull(*text));
       }
     });
   }
   at(last + 1ns, [this, look, change, sources, floor, good] {
     for (const std::size_t source : sources) {
-      const Server& read = nodes_[static_cast<std::size_t>(look.servers[source])];
+      const Server& read = node_at(look.servers[source]);
       const bool same = (read.running() &&
-                         text_of(read, redis::enrolment_key, now_) == look.nodes[source].record) ||
+                         text_of(read, redis::enrolment_key, now()) == look.nodes[source].record) ||
                         core::planted(core::Mutant::nodes_seen_once);
       *good = *good && same;
     }
     Operator& one = operators_[look.by];
     if (*good) {
       make(look, change.settling(*floor, 0), "settles");
-      if (draw_.told == Step::settled) tell_clients(one.next);
+      if (draw_.told == Step::settled) world_.lists.tell_clients(one.next);
     } else {
       one.wait.start_again();
       one.ended_old = false;

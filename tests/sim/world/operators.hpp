@@ -1,43 +1,52 @@
 #pragma once
 
+#include <deque>
 #include <map>
-#include <memory>
+#include <utility>
+#include <vector>
 
-#include "redis/members_change.hpp"
-#include "redis/settlement_wait.hpp"
-#include "sim/wall_clock.hpp"
+#include "sim/world/machine.hpp"
+#include "sim/world/operator.hpp"
 
 namespace quorumlock::sim {
 
-/// Somebody who changes the list of nodes, with the library's own redis::MembersChange and
-/// redis::SettlementWait. It looks at the nodes one after the other and acts on what it saw, which
-/// may be out of date by then. It may stop for good after any step.
-struct Operator {
-  std::size_t number = 0;
-  redis::NodeNames next;    ///< the list that it wants
-  redis::NodeNames others;  ///< further nodes that it looks at
-  double rate = 1;          ///< the rate of its clock
-  bool reckless = false;    ///< it does not ask whether it may announce or commit
-  bool withdraws = false;   ///< it takes back what it finds announced
-  int looks_left = 12;      ///< it gives up after this many looks
-  redis::SettlementWait wait{0.01};
-  bool ended_old = false;  ///< see World::end_old_connections(); since the wait was begun last
-  bool over = false;
-  std::map<std::string, redis::MembersChange::Node> seen;  ///< see World::believe()
+/// The operators that change the list of nodes: what each does after a look at the nodes.
+class Operators : Machine {
+ public:
+  using Machine::Machine;
+  /// From now on there are operators, one after the other; if the draw has two, also at once. Those
+  /// with a plan begin at once.
+  void plan();
+  /// How many there have been.
+  [[nodiscard]] std::size_t count() const { return operators_.size(); }
+  /// Sends a node its part of a step, which arrives after this time.
+  void send_step(const Look& look, const redis::MembersChange::Step& step, const char* what,
+                 TrueTime span);
 
-  [[nodiscard]] core::Time local(TrueTime now) const {
-    const double gained = static_cast<double>(now.count()) * (rate - 1);
-    return core::Time(std::chrono::hours(1) + now +
-                      core::Duration(static_cast<core::Duration::rep>(gained)));
-  }
-};
+ private:
+  /// Whether an operator reaches a node (if not, it is deaf), and until when that holds.
+  struct Reach {
+    TrueTime until{};
+    bool deaf = false;
+  };
+  void plan_operator();
+  void begin(redis::NodeNames next);
+  void end(Operator& one, const char* why);
+  void look_at_nodes(std::size_t number);
+  static void believe(Operator& one, Look& look);
+  void look_again(Operator& one, TrueTime span);
+  void has_looked(const Look& look);
+  void list_settled(Operator& one);
+  void end_old_connections(const Look& look, const redis::NodeNames& next);
+  bool is_out_of_reach(std::size_t by, int server, Step step);
+  void make(const Look& look, const std::vector<redis::MembersChange::Step>& steps,
+            const char* what);
+  void run(int node, const Words& words);
+  void read_counters(const Look& look, const redis::MembersChange& change);
 
-/// What an operator sees of the nodes while it looks at them.
-struct Look {
-  std::size_t by;
-  std::vector<int> servers;
-  std::vector<redis::MembersChange::Node> nodes;
-  core::Time begun;
+  std::deque<Operator> operators_;
+  /// By whether it is the second operator, and by node.
+  std::map<std::pair<bool, int>, Reach> reach_;
 };
 
 }  // namespace quorumlock::sim

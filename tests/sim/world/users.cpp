@@ -1,21 +1,15 @@
+#include "sim/world/users.hpp"
+
 #include <algorithm>
 #include <utility>
 
-#include "sim/world/trace.hpp"
+#include "sim/world/world.hpp"
 
-// The calls that the users of each client make, and the results that they get.
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-/// Acquisitions and leases are different user objects, with different ids.
-constexpr core::UserId lease_offset = 1'000'000;
-
-}  // namespace
-
-void World::begin_users() {
+void Users::begin() {
   for (Client& client : clients_) {
     const bool late = draw_.late_comer && &client == &clients_.back();
     after(draw_span(draw_.hold) + (late ? TrueTime(draw_.max_ttl) * 7 / 4 : TrueTime()),
@@ -23,12 +17,11 @@ void World::begin_users() {
   }
 }
 
-/// Now and then a client does something.
-void World::act(std::size_t number, std::size_t life) {
-  if (healing_ || clients_[number].life != life) return;
-  for_client(number, life, [this, number] {
+void Users::act(std::size_t number, std::size_t life) {
+  if (scene_.healing || clients_[number].life != life) return;
+  world_.processes.run(number, life, [this, number] {
     Client& client = clients_[number];
-    if (healing_ || is_quiet(client)) return;
+    if (scene_.healing || world_.traps.is_quiet(client)) return;
     // A client makes one request at a time, so that no votes split.
     const auto goes_on = [](const Operation& one) { return one.answers == 0 || one.held; };
     if (draw_.alone() && std::ranges::any_of(operations_, goes_on)) return;
@@ -42,9 +35,9 @@ void World::act(std::size_t number, std::size_t life) {
       // Some users cancel before they begin to wait, in the middle of a round.
       after(draw_span(random_.one_in(2) ? wait / 2 : 2 * draw_.delay), [this, index = one.number] {
         Operation& tired = operations_[index];
-        for_client(tired.client, tired.life, [this, index] {
+        world_.processes.run(tired.client, tired.life, [this, index] {
           Operation& waiting = operations_[index];
-          clients_[waiting.client].session->engine().cancel(clients_[waiting.client].local(now_),
+          clients_[waiting.client].session->engine().cancel(clients_[waiting.client].local(now()),
                                                             waiting.waiter, Errc::cancelled);
         });
       });
@@ -53,36 +46,34 @@ void World::act(std::size_t number, std::size_t life) {
   after(draw_span(draw_.every), [this, number, life] { act(number, life); });
 }
 
-/// Each client asks, at about the same time and whatever it holds.
-void World::all_ask() {
-  if (!draw_.rivals_watch || healing_) return;
+void Users::all_ask() {
+  if (!draw_.rivals_watch || scene_.healing) return;
   for (const Client& client : clients_) {
     after(draw_span(10 * draw_.delay), [this, number = client.number, life = client.life] {
-      for_client(number, life, [this, number] {
+      world_.processes.run(number, life, [this, number] {
         Client& asks = clients_[number];
-        if (!healing_ && !is_quiet(asks)) acquire(asks, core::Duration(), false);
+        if (!scene_.healing && !world_.traps.is_quiet(asks)) acquire(asks, core::Duration(), false);
       });
     });
   }
 }
 
-Operation& World::acquire(Client& client, core::Duration wait, bool ordered, bool of_any_key) {
+Operation& Users::acquire(Client& client, core::Duration wait, bool ordered, bool of_any_key) {
   Operation& one = ask(client, wait, ordered, of_any_key);
-  turn(client);
-  lists_follow(client.number);
+  world_.processes.turn(client);
+  world_.lists.follow(client.number);
   return one;
 }
 
-/// Makes the request alone; the client's next turn sends it.
-Operation& World::ask(Client& client, core::Duration wait, bool ordered, bool of_any_key) {
+Operation& Users::ask(Client& client, core::Duration wait, bool ordered, bool of_any_key) {
   Operation one;
   one.number = operations_.size();
   one.client = client.number;
   one.life = client.life;
-  const bool any = of_any_key && draw_.keys > 1 && !stranger(client);
-  one.key = any && random_.one_in(2) ? "other" : lock_;
+  const bool any = of_any_key && draw_.keys > 1 && !draw_.is_stranger(client.number);
+  one.key = any && random_.one_in(2) ? "other" : scene_.lock;
   if (draw_.sets > 0) draw_keys(one);
-  if (draw_.capacity != 0 && one.key == lock_) {
+  if (draw_.capacity != 0 && one.key == scene_.lock) {
     const bool another = draw_.capacities_differ && client.number % 2 == 1;
     one.capacity = draw_.capacity + (another ? 1 : 0);
   }
@@ -97,9 +88,9 @@ Operation& World::ask(Client& client, core::Duration wait, bool ordered, bool of
   }
   one.shared = draw_.to_read > 0 && random_.between(1, 100) <= draw_.to_read;
   one.terms.mode = one.shared ? LockMode::shared : LockMode::exclusive;
-  one.requested = client.local(now_);
+  one.requested = client.local(now());
   one.wait = wait;
-  one.asked = now_;
+  one.asked = now();
   one.ordered = ordered && wait > 0s;
   operations_.push_back(one);
   Operation& kept = operations_.back();
@@ -119,7 +110,7 @@ Operation& World::ask(Client& client, core::Duration wait, bool ordered, bool of
 }
 
 /// Draws one, two or three of the keys, in any order.
-void World::draw_keys(Operation& one) {
+void Users::draw_keys(Operation& one) {
   std::vector<std::string> keys = {"lock", "other", "third"};
   const auto count = static_cast<std::size_t>(draw_.keys);
   for (std::size_t i = count; i > 1; --i) std::swap(keys[i - 1], keys[random_.index(i)]);
@@ -130,32 +121,30 @@ void World::draw_keys(Operation& one) {
   one.others.assign(keys.begin() + 1, keys.begin() + static_cast<std::ptrdiff_t>(last));
 }
 
-/// Notes the names by which the nodes know this client's waiters in a line.
-void World::name_waiters(const Client& client) {
+void Users::name_waiters(const Client& client) {
   if (!draw_.order_holds()) return;
   core::Engine& engine = client.session->engine();
   for (Operation& one : operations_) {
     if (!one.ordered || one.answers > 0 || one.dead || one.client != client.number) continue;
     const auto [place, ticket] = engine.place_of(one.waiter);
     if (place == 0) continue;
-    one.in_line = std::min(one.in_line, now_);
+    one.in_line = std::min(one.in_line, now());
     if (ticket == 0) continue;
-    order_.named(one, (one.shared ? "r" : "w") + engine.process() + "." + std::to_string(place),
-                 ticket);
+    checks_.order.named(
+        one, (one.shared ? "r" : "w") + engine.process() + "." + std::to_string(place), ticket);
   }
 }
 
-/// The holder has done its work, or a part of it.
-void World::use(std::size_t number) {
+void Users::use(std::size_t number) {
   Operation& one = operations_[number];
   if (one.dead || !one.held || one.kept) return;
-  for_client(one.client, one.life, [this, number] {
+  world_.processes.run(one.client, one.life, [this, number] {
     Operation& lease = operations_[number];
     if (!lease.held) return;
     Client& client = clients_[lease.client];
     core::Engine& engine = client.session->engine();
     const int what = random_.between(1, 20);
-    if (what <= 13 || healing_) {
+    if (what <= 13 || scene_.healing) {
       give_back(lease);
       if (draw_.at_once == 1) return;
       for (Operation& other : operations_) {
@@ -164,12 +153,13 @@ void World::use(std::size_t number) {
         }
       }
     } else if (what <= 17) {
-      lease.asked_again = now_;
-      engine.extend(client.local(now_), lease.claim, random_.one_in(2) ? draw_.ttl : draw_.max_ttl);
+      lease.asked_again = now();
+      engine.extend(client.local(now()), lease.claim,
+                    random_.one_in(2) ? draw_.ttl : draw_.max_ttl);
       after(draw_span(draw_.hold), [this, number] { use(number); });
     } else if (what == 18 && !draw_.alone()) {  // otherwise it is unknown when its keys are gone
       lease.detached = true;
-      engine.detach(client.local(now_), lease.claim);
+      engine.detach(client.local(now()), lease.claim);
     } else if (draw_.to_read > 0 && !lease.shared) {
       make_reader(lease);
       after(draw_span(draw_.hold), [this, number] { use(number); });
@@ -179,133 +169,20 @@ void World::use(std::size_t number) {
   });
 }
 
-void World::give_back(Operation& one) {
+void Users::give_back(Operation& one) {
   Client& client = clients_[one.client];
   trace("client ", client.number + 1, " releases operation ", one.number);
-  one.asked_again = now_;
-  client.session->engine().release(client.local(now_), one.claim, random_.one_in(2));
-  over(one);
-  order_.released(one, now_);
-}
-
-void World::over(Operation& one) {
+  one.asked_again = now();
+  client.session->engine().release(client.local(now()), one.claim, random_.one_in(2));
   one.held = false;
+  checks_.order.released(one, now());
 }
 
-void World::extended_to(Operation& one, core::Time deadline) {
-  one.deadline = deadline;
-  one.valid_until = clients_[one.client].when(deadline);
-  exclusion_.became_valid(one, now_);
-  const bool nothing_lost = draw_.timing_holds() && !draw_.lists_change() &&
-                            !draw_.has(Fault::flush) && !draw_.has(Fault::fail_over) &&
-                            !draw_.swaps_disks() && (draw_.durable || !draw_.has(Fault::crash));
-  if (!nothing_lost) return;
-  exclusion_.witness(one, nodes_, now_);
-  at(one.valid_until - 1ns, [this, number = one.number, until = one.valid_until] {
-    const Operation& last = operations_[number];
-    if (last.valid_until == until) exclusion_.witness(last, nodes_, now_);
-  });
-}
-
-Operation* World::of_lease(core::UserId user) {
-  return &operations_[user - lease_offset];
-}
-
-void World::carry_out(Client& client, const detail::Session::Output& output) {
-  using detail::Session;
-  core::Engine& engine = client.session->engine();
-  const core::Time local = client.local(now_);
-  if (const auto* connect = std::get_if<Session::Connect>(&output)) {
-    open(client, connect->wire);
-  } else if (const auto* disconnect = std::get_if<Session::Disconnect>(&output)) {
-    shut(client, disconnect->wire);
-  } else if (std::holds_alternative<Session::ListChanged>(output)) {
-    client.list_changed();
-  } else if (const auto* note = std::get_if<Session::Note>(&output)) {
-    trace("client ", client.number + 1, " notes: ", note->sentence);
-    client.blames_itself |= note->sentence.find("own clock stood still") != std::string::npos;
-  } else if (const auto* acquired = std::get_if<core::Acquired>(&output)) {
-    Operation& one = operations_[acquired->user];
-    const core::Claim& claim = *engine.claim(acquired->claim);
-    ++one.answers;
-    ++figures_.acquired;
-    telling_.answered(one);
-    if (one.wait == 0s) prompt(one, one.asked, "won");
-    soon(one);
-    order_.won(one, acquired->attempts, now_);
-    figures_.in_order = order_.contended();
-    one.claim = acquired->claim;
-    one.token = claim.token();
-    one.fence = claim.fencing.number;
-    one.slot = claim.permit.slot;
-    one.acquired = local;
-    one.began = client.when(claim.round.start());
-    one.won = now_;
-    one.deadline = claim.deadline;
-    one.held = true;
-    trace("client ", client.number + 1, " HOLDS ", one.key, ", operation ", one.number,
-          ", fencing token ", one.fence, ", owner ", one.token.substr(0, 8));
-    if (draw_.fencing) fencing_.decided(one, client.when(claim.round.start()), now_);
-    const core::NodeSet granted = claim.round.tally.granted_by();
-    engine.adopt(acquired->claim, static_cast<core::UserId>(one.number) + lease_offset);
-    if (draw_.faults_follow_wins && draw_.has(Fault::flush) && random_.one_in(3) && !healing_) {
-      after(draw_span(draw_.delay),
-            [this, number = client.number, granted] { betray(clients_[number], granted); });
-    } else if (draw_.faults_follow_wins && !draw_.faults.empty() && random_.one_in(2) &&
-               !healing_) {
-      after(draw_span(draw_.delay), [this] {
-        if (!healing_) inject(draw_.faults[random_.index(draw_.faults.size())]);
-      });
-    }
-    exclusion_.won(one, local);
-    extended_to(one, one.deadline);
-    if (draw_.by_token > 0 && draw_.has(Fault::drop_lock) && !one.brief && random_.one_in(3)) {
-      after(draw_.ttl * random_.between(1, 20) / 100,
-            [this, number = one.number] { usurp(number); });
-    }
-    after(draw_span(one.in_crowd || one.brief ? draw_.delay / 4 : draw_.hold),
-          [this, number = one.number] { use(number); });
-  } else if (const auto* refused = std::get_if<core::Refused>(&output)) {
-    Operation& one = operations_[refused->user];
-    ++one.answers;
-    ++figures_.refused;
-    telling_.answered(one);
-    order_.left(one, now_);
-    telling_.refused(one, *refused, draw_.node_timeout, local, client.awake);
-    if (one.wait == 0s) prompt(one, one.asked, "refused");
-    if (refused->why != Errc::cancelled) soon(one);
-    if (refused->why == Errc::misconfigured && !draw_.capacities_differ && !draw_.lists_change()) {
-      report("operation " + std::to_string(one.number) + " is refused as misconfigured");
-    }
-    trace("client ", client.number + 1, " is refused, operation ", one.number, ": ",
-          make_error_code(refused->why).message());
-  } else if (const auto* renewed = std::get_if<core::Renewed>(&output)) {
-    Operation& one = *of_lease(renewed->user);
-    if (!one.held) return;
-    ++figures_.renewed;
-    trace("client ", client.number + 1, " has renewed operation ", one.number);
-    exclusion_.renewed(one, one.valid_until, now_);
-    extended_to(one, renewed->valid_until);
-  } else if (const auto* risk = std::get_if<core::AtRisk>(&output)) {
-    Operation& one = *of_lease(risk->user);
-    telling_.at_risk(one, local, client.awake);
-    one.told = true;
-  } else if (const auto* extended = std::get_if<core::Extended>(&output)) {
-    if (extended->by_token) return extended_by_token(*extended);
-    const Operation& one = *of_lease(extended->user);
-    prompt(one, one.asked_again, "extended");
-  } else if (const auto* released = std::get_if<core::Released>(&output)) {
-    if (released->by_token) return;  // its user is no lease
-    const Operation& one = *of_lease(released->user);
-    prompt(one, one.asked_again, "released");
-  } else if (const auto* ended = std::get_if<core::Ended>(&output)) {
-    Operation& one = *of_lease(ended->user);
-    ++figures_.ended;
-    telling_.ended(one, local, client.awake);
-    trace("client ", client.number + 1, " has lost operation ", one.number, ": ",
-          make_error_code(ended->why).message());
-    over(one);
-  }
+void Users::make_reader(Operation& lease) {
+  if (!lease.held || lease.shared || draw_.to_read == 0) return;
+  trace("client ", lease.client + 1, " downgrades operation ", lease.number);
+  Client& client = clients_[lease.client];
+  lease.shared = client.session->engine().downgrade(client.local(now()), lease.claim);
 }
 
 }  // namespace quorumlock::sim

@@ -1,11 +1,14 @@
+#include "sim/world/last_operator.hpp"
+
 #include <algorithm>
-#include <utility>
+#include <optional>
+#include <string>
 
 #include "redis/keys.hpp"
-#include "sim/world/trace.hpp"
+#include "sim/world/records.hpp"
+#include "sim/world/recovery.hpp"
+#include "sim/world/world.hpp"
 
-// After everything has healed: the last operator ends the change of the list of nodes, and each
-// client that has the list gets the lock.
 namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
@@ -38,31 +41,31 @@ bool takes_steps_to(const redis::Membership& its, const redis::Membership& decid
 }  // namespace
 
 /// Looks at all nodes at one moment.
-Look World::look_at_all(const NodeNames& next) const {
+Look LastOperator::look_at_all(const NodeNames& next) const {
   Look look;
-  look.by = operators_.size();
-  look.begun = core::Time(1h + now_);
+  look.by = world_.operators.count();
+  look.begun = core::Time(1h + now());
   for (int node = 0; node < draw_.servers(); ++node) {
-    const Server& server = nodes_[static_cast<std::size_t>(node)];
+    const Server& server = node_at(node);
     MembersChange::Node& seen = look.nodes.emplace_back();
     seen.name = name_of(node);
     seen.in_next = redis::is_member(next, seen.name);
-    seen.carries(server.run(), text_of(server, redis::enrolment_key, now_),
-                 text_of(server, redis::members_key, now_));
+    seen.carries(server.run(), text_of(server, redis::enrolment_key, now()),
+                 text_of(server, redis::members_key, now()));
     look.servers.push_back(node);
   }
   return look;
 }
 
 /// The greatest counter and floor of these nodes.
-std::uint64_t World::floor_of(const Look& look, const std::vector<int>& sources) const {
+std::uint64_t LastOperator::floor_of(const Look& look, const std::vector<int>& sources) const {
   std::uint64_t floor = 0;
   for (const int source : sources) {
     floor = std::max(floor, look.nodes[static_cast<std::size_t>(source)].enrolment->floor);
-    const Server& server = nodes_[static_cast<std::size_t>(source)];
-    for (const auto& [key, value] : server.keys(now_)) {
+    const Server& server = node_at(source);
+    for (const auto& [key, value] : server.keys(now())) {
       if (!key.starts_with(redis::counter_prefix)) continue;
-      floor = std::max<std::uint64_t>(floor, std::stoull(*server.text_of(key, now_)));
+      floor = std::max<std::uint64_t>(floor, std::stoull(*server.text_of(key, now())));
     }
   }
   return floor;
@@ -70,7 +73,7 @@ std::uint64_t World::floor_of(const Look& look, const std::vector<int>& sources)
 
 /// Whether a change is decided that cannot be ended, since operators did not ask whether it could,
 /// or decided two. They have to stop all clients, and found the list anew.
-bool World::is_stranded(const MembersChange& change) {
+bool LastOperator::is_stranded(const MembersChange& change) {
   if (!change.furthest() || change.furthest()->phase != MembersPhase::unsettled) return false;
   const redis::Membership& as = *change.furthest();
   int can = 0;
@@ -90,7 +93,7 @@ bool World::is_stranded(const MembersChange& change) {
 /// operator can vouch for the others by a configuration of that list only, which the last operator
 /// does not have. A node that has missed two changes, or was removed and has not heard that it was
 /// taken back, can only come back without its record, if enough others vouch for it.
-bool World::is_forgotten(const MembersChange& change) {
+bool LastOperator::is_forgotten(const MembersChange& change) {
   if (!change.furthest() || change.furthest()->phase != MembersPhase::announced) return false;
   const redis::Membership& as = *change.furthest();
   const auto remember = std::ranges::count_if(change.nodes(), [&](const auto& node) {
@@ -105,10 +108,11 @@ bool World::is_forgotten(const MembersChange& change) {
 
 /// Makes the next step of the change to this list, on all nodes. Returns whether the list is
 /// settled everywhere.
-bool World::make_next_step(const Look& look, redis::SettlementWait& wait, NodeNames& next) {
+bool LastOperator::make_next_step(const Look& look, redis::SettlementWait& wait, NodeNames& next) {
   const MembersChange change(look.nodes);
   const auto all = [this, &look](const std::vector<MembersChange::Step>& steps, const char* what) {
-    for (const MembersChange::Step& step : steps) send_step(look, step, what, TrueTime());
+    for (const MembersChange::Step& step : steps)
+      world_.operators.send_step(look, step, what, TrueTime());
   };
   switch (change.stage()) {
     case Stage::unknown: return false;
@@ -146,47 +150,47 @@ bool World::make_next_step(const Look& look, redis::SettlementWait& wait, NodeNa
 
 /// The list that the disks of nodes without a valid record have, if any has one: the messages name
 /// it. Of several the one furthest on.
-NodeNames World::list_on_disk() const {
+NodeNames LastOperator::list_on_disk() const {
   std::optional<redis::Membership> furthest;
   for (const Server& server : nodes_) {
-    const std::optional<redis::Membership> its = on_disk(server);
+    const std::optional<redis::Membership> its = membership_on_disk(server, now());
     if (its && (!furthest || its->rank() > furthest->rank())) furthest = its;
   }
-  if (!furthest) return first_list();
+  if (!furthest) return world_.lists.first();
   return furthest->phase == MembersPhase::announced ? furthest->from : furthest->to;
 }
 
 /// Whether the disk of a node of this list has a record by which the node is of another one.
-bool World::contradicts(const NodeNames& list) const {
+bool LastOperator::contradicts(const NodeNames& list) const {
   return std::ranges::any_of(list, [&](const std::string& name) {
-    const auto its = on_disk(nodes_[static_cast<std::size_t>(server_named(name))]);
+    const auto its = membership_on_disk(node_at(server_named(name)), now());
     return its && !redis::refusal_of(*its, list).empty();
   });
 }
 
 /// Ends the change that the operators have left, as an operator would who follows the messages.
 /// Returns the list that governs then; empty if the nodes cannot agree on one any more.
-NodeNames World::end_change() {
+NodeNames LastOperator::end_change() {
   // What the operators have sent arrives.
-  run_until(now_ + 9 * draw_.max_ttl);
+  run_until(now() + 9 * draw_.max_ttl);
   redis::SettlementWait wait(0.01);
-  std::optional<redis::Membership> now = governing();
-  if (!now) {  // Clients found a list. Candidates for others end in a minute.
+  std::optional<redis::Membership> present = world_.lists.governing();
+  if (!present) {  // Clients found a list. Candidates for others end in a minute.
     const NodeNames list = list_on_disk();
-    for (const Client& client : clients_) give_list(client.number, list);
-    run_until(now_ + 1min + 4 * draw_.max_ttl);
+    world_.lists.give_all(list);
+    run_until(now() + 1min + 4 * draw_.max_ttl);
     // Durable nodes that were all restarted have not forgotten: they had no record of their present
     // run for as long as no client had a list in which enough others vouched for their disks. Then
     // they have their records again, and the list of these governs.
-    now = governing();
-    if (!now && contradicts(list)) {
+    present = world_.lists.governing();
+    if (!present && contradicts(list)) {
       trace("the nodes remember other lists than this: the operator has to found it");
       ++figures_.lists_stranded;
       return {};
     }
-    if (!now) return list;
+    if (!present) return list;
   }
-  NodeNames next = now->to;
+  NodeNames next = present->to;
   trace("the last operator ends the change to ", redis::names_in_words(next));
   NodeNames given;
   for (int looks = 0; looks < most_looks && goes_on(); ++looks) {
@@ -204,28 +208,21 @@ NodeNames World::end_change() {
       return {};
     }
     if (make_next_step(look, wait, next)) return next;
-    run_until(now_ + 1s);
-    if (const auto accepted = governing(); accepted->epoch_of(next) && given != next) {
-      for (const Client& client : clients_) give_list(client.number, next);
+    run_until(now() + 1s);
+    if (const auto accepted = world_.lists.governing(); accepted->epoch_of(next) && given != next) {
+      world_.lists.give_all(next);
       given = next;
     }
     if (looks % patient_looks == patient_looks - 1) {
-      trace("the operator vouches for the nodes that forgot");
-      vouched_ = true;
-      Client& operators = clients_.front();
-      for (const int node : operators.session->nodes()) {
-        operators.session->doubt(operators.local(now_), node);
-      }
-      operators.session->vouch(operators.local(now_));
-      turn(operators);
+      world_.foundings.vouched();
+      Recovery(world_).vouch();
     }
-    run_until(now_ + draw_.max_ttl * 11 / 10 + 2s);
+    run_until(now() + draw_.max_ttl * 11 / 10 + 2s);
   }
   return {};
 }
 
-/// Checks that the change can be ended, and that each client that has the list then gets the lock.
-void World::demand_change_ends() {
+void LastOperator::demand() {
   const NodeNames list = end_change();
   if (!goes_on()) return;
   if (list.empty() && figures_.lists_stranded > 0) return;
@@ -234,8 +231,8 @@ void World::demand_change_ends() {
     return;
   }
   if (list.empty()) return report("the change of the nodes cannot be ended although all is well");
-  for (const Client& client : clients_) give_list(client.number, list);
-  demand_progress();
+  world_.lists.give_all(list);
+  Recovery(world_).demand_progress();
 }
 
 }  // namespace quorumlock::sim

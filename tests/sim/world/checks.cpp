@@ -1,0 +1,26 @@
+#include "sim/world/checks.hpp"
+
+namespace quorumlock::sim {
+
+namespace {
+
+/// How long a wake-up may take: some rounds of messages; no limit unless looks are rarer.
+TrueTime patience(const Draw& draw) {
+  const TrueTime rounds = 240 * draw.delay;
+  return draw.entry_life / 3 > rounds ? rounds : TrueTime::max();
+}
+
+auto reports_to(History& history) {
+  return [&history](const auto& what) { history.report(what); };
+}
+
+}  // namespace
+
+Checks::Checks(const Draw& draw, std::deque<Operation>& operations, History& history)
+    : exclusion(operations, draw.timing_holds(), reports_to(history)),
+      fencing(draw.fencing && draw.counters_hold(), draw.timing_holds(), reports_to(history)),
+      telling(reports_to(history)),
+      tidiness(reports_to(history)),
+      order(operations, draw.order_holds(), patience(draw), reports_to(history)) {}
+
+}  // namespace quorumlock::sim

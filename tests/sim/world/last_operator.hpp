@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "redis/members_change.hpp"
+#include "redis/settlement_wait.hpp"
+#include "sim/world/machine.hpp"
+#include "sim/world/operator.hpp"
+
+namespace quorumlock::sim {
+
+/// Ends the change of the list of nodes after everything has healed, and does what the library's
+/// messages say.
+class LastOperator : Machine {
+ public:
+  using Machine::Machine;
+  /// Checks that the change can be ended, and that each client that has the list then gets the
+  /// lock.
+  void demand();
+
+ private:
+  redis::NodeNames end_change();
+  [[nodiscard]] Look look_at_all(const redis::NodeNames& next) const;
+  [[nodiscard]] std::uint64_t floor_of(const Look& look, const std::vector<int>& sources) const;
+  static bool is_stranded(const redis::MembersChange& change);
+  static bool is_forgotten(const redis::MembersChange& change);
+  bool make_next_step(const Look& look, redis::SettlementWait& wait, redis::NodeNames& next);
+  [[nodiscard]] redis::NodeNames list_on_disk() const;
+  [[nodiscard]] bool contradicts(const redis::NodeNames& list) const;
+};
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,180 @@
+#include "sim/world/observer.hpp"
+
+#include <algorithm>
+
+#include "redis/keys.hpp"
+#include "sim/data_commands.hpp"
+#include "sim/world/world.hpp"
+#include "support/scripts.hpp"
+
+namespace quorumlock::sim {
+
+namespace {
+
+using Owner = Observer::Owner;
+using Renewed = Observer::Renewed;
+
+/// The script that these words call; null if they call none.
+const redis::Script* script_of(const Words& words) {
+  const bool by_sha = words[0] == "EVALSHA";
+  if (!by_sha && words[0] != "EVAL") return nullptr;
+  return by_sha ? test::script_by_sha1(words[1])
+                : test::script_by(&redis::Script::source, words[1]);
+}
+
+/// The owners of which a vote or a release is, each with its keys.
+std::vector<Owner> owners_of(const Words& words, const redis::Script* script) {
+  // Taking back a counter is not about a lock.
+  if (words.size() > 3 && words[3].starts_with(redis::counter_prefix)) return {};
+  if (words[0] == "SET" && words.size() == 6) return {{{words[1]}, words[2], false}};
+  if (words[0] == "DELEX") return {{{words[1]}, words[3], true}};
+  if (words[0] == "DELIFEQ") return {{{words[1]}, words[2], true}};
+  if (script == nullptr || words[0] != "EVALSHA") return {};
+  const auto permit = [&words](const std::string& slot) {
+    return std::string(redis::permit_prefix) + slot + ":" +
+           words[3].substr(redis::semaphore_prefix.size());
+  };
+  if (script == &redis::acquire_permit_script) {
+    return {{{permit(words[15])}, words[6], false}};
+  }
+  if (script == &redis::renew_permit_script) {
+    return {{{words[3]}, words[7], false}};
+  }
+  if (script == &redis::release_permit_script) {
+    return {{{permit(words[5])}, words[4], true}};
+  }
+  std::vector<Owner> several;
+  if (script == &redis::release_script && words[2] == "0") {
+    for (std::size_t i = 3; i < words.size(); i += 2) {
+      several.push_back({{words[i]}, words[i + 1], true});
+    }
+    return several;
+  }
+  if (script == &redis::acquire_script && words[2] == "1") {
+    for (std::size_t i = 7; i + 2 < words.size(); i += 3) {
+      several.push_back({{words[i]}, words[i + 1], false});
+    }
+    return several;
+  }
+  const std::string_view verb = script->name.substr(0, script->name.find('_'));
+  const bool releases = verb == "release" && script != &redis::release_token_script;
+  if (!releases && verb != "acquire" && verb != "raise" && verb != "renew") return {};
+  // A vote's keys are the locks, the same number of counters, and the enrolment.
+  const std::size_t keys = std::stoul(words[2]);
+  const auto locks = static_cast<std::ptrdiff_t>(releases ? keys : keys / 2);
+  return {{{words.begin() + 3, words.begin() + 3 + locks}, words[3 + keys], releases}};
+}
+
+/// The keys that a lease's own renewal is about, each with the owner's token.
+std::vector<Renewed> renewals_of(const Words& words, const redis::Script* script) {
+  std::vector<Renewed> all;
+  if (script == nullptr) return all;
+  const std::size_t keys = std::stoul(words[2]);
+  const auto arg = [&](std::size_t number) -> const std::string& {
+    return words[2 + keys + number];
+  };
+  if (script == &redis::renew_script) {
+    const bool known = words[words.size() - 3] != "0";
+    for (std::size_t i = 2; i <= keys; ++i) all.push_back({words[2 + i], arg(3 * i - 2), known});
+  } else if (script == &redis::renew_all_script) {
+    for (std::size_t i = 1; i <= keys / 2; ++i) {
+      all.push_back({words[2 + i], arg(1), arg(7) != "0"});
+    }
+  } else if (script == &redis::renew_shared_script && arg(4) == "1") {
+    all.push_back({words[3], arg(1), arg(6) != "0"});
+  } else if (script == &redis::renew_permit_script) {
+    all.push_back({words[3], arg(1), arg(7) != "0"});
+  }
+  return all;
+}
+
+}  // namespace
+
+Observer::Observer(World& world)
+    : Machine(world), records_(static_cast<std::size_t>(draw_.servers())) {
+  for (const std::string& key : {scene_.lock, std::string("other"), std::string("third")}) {
+    if (key == "third" && draw_.keys <= 2) continue;
+    counters_.emplace_back(key, std::string(redis::counter_prefix) + key);
+  }
+}
+
+Observer::Expected Observer::before_command(int node, const Words& words) const {
+  const redis::Script* const script = script_of(words);
+  Expected expected{owners_of(words, script), renewals_of(words, script)};
+  for (Renewed& each : expected.renewals) each.before = time_of(node, each);
+  return expected;
+}
+
+void Observer::after_command(int node, std::size_t client, const Expected& expected,
+                             const std::string& said) {
+  look_at(node);
+  for (const Renewed& each : expected.renewals) {
+    if (draw_.node_clocks_hold()) look_at_renewal(node, each);
+  }
+  const bool refused = said.find('-') != said.npos;
+  for (const Owner& owner : expected.owners) {
+    if (!owner.releases || !refused) look_at_owner(node, client, owner);
+  }
+}
+
+/// How much longer this owner has the key at this node, as seen there; zero if it has not.
+TrueTime Observer::time_of(int node, const Renewed& one) const {
+  const Server& server = node_at(node);
+  if (!server.has_token(one.key, one.token, now())) return {};
+  return server.time_left(one.key, now()).value_or(TrueTime::max());
+}
+
+/// Checks that a renewal sets and prolongs nothing once the lease that it was to renew is over.
+void Observer::look_at_renewal(int node, const Renewed& one) {
+  const auto lease = std::find_if(operations_.rbegin(), operations_.rend(),
+                                  [&](const Operation& each) { return each.token == one.token; });
+  if (lease == operations_.rend() || now() < lease->valid_until) return;
+  const TrueTime after = time_of(node, one);
+  if (one.before == TrueTime() && after > TrueTime()) {
+    report("operation " + std::to_string(lease->number) + " is over, and a renewal sets " +
+           one.key + " again at node " + std::to_string(node + 1));
+  } else if (one.end_known && after > one.before) {
+    report("operation " + std::to_string(lease->number) + " is over, and a renewal prolongs " +
+           one.key + " at node " + std::to_string(node + 1));
+  }
+}
+
+/// Looks at the keys of a command's owner: after a release none may be there.
+void Observer::look_at_owner(int node, std::size_t client, const Owner& owner) {
+  if (owner.token.empty()) return;
+  if (owner.releases) checks_.tidiness.released(node, owner.token);
+  const Server& server = node_at(node);
+  const auto has = std::ranges::count_if(owner.keys, [&](const std::string& key) {
+    return server.has_token(key, owner.token, now());
+  });
+  if (draw_.timing_holds()) {
+    checks_.tidiness.has_keys(node, owner.token, static_cast<std::size_t>(has), owner.keys.size());
+  }
+  if (has == 0) return;
+  world_.faults.has_voted(node);
+  if (!world_.paths.between(client, node).lost) checks_.tidiness.has_key(node, owner.token);
+}
+
+void Observer::look_at(int node) {
+  static const std::string enrolment(redis::enrolment_key);
+  const Server& server = node_at(node);
+  for (std::size_t lock = 0; lock < counters_.size(); ++lock) {
+    const auto& [key, counter] = counters_[lock];
+    checks_.order.look(node, key, server, now(), draw_.nodes);
+    const std::string* const text = server.text_of(counter, now());
+    if (text != nullptr)
+      checks_.fencing.counter(node, lock, key, data::whole_number(*text).value());
+  }
+  const std::string* const record = server.text_of(enrolment, now());
+  std::string& known = records_[static_cast<std::size_t>(node)];
+  if (record == nullptr) return world_.foundings.has_no_record(node);
+  if (*record == known) return;
+  if (!known.empty()) world_.users.all_ask();
+  known = *record;
+  if (draw_.lists_change()) world_.foundings.look_at(node);
+  // If too few nodes remembered, the order of tokens rests on the nodes' clocks.
+  const auto read = redis::EnrolmentRecord::parse(known);
+  if (read && read->since != 0 && !draw_.nodes_agree) checks_.fencing.rests_on_clocks();
+}
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "redis/scripts.hpp"
+#include "sim/world/machine.hpp"
+
+namespace quorumlock::sim {
+
+/// Sees each command that a node executes, and checks what it has made of the node's keys.
+class Observer : Machine {
+ public:
+  /// The keys of the locks that a vote or a release is about, and the owner for which it is.
+  struct Owner {
+    std::vector<std::string> keys;
+    std::string token;
+    bool releases = false;
+  };
+  /// A key that a lease's own renewal is about.
+  struct Renewed {
+    std::string key, token;
+    bool end_known;     ///< the client knew the node's time, so the node knows when it is late
+    TrueTime before{};  ///< how much longer the owner had the key before the renewal
+  };
+  /// What is to be looked at once a command has been executed.
+  struct Expected {
+    std::vector<Owner> owners;
+    std::vector<Renewed> renewals;
+  };
+
+  explicit Observer(World& world);
+  /// Called before a node executes this command, and after that with what the node has said.
+  [[nodiscard]] Expected before_command(int node, const Words& words) const;
+  void after_command(int node, std::size_t client, const Expected& expected,
+                     const std::string& said);
+  /// Looks at what a command has made of the node's counters and its enrolment.
+  void look_at(int node);
+
+ private:
+  [[nodiscard]] TrueTime time_of(int node, const Renewed& one) const;
+  void look_at_renewal(int node, const Renewed& one);
+  void look_at_owner(int node, std::size_t client, const Owner& owner);
+
+  std::vector<std::pair<std::string, std::string>> counters_;  ///< all locks, with their counters
+  std::vector<std::string> records_;  ///< the enrolment of each node, as last looked at
+};
+
+}  // namespace quorumlock::sim

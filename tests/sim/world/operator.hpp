@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "redis/members_change.hpp"
+#include "redis/settlement_wait.hpp"
+#include "sim/wall_clock.hpp"
+
+namespace quorumlock::sim {
+
+/// Somebody who changes the list of nodes, with the library's own redis::MembersChange and
+/// redis::SettlementWait. It looks at the nodes one after the other and acts on what it saw, which
+/// may be out of date by then. It may stop for good after any step.
+struct Operator {
+  std::size_t number = 0;
+  redis::NodeNames next;    ///< the list that it wants
+  redis::NodeNames others;  ///< further nodes that it looks at
+  double rate = 1;          ///< the rate of its clock
+  bool reckless = false;    ///< it does not ask whether it may announce or commit
+  bool withdraws = false;   ///< it takes back what it finds announced
+  int looks_left = 12;      ///< it gives up after this many looks
+  redis::SettlementWait wait{0.01};
+  bool ended_old = false;  ///< see Operators::end_old_connections(); since the wait was begun last
+  bool over = false;
+  std::map<std::string, redis::MembersChange::Node> seen;  ///< see Operators::believe()
+
+  [[nodiscard]] core::Time local(TrueTime now) const {
+    const double gained = static_cast<double>(now.count()) * (rate - 1);
+    return core::Time(std::chrono::hours(1) + now +
+                      core::Duration(static_cast<core::Duration::rep>(gained)));
+  }
+};
+
+/// What an operator sees of the nodes while it looks at them.
+struct Look {
+  std::size_t by;
+  std::vector<int> servers;
+  std::vector<redis::MembersChange::Node> nodes;
+  core::Time begun;
+};
+
+}  // namespace quorumlock::sim

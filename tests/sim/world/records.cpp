@@ -1,0 +1,43 @@
+#include "sim/world/records.hpp"
+
+#include "redis/keys.hpp"
+#include "redis/members_change.hpp"
+
+namespace quorumlock::sim {
+
+using redis::MembersChange;
+
+std::string name_of(int node) {
+  return "n" + std::to_string(node + 1);
+}
+
+int server_named(const std::string& name) {
+  return std::stoi(name.substr(1)) - 1;
+}
+
+std::string text_of(const Server& server, std::string_view key, TrueTime now) {
+  const std::string* const text = server.text_of(std::string(key), now);
+  return text != nullptr ? *text : std::string();
+}
+
+std::optional<redis::EnrolmentRecord> enrolment_of(const Server& server, TrueTime now) {
+  const std::string* const text = server.text_of(std::string(redis::enrolment_key), now);
+  return text != nullptr ? redis::EnrolmentRecord::parse(*text) : std::nullopt;
+}
+
+std::optional<redis::Membership> membership_of(const Server& server, TrueTime now) {
+  MembersChange::Node node;
+  node.carries(server.run(), text_of(server, redis::enrolment_key, now),
+               text_of(server, redis::members_key, now));
+  return node.membership;
+}
+
+std::optional<redis::Membership> membership_on_disk(const Server& server, TrueTime now) {
+  const std::string record = text_of(server, redis::enrolment_key, now);
+  MembersChange::Node node;
+  node.carries(record.substr(0, record.find(':')), record,
+               text_of(server, redis::members_key, now));
+  return node.membership;
+}
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "redis/enrolment_record.hpp"
+#include "redis/membership.hpp"
+#include "sim/server.hpp"
+
+namespace quorumlock::sim {
+
+/// The name of a server in the lists of nodes, and the server that has this name.
+std::string name_of(int node);
+int server_named(const std::string& name);
+
+/// The text of a key of a server; empty if there is none.
+std::string text_of(const Server& server, std::string_view key, TrueTime now);
+/// A server's enrolment, in whichever run of the server it was written.
+std::optional<redis::EnrolmentRecord> enrolment_of(const Server& server, TrueTime now);
+/// What a server's record says of its list, if it is valid in the server's run.
+std::optional<redis::Membership> membership_of(const Server& server, TrueTime now);
+/// The same, in whichever run of the server it was written.
+std::optional<redis::Membership> membership_on_disk(const Server& server, TrueTime now);
+
+}  // namespace quorumlock::sim

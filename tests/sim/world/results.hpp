@@ -1,0 +1,24 @@
+#pragma once
+
+#include "sim/world/machine.hpp"
+
+namespace quorumlock::sim {
+
+/// Carries out what the clients' sessions put out: connections, and results of calls, which are
+/// noted in their operations and checked.
+class Results : Machine {
+ public:
+  using Machine::Machine;
+  void carry_out(Client& client, const detail::Session::Output& output);
+
+ private:
+  void won(Client& client, const core::Acquired& acquired);
+  void refused(const Client& client, const core::Refused& refused);
+  void extended_to(Operation& one, core::Time deadline);
+  Operation& of_lease(core::UserId user);
+  /// Checks that a call is answered in time if a quorum of nodes answers: see Focus::silence.
+  void prompt(const Operation& one, TrueTime asked, const char* what);
+  void soon(const Operation& one);
+};
+
+}  // namespace quorumlock::sim

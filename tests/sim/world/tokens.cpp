@@ -1,0 +1,94 @@
+#include "sim/world/tokens.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/world/world.hpp"
+
+namespace quorumlock::sim {
+
+namespace {
+
+/// The users of extends by token have numbers from here on.
+constexpr core::UserId extend_offset = 2'000'000;
+
+}  // namespace
+
+void Tokens::plan() {
+  if (draw_.by_token == 0) return;
+  after(draw_span(draw_.every), [this] {
+    if (scene_.healing) return;
+    if (random_.between(1, 100) <= draw_.by_token && !operations_.empty()) {
+      // One of the last six operations.
+      const std::size_t back = random_.index(std::min<std::size_t>(operations_.size(), 6));
+      extend(operations_.size() - 1 - back);
+    }
+    plan();
+  });
+}
+
+void Tokens::extend(std::size_t number) {
+  const Operation& one = operations_[number];
+  if (one.token.empty() || one.capacity != 0 || scene_.healing) return;
+  Client& client = clients_[random_.index(clients_.size())];
+  const std::vector<std::string> keys = one.keys();
+  const std::string key = keys[random_.index(keys.size())];
+  const core::UserId user = extend_offset + extends_.size();
+  extends_.push_back({number, key, now()});
+  world_.processes.run(client.number, client.life, [this, at = client.number, key, number, user] {
+    Client& other = clients_[at];
+    trace("client ", at + 1, " extends the token of operation ", number, " on ", key);
+    extends_[user - extend_offset].asked = now();
+    other.session->engine().extend_token(other.local(now()), key, operations_[number].token,
+                                         draw_.ttl, user);
+  });
+}
+
+void Tokens::extended(const core::Extended& extended) {
+  if (extended.why || !draw_.fencing || !draw_.counters_hold()) return;
+  const Extend& extend = extends_[extended.user - extend_offset];
+  const Operation& one = operations_[extend.operation];
+  trace("operation ", one.number, " is extended by its token on ", extend.key);
+  ++figures_.by_token;
+  for (const Operation& other : operations_) {
+    const bool after_it = !other.token.empty() && other.number != one.number &&
+                          other.began > one.won && other.won <= extend.asked;
+    if (!after_it || !other.wants(extend.key) || (other.terms.reads() && one.shared)) continue;
+    report("operation " + std::to_string(one.number) + " is extended by its token although " +
+           "operation " + std::to_string(other.number) + " has had " + extend.key + " since");
+  }
+}
+
+void Tokens::usurp(std::size_t number) {
+  const Operation& one = operations_[number];
+  if (scene_.healing || !one.valid(now())) return;
+  ++figures_.faults;
+  trace("FAULT the nodes drop what operation ", number, " has, and its holder does not hear them");
+  const bool all = random_.one_in(2);
+  const std::size_t spared = random_.index(nodes_.size());
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    Paths::Path& path = world_.paths.between(one.client, static_cast<int>(node));
+    path.blocked_from = now() + draw_.ttl;
+    path.lost = true;
+    if (!all && node == spared) continue;
+    for (const std::string& key : one.keys()) nodes_[node].drop_key(key);
+  }
+  const std::size_t client = one.client;
+  const std::size_t life = one.life;
+  for (Client& other : clients_) {
+    if (other.number == client) continue;
+    world_.processes.run(other.number, other.life, [this, at = other.number] {
+      world_.users.ask(clients_[at], core::Duration(), false, true).brief = true;
+    });
+  }
+  after(draw_.ttl * random_.between(35, 45) / 100, [this, number, client, life] {
+    if (random_.one_in(2)) return;
+    world_.processes.run(client, life,
+                         [this, number] { world_.users.make_reader(operations_[number]); });
+  });
+  for (const int percent : {37, 50, 65}) {
+    after(draw_.ttl * percent / 100, [this, number] { extend(number); });
+  }
+}
+
+}  // namespace quorumlock::sim
