@@ -204,7 +204,7 @@ std::string mget(const Moment& moment, Arguments words) {
   resp::append_line(reply, '*', static_cast<std::int64_t>(words.size()) - 1);
   for (std::size_t i = 1; i < words.size(); ++i) {
     const Value* const value = moment.keys->find(words[i], moment.now_ms());
-    reply += resp::bulk_or_nil(value != nullptr ? value->text() : nullptr);
+    resp::append_bulk_or_nil(reply, value != nullptr ? value->text() : nullptr);
   }
   return reply;
 }

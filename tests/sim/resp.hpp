@@ -50,6 +50,13 @@ inline std::string bulk(std::string_view text) {
   append_bulk(reply, text);
   return reply;
 }
+inline void append_bulk_or_nil(std::string& out, const std::string* text) {
+  if (text == nullptr) {
+    out.append(nil);
+  } else {
+    append_bulk(out, *text);
+  }
+}
 inline std::string bulk_or_nil(const std::string* text) {
   return text != nullptr ? bulk(*text) : std::string(nil);
 }

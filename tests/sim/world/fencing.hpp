@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/data_commands.hpp"
 #include "sim/world/operation.hpp"
 
 namespace quorumlock::sim {
@@ -48,12 +49,14 @@ class Fencing {
     if (!one.shared) key.written = std::max(key.written, one.fence);
   }
   /// Called after each command that a node has executed, with the number of the key's lock.
-  void counter(int node, std::size_t lock, const std::string& key, std::int64_t value) {
-    std::int64_t& last = counters_[{node, lock}];
-    if (counters_hold_ && value < last) {
+  void counter(int node, std::size_t lock, const std::string& key, const std::string& text) {
+    Counter& last = counters_[{node, lock}];
+    if (last.text == text) return;
+    const std::int64_t value = data::whole_number(text).value();
+    if (counters_hold_ && value < last.value) {
       report_("the counter of " + key + " went back at node " + std::to_string(node + 1));
     }
-    last = value;
+    last = {text, value};
   }
   /// Called when the order of tokens has become only as good as the clocks.
   void rests_on_clocks() { counters_hold_ = false; }
@@ -71,11 +74,15 @@ class Fencing {
     std::vector<Greatest> greatest;  ///< of all decided until then
     std::uint64_t written = 0;       ///< the greatest token of a writer
   };
+  struct Counter {
+    std::string text;
+    std::int64_t value = 0;
+  };
   bool counters_hold_;
   bool timing_holds_;
   Report report_;
   std::map<std::string, Key> keys_;
-  std::map<std::pair<int, std::size_t>, std::int64_t> counters_;  ///< by node and lock
+  std::map<std::pair<int, std::size_t>, Counter> counters_;  ///< by node and lock
 };
 
 }  // namespace quorumlock::sim

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "redis/keys.hpp"
-#include "sim/data_commands.hpp"
 #include "sim/world/world.hpp"
 #include "support/scripts.hpp"
 
@@ -24,45 +23,44 @@ const redis::Script* script_of(const Words& words) {
 
 /// The owners of which a vote or a release is, each with its keys.
 std::vector<Owner> owners_of(const Words& words, const redis::Script* script) {
-  // Taking back a counter is not about a lock.
-  if (words.size() > 3 && words[3].starts_with(redis::counter_prefix)) return {};
-  if (words[0] == "SET" && words.size() == 6) return {{{words[1]}, words[2], false}};
-  if (words[0] == "DELEX") return {{{words[1]}, words[3], true}};
-  if (words[0] == "DELIFEQ") return {{{words[1]}, words[2], true}};
-  if (script == nullptr || words[0] != "EVALSHA") return {};
-  const auto permit = [&words](const std::string& slot) {
-    return std::string(redis::permit_prefix) + slot + ":" +
-           words[3].substr(redis::semaphore_prefix.size());
+  std::vector<Owner> owners;
+  const auto add = [&owners](std::span<const std::string> keys, const std::string& token,
+                             bool releases) {
+    owners.push_back({{keys.begin(), keys.end()}, token, releases});
   };
-  if (script == &redis::acquire_permit_script) {
-    return {{{permit(words[15])}, words[6], false}};
+  // Taking back a counter is not about a lock.
+  if (words.size() > 3 && words[3].starts_with(redis::counter_prefix)) return owners;
+  const auto word = [&words](std::size_t place) { return std::span(words).subspan(place, 1); };
+  if (script == nullptr) {
+    if (words[0] == "SET" && words.size() == 6) add(word(1), words[2], false);
+    if (words[0] == "DELEX") add(word(1), words[3], true);
+    if (words[0] == "DELIFEQ") add(word(1), words[2], true);
+    return owners;
   }
-  if (script == &redis::renew_permit_script) {
-    return {{{words[3]}, words[7], false}};
-  }
-  if (script == &redis::release_permit_script) {
-    return {{{permit(words[5])}, words[4], true}};
-  }
-  std::vector<Owner> several;
-  if (script == &redis::release_script && words[2] == "0") {
-    for (std::size_t i = 3; i < words.size(); i += 2) {
-      several.push_back({{words[i]}, words[i + 1], true});
-    }
-    return several;
-  }
-  if (script == &redis::acquire_script && words[2] == "1") {
-    for (std::size_t i = 7; i + 2 < words.size(); i += 3) {
-      several.push_back({{words[i]}, words[i + 1], false});
-    }
-    return several;
-  }
+  if (words[0] != "EVALSHA") return owners;
+  const auto add_permit = [&](const std::string& slot, const std::string& token, bool releases) {
+    const std::string key = std::string(redis::permit_prefix) + slot + ":" +
+                            words[3].substr(redis::semaphore_prefix.size());
+    add(std::span(&key, 1), token, releases);
+  };
   const std::string_view verb = script->name.substr(0, script->name.find('_'));
   const bool releases = verb == "release" && script != &redis::release_token_script;
-  if (!releases && verb != "acquire" && verb != "raise" && verb != "renew") return {};
-  // A vote's keys are the locks, the same number of counters, and the enrolment.
-  const std::size_t keys = std::stoul(words[2]);
-  const auto locks = static_cast<std::ptrdiff_t>(releases ? keys : keys / 2);
-  return {{{words.begin() + 3, words.begin() + 3 + locks}, words[3 + keys], releases}};
+  if (script == &redis::acquire_permit_script) {
+    add_permit(words[15], words[6], false);
+  } else if (script == &redis::renew_permit_script) {
+    add(word(3), words[7], false);
+  } else if (script == &redis::release_permit_script) {
+    add_permit(words[5], words[4], true);
+  } else if (script == &redis::release_script && words[2] == "0") {
+    for (std::size_t i = 3; i < words.size(); i += 2) add(word(i), words[i + 1], true);
+  } else if (script == &redis::acquire_script && words[2] == "1") {
+    for (std::size_t i = 7; i + 2 < words.size(); i += 3) add(word(i), words[i + 1], false);
+  } else if (releases || verb == "acquire" || verb == "raise" || verb == "renew") {
+    // A vote's keys are the locks, the same number of counters, and the enrolment.
+    const std::size_t keys = std::stoul(words[2]);
+    add(std::span(words).subspan(3, releases ? keys : keys / 2), words[3 + keys], releases);
+  }
+  return owners;
 }
 
 /// The keys that a lease's own renewal is about, each with the owner's token.
@@ -162,8 +160,7 @@ void Observer::look_at(int node) {
     const auto& [key, counter] = counters_[lock];
     checks_.order.look(node, key, server, now(), draw_.nodes);
     const std::string* const text = server.text_of(counter, now());
-    if (text != nullptr)
-      checks_.fencing.counter(node, lock, key, data::whole_number(*text).value());
+    if (text != nullptr) checks_.fencing.counter(node, lock, key, *text);
   }
   const std::string* const record = server.text_of(enrolment, now());
   std::string& known = records_[static_cast<std::size_t>(node)];
