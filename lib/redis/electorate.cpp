@@ -38,11 +38,11 @@ Electorate::Electorate(core::Random& random) : random_(random), own_(draw(random
 /// Keeps the founding as long as a node votes for it, unless a quorum votes for another one: a node
 /// may have been enrolled in a new list while others remembered the old one after all. Otherwise
 /// takes the founding that most nodes vote for.
-void Electorate::choose_founding(std::span<const Node> nodes, const NodeNames& list) {
+void Electorate::choose_founding(std::span<const Node> nodes) {
   std::vector<const Membership*> voters;
   std::map<std::uint64_t, int> votes;
   for (const Node& node : nodes) {
-    if (!node.membership || !node.membership->may_vote() || !node.membership->epoch_of(list)) {
+    if (!node.membership || !node.membership->may_vote() || !node.membership->epoch_of(list_)) {
       continue;
     }
     voters.push_back(node.membership.get());
@@ -58,36 +58,59 @@ void Electorate::choose_founding(std::span<const Node> nodes, const NodeNames& l
   ++generation_;
 }
 
+/// Takes the nodes' names, which make our list. If the list has changed, our own founding is drawn
+/// anew, since the old list may have been founded with it: two lists with the same founding and
+/// epoch would look like one.
+void Electorate::take_names(std::span<const Node> nodes) {
+  const auto name_of = [](const Node& node) -> const std::string& {
+    return node.membership ? node.membership->name : node.name;
+  };
+  const auto is_named = [&](const Node& node, const Founded& as) {
+    return name_of(node) == as.membership->name;
+  };
+  if (std::ranges::equal(nodes, founded_, is_named)) return;
+  NodeNames list;
+  for (const Node& node : nodes) list.push_back(name_of(node));
+  std::ranges::sort(list);
+  const bool same = list == list_ || planted(Mutant::founding_of_two_lists);
+  if (!same && !list_.empty()) own_ = draw(random_);
+  list_ = std::move(list);
+  founded_.clear();
+  for (const Node& node : nodes) {
+    const Membership as{0, 0, MembersPhase::settled, name_of(node), {}, list_};
+    founded_.push_back({std::make_shared<Membership>(as), as.mark()});
+  }
+}
+
 /// Proposes the smallest founding of the candidates that stand for our list, or our own if there is
 /// none. Our own is drawn anew if it is on record, since its node may have forgotten it by the next
-/// look, and if our list has changed, since the old list may have been founded with it: two lists
-/// with the same founding and epoch would look like one.
-void Electorate::propose(std::span<const Node> nodes, const NodeNames& list) {
-  const bool same = list == own_list_ || planted(Mutant::founding_of_two_lists);
-  if (!same && !own_list_.empty()) own_ = draw(random_);
-  own_list_ = list;
-  for (const Node& node : nodes) {
-    if (node.membership && node.membership->founding == own_) own_ = draw(random_);
-  }
-  Membership ours{0, 0, MembersPhase::settled, {}, {}, list};
+/// look.
+void Electorate::propose(std::span<const Node> nodes) {
   std::optional<std::uint64_t> smallest;
-  for (const Node& node : nodes) {
-    if (!node.candidate) continue;
-    ours.name = node.name;
-    if (node.candidate->digest != ours.mark().digest) continue;
-    smallest = std::min(smallest.value_or(node.candidate->founding), node.candidate->founding);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].membership && nodes[i].membership->founding == own_) own_ = draw(random_);
+    const std::optional<MembersMark>& its = nodes[i].candidate;
+    if (!its || its->digest != founded_[i].mark.digest) continue;
+    smallest = std::min(smallest.value_or(its->founding), its->founding);
   }
   begun_ = smallest.has_value();
-  proposed_ = smallest.value_or(own_);
-  founds_ = std::ranges::all_of(nodes, [&](const Node& node) {
+  const std::uint64_t proposed = smallest.value_or(own_);
+  for (Founded& as : founded_) {
+    if (as.mark.founding == proposed) continue;
+    as.mark.founding = proposed;
+    Membership anew = *as.membership;
+    anew.founding = proposed;
+    as.membership = std::make_shared<Membership>(std::move(anew));
+  }
+  founds_ = std::ranges::equal(nodes, founded_, [this](const Node& node, const Founded& as) {
     if (!node.membership) {
-      return !node.remembered || redis::refusal_of(*node.remembered, list).empty() ||
+      return !node.remembered || redis::refusal_of(*node.remembered, list_).empty() ||
              planted(Mutant::list_on_disk_ignored);
     }
-    const bool any = planted(Mutant::founding_without_id);
-    ours.founding = any ? node.membership->founding : proposed_;
-    ours.name = node.membership->name;
-    return *node.membership == ours;
+    if (!planted(Mutant::founding_without_id)) return *node.membership == *as.membership;
+    Membership any = *as.membership;
+    any.founding = node.membership->founding;
+    return *node.membership == any;
   });
 }
 
@@ -105,44 +128,38 @@ const std::vector<Electorate::Judgement>& Electorate::judge(std::span<const Node
 }
 
 std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> nodes) {
-  std::vector<std::string> names;
-  for (const Node& node : nodes) {
-    names.push_back(node.membership ? node.membership->name : node.name);
-  }
-  NodeNames list = names;
-  std::ranges::sort(list);
-  choose_founding(nodes, list);
-  propose(nodes, list);
+  take_names(nodes);
+  choose_founding(nodes);
+  propose(nodes);
 
   std::vector<Judgement> judged(nodes.size());
   std::uint32_t newest = 0;
   const bool expects = std::ranges::any_of(nodes, &Node::expected);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    judged[i].founded = std::make_shared<Membership>(
-        Membership{proposed_, 0, MembersPhase::settled, names[i], {}, list});
+    judged[i].founded = founded_[i].membership;
     if (!nodes[i].membership) continue;
     const Membership& its = *nodes[i].membership;
-    judged[i].refusal = refusal_of(its, list, std::ranges::count(list, its.name) > 1);
+    judged[i].refusal = refusal_of(its, list_, std::ranges::count(list_, its.name) > 1);
     judged[i].undecided = expects && !judged[i].refusal.empty();
     if (!judged[i].refusal.empty()) continue;
     if (its.founding != founding_ && !planted(Mutant::founding_without_id)) {
       judged[i].refusal = "was enrolled in another founding of these nodes than the others";
       judged[i].vote = Vote::quarantined;
     } else {
-      newest = std::max(newest, *its.epoch_of(list));
+      newest = std::max(newest, *its.epoch_of(list_));
     }
   }
   furthest_.reset();
   vouchers_.clear();
   for (std::size_t i = 0; i < nodes.size() && planted(Mutant::old_list_vouches); ++i) {
-    if (!nodes[i].membership || nodes[i].membership->from != list) continue;
+    if (!nodes[i].membership || nodes[i].membership->from != list_) continue;
     vouchers_.push_back(static_cast<int>(i));
     if (!furthest_) furthest_ = nodes[i].membership;
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].membership || !judged[i].refusal.empty()) continue;
     const Membership& its = *nodes[i].membership;
-    const std::uint32_t epoch = *its.epoch_of(list);
+    const std::uint32_t epoch = *its.epoch_of(list_);
     if (epoch != newest) {
       judged[i].refusal =
           "has stayed behind in epoch " + std::to_string(its.epoch) + " of its list";
@@ -151,7 +168,7 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
     }
     judged[i].says = {
         std::uint64_t{generation_} << 32U | (std::uint64_t{epoch} + 1),
-        planted(Mutant::votes_needed_by_own_list) ? quorum(list) : its.votes_needed()};
+        planted(Mutant::votes_needed_by_own_list) ? quorum(list_) : its.votes_needed()};
     judged[i].changes = its.phase != MembersPhase::settled;
     const bool least = planted(Mutant::least_advanced_voucher);
     const bool further =
@@ -162,11 +179,11 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
   std::string founding;
   if (founds_) {
     look_together(nodes, judged);
-    founding = founding_waits_for(nodes, judged, list);
+    founding = founding_waits_for(nodes, judged);
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].membership) {
-      admit(static_cast<int>(i), judged[i], names, founding);
+      admit(judged[i], founding);
     } else if (!judged[i].refusal.empty()) {
       judged[i].outdated = is_outdated(*nodes[i].membership, nodes);
     }
@@ -203,16 +220,15 @@ bool Electorate::is_outdated(const Membership& its, std::span<const Node> nodes)
 }
 
 /// Decides with which membership a node without a record may be enrolled.
-void Electorate::admit(int node, Judgement& its, std::span<const std::string> names,
-                       const std::string& founding_waits) const {
-  const std::string& name = names[static_cast<std::size_t>(node)];
-  if (std::ranges::count(names, name) > 1) {
+void Electorate::admit(Judgement& its, const std::string& founding_waits) const {
+  const std::string& name = its.founded->name;
+  if (std::ranges::count(list_, name) > 1) {
     its.why_not = "is called " + name + ", as another of our nodes is: name each server once";
     return;
   }
   const int vouch = static_cast<int>(vouchers_.size());
   int needed = furthest_ ? furthest_->vouchers_needed() : 0;
-  const int own = static_cast<int>(names.size()) - quorum(its.founded->to) + 1;
+  const int own = static_cast<int>(list_.size()) - quorum(list_) + 1;
   if (planted(Mutant::vouchers_by_own_list)) needed = own;
   if (planted(Mutant::blank_nodes_vouch)) needed = std::min(needed, 1);
   if (furthest_ && !furthest_->may_vote(name)) {
@@ -247,13 +263,12 @@ void Electorate::look_together(std::span<const Node> nodes, std::vector<Judgemen
 
 /// The reason why the list cannot be founded yet; empty if there is none.
 std::string Electorate::founding_waits_for(std::span<const Node> nodes,
-                                           std::span<const Judgement> judged,
-                                           const NodeNames& list) const {
-  for (const Node& node : nodes) {
+                                           std::span<const Judgement> judged) const {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node& node = nodes[i];
     if (node.membership) continue;  // it has this founding, see propose()
     if (!node.knows_groups) return std::string(nobody_vouches);
-    const Membership founded{proposed_, 0, MembersPhase::settled, node.name, {}, list};
-    if (!node.candidate || *node.candidate != founded.mark() || !node.ripe) {
+    if (!node.candidate || *node.candidate != founded_[i].mark || !node.ripe) {
       return "is enrolled anew once all nodes of the list have waited together, and " + node.name +
              " has not: bring it back, or run quorumlock enroll";
     }

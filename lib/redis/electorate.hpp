@@ -89,21 +89,26 @@ class Electorate {
 
  private:
   [[nodiscard]] std::vector<Judgement> decide(std::span<const Node> nodes);
-  void choose_founding(std::span<const Node> nodes, const NodeNames& list);
-  void propose(std::span<const Node> nodes, const NodeNames& list);
+  void take_names(std::span<const Node> nodes);
+  void choose_founding(std::span<const Node> nodes);
+  void propose(std::span<const Node> nodes);
   [[nodiscard]] bool is_outdated(const Membership& its, std::span<const Node> nodes) const;
-  void admit(int node, Judgement& its, std::span<const std::string> names,
-             const std::string& founding_waits) const;
+  void admit(Judgement& its, const std::string& founding_waits) const;
   static void look_together(std::span<const Node> nodes, std::vector<Judgement>& judged);
   [[nodiscard]] std::string founding_waits_for(std::span<const Node> nodes,
-                                               std::span<const Judgement> judged,
-                                               const NodeNames& list) const;
+                                               std::span<const Judgement> judged) const;
+
+  /// How a node would be enrolled in a list that is founded now.
+  struct Founded {
+    SharedMembership membership;
+    MembersMark mark;
+  };
 
   core::Random& random_;
-  std::uint64_t own_;           ///< the founding that we would begin
-  NodeNames own_list_;          ///< the list for which own_ was drawn
-  std::uint64_t proposed_ = 0;  ///< the founding of the candidates, or our own
-  std::uint64_t founding_ = 0;  ///< the one that counts among nodes with a record; 0: none yet
+  NodeNames list_;                ///< our list
+  std::uint64_t own_;             ///< the founding that we would begin, drawn for this list
+  std::vector<Founded> founded_;  ///< by node: with the founding of the candidates, or our own
+  std::uint64_t founding_ = 0;    ///< the one that counts among nodes with a record; 0: none yet
   std::uint32_t generation_ = 0;
   bool vouched_ = false;
   bool founds_ = true;
