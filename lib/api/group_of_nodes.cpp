@@ -89,10 +89,10 @@ Result<void> GroupOfNodes::connect() {
   return {};
 }
 
-MembersReport GroupOfNodes::report() {
-  const Change change = look_once();
-  MembersReport report = report_of(change, cluster().names);
-  report.group = name_;
+/// Asks all nodes which clients are connected, and passes those with other nodes than the next ones
+/// to visit(node, clients), for each node that tells.
+template <class Visit>
+void GroupOfNodes::each_client_list(const Change& change, Visit&& visit) {
   std::vector<Questions::Question> questions;
   for (std::size_t i = 0; i < change.nodes().size(); ++i) {
     questions.push_back({static_cast<int>(i), {"CLIENT", "LIST"}});
@@ -101,12 +101,18 @@ MembersReport GroupOfNodes::report() {
   const std::string wanted = redis::connection_name(change.next());
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto listed = answers[i].reply ? text_of(*answers[i].reply) : std::nullopt;
-    if (!listed) continue;
-    std::vector<std::string>& old = report.members[i].old_clients.emplace();
-    for (ConnectedClient& client : clients_but(wanted, *listed)) {
-      old.push_back(std::move(client.address));
-    }
+    if (listed) visit(static_cast<int>(i), clients_but(wanted, *listed));
   }
+}
+
+MembersReport GroupOfNodes::report() {
+  const Change change = look_once();
+  MembersReport report = report_of(change, cluster().names);
+  report.group = name_;
+  each_client_list(change, [&](int node, const std::vector<ConnectedClient>& old) {
+    auto& addresses = report.members[static_cast<std::size_t>(node)].old_clients.emplace();
+    for (const ConnectedClient& client : old) addresses.push_back(client.address);
+  });
   report.next_step = next_step_of(report, change);
   return report;
 }
@@ -172,23 +178,15 @@ std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
 /// they are refused; a client without fencing would not have noticed, since a plain SET compares no
 /// record.
 void GroupOfNodes::end_old_connections() {
-  std::vector<Questions::Question> questions;
   const Change change = look_once();
   if (change.stage() != Stage::committed) return;
-  for (std::size_t i = 0; i < change.nodes().size(); ++i) {
-    questions.push_back({static_cast<int>(i), {"CLIENT", "LIST"}});
-  }
-  const std::vector<Questions::Answer> answers = ask(std::move(questions));
-  const std::string wanted = redis::connection_name(change.next());
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    const auto listed = answers[i].reply ? text_of(*answers[i].reply) : std::nullopt;
-    if (!listed) continue;
+  each_client_list(change, [this](int node, const std::vector<ConnectedClient>& old) {
     std::vector<Questions::Question> kills;
-    for (const ConnectedClient& client : clients_but(wanted, *listed)) {
-      kills.push_back({static_cast<int>(i), {"CLIENT", "KILL", "ID", client.id}});
+    for (const ConnectedClient& client : old) {
+      kills.push_back({node, {"CLIENT", "KILL", "ID", client.id}});
     }
     if (!kills.empty()) ask(std::move(kills));
-  }
+  });
 }
 
 Result<nanoseconds> GroupOfNodes::settle() {
