@@ -1,12 +1,12 @@
 #include "api/group_of_nodes.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "api/members_report.hpp"
 #include "loop/blocking.hpp"
 #include "redis/keys.hpp"
+#include "redis/numbers.hpp"
 #include "redis/scripts.hpp"
 #include "redis/verbs/vote.hpp"
 
@@ -16,9 +16,6 @@ namespace {
 using std::chrono::nanoseconds;
 using Change = redis::MembersChange;
 using Stage = Change::Stage;
-
-/// How far a counter may be ahead of a node's clock: see acquire.lua.
-constexpr std::uint64_t ahead_us = 60'000'000;
 
 /// The URL of a node of which only the name is known. If any of the other nodes speaks TLS, this
 /// one is asked by TLS too: a list rarely mixes the two, and a guess must not be the less safe one.
@@ -37,13 +34,6 @@ std::optional<std::string> text_of(const KeptReply& reply) {
 Result<nanoseconds> done(Result<void> made) {
   if (!made) return made.error();
   return nanoseconds::zero();
-}
-
-std::optional<std::uint64_t> counter_of(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 }  // namespace
@@ -303,8 +293,9 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change) {
                        "quorumlock members commit again");
     }
     if (i % 2 == 1 || !by_clock || answer.reply->elements.size() != 2) continue;
-    const std::uint64_t seconds = counter_of(answer.reply->elements[0].text).value_or(0);
-    floor.number = std::max(floor.number, seconds * 1'000'000 + ahead_us);
+    const std::uint64_t seconds =
+        redis::whole_number<std::uint64_t>(answer.reply->elements[0].text).value_or(0);
+    floor.number = std::max(floor.number, seconds * 1'000'000 + redis::counter_ahead_us);
     floor.since = std::max(floor.since, static_cast<std::int64_t>(seconds * 1'000'000));
   }
   return floor;
@@ -338,7 +329,7 @@ bool GroupOfNodes::read_counters(int node, std::uint64_t& greatest) {
     if (reads) {
       for (const KeptReply& value : answers.front().reply->elements) {
         if (value.type != redis::Reply::Type::string) continue;  // expired meanwhile
-        const std::optional<std::uint64_t> number = counter_of(value.text);
+        const std::optional<std::uint64_t> number = redis::counter_in(value.text);
         if (!number) good = false;
         greatest = std::max(greatest, number.value_or(0));
       }

@@ -108,6 +108,20 @@ TEST_F(MembersChanges, TokensGrowAcrossAChange) {
   EXPECT_GT(lease->fencing_token(), ahead);
 }
 
+TEST_F(MembersChanges, ACounterThatNoScriptWritesDoesNotEndTheFences) {
+  // It is as great as no fencing token may be. The new list's floor comes from the nodes' clocks.
+  for (const int node : {0, 1, 2, 3, 4}) {
+    cluster_.raw(node, {"SET", "quorumlock:fence:odd", "9007199254740992"});
+  }
+  const std::vector<int> nodes{0, 1, 2, 3, 5};
+  MembersChange change = change_to(nodes);
+  ASSERT_TRUE(ok(change.announce()));
+  ASSERT_TRUE(ok(change.commit()));
+  settle(change);
+  Coordinator coordinator = connect(options(nodes));
+  EXPECT_TRUE(ok(coordinator.acquire(key_, {.wait = 20s})));
+}
+
 TEST_F(MembersChanges, TheListGrowsAndShrinks) {
   // The list grows from five nodes to seven, one at a time, and shrinks back.
   std::vector<int> nodes{0, 1, 2, 3, 4};
