@@ -72,7 +72,7 @@ std::string LockCount::add(int node, const redis::Reply& page) {
     lock.held_for = std::nullopt;  // the counter is the newest reader's
     lock.fencing_token = 0;
     for (std::size_t i = 0; i + 1 < holders.size(); i += 2) {
-      const auto ends = redis::whole_number<std::int64_t>(holders[i + 1].text).value_or(0);
+      const auto ends = redis::score_in(holders[i + 1].text);
       if (ends * 1000 < now_us) continue;
       add_holder(node, lock, holders[i].text, milliseconds(ends - now_us / 1000));
     }

@@ -19,6 +19,13 @@ std::optional<Number> whole_number(std::string_view text) {
   return number;
 }
 
+/// A score of a sorted set, which is written like a double, rounded down; zero if it is not
+/// positive, or is no number.
+inline std::int64_t score_in(std::string_view text) {
+  const double score = whole_number<double>(text).value_or(0);
+  return score > 0 && score < 0x1p53 ? static_cast<std::int64_t>(score) : 0;
+}
+
 /// How far a fencing counter may be ahead of a node's clock: see acquire.lua.
 inline constexpr std::uint64_t counter_ahead_us = 60'000'000;
 
