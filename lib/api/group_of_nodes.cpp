@@ -293,10 +293,12 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change) {
                        "quorumlock members commit again");
     }
     if (i % 2 == 1 || !by_clock || answer.reply->elements.size() != 2) continue;
-    const std::uint64_t seconds =
-        redis::whole_number<std::uint64_t>(answer.reply->elements[0].text).value_or(0);
-    floor.number = std::max(floor.number, seconds * 1'000'000 + redis::counter_ahead_us);
-    floor.since = std::max(floor.since, static_cast<std::int64_t>(seconds * 1'000'000));
+    const auto part = [&](std::size_t number) {
+      return redis::whole_number<std::uint64_t>(answer.reply->elements[number].text).value_or(0);
+    };
+    const std::uint64_t clock = part(0) * 1'000'000 + part(1);
+    floor.number = std::max(floor.number, clock + redis::counter_ahead_us);
+    floor.since = std::max(floor.since, static_cast<std::int64_t>(clock));
   }
   return floor;
 }
