@@ -1,7 +1,6 @@
 #include "admin/lock_list.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <tuple>
 
@@ -9,6 +8,7 @@
 #include "core/rival.hpp"
 #include "loop/driver.hpp"
 #include "redis/keys.hpp"
+#include "redis/numbers.hpp"
 #include "redis/scripts.hpp"
 #include "redis/verbs/vote.hpp"
 
@@ -20,12 +20,6 @@ using std::chrono::milliseconds;
 /// Keys that a node looks at in one call, which keeps it busy for some 0.2 ms if all are locks.
 constexpr std::string_view keys_of_a_page = "100";
 constexpr std::size_t longest_cursor = 20;  ///< the length of a number of 64 bits
-
-std::uint64_t number_in(std::string_view text) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  return std::from_chars(text.data(), end, number).ptr == end ? number : 0;
-}
 
 /// The text as a pattern of SCAN that matches this text only.
 std::string literal(std::string_view text) {
@@ -56,12 +50,12 @@ std::string LockCount::add(int node, const redis::Reply& page) {
     lock.group = group_;
     if (key.starts_with(redis::own_prefix)) {
       key.remove_prefix(std::min(redis::permit_prefix.size(), key.size()));
-      lock.permit = static_cast<int>(number_in(key.substr(0, key.find(':'))));
+      lock.permit = redis::whole_number<int>(key.substr(0, key.find(':'))).value_or(0);
       key.remove_prefix(std::min(key.find(':'), key.size() - 1) + 1);
     }
     if (!key.starts_with(key_prefix_)) continue;
     lock.resource = key.substr(key_prefix_.size());
-    lock.fencing_token = number_in(one.elements[3].text);
+    lock.fencing_token = redis::whole_number<std::uint64_t>(one.elements[3].text).value_or(0);
     const auto age = core::age_of(static_cast<std::int64_t>(lock.fencing_token), now_us);
     if (age) lock.held_for = std::chrono::floor<milliseconds>(*age);
     lock.waiters = static_cast<int>(std::max<std::int64_t>(one.elements[4].integer, 0));
@@ -78,7 +72,7 @@ std::string LockCount::add(int node, const redis::Reply& page) {
     lock.held_for = std::nullopt;  // the counter is the newest reader's
     lock.fencing_token = 0;
     for (std::size_t i = 0; i + 1 < holders.size(); i += 2) {
-      const auto ends = static_cast<std::int64_t>(number_in(holders[i + 1].text));
+      const auto ends = redis::score_in(holders[i + 1].text);
       if (ends * 1000 < now_us) continue;
       add_holder(node, lock, holders[i].text, milliseconds(ends - now_us / 1000));
     }

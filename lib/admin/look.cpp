@@ -3,12 +3,12 @@
 #include "admin/look.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/owner_token.hpp"
 #include "core/quorum.hpp"
 #include "core/rival.hpp"
 #include "loop/driver.hpp"
+#include "redis/numbers.hpp"
 #include "redis/scripts.hpp"
 #include "redis/verbs/vote.hpp"
 
@@ -19,16 +19,6 @@ using std::chrono::milliseconds;
 
 /// The most readers, and waiters of each line, that a node is asked for.
 constexpr std::string_view most_told = "1000";
-
-/// Decodes a score of a sorted set, a positive whole number that is written like a double; zero for
-/// anything else.
-std::int64_t whole_score_of(const redis::Reply& reply) {
-  double number = 0;
-  const char* const end = reply.text.data() + reply.text.size();
-  const bool whole = std::from_chars(reply.text.data(), end, number).ptr == end;
-  constexpr double most = 9007199254740992;
-  return whole && number > 0 && number < most ? static_cast<std::int64_t>(number) : 0;
-}
 
 /// Decodes an entry's name: its mode, its process and a number there, and then its label.
 LineEntry entry_of(std::string_view name) {
@@ -43,7 +33,7 @@ LineEntry entry_of(std::string_view name) {
 
 /// The time left until an end in ms of the node's clock.
 milliseconds left_of(const redis::Reply& ends, std::int64_t now_us) {
-  return milliseconds(std::max<std::int64_t>(whole_score_of(ends) - now_us / 1000, 0));
+  return milliseconds(std::max<std::int64_t>(redis::score_in(ends.text) - now_us / 1000, 0));
 }
 
 /// Decodes a reply to PTTL.
@@ -56,7 +46,7 @@ std::vector<LineEntry> line_of(std::span<const redis::Reply> words, std::int64_t
   std::vector<LineEntry> line;
   for (; words.size() >= 3; words = words.subspan(3)) {
     LineEntry& entry = line.emplace_back(entry_of(words[0].text));
-    const std::int64_t ticket = whole_score_of(words[1]);
+    const std::int64_t ticket = redis::score_in(words[1].text);
     entry.ticket = static_cast<std::uint64_t>(ticket);
     entry.waiting_for = milliseconds(std::max<std::int64_t>(now_us - ticket, 0) / 1000);
     entry.expires_in = left_of(words[2], now_us);
@@ -96,7 +86,7 @@ bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
         {static_cast<int>(one[0].integer), std::string(one[1].text), expiry_of(one[2])});
   }
   holding.semaphore.waiters = line_of(words[8].elements, now_us);
-  const auto age = core::age_of(whole_score_of(words[9]), now_us);
+  const auto age = core::age_of(redis::score_in(words[9].text), now_us);
   if (!holding.token.empty() && age) holding.held_for = std::chrono::floor<milliseconds>(*age);
   return true;
 }

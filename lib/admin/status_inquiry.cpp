@@ -1,7 +1,6 @@
 #include "admin/status_inquiry.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "loop/driver.hpp"
 #include "redis/info.hpp"
 #include "redis/keys.hpp"
+#include "redis/numbers.hpp"
 
 namespace quorumlock::detail {
 
@@ -25,14 +25,6 @@ constexpr std::uint64_t bytes_of_a_counter = 112;
 constexpr int looks_at_the_clock = 3;
 constexpr std::string_view harmless_script = "return 1";
 constexpr std::string_view harmless_sha1 = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
-
-template <class T>
-std::optional<T> number_of(std::string_view text) {
-  T number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 std::optional<bool> yes_or_no(std::string_view text, std::string_view yes, std::string_view no) {
   if (text == yes) return true;
@@ -186,7 +178,7 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       status.role = role_of(field("role"));
       status.version = word(redis::version_of(reply.text), " ");
       status.run_id = word(field("run_id"));
-      if (const auto up = number_of<std::int64_t>(field("uptime_in_seconds"))) {
+      if (const auto up = redis::whole_number<std::int64_t>(field("uptime_in_seconds"))) {
         status.uptime = std::chrono::seconds(*up);
       }
       if (const auto mode = redis::mode_of(reply.text); !mode.empty()) {
@@ -196,9 +188,9 @@ void StatusInquiry::note(Driver& driver, int node, Question question, const Repl
       if (const auto ok = field("aof_last_write_status"); !ok.empty()) {
         status.persistence.last_write_ok = ok == "ok";
       }
-      status.memory.limit = number_of<std::uint64_t>(field("maxmemory"));
+      status.memory.limit = redis::whole_number<std::uint64_t>(field("maxmemory"));
       status.memory.eviction_policy = word(field("maxmemory_policy"));
-      status.memory.machine = number_of<std::uint64_t>(field("total_system_memory"));
+      status.memory.machine = redis::whole_number<std::uint64_t>(field("total_system_memory"));
       return;
     }
     case config:

@@ -1,12 +1,12 @@
 #include "api/group_of_nodes.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "api/members_report.hpp"
 #include "loop/blocking.hpp"
 #include "redis/keys.hpp"
+#include "redis/numbers.hpp"
 #include "redis/scripts.hpp"
 #include "redis/verbs/vote.hpp"
 
@@ -16,9 +16,6 @@ namespace {
 using std::chrono::nanoseconds;
 using Change = redis::MembersChange;
 using Stage = Change::Stage;
-
-/// How far a counter may be ahead of a node's clock: see acquire.lua.
-constexpr std::uint64_t ahead_us = 60'000'000;
 
 /// The URL of a node of which only the name is known. If any of the other nodes speaks TLS, this
 /// one is asked by TLS too: a list rarely mixes the two, and a guess must not be the less safe one.
@@ -37,13 +34,6 @@ std::optional<std::string> text_of(const KeptReply& reply) {
 Result<nanoseconds> done(Result<void> made) {
   if (!made) return made.error();
   return nanoseconds::zero();
-}
-
-std::optional<std::uint64_t> counter_of(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 }  // namespace
@@ -89,10 +79,10 @@ Result<void> GroupOfNodes::connect() {
   return {};
 }
 
-MembersReport GroupOfNodes::report() {
-  const Change change = look_once();
-  MembersReport report = report_of(change, cluster().names);
-  report.group = name_;
+/// Asks all nodes which clients are connected, and passes those with other nodes than the next ones
+/// to visit(node, clients), for each node that tells.
+template <class Visit>
+void GroupOfNodes::each_client_list(const Change& change, Visit&& visit) {
   std::vector<Questions::Question> questions;
   for (std::size_t i = 0; i < change.nodes().size(); ++i) {
     questions.push_back({static_cast<int>(i), {"CLIENT", "LIST"}});
@@ -101,12 +91,18 @@ MembersReport GroupOfNodes::report() {
   const std::string wanted = redis::connection_name(change.next());
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto listed = answers[i].reply ? text_of(*answers[i].reply) : std::nullopt;
-    if (!listed) continue;
-    std::vector<std::string>& old = report.members[i].old_clients.emplace();
-    for (ConnectedClient& client : clients_but(wanted, *listed)) {
-      old.push_back(std::move(client.address));
-    }
+    if (listed) visit(static_cast<int>(i), clients_but(wanted, *listed));
   }
+}
+
+MembersReport GroupOfNodes::report() {
+  const Change change = look_once();
+  MembersReport report = report_of(change, cluster().names);
+  report.group = name_;
+  each_client_list(change, [&](int node, const std::vector<ConnectedClient>& old) {
+    auto& addresses = report.members[static_cast<std::size_t>(node)].old_clients.emplace();
+    for (const ConnectedClient& client : old) addresses.push_back(client.address);
+  });
   report.next_step = next_step_of(report, change);
   return report;
 }
@@ -172,23 +168,15 @@ std::optional<Error> GroupOfNodes::refused_by_clients(const Change& change) {
 /// they are refused; a client without fencing would not have noticed, since a plain SET compares no
 /// record.
 void GroupOfNodes::end_old_connections() {
-  std::vector<Questions::Question> questions;
   const Change change = look_once();
   if (change.stage() != Stage::committed) return;
-  for (std::size_t i = 0; i < change.nodes().size(); ++i) {
-    questions.push_back({static_cast<int>(i), {"CLIENT", "LIST"}});
-  }
-  const std::vector<Questions::Answer> answers = ask(std::move(questions));
-  const std::string wanted = redis::connection_name(change.next());
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    const auto listed = answers[i].reply ? text_of(*answers[i].reply) : std::nullopt;
-    if (!listed) continue;
+  each_client_list(change, [this](int node, const std::vector<ConnectedClient>& old) {
     std::vector<Questions::Question> kills;
-    for (const ConnectedClient& client : clients_but(wanted, *listed)) {
-      kills.push_back({static_cast<int>(i), {"CLIENT", "KILL", "ID", client.id}});
+    for (const ConnectedClient& client : old) {
+      kills.push_back({node, {"CLIENT", "KILL", "ID", client.id}});
     }
     if (!kills.empty()) ask(std::move(kills));
-  }
+  });
 }
 
 Result<nanoseconds> GroupOfNodes::settle() {
@@ -305,9 +293,12 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change) {
                        "quorumlock members commit again");
     }
     if (i % 2 == 1 || !by_clock || answer.reply->elements.size() != 2) continue;
-    const std::uint64_t seconds = counter_of(answer.reply->elements[0].text).value_or(0);
-    floor.number = std::max(floor.number, seconds * 1'000'000 + ahead_us);
-    floor.since = std::max(floor.since, static_cast<std::int64_t>(seconds * 1'000'000));
+    const auto part = [&](std::size_t number) {
+      return redis::whole_number<std::uint64_t>(answer.reply->elements[number].text).value_or(0);
+    };
+    const std::uint64_t clock = part(0) * 1'000'000 + part(1);
+    floor.number = std::max(floor.number, clock + redis::counter_ahead_us);
+    floor.since = std::max(floor.since, static_cast<std::int64_t>(clock));
   }
   return floor;
 }
@@ -340,7 +331,7 @@ bool GroupOfNodes::read_counters(int node, std::uint64_t& greatest) {
     if (reads) {
       for (const KeptReply& value : answers.front().reply->elements) {
         if (value.type != redis::Reply::Type::string) continue;  // expired meanwhile
-        const std::optional<std::uint64_t> number = counter_of(value.text);
+        const std::optional<std::uint64_t> number = redis::counter_in(value.text);
         if (!number) good = false;
         greatest = std::max(greatest, number.value_or(0));
       }

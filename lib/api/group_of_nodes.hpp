@@ -44,6 +44,8 @@ class GroupOfNodes {
   std::vector<Questions::Answer> ask(std::vector<Questions::Question> questions);
   redis::MembersChange look_once();
   std::optional<Error> refused_by_clients(const redis::MembersChange& change);
+  template <class Visit>
+  void each_client_list(const redis::MembersChange& change, Visit&& visit);
   void end_old_connections();
   Result<void> make(const std::vector<redis::MembersChange::Step>& steps,
                     const redis::MembersChange& change, const char* what);

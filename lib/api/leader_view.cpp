@@ -1,19 +1,13 @@
 #include "api/leader_view.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 
+#include "redis/numbers.hpp"
+
 namespace quorumlock::detail {
-namespace {
 
-std::uint64_t digits_of(std::string_view text) {
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
-}  // namespace
+using redis::whole_number;
 
 void LeaderView::begin(core::NodeSet nodes) {
   nodes_ = nodes;
@@ -35,8 +29,8 @@ bool LeaderView::note(int node, const redis::Reply* reply) {
   if (words.size() == 5 && words[1].type == Type::integer) {
     Node& said = said_[static_cast<std::size_t>(node)];
     said.leader.owner_token = words[0].text;
-    said.version = digits_of(words[2].text);
-    said.leader.fencing_token = digits_of(words[3].text);
+    said.version = whole_number<std::uint64_t>(words[2].text).value_or(0);
+    said.leader.fencing_token = whole_number<std::uint64_t>(words[3].text).value_or(0);
     said.leader.value = words[4].text;
     const core::Duration expiry = std::chrono::milliseconds(words[1].integer);
     if (expiry > core::Duration::zero() &&

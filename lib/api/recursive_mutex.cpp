@@ -108,15 +108,12 @@ struct RecursiveMutex::State : detail::ThreadBound, std::enable_shared_from_this
   [[nodiscard]] const Coordinator& coordinator_of() const override { return coordinator; }
   void thread_ends(detail::ThreadNumber thread) override {
     if (fork.forked()) return;
-    Lease left;
+    decltype(held)::node_type left;
     {
       const std::lock_guard<std::mutex> lock(guard);
-      const auto mine = held.find(thread);
-      if (mine == held.end()) return;
-      left = std::move(mine->second.lease);
-      held.erase(mine);
+      left = held.extract(thread);
     }
-    detail::release_with_thread(std::move(left));
+    if (left) detail::release_with_thread(std::move(left.mapped().lease));
   }
 
   void acquired(const Owner& owner, Result<Lease> lease) {

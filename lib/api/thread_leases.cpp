@@ -125,15 +125,12 @@ AcquireAwaitable ThreadLeases::co_lock(LockMode mode, std::stop_token stop) {
 
 void ThreadLeases::thread_ends(ThreadNumber thread) {
   if (fork_.forked()) return;
-  Lease left;
+  decltype(held_)::node_type left;
   {
     const std::lock_guard<std::mutex> lock(guard_);
-    const auto found = held_.find(thread);
-    if (found == held_.end()) return;
-    left = std::move(found->second.lease);
-    held_.erase(found);
+    left = held_.extract(thread);
   }
-  release_with_thread(std::move(left));
+  if (left) release_with_thread(std::move(left.mapped().lease));
 }
 
 }  // namespace quorumlock::detail

@@ -65,16 +65,20 @@ Result<void> read(std::string_view name, const Json& value, std::string& into) {
 Result<void> read(std::string_view name, const Json& value, NodeOptions& into);
 Result<void> read(std::string_view name, const Json& value, TlsOptions& into);
 
-Result<void> read(std::string_view name, const Json& value, Nodes& into) {
-  if (!value.is_array()) {
-    return wrong(name, value, "an array of URLs, such as [\"redis://127.0.0.1:7101\"]");
-  }
+template <class Each>
+Result<void> read_all(std::string_view name, const Json& value, std::vector<Each>& into,
+                      std::string_view wanted) {
+  if (!value.is_array()) return wrong(name, value, wanted);
   into.resize(value.size());
   for (std::size_t i = 0; i < value.size(); ++i) {
     const std::string place = std::string(name) + "[" + std::to_string(i) + "]";
     if (Result<void> good = read(place, value[i], into[i]); !good) return good;
   }
   return {};
+}
+
+Result<void> read(std::string_view name, const Json& value, Nodes& into) {
+  return read_all(name, value, into, "an array of URLs, such as [\"redis://127.0.0.1:7101\"]");
 }
 
 Result<void> read(std::string_view name, const Json& value, std::map<std::string, Nodes>& into) {
@@ -152,13 +156,7 @@ Result<void> read(std::string_view name, const Json& value, TlsVersion& into) {
 }
 
 Result<void> read(std::string_view name, const Json& value, std::vector<std::string>& into) {
-  if (!value.is_array()) return wrong(name, value, "an array of strings, such as [\"orders:\"]");
-  into.resize(value.size());
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    const std::string place = std::string(name) + "[" + std::to_string(i) + "]";
-    if (Result<void> good = read(place, value[i], into[i]); !good) return good;
-  }
-  return {};
+  return read_all(name, value, into, "an array of strings, such as [\"orders:\"]");
 }
 
 template <class T>

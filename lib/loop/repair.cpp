@@ -1,13 +1,13 @@
 #include "loop/repair.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "core/mutants.hpp"
 #include "loop/session.hpp"
 #include "redis/keys.hpp"
+#include "redis/numbers.hpp"
 #include "redis/scripts.hpp"
 #include "redis/verbs/vote.hpp"
 #include "redis/words.hpp"
@@ -27,19 +27,6 @@ constexpr std::size_t values_a_call = 250;
 /// The next SCAN is not sent while this many commands are unanswered.
 constexpr int enough_unanswered = 8;
 constexpr core::Duration between_refreshes = std::chrono::seconds(2);
-/// How far a counter may be ahead of a node's clock: see acquire.lua.
-constexpr std::uint64_t ahead_us = 60'000'000;
-/// All fences are below this: see acquire.lua.
-constexpr std::uint64_t fences_end = std::uint64_t{1} << 53U;
-
-std::optional<std::uint64_t> number_of(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number >= fences_end) {
-    return std::nullopt;
-  }
-  return number;
-}
 
 }  // namespace
 
@@ -148,7 +135,8 @@ void Repair::on_answer(Time now, const core::Tag& tag, const Reply* reply) {
       const std::optional<std::int64_t> time = redis::time_of(*reply);
       if (!time) return finish(now, false);
       if (!planted(Mutant::floor_below_the_clocks)) {
-        job_.greatest = std::max(job_.greatest, static_cast<std::uint64_t>(*time) + ahead_us);
+        job_.greatest =
+            std::max(job_.greatest, static_cast<std::uint64_t>(*time) + redis::counter_ahead_us);
       }
       job_.clocks.pop_back();
       return ask_times(now);
@@ -208,7 +196,7 @@ void Repair::on_values(Time now, const Reply& reply) {
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const Reply& value = reply.elements[i];
     if (value.type != Reply::Type::string) continue;  // the counter has expired meanwhile
-    const std::optional<std::uint64_t> number = number_of(value.text);
+    const std::optional<std::uint64_t> number = redis::counter_in(value.text);
     if (!number) {
       job_.by_clock = true;
       continue;

@@ -10,6 +10,8 @@
 #include <limits>
 #include <optional>
 
+#include "redis/numbers.hpp"
+
 namespace quorumlock::redis {
 namespace {
 
@@ -121,11 +123,8 @@ Error refusal(std::string_view url, std::string_view why) {
 }
 
 std::optional<int> number(std::string_view text, int least, int most) {
-  int value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < least || value > most) return std::nullopt;
-  return value;
+  const std::optional<int> value = whole_number<int>(text);
+  return value && *value >= least && *value <= most ? value : std::nullopt;
 }
 
 std::optional<int> db_number(std::string_view text) {

@@ -1,12 +1,12 @@
 #include "redis/greeting.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "core/mutants.hpp"
 #include "redis/info.hpp"
 #include "redis/keys.hpp"
+#include "redis/numbers.hpp"
 #include "redis/scripts.hpp"
 #include "redis/verbs/vote.hpp"
 #include "redis/words.hpp"
@@ -34,12 +34,6 @@ constexpr std::string_view is_a_replica = "is a replica: name standalone servers
 
 /// The settings by which a primary without its replicas grants nothing.
 constexpr std::string_view fence_settings = "min-replicas-*";
-
-int number_in(std::string_view text) {
-  int number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 bool is_mark(const Reply& reply) {
   return reply.type == Reply::Type::string && reply.text == mark_text;
@@ -195,7 +189,7 @@ void Greeting::on_replication(const Reply& reply) {
   facts_.promoted = !own_data;
   const bool knows = !own_data && !other.empty() && !core::planted(core::Mutant::copy_of_its_own);
   facts_.history = knows ? field("master_replid").substr(0, 8) : "";
-  replicas_ = number_in(field("connected_slaves"));
+  replicas_ = whole_number<int>(field("connected_slaves")).value_or(0);
   durability_.alone =
       field("connected_slaves") == "0" || core::planted(core::Mutant::replicas_not_looked_at);
 }
@@ -205,7 +199,7 @@ void Greeting::on_replication(const Reply& reply) {
 std::optional<Greeting::Trouble> Greeting::on_fence(const Reply& reply) {
   int least = 0, lag_s = 0;
   for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) {
-    const int value = number_in(reply.elements[i + 1].text);
+    const int value = whole_number<int>(reply.elements[i + 1].text).value_or(0);
     if (reply.elements[i].text == "min-replicas-to-write") least = value;
     if (reply.elements[i].text == "min-replicas-max-lag") lag_s = value;
   }

@@ -11,6 +11,8 @@
 #include <new>
 #include <utility>
 
+#include "redis/numbers.hpp"
+
 namespace quorumlock::redis {
 
 /// The functions that hiredis's reader calls for each object. An object is named by its index in
@@ -276,10 +278,8 @@ std::optional<std::int64_t> time_of(const Reply& reply) {
   if (reply.type != Reply::Type::array || reply.elements.size() != 2) return {};
   std::int64_t parts[2] = {};
   for (std::size_t i = 0; i < 2; ++i) {
-    const std::string_view text = reply.elements[i].text;
-    const char* const end = text.data() + text.size();
-    const auto [last, error] = std::from_chars(text.data(), end, parts[i]);
-    if (error != std::errc() || last != end || parts[i] < 0) return {};
+    parts[i] = whole_number<std::int64_t>(reply.elements[i].text).value_or(-1);
+    if (parts[i] < 0) return {};
   }
   constexpr std::int64_t most = (std::int64_t{1} << 52U) / 1'000'000;
   if (parts[0] >= most || parts[1] > 999'999) return {};

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "support/descriptor.hpp"
+#include "local/descriptor.hpp"
 
 namespace quorumlock::chaos {
 
-using test::Descriptor;
-using test::fail_with_errno;
+using local::Descriptor;
+using local::fail_with_errno;
 
 /// Writes a configuration with these nodes for the program and for workers. The file is replaced as
 /// a whole, so that a reader never finds half of it.

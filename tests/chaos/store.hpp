@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "chaos/history.hpp"
-#include "support/descriptor.hpp"
+#include "local/descriptor.hpp"
 
 namespace quorumlock::chaos {
 
-using test::Descriptor;
-using test::fail_with_errno;
+using local::Descriptor;
+using local::fail_with_errno;
 
 /// The check by which a resource protects itself: it remembers the greatest fencing token of the
 /// writes that it has seen, and refuse smaller ones.

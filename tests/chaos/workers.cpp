@@ -13,13 +13,6 @@
 namespace quorumlock::chaos {
 namespace {
 
-void make_pipe(Descriptor& read_end, Descriptor& write_end) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail_with_errno("cannot make a pipe");
-  read_end = Descriptor(ends[0]);
-  write_end = Descriptor(ends[1]);
-}
-
 /// Runs after the fork, so it makes nothing but system calls.
 [[noreturn]] void become_worker(char* const* words, int in, int out, const local::Keeper& keeper) {
   keeper.keep_me();
@@ -42,8 +35,8 @@ std::string joined(const std::vector<std::string>& words) {
 
 Workers::Workers(int count, WorkerSettings settings)
     : settings_(std::move(settings)), processes_(static_cast<std::size_t>(count)) {
-  make_pipe(doors_outside_, doors_);
-  make_pipe(told_, tell_);
+  local::make_pipe(doors_outside_, doors_);
+  local::make_pipe(told_, tell_);
   ::fcntl(told_.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(told_.get(), F_SETPIPE_SZ, 1 << 20);  // workers must go on while nobody listens
   if (settings_.nodes.empty()) return;

@@ -8,12 +8,12 @@
 
 #include "chaos/history.hpp"
 #include "chaos/worker.hpp"
-#include "support/descriptor.hpp"
+#include "local/descriptor.hpp"
 
 namespace quorumlock::chaos {
 
-using test::Descriptor;
-using test::fail_with_errno;
+using local::Descriptor;
+using local::fail_with_errno;
 
 /// Starts, stops, kills and listens to the worker processes. The destructor ends them all.
 class Workers {

@@ -109,7 +109,8 @@ TEST_F(LogFormat, AReaderThatIsSlowDelaysNobody) {
   while (::write(ends[1], "x", 1) == 1) continue;
   ::fcntl(ends[1], F_SETFL, 0);
   const std::string program = std::string("exec ") + QUORUMLOCK_PROGRAM +
-                              " run --log-format json orders -- true 2>&" + std::to_string(ends[1]);
+                              " run --log-format json orders -- true 2>/dev/fd/" +
+                              std::to_string(ends[1]);
   EXPECT_EQ(Program({"sh", "-c", program}, {nodes()}).finish().code, 0);
   ::close(ends[0]);
   ::close(ends[1]);

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "support/descriptor.hpp"
+#include "local/descriptor.hpp"
 #include "support/eventually.hpp"
 
 namespace quorumlock::test {
@@ -25,7 +25,7 @@ class NotifySocket {
     if (name_.front() == '@') address.sun_path[0] = '\0';
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name_.size());
     if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
-      fail_with_errno("cannot bind the service manager's socket");
+      local::fail_with_errno("cannot bind the service manager's socket");
     }
   }
   ~NotifySocket() {
@@ -51,7 +51,7 @@ class NotifySocket {
 
  private:
   std::string name_;
-  Descriptor socket_;
+  local::Descriptor socket_;
 };
 
 }  // namespace quorumlock::test

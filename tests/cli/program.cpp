@@ -3,17 +3,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <stdexcept>
 #include <string_view>
-#include <utility>
 
 #include "support/eventually.hpp"
 
@@ -21,13 +18,6 @@ namespace quorumlock::test {
 namespace {
 
 constexpr int patience_ms = static_cast<int>(std::chrono::milliseconds(patience).count());
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 std::vector<std::string> environment_with(const std::vector<std::string>& more) {
   std::vector<std::string> variables = more;
@@ -42,78 +32,28 @@ std::vector<std::string> environment_with(const std::vector<std::string>& more) 
 
 Program::Program(const std::vector<std::string>& words,
                  const std::vector<std::string>& environment) {
-  int out[2];
-  int err[2];
-  if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) {
-    throw std::runtime_error("cannot make a pipe");
-  }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t signals;
-  sigemptyset(&signals);
-  posix_spawnattr_setsigmask(&attributes, &signals);
-  sigfillset(&signals);
-  posix_spawnattr_setsigdefault(&attributes, &signals);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  std::vector<std::string> own_words = words;
-  std::vector<std::string> variables = environment_with(environment);
-  const int error = ::posix_spawnp(&pid_, words.front().c_str(), &actions, &attributes,
-                                   pointers(own_words).data(), pointers(variables).data());
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  ::close(out[1]);
-  ::close(err[1]);
-  out_ = out[0];
-  err_ = err[0];
-  if (error != 0) throw std::runtime_error("cannot run " + words.front());
-}
-
-Program::Program(Program&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)),
-      out_(std::exchange(other.out_, -1)),
-      err_(std::exchange(other.err_, -1)),
-      lines_read_(other.lines_read_),
-      said_(std::move(other.said_)) {}
-
-Program::~Program() {
-  if (pid_ > 0) {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  if (out_ >= 0) ::close(out_);
-  if (err_ >= 0) ::close(err_);
-}
-
-void Program::signal(int number) const {
-  ::kill(pid_, number);
-}
-
-void Program::stop() const {
-  signal(SIGSTOP);
-  siginfo_t how{};
-  ::waitid(P_PID, static_cast<id_t>(pid_), &how, WSTOPPED | WEXITED | WNOWAIT);
+  const local::Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  local::Descriptor its_out, its_err;
+  local::make_pipe(out_, its_out);
+  local::make_pipe(err_, its_err);
+  start(words, environment_with(environment), {nothing.get(), its_out.get(), its_err.get()},
+        POSIX_SPAWN_SETSID);
 }
 
 void Program::read_some() {
-  pollfd ready[] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
+  pollfd ready[] = {{out_.get(), POLLIN, 0}, {err_.get(), POLLIN, 0}};
   if (::poll(ready, 2, patience_ms) <= 0) {
     throw std::runtime_error("the program says nothing and does not end; it said: " + said_.out +
                              said_.err);
   }
-  const auto read_from = [](int& fd, short events, std::string& into) {
+  const auto read_from = [](local::Descriptor& from, short events, std::string& into) {
     if (events == 0) return;
     char buffer[4096];
-    const ssize_t size = ::read(fd, buffer, sizeof buffer);
+    const ssize_t size = ::read(from.get(), buffer, sizeof buffer);
     if (size > 0) {
       into.append(buffer, static_cast<std::size_t>(size));
     } else if (size == 0 || errno != EINTR) {
-      ::close(std::exchange(fd, -1));
+      from.close();
     }
   };
   read_from(out_, ready[0].revents, said_.out);
@@ -127,54 +67,45 @@ std::string Program::line() {
       lines_read_ = end + 1;
       return line;
     }
-    if (out_ < 0) throw std::runtime_error("the program has closed its output: " + said_.err);
+    if (!out_.open()) throw std::runtime_error("the program has closed its output: " + said_.err);
     read_some();
   }
 }
 
 bool Program::says_on_error(const std::string& text) {
   while (said_.err.find(text) == std::string::npos) {
-    if (err_ < 0) return false;
+    if (!err_.open()) return false;
     read_some();
   }
   return true;
 }
 
 Ended Program::finish() {
-  while (out_ >= 0 || err_ >= 0) read_some();
-  int status = 0;
-  if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; })) {
-    throw std::runtime_error("the program does not end");
-  }
-  pid_ = -1;
+  while (out_.open() || err_.open()) read_some();
+  said_.code = wait();
   for (const char* password : {"s3cret", "Marked1"}) {  // tests give no others to programs
     EXPECT_EQ((said_.out + said_.err).find(password), std::string::npos)
         << "the program shows a password: " << said_.out << said_.err;
   }
-  said_.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return said_;
 }
 
 Fifo::Fifo(const std::filesystem::path& path) : path_(path) {
-  if (::mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("cannot make " + path.string());
-  fd_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-}
-
-Fifo::~Fifo() {
-  ::close(fd_);
+  if (::mkfifo(path.c_str(), 0600) != 0) local::fail_with_errno("cannot make " + path.string());
+  fd_ = local::Descriptor(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
 bool Fifo::somebody_came() {
-  pollfd ready{fd_, POLLIN, 0};
+  pollfd ready{fd_.get(), POLLIN, 0};
   char buffer[4096];
-  return ::poll(&ready, 1, patience_ms) > 0 && ::read(fd_, buffer, sizeof buffer) > 0;
+  return ::poll(&ready, 1, patience_ms) > 0 && ::read(fd_.get(), buffer, sizeof buffer) > 0;
 }
 
 bool Fifo::all_have_gone() {
-  pollfd ready{fd_, POLLIN, 0};
+  pollfd ready{fd_.get(), POLLIN, 0};
   char buffer[4096];
   while (::poll(&ready, 1, patience_ms) > 0) {
-    if (::read(fd_, buffer, sizeof buffer) == 0) return true;
+    if (::read(fd_.get(), buffer, sizeof buffer) == 0) return true;
   }
   return false;
 }

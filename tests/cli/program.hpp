@@ -1,10 +1,10 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include "support/child.hpp"
 
 namespace quorumlock::test {
 
@@ -16,20 +16,13 @@ struct Ended {
 };
 
 /// A program that a test runs, in a session of its own: without a terminal, and with its process
-/// group to itself. The destructor kills it.
-class Program {
+/// group to itself.
+class Program : public Child {
  public:
   /// `environment`: "NAME=value", in place of all variables that begin with QUORUMLOCK_.
   explicit Program(const std::vector<std::string>& words,
                    const std::vector<std::string>& environment = {});
-  Program(Program&& other) noexcept;
-  Program& operator=(Program&&) = delete;
-  ~Program();
 
-  [[nodiscard]] pid_t pid() const { return pid_; }
-  void signal(int number) const;
-  /// Sends SIGSTOP; returns once the program has stopped.
-  void stop() const;
   /// The next line of its standard output. Throws std::runtime_error if none comes.
   std::string line();
   /// Waits until its standard error has this text; false if the program has closed that first.
@@ -40,9 +33,6 @@ class Program {
  private:
   void read_some();
 
-  pid_t pid_ = -1;
-  int out_ = -1;
-  int err_ = -1;
   std::size_t lines_read_ = 0;  ///< bytes of `said_.out` that line() has returned
   Ended said_;
 };
@@ -51,9 +41,6 @@ class Program {
 class Fifo {
  public:
   explicit Fifo(const std::filesystem::path& path);
-  Fifo(const Fifo&) = delete;
-  Fifo& operator=(const Fifo&) = delete;
-  ~Fifo();
 
   [[nodiscard]] std::string path() const { return path_.string(); }
   /// Waits until a process has written a line to it.
@@ -63,7 +50,7 @@ class Fifo {
 
  private:
   std::filesystem::path path_;
-  int fd_;
+  local::Descriptor fd_;
 };
 
 }  // namespace quorumlock::test

@@ -24,7 +24,7 @@ std::vector<Row> rows_of_rights() {
   std::vector<Row> rows;
   bool here = false;
   for (std::string line; std::getline(page, line);) {
-    if (line.starts_with("## ")) here = line == "## Without a single right";
+    if (line.starts_with("## ")) here = line == "## If a right is missing";
     if (!here || !line.starts_with("| `")) continue;
     Row row;
     const std::size_t end = line.find("` | ");

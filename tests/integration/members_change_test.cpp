@@ -108,6 +108,29 @@ TEST_F(MembersChanges, TokensGrowAcrossAChange) {
   EXPECT_GT(lease->fencing_token(), ahead);
 }
 
+TEST_F(MembersChanges, ACounterThatNoScriptWritesDoesNotEndTheFences) {
+  // It is as great as no fencing token may be. The new list's floor comes from the nodes' clocks.
+  for (const int node : {0, 1, 2, 3, 4}) {
+    cluster_.raw(node, {"SET", "quorumlock:fence:odd", "9007199254740992"});
+  }
+  const std::vector<int> nodes{0, 1, 2, 3, 5};
+  MembersChange change = change_to(nodes);
+  ASSERT_TRUE(ok(change.announce()));
+  ASSERT_TRUE(ok(change.commit()));
+  std::uint64_t before = 0;
+  ASSERT_TRUE(eventually([&] {
+    const Reply time = cluster_.raw(0, {"TIME"});
+    before = std::stoull(time.elements[0].text) * 1'000'000 + std::stoull(time.elements[1].text);
+    const Result<std::chrono::nanoseconds> left = change.settle();
+    return left && *left == 0ns;
+  }));
+  Coordinator coordinator = connect(options(nodes));
+  const Result<Lease> lease = coordinator.acquire(key_, {.wait = 20s});
+  ASSERT_TRUE(ok(lease));
+  // A token may be a minute ahead of a node's clock (acquire.lua), to the microsecond.
+  EXPECT_GT(lease->fencing_token(), before + 60'000'000);
+}
+
 TEST_F(MembersChanges, TheListGrowsAndShrinks) {
   // The list grows from five nodes to seven, one at a time, and shrinks back.
   std::vector<int> nodes{0, 1, 2, 3, 4};

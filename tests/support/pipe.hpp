@@ -5,11 +5,12 @@
 #include <random>
 #include <string>
 
-#include "support/descriptor.hpp"
+#include "local/descriptor.hpp"
 #include "support/weather.hpp"
 
 namespace quorumlock::test {
 
+using local::Descriptor;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 /// One direction of a connection through the proxy: what was read and is not written yet.

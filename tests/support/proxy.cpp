@@ -25,7 +25,7 @@ Descriptor listen_on_loopback(int& port) {
   if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
       ::listen(socket.get(), 64) != 0 ||
       ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    fail_with_errno("cannot listen on 127.0.0.1");
+    local::fail_with_errno("cannot listen on 127.0.0.1");
   }
   port = ntohs(address.sin_port);
   return socket;

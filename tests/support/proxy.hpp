@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "support/descriptor.hpp"
+#include "local/descriptor.hpp"
 #include "support/pipe.hpp"
 #include "support/weather.hpp"
 

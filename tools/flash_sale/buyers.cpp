@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "descriptor.hpp"
+#include "local/descriptor.hpp"
 #include "stock.hpp"
 #include "visit.hpp"
 
@@ -27,6 +27,7 @@ using quorumlock::Clock;
 using quorumlock::Coordinator;
 using quorumlock::Lease;
 using quorumlock::Result;
+using quorumlock::local::Descriptor;
 
 /// Looks, thinks and sells while no other buyer does: the purpose of the lock.
 void buy_under_lock(Visit& visit, Coordinator& coordinator, const BuyersSettings& settings,

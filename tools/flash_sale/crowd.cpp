@@ -1,6 +1,5 @@
 #include "crowd.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -15,19 +14,11 @@
 namespace flash_sale {
 namespace {
 
+using quorumlock::local::make_pipe;
 using std::chrono::steady_clock;
 
 /// Longer than a buyer needs to finish a sale and to release: think time and node_timeout.
 constexpr std::chrono::seconds patience(5);
-
-void make_pipe(Descriptor& read_end, Descriptor& write_end) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
-  }
-  read_end = Descriptor(ends[0]);
-  write_end = Descriptor(ends[1]);
-}
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
@@ -103,7 +94,7 @@ void Crowd::open_doors() {
   }
   const std::string go(processes_.size(), 'g');
   if (::write(doors_.get(), go.data(), go.size()) != static_cast<ssize_t>(go.size())) {
-    throw std::system_error(errno, std::generic_category(), "cannot open the doors");
+    quorumlock::local::fail_with_errno("cannot open the doors");
   }
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "descriptor.hpp"
 #include "interruption.hpp"
+#include "local/descriptor.hpp"
 
 namespace flash_sale {
 

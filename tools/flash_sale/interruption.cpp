@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <system_error>
 
 namespace flash_sale {
 namespace {
@@ -32,7 +31,7 @@ void set(void (*handler)(int)) {
 }  // namespace
 
 Interruption::Interruption() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (event_.get() < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  if (!event_.open()) quorumlock::local::fail_with_errno("eventfd");
   event = event_.get();
   set(&on_signal);
 }

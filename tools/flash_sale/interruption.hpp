@@ -2,9 +2,11 @@
 
 #include <stdexcept>
 
-#include "descriptor.hpp"
+#include "local/descriptor.hpp"
 
 namespace flash_sale {
+
+using quorumlock::local::Descriptor;
 
 /// Thrown if a signal asked us to end, so that every destructor ends what it started.
 struct Interrupted : std::runtime_error {

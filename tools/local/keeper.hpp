@@ -8,7 +8,8 @@
 
 #include <array>
 #include <cerrno>
-#include <system_error>
+
+#include "local/descriptor.hpp"
 
 namespace quorumlock::local {
 
@@ -30,7 +31,7 @@ class Keeper {
  private:
   Keeper() {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) fail("cannot make a pipe");
+    if (::pipe2(ends, O_CLOEXEC) != 0) fail_with_errno("cannot make a pipe");
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -45,13 +46,9 @@ class Keeper {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     ::close(ends[0]);
     pipe_ = ends[1];
-    if (between < 0) fail("cannot fork");
+    if (between < 0) fail_with_errno("cannot fork");
     while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
     }
-  }
-
-  [[noreturn]] static void fail(const char* what) {
-    throw std::system_error(errno, std::generic_category(), what);
   }
 
   void tell(pid_t pid) const noexcept { (void)!::write(pipe_, &pid, sizeof pid); }

@@ -23,6 +23,7 @@
 #include <system_error>
 #include <utility>
 
+#include "local/descriptor.hpp"
 #include "local/keeper.hpp"
 
 namespace quorumlock::local {
@@ -31,20 +32,6 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 fs::path log_of(const ServerSettings& settings) {
   return settings.dir / "redis.log";
@@ -249,10 +236,7 @@ void Server::launch() {
   fs::create_directories(settings_.dir);
   const Descriptor log(
       ::open(log_of(settings_).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (log.get() < 0) {
-    throw std::system_error(errno, std::generic_category(),
-                            "cannot write " + log_of(settings_).string());
-  }
+  if (!log.open()) fail_with_errno("cannot write " + log_of(settings_).string());
   std::vector<std::string> texts = arguments_of(settings_);
   texts.insert(texts.begin(), "redis-server");
   std::vector<char*> words;

@@ -101,6 +101,15 @@ TEST(LockList, ReadersAndPermitsAreListedEach) {
   EXPECT_EQ(all[1].expires_in, std::nullopt);
 }
 
+TEST(LockList, AReaderThatWasSetAnewIsListed) {
+  // The end of its life has half a millisecond (renew_shared.lua).
+  LockCount count("", "");
+  add(count, 0, {held("orders", {web, "1700000000900.5"}, "900", "41", "zset")});
+  const std::vector<HeldLock> all = count.on(1);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].expires_in, 900ms);
+}
+
 TEST(LockList, AnOddReplyEndsTheScanOfItsNode) {
   LockCount count("", "");
   redis::ReplyReader reader;

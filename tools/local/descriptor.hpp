@@ -1,14 +1,16 @@
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 #include <system_error>
 #include <utility>
 
-namespace quorumlock::test {
+namespace quorumlock::local {
 
-[[noreturn]] inline void fail_with_errno(const char* what) {
+[[noreturn]] inline void fail_with_errno(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
@@ -37,4 +39,11 @@ class Descriptor {
   int fd_ = -1;
 };
 
-}  // namespace quorumlock::test
+inline void make_pipe(Descriptor& read_end, Descriptor& write_end) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail_with_errno("cannot make a pipe");
+  read_end = Descriptor(ends[0]);
+  write_end = Descriptor(ends[1]);
+}
+
+}  // namespace quorumlock::local
