@@ -163,7 +163,7 @@ class LinkHarness {
   }
   void take(const Link::Greeted&) { link_.admit(now_); }
   void take(const Link::Repair&) {
-    link_.done(now_, redis::Enrolment::Repaired{.as = link_.enrolment().others().founded});
+    link_.done(now_, redis::Enrolment::Repaired{.as = *link_.enrolment().others().founded});
   }
   void take(const Link::Enrolled&) { link_.follow(now_, link_.enrolment().others()); }
   void take(const Link::Errand&) { link_.done(now_, redis::Enrolment::ErrandEnd::good); }
