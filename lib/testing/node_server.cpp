@@ -162,7 +162,7 @@ void NodeServer::forget() {
 }
 
 std::optional<std::string> NodeServer::value(const std::string& key) const {
-  return server_.token_of(key, now());
+  return server_.at(now()).token_of(key);
 }
 
 void NodeServer::take_over(const std::string& token) {

@@ -3,8 +3,6 @@
 #include <utility>
 
 #include "redis/disk_trust.hpp"
-#include "redis/keys.hpp"
-#include "sim/data_commands.hpp"
 #include "sim/resp.hpp"
 
 namespace quorumlock::sim {
@@ -142,51 +140,9 @@ void Server::promote(Data of_the_other) {
   data_ = std::move(of_the_other);
 }
 
-const Value* Server::value_of(const std::string& key, TrueTime now) const {
-  const auto database = data_.find(0);
-  if (database == data_.end()) return nullptr;
-  return database->second.find(key, wall_us(now) / 1000);
-}
-
-const std::string* Server::text_of(const std::string& key, TrueTime now) const {
-  const Value* const value = value_of(key, now);
-  return value != nullptr ? value->text() : nullptr;
-}
-
-std::optional<TrueTime> Server::time_left(const std::string& key, TrueTime now) const {
-  const Value* const value = value_of(key, now);
-  if (value == nullptr || !value->expires) return std::nullopt;
-  return std::chrono::microseconds((*value->expires + 1) * 1000 - wall_us(now));
-}
-
-const Value::SortedSet* Server::sorted_set_of(const std::string& key, TrueTime now) const {
-  const auto database = data_.find(0);
-  if (database == data_.end()) return nullptr;
-  const Value* const value = database->second.find(key, wall_us(now) / 1000);
-  return value != nullptr ? value->sorted_set() : nullptr;
-}
-
-std::optional<std::string> Server::token_of(const std::string& key, TrueTime now) const {
-  const std::string* const text = text_of(key, now);
-  return text != nullptr ? std::optional(*text) : std::nullopt;
-}
-
-bool Server::has_token(const std::string& key, const std::string& token, TrueTime now) const {
-  if (const Value::SortedSet* const readers = sorted_set_of(key, now)) {
-    const auto reader = readers->find(token);
-    return reader != readers->end() && reader->second >= static_cast<double>(wall_us(now) / 1000);
-  }
-  return token_of(key, now) == token;
-}
-
-std::optional<std::int64_t> Server::counter_of(const std::string& lock_key, TrueTime now) const {
-  const auto text = token_of(std::string(redis::counter_prefix) + lock_key, now);
-  return text ? data::whole_number(*text) : std::nullopt;
-}
-
-Server::Keys Server::keys(TrueTime now) const {
-  const auto database = data_.find(0);
-  return database == data_.end() ? Keys() : database->second.at(wall_us(now) / 1000);
+DatabaseView Server::at(TrueTime now) const {
+  const auto first = data_.find(0);
+  return {first != data_.end() ? &first->second : nullptr, wall_us(now)};
 }
 
 }  // namespace quorumlock::sim

@@ -12,6 +12,7 @@
 #include "redis/scripts.hpp"
 #include "sim/commands.hpp"
 #include "sim/database.hpp"
+#include "sim/database_view.hpp"
 #include "sim/requests.hpp"
 #include "sim/wall_clock.hpp"
 
@@ -35,7 +36,6 @@ struct ServerSettings {
 /// std::logic_error for anything that is not a command or script of the library.
 class Server {
  public:
-  using Keys = std::map<std::string, Value>;
   using Data = std::map<int, Database>;  ///< indexed by the database's number
 
   explicit Server(ServerSettings settings = {}, WallClock clock = WallClock(), TrueTime now = {});
@@ -118,22 +118,8 @@ class Server {
   };
   Conditions conditions;
 
-  // What checkers may see and clients may not.
-  /// The value of a string key; null if there is none.
-  [[nodiscard]] const std::string* text_of(const std::string& key, TrueTime now) const;
-  /// Returns null if there is none.
-  [[nodiscard]] const Value::SortedSet* sorted_set_of(const std::string& key, TrueTime now) const;
-  [[nodiscard]] std::optional<std::string> token_of(const std::string& key, TrueTime now) const;
-  /// Whether this owner has the lock here, alone or as one of its readers.
-  [[nodiscard]] bool has_token(const std::string& key, const std::string& token,
-                               TrueTime now) const;
-  /// How long the key still lives by this server's clock; nothing if it is absent or permanent.
-  [[nodiscard]] std::optional<TrueTime> time_left(const std::string& key, TrueTime now) const;
-  /// The fencing counter of the lock with this key.
-  [[nodiscard]] std::optional<std::int64_t> counter_of(const std::string& lock_key,
-                                                       TrueTime now) const;
-  /// All keys of database 0.
-  [[nodiscard]] Keys keys(TrueTime now) const;
+  /// What checkers may see of database 0.
+  [[nodiscard]] DatabaseView at(TrueTime now) const;
   [[nodiscard]] const std::string& run_id() const { return run_id_; }
   /// The run as clients name it in a record, see redis::ServerFacts.
   [[nodiscard]] std::string run() const;
@@ -154,7 +140,6 @@ class Server {
   };
 
   void begin_run(TrueTime now);
-  [[nodiscard]] const Value* value_of(const std::string& key, TrueTime now) const;
   std::string execute(Connection& connection, const Words& words, TrueTime now);
   /// The error that this command gets before it is even looked at; empty: none.
   [[nodiscard]] std::string_view refusal(const Connection& connection,

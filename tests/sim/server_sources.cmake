@@ -3,6 +3,7 @@ set(sim_server_sources
   sim/commands.cpp
   sim/data_commands.cpp
   sim/database.cpp
+  sim/database_view.cpp
   sim/execution.cpp
   sim/introspection.cpp
   sim/requests.cpp

@@ -66,7 +66,7 @@ TEST_F(ServerTest, CommandsThatArrivedAreExecutedAfterTheClientHasHungUp) {
   server.hang_up(client);
   EXPECT_TRUE(server.execute_next(client, now));
   EXPECT_TRUE(server.execute_next(client, now));
-  EXPECT_EQ(server.token_of("key", now), "2");
+  EXPECT_EQ(server.at(now).token_of("key"), "2");
   EXPECT_FALSE(server.is_open(client));
 }
 
@@ -78,7 +78,7 @@ TEST_F(ServerTest, ExecutesNothingMoreOfAKilledConnection) {
   EXPECT_EQ(ask({"CLIENT", "KILL", "ID", id.substr(1, id.size() - 3)}), ":1\r\n");
   EXPECT_FALSE(server.is_open(client - 1));
   EXPECT_FALSE(server.execute_next(client - 1, now));
-  EXPECT_EQ(server.token_of("key", now), std::nullopt);
+  EXPECT_EQ(server.at(now).token_of("key"), std::nullopt);
 }
 
 TEST_F(ServerTest, HasOneOfTheLaterCommandsIfConfigured) {
@@ -93,9 +93,9 @@ TEST_F(ServerTest, HasOneOfTheLaterCommandsIfConfigured) {
     ask({"SET", "key", "mine"});
     ask({"ZADD", "set", "1", "mine"});
     EXPECT_EQ(remove("key", "another's"), ":0\r\n");
-    EXPECT_EQ(server.token_of("key", now), "mine");
+    EXPECT_EQ(server.at(now).token_of("key"), "mine");
     EXPECT_EQ(remove("key", "mine"), ":1\r\n");
-    EXPECT_EQ(server.token_of("key", now), std::nullopt);
+    EXPECT_EQ(server.at(now).token_of("key"), std::nullopt);
     EXPECT_EQ(remove("key", "mine"), ":0\r\n");
     EXPECT_THAT(remove("set", "mine"),
                 HasSubstr(name == "delex" ? "ERR Key should be of string type" : "WRONGTYPE"));
@@ -128,7 +128,7 @@ TEST_F(ServerTest, ADurableServerKeepsItsDataOverARestart) {
   now = 2s;
   server.restart(now);
   EXPECT_NE(server.run_id(), run);
-  EXPECT_THAT(server.keys(now), testing::ElementsAre(testing::Key("long")));
+  EXPECT_THAT(server.at(now).keys(), testing::ElementsAre(testing::Key("long")));
   client = server.connect();
   EXPECT_EQ(ask({"CLIENT", "ID"}), ":1\r\n");
   EXPECT_THAT(ask({"EVALSHA", redis::release_script.sha1, "1", "long", "value"}),
@@ -142,7 +142,7 @@ TEST_F(ServerTest, AVolatileServerForgetsAllItsData) {
   ask({"SET", "key", "value"});
   server.crash();
   server.restart(now);
-  EXPECT_THAT(server.keys(now), testing::IsEmpty());
+  EXPECT_THAT(server.at(now).keys(), testing::IsEmpty());
 }
 
 TEST_F(ServerTest, FailsOverToAnEarlierState) {
@@ -151,7 +151,7 @@ TEST_F(ServerTest, FailsOverToAnEarlierState) {
   const std::string run = server.run_id();
   ask({"SET", "key", "new"});
   server.fail_over(snapshot, now);
-  EXPECT_EQ(server.token_of("key", now), "old");
+  EXPECT_EQ(server.at(now).token_of("key"), "old");
   EXPECT_NE(server.run_id(), run);
   EXPECT_FALSE(server.is_open(client));
 }
@@ -159,15 +159,15 @@ TEST_F(ServerTest, FailsOverToAnEarlierState) {
 TEST_F(ServerTest, ACopyIsIndependent) {
   Server copy = server;
   ask({"SET", "key", "value"});
-  EXPECT_EQ(copy.token_of("key", now), std::nullopt);
+  EXPECT_EQ(copy.at(now).token_of("key"), std::nullopt);
 }
 
 TEST_F(ServerTest, LosesKeysOneByOne) {
   ask({"SET", "a", "value"});
   ask({"SET", "quorumlock:fence:b", "17"});
-  EXPECT_EQ(server.counter_of("b", now), 17);
+  EXPECT_EQ(server.at(now).counter_of("b"), 17);
   EXPECT_EQ(server.evict(3), "quorumlock:fence:b");
-  EXPECT_EQ(server.counter_of("b", now), std::nullopt);
+  EXPECT_EQ(server.at(now).counter_of("b"), std::nullopt);
   EXPECT_EQ(server.evict(3), "a");
   EXPECT_EQ(server.evict(3), std::nullopt);
 }
@@ -175,7 +175,7 @@ TEST_F(ServerTest, LosesKeysOneByOne) {
 TEST_F(ServerTest, DatabasesAreSeparate) {
   ask({"SELECT", "5"});
   ask({"SET", "key", "value"});
-  EXPECT_EQ(server.token_of("key", now), std::nullopt);
+  EXPECT_EQ(server.at(now).token_of("key"), std::nullopt);
   EXPECT_EQ(ask({"EXISTS", "key"}), ":1\r\n");
 }
 

@@ -253,7 +253,7 @@ std::vector<std::int64_t> Twins::Span::instants(const Words& words, const Reply&
 }
 
 bool Twins::key_dies_in(const Server& simulated, const Span& span) {
-  return std::ranges::any_of(simulated.keys(at_us(span.from)), [&span](const auto& each) {
+  return std::ranges::any_of(simulated.at(at_us(span.from)).keys(), [&span](const auto& each) {
     const auto& expires = each.second.expires;
     return expires && *expires >= span.from / 1000 - 1 && *expires <= span.to / 1000 + 1;
   });
@@ -293,7 +293,7 @@ Twins::Look Twins::look() {
 }
 
 std::string Twins::compare(Server& simulated, const Look& look, const Span& span) const {
-  const Server::Keys keys = simulated.keys(at_us(span.to));
+  const std::map<std::string, Value> keys = simulated.at(at_us(span.to)).keys();
   for (std::size_t i = 0; i < settings_.watched.size(); ++i) {
     const std::string& key = settings_.watched[i];
     const auto found = keys.find(key);

@@ -55,7 +55,7 @@ void Disks::has_other_data(int node) {
 std::optional<Server::Data> Disks::data_of_another(int node) {
   const std::size_t other = random_.index(nodes_.size() - 1);
   const Server& from = nodes_[other < static_cast<std::size_t>(node) ? other : other + 1];
-  const std::string* const record = from.text_of(std::string(redis::enrolment_key), now());
+  const std::string* const record = from.at(now()).text_of(std::string(redis::enrolment_key));
   if (record == nullptr || !record->starts_with(from.run_id())) return std::nullopt;
   return from.data();
 }
@@ -63,10 +63,10 @@ std::optional<Server::Data> Disks::data_of_another(int node) {
 /// Runs the action soon after a new holder has been granted the lock at the node, or after `looks`
 /// looks without one.
 void Disks::after_a_grant(int node, Action action, int looks) {
-  const auto owner = node_at(node).token_of(scene_.lock, now());
+  const auto owner = node_at(node).at(now()).token_of(scene_.lock);
   in_this_run(node, draw_.ttl / 20,
               [this, node, owner, looks, action = std::move(action)]() mutable {
-                const auto is = node_at(node).token_of(scene_.lock, now());
+                const auto is = node_at(node).at(now()).token_of(scene_.lock);
                 const bool granted = is && is != owner;
                 if (!granted && looks > 0) return after_a_grant(node, std::move(action), looks - 1);
                 in_this_run(node, random_.one_in(2) ? draw_.delay : draw_span(draw_.ttl / 10),

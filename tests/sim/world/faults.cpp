@@ -221,16 +221,16 @@ void Faults::fall_silent(std::size_t client, int node) {
 
 TrueTime Faults::outlast(Client& client, int node, TrueTime arrival) {
   if (!draw_.faults_follow_rivals || !draw_.has(Fault::partition) || scene_.healing) return arrival;
-  const Server& server = node_at(node);
+  const DatabaseView seen = node_at(node).at(now());
   std::string key = scene_.lock;
   for (const Operation& one : operations_) {
     // Of a semaphore, any permit that another client has will do.
     if (draw_.capacity == 0 || !one.valid(now()) || one.client == client.number) continue;
     key = one.held_keys().front();
   }
-  const auto left = server.time_left(key, now());
+  const auto left = seen.time_left(key);
   if (!left || !random_.one_in(6)) return arrival;
-  const std::string owner = server.token_of(key, now()).value_or("");
+  const std::string owner = seen.token_of(key).value_or("");
   const auto holder = std::ranges::find_if(
       operations_, [&](const Operation& one) { return one.token == owner && one.valid(now()); });
   if (holder == operations_.end() || holder->client == client.number) return arrival;

@@ -62,10 +62,10 @@ std::uint64_t LastOperator::floor_of(const Look& look, const std::vector<int>& s
   std::uint64_t floor = 0;
   for (const int source : sources) {
     floor = std::max(floor, look.nodes[static_cast<std::size_t>(source)].enrolment->floor);
-    const Server& server = node_at(source);
-    for (const auto& [key, value] : server.keys(now())) {
+    const DatabaseView seen = node_at(source).at(now());
+    for (const auto& [key, value] : seen.keys()) {
       if (!key.starts_with(redis::counter_prefix)) continue;
-      floor = std::max<std::uint64_t>(floor, std::stoull(*server.text_of(key, now())));
+      floor = std::max<std::uint64_t>(floor, std::stoull(*seen.text_of(key)));
     }
   }
   return floor;

@@ -304,9 +304,10 @@ void Operators::read_counters(const Look& look, const MembersChange& change) {
     at(when, [this, server = look.servers[source], floor, good] {
       const Server& read = node_at(server);
       if (!read.running() || read.paused()) *good = false;
-      for (const auto& [key, value] : read.keys(now())) {
+      const DatabaseView seen = read.at(now());
+      for (const auto& [key, value] : seen.keys()) {
         if (!key.starts_with(redis::counter_prefix)) continue;
-        const std::string* const text = read.text_of(key, now());
+        const std::string* const text = seen.text_of(key);
         *floor = std::max<std::uint64_t>(*floor, std::stoull(*text));
       }
     });

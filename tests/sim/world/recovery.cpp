@@ -55,7 +55,7 @@ void Recovery::demand_releases() {
                   (draw_.has(Fault::clock_step) || draw_.has(Fault::clock_rate)));
   for (const Operation& one : operations_) lost = lost || one.detached;
   for (std::size_t node = 0; node < nodes_.size() && !lost; ++node) {
-    for (const auto& [key, value] : nodes_[node].keys(now())) {
+    for (const auto& [key, value] : nodes_[node].at(now()).keys()) {
       if (!key.starts_with(redis::own_prefix) || key.starts_with(redis::permit_prefix)) {
         report("node " + std::to_string(node + 1) + " still has " + key +
                " although nobody holds it and no connection was lost");
@@ -166,7 +166,7 @@ void Recovery::demand_tidiness() {
   // What a crashed client had sent may reach a node even now, and set the key for a ttl.
   const bool from_the_dead = draw_.has(Fault::delay) && draw_.has(Fault::client_crash);
   for (std::size_t node = 0; node < nodes_.size() && draw_.timing_holds(); ++node) {
-    for (const auto& [key, value] : nodes_[node].keys(now())) {
+    for (const auto& [key, value] : nodes_[node].at(now()).keys()) {
       if (from_the_dead && value.expires) continue;
       const bool of_a_line =
           key.starts_with(redis::queue_prefix) || key.starts_with(redis::waiting_prefix);
