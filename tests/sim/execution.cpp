@@ -5,26 +5,12 @@
 
 #include "sim/data_commands.hpp"
 #include "sim/resp.hpp"
-#include "sim/script_run.hpp"
 #include "sim/server.hpp"
-#include "support/scripts.hpp"
 
 // How a Server executes a command: first what it refuses, then the command itself.
 namespace quorumlock::sim {
 namespace {
 
-constexpr std::string_view out_of_memory =
-    "OOM command not allowed when used memory > 'maxmemory'.";
-constexpr std::string_view read_only = "READONLY You can't write against a read only replica.";
-constexpr std::string_view cannot_persist =
-    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to "
-    "disk. Commands that may modify the data set are disabled, because this instance is configured "
-    "to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error "
-    "option). "
-    "Please check the Redis logs for details about the RDB error.";
-constexpr std::string_view loading = "LOADING Redis is loading the dataset in memory";
-constexpr std::string_view busy =
-    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
 constexpr std::string_view wants_password = "NOAUTH Authentication required.";
 constexpr std::string_view no_script = "NOSCRIPT No matching script. Please use EVAL.";
 
@@ -54,7 +40,9 @@ std::string Server::execute(Connection& connection, const Words& words, TrueTime
   std::string error;
   const Command* const command = find_command(words, error, settings_.deletes_by);
   if (command == nullptr) return resp::error(error);
-  const std::string_view refused = refusal(connection, *command);
+  const bool may = connection.authenticated || settings_.password.empty();
+  if (!may && !command->is(Command::without_auth)) return resp::error(wants_password);
+  const std::string_view refused = conditions.refusal(*command);
   if (!refused.empty()) return resp::error(refused);
   if (!connection.forbidden.empty() && touches(words, *command, connection.forbidden)) {
     return resp::error(no_permission);
@@ -73,28 +61,6 @@ std::string Server::execute(Connection& connection, const Words& words, TrueTime
     return command->run({&data_[connection.db], wall_us(now), &tell}, words);
   }
   return about_server(connection, command->name, words, now);
-}
-
-std::string_view Server::refusal(const Connection& connection, const Command& command) const {
-  const bool may = connection.authenticated || settings_.password.empty();
-  if (!may && !command.is(Command::without_auth)) return wants_password;
-  if (conditions.busy) return command.is(Command::without_auth) ? "" : busy;
-  if (command.is(Command::grows) && refuses_growth()) return out_of_memory;
-  if (command.is(Command::says_health) && conditions.cannot_persist) return cannot_persist;
-  if (command.is(Command::writes) && !write_refusal(false).empty()) return write_refusal(false);
-  if (conditions.loading && !command.is(Command::while_loading)) return loading;
-  return "";
-}
-
-std::string_view Server::write_refusal(bool in_script) const {
-  // If both conditions hold, Redis reports another one of them in a script than outside of one.
-  if (conditions.replica && (in_script || !conditions.cannot_persist)) return read_only;
-  return conditions.cannot_persist ? cannot_persist : "";
-}
-
-bool Server::refuses_growth() const {
-  // A replica leaves its memory to its master.
-  return conditions.out_of_memory && !conditions.replica;
 }
 
 std::string Server::about_server(Connection& connection, std::string_view name, const Words& words,
@@ -116,7 +82,7 @@ std::string Server::about_server(Connection& connection, std::string_view name, 
   }
   if (name == "ping") return words.size() == 1 ? resp::status("PONG") : resp::bulk(words[1]);
   if (name == "select") return select(connection, words);
-  if (name.starts_with("script|")) return script(name, words);
+  if (name.starts_with("script|")) return scripts.command(name, words);
   if (name == "subscribe" || name == "unsubscribe") {
     return subscribe(connection, words, name == "subscribe");
   }
@@ -202,13 +168,6 @@ std::string Server::client_setname(const Words& words) {
   return resp::status("OK");
 }
 
-/// The script with this hash, if the server has been sent it; else null.
-const redis::Script* Server::loaded(std::string_view sha1) const {
-  const redis::Script* script = test::script_by_sha1(sha1);
-  if (script == nullptr) script = test::script_by_sha1(data::lower(sha1));
-  return scripts_.contains(script) ? script : nullptr;
-}
-
 std::string Server::eval(const Connection& connection, const Words& words, bool by_sha,
                          TrueTime now) {
   if (by_sha && words[1].size() != sha1_digits) return resp::error(no_script);
@@ -218,11 +177,8 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
     return resp::error("ERR Number of keys can't be greater than number of args");
   }
   if (*count < 0) return resp::error("ERR Number of keys can't be negative");
-  const redis::Script* const known =
-      by_sha ? loaded(words[1]) : test::script_by(&redis::Script::source, words[1]);
-  if (by_sha && known == nullptr) return resp::error(no_script);
-  if (known == nullptr) throw std::logic_error("the simulated server does not know " + words[1]);
-  scripts_.insert(known);
+  const redis::Script* const known = by_sha ? scripts.find(words[1]) : &scripts.learn(words[1]);
+  if (known == nullptr) return resp::error(no_script);
 
   const std::span<const std::string> given = std::span(words).subspan(3);
   const auto keys = static_cast<std::size_t>(*count);
@@ -231,26 +187,7 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
         return publish(channel, message);
       };
   return run_script(*known, {&data_[connection.db], wall_us(now), &tell}, given.first(keys),
-                    given.subspan(keys),
-                    {write_refusal(true), refuses_growth() ? out_of_memory : ""});
-}
-
-std::string Server::script(std::string_view name, const Words& words) {
-  if (name == "script|load") {
-    const redis::Script* const known = test::script_by(&redis::Script::source, words[2]);
-    if (known == nullptr) throw std::logic_error("the simulated server does not know " + words[2]);
-    scripts_.insert(known);
-    return resp::bulk(known->sha1);
-  }
-  if (name == "script|exists") {
-    std::vector<std::string> there;
-    for (std::size_t i = 2; i < words.size(); ++i) {
-      there.push_back(resp::integer(loaded(words[i]) != nullptr ? 1 : 0));
-    }
-    return resp::array(there);
-  }
-  flush_scripts();
-  return resp::status("OK");
+                    given.subspan(keys), conditions.in_script());
 }
 
 }  // namespace quorumlock::sim

@@ -40,9 +40,9 @@ std::string Server::info(const Words& words, TrueTime now) const {
   if (begin("Server")) {
     add("redis_version", "7.0.15");
     add("redis_mode", "standalone");
-    add("run_id", run_id_);
+    add("run_id", run_.id());
     add("tcp_port", std::to_string(settings_.tcp_port));
-    add("uptime_in_seconds", std::to_string(wall_us(now) / 1000000 - run_began_us_ / 1000000));
+    add("uptime_in_seconds", std::to_string(run_.uptime_s(wall_us(now))));
   }
   if (begin("Clients")) add("connected_clients", std::to_string(connections_.size()));
   if (begin("Memory")) {
@@ -62,10 +62,10 @@ std::string Server::info(const Words& words, TrueTime now) const {
       add("master_link_status", "down");
       add("slave_read_only", "1");
     }
-    add("connected_slaves", std::to_string(replicas_));
-    add("master_replid", replication_id());
-    add("master_replid2", std::string(40, promoted_ ? 'a' : '0'));
-    add("second_repl_offset", promoted_ ? "1" : "-1");
+    add("connected_slaves", std::to_string(run_.replicas()));
+    add("master_replid", run_.replication_id());
+    add("master_replid2", std::string(40, run_.promoted() ? 'a' : '0'));
+    add("second_repl_offset", run_.promoted() ? "1" : "-1");
   }
   if (begin("Cluster")) add("cluster_enabled", "0");
   return resp::bulk(text);

@@ -2,44 +2,22 @@
 
 #include <utility>
 
-#include "redis/disk_trust.hpp"
 #include "sim/resp.hpp"
 
 namespace quorumlock::sim {
 
 Server::Server(ServerSettings settings, WallClock clock, TrueTime now)
-    : settings_(std::move(settings)), clock_(clock) {
+    : settings_(std::move(settings)), clock_(clock), run_(settings_.seed) {
   begin_run(now);
 }
 
 void Server::begin_run(TrueTime now) {
   connections_.clear();
-  scripts_.clear();
+  scripts.flush();
   last_client_id_ = 0;
-  run_began_us_ = wall_us(now);
+  run_.begin(wall_us(now));
   running_ = true;
-  paused_ = promoted_ = false;
-  replicas_ = 0;
-  // Forty digits that no other run of any server has: two numbers and a mix of both.
-  ++runs_;
-  run_id_.clear();
-  for (const std::uint64_t part : {settings_.seed, runs_, settings_.seed * 31 + runs_}) {
-    for (int digit = 0; digit < 16 && run_id_.size() < 40; ++digit) {
-      run_id_ += "0123456789abcdef"[part >> (60 - 4 * digit) & 15U];
-    }
-  }
-}
-
-std::string Server::replication_id() const {
-  const std::string count = std::to_string(promotions_);
-  return count + std::string(40 - count.size(), 'f');
-}
-
-std::string Server::run() const {
-  redis::ServerFacts facts;
-  facts.run_id = run_id_;
-  if (promoted_) facts.history = replication_id().substr(0, 8);
-  return facts.run();
+  paused_ = false;
 }
 
 int Server::connect() {
@@ -124,8 +102,7 @@ void Server::fail_over(Data older, TrueTime now, bool knows) {
   conditions = {};
   file_.reset();
   data_ = std::move(older);
-  promoted_ = knows;
-  promotions_ += knows ? 1 : 0;
+  if (knows) run_.promote();
 }
 
 void Server::stop_writing() {
@@ -134,8 +111,7 @@ void Server::stop_writing() {
 
 void Server::promote(Data of_the_other) {
   conditions.replica = false;
-  promoted_ = true;
-  ++promotions_;
+  run_.promote();
   file_.reset();  // a replica writes a new file
   data_ = std::move(of_the_other);
 }

@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "redis/scripts.hpp"
-#include "sim/commands.hpp"
+#include "sim/conditions.hpp"
 #include "sim/database.hpp"
 #include "sim/database_view.hpp"
+#include "sim/known_scripts.hpp"
 #include "sim/requests.hpp"
+#include "sim/server_run.hpp"
 #include "sim/wall_clock.hpp"
 
 namespace quorumlock::sim {
@@ -87,7 +88,6 @@ class Server {
   [[nodiscard]] bool running() const { return running_; }
   [[nodiscard]] bool paused() const { return paused_; }
   void flush_all() { data_.clear(); }
-  void flush_scripts() { scripts_.clear(); }
   /// Evicts a key of database 0 and returns its name; nothing if there is no key.
   std::optional<std::string> evict(std::uint64_t random) { return data_[0].evict(random); }
   void drop_key(const std::string& key) { data_[0].drop(key); }
@@ -101,33 +101,20 @@ class Server {
   void stop_writing();
   [[nodiscard]] bool writes() const { return settings_.durable && !file_; }
   /// Sets the number of attached replicas.
-  void set_replicas(int count) { replicas_ = count; }
+  void set_replicas(int count) { run_.set_replicas(count); }
   /// The server was made a replica of another one, and is a master again, with the other's data.
   void promote(Data of_the_other);
   /// Forgets that it was promoted, as a master does an hour after its last replica has left.
-  void forget_promotion() { promoted_ = false; }
-  [[nodiscard]] bool promoted() const { return promoted_; }
-
-  /// Refusals, each as long as its flag is set.
-  struct Conditions {
-    bool out_of_memory = false;
-    bool replica = false;  ///< a replica whose master is away
-    bool loading = false;
-    bool busy = false;            ///< another client's endless script runs
-    bool cannot_persist = false;  ///< the last RDB snapshot failed
-  };
-  Conditions conditions;
+  void forget_promotion() { run_.forget_promotion(); }
 
   /// What checkers may see of database 0.
   [[nodiscard]] DatabaseView at(TrueTime now) const;
-  [[nodiscard]] const std::string& run_id() const { return run_id_; }
-  /// The run as clients name it in a record, see redis::ServerFacts.
-  [[nodiscard]] std::string run() const;
+  [[nodiscard]] const ServerRun& run() const { return run_; }
+
+  KnownScripts scripts;
+  Conditions conditions;
 
  private:
-  /// The replication id that the node reports, which is drawn anew at each promotion.
-  [[nodiscard]] std::string replication_id() const;
-
   struct Connection {
     std::int64_t client_id = 0;
     int db = 0;
@@ -141,11 +128,6 @@ class Server {
 
   void begin_run(TrueTime now);
   std::string execute(Connection& connection, const Words& words, TrueTime now);
-  /// The error that this command gets before it is even looked at; empty: none.
-  [[nodiscard]] std::string_view refusal(const Connection& connection,
-                                         const Command& command) const;
-  [[nodiscard]] std::string_view write_refusal(bool in_script) const;
-  [[nodiscard]] bool refuses_growth() const;
   std::string about_server(Connection& connection, std::string_view name, const Words& words,
                            TrueTime now);
   std::string auth(Connection& connection, const Words& words) const;
@@ -155,26 +137,18 @@ class Server {
   static std::string client_setname(const Words& words);
   std::string client_kill(const Connection& self, const Words& words);
   std::string eval(const Connection& connection, const Words& words, bool by_sha, TrueTime now);
-  std::string script(std::string_view name, const Words& words);
-  [[nodiscard]] const redis::Script* loaded(std::string_view sha1) const;
   [[nodiscard]] std::string info(const Words& words, TrueTime now) const;
   [[nodiscard]] std::string config_get(const Words& words) const;
 
   ServerSettings settings_;
   WallClock clock_;
   Data data_;
-  std::set<const redis::Script*> scripts_;  // the scripts that it has been sent
   std::map<int, Connection> connections_;
   std::set<int> told_;
   int last_connection_ = 0;
   std::int64_t last_client_id_ = 0;
-  std::string run_id_;
-  std::uint64_t runs_ = 0;
+  ServerRun run_;
   std::optional<Data> file_;  // set once the file is no longer written to
-  int replicas_ = 0;
-  bool promoted_ = false;          // whether it was promoted in this run
-  std::uint64_t promotions_ = 0;   // the number of promotions in all runs
-  std::int64_t run_began_us_ = 0;  // a time of its own clock, from which it computes its uptime
   bool running_ = true;
   bool paused_ = false;
 };

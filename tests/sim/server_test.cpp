@@ -122,18 +122,18 @@ TEST_F(ServerTest, ADurableServerKeepsItsDataOverARestart) {
   ask({"SET", "short", "value", "PX", "1000"});
   ask({"SET", "long", "value", "PX", "5000"});
   ask({"SCRIPT", "LOAD", redis::release_script.source});
-  const std::string run = server.run_id();
+  const std::string run = server.run().id();
   server.crash();
   EXPECT_FALSE(server.is_open(client));
   now = 2s;
   server.restart(now);
-  EXPECT_NE(server.run_id(), run);
+  EXPECT_NE(server.run().id(), run);
   EXPECT_THAT(server.at(now).keys(), testing::ElementsAre(testing::Key("long")));
   client = server.connect();
   EXPECT_EQ(ask({"CLIENT", "ID"}), ":1\r\n");
   EXPECT_THAT(ask({"EVALSHA", redis::release_script.sha1, "1", "long", "value"}),
               HasSubstr("NOSCRIPT"));
-  EXPECT_THAT(ask({"INFO", "server"}), HasSubstr("run_id:" + server.run_id()));
+  EXPECT_THAT(ask({"INFO", "server"}), HasSubstr("run_id:" + server.run().id()));
 }
 
 TEST_F(ServerTest, AVolatileServerForgetsAllItsData) {
@@ -148,11 +148,11 @@ TEST_F(ServerTest, AVolatileServerForgetsAllItsData) {
 TEST_F(ServerTest, FailsOverToAnEarlierState) {
   ask({"SET", "key", "old"});
   const Server::Data snapshot = server.data();
-  const std::string run = server.run_id();
+  const std::string run = server.run().id();
   ask({"SET", "key", "new"});
   server.fail_over(snapshot, now);
   EXPECT_EQ(server.at(now).token_of("key"), "old");
-  EXPECT_NE(server.run_id(), run);
+  EXPECT_NE(server.run().id(), run);
   EXPECT_FALSE(server.is_open(client));
 }
 

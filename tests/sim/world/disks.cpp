@@ -23,10 +23,10 @@ void Disks::fail_over(int node) {
 
 /// Runs the action later, if the node is still in the same run and nothing has healed.
 void Disks::in_this_run(int node, TrueTime span, Action action) {
-  const std::string run = node_at(node).run_id();
+  const std::string run = node_at(node).run().id();
   after(span, [this, node, run, action = std::move(action)] {
     const Server& server = node_at(node);
-    if (!scene_.healing && server.running() && server.run_id() == run) action();
+    if (!scene_.healing && server.running() && server.run().id() == run) action();
   });
 }
 
@@ -56,7 +56,7 @@ std::optional<Server::Data> Disks::data_of_another(int node) {
   const std::size_t other = random_.index(nodes_.size() - 1);
   const Server& from = nodes_[other < static_cast<std::size_t>(node) ? other : other + 1];
   const std::string* const record = from.at(now()).text_of(std::string(redis::enrolment_key));
-  if (record == nullptr || !record->starts_with(from.run_id())) return std::nullopt;
+  if (record == nullptr || !record->starts_with(from.run().id())) return std::nullopt;
   return from.data();
 }
 

@@ -70,7 +70,7 @@ void Faults::inject(Fault fault) {
     }
     case Fault::flush: server.flush_all(); return forgets(node);
     case Fault::refuse: {
-      Server::Conditions refusing;
+      Conditions refusing;
       switch (random_.between(1, 5)) {
         case 1: refusing.out_of_memory = true; break;
         case 2: refusing.replica = true; break;
@@ -81,7 +81,7 @@ void Faults::inject(Fault fault) {
       server.conditions = refusing;
       return after(span, [&server] { server.conditions = {}; });
     }
-    case Fault::forget_scripts: return server.flush_scripts();
+    case Fault::forget_scripts: return server.scripts.flush();
     case Fault::fail_over:
       if (!server.running()) return;
       return world_.disks.fail_over(node);
@@ -270,7 +270,7 @@ void Faults::crash(int node, TrueTime away) {
   Server& server = node_at(node);
   if (!server.running()) return;
   // If no client could see yet that it stopped writing or was promoted, a crash would go unnoticed.
-  if (draw_.trust_disk && (!server.writes() || server.promoted())) return;
+  if (draw_.trust_disk && (!server.writes() || server.run().promoted())) return;
   server.crash();
   world_.network.lose_all(node);
   after(away, [this, node] { restart(node); });

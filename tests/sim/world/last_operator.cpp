@@ -50,7 +50,7 @@ Look LastOperator::look_at_all(const NodeNames& next) const {
     MembersChange::Node& seen = look.nodes.emplace_back();
     seen.name = name_of(node);
     seen.in_next = redis::is_member(next, seen.name);
-    seen.carries(server.run(), text_of(server, redis::enrolment_key, now()),
+    seen.carries(server.run().name(), text_of(server, redis::enrolment_key, now()),
                  text_of(server, redis::members_key, now()));
     look.servers.push_back(node);
   }

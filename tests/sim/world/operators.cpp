@@ -89,7 +89,7 @@ void Operators::look_at_nodes(std::size_t number) {
       const bool silent = !server.running() || server.paused() || server.conditions.loading;
       if (silent || random_.one_in(20)) return;
       if (is_out_of_reach(look->by, look->servers[i], Step::announced)) return;
-      look->nodes[i].carries(server.run(), text_of(server, redis::enrolment_key, now()),
+      look->nodes[i].carries(server.run().name(), text_of(server, redis::enrolment_key, now()),
                              text_of(server, redis::members_key, now()));
     });
   }

@@ -27,7 +27,7 @@ std::optional<redis::EnrolmentRecord> enrolment_of(const Server& server, TrueTim
 
 std::optional<redis::Membership> membership_of(const Server& server, TrueTime now) {
   MembersChange::Node node;
-  node.carries(server.run(), text_of(server, redis::enrolment_key, now),
+  node.carries(server.run().name(), text_of(server, redis::enrolment_key, now),
                text_of(server, redis::members_key, now));
   return node.membership;
 }

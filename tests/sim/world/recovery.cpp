@@ -72,7 +72,7 @@ bool Recovery::too_few_vouch() const {
   int most = 0;
   for (const Server& server : nodes_) {
     const auto record = enrolment_of(server, now());
-    if (!record || !redis::is_this_run(record->run_id, server.run())) continue;
+    if (!record || !redis::is_this_run(record->run_id, server.run().name())) continue;
     most = std::max(most, ++enrolled[record->members->founding]);
   }
   return most > 0 && most < list.vouchers_needed();

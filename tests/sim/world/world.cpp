@@ -40,7 +40,7 @@ void World::begin_nodes() {
     if (node >= draw.nodes) continue;
     Server::Data data;
     redis::EnrolmentRecord record;
-    record.run_id = server.run_id();
+    record.run_id = server.run().id();
     record.terms.max_ttl_ms = draw.max_ttl / 1ms;
     if (draw.trust_disk) record.terms.policy = Quarantine::trust_disk;
     record.durable = draw.durable;
