@@ -157,7 +157,7 @@ void NodeServer::start() {
 
 void NodeServer::forget() {
   stop();
-  server_.flush_all();
+  server_.data.clear();
   start();
 }
 
@@ -166,9 +166,8 @@ std::optional<std::string> NodeServer::value(const std::string& key) const {
 }
 
 void NodeServer::take_over(const std::string& token) {
-  sim::Server::Data data = server_.data();
   const std::int64_t now_ms = server_.wall_us(now()) / 1000;
-  for (auto& [number, database] : data) {
+  for (auto& [number, database] : server_.data) {
     for (auto& [key, value] : database.at(now_ms)) {
       if (key.starts_with(redis::own_prefix) && !key.starts_with(redis::permit_prefix)) continue;
       sim::Value rest = value;
@@ -180,20 +179,17 @@ void NodeServer::take_over(const std::string& token) {
       taken_.push_back({number, key, std::move(rest)});
     }
   }
-  server_.replace_data(std::move(data));
 }
 
 void NodeServer::give_back() {
-  sim::Server::Data data = server_.data();
   for (Taken& taken : std::exchange(taken_, {})) {
     const auto* const readers = taken.rest.sorted_set();
     if (readers != nullptr && !readers->empty()) {
-      data[taken.database].put(taken.key, std::move(taken.rest));
+      server_.data[taken.database].put(taken.key, std::move(taken.rest));
     } else {
-      data[taken.database].drop(taken.key);
+      server_.data[taken.database].drop(taken.key);
     }
   }
-  server_.replace_data(std::move(data));
 }
 
 }  // namespace quorumlock::testing

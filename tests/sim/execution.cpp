@@ -58,7 +58,7 @@ std::string Server::execute(Connection& connection, const Words& words, TrueTime
         [this](const std::string& channel, const std::string& message) {
           return publish(channel, message);
         };
-    return command->run({&data_[connection.db], wall_us(now), &tell}, words);
+    return command->run({&data[connection.db], wall_us(now), &tell}, words);
   }
   return about_server(connection, command->name, words, now);
 }
@@ -73,7 +73,7 @@ std::string Server::about_server(Connection& connection, std::string_view name, 
   if (name == "eval") return eval(connection, words, false, now);
   if (name == "evalsha") return eval(connection, words, true, now);
   if (name == "flushall") {
-    flush_all();
+    data.clear();
     return resp::status("OK");
   }
   if (name == "info") return info(words, now);
@@ -186,7 +186,7 @@ std::string Server::eval(const Connection& connection, const Words& words, bool 
       [this](const std::string& channel, const std::string& message) {
         return publish(channel, message);
       };
-  return run_script(*known, {&data_[connection.db], wall_us(now), &tell}, given.first(keys),
+  return run_script(*known, {&data[connection.db], wall_us(now), &tell}, given.first(keys),
                     given.subspan(keys), conditions.in_script());
 }
 

@@ -6,8 +6,8 @@
 
 namespace quorumlock::sim {
 
-Server::Server(ServerSettings settings, WallClock clock, TrueTime now)
-    : settings_(std::move(settings)), clock_(clock), run_(settings_.seed) {
+Server::Server(ServerSettings settings, WallClock its_clock, TrueTime now)
+    : clock(its_clock), settings_(std::move(settings)), run_(settings_.seed) {
   begin_run(now);
 }
 
@@ -72,13 +72,13 @@ std::string Server::take_output(int connection) {
 }
 
 std::int64_t Server::wall_us(TrueTime now) const {
-  return clock_.at(now).count() / 1000;
+  return clock.at(now).count() / 1000;
 }
 
 void Server::reap(TrueTime now) {
   // A replica waits for its master's DEL.
   if (conditions.replica) return;
-  for (auto& [number, database] : data_) database.reap(wall_us(now) / 1000);
+  for (auto& [number, database] : data) database.reap(wall_us(now) / 1000);
 }
 
 void Server::crash() {
@@ -90,10 +90,10 @@ void Server::restart(TrueTime now) {
   begin_run(now);
   conditions = {};
   if (settings_.durable) {
-    if (file_) data_ = *std::exchange(file_, {});
+    if (file_) data = *std::exchange(file_, {});
     reap(now);
   } else {
-    data_.clear();
+    data.clear();
   }
 }
 
@@ -101,24 +101,24 @@ void Server::fail_over(Data older, TrueTime now, bool knows) {
   begin_run(now);
   conditions = {};
   file_.reset();
-  data_ = std::move(older);
+  data = std::move(older);
   if (knows) run_.promote();
 }
 
 void Server::stop_writing() {
-  if (settings_.durable && !file_) file_ = data_;
+  if (settings_.durable && !file_) file_ = data;
 }
 
 void Server::promote(Data of_the_other) {
   conditions.replica = false;
   run_.promote();
   file_.reset();  // a replica writes a new file
-  data_ = std::move(of_the_other);
+  data = std::move(of_the_other);
 }
 
 DatabaseView Server::at(TrueTime now) const {
-  const auto first = data_.find(0);
-  return {first != data_.end() ? &first->second : nullptr, wall_us(now)};
+  const auto first = data.find(0);
+  return {first != data.end() ? &first->second : nullptr, wall_us(now)};
 }
 
 }  // namespace quorumlock::sim

@@ -39,7 +39,8 @@ class Server {
  public:
   using Data = std::map<int, Database>;  ///< indexed by the database's number
 
-  explicit Server(ServerSettings settings = {}, WallClock clock = WallClock(), TrueTime now = {});
+  explicit Server(ServerSettings settings = {}, WallClock its_clock = WallClock(),
+                  TrueTime now = {});
 
   // Connections. Their numbers are never used again, unlike the ids that CLIENT ID returns.
   int connect();
@@ -70,10 +71,7 @@ class Server {
   std::set<int> take_told() { return std::exchange(told_, {}); }
 
   // The server's clock.
-  [[nodiscard]] const WallClock& clock() const { return clock_; }
   [[nodiscard]] std::int64_t wall_us(TrueTime now) const;
-  void set_rate(double rate, TrueTime now) { clock_.set_rate(rate, now); }
-  void step_clock(std::chrono::nanoseconds by) { clock_.step(by); }
   /// Removes expired keys for good, as Redis does ten times a second: a clock that steps back does
   /// not bring them back.
   void reap(TrueTime now);
@@ -87,13 +85,6 @@ class Server {
   void resume() { paused_ = false; }
   [[nodiscard]] bool running() const { return running_; }
   [[nodiscard]] bool paused() const { return paused_; }
-  void flush_all() { data_.clear(); }
-  /// Evicts a key of database 0 and returns its name; nothing if there is no key.
-  std::optional<std::string> evict(std::uint64_t random) { return data_[0].evict(random); }
-  void drop_key(const std::string& key) { data_[0].drop(key); }
-  [[nodiscard]] const Data& data() const { return data_; }
-  /// A resync, or a snapshot put back: other data in the same run.
-  void replace_data(Data data) { data_ = std::move(data); }
   /// Puts another server in its place, with an older copy of the data: connections are lost. The
   /// new one knows that it was a replica if `knows`, that is unless it was restarted since.
   void fail_over(Data older, TrueTime now, bool knows = false);
@@ -111,6 +102,9 @@ class Server {
   [[nodiscard]] DatabaseView at(TrueTime now) const;
   [[nodiscard]] const ServerRun& run() const { return run_; }
 
+  // Its parts, on which the simulator acts directly if only one of them is concerned.
+  WallClock clock;
+  Data data;  ///< may change in the same run: by a resync, or a snapshot put back
   KnownScripts scripts;
   Conditions conditions;
 
@@ -141,8 +135,6 @@ class Server {
   [[nodiscard]] std::string config_get(const Words& words) const;
 
   ServerSettings settings_;
-  WallClock clock_;
-  Data data_;
   std::map<int, Connection> connections_;
   std::set<int> told_;
   int last_connection_ = 0;

@@ -104,17 +104,17 @@ TEST_F(ServerTest, HasOneOfTheLaterCommandsIfConfigured) {
 
 TEST_F(ServerTest, ItsKeysExpireByItsOwnClock) {
   ask({"SET", "key", "value", "PX", "1000"});
-  server.set_rate(1.25, now);
+  server.clock.set_rate(1.25, now);
   now = 800ms;
   EXPECT_EQ(ask({"PTTL", "key"}), ":0\r\n");
   EXPECT_EQ(ask({"GET", "key"}), "$5\r\nvalue\r\n");
   now = 801ms;
   EXPECT_EQ(ask({"GET", "key"}), "$-1\r\n");
-  server.step_clock(-1s);
+  server.clock.step(-1s);
   EXPECT_EQ(ask({"GET", "key"}), "$5\r\nvalue\r\n");  // the expired key has not been reaped
   now = 3s;
   server.reap(now);
-  server.step_clock(-3s);
+  server.clock.step(-3s);
   EXPECT_EQ(ask({"GET", "key"}), "$-1\r\n");
 }
 
@@ -147,7 +147,7 @@ TEST_F(ServerTest, AVolatileServerForgetsAllItsData) {
 
 TEST_F(ServerTest, FailsOverToAnEarlierState) {
   ask({"SET", "key", "old"});
-  const Server::Data snapshot = server.data();
+  const Server::Data snapshot = server.data;
   const std::string run = server.run().id();
   ask({"SET", "key", "new"});
   server.fail_over(snapshot, now);
@@ -166,10 +166,10 @@ TEST_F(ServerTest, LosesKeysOneByOne) {
   ask({"SET", "a", "value"});
   ask({"SET", "quorumlock:fence:b", "17"});
   EXPECT_EQ(server.at(now).counter_of("b"), 17);
-  EXPECT_EQ(server.evict(3), "quorumlock:fence:b");
+  EXPECT_EQ(server.data[0].evict(3), "quorumlock:fence:b");
   EXPECT_EQ(server.at(now).counter_of("b"), std::nullopt);
-  EXPECT_EQ(server.evict(3), "a");
-  EXPECT_EQ(server.evict(3), std::nullopt);
+  EXPECT_EQ(server.data[0].evict(3), "a");
+  EXPECT_EQ(server.data[0].evict(3), std::nullopt);
 }
 
 TEST_F(ServerTest, DatabasesAreSeparate) {

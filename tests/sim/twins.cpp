@@ -359,7 +359,7 @@ void Twins::start_over() {
   control({"FLUSHALL"});
   control({"SCRIPT", "FLUSH"});  // an undecided command has loaded its script on only one
   simulated_.conditions.replica = false;
-  simulated_.flush_all();
+  simulated_.data.clear();
   simulated_.scripts.flush();
   story_ += "a key expired meanwhile: all flushed\n";
 }

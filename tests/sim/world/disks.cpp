@@ -12,7 +12,7 @@ namespace quorumlock::sim {
 Disks::Disks(World& world) : Machine(world), copies_(static_cast<std::size_t>(draw_.servers())) {}
 
 void Disks::copy_all() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) copies_[i] = nodes_[i].data();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) copies_[i] = nodes_[i].data;
 }
 
 void Disks::fail_over(int node) {
@@ -57,7 +57,7 @@ std::optional<Server::Data> Disks::data_of_another(int node) {
   const Server& from = nodes_[other < static_cast<std::size_t>(node) ? other : other + 1];
   const std::string* const record = from.at(now()).text_of(std::string(redis::enrolment_key));
   if (record == nullptr || !record->starts_with(from.run().id())) return std::nullopt;
-  return from.data();
+  return from.data;
 }
 
 /// Runs the action soon after a new holder has been granted the lock at the node, or after `looks`
@@ -109,7 +109,7 @@ void Disks::promote_replica(int node) {
   Server& server = node_at(node);
   if (!server.running()) return;
   const bool seen = random_.one_in(2);
-  const auto take_over = [this, node, seen, copy = server.data()] {
+  const auto take_over = [this, node, seen, copy = server.data] {
     trace("FAULT a replica takes the place of node ", node + 1);
     node_at(node).fail_over(copy, now(), !seen);
     has_other_data(node);
@@ -144,7 +144,7 @@ void Disks::follow_another(int node) {
 void Disks::fail_back(int node) {
   Server& server = node_at(node);
   if (!server.running()) return;
-  after_a_grant(node, [this, node, copy = server.data()] {
+  after_a_grant(node, [this, node, copy = server.data] {
     trace("FAULT node ", node + 1, " is promoted, with an older copy of its own data");
     node_at(node).promote(copy);
     has_other_data(node);

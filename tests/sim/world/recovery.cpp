@@ -26,7 +26,7 @@ void Recovery::heal() {
     if (!server.running()) world_.faults.restart(node);
     server.conditions = {};
     server.resume();
-    if (draw_.has(Fault::clock_rate)) server.set_rate(1, now());
+    if (draw_.has(Fault::clock_rate)) server.clock.set_rate(1, now());
     world_.network.serve(node);
   }
   for (Client& client : clients_) {
