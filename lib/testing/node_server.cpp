@@ -79,9 +79,9 @@ bool NodeServer::pump() {
   for (auto& [number, connection] : connections_) execute(number, connection);
   for (auto each = connections_.begin(); each != connections_.end();) {
     auto& [number, connection] = *each;
-    connection.unsent += server_.take_output(number);
-    const bool open = write(connection) && server_.is_open(number);
-    if (!open) server_.drop(number);
+    connection.unsent += server_.connections.take_output(number);
+    const bool open = write(connection) && server_.connections.is_open(number);
+    if (!open) server_.connections.drop(number);
     each = open ? std::next(each) : connections_.erase(each);
   }
   return any;
@@ -93,7 +93,7 @@ bool NodeServer::accept() {
     uv::Descriptor socket(
         ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) break;
-    connections_[server_.connect()].socket = std::move(socket);
+    connections_[server_.connections.open()].socket = std::move(socket);
     any = true;
   }
   return any;
@@ -107,24 +107,24 @@ bool NodeServer::read(int number, Connection& connection) {
     if (count < 0) return any;
     any = true;
     if (count == 0) {
-      server_.hang_up(number);
+      server_.connections.hang_up(number);
       return any;
     }
     try {
-      server_.feed(number, {bytes.data(), static_cast<std::size_t>(count)});
+      server_.connections.feed(number, {bytes.data(), static_cast<std::size_t>(count)});
     } catch (const std::runtime_error&) {  // not a command: a real server hangs up, too
-      server_.drop(number);
+      server_.connections.drop(number);
       return any;
     }
   }
 }
 
 void NodeServer::execute(int number, Connection& connection) {
-  while (server_.next(number) != nullptr) {
+  while (server_.connections.next(number) != nullptr) {
     try {
       if (!server_.execute_next(number, now())) return;
     } catch (const std::logic_error& unknown) {
-      connection.unsent += server_.take_output(number);
+      connection.unsent += server_.connections.take_output(number);
       connection.unsent += sim::resp::error(std::string("ERR ") + unknown.what());
     }
   }

@@ -3,17 +3,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "sim/conditions.hpp"
+#include "sim/connections.hpp"
 #include "sim/database.hpp"
 #include "sim/database_view.hpp"
 #include "sim/known_scripts.hpp"
-#include "sim/requests.hpp"
 #include "sim/server_run.hpp"
 #include "sim/wall_clock.hpp"
 
@@ -42,35 +39,9 @@ class Server {
   explicit Server(ServerSettings settings = {}, WallClock its_clock = WallClock(),
                   TrueTime now = {});
 
-  // Connections. Their numbers are never used again, unlike the ids that CLIENT ID returns.
-  int connect();
-  /// Forbids the connection's user the keys of that lock.
-  void forbid(int connection, std::string lock) {
-    connections_.at(connection).forbidden = std::move(lock);
-  }
-  /// Ignored if the connection is gone.
-  void feed(int connection, std::string_view bytes);
-  /// The peer has closed: what has arrived may still be executed, without replies. The connection
-  /// is gone after its last command.
-  void hang_up(int connection);
-  /// Removes the connection, with everything that was not executed.
-  void drop(int connection);
-  /// Returns false if the connection never existed, was dropped, killed by CLIENT KILL or lost in a
-  /// crash.
-  [[nodiscard]] bool is_open(int connection) const { return connections_.contains(connection); }
-  [[nodiscard]] std::size_t connections() const { return connections_.size(); }
-  /// The connections on which a command has arrived and waits, the oldest first.
-  [[nodiscard]] std::vector<int> waiting() const;
-  /// The command that execute_next would execute; null if there is none.
-  [[nodiscard]] const Words* next(int connection) const;
   /// Executes one command. Returns false if there is none, or if the server executes nothing now.
   bool execute_next(int connection, TrueTime now);
-  /// The replies and messages since the last call.
-  std::string take_output(int connection);
-  /// The connections that have got a message since the last call.
-  std::set<int> take_told() { return std::exchange(told_, {}); }
 
-  // The server's clock.
   [[nodiscard]] std::int64_t wall_us(TrueTime now) const;
   /// Removes expired keys for good, as Redis does ten times a second: a clock that steps back does
   /// not bring them back.
@@ -101,44 +72,24 @@ class Server {
   /// What checkers may see of database 0.
   [[nodiscard]] DatabaseView at(TrueTime now) const;
   [[nodiscard]] const ServerRun& run() const { return run_; }
+  [[nodiscard]] const ServerSettings& settings() const { return settings_; }
 
   // Its parts, on which the simulator acts directly if only one of them is concerned.
+  Connections connections;
   WallClock clock;
   Data data;  ///< may change in the same run: by a resync, or a snapshot put back
   KnownScripts scripts;
   Conditions conditions;
 
  private:
-  struct Connection {
-    std::int64_t client_id = 0;
-    int db = 0;
-    bool authenticated = false;
-    bool hung_up = false;
-    std::set<std::string> channels;  ///< channels that it listens to
-    std::string forbidden;           ///< the lock whose keys it may not touch; empty: none
-    Requests requests;
-    std::string output;
-  };
-
   void begin_run(TrueTime now);
   std::string execute(Connection& connection, const Words& words, TrueTime now);
+  /// Executes a command that is about the server rather than its data.
   std::string about_server(Connection& connection, std::string_view name, const Words& words,
                            TrueTime now);
-  std::string auth(Connection& connection, const Words& words) const;
-  std::string select(Connection& connection, const Words& words) const;
-  static std::string subscribe(Connection& connection, const Words& words, bool on);
-  int publish(const std::string& channel, const std::string& message);
-  static std::string client_setname(const Words& words);
-  std::string client_kill(const Connection& self, const Words& words);
   std::string eval(const Connection& connection, const Words& words, bool by_sha, TrueTime now);
-  [[nodiscard]] std::string info(const Words& words, TrueTime now) const;
-  [[nodiscard]] std::string config_get(const Words& words) const;
 
   ServerSettings settings_;
-  std::map<int, Connection> connections_;
-  std::set<int> told_;
-  int last_connection_ = 0;
-  std::int64_t last_client_id_ = 0;
   ServerRun run_;
   std::optional<Data> file_;  // set once the file is no longer written to
   bool running_ = true;

@@ -2,10 +2,11 @@
 set(sim_server_sources
   sim/commands.cpp
   sim/conditions.cpp
+  sim/connection_commands.cpp
+  sim/connections.cpp
   sim/data_commands.cpp
   sim/database.cpp
   sim/database_view.cpp
-  sim/execution.cpp
   sim/introspection.cpp
   sim/known_scripts.cpp
   sim/requests.cpp

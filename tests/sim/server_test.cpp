@@ -26,25 +26,25 @@ std::string bytes_of(std::initializer_list<std::string_view> words) {
 class ServerTest : public testing::Test {
  protected:
   std::string ask(std::initializer_list<std::string_view> words) {
-    server.feed(client, bytes_of(words));
+    server.connections.feed(client, bytes_of(words));
     server.execute_next(client, now);
-    return server.take_output(client);
+    return server.connections.take_output(client);
   }
 
   TrueTime now = 0s;
   Server server{{.durable = true}, WallClock(1000s)};
-  int client = server.connect();
+  int client = server.connections.open();
 };
 
 TEST_F(ServerTest, ExecutesCommandsOnlyWhenAsked) {
   const std::string ping = bytes_of({"PING"});
-  server.feed(client, ping + ping.substr(0, 5));
-  ASSERT_NE(server.next(client), nullptr);
-  EXPECT_EQ(server.take_output(client), "");
+  server.connections.feed(client, ping + ping.substr(0, 5));
+  ASSERT_NE(server.connections.next(client), nullptr);
+  EXPECT_EQ(server.connections.take_output(client), "");
   EXPECT_TRUE(server.execute_next(client, now));
-  EXPECT_EQ(server.take_output(client), "+PONG\r\n");
+  EXPECT_EQ(server.connections.take_output(client), "+PONG\r\n");
   EXPECT_FALSE(server.execute_next(client, now));  // half a command
-  server.feed(client, ping.substr(5));
+  server.connections.feed(client, ping.substr(5));
   EXPECT_TRUE(server.execute_next(client, now));
 }
 
@@ -54,7 +54,7 @@ TEST_F(ServerTest, WritesAnErrorInOneLine) {
 }
 
 TEST_F(ServerTest, ExecutesNothingWhilePaused) {
-  server.feed(client, bytes_of({"PING"}));
+  server.connections.feed(client, bytes_of({"PING"}));
   server.pause();
   EXPECT_FALSE(server.execute_next(client, now));
   server.resume();
@@ -62,21 +62,21 @@ TEST_F(ServerTest, ExecutesNothingWhilePaused) {
 }
 
 TEST_F(ServerTest, CommandsThatArrivedAreExecutedAfterTheClientHasHungUp) {
-  server.feed(client, bytes_of({"SET", "key", "1"}) + bytes_of({"SET", "key", "2"}));
-  server.hang_up(client);
+  server.connections.feed(client, bytes_of({"SET", "key", "1"}) + bytes_of({"SET", "key", "2"}));
+  server.connections.hang_up(client);
   EXPECT_TRUE(server.execute_next(client, now));
   EXPECT_TRUE(server.execute_next(client, now));
   EXPECT_EQ(server.at(now).token_of("key"), "2");
-  EXPECT_FALSE(server.is_open(client));
+  EXPECT_FALSE(server.connections.is_open(client));
 }
 
 TEST_F(ServerTest, ExecutesNothingMoreOfAKilledConnection) {
   const std::string id = ask({"CLIENT", "ID"});
-  server.feed(client, bytes_of({"SET", "key", "value"}));
-  client = server.connect();
+  server.connections.feed(client, bytes_of({"SET", "key", "value"}));
+  client = server.connections.open();
   EXPECT_NE(ask({"CLIENT", "ID"}), id);
   EXPECT_EQ(ask({"CLIENT", "KILL", "ID", id.substr(1, id.size() - 3)}), ":1\r\n");
-  EXPECT_FALSE(server.is_open(client - 1));
+  EXPECT_FALSE(server.connections.is_open(client - 1));
   EXPECT_FALSE(server.execute_next(client - 1, now));
   EXPECT_EQ(server.at(now).token_of("key"), std::nullopt);
 }
@@ -86,7 +86,7 @@ TEST_F(ServerTest, HasOneOfTheLaterCommandsIfConfigured) {
   EXPECT_THAT(ask({"DELEX", "key", "IFEQ", "mine"}), HasSubstr("ERR unknown command 'DELEX'"));
   for (const std::string name : {"delex", "delifeq"}) {
     server = Server({.deletes_by = name});
-    client = server.connect();
+    client = server.connections.open();
     const auto remove = [&](std::string_view key, std::string_view text) {
       return name == "delex" ? ask({"DELEX", key, "IFEQ", text}) : ask({"DELIFEQ", key, text});
     };
@@ -124,12 +124,12 @@ TEST_F(ServerTest, ADurableServerKeepsItsDataOverARestart) {
   ask({"SCRIPT", "LOAD", redis::release_script.source});
   const std::string run = server.run().id();
   server.crash();
-  EXPECT_FALSE(server.is_open(client));
+  EXPECT_FALSE(server.connections.is_open(client));
   now = 2s;
   server.restart(now);
   EXPECT_NE(server.run().id(), run);
   EXPECT_THAT(server.at(now).keys(), testing::ElementsAre(testing::Key("long")));
-  client = server.connect();
+  client = server.connections.open();
   EXPECT_EQ(ask({"CLIENT", "ID"}), ":1\r\n");
   EXPECT_THAT(ask({"EVALSHA", redis::release_script.sha1, "1", "long", "value"}),
               HasSubstr("NOSCRIPT"));
@@ -138,7 +138,7 @@ TEST_F(ServerTest, ADurableServerKeepsItsDataOverARestart) {
 
 TEST_F(ServerTest, AVolatileServerForgetsAllItsData) {
   server = Server({.seed = 2});
-  client = server.connect();
+  client = server.connections.open();
   ask({"SET", "key", "value"});
   server.crash();
   server.restart(now);
@@ -153,7 +153,7 @@ TEST_F(ServerTest, FailsOverToAnEarlierState) {
   server.fail_over(snapshot, now);
   EXPECT_EQ(server.at(now).token_of("key"), "old");
   EXPECT_NE(server.run().id(), run);
-  EXPECT_FALSE(server.is_open(client));
+  EXPECT_FALSE(server.connections.is_open(client));
 }
 
 TEST_F(ServerTest, ACopyIsIndependent) {
@@ -196,7 +196,7 @@ TEST_F(ServerTest, ScansInSteps) {
 
 TEST_F(ServerTest, ACommandThatTheLibraryNeverSendsIsAnErrorOfTheTest) {
   EXPECT_THROW(ask({"EVAL", "return 1", "0"}), std::logic_error);
-  EXPECT_THROW(server.feed(client, "PING\r\n"), std::runtime_error);
+  EXPECT_THROW(server.connections.feed(client, "PING\r\n"), std::runtime_error);
 }
 
 }  // namespace

@@ -277,12 +277,12 @@ void Operators::run(int node, const Words& words) {
   if (!server.running() || server.paused()) return;
   std::string bytes;
   redis::append_command(bytes, std::vector<std::string_view>(words.begin(), words.end()));
-  const int connection = server.connect();
-  server.feed(connection, bytes);
+  const int connection = server.connections.open();
+  server.connections.feed(connection, bytes);
   server.execute_next(connection, now());
-  const std::string said = server.take_output(connection).substr(0, 2);
+  const std::string said = server.connections.take_output(connection).substr(0, 2);
   trace("  node ", node + 1, " says to the operator: ", said);
-  server.drop(connection);
+  server.connections.drop(connection);
   world_.observer.look_at(node);
   if (!draw_.faults_follow_steps || said != ":1") return;
   const auto phase = static_cast<MembersPhase>(words.back()[words.back().find(' ') + 1]);
