@@ -79,9 +79,9 @@ bool NodeServer::pump() {
   for (auto& [number, connection] : connections_) execute(number, connection);
   for (auto each = connections_.begin(); each != connections_.end();) {
     auto& [number, connection] = *each;
-    connection.unsent += server_.take_output(number);
-    const bool open = write(connection) && server_.is_open(number);
-    if (!open) server_.drop(number);
+    connection.unsent += server_.connections.take_output(number);
+    const bool open = write(connection) && server_.connections.is_open(number);
+    if (!open) server_.connections.drop(number);
     each = open ? std::next(each) : connections_.erase(each);
   }
   return any;
@@ -93,7 +93,7 @@ bool NodeServer::accept() {
     uv::Descriptor socket(
         ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) break;
-    connections_[server_.connect()].socket = std::move(socket);
+    connections_[server_.connections.open()].socket = std::move(socket);
     any = true;
   }
   return any;
@@ -107,24 +107,24 @@ bool NodeServer::read(int number, Connection& connection) {
     if (count < 0) return any;
     any = true;
     if (count == 0) {
-      server_.hang_up(number);
+      server_.connections.hang_up(number);
       return any;
     }
     try {
-      server_.feed(number, {bytes.data(), static_cast<std::size_t>(count)});
+      server_.connections.feed(number, {bytes.data(), static_cast<std::size_t>(count)});
     } catch (const std::runtime_error&) {  // not a command: a real server hangs up, too
-      server_.drop(number);
+      server_.connections.drop(number);
       return any;
     }
   }
 }
 
 void NodeServer::execute(int number, Connection& connection) {
-  while (server_.next(number) != nullptr) {
+  while (server_.connections.next(number) != nullptr) {
     try {
       if (!server_.execute_next(number, now())) return;
     } catch (const std::logic_error& unknown) {
-      connection.unsent += server_.take_output(number);
+      connection.unsent += server_.connections.take_output(number);
       connection.unsent += sim::resp::error(std::string("ERR ") + unknown.what());
     }
   }
@@ -157,18 +157,17 @@ void NodeServer::start() {
 
 void NodeServer::forget() {
   stop();
-  server_.flush_all();
+  server_.data.clear();
   start();
 }
 
 std::optional<std::string> NodeServer::value(const std::string& key) const {
-  return server_.token_of(key, now());
+  return server_.at(now()).token_of(key);
 }
 
 void NodeServer::take_over(const std::string& token) {
-  sim::Server::Data data = server_.data();
   const std::int64_t now_ms = server_.wall_us(now()) / 1000;
-  for (auto& [number, database] : data) {
+  for (auto& [number, database] : server_.data) {
     for (auto& [key, value] : database.at(now_ms)) {
       if (key.starts_with(redis::own_prefix) && !key.starts_with(redis::permit_prefix)) continue;
       sim::Value rest = value;
@@ -180,20 +179,17 @@ void NodeServer::take_over(const std::string& token) {
       taken_.push_back({number, key, std::move(rest)});
     }
   }
-  server_.replace_data(std::move(data));
 }
 
 void NodeServer::give_back() {
-  sim::Server::Data data = server_.data();
   for (Taken& taken : std::exchange(taken_, {})) {
     const auto* const readers = taken.rest.sorted_set();
     if (readers != nullptr && !readers->empty()) {
-      data[taken.database].put(taken.key, std::move(taken.rest));
+      server_.data[taken.database].put(taken.key, std::move(taken.rest));
     } else {
-      data[taken.database].drop(taken.key);
+      server_.data[taken.database].drop(taken.key);
     }
   }
-  server_.replace_data(std::move(data));
 }
 
 }  // namespace quorumlock::testing

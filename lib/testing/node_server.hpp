@@ -35,7 +35,7 @@ class NodeServer {
   void start();
   void forget();
   void partition(bool on) { partitioned_ = on; }
-  void step_clock(std::chrono::nanoseconds by) { server_.step_clock(by); }
+  void step_clock(std::chrono::nanoseconds by) { server_.clock.step(by); }
   [[nodiscard]] std::optional<std::string> value(const std::string& key) const;
 
   /// Puts a rival's token in the place of this one, wherever it holds a lock or a permit.

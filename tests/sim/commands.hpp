@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -10,14 +9,14 @@
 
 namespace quorumlock::sim {
 
+class Connections;
+
 /// One database at one instant of its server's wall clock: a command, or a whole script, runs at a
 /// single instant.
 struct Moment {
   Database* keys = nullptr;
   std::int64_t now_us = 0;
-  /// Publishes a message on a channel; returns the number of listeners that get it.
-  const std::function<int(const std::string& channel, const std::string& message)>* publish =
-      nullptr;
+  Connections* connections = nullptr;  ///< those that may get a message
   [[nodiscard]] std::int64_t now_ms() const { return now_us / 1000; }
 };
 

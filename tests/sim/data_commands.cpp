@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/connections.hpp"
 #include "sim/glob.hpp"
 #include "sim/resp.hpp"
 
@@ -218,7 +219,7 @@ std::string pexpireat(const Moment& moment, Arguments words) {
 }
 
 std::string publish(const Moment& moment, Arguments words) {
-  return resp::integer(moment.publish != nullptr ? (*moment.publish)(words[1], words[2]) : 0);
+  return resp::integer(moment.connections->publish(words[1], words[2]));
 }
 
 std::string pttl(const Moment& moment, Arguments words) {

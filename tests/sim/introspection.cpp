@@ -1,5 +1,6 @@
+#include "sim/introspection.hpp"
+
 #include <algorithm>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -8,8 +9,6 @@
 #include "sim/resp.hpp"
 #include "sim/server.hpp"
 
-// What a Server reports about itself: INFO, with the fields that clients may ask for, and CONFIG
-// GET.
 namespace quorumlock::sim {
 namespace {
 
@@ -26,7 +25,9 @@ bool is_word(std::string_view name, std::string_view word) {
 
 }  // namespace
 
-std::string Server::info(const Words& words, TrueTime now) const {
+std::string info(const Server& server, const Words& words, TrueTime now) {
+  const ServerRun& run = server.run();
+  const Conditions& conditions = server.conditions;
   std::string text;
   const auto begin = [&](std::string_view section) {
     const auto asked = [section](const std::string& word) { return is_word(section, word); };
@@ -40,11 +41,11 @@ std::string Server::info(const Words& words, TrueTime now) const {
   if (begin("Server")) {
     add("redis_version", "7.0.15");
     add("redis_mode", "standalone");
-    add("run_id", run_id_);
-    add("tcp_port", std::to_string(settings_.tcp_port));
-    add("uptime_in_seconds", std::to_string(wall_us(now) / 1000000 - run_began_us_ / 1000000));
+    add("run_id", run.id());
+    add("tcp_port", std::to_string(server.settings().tcp_port));
+    add("uptime_in_seconds", std::to_string(run.uptime_s(server.wall_us(now))));
   }
-  if (begin("Clients")) add("connected_clients", std::to_string(connections_.size()));
+  if (begin("Clients")) add("connected_clients", std::to_string(server.connections.size()));
   if (begin("Memory")) {
     add("maxmemory", one_zero(conditions.out_of_memory));
     add("maxmemory_policy", "noeviction");
@@ -52,7 +53,7 @@ std::string Server::info(const Words& words, TrueTime now) const {
   if (begin("Persistence")) {
     add("loading", one_zero(conditions.loading));
     add("rdb_last_bgsave_status", conditions.cannot_persist ? "err" : "ok");
-    add("aof_enabled", one_zero(writes()));
+    add("aof_enabled", one_zero(server.writes()));
   }
   if (begin("Replication")) {
     add("role", conditions.replica ? "slave" : "master");
@@ -62,16 +63,16 @@ std::string Server::info(const Words& words, TrueTime now) const {
       add("master_link_status", "down");
       add("slave_read_only", "1");
     }
-    add("connected_slaves", std::to_string(replicas_));
-    add("master_replid", replication_id());
-    add("master_replid2", std::string(40, promoted_ ? 'a' : '0'));
-    add("second_repl_offset", promoted_ ? "1" : "-1");
+    add("connected_slaves", std::to_string(run.replicas()));
+    add("master_replid", run.replication_id());
+    add("master_replid2", std::string(40, run.promoted() ? 'a' : '0'));
+    add("second_repl_offset", run.promoted() ? "1" : "-1");
   }
   if (begin("Cluster")) add("cluster_enabled", "0");
   return resp::bulk(text);
 }
 
-std::string Server::config_get(const Words& words) const {
+std::string config_get(const Server& server, const Words& words) {
   Words patterns;
   for (std::size_t i = 2; i < words.size(); ++i) patterns.push_back(data::lower(words[i]));
   std::vector<std::string_view> found;
@@ -79,11 +80,11 @@ std::string Server::config_get(const Words& words) const {
     const auto asked = [name](const std::string& pattern) { return glob_match(pattern, name); };
     if (std::ranges::any_of(patterns, asked)) found.insert(found.end(), {name, value});
   };
-  add("appendfsync", settings_.append_fsync);
-  add("appendonly", yes_no(writes()));
-  add("maxmemory", one_zero(conditions.out_of_memory));
+  add("appendfsync", server.settings().append_fsync);
+  add("appendonly", yes_no(server.writes()));
+  add("maxmemory", one_zero(server.conditions.out_of_memory));
   add("maxmemory-policy", "noeviction");
-  add("no-appendfsync-on-rewrite", yes_no(settings_.no_append_fsync_on_rewrite));
+  add("no-appendfsync-on-rewrite", yes_no(server.settings().no_append_fsync_on_rewrite));
   std::string reply;
   resp::append_line(reply, '*', static_cast<std::int64_t>(found.size()));
   for (const std::string_view text : found) resp::append_bulk(reply, text);

@@ -54,14 +54,14 @@ class Simulated {
   test::Reply ask(const Words& words) {
     std::string bytes;
     redis::append_command(bytes, std::vector<std::string_view>(words.begin(), words.end()));
-    server_.feed(client_, bytes);
+    server_.connections.feed(client_, bytes);
     server_.execute_next(client_, now_);
     return read(client_);
   }
   void observe(const std::string& channel) {
     std::string bytes;
     redis::append_command(bytes, {"SUBSCRIBE", channel});
-    server_.feed(observer_, bytes);
+    server_.connections.feed(observer_, bytes);
     server_.execute_next(observer_, now_);
     (void)read(observer_);
   }
@@ -78,15 +78,15 @@ class Simulated {
   }
   test::Reply read(int connection) {
     redis::ReplyReader& reader = connection == client_ ? replies_ : messages_;
-    reader.feed(server_.take_output(connection));
+    reader.feed(server_.connections.take_output(connection));
     const redis::Reply* const reply = reader.next();
     return reply != nullptr ? copy(*reply) : throw std::runtime_error("there is no reply");
   }
 
   const TrueTime now_{0};
   Server server_{{}, WallClock(std::chrono::seconds(1'700'000'000))};
-  int client_ = server_.connect();
-  int observer_ = server_.connect();
+  int client_ = server_.connections.open();
+  int observer_ = server_.connections.open();
   redis::ReplyReader replies_;
   redis::ReplyReader messages_;
 };

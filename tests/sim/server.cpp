@@ -1,123 +1,83 @@
 #include "sim/server.hpp"
 
+#include <algorithm>
+#include <span>
+#include <stdexcept>
 #include <utility>
 
-#include "redis/disk_trust.hpp"
-#include "redis/keys.hpp"
+#include "sim/connection_commands.hpp"
 #include "sim/data_commands.hpp"
+#include "sim/introspection.hpp"
 #include "sim/resp.hpp"
 
 namespace quorumlock::sim {
+namespace {
 
-Server::Server(ServerSettings settings, WallClock clock, TrueTime now)
-    : settings_(std::move(settings)), clock_(clock) {
+constexpr std::string_view wants_password = "NOAUTH Authentication required.";
+constexpr std::string_view no_script = "NOSCRIPT No matching script. Please use EVAL.";
+constexpr std::string_view no_permission =
+    "NOPERM this user has no permissions to access one of the keys used as arguments";
+
+constexpr std::size_t sha1_digits = 40;
+
+/// Whether the command has a key that is the lock's, or about the lock.
+bool touches(const Words& words, const Command& command, const std::string& lock) {
+  std::span<const std::string> keys;
+  if (command.name == "mget") {
+    keys = std::span(words).subspan(1);
+  } else if (command.name == "eval" || command.name == "evalsha") {
+    const auto count = static_cast<std::size_t>(data::whole_number(words[2]).value_or(0));
+    keys = std::span(words).subspan(3, std::min(count, words.size() - 3));
+  } else if (command.run != nullptr && words.size() > 1) {
+    keys = std::span(words).subspan(1, 1);
+  }
+  return std::ranges::any_of(
+      keys, [&lock](const auto& key) { return key == lock || key.ends_with(":" + lock); });
+}
+
+}  // namespace
+
+Server::Server(ServerSettings settings, WallClock its_clock, TrueTime now)
+    : clock(its_clock), settings_(std::move(settings)), run_(settings_.seed) {
   begin_run(now);
 }
 
 void Server::begin_run(TrueTime now) {
-  connections_.clear();
-  scripts_.clear();
-  last_client_id_ = 0;
-  run_began_us_ = wall_us(now);
+  connections.drop_all();
+  scripts.flush();
+  run_.begin(wall_us(now));
   running_ = true;
-  paused_ = promoted_ = false;
-  replicas_ = 0;
-  // Forty digits that no other run of any server has: two numbers and a mix of both.
-  ++runs_;
-  run_id_.clear();
-  for (const std::uint64_t part : {settings_.seed, runs_, settings_.seed * 31 + runs_}) {
-    for (int digit = 0; digit < 16 && run_id_.size() < 40; ++digit) {
-      run_id_ += "0123456789abcdef"[part >> (60 - 4 * digit) & 15U];
-    }
-  }
-}
-
-std::string Server::replication_id() const {
-  const std::string count = std::to_string(promotions_);
-  return count + std::string(40 - count.size(), 'f');
-}
-
-std::string Server::run() const {
-  redis::ServerFacts facts;
-  facts.run_id = run_id_;
-  if (promoted_) facts.history = replication_id().substr(0, 8);
-  return facts.run();
-}
-
-int Server::connect() {
-  Connection connection;
-  connection.client_id = ++last_client_id_;
-  connections_.emplace(++last_connection_, std::move(connection));
-  return last_connection_;
-}
-
-void Server::feed(int connection, std::string_view bytes) {
-  const auto found = connections_.find(connection);
-  if (found != connections_.end()) found->second.requests.feed(bytes);
-}
-
-void Server::hang_up(int connection) {
-  const auto found = connections_.find(connection);
-  if (found == connections_.end()) return;
-  found->second.hung_up = true;
-  if (found->second.requests.size() == 0) drop(connection);
-}
-
-void Server::drop(int connection) {
-  connections_.erase(connection);
-}
-
-std::vector<int> Server::waiting() const {
-  std::vector<int> all;
-  for (const auto& [number, connection] : connections_) {
-    if (connection.requests.size() > 0) all.push_back(number);
-  }
-  return all;
-}
-
-const Words* Server::next(int connection) const {
-  const auto found = connections_.find(connection);
-  if (found == connections_.end() || found->second.requests.size() == 0) return nullptr;
-  return &found->second.requests.front();
-}
-
-bool Server::execute_next(int connection, TrueTime now) {
-  if (!running_ || paused_ || next(connection) == nullptr) return false;
-  Connection& one = connections_.at(connection);
-  one.output += execute(one, one.requests.take(), now);
-  if (one.hung_up && one.requests.size() == 0) drop(connection);
-  return true;
-}
-
-std::string Server::take_output(int connection) {
-  const auto found = connections_.find(connection);
-  if (found == connections_.end()) return "";
-  return std::exchange(found->second.output, {});
+  paused_ = false;
 }
 
 std::int64_t Server::wall_us(TrueTime now) const {
-  return clock_.at(now).count() / 1000;
+  return clock.at(now).count() / 1000;
+}
+
+DatabaseView Server::at(TrueTime now) const {
+  const auto first = data.find(0);
+  return {first != data.end() ? &first->second : nullptr, wall_us(now)};
 }
 
 void Server::reap(TrueTime now) {
   // A replica waits for its master's DEL.
   if (conditions.replica) return;
-  for (auto& [number, database] : data_) database.reap(wall_us(now) / 1000);
+  for (auto& [number, database] : data) database.reap(wall_us(now) / 1000);
 }
 
 void Server::crash() {
   running_ = false;
-  connections_.clear();
+  connections.drop_all();
 }
 
 void Server::restart(TrueTime now) {
   begin_run(now);
   conditions = {};
   if (settings_.durable) {
-    if (file_) data_ = *std::exchange(file_, {});
+    if (file_) data = *std::exchange(file_, {});
     reap(now);
   } else {
-    data_.clear();
+    data.clear();
   }
 }
 
@@ -125,68 +85,91 @@ void Server::fail_over(Data older, TrueTime now, bool knows) {
   begin_run(now);
   conditions = {};
   file_.reset();
-  data_ = std::move(older);
-  promoted_ = knows;
-  promotions_ += knows ? 1 : 0;
+  data = std::move(older);
+  if (knows) run_.promote();
 }
 
 void Server::stop_writing() {
-  if (settings_.durable && !file_) file_ = data_;
+  if (settings_.durable && !file_) file_ = data;
 }
 
 void Server::promote(Data of_the_other) {
   conditions.replica = false;
-  promoted_ = true;
-  ++promotions_;
+  run_.promote();
   file_.reset();  // a replica writes a new file
-  data_ = std::move(of_the_other);
+  data = std::move(of_the_other);
 }
 
-const Value* Server::value_of(const std::string& key, TrueTime now) const {
-  const auto database = data_.find(0);
-  if (database == data_.end()) return nullptr;
-  return database->second.find(key, wall_us(now) / 1000);
+bool Server::execute_next(int connection, TrueTime now) {
+  if (!running_ || paused_ || connections.next(connection) == nullptr) return false;
+  Connection& one = connections.at(connection);
+  one.output += execute(one, one.requests.take(), now);
+  if (one.hung_up && one.requests.size() == 0) connections.drop(connection);
+  return true;
 }
 
-const std::string* Server::text_of(const std::string& key, TrueTime now) const {
-  const Value* const value = value_of(key, now);
-  return value != nullptr ? value->text() : nullptr;
-}
-
-std::optional<TrueTime> Server::time_left(const std::string& key, TrueTime now) const {
-  const Value* const value = value_of(key, now);
-  if (value == nullptr || !value->expires) return std::nullopt;
-  return std::chrono::microseconds((*value->expires + 1) * 1000 - wall_us(now));
-}
-
-const Value::SortedSet* Server::sorted_set_of(const std::string& key, TrueTime now) const {
-  const auto database = data_.find(0);
-  if (database == data_.end()) return nullptr;
-  const Value* const value = database->second.find(key, wall_us(now) / 1000);
-  return value != nullptr ? value->sorted_set() : nullptr;
-}
-
-std::optional<std::string> Server::token_of(const std::string& key, TrueTime now) const {
-  const std::string* const text = text_of(key, now);
-  return text != nullptr ? std::optional(*text) : std::nullopt;
-}
-
-bool Server::has_token(const std::string& key, const std::string& token, TrueTime now) const {
-  if (const Value::SortedSet* const readers = sorted_set_of(key, now)) {
-    const auto reader = readers->find(token);
-    return reader != readers->end() && reader->second >= static_cast<double>(wall_us(now) / 1000);
+std::string Server::execute(Connection& connection, const Words& words, TrueTime now) {
+  std::string error;
+  const Command* const command = find_command(words, error, settings_.deletes_by);
+  if (command == nullptr) return resp::error(error);
+  const bool may = connection.authenticated || settings_.password.empty();
+  if (!may && !command->is(Command::without_auth)) return resp::error(wants_password);
+  const std::string_view refused = conditions.refusal(*command);
+  if (!refused.empty()) return resp::error(refused);
+  if (!connection.forbidden.empty() && touches(words, *command, connection.forbidden)) {
+    return resp::error(no_permission);
   }
-  return token_of(key, now) == token;
+  const bool listens = !connection.channels.empty();
+  if (listens && command->name != "ping" && !command->name.ends_with("subscribe")) {
+    return resp::error("ERR Can't execute '" + data::lower(words[0]) +
+                       "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
+                       "allowed in this context");
+  }
+  if (command->run != nullptr) {
+    return command->run({&data[connection.db], wall_us(now), &connections}, words);
+  }
+  return about_server(connection, command->name, words, now);
 }
 
-std::optional<std::int64_t> Server::counter_of(const std::string& lock_key, TrueTime now) const {
-  const auto text = token_of(std::string(redis::counter_prefix) + lock_key, now);
-  return text ? data::whole_number(*text) : std::nullopt;
+std::string Server::about_server(Connection& connection, std::string_view name, const Words& words,
+                                 TrueTime now) {
+  if (name == "auth") return auth(connection, settings_.password, words);
+  if (name == "client|id") return resp::integer(connection.client_id);
+  if (name == "client|kill") return client_kill(connections, connection, words);
+  if (name == "client|setname") return client_setname(words);
+  if (name == "config|get") return config_get(*this, words);
+  if (name == "eval") return eval(connection, words, false, now);
+  if (name == "evalsha") return eval(connection, words, true, now);
+  if (name == "flushall") {
+    data.clear();
+    return resp::status("OK");
+  }
+  if (name == "info") return info(*this, words, now);
+  if (name == "ping") return ping(connection, words);
+  if (name == "select") return select(connection, words);
+  if (name.starts_with("script|")) return scripts.command(name, words);
+  if (name == "subscribe" || name == "unsubscribe") {
+    return subscribe(connection, words, name == "subscribe");
+  }
+  throw std::logic_error("the simulated server has no " + std::string(name));
 }
 
-Server::Keys Server::keys(TrueTime now) const {
-  const auto database = data_.find(0);
-  return database == data_.end() ? Keys() : database->second.at(wall_us(now) / 1000);
+std::string Server::eval(const Connection& connection, const Words& words, bool by_sha,
+                         TrueTime now) {
+  if (by_sha && words[1].size() != sha1_digits) return resp::error(no_script);
+  const auto count = data::whole_number(words[2]);
+  if (!count) return resp::error(data::not_an_integer);
+  if (*count > static_cast<std::int64_t>(words.size()) - 3) {
+    return resp::error("ERR Number of keys can't be greater than number of args");
+  }
+  if (*count < 0) return resp::error("ERR Number of keys can't be negative");
+  const redis::Script* const known = by_sha ? scripts.find(words[1]) : &scripts.learn(words[1]);
+  if (known == nullptr) return resp::error(no_script);
+
+  const std::span<const std::string> given = std::span(words).subspan(3);
+  const auto keys = static_cast<std::size_t>(*count);
+  return run_script(*known, {&data[connection.db], wall_us(now), &connections}, given.first(keys),
+                    given.subspan(keys), conditions.in_script());
 }
 
 }  // namespace quorumlock::sim

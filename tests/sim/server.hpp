@@ -3,16 +3,15 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "redis/scripts.hpp"
-#include "sim/commands.hpp"
+#include "sim/conditions.hpp"
+#include "sim/connections.hpp"
 #include "sim/database.hpp"
-#include "sim/requests.hpp"
+#include "sim/database_view.hpp"
+#include "sim/known_scripts.hpp"
+#include "sim/server_run.hpp"
 #include "sim/wall_clock.hpp"
 
 namespace quorumlock::sim {
@@ -35,44 +34,15 @@ struct ServerSettings {
 /// std::logic_error for anything that is not a command or script of the library.
 class Server {
  public:
-  using Keys = std::map<std::string, Value>;
   using Data = std::map<int, Database>;  ///< indexed by the database's number
 
-  explicit Server(ServerSettings settings = {}, WallClock clock = WallClock(), TrueTime now = {});
+  explicit Server(ServerSettings settings = {}, WallClock its_clock = WallClock(),
+                  TrueTime now = {});
 
-  // Connections. Their numbers are never used again, unlike the ids that CLIENT ID returns.
-  int connect();
-  /// Forbids the connection's user the keys of that lock.
-  void forbid(int connection, std::string lock) {
-    connections_.at(connection).forbidden = std::move(lock);
-  }
-  /// Ignored if the connection is gone.
-  void feed(int connection, std::string_view bytes);
-  /// The peer has closed: what has arrived may still be executed, without replies. The connection
-  /// is gone after its last command.
-  void hang_up(int connection);
-  /// Removes the connection, with everything that was not executed.
-  void drop(int connection);
-  /// Returns false if the connection never existed, was dropped, killed by CLIENT KILL or lost in a
-  /// crash.
-  [[nodiscard]] bool is_open(int connection) const { return connections_.contains(connection); }
-  [[nodiscard]] std::size_t connections() const { return connections_.size(); }
-  /// The connections on which a command has arrived and waits, the oldest first.
-  [[nodiscard]] std::vector<int> waiting() const;
-  /// The command that execute_next would execute; null if there is none.
-  [[nodiscard]] const Words* next(int connection) const;
   /// Executes one command. Returns false if there is none, or if the server executes nothing now.
   bool execute_next(int connection, TrueTime now);
-  /// The replies and messages since the last call.
-  std::string take_output(int connection);
-  /// The connections that have got a message since the last call.
-  std::set<int> take_told() { return std::exchange(told_, {}); }
 
-  // The server's clock.
-  [[nodiscard]] const WallClock& clock() const { return clock_; }
   [[nodiscard]] std::int64_t wall_us(TrueTime now) const;
-  void set_rate(double rate, TrueTime now) { clock_.set_rate(rate, now); }
-  void step_clock(std::chrono::nanoseconds by) { clock_.step(by); }
   /// Removes expired keys for good, as Redis does ten times a second: a clock that steps back does
   /// not bring them back.
   void reap(TrueTime now);
@@ -86,14 +56,6 @@ class Server {
   void resume() { paused_ = false; }
   [[nodiscard]] bool running() const { return running_; }
   [[nodiscard]] bool paused() const { return paused_; }
-  void flush_all() { data_.clear(); }
-  void flush_scripts() { scripts_.clear(); }
-  /// Evicts a key of database 0 and returns its name; nothing if there is no key.
-  std::optional<std::string> evict(std::uint64_t random) { return data_[0].evict(random); }
-  void drop_key(const std::string& key) { data_[0].drop(key); }
-  [[nodiscard]] const Data& data() const { return data_; }
-  /// A resync, or a snapshot put back: other data in the same run.
-  void replace_data(Data data) { data_ = std::move(data); }
   /// Puts another server in its place, with an older copy of the data: connections are lost. The
   /// new one knows that it was a replica if `knows`, that is unless it was restarted since.
   void fail_over(Data older, TrueTime now, bool knows = false);
@@ -101,95 +63,35 @@ class Server {
   void stop_writing();
   [[nodiscard]] bool writes() const { return settings_.durable && !file_; }
   /// Sets the number of attached replicas.
-  void set_replicas(int count) { replicas_ = count; }
+  void set_replicas(int count) { run_.set_replicas(count); }
   /// The server was made a replica of another one, and is a master again, with the other's data.
   void promote(Data of_the_other);
   /// Forgets that it was promoted, as a master does an hour after its last replica has left.
-  void forget_promotion() { promoted_ = false; }
-  [[nodiscard]] bool promoted() const { return promoted_; }
+  void forget_promotion() { run_.forget_promotion(); }
 
-  /// Refusals, each as long as its flag is set.
-  struct Conditions {
-    bool out_of_memory = false;
-    bool replica = false;  ///< a replica whose master is away
-    bool loading = false;
-    bool busy = false;            ///< another client's endless script runs
-    bool cannot_persist = false;  ///< the last RDB snapshot failed
-  };
+  /// What checkers may see of database 0.
+  [[nodiscard]] DatabaseView at(TrueTime now) const;
+  [[nodiscard]] const ServerRun& run() const { return run_; }
+  [[nodiscard]] const ServerSettings& settings() const { return settings_; }
+
+  // Its parts, on which the simulator acts directly if only one of them is concerned.
+  Connections connections;
+  WallClock clock;
+  Data data;  ///< may change in the same run: by a resync, or a snapshot put back
+  KnownScripts scripts;
   Conditions conditions;
 
-  // What checkers may see and clients may not.
-  /// The value of a string key; null if there is none.
-  [[nodiscard]] const std::string* text_of(const std::string& key, TrueTime now) const;
-  /// Returns null if there is none.
-  [[nodiscard]] const Value::SortedSet* sorted_set_of(const std::string& key, TrueTime now) const;
-  [[nodiscard]] std::optional<std::string> token_of(const std::string& key, TrueTime now) const;
-  /// Whether this owner has the lock here, alone or as one of its readers.
-  [[nodiscard]] bool has_token(const std::string& key, const std::string& token,
-                               TrueTime now) const;
-  /// How long the key still lives by this server's clock; nothing if it is absent or permanent.
-  [[nodiscard]] std::optional<TrueTime> time_left(const std::string& key, TrueTime now) const;
-  /// The fencing counter of the lock with this key.
-  [[nodiscard]] std::optional<std::int64_t> counter_of(const std::string& lock_key,
-                                                       TrueTime now) const;
-  /// All keys of database 0.
-  [[nodiscard]] Keys keys(TrueTime now) const;
-  [[nodiscard]] const std::string& run_id() const { return run_id_; }
-  /// The run as clients name it in a record, see redis::ServerFacts.
-  [[nodiscard]] std::string run() const;
-
  private:
-  /// The replication id that the node reports, which is drawn anew at each promotion.
-  [[nodiscard]] std::string replication_id() const;
-
-  struct Connection {
-    std::int64_t client_id = 0;
-    int db = 0;
-    bool authenticated = false;
-    bool hung_up = false;
-    std::set<std::string> channels;  ///< channels that it listens to
-    std::string forbidden;           ///< the lock whose keys it may not touch; empty: none
-    Requests requests;
-    std::string output;
-  };
-
   void begin_run(TrueTime now);
-  [[nodiscard]] const Value* value_of(const std::string& key, TrueTime now) const;
   std::string execute(Connection& connection, const Words& words, TrueTime now);
-  /// The error that this command gets before it is even looked at; empty: none.
-  [[nodiscard]] std::string_view refusal(const Connection& connection,
-                                         const Command& command) const;
-  [[nodiscard]] std::string_view write_refusal(bool in_script) const;
-  [[nodiscard]] bool refuses_growth() const;
+  /// Executes a command that is about the server rather than its data.
   std::string about_server(Connection& connection, std::string_view name, const Words& words,
                            TrueTime now);
-  std::string auth(Connection& connection, const Words& words) const;
-  std::string select(Connection& connection, const Words& words) const;
-  static std::string subscribe(Connection& connection, const Words& words, bool on);
-  int publish(const std::string& channel, const std::string& message);
-  static std::string client_setname(const Words& words);
-  std::string client_kill(const Connection& self, const Words& words);
   std::string eval(const Connection& connection, const Words& words, bool by_sha, TrueTime now);
-  std::string script(std::string_view name, const Words& words);
-  [[nodiscard]] const redis::Script* loaded(std::string_view sha1) const;
-  [[nodiscard]] std::string info(const Words& words, TrueTime now) const;
-  [[nodiscard]] std::string config_get(const Words& words) const;
 
   ServerSettings settings_;
-  WallClock clock_;
-  Data data_;
-  std::set<const redis::Script*> scripts_;  // the scripts that it has been sent
-  std::map<int, Connection> connections_;
-  std::set<int> told_;
-  int last_connection_ = 0;
-  std::int64_t last_client_id_ = 0;
-  std::string run_id_;
-  std::uint64_t runs_ = 0;
+  ServerRun run_;
   std::optional<Data> file_;  // set once the file is no longer written to
-  int replicas_ = 0;
-  bool promoted_ = false;          // whether it was promoted in this run
-  std::uint64_t promotions_ = 0;   // the number of promotions in all runs
-  std::int64_t run_began_us_ = 0;  // a time of its own clock, from which it computes its uptime
   bool running_ = true;
   bool paused_ = false;
 };

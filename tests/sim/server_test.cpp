@@ -26,25 +26,25 @@ std::string bytes_of(std::initializer_list<std::string_view> words) {
 class ServerTest : public testing::Test {
  protected:
   std::string ask(std::initializer_list<std::string_view> words) {
-    server.feed(client, bytes_of(words));
+    server.connections.feed(client, bytes_of(words));
     server.execute_next(client, now);
-    return server.take_output(client);
+    return server.connections.take_output(client);
   }
 
   TrueTime now = 0s;
   Server server{{.durable = true}, WallClock(1000s)};
-  int client = server.connect();
+  int client = server.connections.open();
 };
 
 TEST_F(ServerTest, ExecutesCommandsOnlyWhenAsked) {
   const std::string ping = bytes_of({"PING"});
-  server.feed(client, ping + ping.substr(0, 5));
-  ASSERT_NE(server.next(client), nullptr);
-  EXPECT_EQ(server.take_output(client), "");
+  server.connections.feed(client, ping + ping.substr(0, 5));
+  ASSERT_NE(server.connections.next(client), nullptr);
+  EXPECT_EQ(server.connections.take_output(client), "");
   EXPECT_TRUE(server.execute_next(client, now));
-  EXPECT_EQ(server.take_output(client), "+PONG\r\n");
+  EXPECT_EQ(server.connections.take_output(client), "+PONG\r\n");
   EXPECT_FALSE(server.execute_next(client, now));  // half a command
-  server.feed(client, ping.substr(5));
+  server.connections.feed(client, ping.substr(5));
   EXPECT_TRUE(server.execute_next(client, now));
 }
 
@@ -54,7 +54,7 @@ TEST_F(ServerTest, WritesAnErrorInOneLine) {
 }
 
 TEST_F(ServerTest, ExecutesNothingWhilePaused) {
-  server.feed(client, bytes_of({"PING"}));
+  server.connections.feed(client, bytes_of({"PING"}));
   server.pause();
   EXPECT_FALSE(server.execute_next(client, now));
   server.resume();
@@ -62,23 +62,23 @@ TEST_F(ServerTest, ExecutesNothingWhilePaused) {
 }
 
 TEST_F(ServerTest, CommandsThatArrivedAreExecutedAfterTheClientHasHungUp) {
-  server.feed(client, bytes_of({"SET", "key", "1"}) + bytes_of({"SET", "key", "2"}));
-  server.hang_up(client);
+  server.connections.feed(client, bytes_of({"SET", "key", "1"}) + bytes_of({"SET", "key", "2"}));
+  server.connections.hang_up(client);
   EXPECT_TRUE(server.execute_next(client, now));
   EXPECT_TRUE(server.execute_next(client, now));
-  EXPECT_EQ(server.token_of("key", now), "2");
-  EXPECT_FALSE(server.is_open(client));
+  EXPECT_EQ(server.at(now).token_of("key"), "2");
+  EXPECT_FALSE(server.connections.is_open(client));
 }
 
 TEST_F(ServerTest, ExecutesNothingMoreOfAKilledConnection) {
   const std::string id = ask({"CLIENT", "ID"});
-  server.feed(client, bytes_of({"SET", "key", "value"}));
-  client = server.connect();
+  server.connections.feed(client, bytes_of({"SET", "key", "value"}));
+  client = server.connections.open();
   EXPECT_NE(ask({"CLIENT", "ID"}), id);
   EXPECT_EQ(ask({"CLIENT", "KILL", "ID", id.substr(1, id.size() - 3)}), ":1\r\n");
-  EXPECT_FALSE(server.is_open(client - 1));
+  EXPECT_FALSE(server.connections.is_open(client - 1));
   EXPECT_FALSE(server.execute_next(client - 1, now));
-  EXPECT_EQ(server.token_of("key", now), std::nullopt);
+  EXPECT_EQ(server.at(now).token_of("key"), std::nullopt);
 }
 
 TEST_F(ServerTest, HasOneOfTheLaterCommandsIfConfigured) {
@@ -86,16 +86,16 @@ TEST_F(ServerTest, HasOneOfTheLaterCommandsIfConfigured) {
   EXPECT_THAT(ask({"DELEX", "key", "IFEQ", "mine"}), HasSubstr("ERR unknown command 'DELEX'"));
   for (const std::string name : {"delex", "delifeq"}) {
     server = Server({.deletes_by = name});
-    client = server.connect();
+    client = server.connections.open();
     const auto remove = [&](std::string_view key, std::string_view text) {
       return name == "delex" ? ask({"DELEX", key, "IFEQ", text}) : ask({"DELIFEQ", key, text});
     };
     ask({"SET", "key", "mine"});
     ask({"ZADD", "set", "1", "mine"});
     EXPECT_EQ(remove("key", "another's"), ":0\r\n");
-    EXPECT_EQ(server.token_of("key", now), "mine");
+    EXPECT_EQ(server.at(now).token_of("key"), "mine");
     EXPECT_EQ(remove("key", "mine"), ":1\r\n");
-    EXPECT_EQ(server.token_of("key", now), std::nullopt);
+    EXPECT_EQ(server.at(now).token_of("key"), std::nullopt);
     EXPECT_EQ(remove("key", "mine"), ":0\r\n");
     EXPECT_THAT(remove("set", "mine"),
                 HasSubstr(name == "delex" ? "ERR Key should be of string type" : "WRONGTYPE"));
@@ -104,17 +104,17 @@ TEST_F(ServerTest, HasOneOfTheLaterCommandsIfConfigured) {
 
 TEST_F(ServerTest, ItsKeysExpireByItsOwnClock) {
   ask({"SET", "key", "value", "PX", "1000"});
-  server.set_rate(1.25, now);
+  server.clock.set_rate(1.25, now);
   now = 800ms;
   EXPECT_EQ(ask({"PTTL", "key"}), ":0\r\n");
   EXPECT_EQ(ask({"GET", "key"}), "$5\r\nvalue\r\n");
   now = 801ms;
   EXPECT_EQ(ask({"GET", "key"}), "$-1\r\n");
-  server.step_clock(-1s);
+  server.clock.step(-1s);
   EXPECT_EQ(ask({"GET", "key"}), "$5\r\nvalue\r\n");  // the expired key has not been reaped
   now = 3s;
   server.reap(now);
-  server.step_clock(-3s);
+  server.clock.step(-3s);
   EXPECT_EQ(ask({"GET", "key"}), "$-1\r\n");
 }
 
@@ -122,60 +122,60 @@ TEST_F(ServerTest, ADurableServerKeepsItsDataOverARestart) {
   ask({"SET", "short", "value", "PX", "1000"});
   ask({"SET", "long", "value", "PX", "5000"});
   ask({"SCRIPT", "LOAD", redis::release_script.source});
-  const std::string run = server.run_id();
+  const std::string run = server.run().id();
   server.crash();
-  EXPECT_FALSE(server.is_open(client));
+  EXPECT_FALSE(server.connections.is_open(client));
   now = 2s;
   server.restart(now);
-  EXPECT_NE(server.run_id(), run);
-  EXPECT_THAT(server.keys(now), testing::ElementsAre(testing::Key("long")));
-  client = server.connect();
+  EXPECT_NE(server.run().id(), run);
+  EXPECT_THAT(server.at(now).keys(), testing::ElementsAre(testing::Key("long")));
+  client = server.connections.open();
   EXPECT_EQ(ask({"CLIENT", "ID"}), ":1\r\n");
   EXPECT_THAT(ask({"EVALSHA", redis::release_script.sha1, "1", "long", "value"}),
               HasSubstr("NOSCRIPT"));
-  EXPECT_THAT(ask({"INFO", "server"}), HasSubstr("run_id:" + server.run_id()));
+  EXPECT_THAT(ask({"INFO", "server"}), HasSubstr("run_id:" + server.run().id()));
 }
 
 TEST_F(ServerTest, AVolatileServerForgetsAllItsData) {
   server = Server({.seed = 2});
-  client = server.connect();
+  client = server.connections.open();
   ask({"SET", "key", "value"});
   server.crash();
   server.restart(now);
-  EXPECT_THAT(server.keys(now), testing::IsEmpty());
+  EXPECT_THAT(server.at(now).keys(), testing::IsEmpty());
 }
 
 TEST_F(ServerTest, FailsOverToAnEarlierState) {
   ask({"SET", "key", "old"});
-  const Server::Data snapshot = server.data();
-  const std::string run = server.run_id();
+  const Server::Data snapshot = server.data;
+  const std::string run = server.run().id();
   ask({"SET", "key", "new"});
   server.fail_over(snapshot, now);
-  EXPECT_EQ(server.token_of("key", now), "old");
-  EXPECT_NE(server.run_id(), run);
-  EXPECT_FALSE(server.is_open(client));
+  EXPECT_EQ(server.at(now).token_of("key"), "old");
+  EXPECT_NE(server.run().id(), run);
+  EXPECT_FALSE(server.connections.is_open(client));
 }
 
 TEST_F(ServerTest, ACopyIsIndependent) {
   Server copy = server;
   ask({"SET", "key", "value"});
-  EXPECT_EQ(copy.token_of("key", now), std::nullopt);
+  EXPECT_EQ(copy.at(now).token_of("key"), std::nullopt);
 }
 
 TEST_F(ServerTest, LosesKeysOneByOne) {
   ask({"SET", "a", "value"});
   ask({"SET", "quorumlock:fence:b", "17"});
-  EXPECT_EQ(server.counter_of("b", now), 17);
-  EXPECT_EQ(server.evict(3), "quorumlock:fence:b");
-  EXPECT_EQ(server.counter_of("b", now), std::nullopt);
-  EXPECT_EQ(server.evict(3), "a");
-  EXPECT_EQ(server.evict(3), std::nullopt);
+  EXPECT_EQ(server.at(now).counter_of("b"), 17);
+  EXPECT_EQ(server.data[0].evict(3), "quorumlock:fence:b");
+  EXPECT_EQ(server.at(now).counter_of("b"), std::nullopt);
+  EXPECT_EQ(server.data[0].evict(3), "a");
+  EXPECT_EQ(server.data[0].evict(3), std::nullopt);
 }
 
 TEST_F(ServerTest, DatabasesAreSeparate) {
   ask({"SELECT", "5"});
   ask({"SET", "key", "value"});
-  EXPECT_EQ(server.token_of("key", now), std::nullopt);
+  EXPECT_EQ(server.at(now).token_of("key"), std::nullopt);
   EXPECT_EQ(ask({"EXISTS", "key"}), ":1\r\n");
 }
 
@@ -196,7 +196,7 @@ TEST_F(ServerTest, ScansInSteps) {
 
 TEST_F(ServerTest, ACommandThatTheLibraryNeverSendsIsAnErrorOfTheTest) {
   EXPECT_THROW(ask({"EVAL", "return 1", "0"}), std::logic_error);
-  EXPECT_THROW(server.feed(client, "PING\r\n"), std::runtime_error);
+  EXPECT_THROW(server.connections.feed(client, "PING\r\n"), std::runtime_error);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ Twins::Twins(Settings settings)
 void Twins::connect() {
   real_.emplace(cluster_.server(0).url());
   control_.emplace(cluster_.server(0).url());
-  connection_ = simulated_.connect();
+  connection_ = simulated_.connections.open();
   if (!settings_.password.empty()) control({"AUTH", settings_.password});
   const std::string info = control({"INFO", "server"}).text;
   exact_ = info.find("redis_version:7.0.") != info.npos;
@@ -213,9 +213,9 @@ Reply Twins::ask(const Words& words) {
   bool undecided = key_dies_in(simulated_, span);
   for (const std::int64_t when : span.instants(words, reply)) {
     Server tried = simulated_;
-    tried.feed(connection_, command_bytes(words));
+    tried.connections.feed(connection_, command_bytes(words));
     tried.execute_next(connection_, at_us(when));
-    const std::string simulated = tried.take_output(connection_);
+    const std::string simulated = tried.connections.take_output(connection_);
     difference = same(words, reply, simulated, span.ms(), exact_)
                      ? compare(tried, there, span)
                      : "the simulated one answers " + printable(simulated);
@@ -253,7 +253,7 @@ std::vector<std::int64_t> Twins::Span::instants(const Words& words, const Reply&
 }
 
 bool Twins::key_dies_in(const Server& simulated, const Span& span) {
-  return std::ranges::any_of(simulated.keys(at_us(span.from)), [&span](const auto& each) {
+  return std::ranges::any_of(simulated.at(at_us(span.from)).keys(), [&span](const auto& each) {
     const auto& expires = each.second.expires;
     return expires && *expires >= span.from / 1000 - 1 && *expires <= span.to / 1000 + 1;
   });
@@ -261,9 +261,9 @@ bool Twins::key_dies_in(const Server& simulated, const Span& span) {
 
 std::pair<std::string, std::string> Twins::replies(const Words& words) {
   const std::string real = to_resp((*real_)(words));
-  simulated_.feed(connection_, command_bytes(words));
+  simulated_.connections.feed(connection_, command_bytes(words));
   simulated_.execute_next(connection_, at_us(now_us_));
-  return {real, simulated_.take_output(connection_)};
+  return {real, simulated_.connections.take_output(connection_)};
 }
 
 void Twins::expect_same(const Words& words) {
@@ -293,16 +293,16 @@ Twins::Look Twins::look() {
 }
 
 std::string Twins::compare(Server& simulated, const Look& look, const Span& span) const {
-  const Server::Keys keys = simulated.keys(at_us(span.to));
+  const std::map<std::string, Value> keys = simulated.at(at_us(span.to)).keys();
   for (std::size_t i = 0; i < settings_.watched.size(); ++i) {
     const std::string& key = settings_.watched[i];
     const auto found = keys.find(key);
     const Value* const value = found == keys.end() ? nullptr : &found->second;
     const std::string name = "'" + printable(key) + "' ";
     const auto take_over = [&](const std::string& expires) {
-      simulated.feed(connection_, command_bytes({"PEXPIREAT", key, expires}));
+      simulated.connections.feed(connection_, command_bytes({"PEXPIREAT", key, expires}));
       simulated.execute_next(connection_, at_us(span.to));
-      simulated.take_output(connection_);
+      simulated.connections.take_output(connection_);
     };
     if (look.expiries[i] == -2 && value != nullptr && value->expires &&
         *value->expires <= look.ends_ms) {
@@ -319,9 +319,10 @@ std::string Twins::compare(Server& simulated, const Look& look, const Span& span
              printable(resp::bulk_or_nil(value->text())) + " on the simulated one";
     }
     if (may_be_sorted(key)) {
-      simulated.feed(connection_, command_bytes({"ZRANGE", key, "0", "-1", "WITHSCORES"}));
+      simulated.connections.feed(connection_,
+                                 command_bytes({"ZRANGE", key, "0", "-1", "WITHSCORES"}));
       simulated.execute_next(connection_, at_us(span.to));
-      const std::string there = simulated.take_output(connection_);
+      const std::string there = simulated.connections.take_output(connection_);
       const bool gone = look.sorted.at(key) == resp::array({});
       if (there != look.sorted.at(key) && gone && value->expires &&
           *value->expires <= look.ends_ms) {
@@ -336,9 +337,9 @@ std::string Twins::compare(Server& simulated, const Look& look, const Span& span
                  printable(there) + " on the simulated one";
         }
         for (const auto& [member, score] : lives) {
-          simulated.feed(connection_, command_bytes({"ZADD", key, score, member}));
+          simulated.connections.feed(connection_, command_bytes({"ZADD", key, score, member}));
           simulated.execute_next(connection_, at_us(span.to));
-          simulated.take_output(connection_);
+          simulated.connections.take_output(connection_);
         }
       }
     }
@@ -359,8 +360,8 @@ void Twins::start_over() {
   control({"FLUSHALL"});
   control({"SCRIPT", "FLUSH"});  // an undecided command has loaded its script on only one
   simulated_.conditions.replica = false;
-  simulated_.flush_all();
-  simulated_.flush_scripts();
+  simulated_.data.clear();
+  simulated_.scripts.flush();
   story_ += "a key expired meanwhile: all flushed\n";
 }
 

@@ -41,15 +41,12 @@ VALUES = {
 # Folder/class: (methods, fields, why it may have these for now). These are machines.
 EXCEPTIONS = {
     "core/Engine": (50, 5, "it decides nothing: each function hands an input to the machine that does"),
-    "sim/Server": (65, 18, "it stands for a whole redis-server, which a copy has to repeat with all its state"),
 }
 
 # (Folder/class, the source with a part of its functions): the reason.
 SPLIT = {
     ("tls/Contexts", "lib/tls/without.cpp"): "it takes the place of contexts.cpp in a build without TLS",
     ("api/ClockControl", "lib/api/clock.cpp"): "it changes what Clock reads",
-    ("sim/Server", "tests/sim/execution.cpp"): "it has the commands about the server, which are many",
-    ("sim/Server", "tests/sim/introspection.cpp"): "it has the long replies to INFO and CONFIG GET",
     ("world/Draw", "tests/sim/world/draw_text.cpp"): "it has the one list of all options, by name",
 }
 

@@ -12,7 +12,7 @@ namespace quorumlock::sim {
 Disks::Disks(World& world) : Machine(world), copies_(static_cast<std::size_t>(draw_.servers())) {}
 
 void Disks::copy_all() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) copies_[i] = nodes_[i].data();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) copies_[i] = nodes_[i].data;
 }
 
 void Disks::fail_over(int node) {
@@ -23,10 +23,10 @@ void Disks::fail_over(int node) {
 
 /// Runs the action later, if the node is still in the same run and nothing has healed.
 void Disks::in_this_run(int node, TrueTime span, Action action) {
-  const std::string run = node_at(node).run_id();
+  const std::string run = node_at(node).run().id();
   after(span, [this, node, run, action = std::move(action)] {
     const Server& server = node_at(node);
-    if (!scene_.healing && server.running() && server.run_id() == run) action();
+    if (!scene_.healing && server.running() && server.run().id() == run) action();
   });
 }
 
@@ -55,18 +55,18 @@ void Disks::has_other_data(int node) {
 std::optional<Server::Data> Disks::data_of_another(int node) {
   const std::size_t other = random_.index(nodes_.size() - 1);
   const Server& from = nodes_[other < static_cast<std::size_t>(node) ? other : other + 1];
-  const std::string* const record = from.text_of(std::string(redis::enrolment_key), now());
-  if (record == nullptr || !record->starts_with(from.run_id())) return std::nullopt;
-  return from.data();
+  const std::string* const record = from.at(now()).text_of(std::string(redis::enrolment_key));
+  if (record == nullptr || !record->starts_with(from.run().id())) return std::nullopt;
+  return from.data;
 }
 
 /// Runs the action soon after a new holder has been granted the lock at the node, or after `looks`
 /// looks without one.
 void Disks::after_a_grant(int node, Action action, int looks) {
-  const auto owner = node_at(node).token_of(scene_.lock, now());
+  const auto owner = node_at(node).at(now()).token_of(scene_.lock);
   in_this_run(node, draw_.ttl / 20,
               [this, node, owner, looks, action = std::move(action)]() mutable {
-                const auto is = node_at(node).token_of(scene_.lock, now());
+                const auto is = node_at(node).at(now()).token_of(scene_.lock);
                 const bool granted = is && is != owner;
                 if (!granted && looks > 0) return after_a_grant(node, std::move(action), looks - 1);
                 in_this_run(node, random_.one_in(2) ? draw_.delay : draw_span(draw_.ttl / 10),
@@ -109,7 +109,7 @@ void Disks::promote_replica(int node) {
   Server& server = node_at(node);
   if (!server.running()) return;
   const bool seen = random_.one_in(2);
-  const auto take_over = [this, node, seen, copy = server.data()] {
+  const auto take_over = [this, node, seen, copy = server.data] {
     trace("FAULT a replica takes the place of node ", node + 1);
     node_at(node).fail_over(copy, now(), !seen);
     has_other_data(node);
@@ -144,7 +144,7 @@ void Disks::follow_another(int node) {
 void Disks::fail_back(int node) {
   Server& server = node_at(node);
   if (!server.running()) return;
-  after_a_grant(node, [this, node, copy = server.data()] {
+  after_a_grant(node, [this, node, copy = server.data] {
     trace("FAULT node ", node + 1, " is promoted, with an older copy of its own data");
     node_at(node).promote(copy);
     has_other_data(node);

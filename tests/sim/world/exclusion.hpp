@@ -59,8 +59,9 @@ class Exclusion {
     int witnesses = 0;
     for (const Server& node : nodes) {
       const auto keys = one.held_keys();
+      const DatabaseView seen = node.at(now);
       const bool of_all = std::ranges::all_of(
-          keys, [&](const std::string& key) { return node.has_token(key, one.token, now); });
+          keys, [&](const std::string& key) { return seen.has_token(key, one.token); });
       if (of_all) ++witnesses;
     }
     if (witnesses < core::quorum_of(static_cast<int>(nodes.size()))) {

@@ -68,9 +68,9 @@ void Faults::inject(Fault fault) {
       path.extra = random_.one_in(10) ? TrueTime(3h) : span;
       return after(draw_span(draw_.ttl), [&path] { path.extra = TrueTime(); });
     }
-    case Fault::flush: server.flush_all(); return forgets(node);
+    case Fault::flush: server.data.clear(); return forgets(node);
     case Fault::refuse: {
-      Server::Conditions refusing;
+      Conditions refusing;
       switch (random_.between(1, 5)) {
         case 1: refusing.out_of_memory = true; break;
         case 2: refusing.replica = true; break;
@@ -81,7 +81,7 @@ void Faults::inject(Fault fault) {
       server.conditions = refusing;
       return after(span, [&server] { server.conditions = {}; });
     }
-    case Fault::forget_scripts: return server.flush_scripts();
+    case Fault::forget_scripts: return server.scripts.flush();
     case Fault::fail_over:
       if (!server.running()) return;
       return world_.disks.fail_over(node);
@@ -94,14 +94,14 @@ void Faults::inject(Fault fault) {
     case Fault::clock_step: {
       server.reap(now());  // what has expired is gone, and no clock brings it back
       const TrueTime step = draw_span(random_.one_in(3) ? TrueTime(60s) : TrueTime(draw_.ttl));
-      return server.step_clock(random_.one_in(2) ? step : -step);
+      return server.clock.step(random_.one_in(2) ? step : -step);
     }
     case Fault::clock_rate:
-      server.set_rate(random_.one_in(2) ? 1.0 + random_.between(2, 100) / 100.0
-                                        : 1.0 / (1.0 + random_.between(2, 100) / 100.0),
-                      now());
-      return after(span, [this, &server] { server.set_rate(1, now()); });
-    case Fault::drop_lock: return server.drop_key("lock");
+      server.clock.set_rate(random_.one_in(2) ? 1.0 + random_.between(2, 100) / 100.0
+                                              : 1.0 / (1.0 + random_.between(2, 100) / 100.0),
+                            now());
+      return after(span, [this, &server] { server.clock.set_rate(1, now()); });
+    case Fault::drop_lock: return server.data[0].drop("lock");
     case Fault::stand_still: return world_.processes.stand_still(client, span);
     case Fault::stop_writing: return world_.disks.stop_writing(node);
     case Fault::copy_directory: return world_.disks.copy_directory(node);
@@ -109,7 +109,7 @@ void Faults::inject(Fault fault) {
     case Fault::follow_another: return world_.disks.follow_another(node);
     case Fault::fail_back: return world_.disks.fail_back(node);
     case Fault::evict: {
-      server.evict(random_.index(1'000'000));
+      server.data[0].evict(random_.index(1'000'000));
       return forgets(node);
     }
   }
@@ -130,7 +130,7 @@ void Faults::betray(Client& client, core::NodeSet granted) {
         "; FLUSHALL on node ", flushed + 1);
   world_.paths.hide(client.number, hidden, now() + TrueTime(draw_.ttl) * 3 / 2);
   if (!granted.contains(hidden)) world_.network.lose_node(client, hidden, false, false);
-  node_at(flushed).flush_all();
+  node_at(flushed).data.clear();
   forgets(flushed);
 }
 
@@ -169,7 +169,7 @@ void Faults::may_forget(int node, const char* after_what) {
     Server& server = node_at(node);
     if (scene_.healing || !server.running()) return;
     if (!flush) return crash(node, draw_span(10 * draw_.delay));
-    server.flush_all();
+    server.data.clear();
     forgets(node);
   });
 }
@@ -186,7 +186,7 @@ void Faults::forget_all() {
     if (draw_.forgetters.empty() ? random_.one_in(6) : !named) continue;
     after(draw_span(draw_.delay), [this, node] {
       if (scene_.healing) return;
-      node_at(node).flush_all();
+      node_at(node).data.clear();
       forgets(node);
     });
   }
@@ -221,16 +221,16 @@ void Faults::fall_silent(std::size_t client, int node) {
 
 TrueTime Faults::outlast(Client& client, int node, TrueTime arrival) {
   if (!draw_.faults_follow_rivals || !draw_.has(Fault::partition) || scene_.healing) return arrival;
-  const Server& server = node_at(node);
+  const DatabaseView seen = node_at(node).at(now());
   std::string key = scene_.lock;
   for (const Operation& one : operations_) {
     // Of a semaphore, any permit that another client has will do.
     if (draw_.capacity == 0 || !one.valid(now()) || one.client == client.number) continue;
     key = one.held_keys().front();
   }
-  const auto left = server.time_left(key, now());
+  const auto left = seen.time_left(key);
   if (!left || !random_.one_in(6)) return arrival;
-  const std::string owner = server.token_of(key, now()).value_or("");
+  const std::string owner = seen.token_of(key).value_or("");
   const auto holder = std::ranges::find_if(
       operations_, [&](const Operation& one) { return one.token == owner && one.valid(now()); });
   if (holder == operations_.end() || holder->client == client.number) return arrival;
@@ -270,7 +270,7 @@ void Faults::crash(int node, TrueTime away) {
   Server& server = node_at(node);
   if (!server.running()) return;
   // If no client could see yet that it stopped writing or was promoted, a crash would go unnoticed.
-  if (draw_.trust_disk && (!server.writes() || server.promoted())) return;
+  if (draw_.trust_disk && (!server.writes() || server.run().promoted())) return;
   server.crash();
   world_.network.lose_all(node);
   after(away, [this, node] { restart(node); });

@@ -50,7 +50,7 @@ Look LastOperator::look_at_all(const NodeNames& next) const {
     MembersChange::Node& seen = look.nodes.emplace_back();
     seen.name = name_of(node);
     seen.in_next = redis::is_member(next, seen.name);
-    seen.carries(server.run(), text_of(server, redis::enrolment_key, now()),
+    seen.carries(server.run().name(), text_of(server, redis::enrolment_key, now()),
                  text_of(server, redis::members_key, now()));
     look.servers.push_back(node);
   }
@@ -62,10 +62,10 @@ std::uint64_t LastOperator::floor_of(const Look& look, const std::vector<int>& s
   std::uint64_t floor = 0;
   for (const int source : sources) {
     floor = std::max(floor, look.nodes[static_cast<std::size_t>(source)].enrolment->floor);
-    const Server& server = node_at(source);
-    for (const auto& [key, value] : server.keys(now())) {
+    const DatabaseView seen = node_at(source).at(now());
+    for (const auto& [key, value] : seen.keys()) {
       if (!key.starts_with(redis::counter_prefix)) continue;
-      floor = std::max<std::uint64_t>(floor, std::stoull(*server.text_of(key, now())));
+      floor = std::max<std::uint64_t>(floor, std::stoull(*seen.text_of(key)));
     }
   }
   return floor;

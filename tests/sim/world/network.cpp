@@ -81,8 +81,8 @@ void Network::open(Client& client, int number) {
     Server& server = node_at(node);
     const bool there = server.running();
     if (there) {
-      mine.connection = server.connect();
-      if (draw_.is_stranger(caller.number)) server.forbid(mine.connection, "other");
+      mine.connection = server.connections.open();
+      if (draw_.is_stranger(caller.number)) server.connections.forbid(mine.connection, "other");
       peers_[static_cast<std::size_t>(node)][mine.connection] = peer;
     }
     at(world_.paths.arrival(peer.client, node, false, mine.last_from), [this, peer, there] {
@@ -116,7 +116,7 @@ void Network::shut(Client& client, int number) {
   }
   at(world_.paths.arrival(client.number, node, true, wire.last_to),
      [this, node, connection = std::exchange(wire.connection, -1)] {
-       node_at(node).hang_up(connection);
+       node_at(node).connections.hang_up(connection);
        serve(node);
      });
 }
@@ -130,11 +130,11 @@ void Network::lose(Client& client, int wire_number, bool runs_on) {
   const int connection = std::exchange(wire.connection, -1);
   if (runs_on) {
     at(world_.paths.arrival(client.number, node, true, wire.last_to), [this, node, connection] {
-      node_at(node).hang_up(connection);
+      node_at(node).connections.hang_up(connection);
       serve(node);
     });
   } else {
-    node_at(node).drop(connection);
+    node_at(node).connections.drop(connection);
   }
   const std::uint64_t epoch = wire.epoch;
   world_.processes.run(
@@ -164,8 +164,8 @@ void Network::lose_all(int node) {
 
 void Network::deliver(int node, int connection, const std::string& bytes) {
   Server& server = node_at(node);
-  if (!server.is_open(connection)) return;
-  server.feed(connection, bytes);
+  if (!server.connections.is_open(connection)) return;
+  server.connections.feed(connection, bytes);
   serve(node);
 }
 
@@ -173,12 +173,12 @@ void Network::serve(int node) {
   Server& server = node_at(node);
   if (!server.running() || server.paused()) return;
   auto& peers = peers_[static_cast<std::size_t>(node)];
-  std::vector<int> connections = server.waiting();
-  for (std::size_t i = connections.size(); i > 1; --i) {
-    std::swap(connections[i - 1], connections[random_.index(i)]);
+  std::vector<int> waiting = server.connections.waiting();
+  for (std::size_t i = waiting.size(); i > 1; --i) {
+    std::swap(waiting[i - 1], waiting[random_.index(i)]);
   }
-  for (const int connection : connections) {
-    while (const Words* next = server.next(connection)) {
+  for (const int connection : waiting) {
+    while (const Words* next = server.connections.next(connection)) {
       if (scene_.history.is_written()) {
         std::string words;
         for (const std::string& word : *next) words += " " + word.substr(0, 44);
@@ -187,20 +187,20 @@ void Network::serve(int node) {
       const Observer::Expected expected = world_.observer.before_command(node, *next);
       server.execute_next(connection, now());
       ++figures_.commands;
-      std::string said = server.take_output(connection);
+      std::string said = server.connections.take_output(connection);
       world_.observer.after_command(node, peers.at(connection).client, expected, said);
       answer(node, connection, std::move(said));
       // Other connections to which the command has published a message.
-      for (const int told : server.take_told()) {
-        if (peers.contains(told)) answer(node, told, server.take_output(told));
+      for (const int told : server.connections.take_told()) {
+        if (peers.contains(told)) answer(node, told, server.connections.take_output(told));
       }
     }
   }
   // Removes the closed connections: hung-up ones after their last command; a killed one reports it.
-  if (peers.size() == server.connections()) return;
+  if (peers.size() == server.connections.size()) return;
   std::erase_if(peers, [&](const auto& one) {
     const auto& [connection, peer] = one;
-    if (server.is_open(connection)) return false;
+    if (server.connections.is_open(connection)) return false;
     Client& client = clients_[peer.client];
     Client::Wire& wire = client.wires[static_cast<std::size_t>(peer.wire)];
     if (client.life == peer.life && wire.epoch == peer.epoch) {

@@ -117,9 +117,9 @@ void Observer::after_command(int node, std::size_t client, const Expected& expec
 
 /// How much longer this owner has the key at this node, as seen there; zero if it has not.
 TrueTime Observer::time_of(int node, const Renewed& one) const {
-  const Server& server = node_at(node);
-  if (!server.has_token(one.key, one.token, now())) return {};
-  return server.time_left(one.key, now()).value_or(TrueTime::max());
+  const DatabaseView seen = node_at(node).at(now());
+  if (!seen.has_token(one.key, one.token)) return {};
+  return seen.time_left(one.key).value_or(TrueTime::max());
 }
 
 /// Checks that a renewal sets and prolongs nothing once the lease that it was to renew is over.
@@ -141,10 +141,9 @@ void Observer::look_at_renewal(int node, const Renewed& one) {
 void Observer::look_at_owner(int node, std::size_t client, const Owner& owner) {
   if (owner.token.empty()) return;
   if (owner.releases) checks_.tidiness.released(node, owner.token);
-  const Server& server = node_at(node);
-  const auto has = std::ranges::count_if(owner.keys, [&](const std::string& key) {
-    return server.has_token(key, owner.token, now());
-  });
+  const DatabaseView seen = node_at(node).at(now());
+  const auto has = std::ranges::count_if(
+      owner.keys, [&](const std::string& key) { return seen.has_token(key, owner.token); });
   if (draw_.timing_holds()) {
     checks_.tidiness.has_keys(node, owner.token, static_cast<std::size_t>(has), owner.keys.size());
   }
@@ -155,14 +154,14 @@ void Observer::look_at_owner(int node, std::size_t client, const Owner& owner) {
 
 void Observer::look_at(int node) {
   static const std::string enrolment(redis::enrolment_key);
-  const Server& server = node_at(node);
+  const DatabaseView seen = node_at(node).at(now());
   for (std::size_t lock = 0; lock < counters_.size(); ++lock) {
     const auto& [key, counter] = counters_[lock];
-    checks_.order.look(node, key, server, now(), draw_.nodes);
-    const std::string* const text = server.text_of(counter, now());
+    checks_.order.look(node, key, seen, now(), draw_.nodes);
+    const std::string* const text = seen.text_of(counter);
     if (text != nullptr) checks_.fencing.counter(node, lock, key, *text);
   }
-  const std::string* const record = server.text_of(enrolment, now());
+  const std::string* const record = seen.text_of(enrolment);
   std::string& known = records_[static_cast<std::size_t>(node)];
   if (record == nullptr) return world_.foundings.has_no_record(node);
   if (*record == known) return;

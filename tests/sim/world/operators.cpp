@@ -89,7 +89,7 @@ void Operators::look_at_nodes(std::size_t number) {
       const bool silent = !server.running() || server.paused() || server.conditions.loading;
       if (silent || random_.one_in(20)) return;
       if (is_out_of_reach(look->by, look->servers[i], Step::announced)) return;
-      look->nodes[i].carries(server.run(), text_of(server, redis::enrolment_key, now()),
+      look->nodes[i].carries(server.run().name(), text_of(server, redis::enrolment_key, now()),
                              text_of(server, redis::members_key, now()));
     });
   }
@@ -277,12 +277,12 @@ void Operators::run(int node, const Words& words) {
   if (!server.running() || server.paused()) return;
   std::string bytes;
   redis::append_command(bytes, std::vector<std::string_view>(words.begin(), words.end()));
-  const int connection = server.connect();
-  server.feed(connection, bytes);
+  const int connection = server.connections.open();
+  server.connections.feed(connection, bytes);
   server.execute_next(connection, now());
-  const std::string said = server.take_output(connection).substr(0, 2);
+  const std::string said = server.connections.take_output(connection).substr(0, 2);
   trace("  node ", node + 1, " says to the operator: ", said);
-  server.drop(connection);
+  server.connections.drop(connection);
   world_.observer.look_at(node);
   if (!draw_.faults_follow_steps || said != ":1") return;
   const auto phase = static_cast<MembersPhase>(words.back()[words.back().find(' ') + 1]);
@@ -304,9 +304,10 @@ void Operators::read_counters(const Look& look, const MembersChange& change) {
     at(when, [this, server = look.servers[source], floor, good] {
       const Server& read = node_at(server);
       if (!read.running() || read.paused()) *good = false;
-      for (const auto& [key, value] : read.keys(now())) {
+      const DatabaseView seen = read.at(now());
+      for (const auto& [key, value] : seen.keys()) {
         if (!key.starts_with(redis::counter_prefix)) continue;
-        const std::string* const text = read.text_of(key, now());
+        const std::string* const text = seen.text_of(key);
         *floor = std::max<std::uint64_t>(*floor, std::stoull(*text));
       }
     });

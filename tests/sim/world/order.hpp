@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "redis/keys.hpp"
-#include "sim/server.hpp"
+#include "sim/database_view.hpp"
+#include "sim/wall_clock.hpp"
 #include "sim/world/operation.hpp"
 
 namespace quorumlock::sim {
@@ -33,10 +34,9 @@ class Order {
     waiters_[one.place] = one.number;
   }
   /// Looks at this lock's line on this node.
-  void look(int node, const std::string& key, const Server& server, TrueTime now, int nodes) {
+  void look(int node, const std::string& key, const DatabaseView& seen, TrueTime now, int nodes) {
     if (!holds_) return;
-    const Value::SortedSet* const line =
-        server.sorted_set_of(std::string(redis::queue_prefix) + key, now);
+    const Value::SortedSet* const line = seen.sorted_set_of(std::string(redis::queue_prefix) + key);
     for (auto& [name, number] : waiters_) {
       Operation& one = operations_[number];
       if (!one.wants(key) || one.answers > 0) continue;

@@ -16,18 +16,18 @@ int server_named(const std::string& name) {
 }
 
 std::string text_of(const Server& server, std::string_view key, TrueTime now) {
-  const std::string* const text = server.text_of(std::string(key), now);
+  const std::string* const text = server.at(now).text_of(std::string(key));
   return text != nullptr ? *text : std::string();
 }
 
 std::optional<redis::EnrolmentRecord> enrolment_of(const Server& server, TrueTime now) {
-  const std::string* const text = server.text_of(std::string(redis::enrolment_key), now);
+  const std::string* const text = server.at(now).text_of(std::string(redis::enrolment_key));
   return text != nullptr ? redis::EnrolmentRecord::parse(*text) : std::nullopt;
 }
 
 std::optional<redis::Membership> membership_of(const Server& server, TrueTime now) {
   MembersChange::Node node;
-  node.carries(server.run(), text_of(server, redis::enrolment_key, now),
+  node.carries(server.run().name(), text_of(server, redis::enrolment_key, now),
                text_of(server, redis::members_key, now));
   return node.membership;
 }

@@ -26,7 +26,7 @@ void Recovery::heal() {
     if (!server.running()) world_.faults.restart(node);
     server.conditions = {};
     server.resume();
-    if (draw_.has(Fault::clock_rate)) server.set_rate(1, now());
+    if (draw_.has(Fault::clock_rate)) server.clock.set_rate(1, now());
     world_.network.serve(node);
   }
   for (Client& client : clients_) {
@@ -55,7 +55,7 @@ void Recovery::demand_releases() {
                   (draw_.has(Fault::clock_step) || draw_.has(Fault::clock_rate)));
   for (const Operation& one : operations_) lost = lost || one.detached;
   for (std::size_t node = 0; node < nodes_.size() && !lost; ++node) {
-    for (const auto& [key, value] : nodes_[node].keys(now())) {
+    for (const auto& [key, value] : nodes_[node].at(now()).keys()) {
       if (!key.starts_with(redis::own_prefix) || key.starts_with(redis::permit_prefix)) {
         report("node " + std::to_string(node + 1) + " still has " + key +
                " although nobody holds it and no connection was lost");
@@ -72,7 +72,7 @@ bool Recovery::too_few_vouch() const {
   int most = 0;
   for (const Server& server : nodes_) {
     const auto record = enrolment_of(server, now());
-    if (!record || !redis::is_this_run(record->run_id, server.run())) continue;
+    if (!record || !redis::is_this_run(record->run_id, server.run().name())) continue;
     most = std::max(most, ++enrolled[record->members->founding]);
   }
   return most > 0 && most < list.vouchers_needed();
@@ -166,7 +166,7 @@ void Recovery::demand_tidiness() {
   // What a crashed client had sent may reach a node even now, and set the key for a ttl.
   const bool from_the_dead = draw_.has(Fault::delay) && draw_.has(Fault::client_crash);
   for (std::size_t node = 0; node < nodes_.size() && draw_.timing_holds(); ++node) {
-    for (const auto& [key, value] : nodes_[node].keys(now())) {
+    for (const auto& [key, value] : nodes_[node].at(now()).keys()) {
       if (from_the_dead && value.expires) continue;
       const bool of_a_line =
           key.starts_with(redis::queue_prefix) || key.starts_with(redis::waiting_prefix);

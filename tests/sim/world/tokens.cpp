@@ -71,7 +71,7 @@ void Tokens::usurp(std::size_t number) {
     path.blocked_from = now() + draw_.ttl;
     path.lost = true;
     if (!all && node == spared) continue;
-    for (const std::string& key : one.keys()) nodes_[node].drop_key(key);
+    for (const std::string& key : one.keys()) nodes_[node].data[0].drop(key);
   }
   const std::size_t client = one.client;
   const std::size_t life = one.life;

@@ -60,7 +60,7 @@ void Traps::look_at_candidates(Client& client) {
     if (!will_forget) continue;
     after(draw_span(2 * draw_.delay), [this, server] {
       if (scene_.healing) return;
-      node_at(server).flush_all();
+      node_at(server).data.clear();
       world_.faults.forgets(server);
     });
   }

@@ -38,30 +38,29 @@ void World::begin_nodes() {
                           draw.nodes_agree ? 1 : rate);
     Server& server = scene.nodes.emplace_back(settings, clock, scene.agenda.now());
     if (node >= draw.nodes) continue;
-    Server::Data data;
+    Database& data = server.data[0];
     redis::EnrolmentRecord record;
-    record.run_id = server.run_id();
+    record.run_id = server.run().id();
     record.terms.max_ttl_ms = draw.max_ttl / 1ms;
     if (draw.trust_disk) record.terms.policy = Quarantine::trust_disk;
     record.durable = draw.durable;
     const redis::Membership members{1, 0, redis::MembersPhase::settled, name_of(node), {}, list};
     record.members = members.mark();
-    data[0].put(std::string(redis::members_key), {members.text(), std::nullopt});
-    data[0].put(std::string(redis::enrolment_key), {record.to_string(), std::nullopt});
+    data.put(std::string(redis::members_key), {members.text(), std::nullopt});
+    data.put(std::string(redis::enrolment_key), {record.to_string(), std::nullopt});
     for (const std::string& key : {scene.lock, std::string("other")}) {
       if (!draw.low_counters) break;
       const int ahead = node == far_ahead ? 1000 : 0;
-      data[0].put(std::string(redis::counter_prefix) + key,
-                  {std::to_string(random.between(0, 3) + ahead), std::nullopt});
+      data.put(std::string(redis::counter_prefix) + key,
+               {std::to_string(random.between(0, 3) + ahead), std::nullopt});
     }
     if (draw.low_counters && draw.keys > 2) {
-      data[0].put(std::string(redis::counter_prefix) + "third",
-                  {std::to_string(random.between(0, 3)), std::nullopt});
+      data.put(std::string(redis::counter_prefix) + "third",
+               {std::to_string(random.between(0, 3)), std::nullopt});
     }
     if (draw.odd_counter && node == 0) {
-      data[0].put(std::string(redis::counter_prefix) + "unused", {"no number", std::nullopt});
+      data.put(std::string(redis::counter_prefix) + "unused", {"no number", std::nullopt});
     }
-    server.replace_data(data);
   }
 }
 

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string_view>
+
+#include "sim/commands.hpp"
+#include "sim/script_run.hpp"
+
+namespace quorumlock::sim {
+
+/// Why a server refuses commands, each as long as its flag is set.
+struct Conditions {
+  bool out_of_memory = false;
+  bool replica = false;  ///< a replica whose master is away
+  bool loading = false;
+  bool busy = false;            ///< another client's endless script runs
+  bool cannot_persist = false;  ///< the last RDB snapshot failed
+
+  /// The error that this command gets before it is even looked at; empty: none.
+  [[nodiscard]] std::string_view refusal(const Command& command) const;
+  /// What a script may not do.
+  [[nodiscard]] Refusals in_script() const;
+};
+
+}  // namespace quorumlock::sim

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace quorumlock::sim {
+
+/// What a server is called in its present run, and what it knows of replication in it.
+class ServerRun {
+ public:
+  /// The seed is another number for each server.
+  explicit ServerRun(std::uint64_t seed) : seed_(seed) {}
+
+  /// Begins another run, at this time of the server's own clock.
+  void begin(std::int64_t now_us);
+  [[nodiscard]] const std::string& id() const { return id_; }
+  /// The run as clients name it in a record, see redis::ServerFacts.
+  [[nodiscard]] std::string name() const;
+  [[nodiscard]] std::int64_t uptime_s(std::int64_t now_us) const {
+    return now_us / 1000000 - began_us_ / 1000000;
+  }
+
+  void promote();
+  void forget_promotion() { promoted_ = false; }
+  /// Whether the server was promoted in this run.
+  [[nodiscard]] bool promoted() const { return promoted_; }
+  /// The replication id that it reports, which is drawn anew at each promotion.
+  [[nodiscard]] std::string replication_id() const;
+  void set_replicas(int count) { replicas_ = count; }
+  [[nodiscard]] int replicas() const { return replicas_; }
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t runs_ = 0;
+  std::string id_;
+  std::int64_t began_us_ = 0;
+  int replicas_ = 0;
+  bool promoted_ = false;
+  std::uint64_t promotions_ = 0;  // the number of promotions in all runs
+};
+
+}  // namespace quorumlock::sim
