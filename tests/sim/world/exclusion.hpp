@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "core/mutants.hpp"
@@ -30,9 +31,14 @@ class Exclusion {
   }
   /// Called when the lease has become valid, or valid for longer.
   void became_valid(const Operation& one, TrueTime now) {
+    std::erase_if(held_, [this](std::size_t number) {
+      return !operations_[number].held || operations_[number].dead;
+    });
+    held_.insert(one.number);
     if (!timing_holds_ || !one.valid(now)) return;
     int holders = 1;
-    for (const Operation& other : operations_) {
+    for (const std::size_t number : held_) {
+      const Operation& other = operations_[number];
       if (other.number == one.number || !other.valid(now) || !one.shares_a_key_with(other))
         continue;
       if (one.shared && other.shared) continue;
@@ -74,6 +80,7 @@ class Exclusion {
   const std::deque<Operation>& operations_;
   bool timing_holds_;
   Report report_;
+  std::set<std::size_t> held_;  ///< operations that were held when became_valid() was last called
 };
 
 }  // namespace quorumlock::sim

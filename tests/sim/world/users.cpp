@@ -92,6 +92,7 @@ Operation& Users::ask(Client& client, core::Duration wait, bool ordered, bool of
   one.wait = wait;
   one.asked = now();
   one.ordered = ordered && wait > 0s;
+  if (one.ordered) waiters_[client.number].push_back(one.number);
   operations_.push_back(one);
   Operation& kept = operations_.back();
   trace("client ", client.number + 1, " asks for ", one.key, one.shared ? " to read" : "",
@@ -124,8 +125,12 @@ void Users::draw_keys(Operation& one) {
 void Users::name_waiters(const Client& client) {
   if (!draw_.order_holds()) return;
   core::Engine& engine = client.session->engine();
-  for (Operation& one : operations_) {
-    if (!one.ordered || one.answers > 0 || one.dead || one.client != client.number) continue;
+  std::vector<std::size_t>& waiters = waiters_[client.number];
+  std::erase_if(waiters, [this](std::size_t number) {
+    return operations_[number].answers > 0 || operations_[number].dead;
+  });
+  for (const std::size_t number : waiters) {
+    Operation& one = operations_[number];
     const auto [place, ticket] = engine.place_of(one.waiter);
     if (place == 0) continue;
     one.in_line = std::min(one.in_line, now());

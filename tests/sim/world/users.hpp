@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <vector>
+
 #include "sim/world/machine.hpp"
 
 namespace quorumlock::sim {
@@ -31,6 +34,8 @@ class Users : Machine {
   void draw_keys(Operation& one);
 
   bool keeps_ = false;
+  /// By client: its operations that wait in the line, and some that have been answered.
+  std::map<std::size_t, std::vector<std::size_t>> waiters_;
 };
 
 }  // namespace quorumlock::sim
