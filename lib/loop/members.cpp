@@ -57,7 +57,7 @@ void Members::move_on(Time now) {
     const int node = session_.number_of(link);
     if (!session_.link(node).attempts().is_first()) continue;
     names_[static_cast<std::size_t>(node)].clear();
-    told_[static_cast<std::size_t>(node)].clear();
+    told_[static_cast<std::size_t>(node)].reset();
   }
   note_ = "the nodes are now " + redis::names_in_words(names_of(std::exchange(next_, {})));
   look_due_ = core::never;
@@ -138,7 +138,6 @@ void Members::judge(Time now) {
   }
   const std::vector<redis::Electorate::Judgement>& judged = electorate_.judge(nodes);
   const bool confirmed = confirms_outdated(now, judged);
-  const redis::NodeNames& list = judged.front().founded->to;
   refusing_ = 0;
   common.ever = ever_enrolled_;
   common.founds = electorate_.founds();
@@ -160,7 +159,7 @@ void Members::judge(Time now) {
     link.follow(now, std::move(others), {.known = known, .refusal = its.refusal, .vote = its.vote});
     if (its.to_look) link.look_again(now);
     session_.touched(node);
-    tell_list(now, node, list);
+    tell_list(now, node, its.founded);
   }
   read_again(now, nodes, judged);
   if (!next_.empty() && may_move_on()) look_due_ = now;
@@ -183,19 +182,20 @@ bool Members::confirms_outdated(Time now, const std::vector<redis::Electorate::J
 }
 
 /// Names our connection to the node after our list, for an operator who is going to change it.
-void Members::tell_list(Time now, int node, const redis::NodeNames& list) {
+void Members::tell_list(Time now, int node, const redis::SharedMembership& as) {
   const redis::Link& link = session_.link(node);
-  redis::NodeNames& told = told_[static_cast<std::size_t>(node)];
+  redis::SharedMembership& told = told_[static_cast<std::size_t>(node)];
   if (link.state() == core::LinkState::connecting || link.state() == core::LinkState::down) {
-    return told.clear();
+    return told.reset();
   }
-  if (list == told || link.enrolment().config().only_looks) return;
+  const bool same = as == told || (told && as->to == told->to);
+  if (same || link.enrolment().config().only_looks) return;
   std::string bytes;
-  redis::append_command(bytes, {"CLIENT", "SETNAME", redis::connection_name(list)});
+  redis::append_command(bytes, {"CLIENT", "SETNAME", redis::connection_name(as->to)});
   // The answer is ignored: if this user may not do this, operators do not see which list this
   // client has, and nothing else is lost.
   session_.ask(now, node, {core::SlotId(), core::uncounted, core::CommandKind::repair}, bytes);
-  told = list;
+  told = as;
 }
 
 /// Reads again, at most once a second, the records that may have changed: those of nodes that

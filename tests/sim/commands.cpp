@@ -77,18 +77,25 @@ bool is_name(std::string_view name, std::string_view text) {
 /// Finds a command by its name, in any case.
 const Command* find(std::string_view name) {
   // Few names have the same length and the same first letter. A letter's two cases are 32 apart.
+  // Nearly all clients and scripts write names in upper case.
   constexpr std::size_t places = 32;
   const auto place = [](std::string_view text) {
     return (text.size() * 7 + static_cast<unsigned char>(text.front())) % places;
   };
+  struct Named {
+    std::string upper;
+    const Command* command;
+  };
   static const auto by_place = [&place] {
-    std::array<std::vector<const Command*>, places> all;
-    for (const Command& each : known_commands) all[place(each.name)].push_back(&each);
+    std::array<std::vector<Named>, places> all;
+    for (const Command& each : known_commands) {
+      all[place(each.name)].push_back({upper(each.name), &each});
+    }
     return all;
   }();
   if (name.empty()) return nullptr;
-  for (const Command* each : by_place[place(name)]) {
-    if (is_name(each->name, name)) return each;
+  for (const Named& each : by_place[place(name)]) {
+    if (each.upper == name || is_name(each.command->name, name)) return each.command;
   }
   return nullptr;
 }

@@ -30,14 +30,17 @@ bool Network::is_forgotten(Client& client, int wire_number) {
 }
 
 void Network::write(Client& client, int number, bool rest_is_late) {
-  Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
-  if (!wire.open) return;
+  if (!client.wires[static_cast<std::size_t>(number)].open) return;
   redis::Wire& said = client.session->wire(number);
   if (said.output().empty()) return;
   std::string bytes(said.output());
-  const int node = client.server_of(number);
   said.wrote(bytes.size());
-  if (is_forgotten(client, number)) return;
+  if (!is_forgotten(client, number)) send(client, number, std::move(bytes), rest_is_late);
+}
+
+void Network::send(Client& client, int number, std::string bytes, bool rest_is_late) {
+  Client::Wire& wire = client.wires[static_cast<std::size_t>(number)];
+  const int node = client.server_of(number);
   TrueTime when = world_.paths.arrival(client.number, node, true, wire.last_to);
   if (core::planted(core::Mutant::release_overtakes) &&
       bytes.find(redis::release_script.sha1) != bytes.npos) {

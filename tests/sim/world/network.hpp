@@ -35,6 +35,7 @@ class Network : Machine {
     int wire;
   };
   bool is_forgotten(Client& client, int wire_number);
+  void send(Client& client, int number, std::string bytes, bool rest_is_late);
   void deliver(int node, int connection, const std::string& bytes);
   void deliver_at(TrueTime when, int node, int connection, std::string bytes);
   void answer(int node, int connection, std::string bytes);

@@ -15,8 +15,8 @@ using Renewed = Observer::Renewed;
 
 /// The script that these words call; null if they call none.
 const redis::Script* script_of(const Words& words) {
+  if (!words[0].starts_with("EVAL")) return nullptr;
   const bool by_sha = words[0] == "EVALSHA";
-  if (!by_sha && words[0] != "EVAL") return nullptr;
   return by_sha ? test::script_by_sha1(words[1])
                 : test::script_by(&redis::Script::source, words[1]);
 }
@@ -32,9 +32,9 @@ std::vector<Owner> owners_of(const Words& words, const redis::Script* script) {
   if (words.size() > 3 && words[3].starts_with(redis::counter_prefix)) return owners;
   const auto word = [&words](std::size_t place) { return std::span(words).subspan(place, 1); };
   if (script == nullptr) {
-    if (words[0] == "SET" && words.size() == 6) add(word(1), words[2], false);
-    if (words[0] == "DELEX") add(word(1), words[3], true);
-    if (words[0] == "DELIFEQ") add(word(1), words[2], true);
+    if (words.size() == 6 && words[0] == "SET") add(word(1), words[2], false);
+    if (words.size() == 4 && words[0] == "DELEX") add(word(1), words[3], true);
+    if (words.size() == 3 && words[0] == "DELIFEQ") add(word(1), words[2], true);
     return owners;
   }
   if (words[0] != "EVALSHA") return owners;
