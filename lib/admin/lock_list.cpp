@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <tuple>
 
 #include "core/owner_token.hpp"
 #include "core/rival.hpp"
@@ -128,9 +127,6 @@ std::vector<HeldLock> LockCount::on(int quorum) const {
     const milliseconds life = lives[static_cast<std::size_t>(quorum) - 1];
     if (life != milliseconds::max()) lock.expires_in = life;
   }
-  std::ranges::stable_sort(all, [](const HeldLock& one, const HeldLock& other) {
-    return std::tie(one.resource, one.permit) < std::tie(other.resource, other.permit);
-  });
   return all;
 }
 

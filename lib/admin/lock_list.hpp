@@ -35,7 +35,7 @@ class LockCount {
   /// Whether this node sends pages without end: a quorum of the others has ended, and this one has
   /// sent far more pages than the slowest of those.
   [[nodiscard]] bool is_endless(int node, int quorum) const;
-  /// The holdings that at least `quorum` nodes report, by resource and permit. O(size).
+  /// The holdings that at least `quorum` nodes report, in no particular order. O(size).
   [[nodiscard]] std::vector<HeldLock> on(int quorum) const;
 
   static constexpr std::size_t most_bytes = std::size_t{16} << 20;

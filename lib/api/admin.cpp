@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "admin/lock_list.hpp"
@@ -118,6 +119,9 @@ Result<LockList> list_locks(Coordinator& coordinator, const LocksQuery& query) {
     all.outcome.quorum = some->outcome.quorum;
     all.complete = all.complete && some->complete;
   }
+  std::ranges::stable_sort(all.locks, [](const HeldLock& one, const HeldLock& other) {
+    return std::tie(one.resource, one.permit) < std::tie(other.resource, other.permit);
+  });
   return all;
 }
 

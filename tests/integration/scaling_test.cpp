@@ -6,6 +6,8 @@
 #include <mutex>
 #include <thread>
 
+#include <quorumlock/admin.hpp>
+
 #include "core/placement.hpp"
 #include "integration/fixture.hpp"
 #include "support/uv_loop.hpp"
@@ -140,6 +142,22 @@ TEST_F(Groups, AGroupThatIsDownDoesNotAffectTheOther) {
   ASSERT_EQ(status->groups.size(), 2U);
   EXPECT_FALSE(status->groups[0].has_quorum());
   EXPECT_TRUE(status->groups[1].has_quorum());
+}
+
+TEST_F(Groups, LocksOfAllGroupsAreListedInOneOrder) {
+  Coordinator coordinator = connect(options());
+  const Result<Lease> first = coordinator.acquire(in(1, 0, "a"));
+  const Result<Lease> second = coordinator.acquire(in(0, 0, "b"));
+  ASSERT_TRUE(ok(first));
+  ASSERT_TRUE(ok(second));
+  Result<LockList> list = list_locks(coordinator, {.pattern = key + "*"});
+  // A node of the quorum may not have reported its lock yet.
+  ASSERT_TRUE(eventually([&] {
+    list = list_locks(coordinator, {.pattern = key + "*"});
+    return list && list->locks.size() == 2;
+  }));
+  EXPECT_EQ(list->locks[0].resource, first->resource());
+  EXPECT_EQ(list->locks[1].resource, second->resource());
 }
 
 TEST_F(Groups, StatusReportsAllNodesAndTheirGroups) {
