@@ -153,8 +153,10 @@ std::optional<Greeting::Trouble> Greeting::on_server(const Reply& reply) {
     if (const std::string version = version_of(reply.text); is_too_old(version)) {
       return Trouble{too_old(version), Vote::failed};
     }
-    // Without the role it is unknown whether the server's data is its own.
-    if (!role_.empty()) facts_.run_id = info_field(reply.text, "run_id");
+    // Without the role it is unknown whether the server's data is its own. In a record the run id
+    // ends at the first colon.
+    const std::string_view run_id = info_field(reply.text, "run_id");
+    if (!role_.empty() && run_id.find(':') == run_id.npos) facts_.run_id = run_id;
   }
   conclude_facts();
   return std::nullopt;

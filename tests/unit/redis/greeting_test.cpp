@@ -85,6 +85,11 @@ TEST_F(GreetingTest, TheServerIsIdentified) {
   EXPECT_EQ(greeting.facts().run_id, "");
 }
 
+TEST_F(GreetingTest, ARunIdThatARecordCannotHaveIsNotTaken) {
+  EXPECT_FALSE(greet({.run_id = "run:9"}));
+  EXPECT_EQ(greeting.facts().run_id, "");
+}
+
 TEST_F(GreetingTest, AServerThatCannotBeUsedIsRefusedWithAReason) {
   const auto replica = greet({.role = "slave"});
   ASSERT_TRUE(replica);
