@@ -292,13 +292,18 @@ Result<GroupOfNodes::Floor> GroupOfNodes::read_floor(const Change& change) {
                        " was lost or has changed while its fencing counters were read: run "
                        "quorumlock members commit again");
     }
-    if (i % 2 == 1 || !by_clock || answer.reply->elements.size() != 2) continue;
-    const auto part = [&](std::size_t number) {
-      return redis::whole_number<std::uint64_t>(answer.reply->elements[number].text).value_or(0);
-    };
-    const std::uint64_t clock = part(0) * 1'000'000 + part(1);
-    floor.number = std::max(floor.number, clock + redis::counter_ahead_us);
-    floor.since = std::max(floor.since, static_cast<std::int64_t>(clock));
+    if (i % 2 == 1 || !by_clock) continue;
+    const std::vector<KeptReply>& parts = answer.reply->elements;
+    const auto clock =
+        parts.size() == 2 ? redis::time_in(parts[0].text, parts[1].text) : std::nullopt;
+    if (!clock) {
+      return Error(Errc::no_quorum,
+                   "cannot settle the change: the fencing counters of a node cannot be read, and " +
+                       source.called() + " does not tell the time that would take their place");
+    }
+    floor.number =
+        std::max(floor.number, static_cast<std::uint64_t>(*clock) + redis::counter_ahead_us);
+    floor.since = std::max(floor.since, *clock);
   }
   return floor;
 }

@@ -276,14 +276,7 @@ bool ReplyReader::is_long_line() const {
 
 std::optional<std::int64_t> time_of(const Reply& reply) {
   if (reply.type != Reply::Type::array || reply.elements.size() != 2) return {};
-  std::int64_t parts[2] = {};
-  for (std::size_t i = 0; i < 2; ++i) {
-    parts[i] = whole_number<std::int64_t>(reply.elements[i].text).value_or(-1);
-    if (parts[i] < 0) return {};
-  }
-  constexpr std::int64_t most = (std::int64_t{1} << 52U) / 1'000'000;
-  if (parts[0] >= most || parts[1] > 999'999) return {};
-  return parts[0] * 1'000'000 + parts[1];
+  return time_in(reply.elements[0].text, reply.elements[1].text);
 }
 
 std::string words_of(const Reply& reply) {

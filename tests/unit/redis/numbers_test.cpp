@@ -34,5 +34,16 @@ TEST(Numbers, ACounterIsLessThanTheEndOfAllFences) {
   }
 }
 
+TEST(Numbers, ATimeHasSecondsAndMicroseconds) {
+  EXPECT_EQ(redis::time_in("1700000000", "42"), 1'700'000'000'000'042);
+  EXPECT_EQ(redis::time_in("4503599626", "999999"), 4'503'599'626'999'999);
+  EXPECT_EQ(redis::time_in("4503599627", "0"), std::nullopt);
+  EXPECT_EQ(redis::time_in("1700000000", "1000000"), std::nullopt);
+  for (const std::string bad : {"", "-1", "x", "18446744073709551616"}) {
+    EXPECT_EQ(redis::time_in(bad, "0"), std::nullopt) << bad;
+    EXPECT_EQ(redis::time_in("1700000000", bad), std::nullopt) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace quorumlock::test
