@@ -6,7 +6,7 @@
 namespace quorumlock::core {
 namespace {
 
-constexpr std::size_t most_bytes = 128;  ///< the longest token; our tokens have at most 105 bytes
+constexpr std::size_t most_bytes = 128;  ///< of a token that are shown; our tokens have at most 105
 
 }  // namespace
 

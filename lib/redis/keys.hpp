@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-/// Our keys in addition to the key of the lock itself. An operator may give a user only the keys
-/// quorumlock:*:<the user's prefix>*, so every key that belongs to a lock ends with the lock's key;
-/// the few keys at the end of this list belong to the node.
+/// Our keys in addition to the key of the lock itself. An operator may give a user the keys
+/// quorumlock:*:<the user's prefix>* and no other user's, so every key that belongs to a lock ends
+/// with the lock's key; the few keys at the end of this list belong to the node.
 namespace quorumlock::redis {
 
 /// All these keys and channels start with this prefix; a resource's key may not.

@@ -20,7 +20,7 @@ using local::Descriptor;
 using local::fail_with_errno;
 
 /// The check by which a resource protects itself: it remembers the greatest fencing token of the
-/// writes that it has seen, and refuse smaller ones.
+/// writes that it has seen, and refuses smaller ones.
 class Fence {
  public:
   /// If `checks` is false, everything is accepted.

@@ -66,6 +66,7 @@ void Child::resume() const {
 }
 
 int Child::wait() {
+  if (pid_ <= 0) throw std::logic_error("the program has already been waited for");
   int status = 0;
   if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; })) {
     throw std::runtime_error("the program does not end");

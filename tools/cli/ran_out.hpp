@@ -42,7 +42,7 @@ class RanOut {
 
   mutable std::mutex guard_;
   std::map<Name, Known> known_;
-  bool gap_ = false;  ///< no list could be read since then
+  bool gap_ = false;  ///< no complete list could be read since then
   std::deque<std::pair<HeldLock, std::chrono::system_clock::time_point>> ended_;
 };
 

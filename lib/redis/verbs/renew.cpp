@@ -9,7 +9,7 @@ namespace {
 
 using enum Word;
 
-/// Reads the verdicts that only a renewal can get.
+/// Reads the verdicts that a renewal can get and an acquisition cannot.
 void read_verdict(Verdict verdict, core::Answer& answer) {
   switch (verdict) {
     case Verdict::replanted:
