@@ -78,7 +78,7 @@ class OddCounters : public testing::TestWithParam<const char*> {
     words.insert(words.end(), arguments.begin(), arguments.end());
     return server_(words);
   }
-  /// Expects that only what begin() has set is there.
+  /// Expects that only the keys that begin() has set are there.
   void expect_nothing_was_done() {
     EXPECT_EQ(server_({"DBSIZE"}).integer, 2);
     EXPECT_EQ(server_({"GET", "quorumlock:fence:lock"}).text, GetParam());
