@@ -70,7 +70,7 @@ TEST_F(ServerTest, CommandsThatArrivedAreExecutedAfterTheClientHasHungUp) {
   EXPECT_FALSE(server.connections.is_open(client));
 }
 
-TEST_F(ServerTest, ExecutesNothingMoreOfAKilledConnection) {
+TEST_F(ServerTest, ExecutesNothingMoreFromAKilledConnection) {
   const std::string id = ask({"CLIENT", "ID"});
   server.connections.feed(client, bytes_of({"SET", "key", "value"}));
   client = server.connections.open();
@@ -102,7 +102,7 @@ TEST_F(ServerTest, HasOneOfTheLaterCommandsIfConfigured) {
   }
 }
 
-TEST_F(ServerTest, ItsKeysExpireByItsOwnClock) {
+TEST_F(ServerTest, KeysExpireByTheServersOwnClock) {
   ask({"SET", "key", "value", "PX", "1000"});
   server.clock.set_rate(1.25, now);
   now = 800ms;
