@@ -67,14 +67,14 @@ std::string upper(std::string_view text) {
   return copy;
 }
 
-/// Whether the text is this name, which is in lower case, in any case.
+/// Whether the text is this name, in upper or lower case. The name itself is in lower case.
 bool is_name(std::string_view name, std::string_view text) {
   return std::ranges::equal(name, text, [](char lower, char any) {
     return lower == any || (lower >= 'a' && lower <= 'z' && lower - 'a' == any - 'A');
   });
 }
 
-/// Finds a command by its name, in any case.
+/// Finds a command by its name, in upper or lower case.
 const Command* find(std::string_view name) {
   // Few names have the same length and the same first letter. A letter's two cases are 32 apart.
   // Nearly all clients and scripts write names in upper case.

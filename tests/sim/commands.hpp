@@ -16,7 +16,7 @@ class Connections;
 struct Moment {
   Database* keys = nullptr;
   std::int64_t now_us = 0;
-  Connections* connections = nullptr;  ///< those that may get a message
+  Connections* connections = nullptr;  ///< the connections that may get a message
   [[nodiscard]] std::int64_t now_ms() const { return now_us / 1000; }
 };
 
@@ -32,16 +32,18 @@ struct Command {
     later = 64,         ///< redis-server 7.0 does not have it
   };
   std::string_view name;  ///< in lower case; "client|id"
-  int arity;              ///< words; negative: at least that number of them
+  int arity;              ///< the number of words; negative: the least number
   unsigned flags;
-  /// Returns null for commands about the server rather than its data.
+  /// Executes the command and returns its reply as RESP. Null for a command that is about the
+  /// server rather than its data.
   std::string (*run)(const Moment&, Arguments);
 
   [[nodiscard]] bool is(Flag flag) const { return (flags & flag) != 0; }
 };
 
-/// The command of these words, or null. On failure `error` is Redis's: the command is unknown, or
-/// the number of words is wrong. `also` names a command of later servers that this one has.
+/// Returns the command of these words. If the command is unknown, or the number of words is wrong,
+/// returns null and sets `error` to Redis's error. `also` names a command of later servers that
+/// this one has.
 const Command* find_command(Arguments words, std::string& error, std::string_view also = {});
 
 }  // namespace quorumlock::sim

@@ -18,13 +18,13 @@ constexpr std::string_view busy_error =
     "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
 
 std::string_view write_refusal(const Conditions& now, bool in_script) {
-  // If both conditions hold, Redis reports another one of them in a script than outside of one.
+  // If both conditions hold, Redis reports a different one in a script than outside of it.
   if (now.replica && (in_script || !now.cannot_persist)) return read_only_error;
   return now.cannot_persist ? cannot_persist_error : "";
 }
 
 bool refuses_growth(const Conditions& now) {
-  // A replica leaves its memory to its master.
+  // A replica leaves the limit of its memory to its master.
   return now.out_of_memory && !now.replica;
 }
 

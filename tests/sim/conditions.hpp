@@ -7,7 +7,7 @@
 
 namespace quorumlock::sim {
 
-/// Why a server refuses commands, each as long as its flag is set.
+/// The reasons for which a server refuses commands, each as long as its flag is set.
 struct Conditions {
   bool out_of_memory = false;
   bool replica = false;  ///< a replica whose master is away
@@ -17,7 +17,7 @@ struct Conditions {
 
   /// The error that this command gets before it is even looked at; empty: none.
   [[nodiscard]] std::string_view refusal(const Command& command) const;
-  /// What a script may not do.
+  /// The refusals of commands that a script calls.
   [[nodiscard]] Refusals in_script() const;
 };
 

@@ -13,7 +13,8 @@
 
 namespace quorumlock::sim {
 
-/// One client of a server, with what it listens to and what was not executed or sent yet.
+/// One client of a server, with the channels that it listens to, the requests that were not
+/// executed yet and the output that was not sent yet.
 struct Connection {
   std::int64_t client_id = 0;
   int db = 0;
@@ -30,30 +31,30 @@ struct Connection {
 class Connections {
  public:
   int open();
-  /// Forbids the connection's user the keys of that lock.
+  /// Forbids the keys of that lock to the connection's user.
   void forbid(int number, std::string lock) { at(number).forbidden = std::move(lock); }
   /// Ignored if the connection is gone.
   void feed(int number, std::string_view bytes);
-  /// The peer has closed: what has arrived may still be executed, without replies. The connection
-  /// is gone after its last command.
+  /// Called when the peer has closed the connection: commands that have arrived may still be
+  /// executed, without replies. The connection is gone after its last command.
   void hang_up(int number);
   /// Removes the connection, with everything that was not executed.
   void drop(int number) { all_.erase(number); }
   /// Removes the connection of the client with this id, unless it is the caller's own. Returns
   /// how many there were.
   std::int64_t kill(std::int64_t client_id, const Connection& caller);
-  /// Removes all, and the ids of clients begin again.
+  /// Removes all connections, and the ids of clients begin again.
   void drop_all();
   /// Returns false if the connection never existed, was dropped, killed by CLIENT KILL or lost in a
   /// crash.
   [[nodiscard]] bool is_open(int number) const { return all_.contains(number); }
   [[nodiscard]] std::size_t size() const { return all_.size(); }
-  /// Those on which a command has arrived and waits, the oldest first.
+  /// The connections on which a command has arrived and waits, the oldest first.
   [[nodiscard]] std::vector<int> waiting() const;
   /// The command that is to be executed next; null if there is none.
   [[nodiscard]] const Words* next(int number) const;
   [[nodiscard]] Connection& at(int number) { return all_.at(number); }
-  /// Sends the message to all that listen to the channel, and returns their number.
+  /// Sends the message to all connections that listen to the channel, and returns their number.
   int publish(const std::string& channel, const std::string& message);
   /// The replies and messages since the last call.
   std::string take_output(int number);

@@ -38,7 +38,7 @@ class Database {
   void clear() { values_.clear(); }
   /// Forgets expired keys for good: until then a clock that steps back revives them.
   void reap(std::int64_t now_ms);
-  /// Removes the key that this random number hits in alphabetical order, and returns its name;
+  /// Removes the key that this random number selects in alphabetical order, and returns its name;
   /// nothing if there is no key.
   std::optional<std::string> evict(std::uint64_t random);
 

@@ -14,18 +14,18 @@ namespace quorumlock::sim {
 /// not. Points into the database.
 class DatabaseView {
  public:
-  /// A database that is null has no keys.
+  /// A null database has no keys.
   DatabaseView(const Database* database, std::int64_t now_us)
       : database_(database), now_us_(now_us) {}
 
   /// The value of a string key; null if there is none.
   [[nodiscard]] const std::string* text_of(const std::string& key) const;
-  /// Returns null if there is none.
+  /// The value of a sorted set; null if there is none.
   [[nodiscard]] const Value::SortedSet* sorted_set_of(const std::string& key) const;
   [[nodiscard]] std::optional<std::string> token_of(const std::string& key) const;
   /// Whether this owner has the lock here, alone or as one of its readers.
   [[nodiscard]] bool has_token(const std::string& key, const std::string& token) const;
-  /// How long the key still lives by the server's clock; nothing if it is absent or permanent.
+  /// The key's remaining life by the server's clock; nothing if the key is absent or permanent.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left(const std::string& key) const;
   /// The fencing counter of the lock with this key.
   [[nodiscard]] std::optional<std::int64_t> counter_of(const std::string& lock_key) const;

@@ -5,7 +5,7 @@
 #include "sim/requests.hpp"
 #include "sim/wall_clock.hpp"
 
-/// What a server reports about itself, as RESP.
+/// The commands by which a server reports on itself. Each returns its reply as RESP.
 namespace quorumlock::sim {
 
 class Server;

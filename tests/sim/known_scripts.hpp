@@ -9,7 +9,7 @@
 
 namespace quorumlock::sim {
 
-/// The scripts that a server has been sent. Throws std::logic_error for one that is not the
+/// The scripts that a server has been sent. Throws std::logic_error for a script that is not the
 /// library's.
 class KnownScripts {
  public:

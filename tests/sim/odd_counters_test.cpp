@@ -78,7 +78,7 @@ class OddCounters : public testing::TestWithParam<const char*> {
     words.insert(words.end(), arguments.begin(), arguments.end());
     return server_(words);
   }
-  /// Expects that only what begin() has set is there.
+  /// Expects that only the keys that begin() has set are there.
   void expect_nothing_was_done() {
     EXPECT_EQ(server_({"DBSIZE"}).integer, 2);
     EXPECT_EQ(server_({"GET", "quorumlock:fence:lock"}).text, GetParam());
@@ -89,7 +89,7 @@ class OddCounters : public testing::TestWithParam<const char*> {
   test::Redis server_{cluster_.server(0).url()};
 };
 
-TEST_P(OddCounters, AreAnErrorAndNeitherATokenNorALock) {
+TEST_P(OddCounters, ScriptsReturnAnErrorAndNoTokenOrLock) {
   for (const Call& each : calls()) {
     SCOPED_TRACE(each.name);
     begin();
@@ -101,7 +101,7 @@ TEST_P(OddCounters, AreAnErrorAndNeitherATokenNorALock) {
   }
 }
 
-TEST_P(OddCounters, KeepALockFromBeingSetAnew) {
+TEST_P(OddCounters, NoRenewalSetsTheLockAnew) {
   // A renewal of several locks goes on with the others: the lock is gone from this node.
   begin();
   const test::Reply reply =

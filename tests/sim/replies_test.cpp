@@ -152,7 +152,7 @@ TEST(Replies, KeysExpireAtTheSameMillisecond) {
   EXPECT_EQ(twins.undecided(), 0);
 }
 
-TEST(Replies, AReadersTimeIsRefusedTheSame) {
+TEST(Replies, AReadersTimeThatIsTooLongIsRefused) {
   Twins twins({.watched = {"x", "y"}});
   const std::string long_after = "9223372036854775807";
   twins.ask({"SET", "quorumlock:enrolment", "E"});

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t most_digits = 18;
 
-/// Takes a line "<mark><number>\r\n" off the front; nothing if it has not all arrived.
+/// Takes a line "<mark><number>\r\n" off the front. Returns nothing if the line has not arrived
+/// completely.
 std::optional<std::size_t> take_number(std::string_view& bytes, char mark) {
   std::size_t number = 0;
   std::size_t end = 1;

@@ -13,8 +13,8 @@ using Words = std::vector<std::string>;
 /// A command as a view of words that are stored elsewhere.
 using Arguments = std::span<const std::string>;
 
-/// The commands that have arrived on one connection and were not executed yet: bytes in, whole
-/// commands out.
+/// The commands that have arrived on one connection and were not executed yet: bytes go in, and
+/// whole commands come out.
 class Requests {
  public:
   /// Throws std::runtime_error if the bytes are not RESP arrays of bulk strings.

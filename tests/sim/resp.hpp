@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-/// Writes replies as a Redis server does, and reads back those that the simulator has to look into.
+/// Writes replies as a Redis server does, and reads those that the simulator has to look at.
 namespace quorumlock::sim::resp {
 
 inline constexpr std::string_view nil = "$-1\r\n";

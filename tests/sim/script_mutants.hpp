@@ -9,7 +9,7 @@
 
 namespace quorumlock::sim {
 
-/// A mistake in a script: the text that occurs there once, and what replaces it. A mistake may take
+/// A mistake in a script: a text that occurs there once, and its replacement. A mistake may take
 /// several replacements.
 struct ScriptMistake {
   core::Mutant mutant;

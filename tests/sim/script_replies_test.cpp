@@ -12,8 +12,8 @@
 #include "sim/server.hpp"
 #include "support/cluster.hpp"
 
-// Scripts that the walks of Differential do not call: each of their situations, on a real server
-// and on the simulated one.
+// The scripts that the walks of Differential do not call, in each of their situations, on a real
+// server and on the simulated one.
 namespace quorumlock::sim {
 namespace {
 
@@ -28,8 +28,8 @@ struct Situation {
   const char* told = "";    ///< the message to observers
 };
 
-/// The reply on one line, without what depends on the moment: a time becomes `now`, and the rest of
-/// the minute for which all keys here live becomes `soon`.
+/// The reply on one line, without the parts that depend on the moment: a time becomes `now`, and
+/// the rest of the minute for which all keys here live becomes `soon`.
 std::string to_text(const test::Reply& reply) {
   using Type = test::Reply::Type;
   switch (reply.type) {

@@ -16,7 +16,7 @@
 namespace quorumlock::sim {
 namespace {
 
-/// One run of a script: what its calls of the server need.
+/// The data that a script's calls of the server need during one run of the script.
 struct Run {
   const Moment& moment;
   Refusals refusals;
@@ -24,7 +24,8 @@ struct Run {
   std::string mistake = {};  ///< set if the script calls a command that does not exist
 };
 
-/// Puts a reply on Lua's stack, converted as Redis does it, and takes it off the text.
+/// Puts a reply on Lua's stack, converted as Redis does it, and removes it from the front of the
+/// text.
 void push_reply(lua_State* lua, std::string_view& reply) {
   const char kind = reply.front();
   if (kind == '+' || kind == '-') {
@@ -105,7 +106,7 @@ void take_reply(lua_State* lua, std::string& reply) {
 }
 
 /// Reads the arguments on Lua's stack as a command; empty if Redis would refuse them. `memory` only
-/// grows, so that its strings keep theirs.
+/// grows, so that its strings keep their capacity.
 Arguments read_words(lua_State* lua, Words& memory) {
   const auto size = static_cast<std::size_t>(lua_gettop(lua));
   if (memory.size() < size) memory.resize(size);
@@ -140,7 +141,7 @@ std::string answer(Run& run, Arguments words) {
   return command->run(run.moment, words);
 }
 
-/// Puts the answer on Lua's stack; true if it is an error.
+/// Puts the answer on Lua's stack. Returns whether the answer is an error.
 bool push_answer(lua_State* lua) {
   thread_local Words memory;
   Run& run = **static_cast<Run**>(lua_touserdata(lua, lua_upvalueindex(1)));
@@ -316,7 +317,7 @@ class Lua {
 
   lua_State* state_;
   Run* run_ = nullptr;
-  core::Mutant mutant_ = core::Mutant::none;      // the one in the compiled scripts
+  core::Mutant mutant_ = core::Mutant::none;      // the mutant in the compiled scripts
   std::map<const redis::Script*, int> compiled_;  // references in Lua's registry
 };
 

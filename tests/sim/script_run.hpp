@@ -9,14 +9,15 @@
 
 namespace quorumlock::sim {
 
-/// What the server refuses now; empty: nothing.
+/// The errors with which the server refuses commands now; empty: it does not refuse them.
 struct Refusals {
-  std::string_view write;   ///< every write
-  std::string_view growth;  ///< what would need more memory, before the script's first write
+  std::string_view write;   ///< for every write
+  std::string_view growth;  ///< for commands that need memory, before the script's first write
 };
 
 /// Runs a script of the library as a Redis server does, and returns its reply as RESP. Throws
-/// std::logic_error if the script itself fails, or calls what the simulated server does not have.
+/// std::logic_error if the script itself fails, or calls a command that the simulated server does
+/// not have.
 ///
 /// Each thread has one Lua state, which keeps the compiled scripts and serves every server: a
 /// script cannot leave anything in it. Applies the mistake that is planted in scripts, if any

@@ -20,7 +20,7 @@ class RefusedHalfWay : public testing::Test {
     ASSERT_FALSE(hasty_({"AUTH", "hasty", "any"}).is_error());
     (void)control_({"SET", "terms", "ours"});
   }
-  /// `rest` is what follows the token.
+  /// `rest` has the arguments after the token.
   void expect_nothing_left(const redis::Script& script, const Words& locks, const Words& rest) {
     Words words = {"EVAL", std::string(script.source)};
     words.push_back(std::to_string(2 * locks.size() + 1));

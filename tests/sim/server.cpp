@@ -20,7 +20,7 @@ constexpr std::string_view no_permission =
 
 constexpr std::size_t sha1_digits = 40;
 
-/// Whether the command has a key that is the lock's, or about the lock.
+/// Whether one of the command's keys is the lock's own key, or is about the lock.
 bool touches(const Words& words, const Command& command, const std::string& lock) {
   std::span<const std::string> keys;
   if (command.name == "mget") {

@@ -17,7 +17,7 @@
 namespace quorumlock::sim {
 
 struct ServerSettings {
-  std::uint64_t seed = 1;               ///< seeds its run ids: another number for each server
+  std::uint64_t seed = 1;               ///< the seed of its run ids, different for each server
   bool durable = false;                 ///< appendonly yes: keeps its data over a restart
   std::string append_fsync = "always";  ///< the setting that it reports; it acts as with "always"
   bool no_append_fsync_on_rewrite = false;  ///< the setting that it reports
@@ -47,7 +47,7 @@ class Server {
   /// not bring them back.
   void reap(TrueTime now);
 
-  // What may happen to the server.
+  // Events that may happen to the server.
   /// Loses all connections; nothing is executed until it is restarted.
   void crash();
   /// Starts again with another run id. A durable server keeps its data, without what has expired.
@@ -69,12 +69,12 @@ class Server {
   /// Forgets that it was promoted, as a master does an hour after its last replica has left.
   void forget_promotion() { run_.forget_promotion(); }
 
-  /// What checkers may see of database 0.
+  /// The view of database 0 for checkers.
   [[nodiscard]] DatabaseView at(TrueTime now) const;
   [[nodiscard]] const ServerRun& run() const { return run_; }
   [[nodiscard]] const ServerSettings& settings() const { return settings_; }
 
-  // Its parts, on which the simulator acts directly if only one of them is concerned.
+  // The server's parts. The simulator acts directly on a part if only that one is concerned.
   Connections connections;
   WallClock clock;
   Data data;  ///< may change in the same run: by a resync, or a snapshot put back

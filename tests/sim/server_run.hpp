@@ -5,10 +5,10 @@
 
 namespace quorumlock::sim {
 
-/// What a server is called in its present run, and what it knows of replication in it.
+/// The names of a server's present run, and what the server knows of replication in that run.
 class ServerRun {
  public:
-  /// The seed is another number for each server.
+  /// The seed is a different number for each server.
   explicit ServerRun(std::uint64_t seed) : seed_(seed) {}
 
   /// Begins another run, at this time of the server's own clock.

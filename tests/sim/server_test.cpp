@@ -9,7 +9,7 @@
 #include "redis/scripts.hpp"
 #include "redis/words.hpp"
 
-// What only the simulation can do to a server, and what checkers see of it.
+// Tests of what only the simulation can do to a server, and of what checkers see of a server.
 namespace quorumlock::sim {
 namespace {
 
@@ -70,7 +70,7 @@ TEST_F(ServerTest, CommandsThatArrivedAreExecutedAfterTheClientHasHungUp) {
   EXPECT_FALSE(server.connections.is_open(client));
 }
 
-TEST_F(ServerTest, ExecutesNothingMoreOfAKilledConnection) {
+TEST_F(ServerTest, ExecutesNothingMoreFromAKilledConnection) {
   const std::string id = ask({"CLIENT", "ID"});
   server.connections.feed(client, bytes_of({"SET", "key", "value"}));
   client = server.connections.open();
@@ -82,7 +82,7 @@ TEST_F(ServerTest, ExecutesNothingMoreOfAKilledConnection) {
 }
 
 TEST_F(ServerTest, HasOneOfTheLaterCommandsIfConfigured) {
-  // Deletes a key that holds exactly this text; 7.0 does not know the command.
+  // Deletes a key that holds exactly this text; Redis 7.0 does not know the command.
   EXPECT_THAT(ask({"DELEX", "key", "IFEQ", "mine"}), HasSubstr("ERR unknown command 'DELEX'"));
   for (const std::string name : {"delex", "delifeq"}) {
     server = Server({.deletes_by = name});
@@ -102,7 +102,7 @@ TEST_F(ServerTest, HasOneOfTheLaterCommandsIfConfigured) {
   }
 }
 
-TEST_F(ServerTest, ItsKeysExpireByItsOwnClock) {
+TEST_F(ServerTest, KeysExpireByTheServersOwnClock) {
   ask({"SET", "key", "value", "PX", "1000"});
   server.clock.set_rate(1.25, now);
   now = 800ms;

@@ -45,7 +45,8 @@ bool is_batch(const Words& words) {
          is_script(words, redis::renew_script);
 }
 
-/// The time at which a script ran, by its reply: the third element, or the first one of a batch.
+/// The time at which a script ran, according to its reply: the third element, or the first one of a
+/// batch.
 std::optional<std::int64_t> script_time(const Words& words, const Reply& reply) {
   if (!words[0].starts_with("EVAL") || is_script(words, redis::queue_script) ||
       is_script(words, redis::release_script) || is_script(words, redis::release_all_script) ||
@@ -181,8 +182,8 @@ void Twins::connect() {
 }
 
 Reply Twins::ask(const Words& words) {
-  // All three are sent in one write, so that hardly any time passes between them. But Redis 8 drops
-  // the error of an AUTH that it read together with a command before it.
+  // All three commands are sent in one write, so that hardly any time passes between them. But
+  // Redis 8 drops the error of an AUTH that it read together with a command before it.
   real_->send({"TIME"});
   const bool alone = data::lower(words.at(0)) == "auth";
   Reply before;
@@ -240,8 +241,8 @@ std::vector<std::int64_t> Twins::Span::instants(const Words& words, const Reply&
     return {*told};
   }
   if (words[0].starts_with("EVAL") && reply.is_error()) {
-    // The script may have failed half-way, after it had made a fence of its time, which may be any
-    // of these.
+    // The script may have failed half-way, after it had made a fence from the time, which may be
+    // any instant of the span.
     std::vector<std::int64_t> all(static_cast<std::size_t>(to - from) + 1);
     std::iota(all.begin(), all.end(), from);
     return all;
@@ -326,7 +327,7 @@ std::string Twins::compare(Server& simulated, const Look& look, const Span& span
       const bool gone = look.sorted.at(key) == resp::array({});
       if (there != look.sorted.at(key) && gone && value->expires &&
           *value->expires <= look.ends_ms) {
-        take_over("1");  // it expired while it was looked at
+        take_over("1");  // the key expired during the look
         continue;
       }
       if (there != look.sorted.at(key)) {
@@ -358,7 +359,7 @@ std::string Twins::compare(Server& simulated, const Look& look, const Span& span
 void Twins::start_over() {
   control({"REPLICAOF", "NO", "ONE"});
   control({"FLUSHALL"});
-  control({"SCRIPT", "FLUSH"});  // an undecided command has loaded its script on only one
+  control({"SCRIPT", "FLUSH"});  // an undecided command has loaded its script on one server only
   simulated_.conditions.replica = false;
   simulated_.data.clear();
   simulated_.scripts.flush();

@@ -16,7 +16,7 @@ namespace quorumlock::sim {
 
 /// A reply as the server wrote it.
 std::string to_resp(const test::Reply& reply);
-/// For messages: replaces what is not printable by \xNN.
+/// The bytes as they are shown in messages: with \r, \n and \0 in place of these characters.
 std::string printable(std::string_view bytes);
 
 /// A real redis-server and a simulated one that get the same commands. The simulated one gets its
@@ -34,12 +34,12 @@ class Twins {
   /// Sends the same command to both and returns the real server's reply. Throws std::runtime_error
   /// with a sentence on both if they do not agree.
   test::Reply ask(const Words& words);
-  /// Both replies, in states in which time and keys cannot be asked for.
+  /// Returns both replies, also in states in which time and keys cannot be asked for.
   std::pair<std::string, std::string> replies(const Words& words);
   /// Fails the running test if the two replies are not the same.
   void expect_same(const Words& words);
 
-  // Do the same to both.
+  // These do the same to both servers.
   void set_out_of_memory(bool on);
   void set_replica(bool on);
   void restart();

@@ -28,7 +28,7 @@ std::string lives_of(const std::string& lock) {
   return std::string(redis::waiting_prefix) + lock;
 }
 const std::string semaphore = std::string(redis::semaphore_prefix) + "{odd} \0 jobs"s;
-/// The keys of its permits: a few that are requested, and one that is not.
+/// The key of one of the semaphore's permits.
 std::string permit(int slot) {
   return std::string(redis::permit_prefix) + std::to_string(slot) + ":{odd} \0 jobs"s;
 }
@@ -249,8 +249,8 @@ Words WordsMaker::renewals(std::int64_t now_us) {
   return call("renew", keys, args);
 }
 
-/// Handles locks one after another, some twice, some with a key of the library; but never a lock
-/// with the counter of another: no resource has such a name.
+/// Handles locks one after another, some twice, and some named like a key of the library, but never
+/// like another lock's counter: no resource has such a name.
 Words WordsMaker::batch(std::int64_t now_us) {
   const bool releases = random_.one_in(2);
   Words args;

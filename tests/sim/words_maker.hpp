@@ -10,15 +10,16 @@
 
 namespace quorumlock::sim {
 
-/// Draws commands of the library from few keys and few values, so that they meet.
+/// Draws commands of the library from few keys and few values, so that the commands affect each
+/// other.
 class WordsMaker {
  public:
   explicit WordsMaker(std::uint64_t seed) : random_(seed) {}
 
-  /// All keys that it may ever name.
+  /// All keys that the commands may name.
   static std::vector<std::string> keys();
 
-  /// One command, at this time of the server.
+  /// Draws one command. `now_us` is the server's time.
   Words next(std::int64_t now_us);
   test::SeededRandom& random() { return random_; }
 
@@ -46,7 +47,7 @@ class WordsMaker {
   std::string entry_life();
   std::string ticket(std::int64_t now_us);
   std::string fence(std::int64_t now_us);
-  /// When a renewal comes too late, by the node's clock.
+  /// The time on the node's clock from which a renewal is too late.
   std::string too_late(std::int64_t now_us);
 
   static constexpr int most_permits = 3;

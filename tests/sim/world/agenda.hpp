@@ -10,8 +10,8 @@
 
 namespace quorumlock::sim {
 
-/// True time, and what is planned: each action runs at its moment, and actions of the same moment
-/// in the order in which they were planned.
+/// The true time, and the actions that are planned. Each action runs at its moment, and actions of
+/// the same moment run in the order in which they were planned.
 class Agenda {
  public:
   using Action = std::function<void()>;
@@ -19,9 +19,9 @@ class Agenda {
   [[nodiscard]] TrueTime now() const { return now_; }
   void at(TrueTime when, Action&& action);
   void after(TrueTime span, Action&& action) { at(now_ + span, std::move(action)); }
-  /// Runs all that is planned until `end`, unless the agenda is stopped before.
+  /// Runs all actions that are planned until `end`, unless the agenda is stopped before that.
   void run_until(TrueTime end);
-  /// From now on nothing is run.
+  /// After this call no action is run.
   void stop() { stopped_ = true; }
   [[nodiscard]] bool stopped() const { return stopped_; }
 
@@ -38,8 +38,8 @@ class Agenda {
   TrueTime now_{};
   std::uint64_t events_planned_ = 0;
   std::priority_queue<Event> events_;
-  std::vector<Action> actions_;           ///< of the events, and places without one
-  std::vector<std::size_t> free_places_;  ///< those without one
+  std::vector<Action> actions_;           ///< the events' actions, and free places
+  std::vector<std::size_t> free_places_;  ///< the free places in actions_
   bool stopped_ = false;
 };
 

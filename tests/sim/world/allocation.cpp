@@ -14,7 +14,7 @@ constexpr std::size_t classes = 32;
 constexpr std::size_t block = std::size_t{256} << 10;
 
 struct alignas(std::max_align_t) Header {
-  std::size_t size_class;  ///< of the object after the header; `classes`: malloc's
+  std::size_t size_class;  ///< of the object after the header; `classes`: malloc made it
   Header* next;            ///< while the object is free
 };
 

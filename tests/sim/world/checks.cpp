@@ -4,7 +4,8 @@ namespace quorumlock::sim {
 
 namespace {
 
-/// How long a wake-up may take: some rounds of messages; no limit unless looks are rarer.
+/// The longest time that a wake-up may take: some rounds of messages. There is no limit unless
+/// looks are rarer than that.
 TrueTime patience(const Draw& draw) {
   const TrueTime rounds = 240 * draw.delay;
   return draw.entry_life / 3 > rounds ? rounds : TrueTime::max();

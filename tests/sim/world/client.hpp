@@ -16,13 +16,12 @@ namespace quorumlock::sim {
 struct Client {
   /// A connection as this client sees it.
   struct Wire {
-    int connection = -1;  ///< the server's number for the connection; -1: none
-    std::uint64_t epoch =
-        0;  ///< counts Connect and Disconnect; what belongs to an older epoch is void
+    int connection = -1;      ///< the server's number for the connection; -1: none
+    std::uint64_t epoch = 0;  ///< counts Connect and Disconnect; anything of an older epoch is void
     bool open = false;
     TrueTime last_to{}, last_from{};  ///< arrival of the last message each way: keeps the order
     TrueTime used{};                  ///< when something was last sent, in either direction
-    bool forgotten = false;           ///< something on the path forgot it: nothing arrives
+    bool forgotten = false;           ///< the path forgot the connection: nothing arrives
   };
 
   Client(const Draw& draw, std::size_t number, test::SeededRandom& world);
@@ -31,7 +30,7 @@ struct Client {
   [[nodiscard]] TrueTime when(core::Time local) const { return clocks.when(local); }
   /// Starts a new process in place of this one.
   void begin_life(const Draw& draw);
-  /// The connections to these servers, as the process is configured with them.
+  /// The configuration of a process's connections to these servers.
   static std::vector<redis::Link::Config> links_to(const std::vector<int>& servers,
                                                    const Draw& draw);
   /// Called when the session's list of nodes has changed.
@@ -40,22 +39,22 @@ struct Client {
   [[nodiscard]] int server_of(int wire) const {
     return servers_[static_cast<std::size_t>(detail::node_of(wire))];
   }
-  /// The session's number of a node; -1: it is not in its list.
+  /// The session's number of this server; -1 if the session's list lacks the server.
   [[nodiscard]] int number_of(int server) const;
 
   std::size_t number;
   test::SeededRandom random;
   ClientClocks clocks;
-  std::vector<int> list;    ///< the servers that its next process is configured with
-  bool keeps_list = false;  ///< it is given no other list
+  std::vector<int> list;    ///< the servers in the next process's configuration
+  bool keeps_list = false;  ///< the client is given no other list
   std::unique_ptr<detail::Session> session;
   std::vector<Wire> wires;  ///< by the session's number
   std::size_t life = 0;
   bool paused = false;
-  std::optional<TrueTime> stands_since;       ///< since when it stands still, with its clock
-  bool blames_itself = false;                 ///< it has just reported that its clock stood still
-  core::Time awake{};                         ///< since when the process has not been stopped
-  std::vector<std::function<void()>> missed;  ///< what came in while the process was stopped
+  std::optional<TrueTime> stands_since;       ///< when the machine and its clock came to a stop
+  bool blames_itself = false;                 ///< the session just reported a standstill
+  core::Time awake{};                         ///< when the process began or last went on
+  std::vector<std::function<void()>> missed;  ///< actions held back while the process is stopped
   TrueTime waking = TrueTime::max();          ///< when its next turn is planned
 
  private:

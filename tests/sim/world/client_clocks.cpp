@@ -23,7 +23,7 @@ void ClientClocks::begin_turn(TrueTime now) {
   wall_us_ = wall_stands_ ? 1 : (now + wall_offset_) / 1us;
 }
 
-/// What the clock shows after it has run for `counted`.
+/// The time that the clock shows after it has run for `counted`.
 core::Time ClientClocks::shown(TrueTime counted) const {
   const double gained = static_cast<double>(counted.count()) * (rate_ - 1);
   return core::Time(offset_ + counted + core::Duration(static_cast<core::Duration::rep>(gained)));

@@ -15,11 +15,12 @@ class ClientClocks final : public core::WallClock {
  public:
   ClientClocks(const Draw& draw, test::SeededRandom& world);
 
-  /// Converts true time to the suspend-proof clock, and back: the first moment that shows `local`.
+  /// Converts true time to the suspend-proof clock, and back: `when` returns the first moment at
+  /// which that clock shows `local`.
   [[nodiscard]] core::Time local(TrueTime now) const;
   [[nodiscard]] TrueTime when(core::Time local) const;
   std::int64_t now_us() override { return wall_us_; }
-  /// Sets the wall clock, which stands between two calls.
+  /// Sets the wall clock, which stands still between two calls.
   void begin_turn(TrueTime now);
   /// Reports that the clock stood still from `from` on, for `span`.
   void stood_still(TrueTime from, TrueTime span) { stood_.push_back({from, span}); }
@@ -39,7 +40,8 @@ class ClientClocks final : public core::WallClock {
 };
 
 /// The rate of a clock, such that no two clocks diverge by more than the drift factor d. Each rate
-/// may be off by e, with 2e / (1 - e) = d. Drawn from the whole range, or from its ends.
+/// may be off by e, with 2e / (1 - e) = d. The rate is drawn from the whole range, or from its two
+/// ends.
 double rate_within_the_bound(const Draw& draw, test::SeededRandom& random);
 
 }  // namespace quorumlock::sim

@@ -7,7 +7,8 @@
 
 namespace quorumlock::sim {
 
-/// A stream that keeps only a hash (FNV-1a) of what is written to it: equal texts, equal numbers.
+/// A stream that keeps only a hash (FNV-1a) of what is written to it: equal texts have equal
+/// numbers.
 class Digest : public std::ostream {
  public:
   Digest() : std::ostream(nullptr) { rdbuf(&sink_); }

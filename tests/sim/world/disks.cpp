@@ -21,7 +21,7 @@ void Disks::fail_over(int node) {
   world_.network.lose_all(node);
 }
 
-/// Runs the action later, if the node is still in the same run and nothing has healed.
+/// Runs the action later, if the node is then still in the same run and the faults have not ended.
 void Disks::in_this_run(int node, TrueTime span, Action action) {
   const std::string run = node_at(node).run().id();
   after(span, [this, node, run, action = std::move(action)] {
@@ -31,7 +31,7 @@ void Disks::in_this_run(int node, TrueTime span, Action action) {
 }
 
 /// Runs the action some time after a client has recorded that the node is not durable. If disks are
-/// not trusted nobody looks, and there is nothing to wait for.
+/// not trusted no client looks, so there is nothing to wait for.
 void Disks::when_noticed(int node, Action action) {
   const auto record = enrolment_of(node_at(node), now());
   const bool nobody_looks =
@@ -49,7 +49,7 @@ void Disks::has_other_data(int node) {
   world_.faults.forgets(node);
 }
 
-/// Returns the data of another node, unless they are a copy of this node's data. Such a copy would
+/// Returns the data of another node, unless that data is a copy of this node's. Such a copy would
 /// bring back an older memory of this very node in the same run, which a client that stays
 /// connected cannot detect: see fail_back().
 std::optional<Server::Data> Disks::data_of_another(int node) {
@@ -77,8 +77,8 @@ void Disks::after_a_grant(int node, Action action, int looks) {
 void Disks::stop_writing(int node) {
   Server& server = node_at(node);
   if (!server.running() || !server.writes()) return;
-  // A note that stands only on nodes whose files stopped as well is lost with them: see
-  // docs/promises.md, "What slips through".
+  // A note that is kept only by nodes whose files have stopped as well is lost with these files:
+  // see docs/promises.md, "What slips through".
   for (const Server& other : nodes_) {
     if (&other != &server && !other.writes()) return;
   }

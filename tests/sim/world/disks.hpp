@@ -7,24 +7,25 @@
 
 namespace quorumlock::sim {
 
-/// The older copies of the nodes' data, and the nodes that go on with one, with another node's
-/// memory or with a part of their own: the histories of nodes whose disk is trusted.
+/// Keeps an older copy of each node's data, and makes nodes go on with such a copy, with another
+/// node's data or with a part of their own: the histories of nodes whose disk is trusted.
 class Disks : Machine {
  public:
   explicit Disks(World& world);
   void copy_all();
-  /// A node is replaced by its older copy.
+  /// Replaces a node by its older copy.
   void fail_over(int node);
   void stop_writing(int node);
   void copy_directory(int node);
-  /// Either the replica existed only for a moment that no client saw, and has just been promoted;
-  /// or clients have seen it, and it was restarted since.
+  /// A replica takes the node's place. Either the replica existed only for a moment that no client
+  /// saw, and has just been promoted; or clients have seen it, and it was restarted since.
   void promote_replica(int node);
   void follow_another(int node);
-  /// A Sentinel promotes a replica of a node that it cannot reach, makes the node follow it, and
-  /// promotes the node again, in the same run. It disconnects all clients as it does so.
+  /// A Sentinel promotes a replica of a node that it cannot reach, makes the node follow that
+  /// replica, and promotes the node again, in the same run of the node. The Sentinel disconnects
+  /// all clients as it does so.
   void fail_back(int node);
-  /// Keys that a release had deleted may be back.
+  /// Called when a node goes on with other data: keys that a release had deleted may be back.
   void has_other_data(int node);
 
  private:

@@ -45,7 +45,7 @@ Draw of_everything(test::SeededRandom& random) {
   return draw;
 }
 
-/// Three or five nodes and a few clients that want one lock, again and again.
+/// Draws three or five nodes, and a few clients that want one lock again and again.
 Draw of_a_crowd(test::SeededRandom& random) {
   Draw draw;
   draw.nodes = random.one_in(5) ? 5 : 3;
@@ -133,7 +133,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.faults_follow_wins = true;
       add_some(draw, random, {Fault::crash, Fault::flush, Fault::pause_client});
       if (random.one_in(2)) break;
-      // Holders believe in the lock to the end, while a node forgets that they have it.
+      // Holders rely on the lock until its end, while a node forgets that they have it.
       draw.nodes = 3;
       draw.clients = 3;
       draw.uneven_paths = true;
@@ -164,7 +164,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
                  {Fault::crash, Fault::pause_client, Fault::pause_node, Fault::reset, Fault::delay,
                   Fault::partition, Fault::client_crash, Fault::refuse, Fault::forget_scripts});
       }
-      // If nothing goes wrong no wake-up may wait for the next look: looks are rare.
+      // If nothing goes wrong, no wake-up may have to wait for the next look, so looks are rare.
       if (draw.faults.empty()) draw.entry_life = draw.delay * 1200;
       break;
     case Focus::sets:
@@ -238,7 +238,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.between_faults = draw.ttl / random.between(1, 4);
       add_some(draw, random, {Fault::flush, Fault::crash, Fault::pause_node, Fault::delay});
       if (random.one_in(2)) break;
-      // Others see a node forget.
+      // Other clients see a node forget.
       draw.hold = draw.ttl * random.between(5, 20) / 10;
       draw.every = draw.hold * random.between(1, 3);
       draw.until = draw.every * 12;
@@ -272,7 +272,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.faults = {Fault::delay, Fault::reset};
       draw.between_faults = draw.until / random.between(1, 10);
       if (random.one_in(3)) break;
-      // One client, and another much later that has not seen the first one's tokens.
+      // The second client asks much later, and has not seen the first client's tokens.
       draw.clients = 2;
       draw.one_ahead = draw.late_comer = true;
       draw.every = 3 * draw.ttl;
@@ -290,7 +290,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       draw.faults_follow_votes = true;
       if (random.one_in(2)) {
         // The counters are copied while a raise is on its way to them; then a client that has seen
-        // nothing of that asks for them.
+        // nothing of this gets a token.
         draw.hold = draw.ttl * random.between(2, 8) / 10;
         draw.every = draw.ttl * random.between(1, 4);
         draw.faults = {random.one_in(3) ? Fault::flush : Fault::crash, Fault::delay};
@@ -308,7 +308,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
   draw.trust_disk = draw.durable && (focus != Focus::disks || !random.one_in(4));
   if (draw.every == core::Duration()) draw.every = draw.hold;
   if (draw.entry_life == core::Duration::zero()) {
-    // After everything else, so that the rest of the draw stays as it was.
+    // These are drawn after everything else, so that the rest of the draw stays as it was.
     draw.in_order = random.one_in(2) ? 0 : random.between(1, 100);
     draw.entry_life = std::max<core::Duration>(draw.delay * 50, random.between(3, 30) * 100ms);
   }
@@ -320,7 +320,7 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
     draw.sets = random.between(20, 100);
   }
   if (focus == Focus::permits && draw.capacities_differ && random.one_in(2)) {
-    // A holder loses sight of one node after another, and sets the keys again that have run out
+    // A holder loses sight of one node after another, and sets again the keys that have run out
     // there.
     draw.nodes = 3;
     draw.clients = random.between(2, 3);
@@ -369,7 +369,7 @@ Draw Draw::of(std::uint64_t seed, std::optional<Focus> focus) {
   Draw draw = of_focus(focus.value_or(own), random);
   draw.seed = seed;
   draw.focus = focus.value_or(own);
-  // After everything else, so that the rest stays as it was.
+  // This is drawn after everything else, so that the rest stays as it was.
   if (random.one_in(3)) draw.acquisitions_out = random.between(1, 4);
   draw.round();
   return draw;

@@ -16,8 +16,8 @@ class SeededRandom;
 
 namespace quorumlock::sim {
 
-/// What may go wrong. The first kind is what the protocol is made for; the second breaks an
-/// assumption, and with it some of the promises.
+/// The things that may go wrong. The protocol is made for faults of the first kind. A fault of the
+/// second kind breaks an assumption, and with it some of the promises.
 enum class Fault {
   // Faults within the assumptions.
   crash,           ///< a node is killed and comes back, with what was on its disk
@@ -38,8 +38,8 @@ enum class Fault {
   drop_lock,    ///< a node drops a lock's key, and never a counter
   stand_still,  ///< a client's machine stands still, and its clock with it
   // Faults of nodes with a disk, again within the assumptions: only some focuses draw these.
-  stop_writing,     ///< its file is switched off, and a later restart starts from that file
-  copy_directory,   ///< its directory is lost, and replaced by a copy of another node's
+  stop_writing,     ///< a node's file is switched off, and a later restart starts from that file
+  copy_directory,   ///< a node's directory is lost, and replaced by a copy of another node's
   promote_replica,  ///< a node is lost, and a replica of it takes its place
   follow_another,   ///< a node follows another by mistake, and is promoted again
   fail_back,        ///< a node loses its place to a replica of its own, and gets it back
@@ -47,8 +47,9 @@ enum class Fault {
 inline constexpr int fault_kinds = static_cast<int>(Fault::fail_back) + 1;
 std::string_view to_string(Fault fault);
 
-/// What a seed concentrates on. About half of the seeds draw everything from the full ranges; the
-/// others make one kind of trouble likely that would otherwise take millions of seeds.
+/// The kind of trouble that a seed concentrates on. About half of the seeds draw everything from
+/// the full ranges; the others make one kind of trouble likely that would otherwise take millions
+/// of seeds.
 enum class Focus {
   everything,
   fences,       ///< counters disagree and collide, keys vanish, raises are late
@@ -74,13 +75,14 @@ enum class Focus {
   replacing,    ///< a node is replaced, and nodes forget just after a step
   shrinking,    ///< nodes leave the list, and others forget just after a step
   in_a_row,     ///< one change of the list follows another at once
-  forks,        ///< two operators change the list at once, each to another one
-  founding,     ///< all nodes forget, and clients with different lists found theirs anew
-  traps,        ///< which nodes hear of a change or forget, and when, is arranged for one mistake
+  forks,        ///< two operators change the list at once, each to a different one
+  founding,     ///< all nodes forget, and clients with different lists found these lists anew
+  traps,        ///< events are arranged so that one certain mistake does harm
   unfenced,     ///< the list of nodes changes, and locks are plain SETs, which compare no record
 };
 inline constexpr int focuses = static_cast<int>(Focus::unfenced) + 1;
-/// The later focuses have one seed in 64 each, so that the others keep theirs; they take long.
+/// Each of the later focuses has one seed in 64, so that the earlier ones keep their seeds. The
+/// later ones take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
 std::string_view to_string(Focus focus);
 
@@ -96,15 +98,15 @@ struct Draw {
   Focus focus = Focus::everything;
   int nodes = 3;
   int spares = 0;     ///< servers that are in no list at first
-  int operators = 0;  ///< the number of those that change the list of nodes at one time
+  int operators = 0;  ///< the number of operators at one time
   int clients = 3;
   int keys = 1;
   bool fencing = true;
   bool durable = false;
-  bool trust_disk = false;       ///< the policy of the nodes; otherwise always
+  bool trust_disk = false;       ///< the nodes' policy; otherwise it is Quarantine::always
   bool sane_wall_clocks = true;  ///< otherwise the clients' wall clocks stand still near 1970
   bool clocks_at_the_bound = false;
-  bool nodes_agree = true;    ///< on the time; otherwise they are up to 20 s apart, and drift
+  bool nodes_agree = true;    ///< the nodes' clocks agree; else they are up to 20 s apart and drift
   bool low_counters = false;  ///< counters start at small, different numbers: as if already in use
   bool uneven_paths = false;  ///< each path between a client and a node draws its own speed
   bool faults_follow_wins = false;    ///< a win often triggers a fault
@@ -122,14 +124,14 @@ struct Draw {
   int in_order = 0;          ///< percentage of waits that are in the line
   int sets = 0;              ///< percentage of requests that are for several keys
   int capacity = 0;          ///< permits of the semaphore; 0: the lock is not a semaphore
-  bool capacities_differ = false;  ///< every other client believes in one permit more
-  core::Duration entry_life{};     ///< of an entry in a line, unless it is refreshed
+  bool capacities_differ = false;  ///< every other client has a capacity of one permit more
+  core::Duration entry_life{};     ///< the life of an entry in a line, unless it is refreshed
   int to_read = 0;                 ///< percentage of locks that are shared
   int by_token = 0;  ///< percentage of chances at which another process extends a lease's token
   int at_once = 1;   ///< requests of a client in one turn; it then gives back all that it has
-  int acquisitions_out = 1024;   ///< a client's limit of attempts under way; it queues others
+  int acquisitions_out = 1024;   ///< a client's limit of attempts under way; others are queued
   bool in_pieces = false;        ///< a single write often arrives in two pieces
-  bool wakes = true;             ///< else releases wake nobody, and use the node's own command
+  bool wakes = true;             ///< releases wake waiters; if not, they use the node's own command
   bool forgetful_paths = false;  ///< a connection that was idle for 12 s carries nothing any more
   bool tenants = false;          ///< every other client may not touch the keys of the lock "other"
   bool odd_counter = false;      ///< one node's counter of a lock that nobody uses is not a number
@@ -145,11 +147,11 @@ struct Draw {
   core::Duration between_changes{};  ///< about the time before an operator begins
   core::Duration between_looks{};    ///< about the time between an operator's looks at the nodes
   /// The lists that operators want, one after the other, and then the first one again; if there are
-  /// two operators, each wants its own. A list is a word of the numbers of its nodes, such as
-  /// "124". If empty, lists are drawn.
+  /// two operators, each wants a different one. A list is a word of the numbers of its nodes, such
+  /// as "124". If empty, lists are drawn.
   std::vector<std::string> plan;
   /// The numbers of nodes that an operator mostly does not reach. If there is a plan for two
-  /// operators, the second one mostly reaches no others.
+  /// operators, the second one mostly reaches only these nodes.
   std::string deaf;
   Step told = Step::announced;           ///< the step after which clients are given the new list
   Step forgets_after = Step::announced;  ///< the step that faults follow
@@ -160,15 +162,17 @@ struct Draw {
   bool all_forget = false;             ///< all nodes forget at once, now and then
   /// If this is not empty, only the nodes with these numbers forget, and each time all of them.
   std::string forgetters;
-  /// The first step that nodes in `deaf` do not hear of. If it is a later one than the first,
+  /// The first step that nodes in `deaf` do not hear of. If it is a later step than `announced`,
   /// operators see these nodes when they look.
   Step deaf_from = Step::announced;
   bool deaf_for_good = false;  ///< nodes in `deaf` are never reached, and the others always are
-  /// The list that each client has from the beginning to the end, a figure for each: 0 is the first
-  /// list, 1 the first of the plan. A client without a figure, or with "-", is given others.
+  /// The list that each client has from the beginning to the end, one digit for each client: 0 is
+  /// the first list, and 1 the first list of the plan. A client without a digit, or with "-", is
+  /// given other lists.
   std::string lists;
-  /// The node that each client never sees, a figure for each; 0: it sees all. If all nodes forget
-  /// now and then, the client does not see it for about max_ttl from then on.
+  /// The node that each client never sees, one digit for each client; 0: the client sees all nodes.
+  /// If all nodes forget now and then, the client instead does not see its node for about max_ttl
+  /// after each of these times.
   std::string blind;
   core::Duration forgets_in{};       ///< about how long after a step a node forgets, if not soon
   bool moves_at_commit = false;      ///< the first client moves to the new list amid a commit
@@ -177,7 +181,7 @@ struct Draw {
 
   /// The draw of this seed, with this focus or the one that the seed draws.
   static Draw of(std::uint64_t seed, std::optional<Focus> focus = {});
-  /// Reads the text of to_string(); nothing if the text is anything else.
+  /// Reads the text of to_string(). Returns nothing if the text is anything else.
   static std::optional<Draw> parse(std::string_view text);
   [[nodiscard]] bool has(Fault fault) const {
     return std::ranges::find(faults, fault) != faults.end();
@@ -196,7 +200,7 @@ struct Draw {
   [[nodiscard]] bool node_clocks_hold() const {
     return !has(Fault::clock_step) && !has(Fault::clock_rate);
   }
-  /// Whether nothing goes wrong, and nobody takes the lock without looking at the line.
+  /// Whether nothing goes wrong, and no client takes the lock without looking at the line.
   [[nodiscard]] bool order_holds() const {
     // If a few messages take as long as a lock lives, attempts fail by their deadline alone.
     return faults.empty() && fencing && !lists_change() && focus != Focus::pieces && !silences &&
@@ -225,17 +229,17 @@ struct Draw {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Draws what Focus::silence is about.
+/// Draws the options of Focus::silence.
 void draw_silence(Draw& draw, test::SeededRandom& random);
-/// Draws what Focus::idleness is about.
+/// Draws the options of Focus::idleness.
 void draw_idleness(Draw& draw, test::SeededRandom& random);
 // draw_leases.cpp
 void draw_tokens(Draw& draw, test::SeededRandom& random);
 void draw_standstills(Draw& draw, test::SeededRandom& random);
-/// Adds tokens and standstills to a draw from the full ranges; last, so that the rest stays as it
-/// was.
+/// Adds tokens and standstills to a draw from the full ranges. Called last, so that the rest of the
+/// draw stays as it was.
 void draw_more(Draw& draw, test::SeededRandom& random);
-/// Draws what Focus::members is about.
+/// Draws the options of Focus::members.
 void draw_members(Draw& draw, test::SeededRandom& random);
 // draw_plans.cpp
 void draw_replacing(Draw& draw, test::SeededRandom& random);
@@ -244,14 +248,15 @@ void draw_in_a_row(Draw& draw, test::SeededRandom& random);
 void draw_forks(Draw& draw, test::SeededRandom& random);
 void draw_founding(Draw& draw, test::SeededRandom& random);
 void draw_unfenced(Draw& draw, test::SeededRandom& random);
-/// What the draws about a certain change share: these nodes, spare servers and lists.
+/// Draws the options that all draws about a certain change share, with these nodes, spare servers
+/// and lists.
 void draw_a_change(Draw& draw, test::SeededRandom& random, int nodes, int spares,
                    std::vector<std::string> plan);
 // draw_traps.cpp
 void draw_traps(Draw& draw, test::SeededRandom& random);
-/// Draws what Focus::permits is about.
+/// Draws the options of Focus::permits.
 void draw_permits(Draw& draw, test::SeededRandom& random);
-/// Draws what Focus::disks is about.
+/// Draws the options of Focus::disks.
 void draw_disks(Draw& draw, test::SeededRandom& random);
 /// Draws clients of which some may not read all counters, and nodes that forget just after a vote.
 Draw draw_tenants(test::SeededRandom& random);

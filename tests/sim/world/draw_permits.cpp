@@ -45,7 +45,7 @@ void draw_permits(Draw& draw, test::SeededRandom& random) {
   if (!draw.faults.empty()) return;
   draw.entry_life = draw.delay * 1200;
   if (random.one_in(2)) return;
-  // Holders take so long that a permit that nobody takes is noticed.
+  // Holders keep their permits so long that a free permit that no waiter takes is noticed.
   draw.hold = draw.delay * random.between(300, 600);
   draw.every = draw.hold / random.between(2, 8);
   draw.until = draw.hold * 4;

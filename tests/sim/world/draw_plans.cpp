@@ -19,7 +19,7 @@ struct Shape {
   std::vector<std::string> plan;
 };
 
-/// Nodes forget just after an operator's step, or after a vote.
+/// Draws nodes that forget just after an operator's step, or after a vote.
 void draw_forgetting_steps(Draw& draw, test::SeededRandom& random) {
   if (random.one_in(4)) return;
   draw.faults.push_back(random.one_in(4) ? Fault::crash : Fault::flush);
@@ -34,8 +34,8 @@ void draw_a_change(Draw& draw, test::SeededRandom& random, const Shape& shape) {
 
 }  // namespace
 
-/// Volatile nodes with small counters, which messages reach fast, and clients that ask for the lock
-/// at every event.
+/// Draws volatile nodes with small counters, which messages reach fast, and clients that ask for
+/// the lock at every event.
 void draw_a_change(Draw& draw, test::SeededRandom& random, int nodes, int spares,
                    std::vector<std::string> plan) {
   draw.nodes = nodes;
@@ -48,7 +48,7 @@ void draw_a_change(Draw& draw, test::SeededRandom& random, int nodes, int spares
   draw.nodes_agree = random.one_in(2);
   draw.sane_wall_clocks = random.one_in(4);
   draw.uneven_paths = random.one_in(3);
-  // Clients look once in a second at a node that does not vote, and leases live for longer.
+  // Clients look once a second at a node that does not vote, and leases live for longer.
   draw.ttl = draw.max_ttl = random.between(4, 16) * 250ms;
   draw.delay = random.one_in(2) ? 200us : random.between(1, 3) * 1ms;
   draw.hold = draw.ttl * random.between(2, 20) / 10;
@@ -93,7 +93,7 @@ void draw_members(Draw& draw, test::SeededRandom& random) {
   draw.blind_spots = !random.one_in(4);
   if (draw.blind_spots) draw.faults.push_back(Fault::partition);
   switch (random.between(1, 4)) {
-    case 1:  // One change after the other.
+    case 1:  // Changes follow one another.
       draw.between_changes = draw.ttl / 2;
       return;
     case 2:  // Nodes forget, most of them just after a vote.
@@ -138,7 +138,7 @@ void draw_shrinking(Draw& draw, test::SeededRandom& random) {
   draw_a_change(draw, random, shapes[random.index(std::size(shapes))]);
   draw_forgetting_steps(draw, random);
   if (random.one_in(2)) return;
-  // Nobody has the new list before it is settled.
+  // No client has the new list before it is settled.
   draw.lists_differ = false;
   draw.told = Step::settled;
 }
@@ -167,7 +167,7 @@ void draw_forks(Draw& draw, test::SeededRandom& random) {
   draw_a_change(draw, random, shapes[random.index(std::size(shapes))]);
   draw.operators = 2;
   draw.clients = random.between(3, 4);
-  // Each of them reaches about half of the nodes.
+  // Each operator reaches about half of the nodes.
   draw.deaf.clear();
   for (int node = 1; node <= draw.nodes; ++node) {
     const auto wanted = static_cast<std::size_t>(draw.nodes / 2) - draw.deaf.size();

@@ -38,11 +38,11 @@ void draw_idleness(Draw& draw, test::SeededRandom& random) {
   draw.durable = false;  // trusted disks are looked at every 5 s: no connection would be idle
   draw.delay = random.between(1, 5) * 1ms;
   draw.node_timeout = random.between(5, 10) * 100ms;
-  // Some leases live long enough without a renewal, too.
+  // Some leases, too, live that long without a renewal.
   draw.ttl = draw.max_ttl = random.between(2, 60) * 1s;
   draw.hold = random.one_in(2) ? draw.delay * random.between(20, 200) : 20s;
   draw.every = random.between(10, 40) * 1s;
-  draw.pause = 2s;  // before an attempt that nothing brings forward
+  draw.pause = 2s;  // the pause before an attempt that no event brings forward
   draw.until = draw.every * 6;
   draw.between_faults = draw.until;
   draw.entry_life = 6s;

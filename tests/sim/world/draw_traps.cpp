@@ -48,8 +48,9 @@ void draw_seen_once(Draw& draw, test::SeededRandom& random) {
   forgets_after(draw, Step::committed, draw.between_looks * 3);
 }
 
-/// A client with the new list of two nodes sees one of them forget, and the other one alone vouch.
-/// That one has missed what a client with the old list was granted by the two others.
+/// A client with the new list of two nodes sees one of them forget, and only the other one vouch
+/// for it. The node that vouches has missed what the two others granted to a client with the old
+/// list.
 void draw_too_few_vouchers(Draw& draw, test::SeededRandom& random) {
   draw_a_trap(draw, random, 3, 0, {"12"});
   draw.blind = random.one_in(2) ? "20" : "10";
@@ -99,8 +100,9 @@ void draw_two_foundings(Draw& draw, test::SeededRandom& random) {
   draw.until = draw.ttl * 16;
 }
 
-/// The one node that two lists share is restarted, and its disk has its record still. A client with
-/// the other list waits for it longer than a client of its own list, which may not see it at all.
+/// The one node that two lists share is restarted, and its disk still has its record. A client with
+/// the other list waits for the node longer than a client with the node's own list, which may not
+/// see the node at all.
 void draw_list_on_disk(Draw& draw, test::SeededRandom& random) {
   draw_a_trap(draw, random, 3, 2, {"345"});
   draw.operators = 0;
@@ -115,9 +117,9 @@ void draw_list_on_disk(Draw& draw, test::SeededRandom& random) {
   draw.until = draw.ttl * 16;
 }
 
-/// All nodes forget, and clients with two lists found theirs. Of the two nodes that the lists
-/// share, each client sees another one wait long enough; then both forget, and their candidates
-/// become the other list's. A client that believes what it has seen enrols the rest.
+/// All nodes forget, and clients with two lists found both lists. Each client sees a different one
+/// of the two shared nodes wait long enough. Then both of these nodes forget, and each gets a
+/// candidate for the other list. A client that believes what it has seen enrols the rest.
 void draw_old_looks(Draw& draw, test::SeededRandom& random) {
   draw_a_trap(draw, random, 3, 1, {"124"});
   draw.operators = 0;

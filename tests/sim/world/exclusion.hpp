@@ -14,7 +14,7 @@
 namespace quorumlock::sim {
 
 /// Checks mutual exclusion in true time. At any instant a key has at most one valid handle, or only
-/// readers, or as many holders of a semaphore as each of them believes it has permits. No lapsed
+/// readers, or no more holders of a semaphore than each of them believes it has permits. No lapsed
 /// lease is renewed; and if no node lost anything, a valid handle has its token on a quorum of the
 /// nodes until its very end.
 class Exclusion {
@@ -52,7 +52,7 @@ class Exclusion {
               " and " + std::to_string(one.number));
     }
   }
-  /// Called for each counted renewal; `until` is the lease's end before it.
+  /// Called for each counted renewal; `until` is the lease's end before the renewal.
   void renewed(const Operation& one, TrueTime until, TrueTime now) {
     if (now >= until) {
       report_("operation " + std::to_string(one.number) + " was renewed after its end");

@@ -92,7 +92,7 @@ void Faults::inject(Fault fault) {
       });
     }
     case Fault::clock_step: {
-      server.reap(now());  // what has expired is gone, and no clock brings it back
+      server.reap(now());  // expired keys are gone, and no clock brings them back
       const TrueTime step = draw_span(random_.one_in(3) ? TrueTime(60s) : TrueTime(draw_.ttl));
       return server.clock.step(random_.one_in(2) ? step : -step);
     }
@@ -174,7 +174,7 @@ void Faults::may_forget(int node, const char* after_what) {
   });
 }
 
-/// All nodes forget, or almost all, each at a moment of its own.
+/// Makes all nodes forget, or almost all, each at a moment of its own.
 void Faults::forget_all() {
   ++figures_.faults;
   trace("FAULT almost all nodes forget");
@@ -224,7 +224,7 @@ TrueTime Faults::outlast(Client& client, int node, TrueTime arrival) {
   const DatabaseView seen = node_at(node).at(now());
   std::string key = scene_.lock;
   for (const Operation& one : operations_) {
-    // Of a semaphore, any permit that another client has will do.
+    // For a semaphore, any permit that another client has will do.
     if (draw_.capacity == 0 || !one.valid(now()) || one.client == client.number) continue;
     key = one.held_keys().front();
   }
@@ -269,7 +269,8 @@ TrueTime Faults::hinder(Client& client, int node, TrueTime arrival) {
 void Faults::crash(int node, TrueTime away) {
   Server& server = node_at(node);
   if (!server.running()) return;
-  // If no client could see yet that it stopped writing or was promoted, a crash would go unnoticed.
+  // If no client has been able to see yet that the node stopped writing or was promoted, a crash
+  // goes unnoticed.
   if (draw_.trust_disk && (!server.writes() || server.run().promoted())) return;
   server.crash();
   world_.network.lose_all(node);

@@ -4,26 +4,28 @@
 
 namespace quorumlock::sim {
 
-/// What goes wrong in the draw's own time or after certain events, and when it ends.
+/// The faults of the draw: those that come at random times, those that follow certain events, and
+/// the end of each fault.
 class Faults : Machine {
  public:
   using Machine::Machine;
   void plan();
   void inject(Fault fault);
-  /// The holder loses sight of a node that has granted its lease, and a node that has not forgets;
-  /// or the other way round, and then nothing that was under way arrives.
+  /// Hides from the holder a node that has granted its lease, and makes another node, which has not
+  /// granted it, forget; or the other way round, and then no message under way to or from the
+  /// hidden node arrives.
   void betray(Client& client, core::NodeSet granted);
-  /// A client does not see one of the nodes for a while, in one direction or both; then another.
-  /// Now and then no client sees it.
+  /// Hides one node after another from a client, each for a while and in one direction or both. Now
+  /// and then a node is hidden from all clients.
   void wander(std::size_t client);
   /// Called when a node has granted or renewed something.
   void has_voted(int node);
   /// Called when it would do harm if the node forgot now. Then the node often forgets: one node at
   /// a time, so that the others can go on.
   void may_forget(int node, const char* after_what);
-  /// From now on a node says nothing to this client, or hears nothing either, for a time that may
-  /// exceed its node_timeout. Afterwards it goes on as if nothing had happened, or with a broken
-  /// connection. These are always too few nodes to stop a quorum.
+  /// Now and then makes a node silent to this client, and perhaps deaf as well, for a time that may
+  /// exceed the client's node_timeout. Afterwards the node goes on as if nothing had happened, or
+  /// with a broken connection. The silent nodes are always too few to stop a quorum.
   void fall_silent(std::size_t client, int node);
   /// Lets a request for another client's lock arrive as the lock's key runs out, and hides the node
   /// from the holder until then.

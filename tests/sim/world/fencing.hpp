@@ -12,9 +12,9 @@
 
 namespace quorumlock::sim {
 
-/// Checks the fencing tokens: they are unique; of attempts that do not overlap the later one has
-/// the greater; if timing holds, they grow in the order of holding, in which readers have no order
-/// among themselves. A node's counter never goes back.
+/// Checks the fencing tokens: they are unique; of attempts that do not overlap, the later one has
+/// the greater token; if timing holds, they grow in the order of holding, in which readers have no
+/// order among themselves. A node's counter never goes back.
 class Fencing {
  public:
   using Report = std::function<void(std::string)>;
@@ -58,7 +58,7 @@ class Fencing {
     }
     last = {text, value};
   }
-  /// Called when the order of tokens has become only as good as the clocks.
+  /// Called when the order of tokens depends on the nodes' clocks from now on.
   void rests_on_clocks() { counters_hold_ = false; }
   void forgot(int node) {
     std::erase_if(counters_, [node](const auto& one) { return one.first.first == node; });
@@ -71,7 +71,7 @@ class Fencing {
   };
   struct Key {
     std::set<std::uint64_t> given;
-    std::vector<Greatest> greatest;  ///< of all decided until then
+    std::vector<Greatest> greatest;  ///< the greatest token decided until each moment
     std::uint64_t written = 0;       ///< the greatest token of a writer
   };
   struct Counter {

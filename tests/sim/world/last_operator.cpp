@@ -19,15 +19,16 @@ using Stage = MembersChange::Stage;
 
 namespace {
 
-/// Looks of the last operator, of which each takes max_ttl and some seconds.
+/// The number of looks that the last operator has; each of them takes max_ttl and some seconds.
 constexpr int most_looks = 24;
-/// Looks without progress after which it does what the messages say then: it vouches for nodes that
-/// forgot.
+/// If the change has not ended after this number of looks, the last operator does what the messages
+/// say then: it vouches for nodes that forgot.
 constexpr int patient_looks = 6;
 
-/// Whether a node that says this is at a decided change, or only has to be told of it, and perhaps
-/// of steps of the change before. (The library's own word would hide its mistakes.) A node that was
-/// enrolled in another founding meanwhile has forgotten this one, and takes no step of it.
+/// Whether a node with the membership `its` is at a decided change, or only has to be sent that
+/// change, and perhaps steps of the change before. (Asking the library would hide its mistakes.) A
+/// node that was enrolled in another founding meanwhile has forgotten this one, and takes no step
+/// of it.
 bool takes_steps_to(const redis::Membership& its, const redis::Membership& decided) {
   if (its.founding != decided.founding) return false;
   const bool settled = its.phase == MembersPhase::settled;
@@ -57,7 +58,7 @@ Look LastOperator::look_at_all(const NodeNames& next) const {
   return look;
 }
 
-/// The greatest counter and floor of these nodes.
+/// The greatest of the counters and floors of these nodes.
 std::uint64_t LastOperator::floor_of(const Look& look, const std::vector<int>& sources) const {
   std::uint64_t floor = 0;
   for (const int source : sources) {
@@ -71,8 +72,8 @@ std::uint64_t LastOperator::floor_of(const Look& look, const std::vector<int>& s
   return floor;
 }
 
-/// Whether a change is decided that cannot be ended, since operators did not ask whether it could,
-/// or decided two. They have to stop all clients, and found the list anew.
+/// Whether a decided change cannot be ended, because operators did not ask whether it could be, or
+/// decided two changes. They have to stop all clients then, and found the list anew.
 bool LastOperator::is_stranded(const MembersChange& change) {
   if (!change.furthest() || change.furthest()->phase != MembersPhase::unsettled) return false;
   const redis::Membership& as = *change.furthest();
@@ -89,10 +90,10 @@ bool LastOperator::is_stranded(const MembersChange& change) {
   return can < redis::quorum(as.from) || !any;  // nobody could vouch for the others
 }
 
-/// Whether fewer than a quorum of the nodes of a list that is announced to change remember it. An
-/// operator can vouch for the others by a configuration of that list only, which the last operator
-/// does not have. A node that has missed two changes, or was removed and has not heard that it was
-/// taken back, can only come back without its record, if enough others vouch for it.
+/// Whether a list is announced to change, and fewer than a quorum of its nodes remember it. An
+/// operator can vouch for the other nodes only with a configuration of that list, which the last
+/// operator does not have. A node that has missed two changes, or was removed and has not heard
+/// that it was taken back, can only come back without its record, if enough others vouch for it.
 bool LastOperator::is_forgotten(const MembersChange& change) {
   if (!change.furthest() || change.furthest()->phase != MembersPhase::announced) return false;
   const redis::Membership& as = *change.furthest();
@@ -148,8 +149,8 @@ bool LastOperator::make_next_step(const Look& look, redis::SettlementWait& wait,
   return false;
 }
 
-/// The list that the disks of nodes without a valid record have, if any has one: the messages name
-/// it. Of several the one furthest on.
+/// The list that the disks of nodes without a valid record have, if there is one: the messages name
+/// it. If there are several, this is the one furthest on.
 NodeNames LastOperator::list_on_disk() const {
   std::optional<redis::Membership> furthest;
   for (const Server& server : nodes_) {
@@ -160,7 +161,7 @@ NodeNames LastOperator::list_on_disk() const {
   return furthest->phase == MembersPhase::announced ? furthest->from : furthest->to;
 }
 
-/// Whether the disk of a node of this list has a record by which the node is of another one.
+/// Whether the disk of a node of this list has a record by which the node belongs to another list.
 bool LastOperator::contradicts(const NodeNames& list) const {
   return std::ranges::any_of(list, [&](const std::string& name) {
     const auto its = membership_on_disk(node_at(server_named(name)), now());
@@ -168,20 +169,21 @@ bool LastOperator::contradicts(const NodeNames& list) const {
   });
 }
 
-/// Ends the change that the operators have left, as an operator would who follows the messages.
+/// Ends the change that the operators have left, as an operator who follows the messages would.
 /// Returns the list that governs then; empty if the nodes cannot agree on one any more.
 NodeNames LastOperator::end_change() {
-  // What the operators have sent arrives.
+  // The commands that the operators have sent arrive.
   run_until(now() + 9 * draw_.max_ttl);
   redis::SettlementWait wait(0.01);
   std::optional<redis::Membership> present = world_.lists.governing();
-  if (!present) {  // Clients found a list. Candidates for others end in a minute.
+  if (!present) {  // Clients found a list. Candidates for other lists end in a minute.
     const NodeNames list = list_on_disk();
     world_.lists.give_all(list);
     run_until(now() + 1min + 4 * draw_.max_ttl);
     // Durable nodes that were all restarted have not forgotten: they had no record of their present
-    // run for as long as no client had a list in which enough others vouched for their disks. Then
-    // they have their records again, and the list of these governs.
+    // run for as long as no client had a list in which enough others vouched for their disks. Once
+    // a client has such a list, they have their records again, and the list in these records
+    // governs.
     present = world_.lists.governing();
     if (!present && contradicts(list)) {
       trace("the nodes remember other lists than this: the operator has to found it");

@@ -13,7 +13,7 @@ using redis::NodeNames;
 
 namespace {
 
-/// The names of nodes of which a word has the numbers.
+/// The names of the nodes whose numbers a word has.
 NodeNames named(const std::string& numbers) {
   NodeNames list;
   for (const char number : numbers) list.push_back(std::string("n") + number);

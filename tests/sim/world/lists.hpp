@@ -8,33 +8,33 @@
 
 namespace quorumlock::sim {
 
-/// Which list of nodes operators want, and which one each client is given.
+/// The lists of nodes: those that operators want, and those that clients are given.
 class Lists : Machine {
  public:
   using Machine::Machine;
-  /// The list that the nodes are of from the beginning.
+  /// The list to which the nodes belong at the beginning.
   [[nodiscard]] redis::NodeNames first() const;
-  /// Every list that an operator has wanted.
+  /// The first list, those of the plan, and every list that an operator has wanted.
   [[nodiscard]] const std::vector<redis::NodeNames>& wanted() const { return lists_; }
-  /// Which lists there are from the beginning, which of them some clients have to the end, and
-  /// which node some clients never see.
+  /// Decides which lists there are from the beginning, which of them some clients have to the end,
+  /// and which node some clients never see.
   void plan();
   /// Hides from each client the node that the draw names, until this time.
   void hide_nodes(TrueTime until);
-  /// The state that governs: of the founding that most nodes have, the one furthest on. Nothing if
-  /// no node has a record.
+  /// The membership that governs: the one furthest on in the founding that most nodes have. Nothing
+  /// if no node has a record.
   [[nodiscard]] std::optional<redis::Membership> governing() const;
   /// Draws the list that an operator wants: one that was wanted before, the new list of a change
-  /// that is under way, or one that differs by a node or two from the list that governs. `before`:
-  /// the number of the operators before it.
+  /// that is under way, or one that differs by a node or two from the list that governs. `before`
+  /// is the number of earlier operators.
   redis::NodeNames draw(std::size_t before);
-  /// An operator wants this list.
+  /// Called when an operator wants this list.
   void want(const redis::NodeNames& list);
-  /// An operator has seen this list settled everywhere.
+  /// Called when an operator has seen this list settled everywhere.
   void settled(const redis::NodeNames& list);
-  /// Now and then a client is given one of the lists that were wanted so far.
+  /// From now on gives the client, now and then, one of the lists that were wanted so far.
   void may_differ(std::size_t client);
-  /// A client is given a list in the middle of a round that it has just begun.
+  /// Now and then gives a client a list in the middle of a round that it has just begun.
   void follow(std::size_t client);
   void give(std::size_t number, const redis::NodeNames& list);
   void give_all(const redis::NodeNames& list);
@@ -46,7 +46,7 @@ class Lists : Machine {
   const redis::NodeNames& any_wanted();
 
   std::vector<redis::NodeNames> lists_;
-  redis::NodeNames settled_, removed_;  ///< the list last settled; nodes that have left one
+  redis::NodeNames settled_, removed_;  ///< the list last settled; nodes removed from one
 };
 
 }  // namespace quorumlock::sim

@@ -9,8 +9,8 @@ namespace quorumlock::sim {
 
 struct World;
 
-/// What a machine of the world has besides its own data: short names for what is in the scene, and
-/// the way to the other machines.
+/// The base of a machine of the world. It adds to the machine's own data short names for the parts
+/// of the scene, and the way to the other machines.
 class Machine {
  public:
   explicit Machine(World& world);

@@ -92,7 +92,7 @@ struct Sums {
 
 constexpr int most_jobs = 64;
 
-/// What the processes share.
+/// The memory that the processes share.
 struct Shared {
   std::atomic<std::uint64_t> next{0};  ///< the seed that a process takes next
   /// The least seed that has failed in any process: no process need look beyond it.

@@ -113,7 +113,7 @@ void Network::shut(Client& client, int number) {
   ++wire.epoch;
   if (!std::exchange(wire.open, false) && wire.connection < 0) return;
   if (detail::is_link(number)) world_.paths.between(client.number, node).lost = true;
-  if (wire.forgotten) {  // nor does the node learn of it
+  if (wire.forgotten) {  // the node does not learn of it either
     wire.connection = -1;
     return;
   }
@@ -193,13 +193,14 @@ void Network::serve(int node) {
       std::string said = server.connections.take_output(connection);
       world_.observer.after_command(node, peers.at(connection).client, expected, said);
       answer(node, connection, std::move(said));
-      // Other connections to which the command has published a message.
+      // The command may have published messages to other connections.
       for (const int told : server.connections.take_told()) {
         if (peers.contains(told)) answer(node, told, server.connections.take_output(told));
       }
     }
   }
-  // Removes the closed connections: hung-up ones after their last command; a killed one reports it.
+  // Removes the connections that are closed: a hung-up one after its last command, and a killed
+  // one, which its client notices.
   if (peers.size() == server.connections.size()) return;
   std::erase_if(peers, [&](const auto& one) {
     const auto& [connection, peer] = one;

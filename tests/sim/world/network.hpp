@@ -10,20 +10,22 @@
 namespace quorumlock::sim {
 
 /// The connections between clients and nodes: they carry bytes in order, each message with a delay
-/// of its own, and let the nodes execute what has arrived.
+/// of its own, and let the nodes execute the commands that have arrived.
 class Network : Machine {
  public:
   explicit Network(World& world);
   void open(Client& client, int number);
-  /// The client closes its connection: what it has written may still arrive and run.
+  /// Closes the client's end of a connection: commands that the client has written may still arrive
+  /// and run.
   void shut(Client& client, int number);
-  /// Sends what the client has written. Of two pieces the second is late if `rest_is_late`.
+  /// Sends the bytes that the client has written. If they go in two pieces and `rest_is_late` is
+  /// set, the second piece is late.
   void write(Client& client, int number, bool rest_is_late);
-  /// Executes what has arrived, connection by connection in a drawn order.
+  /// Executes the commands that have arrived, connection by connection in a drawn order.
   void serve(int node);
-  /// Breaks the connection. What is under way to the node may arrive.
+  /// Breaks the connection. Commands under way to the node still arrive if `runs_on` is set.
   void lose(Client& client, int wire_number, bool runs_on);
-  /// Breaks the client's connection to this node, or its second one.
+  /// Breaks the client's connection to this node, or the second one if `subscriber` is set.
   void lose_node(Client& client, int node, bool subscriber, bool runs_on);
   void lose_all(int node);
 

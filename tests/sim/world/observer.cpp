@@ -21,14 +21,14 @@ const redis::Script* script_of(const Words& words) {
                 : test::script_by(&redis::Script::source, words[1]);
 }
 
-/// The owners of which a vote or a release is, each with its keys.
+/// The owners that a vote or a release is for, each with its keys.
 std::vector<Owner> owners_of(const Words& words, const redis::Script* script) {
   std::vector<Owner> owners;
   const auto add = [&owners](std::span<const std::string> keys, const std::string& token,
                              bool releases) {
     owners.push_back({{keys.begin(), keys.end()}, token, releases});
   };
-  // Taking back a counter is not about a lock.
+  // A command that takes back a counter is not about a lock.
   if (words.size() > 3 && words[3].starts_with(redis::counter_prefix)) return owners;
   const auto word = [&words](std::size_t place) { return std::span(words).subspan(place, 1); };
   if (script == nullptr) {
@@ -115,7 +115,8 @@ void Observer::after_command(int node, std::size_t client, const Expected& expec
   }
 }
 
-/// How much longer this owner has the key at this node, as seen there; zero if it has not.
+/// How much longer this owner has the key at this node, as seen there; zero if the owner does not
+/// have it.
 TrueTime Observer::time_of(int node, const Renewed& one) const {
   const DatabaseView seen = node_at(node).at(now());
   if (!seen.has_token(one.key, one.token)) return {};

@@ -9,10 +9,10 @@
 
 namespace quorumlock::sim {
 
-/// Sees each command that a node executes, and checks what it has made of the node's keys.
+/// Sees each command that a node executes, and checks how the command has changed the node's keys.
 class Observer : Machine {
  public:
-  /// The keys of the locks that a vote or a release is about, and the owner for which it is.
+  /// The keys of the locks that a vote or a release is about, and the owner that it is for.
   struct Owner {
     std::vector<std::string> keys;
     std::string token;
@@ -21,21 +21,22 @@ class Observer : Machine {
   /// A key that a lease's own renewal is about.
   struct Renewed {
     std::string key, token;
-    bool end_known;     ///< the client knew the node's time, so the node knows when it is late
+    bool end_known;     ///< the client knew the node's time, so the node notices a late renewal
     TrueTime before{};  ///< how much longer the owner had the key before the renewal
   };
-  /// What is to be looked at once a command has been executed.
+  /// The owners and keys to look at once a command has been executed.
   struct Expected {
     std::vector<Owner> owners;
     std::vector<Renewed> renewals;
   };
 
   explicit Observer(World& world);
-  /// Called before a node executes this command, and after that with what the node has said.
+  /// Called before a node executes this command. after_command() takes the result, and the node's
+  /// reply.
   [[nodiscard]] Expected before_command(int node, const Words& words) const;
   void after_command(int node, std::size_t client, const Expected& expected,
                      const std::string& said);
-  /// Looks at what a command has made of the node's counters and its enrolment.
+  /// Looks at the node's counters and its enrolment, which a command may have changed.
   void look_at(int node);
 
  private:
@@ -44,7 +45,7 @@ class Observer : Machine {
   void look_at_owner(int node, std::size_t client, const Owner& owner);
 
   std::vector<std::pair<std::string, std::string>> counters_;  ///< all locks, with their counters
-  std::vector<std::string> records_;  ///< the enrolment of each node, as last looked at
+  std::vector<std::string> records_;  ///< the enrolment of each node, as last seen
 };
 
 }  // namespace quorumlock::sim

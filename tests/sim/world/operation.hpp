@@ -45,8 +45,8 @@ struct Operation {
   std::string place;       ///< its name in the line
   double ticket = 0;       ///< its ticket in the line
   std::map<std::string, core::NodeSet> on;  ///< for each key, the nodes that have its entry
-  TrueTime everywhere = TrueTime::max();    ///< since when all nodes have its entry
-  TrueTime in_line = TrueTime::max();       ///< since when its client has sent it there
+  TrueTime everywhere = TrueTime::max();    ///< when all nodes first had its entry
+  TrueTime in_line = TrueTime::max();       ///< when its client first sent its entry
   int capacity = 0;  ///< its client's capacity for the semaphore; zero: a lock
   int slot = 0;      ///< the permit that it holds
 

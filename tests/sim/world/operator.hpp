@@ -9,9 +9,9 @@
 
 namespace quorumlock::sim {
 
-/// Somebody who changes the list of nodes, with the library's own redis::MembersChange and
-/// redis::SettlementWait. It looks at the nodes one after the other and acts on what it saw, which
-/// may be out of date by then. It may stop for good after any step.
+/// An operator, which changes the list of nodes with the library's own redis::MembersChange and
+/// redis::SettlementWait. It looks at the nodes one after the other, and acts on a view that may be
+/// out of date by then. It may stop for good after any step.
 struct Operator {
   std::size_t number = 0;
   redis::NodeNames next;    ///< the list that it wants
@@ -21,7 +21,7 @@ struct Operator {
   bool withdraws = false;   ///< it takes back what it finds announced
   int looks_left = 12;      ///< it gives up after this many looks
   redis::SettlementWait wait{0.01};
-  bool ended_old = false;  ///< see Operators::end_old_connections(); since the wait was begun last
+  bool ended_old = false;  ///< whether end_old_connections() has run since the wait last began
   bool over = false;
   std::map<std::string, redis::MembersChange::Node> seen;  ///< see Operators::believe()
 
@@ -32,7 +32,7 @@ struct Operator {
   }
 };
 
-/// What an operator sees of the nodes while it looks at them.
+/// An operator's view of the nodes, from one look at them.
 struct Look {
   std::size_t by;
   std::vector<int> servers;

@@ -67,7 +67,7 @@ void Operators::end(Operator& one, const char* why) {
   plan_operator();
 }
 
-/// Reads what each node says, at a moment of its own.
+/// Reads the records of each node, at a moment of its own.
 void Operators::look_at_nodes(std::size_t number) {
   Operator& one = operators_[number];
   if (one.looks_left-- == 0) return end(one, "gives up");
@@ -99,8 +99,8 @@ void Operators::look_at_nodes(std::size_t number) {
   });
 }
 
-/// The planted mistake: the operator believes of a node that it once saw to be committed that it
-/// still is.
+/// The planted mistake: if the operator once saw that a node was committed, it believes that the
+/// node still is.
 void Operators::believe(Operator& one, Look& look) {
   if (!core::planted(core::Mutant::nodes_seen_once)) return;
   for (MembersChange::Node& node : look.nodes) {
@@ -199,7 +199,7 @@ void Operators::has_looked(const Look& look) {
   look_again(one, next_look);
 }
 
-/// An operator has seen the new list settled everywhere. It may want another one.
+/// Called when an operator has seen the new list settled everywhere. It may then want another list.
 void Operators::list_settled(Operator& one) {
   world_.lists.settled(one.next);
   trace("OPERATOR ", one.number, " sees ", redis::names_in_words(one.next), " settled");
@@ -212,7 +212,7 @@ void Operators::list_settled(Operator& one) {
   look_again(one, draw_span(draw_.between_changes));
 }
 
-/// The nodes that an operator has reached end the connections of clients with other lists, as
+/// Makes the nodes that an operator has reached end the connections of clients with other lists, as
 /// CLIENT KILL does.
 void Operators::end_old_connections(const Look& look, const NodeNames& next) {
   if (core::planted(core::Mutant::old_connections_kept)) return;
@@ -228,7 +228,7 @@ void Operators::end_old_connections(const Look& look, const NodeNames& next) {
   }
 }
 
-/// Whether an operator does not reach this node just now: mostly those that the draw names.
+/// Whether an operator does not reach this node just now, which is mostly one that the draw names.
 bool Operators::is_out_of_reach(std::size_t by, int server, Step step) {
   if (draw_.deaf.empty() || step < draw_.deaf_from) return false;
   const bool named = draw_.deaf.find(name_of(server).substr(1)) != std::string::npos;

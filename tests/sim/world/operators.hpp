@@ -10,14 +10,14 @@
 
 namespace quorumlock::sim {
 
-/// The operators that change the list of nodes: what each does after a look at the nodes.
+/// The operators that change the list of nodes, and what each of them does after a look.
 class Operators : Machine {
  public:
   using Machine::Machine;
-  /// From now on there are operators, one after the other; if the draw has two, also at once. Those
-  /// with a plan begin at once.
+  /// Plans the operators: as many at one time as the draw has, each followed by another one. Two
+  /// operators with a plan begin at the same moment.
   void plan();
-  /// How many there have been.
+  /// The number of operators so far.
   [[nodiscard]] std::size_t count() const { return operators_.size(); }
   /// Sends a node its part of a step, which arrives after this time.
   void send_step(const Look& look, const redis::MembersChange::Step& step, const char* what,
@@ -45,7 +45,7 @@ class Operators : Machine {
   void read_counters(const Look& look, const redis::MembersChange& change);
 
   std::deque<Operator> operators_;
-  /// By whether it is the second operator, and by node.
+  /// Each operator's reach: by whether the operator is the second one, and by node.
   std::map<std::pair<bool, int>, Reach> reach_;
 };
 

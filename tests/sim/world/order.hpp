@@ -22,7 +22,7 @@ namespace quorumlock::sim {
 class Order {
  public:
   using Report = std::function<void(std::string)>;
-  /// `patience`: enough for some rounds of messages, and less than the time between two looks.
+  /// `patience` is enough for some rounds of messages, and less than the time between two looks.
   Order(std::deque<Operation>& operations, bool holds, TrueTime patience, Report report)
       : operations_(operations), holds_(holds), patience_(patience), report_(std::move(report)) {}
 
@@ -86,10 +86,10 @@ class Order {
       report_("operation " + std::to_string(winner.number) +
               " was first in the line, and nobody woke it when the lock was released");
     }
-    // One probe, or one for each permit of a semaphore, and the rounds within which the protocol
-    // grants the lock to the queue head.
+    // A winner may take one probe, or one for each permit of a semaphore, and the rounds within
+    // which the protocol grants the lock to the queue head.
     const int probes = winner.capacity == 0 ? 1 : most_slots;
-    // One more round for each later waiter: a waiter whose ticket is too small at first is ahead
+    // Each later waiter allows one more round: a waiter whose ticket is too small at first is ahead
     // until that ticket has grown.
     const auto came_since = [&] {
       return std::ranges::count_if(operations_, [&](const Operation& one) {
@@ -123,7 +123,7 @@ class Order {
   }
 
  private:
-  /// When the last of the winner's keys was given back; nothing unless all of them were.
+  /// The time at which the last of the winner's keys was given back; nothing unless all keys were.
   std::optional<TrueTime> freed_for(const Operation& winner) {
     TrueTime freed{};
     if (winner.capacity != 0) {
@@ -141,7 +141,8 @@ class Order {
     return all_freed ? std::optional(freed) : std::nullopt;
   }
 
-  /// Twice as many if some requests are shared: no model has bounded that.
+  /// The greatest number of rounds, which is doubled if some requests are shared: no model has
+  /// bounded that case.
   static constexpr int most_rounds = 4;
   static constexpr int most_slots = 8;  ///< permits that a request outside of the line tries
   std::deque<Operation>& operations_;

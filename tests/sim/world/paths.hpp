@@ -14,7 +14,7 @@ class Paths : Machine {
     TrueTime extra{};                       ///< added to the delay of each message
     int percent = 100;                      ///< the path's delay in percent of the draw's
     bool lost = false;                      ///< whether a connection has broken since the beginning
-    TrueTime silent_until{};                ///< until when it is silent: see Focus::silence
+    TrueTime silent_until{};                ///< the end of its silence: see Focus::silence
   };
 
   explicit Paths(World& world);
@@ -23,12 +23,13 @@ class Paths : Machine {
   [[nodiscard]] Path& between(std::size_t client, int node) {
     return paths_[client][static_cast<std::size_t>(node)];
   }
-  /// When a message that is sent now arrives: after all earlier ones on its connection.
+  /// The time at which a message that is sent now arrives, after all earlier ones on its
+  /// connection.
   TrueTime arrival(std::size_t client, int node, bool to_node, TrueTime& last);
-  /// The client does not see the node until then. What is under way arrives at any time, so this is
-  /// as good as a lost connection.
+  /// Hides the node from the client until this time. Messages under way arrive at any time, so this
+  /// is as good as a lost connection.
   void hide(std::size_t client, int node, TrueTime until);
-  /// No connection to this node counts as unbroken any more.
+  /// From now on each connection to this node counts as one that has broken.
   void count_as_lost(int node);
   void heal();
   [[nodiscard]] bool any_lost() const;

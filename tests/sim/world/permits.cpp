@@ -9,8 +9,8 @@ namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 
-/// Asks for permits. Without a wait each request is answered before the next; otherwise all have
-/// time to enter the line.
+/// Asks for permits. Without a wait, each request is answered before the next one is made; with a
+/// wait, all requests have time to enter the line.
 std::vector<std::size_t> Permits::ask(int count, core::Duration wait) {
   std::vector<std::size_t> asked;
   while (asked.size() < static_cast<std::size_t>(count)) {

@@ -6,7 +6,7 @@
 
 namespace quorumlock::sim {
 
-/// The promises of a semaphore to its users when nothing goes wrong.
+/// Checks the promises of a semaphore to its users when nothing goes wrong.
 class Permits : Machine {
  public:
   using Machine::Machine;

@@ -10,9 +10,10 @@ namespace quorumlock::sim {
 class Processes : Machine {
  public:
   using Machine::Machine;
-  /// The turn of a client's loop, as in the driver.
+  /// Runs one turn of a client's loop, as the driver does.
   void turn(Client& client);
-  /// Runs an action in a process: when it goes on if it is stopped, and never if it is gone.
+  /// Runs an action in a process: at once, or, if the process is stopped, as soon as it goes on. If
+  /// the process is gone, the action never runs.
   template <class Does>
   void run(std::size_t number, std::size_t life, Does action) {
     Client& client = clients_[number];
@@ -24,7 +25,8 @@ class Processes : Machine {
     action();
     turn(client);
   }
-  /// Everything that came in while the client was stopped comes in now, at a single moment.
+  /// Lets a client go on. Everything that came in while the client was stopped comes in now, at a
+  /// single moment.
   void resume(Client& client);
   /// Stops a client's machine, and its clock with it.
   void stand_still(Client& client, TrueTime span);

@@ -16,11 +16,11 @@ int server_named(const std::string& name);
 
 /// The text of a key of a server; empty if there is none.
 std::string text_of(const Server& server, std::string_view key, TrueTime now);
-/// A server's enrolment, in whichever run of the server it was written.
+/// A server's enrolment, whichever run of the server wrote it.
 std::optional<redis::EnrolmentRecord> enrolment_of(const Server& server, TrueTime now);
-/// What a server's record says of its list, if it is valid in the server's run.
+/// The membership that a server's record states, if the record is valid in the server's run.
 std::optional<redis::Membership> membership_of(const Server& server, TrueTime now);
-/// The same, in whichever run of the server it was written.
+/// The same, whichever run of the server wrote the record.
 std::optional<redis::Membership> membership_on_disk(const Server& server, TrueTime now);
 
 }  // namespace quorumlock::sim

@@ -46,8 +46,8 @@ void Recovery::heal() {
 
 /// Checks that no node has a key that was given back.
 void Recovery::demand_releases() {
-  // If no connection was lost, and no message is still under way, every release has arrived.
-  // Nor does a release go to a node that has left its client's list.
+  // If no connection was lost, and no message is still under way, every release has arrived. But a
+  // release does not go to a node that has left its client's list.
   bool lost = draw_.lists_change() || draw_.has(Fault::client_crash) || draw_.has(Fault::crash) ||
               draw_.has(Fault::delay) || draw_.has(Fault::partition) || world_.paths.any_lost();
   // A node may have refused releases for the key's ttl, and its clock then gives the key more time.
@@ -64,7 +64,8 @@ void Recovery::demand_releases() {
   }
 }
 
-/// Whether some nodes have a record, and fewer of one founding than it takes to vouch for another.
+/// Whether some nodes have a record, and fewer of each founding than it takes to vouch for another
+/// node.
 bool Recovery::too_few_vouch() const {
   const redis::Membership list{1,          0,  redis::MembersPhase::settled,
                                name_of(0), {}, redis::NodeNames(nodes_.size())};
@@ -125,7 +126,7 @@ void Recovery::demand_progress() {
 void Recovery::demand_trust() {
   if (!draw_.has(Fault::stand_still) || !draw_.node_clocks_hold() || !draw_.fencing) return;
   const TrueTime message = draw_.message_when_well();
-  // Time for some attempts of a few messages each.
+  // This is time for some attempts of a few messages each.
   const TrueTime bound = 120 * message + 8 * TrueTime(draw_.pause);
   for (Client& client : clients_) {
     if (!violation().empty()) return;
@@ -163,7 +164,7 @@ void Recovery::demand_tidiness() {
       }
     }
   }
-  // What a crashed client had sent may reach a node even now, and set the key for a ttl.
+  // A request of a crashed client may reach a node even now, and set the key for a ttl.
   const bool from_the_dead = draw_.has(Fault::delay) && draw_.has(Fault::client_crash);
   for (std::size_t node = 0; node < nodes_.size() && draw_.timing_holds(); ++node) {
     for (const auto& [key, value] : nodes_[node].at(now()).keys()) {

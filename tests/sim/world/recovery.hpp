@@ -4,13 +4,13 @@
 
 namespace quorumlock::sim {
 
-/// The end of all faults, and what is demanded of clients and nodes from then on.
+/// Ends all faults, and checks what clients and nodes must do from then on.
 class Recovery : Machine {
  public:
   using Machine::Machine;
   /// Repairs everything, and gives back every lock.
   void heal();
-  /// Checks that each client in turn gets the lock, and at once.
+  /// Checks that one client after the other gets the lock, each in a short time.
   void demand_progress();
   /// Checks that a client gets the lock as soon as it asks for it after its clock stood still: the
   /// nodes' clocks are right, and the client knows that once a quorum has answered.
@@ -18,7 +18,7 @@ class Recovery : Machine {
   /// Checks that nothing is left: no wait, no lease, no request, and no key once its ttl has
   /// passed.
   void demand_tidiness();
-  /// The operator runs enroll.
+  /// Vouches for nodes that forgot, as `quorumlock enroll` does for an operator.
   void vouch();
 
  private:

@@ -47,7 +47,7 @@ void Results::carry_out(Client& client, const detail::Session::Output& output) {
     const Operation& one = of_lease(extended->user);
     prompt(one, one.asked_again, "extended");
   } else if (const auto* released = std::get_if<core::Released>(&output)) {
-    if (released->by_token) return;  // its user is no lease
+    if (released->by_token) return;  // its user id is not that of a lease
     const Operation& one = of_lease(released->user);
     prompt(one, one.asked_again, "released");
   } else if (const auto* ended = std::get_if<core::Ended>(&output)) {

@@ -4,8 +4,8 @@
 
 namespace quorumlock::sim {
 
-/// Carries out what the clients' sessions put out: connections, and results of calls, which are
-/// noted in their operations and checked.
+/// Carries out the outputs of the clients' sessions: those about connections, and the results of
+/// calls, which are checked and noted in the operations.
 class Results : Machine {
  public:
   using Machine::Machine;

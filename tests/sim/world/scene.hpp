@@ -16,10 +16,10 @@
 
 namespace quorumlock::sim {
 
-/// What all machines of a world act on: the draw and its randomness, the time, the servers, the
-/// clients and their operations, and the record of what happens.
+/// The data that all machines of a world act on: the draw and its randomness, the time, the
+/// servers, the clients and their operations, and the record of what happens.
 struct Scene {
-  /// `trace` may be null. There are no servers and clients yet.
+  /// `trace` may be null. The scene begins without servers and clients.
   Scene(const Draw& draw, std::ostream* trace);
 
   const Draw draw;

@@ -8,8 +8,8 @@ namespace quorumlock::sim {
 
 using namespace std::chrono_literals;
 
-/// Removes from a failing draw what the failure does not need: faults, clients, nodes, keys, time.
-/// Calls `fails` some dozens of times.
+/// Removes from a failing draw everything that the failure does not need: faults, clients, nodes,
+/// keys, time. Calls `fails` some dozens of times.
 inline Draw shrink(Draw draw, const std::function<bool(const Draw&)>& fails) {
   const auto take = [&](auto&& change) {
     Draw smaller = draw;

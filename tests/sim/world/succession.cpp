@@ -35,7 +35,8 @@ void Succession::demand_order() {
   }
 }
 
-/// Runs until the operation is answered, `end` at the latest; returns whether it has the lock.
+/// Runs until the operation is answered, but to `end` at the latest; returns whether it has the
+/// lock.
 bool Succession::has_lock_by(std::size_t number, TrueTime end, TrueTime step) {
   while (now() < end && violation().empty() && operations_[number].answers == 0) {
     run_until(std::min(end, now() + step));

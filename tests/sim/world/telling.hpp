@@ -9,15 +9,15 @@
 
 namespace quorumlock::sim {
 
-/// Checks what users are notified of: a holder learns that its lease is at risk, by its own clock,
-/// at the latest stop_margin before the lease ends, unless its process was stopped across that
-/// moment; a wait ends at its limit; every call is answered once.
+/// Checks that users are notified in time: a holder learns that its lease is at risk, by its own
+/// clock, at the latest stop_margin before the lease ends, unless its process was stopped across
+/// that moment; a wait ends at its limit; every call is answered once.
 class Telling {
  public:
   using Report = std::function<void(std::string)>;
   explicit Telling(Report report) : report_(std::move(report)) {}
 
-  /// `awake`: since when, on its own clock, the client has not been stopped.
+  /// `awake` is the time on its own clock since which the client has not been stopped.
   void at_risk(const Operation& one, core::Time now, core::Time awake) {
     const core::Time due = due_of(one);
     if (awake <= due && now > due + slack) late(one, now - due);
@@ -30,7 +30,7 @@ class Telling {
     if (one.answers > 1) report_("operation " + std::to_string(one.number) + " was answered twice");
   }
   /// A request that does not wait may be queued by its client for `send_within`, and no longer. A
-  /// shorter wait does not cut the first attempt short, or that for another permit.
+  /// shorter wait does not cut the first attempt short, or an attempt at another permit.
   void refused(const Operation& one, const core::Refused& how, core::Duration send_within,
                core::Time now, core::Time awake) {
     const bool waits = one.wait > core::Duration::zero();
@@ -55,7 +55,8 @@ class Telling {
   }
 
  private:
-  /// When the holder is due to stop: at once if the lock was won with less than the margin left.
+  /// The time at which the holder is due to stop: at once if the lock was won with less than the
+  /// margin left.
   static core::Time due_of(const Operation& one) {
     return std::max(one.deadline - one.terms.stop_margin, one.acquired);
   }

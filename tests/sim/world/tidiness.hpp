@@ -8,9 +8,9 @@
 
 namespace quorumlock::sim {
 
-/// Checks what releases leave. A node that has run a release has no key of that owner afterwards,
-/// unless a connection between the two has broken: then a key may arrive later, and stays for one
-/// ttl. An owner of several keys has all of them on a node, or none.
+/// Checks the keys that remain after releases. A node that has run a release has no key of that
+/// owner afterwards, unless a connection between the two has broken: then a key may arrive later,
+/// and stays for one ttl. An owner of several keys has all of them on a node, or none.
 class Tidiness {
  public:
   using Report = std::function<void(std::string)>;

@@ -9,7 +9,7 @@ namespace quorumlock::sim {
 
 namespace {
 
-/// The users of extends by token have numbers from here on.
+/// The user ids of extends by token begin here.
 constexpr core::UserId extend_offset = 2'000'000;
 
 }  // namespace
@@ -19,7 +19,7 @@ void Tokens::plan() {
   after(draw_span(draw_.every), [this] {
     if (scene_.healing) return;
     if (random_.between(1, 100) <= draw_.by_token && !operations_.empty()) {
-      // One of the last six operations.
+      // This is one of the last six operations.
       const std::size_t back = random_.index(std::min<std::size_t>(operations_.size(), 6));
       extend(operations_.size() - 1 - back);
     }

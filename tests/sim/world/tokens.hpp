@@ -12,10 +12,11 @@ namespace quorumlock::sim {
 class Tokens : Machine {
  public:
   using Machine::Machine;
-  /// Now and then another process extends the token of a lease, having read it somewhere.
+  /// Plans processes that extend a lease by its token now and then, having read the token
+  /// somewhere.
   void plan();
-  /// The nodes drop what a lease has, others take it for a moment, and its holder hears nothing.
-  /// Then the holder renews, and somebody extends its token.
+  /// Makes the nodes drop the keys of a lease: other clients take the lock for a moment, and the
+  /// holder hears nothing. Then the holder renews, and another process extends its token.
   void usurp(std::size_t number);
   /// Checks that an extend succeeds only if nobody else has had the lock since the token was won.
   void extended(const core::Extended& extended);
@@ -28,7 +29,7 @@ class Tokens : Machine {
   };
   void extend(std::size_t number);
 
-  std::deque<Extend> extends_;  ///< index: the user's number less the offset
+  std::deque<Extend> extends_;  ///< indexed by the user id less the offset
 };
 
 }  // namespace quorumlock::sim

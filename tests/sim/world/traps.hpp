@@ -8,7 +8,7 @@
 
 namespace quorumlock::sim {
 
-/// What is arranged in a history so that it meets one certain mistake; see draw_traps.cpp.
+/// Arranges the events of a history so that one certain mistake does harm; see draw_traps.cpp.
 class Traps : Machine {
  public:
   using Machine::Machine;

@@ -117,7 +117,7 @@ void Users::draw_keys(Operation& one) {
   for (std::size_t i = count; i > 1; --i) std::swap(keys[i - 1], keys[random_.index(i)]);
   one.key = keys[0];
   if (random_.between(1, 100) > draw_.sets) return;
-  // Sets of two are drawn more often than three: each then leaves one key to the others.
+  // Sets of two are drawn more often than sets of three: each leaves one key to the other clients.
   const auto last = random_.one_in(4) ? count : std::min<std::size_t>(count, 2);
   one.others.assign(keys.begin() + 1, keys.begin() + static_cast<std::ptrdiff_t>(last));
 }

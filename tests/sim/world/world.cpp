@@ -20,7 +20,7 @@ World::World(const Draw& draw, std::ostream* trace) : scene(draw, trace) {
   lists.plan();
 }
 
-/// The nodes of a new cluster: they have nothing to forget.
+/// Begins the nodes of a new cluster, which have nothing to forget.
 void World::begin_nodes() {
   const Draw& draw = scene.draw;
   test::SeededRandom& random = scene.random;

@@ -21,7 +21,7 @@
 namespace quorumlock::sim {
 
 /// Clients, nodes, the network between them and all that may happen to them, drawn from one seed:
-/// the same seed gives the same history, event for event. It has the scene and the machines,
+/// the same seed gives the same history, event for event. The world has the scene and the machines,
 /// which reach each other through it, and decides only in which order they begin.
 struct World {
   /// `trace` may be null.
