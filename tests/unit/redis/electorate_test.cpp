@@ -156,6 +156,18 @@ TEST_F(ElectorateTest, AListIsFoundedOnceAllItsNodesHaveWaitedTogether) {
   EXPECT_EQ(*judged[1].admitted, settled(list_abc, 0, 3).for_node("b"));
 }
 
+TEST_F(ElectorateTest, AllNodesAreFoundedWithTheFoundingThatIsProposedNow) {
+  const auto own = judge({blank("a"), blank("b"), blank("c")});
+  for (const std::uint64_t founding : {5U, 3U}) {
+    const auto judged = judge({blank("a"), waiting("b", founding, list_abc), blank("c")});
+    for (const Electorate::Judgement& its : judged) {
+      EXPECT_EQ(*its.founded, settled(list_abc, 0, founding).for_node(its.founded->name));
+    }
+  }
+  const auto again = judge({blank("a"), blank("b"), blank("c")});
+  for (std::size_t i = 0; i < own.size(); ++i) EXPECT_EQ(*again[i].founded, *own[i].founded);
+}
+
 TEST_F(ElectorateTest, AListIsFoundedOnlyIfAllItsNodesWereSeenToWaitAtOneMoment) {
   // a was last looked at before c had waited long enough. Since then a client with another list may
   // have put a candidate of its own there.
