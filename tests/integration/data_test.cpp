@@ -134,12 +134,13 @@ void DataOfNodes::fail_back(Forgetful& nodes, const std::string& key) {
   const Result<Lease> lease = coordinator.acquire(key);
   ASSERT_TRUE(ok(lease));
   ASSERT_TRUE(eventually([&] { return nodes.cluster.holders(key) == 3; }));
-  const auto record = nodes.cluster.value(2, record_key);
+  // The copy has the node's own record and not its lock. Clients erase that record from the node as
+  // soon as they are connected again.
+  ASSERT_EQ(replica.value(0, record_key), nodes.cluster.value(2, record_key));
   ASSERT_NO_FATAL_FAILURE(follow(nodes.cluster, 2, port_of(replica, 0)));
   nodes.cluster.raw(2, {"REPLICAOF", "NO", "ONE"});
   nodes.cluster.raw(2, {"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
   ASSERT_EQ(nodes.cluster.value(2, key), std::nullopt);
-  ASSERT_EQ(nodes.cluster.value(2, record_key), record);
   nodes.cluster.kill(1);
   Coordinator another = connect(nodes.options());
   std::string why;
