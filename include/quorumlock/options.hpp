@@ -25,15 +25,6 @@ enum class LockMode { exclusive, shared };
 /// right moment gets the lock, but not while others wait in order; after 5 s it joins their line.
 enum class WaitOrder { fifo, unordered };
 
-/// What a node that may have forgotten its locks has to do before its votes count again. The policy
-/// is the same for the whole cluster; it is recorded on the nodes when they are first enrolled.
-/// always: wait for max_ttl after every restart. trust_disk: wait, unless every write was, and
-/// still is, on the node's own disk before it is answered (docs/nodes.md). unsafe_never: nothing,
-/// so that a restarted node can give away a lock that is held; it applies to this client only.
-enum class Quarantine { always, trust_disk, unsafe_never };
-/// Returns the policy's name, as in the list above.
-QUORUMLOCK_EXPORT std::string_view to_string(Quarantine quarantine) noexcept;
-
 /// The pause between two attempts of an unordered wait: at least `delay`, less than `delay +
 /// jitter`. After an attempt that too few nodes could take part in, it is at least 2 ms.
 struct RetryOptions {
@@ -129,9 +120,6 @@ class QUORUMLOCK_EXPORT Options {
   /// waiter, in whatever process, then finds the lock free only by looking: within 1 s, or after a
   /// pause of `retry`.
   bool wake = true;
-  /// Unset: the policy in the nodes' record, or `always` for a new cluster. A client whose policy
-  /// differs from the record is refused (Errc::misconfigured).
-  std::optional<Quarantine> quarantine;
   /// The prefix that makes a resource's name into its key.
   std::string key_prefix;
 

@@ -28,7 +28,7 @@ constexpr Right rights[] = {
     {"client|setname", false,
      "does not show which list of nodes its clients have: quorumlock members waits in vain"},
     {"info", true, "casts no vote, since it does not say which run of it this is"},
-    {"config|get", false, "does not say whether its disk can be trusted, so it is not trusted"},
+    {"config|get", false, "does not say how it writes to its disk (quorumlock doctor)"},
     {"script|load", false, "gets each script with its first call, which costs a round trip"},
     {"scan", false, "cannot be the source of fencing counters for a node that forgot"},
     {"dbsize", false, "does not say how many fencing counters it has"},
@@ -65,9 +65,6 @@ constexpr Right rights[] = {
      "casts no vote, since it does not show the list of nodes that it votes for"},
     {"~quorumlock:candidate", false, no_enrolment},
     {"~quorumlock:repairer", false, no_enrolment},
-    {"~quorumlock:node:*", false,
-     "takes and shows no notes about other nodes: with trust_disk, one that restarts waits for "
-     "max_ttl"},
 };
 
 }  // namespace
@@ -106,7 +103,6 @@ std::vector<Probe> probes(std::string_view key_prefix) {
        {redis::enrolment_key, redis::members_key, redis::candidate_key, redis::repairer_key}) {
     add(std::string(key), std::string(key));
   }
-  add("quorumlock:node:*", "quorumlock:node:-");
   if (key_prefix.empty()) return all;
   const std::string prefix(key_prefix);
   add(prefix + '*', prefix);

@@ -27,17 +27,9 @@ enum class Mutant {
   quarantine_by_a_fast_clock,
   candidate_without_nonce,
   absent_taken_as_new,
-  repair_before_quarantine,
   no_repair,
   replant_without_enrolment,
   confirm_without_enrolment,
-  // Disks that are trusted.
-  promotion_not_looked_at,
-  anothers_record_adopted,
-  made_a_replica_by_mistake,
-  copy_of_its_own,
-  replicas_not_looked_at,
-  notes_not_looked_at,
   // Fencing.
   greatest_without_a_raise,
   older_acknowledgements_counted,

@@ -27,7 +27,6 @@ std::vector<redis::Link::Config> link_configs(const Cluster& cluster) {
                      options.connect_timeout,
                      {.max_ttl = options.max_ttl,
                       .drift_factor = options.drift_factor,
-                      .policy = options.quarantine,
                       .fencing_memory = options.fencing_memory,
                       .groups = cluster.mark,
                       .changes_terms = cluster.purpose == Cluster::Purpose::to_enrol,

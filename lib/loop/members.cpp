@@ -133,7 +133,6 @@ void Members::judge(Time now) {
       continue;
     }
     node.membership = its.enrolled().membership;
-    common.policy = its.enrolled().policy;
     ever_enrolled_ = true;
   }
   const std::vector<redis::Electorate::Judgement>& judged = electorate_.judge(nodes);

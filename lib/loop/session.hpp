@@ -9,7 +9,6 @@
 #include "loop/links.hpp"
 #include "loop/members.hpp"
 #include "loop/messages.hpp"
-#include "loop/notes.hpp"
 #include "loop/repair.hpp"
 #include "loop/sender.hpp"
 #include "loop/wrong_clocks.hpp"
@@ -27,7 +26,7 @@ namespace quorumlock::detail {
 ///
 /// It takes each input to the machine that knows about it: Links (the connections and the numbers
 /// of the nodes), Sender (the engine's commands), Messages (the second connections), Members (the
-/// list of nodes), Repair, Notes and WrongClocks.
+/// list of nodes), Repair and WrongClocks.
 class Session {
  public:
   struct Config {
@@ -130,7 +129,6 @@ class Session {
   std::optional<Output> on_answer(core::Time now, int node, const redis::Link::Answer& answer);
   void on_late(core::Time now, int node, const core::Tag& tag);
   void on_greeted(core::Time now, int node);
-  void on_repair(core::Time now, int node, const core::Tag& tag, const redis::Reply* reply);
   void carry_out(core::Time now, const core::Output& output, std::optional<Output>& mine);
   void next_of_links(core::Time now, std::optional<Output>& mine);
 
@@ -139,7 +137,6 @@ class Session {
   Sender sender_;
   Messages messages_;
   Repair repair_;
-  Notes notes_;
   WrongClocks wrong_clocks_;
   Members members_;
   std::optional<ListChanged> list_changed_;

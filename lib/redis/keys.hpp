@@ -48,8 +48,5 @@ inline constexpr std::string_view members_key = "quorumlock:members";
 /// refreshed.
 inline constexpr std::string_view repairer_key = "quorumlock:repairer";
 inline constexpr std::string_view repairer_ms = "10000";
-/// This prefix and a node's name give the key of the run in which that node was seen not durable
-/// (see detail::Notes).
-inline constexpr std::string_view node_prefix = "quorumlock:node:";
 
 }  // namespace quorumlock::redis

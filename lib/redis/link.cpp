@@ -108,8 +108,6 @@ void Link::update(Time now) {
     asks_early_ = !up;
   }
   if (enrolment.take_repair()) events_.push(Repair{});
-  const Enrolment::Errand errand = enrolment.take_errand();
-  if (errand != Enrolment::Errand::none) events_.push(Errand{errand});
   if (up) return announce();
   // The link must not come up while an answer is missing, since it would then not notice that the
   // answer does not come.
@@ -182,7 +180,7 @@ void Link::look_again(Time now) {
 }
 
 void Link::done(Time now, const Enrolment::Done& what) {
-  right_.enrolment().done(now, what);
+  right_.enrolment().done(what);
   update(now);
 }
 
@@ -356,7 +354,7 @@ void Link::on_own_reply(Time now, const core::Tag& tag, const Reply& reply) {
     if (const auto refused = greeting_.on_login_reply(now, reply, pipeline_)) note(*refused);
   } else if (const auto trouble = greeting_.on_later_reply(tag, reply)) {
     return fail(now, trouble->vote, trouble->why);
-  } else if (Greeting::completes_facts(tag)) {
+  } else if (greeting_.completes_facts(tag)) {
     right_.enrolment().look_at(now, greeting_.facts());
   }
   update(now);

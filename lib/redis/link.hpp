@@ -64,10 +64,6 @@ class Link final : public RespWire {
   struct Repair {};
   /// The node's enrolment has changed: follow() what that means for all nodes.
   struct Enrolled {};
-  /// Do this with the other nodes; done() follows a look_up or a note.
-  struct Errand {
-    Enrolment::Errand what;
-  };
   /// The engine's view of this link has changed.
   struct Changed {
     core::LinkState state;
@@ -97,8 +93,8 @@ class Link final : public RespWire {
   struct Note {
     std::string sentence;
   };
-  using Event = std::variant<Connect, Disconnect, Greeted, Enrolled, Repair, Errand, Changed,
-                             Answer, Late, Note>;
+  using Event =
+      std::variant<Connect, Disconnect, Greeted, Enrolled, Repair, Changed, Answer, Late, Note>;
 
   Link(Config config, core::Random& random);
 
@@ -114,7 +110,7 @@ class Link final : public RespWire {
   void admit(core::Time now);
   /// The node's votes must not be counted while this connection lasts.
   void bar(core::Time now, Vote reason, std::string why);
-  /// The work that Repair or Errand asked for is done.
+  /// The work that Repair asked for is done.
   void done(core::Time now, const Enrolment::Done& what);
   /// The node's enrolment turned out to be different from what the link knows.
   void doubt(core::Time now);

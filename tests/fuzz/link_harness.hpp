@@ -166,7 +166,6 @@ class LinkHarness {
     link_.done(now_, redis::Enrolment::Repaired{.as = *link_.enrolment().others().founded});
   }
   void take(const Link::Enrolled&) { link_.follow(now_, link_.enrolment().others()); }
-  void take(const Link::Errand&) { link_.done(now_, redis::Enrolment::ErrandEnd::good); }
   void take(const Link::Late& late) {
     require(late.tag.claim.index < commands_.size(), "a command is late that nobody sent");
     Command& command = commands_[late.tag.claim.index];

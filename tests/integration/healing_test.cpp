@@ -71,9 +71,9 @@ class RollingRestart : public ::testing::Test {
 };
 
 TEST_F(RollingRestart, LosesNoLockOnDurableNodes) {
-  // Each node has the key on its disk, which the cluster trusts, and votes at once; meanwhile the
-  // others are a quorum.
-  Cluster cluster({.durable = true, .enrolled = false, .trust_disk = true});
+  // Each node has the key on its disk, and waits out its quarantine; meanwhile the others are a
+  // quorum.
+  Cluster cluster({.durable = true, .enrolled = false, .max_ttl = 4s});
   expect_held_throughout(cluster);
 }
 

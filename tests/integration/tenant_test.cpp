@@ -20,7 +20,7 @@ class Tenants : public ::testing::Test {
                             "+info", "+config|get", "+client|kill", "~tenant:*",
                             "~quorumlock:*:tenant:*", "~quorumlock:enrolment",
                             "~quorumlock:candidate", "~quorumlock:repairer", "~quorumlock:members",
-                            "~quorumlock:node:*", "&quorumlock:*"});
+                            "&quorumlock:*"});
   }
 
   /// Returns the options of a user with all rights.

@@ -62,8 +62,6 @@ class Server {
   /// CONFIG SET appendonly no: the file stays as it is, and the next run starts from it.
   void stop_writing();
   [[nodiscard]] bool writes() const { return settings_.durable && !file_; }
-  /// Sets the number of attached replicas.
-  void set_replicas(int count) { run_.set_replicas(count); }
   /// The server was made a replica of another one, and is a master again, with the other's data.
   void promote(Data of_the_other);
   /// Forgets that it was promoted, as a master does an hour after its last replica has left.

@@ -48,7 +48,6 @@ set(simulated
   loop/links
   loop/members
   loop/messages
-  loop/notes
   loop/repair
   loop/sender
   loop/session
@@ -60,7 +59,6 @@ set(simulated
   redis/endpoint
   redis/enrolment
   redis/enrolment_record
-  redis/disk_trust
   redis/record_change
   redis/greeting
   redis/link

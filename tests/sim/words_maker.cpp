@@ -99,7 +99,7 @@ std::string WordsMaker::ticket(std::int64_t now_us) {
 }
 
 std::string WordsMaker::usual_enrolment() {
-  return random_.one_in(8) ? enrolment() : "run-1:30000,a,86400:durable";
+  return random_.one_in(8) ? enrolment() : "run-1:30000,86400";
 }
 
 std::string WordsMaker::fence(std::int64_t now_us) {
@@ -119,7 +119,7 @@ Words WordsMaker::next(std::int64_t now_us) {
     case 8: return about_lines(now_us);
     case 0: return plain();
     case 1: return about_keys(now_us);
-    case 2: return {"SET", enrolment_key, "run-1:30000,a,86400:durable"};
+    case 2: return {"SET", enrolment_key, "run-1:30000,86400"};
     default: return script(now_us);
   }
 }
@@ -335,23 +335,20 @@ Words WordsMaker::script(std::int64_t now_us) {
     case 17: return call("release", {lock}, {token(), random_.one_in(3) ? "" : waiter(), waiter()});
     case 12:
       if (random_.one_in(2)) {
-        return call(
-            "replace", {candidate_key, candidate_key},
-            {run + ":30000,a,86400:volatile:abc", run + ":30000,a,86400:volatile:def", life()});
+        return call("replace", {candidate_key, candidate_key},
+                    {run + ":30000,86400:abc", run + ":30000,86400:def", life()});
       }
       return call("replace", {enrolment_key, candidate_key},
-                  {enrolment(), run + ":30000,a,86400:volatile:abc", life()});
+                  {enrolment(), run + ":30000,86400:abc", life()});
     case 0:
       return call("adopt", {enrolment_key, candidate_key, members_key},
                   {random_.one_in(4) ? "" : enrolment(), enrolment(), "n1 s - n1,n2"});
     case 1:
-      return call(
-          "candidate", {enrolment_key, candidate_key},
-          {run, run + ":30000,a,86400:volatile:abc" + (random_.one_in(3) ? ":known" : ""), life()});
+      return call("candidate", {enrolment_key, candidate_key},
+                  {run, run + ":30000,86400:abc" + (random_.one_in(3) ? ":known" : ""), life()});
     case 2:
       return call("enrol", {enrolment_key, candidate_key, "quorumlock:repairer", members_key},
-                  {enrolment(), one_of({"run-1", "run-2"}) + ":30000,a,86400:volatile:abc",
-                   "n1 s - n1,n2"});
+                  {enrolment(), one_of({"run-1", "run-2"}) + ":30000,86400:abc", "n1 s - n1,n2"});
     case 3:
       return call(
           "repair", {"quorumlock:repairer", counter(locks()[0]), counter(locks()[1])},

@@ -39,9 +39,7 @@ class WordsMaker {
   std::string token() { return one_of({"token-1", "token-2", "token-3"}); }
   std::string ttl();
   std::string life();
-  std::string enrolment() {
-    return one_of({"run-1:30000,a,86400:durable", "run-2:30000,a,86400:volatile"});
-  }
+  std::string enrolment() { return one_of({"run-1:30000,86400", "run-2:30000,86400"}); }
   std::string usual_enrolment();
   std::string waiter();
   std::string entry_life();

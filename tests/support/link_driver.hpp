@@ -150,7 +150,6 @@ class LinkDriver {
     int client_id = 7;
     std::string role = "master";
     std::string mode = "standalone";
-    bool durable = false;
     /// The value of the enrolment's key, "" for no key; nothing: a record of this very run.
     std::optional<std::string> enrolment = std::nullopt;
     std::optional<redis::Membership> members = std::nullopt;  ///< nothing: LinkDriver::members()
@@ -181,17 +180,8 @@ class LinkDriver {
              bulk(std::to_string(server.least_replicas)) + bulk("min-replicas-max-lag") +
              bulk(std::to_string(server.most_lag_s));
     }
-    if (greeting == "CONFIG GET append*") {
-      return std::string("*4\r\n$10\r\nappendonly\r\n") +
-             (server.durable ? "$3\r\nyes\r\n" : "$2\r\nno\r\n") +
-             "$11\r\nappendfsync\r\n$6\r\nalways\r\n";
-    }
-    if (greeting == "CONFIG GET no-appendfsync-on-rewrite") {
-      return "*2\r\n$25\r\nno-appendfsync-on-rewrite\r\n$2\r\nno\r\n";
-    }
     if (greeting == "MGET quorumlock:enrolment quorumlock:members") {
-      const std::string own =
-          server.run_id + ":30000,a,86400:" + (server.durable ? "durable" : "volatile");
+      const std::string own = server.run_id + ":30000,86400";
       if (server.enrolment == "") return "*2\r\n$-1\r\n$-1\r\n";
       return both(server.enrolment.value_or(own), server.members.value_or(members()));
     }
@@ -266,7 +256,6 @@ class LinkDriver {
     if (compares) link.follow(now, all_agree(members()), {.refusal = refusal});
   }
   void take(const redis::Link::Repair&) { said_.emplace_back("repair"); }
-  void take(const redis::Link::Errand&) { said_.emplace_back("errand"); }
   void take(const redis::Link::Answer& answer) {
     said_.push_back(std::to_string(answer.tag.claim.index) + " " +
                     std::string(describe(answer.answer.vote)));

@@ -34,9 +34,7 @@ class SessionDriver {
   }
 
   /// The record that enrols this node.
-  static std::string record(int node) {
-    return "run" + std::to_string(node + 1) + ":1000,a,86400:volatile";
-  }
+  static std::string record(int node) { return "run" + std::to_string(node + 1) + ":1000,86400"; }
 
   static std::string name(int node) { return "n" + std::to_string(node + 1); }
   static redis::NodeNames names(int nodes) {

@@ -57,7 +57,6 @@ std::vector<redis::Link::Config> Client::links_to(const std::vector<int>& server
     link.connect_timeout = draw.plan.empty() ? core::Duration(2s) : draw.node_timeout;
     link.enrolment.max_ttl = draw.max_ttl;
     link.enrolment.node = link.endpoint.host;
-    if (draw.focus == Focus::disks) link.enrolment.between_checks = draw.ttl;
     link.wakes = draw.wakes;
     links.push_back(link);
   }

@@ -305,7 +305,6 @@ Draw of_focus(Focus focus, test::SeededRandom& random) {
       break;
   }
   if (draw.durable) std::erase(draw.faults, Fault::fail_over);
-  draw.trust_disk = draw.durable && (focus != Focus::disks || !random.one_in(4));
   if (draw.every == core::Duration()) draw.every = draw.hold;
   if (draw.entry_life == core::Duration::zero()) {
     // These are drawn after everything else, so that the rest of the draw stays as it was.

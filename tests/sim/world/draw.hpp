@@ -103,7 +103,6 @@ struct Draw {
   int keys = 1;
   bool fencing = true;
   bool durable = false;
-  bool trust_disk = false;       ///< the nodes' policy; otherwise it is Quarantine::always
   bool sane_wall_clocks = true;  ///< otherwise the clients' wall clocks stand still near 1970
   bool clocks_at_the_bound = false;
   bool nodes_agree = true;    ///< the nodes' clocks agree; else they are up to 20 s apart and drift

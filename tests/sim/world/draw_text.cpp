@@ -93,7 +93,6 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("keys", draw.keys);
   visit("fencing", draw.fencing);
   visit("durable", draw.durable);
-  visit("trust_disk", draw.trust_disk);
   visit("sane_wall_clocks", draw.sane_wall_clocks);
   visit("clocks_at_the_bound", draw.clocks_at_the_bound);
   visit("nodes_agree", draw.nodes_agree);

@@ -42,8 +42,6 @@ void World::begin_nodes() {
     redis::EnrolmentRecord record;
     record.run_id = server.run().id();
     record.terms.max_ttl_ms = draw.max_ttl / 1ms;
-    if (draw.trust_disk) record.terms.policy = Quarantine::trust_disk;
-    record.durable = draw.durable;
     const redis::Membership members{1, 0, redis::MembersPhase::settled, name_of(node), {}, list};
     record.members = members.mark();
     data.put(std::string(redis::members_key), {members.text(), std::nullopt});

@@ -115,7 +115,7 @@ TEST(LinkLogin, WaitsForTheGreetingAndForTheRecord) {
   driver.send(1);
   driver.link.log_in(driver.now, {"locker", "newer"});
   EXPECT_TRUE(driver.written().empty());
-  driver.feed(LinkDriver::both("run1:30000,a,86400:volatile"));
+  driver.feed(LinkDriver::both("run1:30000,86400"));
   EXPECT_EQ(driver.written(), (Strings{"PING 1", "AUTH locker newer", "PING quorumlock:login"}));
 }
 
