@@ -95,7 +95,6 @@ enum class Mutant {
   one_voucher_is_enough,
   blank_nodes_vouch,
   vouchers_by_own_list,
-  old_list_vouches,
   least_advanced_voucher,
   identity_by_elimination,
   no_epoch,
