@@ -286,7 +286,6 @@ constexpr Field<Options> option_fields[] = {
     {"drift_factor", read_member<&Options::drift_factor>},
     {"retry", read_retry},
     {"fencing", read_member<&Options::fencing>},
-    {"wake", read_member<&Options::wake>},
     {"quarantine", read_member<&Options::quarantine>},
     {"fencing_memory", read_member<&Options::fencing_memory>},
     {"key_prefix", read_member<&Options::key_prefix>},
@@ -349,6 +348,12 @@ Result<Options> parse_options(std::string_view json) {
   if (!value.is_object()) {
     return wrong("the whole of the options", value,
                  "an object, such as {\"nodes\": [\"redis://127.0.0.1:7101\"]}");
+  }
+  if (value.contains("wake")) {
+    return refusal(
+        "the key \"wake\" is gone: leave it out. A release sends a message only if somebody waits "
+        "in "
+        "the line");
   }
   Options options;
   if (const Result<void> good = read_object<Options>("", value, option_fields, options); !good) {

@@ -58,7 +58,6 @@ std::vector<redis::Link::Config> Client::links_to(const std::vector<int>& server
     link.enrolment.max_ttl = draw.max_ttl;
     link.enrolment.node = link.endpoint.host;
     if (draw.focus == Focus::disks) link.enrolment.between_checks = draw.ttl;
-    link.wakes = draw.wakes;
     links.push_back(link);
   }
   return links;
