@@ -48,8 +48,6 @@ enum class Mutant {
   hand_over_past_others,
   // Several locks at once.
   ticket_for_each_line,
-  // Waiting in no order.
-  no_turn,
   // How many acquisitions are sent at once.
   turn_kept,
   // Planted in the text of the scripts (tests/sim/script_mutants.cpp).

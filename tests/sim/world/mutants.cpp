@@ -106,8 +106,6 @@ const std::vector<KnownMutant>& known_mutants() {
        "tickets do not exceed those that were seen", 500, Focus::line},
       {Mutant::hand_over_past_others, "hand-over-past-others",
        "a process hands over to its next waiter, whoever else is before it", 500, Focus::line},
-      {Mutant::no_turn, "no-turn", "an unordered waiter never takes a place in the line", 500,
-       Focus::line},
       {Mutant::ticket_for_each_line, "ticket-for-each-line",
        "a waiter for several locks has a different ticket in each line", 100, Focus::sets},
       {Mutant::sets_in_part, "sets-in-part", "a node grants those of several locks that are free",

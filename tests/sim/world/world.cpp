@@ -97,7 +97,7 @@ void World::demand_promises() {
   if (goes_on()) recovery.demand_progress();
   if (goes_on()) succession.demand_order();
   if (goes_on()) succession.demand_succession();
-  if (goes_on()) succession.demand_turn();
+  if (goes_on()) succession.demand_poll();
   if (goes_on()) Permits(*this).demand();
   if (goes_on()) recovery.demand_trust();
   if (goes_on()) recovery.demand_tidiness();
