@@ -174,7 +174,6 @@ TEST(Vote, EachErrorHasItsVote) {
       {"MOVED 3999 127.0.0.1:6381", Vote::not_standalone},
       {"CROSSSLOT Keys in request don't hash to the same slot", Vote::not_standalone},
       {"WRONGTYPE Operation against a key holding the wrong kind of value", Vote::held},
-      {"ERR Key should be of string type if conditions are specified", Vote::held},
       {"ERR unknown command 'SET'", Vote::failed},
       {"ERR max number of clients reached", Vote::failed},
       {"EXECABORT Transaction discarded because of previous errors.", Vote::failed},
