@@ -63,9 +63,4 @@ Time next_try(Time now, Errc why, const Config& config, Random& random) {
   return later(now, pause);
 }
 
-std::string token_of_attempts(WaiterId id) {
-  if (!planted(Mutant::token_reused) && !planted(Mutant::resend_without_refresh)) return {};
-  return "reused-" + std::to_string(id.index) + "-" + std::to_string(id.generation);
-}
-
 }  // namespace quorumlock::core

@@ -98,10 +98,6 @@ struct Acquisition {
 /// The time of the next try of an unordered acquisition, after this lost attempt.
 Time next_try(Time now, Errc why, const Config& config, Random& random);
 
-/// An empty token, so that each attempt draws its own; if one of two mistakes is planted, all
-/// attempts of this acquisition share a token.
-std::string token_of_attempts(WaiterId id);
-
 /// All acquisitions that have no answer yet, each with a timer.
 struct Waiters {
   Slots<Acquisition> all;

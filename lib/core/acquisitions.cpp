@@ -71,7 +71,9 @@ void Acquisitions::attempt(Time now, WaiterId id) {
     in_line->look_at = never;
   }
   if (acquisition.permit) permits_.choose(now, acquisition);
-  const ClaimId claim_id = exchange_.new_claim(acquisition.key, token_of_attempts(id));
+  // A claim without a given token draws a new one.
+  const std::string token = planted(Mutant::token_reused) ? std::to_string(acquisition.user) : "";
+  const ClaimId claim_id = exchange_.new_claim(acquisition.key, token);
   acquisition.claim = claim_id;
   Claim& claim = exchange_.claims[claim_id];
   claim.phase = Phase::acquiring;
@@ -148,8 +150,7 @@ void Acquisitions::judge(Time now, ClaimId id, Claim& claim) {
         claim.deadline = valid_until(now, claim.terms.ttl, exchange_.config.drift_factor);
       }
       if (!exchange_.config.fencing) return win(now, id);
-      const Round::Fence fence =
-          claim.round.judge_fence(*exchange_.ballot_of(claim), exchange_.nodes.take_requests());
+      const Round::Fence fence = claim.round.judge_fence(*exchange_.ballot_of(claim));
       claim.fencing.number = fence.number;
       if (fence.decided) return win(now, id);
       for (const int node : fence.to_raise) note(now, claim, TraceKind::raising, node);
@@ -349,10 +350,6 @@ void Acquisitions::cancel(Time now, WaiterId id, Errc why) {
   refuse(id, why, first ? claim->round.tally : acquisition->last);
   if (claim == nullptr) return;
   claim->waiter = WaiterId();
-  if (planted(Mutant::clean_up_skipped_on_cancel)) {
-    claim->footprint.nodes = NodeSet();
-    claim->held.detached = true;
-  }
   if (claim->phase == Phase::acquiring) {
     if (planted(Mutant::turn_kept)) admission_.attempt_begins();
     give_up(now, claim_id);

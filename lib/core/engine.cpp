@@ -146,8 +146,7 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
     Leases::hear_late(*claim, node, tag, counts);
   }
   // After a win, a late grant belonged to the lease, whose own release has gone out after it.
-  const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->held.detached;
-  if (sets_key(tag.kind) && answer.vote == Vote::granted && !claim->held.won && !forgotten &&
+  if (sets_key(tag.kind) && answer.vote == Vote::granted && !claim->held.won &&
       claim->phase == Phase::releasing && nodes.take_releases().contains(node)) {
     exchange_.clean_up(tag.claim, NodeSet::only(node));
   }

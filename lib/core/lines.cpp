@@ -65,7 +65,6 @@ void Lines::enter(Time now, WaiterId id) {
     seen = std::max({seen, line_of(key).greatest, waited_for_.number_of(key)});
   });
   in_line.ticket = std::max(exchange_.nodes.ticket_clock(now), std::min(seen, last_ticket) + 1);
-  if (planted(Mutant::re_entry_with_a_smaller_ticket)) in_line.ticket = in_line.place;
   each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
     Line& line = line_of(key);
     line.greatest = std::max(line.greatest, in_line.ticket);
@@ -121,11 +120,9 @@ void Lines::send_entries(SlotId id, NodeSet to, bool with_source) {
     InLine& in_line = *acquisition.in_line;
     in_line.entered = in_line.entered | to;
     each_key(acquisition.key, acquisition.others, [&](std::string_view key) {
-      const bool other =
-          planted(Mutant::ticket_for_each_line) && key.data() != acquisition.key.data();
-      sending.entries.push_back({key, in_line.place,
-                                 other ? last_ticket - in_line.ticket : in_line.ticket,
-                                 acquisition.terms.reads()});
+      const bool first = !planted(Mutant::ticket_for_each_line) || key == acquisition.key;
+      const std::uint64_t ticket = first ? in_line.ticket : last_ticket - in_line.ticket;
+      sending.entries.push_back({key, in_line.place, ticket, acquisition.terms.reads()});
     });
   }
   if (sending.entries.empty()) {

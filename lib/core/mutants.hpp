@@ -15,7 +15,6 @@ enum class Mutant {
   token_reused,
   quorum_over_connected,
   clean_up_skipped_on_cancel,
-  resend_without_refresh,
   // Renewal.
   renewal_counted_from_its_end,
   renewal_after_the_old_end,
