@@ -22,7 +22,7 @@ namespace quorumlock {
 enum class LockMode { exclusive, shared };
 
 /// fifo: waiters are served in the order of their arrival. unordered: the waiter that tries at the
-/// right moment gets the lock, but not while others wait in order; after 5 s it joins their line.
+/// right moment gets the lock, but not while others wait in order.
 enum class WaitOrder { fifo, unordered };
 
 /// The pause between two attempts of an unordered wait: at least `delay`, less than `delay +
@@ -108,18 +108,13 @@ class QUORUMLOCK_EXPORT Options {
   /// The greatest relative difference in rate between any node's clock and any client's. Leave it
   /// alone: 0.01 tolerates clocks that are each about half a per cent off.
   double drift_factor = 0.01;
-  /// The pause between two attempts of an unordered wait.
+  /// The pause between two attempts of an unordered wait, which nothing else brings forward.
   RetryOptions retry;
 
   /// Whether locks get fencing tokens (docs/promises.md). If off, Lease::fencing_token() is 0, an
   /// acquisition is exactly SET key token NX PX ttl, and a node that forgot its locks while it
   /// stayed connected is noticed only at the next renewal.
   bool fencing = true;
-  /// Whether a release wakes the waiters. Turn it off in clusters in which nobody ever waits: a
-  /// release is then the server's own compare-and-delete (DELEX, DELIFEQ) on nodes that offer it. A
-  /// waiter, in whatever process, then finds the lock free only by looking: within 1 s, or after a
-  /// pause of `retry`.
-  bool wake = true;
   /// The prefix that makes a resource's name into its key.
   std::string key_prefix;
 

@@ -55,8 +55,9 @@ constexpr Right rights[] = {
      "ends the connection for wake-ups at each check of it: some waiters get the lock when they "
      "look, up to 1 s later"},
     {"unsubscribe", false,
-     "ends the connection for wake-ups after each wait: some waiters get the lock when they look, "
-     "up to 1 s later"},
+     "ends the connection for wake-ups when an observer of a leader stops: some waiters get the "
+     "lock "
+     "when they look, up to 1 s later"},
     {"&quorumlock:*", false, "wakes no waiter: each gets the lock when it looks, up to 1 s later"},
     {keys_of_locks, true, no_lock},
     {keys_for_locks, true, "grants no lock with fencing, and lets nobody wait in order"},

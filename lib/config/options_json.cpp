@@ -273,7 +273,6 @@ constexpr Field<Options> option_fields[] = {
     {"drift_factor", read_member<&Options::drift_factor>},
     {"retry", read_retry},
     {"fencing", read_member<&Options::fencing>},
-    {"wake", read_member<&Options::wake>},
     {"fencing_memory", read_member<&Options::fencing_memory>},
     {"key_prefix", read_member<&Options::key_prefix>},
     {"label", read_member<&Options::label>},
@@ -341,6 +340,11 @@ Result<Options> parse_options(std::string_view json) {
         "the key \"quarantine\" is gone, with all its values: leave it out. There is one policy: a "
         "node that was restarted, failed over or lost its record casts no vote until max_ttl and "
         "the drift margin have passed");
+  }
+  if (value.contains("wake")) {
+    return refusal(
+        "the key \"wake\" is gone: leave it out. A release sends a message only if somebody waits "
+        "in the line");
   }
   Options options;
   if (const Result<void> good = read_object<Options>("", value, option_fields, options); !good) {

@@ -30,9 +30,6 @@ struct Config {
   } classes = {};
   /// How long an entry in a line lives unless refreshed; it is refreshed three times as often.
   Duration entry_life = std::chrono::seconds(3);
-  /// How long an unordered waiter waits before it enters the line: it would not get the lock
-  /// while others go on waiting there.
-  Duration turn_after = std::chrono::seconds(5);
   /// How many claims are kept unfolded; beyond that, leases with nothing under way are folded.
   int unfolded = 1024;
   /// The most renew rounds out at once that no quorum has answered yet. More would queue at the

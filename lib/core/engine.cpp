@@ -110,8 +110,8 @@ Stats Engine::stats(Time now) {
 
 std::pair<std::uint64_t, std::uint64_t> Engine::place_of(WaiterId id) {
   const Acquisition* const acquisition = acquisitions_.waiters().find(id);
-  if (acquisition == nullptr || acquisition->line() == nullptr) return {};
-  const InLine& in_line = *acquisition->line();
+  if (acquisition == nullptr || !acquisition->in_line) return {};
+  const InLine& in_line = *acquisition->in_line;
   return {in_line.place, in_line.settled ? in_line.ticket : 0};
 }
 
@@ -146,8 +146,7 @@ void Engine::on_answer(Time now, int node, Tag tag, const Answer& answer) {
     Leases::hear_late(*claim, node, tag, counts);
   }
   // After a win, a late grant belonged to the lease, whose own release has gone out after it.
-  const bool forgotten = planted(Mutant::clean_up_skipped_on_cancel) && claim->held.detached;
-  if (sets_key(tag.kind) && answer.vote == Vote::granted && !claim->held.won && !forgotten &&
+  if (sets_key(tag.kind) && answer.vote == Vote::granted && !claim->held.won &&
       claim->phase == Phase::releasing && nodes.take_releases().contains(node)) {
     exchange_.clean_up(tag.claim, NodeSet::only(node));
   }
@@ -214,13 +213,10 @@ void Engine::on_timeout(Time now, int node, Tag tag) {
 void Engine::on_link(Time now, int node, LinkState state, Vote reason) {
   advance(now);
   Nodes& nodes = exchange_.nodes;
-  const int quorum = exchange_.nodes.majority().votes();
   const bool was_away = !nodes.take_releases().contains(node);
-  const bool could_decide = nodes.voters(now).size() >= quorum;
   nodes.on_link(node, state, reason);
   if (state == LinkState::up) acquisitions_.on_connected(now, node);
   if (nodes.take_requests().contains(node)) acquisitions_.refresh_soon(now);
-  if (!could_decide && nodes.voters(now).size() >= quorum) acquisitions_.on_quorum_back(now);
   const bool back = was_away && nodes.take_releases().contains(node);
   if (back && state != LinkState::connecting) cleanup_.on_back(node);
 }
@@ -268,11 +264,6 @@ void Engine::on_places(Time now, int node, Tag tag, Vote vote, std::span<const P
 void Engine::on_wake(Time now, int node, std::uint64_t waiter, int slot) {
   advance(now);
   acquisitions_.on_wake(now, node, waiter, slot);
-}
-
-void Engine::on_freed(Time now, int node, std::string_view key) {
-  advance(now);
-  acquisitions_.on_freed(now, node, key);
 }
 
 void Engine::on_listening(Time now) {

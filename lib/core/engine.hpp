@@ -92,8 +92,6 @@ class Engine {
   /// Takes the node's message that this waiter is first in its line, and that the lock, or this
   /// slot of the semaphore, is free.
   void on_wake(Time now, int node, std::uint64_t waiter, int slot = 0);
-  /// Takes the node's message that the lock has been released and that its line is empty.
-  void on_freed(Time now, int node, std::string_view key);
   /// A node has begun to send messages; earlier ones may have been lost.
   void on_listening(Time now);
   /// The node is late and counts as not voting for now; the final answer still follows.

@@ -49,9 +49,6 @@ void Exchange::send_round(ClaimId id, CommandKind kind, NodeSet to) {
     claim.round.tally.record(node, why);
     note_vote(node, why);
   }
-  if (planted(Mutant::quorum_over_connected) && !to.empty()) {
-    claim.round.tally.count_over(to);
-  }
   send(id, Tag{id, claim.round.number(), kind}, to);
 }
 

@@ -15,7 +15,6 @@ enum class Mutant {
   token_reused,
   quorum_over_connected,
   clean_up_skipped_on_cancel,
-  resend_without_refresh,
   // Renewal.
   renewal_counted_from_its_end,
   renewal_after_the_old_end,
@@ -40,8 +39,6 @@ enum class Mutant {
   hand_over_past_others,
   // Several locks at once.
   ticket_for_each_line,
-  // Waiting in no order.
-  no_turn,
   // How many acquisitions are sent at once.
   turn_kept,
   // Planted in the text of the scripts (tests/sim/script_mutants.cpp).

@@ -55,7 +55,7 @@ class Round {
   /// as soon as a quorum of nodes has answered every command and does not agree: a silent node is
   /// never waited for while a quorum of the others can decide. A counter is raised only if the
   /// node's key is ours, so the deadline is that of the locks.
-  [[nodiscard]] Fence judge_fence(Ballot& ballot, NodeSet takes_requests) const;
+  [[nodiscard]] Fence judge_fence(Ballot& ballot) const;
   /// Until when to wait for the remaining nodes although a quorum has answered, because their
   /// answers may decide better. Three times as long as the quorum took, at least 5 ms.
   [[nodiscard]] Time patient_until(Time now) const;

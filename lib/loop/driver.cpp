@@ -32,7 +32,6 @@ std::vector<redis::Link::Config> link_configs(const Cluster& cluster) {
                       .changes_terms = cluster.purpose == Cluster::Purpose::to_enrol,
                       .only_looks = cluster.purpose == Cluster::Purpose::to_look,
                       .node = cluster.members[i]},
-                     options.wake,
                      cluster.purpose == Cluster::Purpose::to_look ? largest_client_list
                                                                   : redis::ReplyReader::max_bytes});
   }

@@ -55,7 +55,6 @@ void Greeting::begin(WriteBuffer& out) {
   client_id_.reset();
   facts_ = {};
   texts_ = {};
-  deletion_ = Deletion::script;
   login_is_new_ = asks_facts_ = false;
   silent_ = true;
   if (!config_.login.empty()) {
@@ -71,12 +70,6 @@ void Greeting::begin(WriteBuffer& out) {
   for (const Script* script : {&acquire_script, &acquire_ordered_script, &queue_script,
                                &raise_script, &renew_script, &release_script}) {
     ask(Question::script, {"SCRIPT", "LOAD", script->source});
-  }
-  if (!config_.wakes) {
-    // Finds out whether the server has these commands and lets this user call them. They delete
-    // nothing, since no repairer's mark is empty.
-    ask(Question::delifeq, {"DELIFEQ", repairer_key, ""});
-    ask(Question::delex, {"DELEX", repairer_key, "IFEQ", ""});
   }
   ask(Question::record, {"MGET", enrolment_key, members_key});
   ask(Question::server, {"INFO", "server"});
@@ -121,12 +114,6 @@ std::optional<Greeting::Trouble> Greeting::on_reply(const Reply& reply) {
       break;
     case Question::fence: return on_fence(reply);
     case Question::script: break;
-    case Question::delifeq:
-      if (reply.type == Reply::Type::integer) deletion_ = Deletion::delifeq;
-      break;
-    case Question::delex:
-      if (reply.type == Reply::Type::integer) deletion_ = Deletion::delex;
-      break;
     case Question::record:
       texts_ = texts_of(reply);
       if (error) return Trouble{said(reply)};

@@ -11,14 +11,12 @@
 #include "redis/reply.hpp"
 #include "redis/ring.hpp"
 #include "redis/server_facts.hpp"
-#include "redis/verbs/call.hpp"
 #include "redis/write_buffer.hpp"
 
 namespace quorumlock::redis {
 
 /// What is asked of a server on a new connection, after the login, and what it has answered: which
-/// run of which server it is, which commands it has, and the texts of its record. The scripts are
-/// loaded on the way.
+/// run of which server it is, and the texts of its record. The scripts are loaded on the way.
 ///
 /// On a connection that is up the facts that may change are asked for again, and a new password is
 /// sent. These commands are in the pipeline, with the others.
@@ -27,7 +25,6 @@ class Greeting {
   struct Config {
     Login login;
     int db = 0;
-    bool wakes = true;  ///< a release wakes waiters: see Options::wake
     /// Sentinels may put another server in the place of this one.
     bool fails_over = false;
   };
@@ -73,8 +70,6 @@ class Greeting {
   std::optional<Trouble> on_later_reply(const core::Tag& tag, const Reply& reply);
   /// Whether the facts are complete with the answer to this command.
   [[nodiscard]] bool completes_facts(const core::Tag& tag) const;
-  /// The user may not call the server's own command for a release any more.
-  void no_deletion_command() { deletion_ = Deletion::script; }
 
   /// The run id is empty unless a server has identified itself on the present connection.
   [[nodiscard]] const ServerFacts& facts() const { return facts_; }
@@ -82,8 +77,6 @@ class Greeting {
   [[nodiscard]] const Login& login() const { return config_.login; }
   /// The number of our connection, if the server has reported it.
   [[nodiscard]] const std::optional<std::int64_t>& client_id() const { return client_id_; }
-  /// The command for a release of which only_deletes() is true.
-  [[nodiscard]] Deletion deletion() const { return deletion_; }
   /// The role in the last reply to INFO; empty if that did not contain it.
   [[nodiscard]] const std::string& role() const { return role_; }
   [[nodiscard]] const std::string& mode() const { return mode_; }
@@ -101,8 +94,6 @@ class Greeting {
     role,
     fence,
     script,
-    delex,
-    delifeq,
     record,
     server,
   };
@@ -120,7 +111,6 @@ class Greeting {
   int replicas_ = 0;  ///< how many are attached, as the server reports
   RecordTexts texts_;
   std::optional<std::int64_t> client_id_;
-  Deletion deletion_ = Deletion::script;
   std::string role_, mode_;
 };
 

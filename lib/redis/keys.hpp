@@ -33,9 +33,6 @@ inline constexpr std::string_view released_prefix = "quorumlock:released:";
 /// This prefix and a process name its channel. A message is the number of its waiter at the head of
 /// a line.
 inline constexpr std::string_view wake_prefix = "quorumlock:wake:";
-/// This prefix and a lock's key name a channel. A message means that the lock has been released,
-/// and its line is empty.
-inline constexpr std::string_view free_prefix = "quorumlock:free:";
 /// This prefix and a lock's key name a channel. A message means that the leader, or its
 /// announcement, has changed.
 inline constexpr std::string_view led_prefix = "quorumlock:led:";

@@ -13,7 +13,7 @@ using core::Time;
 Link::Link(Config config, core::Random& random)
     : RespWire(std::move(config.endpoint), config.largest_reply),
       attempts_(config.connect_timeout, random),
-      greeting_({endpoint().login, endpoint().db, config.wakes, endpoint().sentinels.has_value()}),
+      greeting_({endpoint().login, endpoint().db, endpoint().sentinels.has_value()}),
       orphan_(config.node_timeout),
       right_(std::move(config.enrolment), random),
       pipeline_(config.node_timeout, config.connect_timeout) {}
@@ -337,11 +337,6 @@ Link::Event* Link::next(Time now) {
     if (answer.vote == Vote::not_enrolled) doubt(now);
     if (answer.vote == Vote::read_only && !right_.is_reading_again())  // held commands come last
       greeting_.ask_facts(now, output_buffer(), pipeline_);
-    // The user may have lost the right to DELEX or DELIFEQ; the release is retried as a script.
-    if (answered.tag.kind == core::CommandKind::release &&
-        (answer.vote == Vote::unauthorized || answer.vote == Vote::failed)) {
-      greeting_.no_deletion_command();
-    }
     return &event_;
   }
 }

@@ -50,7 +50,6 @@ class Link final : public RespWire {
     core::Duration node_timeout{};
     core::Duration connect_timeout{};
     Enrolment::Config enrolment = {};
-    bool wakes = true;  ///< a release wakes waiters: see Options::wake
     std::size_t largest_reply = ReplyReader::max_bytes;
   };
 

@@ -104,7 +104,7 @@ class UsersOfNodes : public CommandLine {
 TEST_F(UsersOfNodes, APlainUserLocksWithoutWaitingInOrder) {
   // The user acquires, extends, is refused what another holds, waits unordered and releases.
   make("plain");
-  const json unordered = {{"order", "unordered"}, {"wake", false}};
+  const json unordered = {{"order", "unordered"}};
   const Ended acquired = as("plain", {"acquire", "--ttl", "20s", "one"}, unordered);
   ASSERT_EQ(acquired.code, 0) << acquired.err;
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));

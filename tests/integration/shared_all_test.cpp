@@ -173,10 +173,9 @@ TEST_F(SharedAll, IsLostIfOneOfThemIsLost) {
 }
 
 TEST_F(SharedAll, WorksWithoutFencingAndUnordered) {
-  // No counter is written; the writer's release triggers the next attempt.
+  // No counter is written; a later look finds the locks free.
   Options plain = options();
   plain.fencing = false;
-  plain.retry = {30s, 40ms};
   Coordinator unfenced = test::connect(plain);
   Result<Lease> lease = unfenced.acquire_all({a, b}, reading());
   ASSERT_TRUE(ok(lease));
@@ -188,15 +187,8 @@ TEST_F(SharedAll, WorksWithoutFencingAndUnordered) {
   ASSERT_TRUE(ok(writer));
   Answer<Result<Lease>> answer;
   unfenced.async_acquire_all({a, b}, reading({.wait = forever}), {}, answer.handler());
-  for (int node = 0; node < 5; ++node) {
-    ASSERT_TRUE(eventually([&] {
-      return cluster().raw(node, {"PUBSUB", "CHANNELS", "quorumlock:free:*"}).elements.size() == 2;
-    }));
-  }
-  const Clock::time_point begun = Clock::now();
   EXPECT_TRUE(ok(writer->release()));
   EXPECT_TRUE(ok(answer.get()));
-  EXPECT_LE(Clock::now() - begun, 10s);
 }
 
 }  // namespace

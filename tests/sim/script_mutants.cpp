@@ -10,10 +10,6 @@ using namespace redis;
 const std::vector<ScriptMistake>& script_mistakes() {
   static const std::vector<ScriptMistake> all{
       // Acquiring.
-      {resend_without_refresh, &acquire_script, "if not found[2] and not ends then",
-       "if found[2] == token or not (found[2] or ends) then"},
-      {resend_without_refresh, &acquire_script, "if granted then",
-       "if granted or found[2] == token then"},
       {barging, &acquire_script, "if not found[2] and not ends then", "if not found[2] then"},
       {no_queue, &acquire_script, "if not found[2] and not ends then", "if not found[2] then"},
       {no_queue, &acquire_ordered_script, "if found[3] or first[1] ~= waiter then",

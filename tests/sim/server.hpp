@@ -23,7 +23,6 @@ struct ServerSettings {
   bool no_append_fsync_on_rewrite = false;  ///< the setting that it reports
   std::string password = {};  ///< the password of the user "default"; empty: no AUTH is needed
   int tcp_port = 6379;
-  std::string deletes_by = {};  ///< "delex", "delifeq": the command of later servers that it has
 };
 
 /// One simulated redis-server 7.0, as far as the library uses one. A plain value: it has no socket,

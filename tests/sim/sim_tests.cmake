@@ -44,7 +44,6 @@ set(simulated
   core/timer_queue
   core/trace
   core/types
-  core/watches
   loop/links
   loop/members
   loop/messages

@@ -40,7 +40,7 @@ VALUES = {
 
 # Folder/class: (methods, fields, why it may have these for now). These are machines.
 EXCEPTIONS = {
-    "core/Engine": (50, 5, "it decides nothing: each function hands an input to the machine that does"),
+    "core/Engine": (49, 5, "it decides nothing: each function hands an input to the machine that does"),
 }
 
 # (Folder/class, the source with a part of its functions): the reason.

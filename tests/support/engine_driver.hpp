@@ -143,11 +143,6 @@ class EngineDriver {
     pull();
     return waiter;
   }
-  /// The node reports that the lock was released, and that its line is empty.
-  void free(int node, std::string_view key = "key") {
-    engine_.on_freed(now, node, key);
-    pull();
-  }
   /// The node reports that this waiter of ours is first in its line, and that the lock is free.
   void wake(int node, std::uint64_t waiter, int slot = 0) {
     engine_.on_wake(now, node, waiter, slot);

@@ -27,10 +27,8 @@ class LinkDriver {
   static constexpr core::Duration node_timeout = 500ms;
   static constexpr core::Duration connect_timeout = 2s;
 
-  explicit LinkDriver(redis::Endpoint endpoint = {.host = "n1"}, std::uint64_t seed = 1,
-                      bool wakes = true)
-      : random_(seed),
-        link({std::move(endpoint), node_timeout, connect_timeout, {}, wakes}, random_) {
+  explicit LinkDriver(redis::Endpoint endpoint = {.host = "n1"}, std::uint64_t seed = 1)
+      : random_(seed), link({std::move(endpoint), node_timeout, connect_timeout}, random_) {
     link.follow(now, all_agree(members()), {});
   }
 
@@ -153,12 +151,10 @@ class LinkDriver {
     /// The value of the enrolment's key, "" for no key; nothing: a record of this very run.
     std::optional<std::string> enrolment = std::nullopt;
     std::optional<redis::Membership> members = std::nullopt;  ///< nothing: LinkDriver::members()
-    std::string delex = unknown, delifeq = unknown;           ///< its answers to these commands
     int replicas = 0;
     bool promoted = false;                    ///< it was a replica in this run
     std::string history = "12345678";         ///< the start of its replication id
     int least_replicas = 0, most_lag_s = 10;  ///< min-replicas-to-write, min-replicas-max-lag
-    static constexpr const char* unknown = "-ERR unknown command\r\n";
   };
   /// The server's answer to a greeting.
   static std::string answer_to(const std::string& greeting, const Server& server) {
@@ -185,8 +181,6 @@ class LinkDriver {
       if (server.enrolment == "") return "*2\r\n$-1\r\n$-1\r\n";
       return both(server.enrolment.value_or(own), server.members.value_or(members()));
     }
-    if (greeting == "DELEX quorumlock:repairer IFEQ ") return server.delex;
-    if (greeting == "DELIFEQ quorumlock:repairer ") return server.delifeq;
     if (greeting == "SCRIPT LOAD") return bulk("a1a3971130d890ec4bcde1be19c986f55a346300");
     return "+OK\r\n";
   }

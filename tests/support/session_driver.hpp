@@ -19,13 +19,13 @@ class SessionDriver {
   static constexpr core::Duration max_ttl = 1s;
   static constexpr core::Duration node_timeout = 500ms;
 
-  explicit SessionDriver(int nodes, bool wakes = true)
+  explicit SessionDriver(int nodes)
       : servers(static_cast<std::size_t>(nodes)),
         away(servers.size(), false),
         slow(servers.size(), false),
         told(servers.size()),
         asked_(servers.size()),
-        session(config(nodes, wakes), random_, wall) {
+        session(config(nodes), random_, wall) {
     for (std::size_t i = 0; i < servers.size(); ++i) {
       servers[i].run_id = "run" + std::to_string(i + 1);
       servers[i].enrolment = record(static_cast<int>(i));
@@ -155,7 +155,7 @@ class SessionDriver {
   }
 
  private:
-  static detail::Session::Config config(int nodes, bool wakes) {
+  static detail::Session::Config config(int nodes) {
     detail::Session::Config config{.engine = {.nodes = nodes,
                                               .retry_delay = 50ms,
                                               .retry_jitter = 50ms,
@@ -166,8 +166,7 @@ class SessionDriver {
       config.links.push_back({{.host = "n" + std::to_string(node)},
                               node_timeout,
                               LinkDriver::connect_timeout,
-                              {.max_ttl = max_ttl, .node = "n" + std::to_string(node)},
-                              wakes});
+                              {.max_ttl = max_ttl, .node = "n" + std::to_string(node)}});
     }
     return config;
   }

@@ -20,8 +20,6 @@ Vote vote_of_error(std::string_view text) {
   }
   // An error of redis.call inside a script is passed on after words about the script.
   if (text.find("WRONGTYPE") != text.npos) return Vote::held;
-  // DELEX of Redis 8.4 and later has words of its own for another type.
-  if (text.starts_with("ERR Key should be of string type")) return Vote::held;
   if (text.find("READONLY") != text.npos) return Vote::read_only;
   if (text.find("OOM ") != text.npos) return Vote::out_of_memory;
   for (const std::string_view forbidden :

@@ -113,7 +113,6 @@ void each_option(AnyDraw& draw, Visit&& visit) {
   visit("capacities_differ", draw.capacities_differ);
   visit("entry_life", draw.entry_life);
   visit("to_read", draw.to_read);
-  visit("wakes", draw.wakes);
   visit("by_token", draw.by_token);
   visit("forgetful_paths", draw.forgetful_paths);
   visit("tenants", draw.tenants);

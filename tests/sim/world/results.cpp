@@ -141,10 +141,11 @@ Operation& Results::of_lease(core::UserId user) {
 }
 
 /// Checks a single client whose idle connections were forgotten: if it waits, it notices at its
-/// node_timeout, connects again and has the lock.
+/// node_timeout, connects again and has the lock; in no order, after the pause of a lost attempt.
 void Results::soon(const Operation& one) {
   if (!draw_.forgetful_paths || draw_.clients > 1 || scene_.healing || one.wait == 0s) return;
-  const TrueTime most = TrueTime(draw_.node_timeout) * 101 / 100 + 2 * draw_.promptly();
+  const TrueTime pause = one.ordered ? TrueTime() : 2 * TrueTime(draw_.pause);
+  const TrueTime most = TrueTime(draw_.node_timeout) * 101 / 100 + 2 * draw_.promptly() + pause;
   if (now() - one.asked <= most || one.wait < most) return;
   report("operation " + std::to_string(one.number) + " took " +
          std::to_string(static_cast<double>((now() - one.asked).count()) / 1e9) +

@@ -38,7 +38,6 @@ TEST(OptionsJson, GivesTheDefaultsForAllButTheNodes) {
   EXPECT_EQ(options.drift_factor, 0.01);
   EXPECT_EQ(options.retry, (RetryOptions{.delay = 50ms, .jitter = 50ms}));
   EXPECT_TRUE(options.fencing);
-  EXPECT_TRUE(options.wake);
   EXPECT_EQ(options.fencing_memory, 24h);
   EXPECT_EQ(options.key_prefix, "");
 }
@@ -50,7 +49,7 @@ TEST(OptionsJson, ReadsEveryKey) {
     "wait": "forever", "order": "unordered", "auto_extend": false, "max_hold": "1h",
     "max_renewals": 5, "stop_margin": "250ms", "node_timeout": "100ms", "connect_timeout": "1s",
     "drift_factor": 0.02, "retry": { "delay": "10ms", "jitter": "20ms" }, "fencing": false,
-    "wake": false, "key_prefix": "locks:" })")
+    "key_prefix": "locks:" })")
                               .value();
   EXPECT_EQ(options.nodes, (std::vector<std::string>{"unix:///run/redis/lock3.sock?db=1"}));
   EXPECT_EQ(options.ttl, 20s);
@@ -66,7 +65,6 @@ TEST(OptionsJson, ReadsEveryKey) {
   EXPECT_EQ(options.drift_factor, 0.02);
   EXPECT_EQ(options.retry, (RetryOptions{.delay = 10ms, .jitter = 20ms}));
   EXPECT_FALSE(options.fencing);
-  EXPECT_FALSE(options.wake);
   EXPECT_EQ(options.key_prefix, "locks:");
 }
 
@@ -159,8 +157,11 @@ TEST(OptionsJson, RefusesAnUnknownKeyAndSuggestsTheNearest) {
   EXPECT_EQ(error_with(R"("timeout": "10s")"),
             "the key \"timeout\" is unknown: it must be one of nodes, groups, loops, ttl, max_ttl, "
             "wait, order, auto_extend, max_hold, max_renewals, stop_margin, node_timeout, "
-            "connect_timeout, drift_factor, retry, fencing, wake, fencing_memory, "
+            "connect_timeout, drift_factor, retry, fencing, fencing_memory, "
             "key_prefix, label, tls, resource_classes");
+  EXPECT_EQ(error_with(R"("wake": true)"),
+            "the key \"wake\" is gone: leave it out. A release sends a message only if somebody "
+            "waits in the line");
   EXPECT_TRUE(contains(error_with(R"("": 1)"), "the key \"\" is unknown"));
   EXPECT_TRUE(contains(error_with(R"("redis://u:hunter2@h": 1)"), "the key \"***\" is unknown"));
 }
@@ -190,7 +191,7 @@ TEST(OptionsJson, RefusesAWrongTypeAndSaysWhichIsRight) {
   for (const char* key :
        {"groups", "loops", "ttl", "max_ttl", "wait", "order", "auto_extend", "max_hold",
         "max_renewals", "stop_margin", "node_timeout", "connect_timeout", "drift_factor", "retry",
-        "fencing", "wake", "key_prefix"}) {
+         "fencing", "key_prefix"}) {
     const std::string start = std::string(key) + " is null: it must be ";
     EXPECT_EQ(error_with("\"" + std::string(key) + "\": null").substr(0, start.size()), start);
   }

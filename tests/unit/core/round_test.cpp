@@ -25,7 +25,7 @@ class OneRound : public ::testing::Test {
   bool grant(int node, std::uint64_t fence) {
     return answer(node, CommandKind::acquire, Vote::granted, fence);
   }
-  Round::Fence fence() { return round.judge_fence(ballot, NodeSet::first(3)); }
+  Round::Fence fence() { return round.judge_fence(ballot); }
 
   Round round;
   Ballot ballot;

@@ -79,14 +79,10 @@ TEST_F(MessagesTest, TheConnectionsAreOpenedWhenTheyAreFirstNeeded) {
   EXPECT_EQ(std::count(notes.begin(), notes.end(), "close"), 2);
 }
 
-TEST_F(MessagesTest, TheEngineListensToItsOwnChannels) {
+TEST_F(MessagesTest, TheEngineListensToItsOwnChannel) {
   messages.listen(driver.now, core::Listen{.process = "0123456789abcdef"});
-  messages.listen(driver.now, core::Listen{.process = {}, .key = "orders"});
   subscriber(0).on_open();
-  EXPECT_EQ(written(0), (Strings{"SUBSCRIBE quorumlock:free:orders",
-                                 "SUBSCRIBE quorumlock:wake:0123456789abcdef"}));
-  messages.listen(driver.now, core::Listen{.process = {}, .key = "orders", .on = false});
-  EXPECT_EQ(written(0), Strings{"UNSUBSCRIBE quorumlock:free:orders"});
+  EXPECT_EQ(written(0), Strings{"SUBSCRIBE quorumlock:wake:0123456789abcdef"});
 }
 
 TEST_F(MessagesTest, NewsOfALeaderAreHandedOn) {

@@ -57,7 +57,6 @@ TEST(BatchAnswers, OfAcquisitions) {
   EXPECT_EQ(each[0].node_time, 1700);
   EXPECT_EQ(each[1].vote, Vote::held);
   EXPECT_EQ(each[1].fence, 42U);
-  EXPECT_EQ(each[1].due, 300ms);
   EXPECT_EQ(each[1].greatest_ticket, 17U);
   EXPECT_EQ(each[1].holder, "t0ken");
   EXPECT_EQ(each[1].node_time, 0);

@@ -12,7 +12,6 @@
 namespace quorumlock::test {
 namespace {
 
-using redis::Deletion;
 using redis::Greeting;
 using Strings = std::vector<std::string>;
 
@@ -55,7 +54,7 @@ class GreetingTest : public ::testing::Test {
     return std::nullopt;
   }
 
-  Greeting greeting{{.login = {"locker", "hunter2"}, .db = 3, .wakes = false}};
+  Greeting greeting{{.login = {"locker", "hunter2"}, .db = 3}};
   redis::WriteBuffer out;
   redis::ReplyReader reader;
   redis::Pipeline pipeline{500ms, 2s};
@@ -122,17 +121,6 @@ TEST_F(GreetingTest, ARecordThatMayNotBeReadIsNamedAndTheGreetingGoesOn) {
     EXPECT_EQ(trouble.value_or(Greeting::Trouble()).vote, Vote::pending);
   }
   EXPECT_FALSE(greeting.texts().record);
-}
-
-TEST_F(GreetingTest, TheServersOwnCommandForAReleaseIsUsedWhileItIsAllowed) {
-  greet({});
-  EXPECT_EQ(greeting.deletion(), Deletion::script);
-  greet({.delifeq = ":0\r\n"});
-  EXPECT_EQ(greeting.deletion(), Deletion::delifeq);
-  greet({.delex = ":0\r\n"});
-  EXPECT_EQ(greeting.deletion(), Deletion::delex);
-  greeting.no_deletion_command();
-  EXPECT_EQ(greeting.deletion(), Deletion::script);
 }
 
 TEST_F(GreetingTest, TheFactsAreAskedForAgain) {
