@@ -238,7 +238,6 @@ TEST(EngineRelease, IsTriedAgainOnNodesThatAreThereOnly) {
   driver.forget_seen();
   driver.pass(EngineDriver::delay + EngineDriver::jitter);
   EXPECT_EQ(driver.only<Sent>().to, core::NodeSet::only(0));
-  driver.reply(0, Vote::granted);
   driver.link(1, LinkState::up);
   driver.answer_all();
   driver.expect_nothing_left();
