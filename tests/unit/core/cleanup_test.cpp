@@ -226,6 +226,23 @@ TEST(EngineRelease, IsTriedAgainIfItIsRefused) {
   driver.expect_nothing_left();
 }
 
+TEST(EngineRelease, IsTriedAgainOnNodesThatAreThereOnly) {
+  // n1 is BUSY, and n2's connection breaks over its release: both owe it, and only n1 is asked
+  // again.
+  EngineDriver driver(3);
+  const core::ClaimId lease = driver.hold(ten_seconds);
+  driver.release(lease);
+  driver.reply(2, Vote::granted);
+  driver.reply(0, Vote::busy);
+  driver.lose(1);
+  driver.forget_seen();
+  driver.pass(EngineDriver::delay + EngineDriver::jitter);
+  EXPECT_EQ(driver.only<Sent>().to, core::NodeSet::only(0));
+  driver.link(1, LinkState::up);
+  driver.answer_all();
+  driver.expect_nothing_left();
+}
+
 TEST(EngineRelease, IsTriedAgainIfAStalledNodeRefusesIt) {
   // n3's answer was overdue and is finally BUSY, so n3 is up again. It still has our key, so the
   // release is sent to it once more.
