@@ -108,6 +108,18 @@ TEST(LinkGreeting, AClusterNodeIsRefused) {
   EXPECT_NE(driver.link.trouble(driver.now).find("cluster"), std::string::npos);
 }
 
+TEST(LinkGreeting, AServerThatIsTooOldIsRefused) {
+  LinkDriver driver;
+  driver.start();
+  driver.open();
+  driver.said();
+  driver.greet({.version = "6.2.14"});
+  EXPECT_EQ(driver.said(), (Strings{"disconnect", "down: failed"}));
+  EXPECT_EQ(driver.link.trouble(driver.now),
+            "is Redis 6.2.14, which is too old: Redis 7.0 and Valkey 7.2 are the oldest that may "
+            "vote");
+}
+
 TEST(LinkGreeting, AnswersThatThisUserMayNotGetStayUnknown) {
   // An ACL that forbids CLIENT, CONFIG and SCRIPT is no reason to refuse the node. INFO is needed:
   // without the run id and the role it is unknown whether the node has forgotten.
