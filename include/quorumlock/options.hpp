@@ -158,9 +158,9 @@ class QUORUMLOCK_EXPORT Options {
   /// end if that is earlier, but never before half of valid_for. No lease is lost by a new login.
   ///
   /// The function runs on libuv's pool of threads, so it may block for some seconds, and it may run
-  /// for several nodes at once. close() waits for it. An error or an exception is an event of
-  /// the node; the function is called again after a pause of 1 s or more, and the credentials
-  /// that it returned before are used until they end. The vote of a node without any credentials is
+  /// for several nodes at once. close() waits for it. An error or an exception is an event of the
+  /// node; the function is called again after a pause of 1 s or more, and the credentials that it
+  /// returned before are used until they end. The vote of a node without any credentials is
   /// `unauthorized`. Unset: nodes without credentials of their own get none.
   std::function<Result<Credentials>(std::string_view node)> credentials;
 
@@ -174,7 +174,7 @@ class QUORUMLOCK_EXPORT Options {
   ///
   /// In each second at most 20 events of a kind about one node are passed on. If there are more,
   /// the last of them follows when the second is over, with the number of the others in
-  /// Event::left_out. Unset, like `log`: no events, and nothing is done for them.
+  /// Event::left_out. If both this and `log` are unset, nothing is done for events.
   std::function<void(const Event& event)> on_event;
 
   /// Sorts resources into classes that Stats and the metrics count separately, as `class`: at most
