@@ -118,10 +118,9 @@ class QUORUMLOCK_EXPORT Options {
   /// The prefix that makes a resource's name into its key.
   std::string key_prefix;
 
-  /// Receives one sentence for each connection that is made, lost or refused, and for other events
-  /// that an operator should know. It runs on the loop's thread and must not block; with several
-  /// loops it runs on each of their threads, one call at a time. It never receives a password.
-  /// Unset: no log.
+  /// Receives the sentence of each event (to_string() in event.hpp) but lease_acquired and
+  /// lease_released, which may be as many as locks. All that on_event says of its calls holds here,
+  /// too. It never receives a password. Unset: no log.
   std::function<void(std::string_view)> log;
 
   /// How long a resource's fencing counter outlives its last use. Across a longer pause the order
@@ -142,9 +141,9 @@ class QUORUMLOCK_EXPORT Options {
   /// end if that is earlier, but never before half of valid_for. No lease is lost by a new login.
   ///
   /// The function runs on libuv's pool of threads, so it may block for some seconds, and it may run
-  /// for several nodes at once. close() waits for it. An error or an exception becomes a sentence
-  /// in the log; the function is called again after a pause of 1 s or more, and the credentials
-  /// that it returned before are used until they end. The vote of a node without any credentials is
+  /// for several nodes at once. close() waits for it. An error or an exception is an event of the
+  /// node; the function is called again after a pause of 1 s or more, and the credentials that it
+  /// returned before are used until they end. The vote of a node without any credentials is
   /// `unauthorized`. Unset: nodes without credentials of their own get none.
   std::function<Result<Credentials>(std::string_view node)> credentials;
 
@@ -153,12 +152,12 @@ class QUORUMLOCK_EXPORT Options {
   ///
   /// It runs on the loop's thread, after the event, and must not block; with several loops it runs
   /// on each of their threads, one call at a time, and each loop reports its own connections. An
-  /// exception that it throws ends nothing: it becomes a sentence in the log. It is not called
-  /// after close() has returned.
+  /// exception that it throws ends nothing: it is an event, too. It is not called after close() has
+  /// returned.
   ///
   /// In each second at most 20 events of a kind about one node are passed on. If there are more,
   /// the last of them follows when the second is over, with the number of the others in
-  /// Event::left_out. Unset: no events, and nothing is done for them.
+  /// Event::left_out. If both this and `log` are unset, nothing is done for events.
   std::function<void(const Event& event)> on_event;
 
   /// Sorts resources into classes that Stats and the metrics count separately, as `class`: at most

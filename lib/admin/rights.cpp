@@ -111,7 +111,7 @@ std::vector<Probe> probes(std::string_view key_prefix) {
   return all;
 }
 
-// Redis 6.2 and 7.0 say "user executing the script", later servers "ACL failure in script".
+// Redis 7.0 says "user executing the script", later servers "ACL failure in script".
 const std::string_view probing_script = R"(local key = KEYS[1]
 local calls = {{'mget', key}, {'set', key, '', 'XX'}, {'get', key}, {'time'}, {'exists', key},
   {'del', key}, {'pexpire', key, 1}, {'pttl', key}, {'publish', ARGV[1], ''},

@@ -309,7 +309,7 @@ void StatusInquiry::conclude(const Driver& driver, int node) {
     status.enrolment.why = enrolment.why();
   }
 
-  const WrongClocks::Jump& jump = driver.jump(node);
+  const core::ClockJumped& jump = driver.jump(node);
   if (jump.size != core::Duration::zero()) {
     status.clock.jump = jump.size;
     status.clock.mistrusted_for = std::max(core::Duration::zero(), jump.until - now);

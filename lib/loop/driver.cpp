@@ -177,8 +177,8 @@ void Driver::work() {
               inquiries_.carry_out(what);
             } else if constexpr (requires { sockets_.carry_out(what); }) {
               sockets_.carry_out(what);
-            } else if constexpr (!std::is_same_v<decltype(what), const Session::NodeChanged&>) {
-              carry_out(what);  // a NodeChanged is an event, and nothing else
+            } else if constexpr (!is_only_an_event<std::remove_cvref_t<decltype(what)>>) {
+              carry_out(what);
             }
           },
           *output);
@@ -187,7 +187,7 @@ void Driver::work() {
     } else if (!later_.empty()) {
       later_.run();
     } else if (events_.has_any()) {
-      events_.deliver();
+      events_.deliver(now);
     } else {
       break;
     }
@@ -204,10 +204,6 @@ void Driver::keep_alive() {
 }
 
 // The session's outputs.
-
-void Driver::carry_out(const Session::Note& note) {
-  if (const auto& log = cluster().options.log) log(note.sentence);
-}
 
 void Driver::carry_out(const Session::ListChanged& changed) {
   sockets_.follow(changed);
@@ -257,7 +253,7 @@ void Driver::finish_closing() {
     task->run(*this);
   });
   work();
-  events_.end();
+  events_.end(Clock::now());
   open_.when_none([this] { runtime_.loop_ended(std::move(ending_.handlers)); });
   watchers_.timer.close();
   watchers_.inbox.close();

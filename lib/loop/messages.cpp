@@ -81,7 +81,7 @@ std::optional<Messages::Output> Messages::on_event(Time now, int node, Subscribe
       return Heard{listening->channel.substr(redis::led_prefix.size())};
     }
   } else if (auto* note = std::get_if<Subscriber::Note>(&event)) {
-    return LogLine{std::move(note->sentence)};
+    return News{EventKind::node_impaired, std::move(note->why), node};
   } else if (std::holds_alternative<Subscriber::Connect>(event)) {
     return OpenWire{subscriber_of(node)};
   } else if (std::holds_alternative<Subscriber::Disconnect>(event)) {

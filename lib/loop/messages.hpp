@@ -17,7 +17,7 @@ class Messages {
   struct Heard {
     std::string key;
   };
-  using Output = std::variant<OpenWire, CloseWire, LogLine, Heard>;
+  using Output = std::variant<OpenWire, CloseWire, News, Heard>;
 
   Messages(Links& links, core::Engine& engine) : links_(links), engine_(engine) {}
 

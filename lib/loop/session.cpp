@@ -33,7 +33,7 @@ bool Session::take_list(Time now, const std::vector<Link::Config>& list) {
   const std::optional<Links::Change> change = links_.replace(list);
   if (!change) return false;
   for (const int node : change->come) {
-    wrong_clocks_.forget(node);
+    clock_jumps_[static_cast<std::size_t>(node)] = {};
     links_.subscriber(node).listen_like(now, links_.subscriber(any));
     engine_.add_node(now, node);
     link(node).start(now);
@@ -128,8 +128,8 @@ std::optional<Session::Output> Session::next(Time now) {
       sender_.hand_on(now);
     } else if (list_changed_) {
       mine.emplace(*std::exchange(list_changed_, std::nullopt));
-    } else if (members_.has_note()) {
-      mine.emplace(Note{members_.take_note()});
+    } else if (members_.has_news()) {
+      mine.emplace(members_.take_news());
     } else if (!links_.touched_links().empty()) {
       next_of_links(now, mine);
     } else if (!links_.touched_subscribers().empty()) {
@@ -156,10 +156,11 @@ void Session::carry_out(Time now, const core::Output& output, std::optional<Outp
   } else if (const auto* jumped = std::get_if<core::ClockJumped>(&output)) {
     const core::ClockJumped wrong = *jumped;
     if (wrong.size > core::Duration::zero()) sender_.ask_clocks(now, wrong.node);
-    mine.emplace(Note{wrong_clocks_.take(wrong, link(wrong.node).endpoint().name()),
-                      EventKind::node_clock_jumped, wrong.node});
+    clock_jumps_[static_cast<std::size_t>(wrong.node)] = wrong;
+    mine.emplace(wrong);
   } else if (const auto* stood = std::get_if<core::ClockStood>(&output)) {
-    mine.emplace(Note{wrong_clocks_.take(*stood), EventKind::own_clock_stood});
+    for (const int node : stood->trusted) clock_jumps_[static_cast<std::size_t>(node)] = {};
+    mine.emplace(*stood);
   } else {
     std::visit(
         [&mine](const auto& what) {
@@ -211,7 +212,9 @@ std::optional<Session::Output> Session::on_event(Time now, int node, Link::Event
   } else if (std::holds_alternative<Link::Repair>(event)) {
     repair_.begin(now, node);
   } else if (auto* note = std::get_if<Link::Note>(&event)) {
-    return Note{std::move(note->sentence)};
+    return News{EventKind::node_impaired, std::move(note->why), node};
+  } else if (std::holds_alternative<Link::StillDown>(event)) {
+    return NodeChanged{node, link(node).state(), link(node).reason()};
   } else if (std::holds_alternative<Link::Connect>(event)) {
     return Connect{node};
   } else if (std::holds_alternative<Link::Disconnect>(event)) {

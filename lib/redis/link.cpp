@@ -108,7 +108,10 @@ void Link::update(Time now) {
     asks_early_ = !up;
   }
   if (enrolment.take_repair()) events_.push(Repair{});
-  if (up) return announce();
+  if (up) {
+    announce();
+    return;
+  }
   // The link must not come up while an answer is missing, since it would then not notice that the
   // answer does not come.
   if (asks_early_) return;
@@ -120,7 +123,7 @@ void Link::come_up(Time now) {
   state_ = State::up;
   pipeline_.begin(now);
   if (!right_.barred()) trouble_.clear();
-  note(attempts_.succeed());
+  attempts_.succeed();
   announce();
   for (const Pipeline::Held& held : pipeline_.take_held()) {
     send(now, held.command.tag, held.bytes);
@@ -198,17 +201,14 @@ void Link::on_handshake_failed(Time now, std::string_view why) {
   fail(now, Vote::tls_failed, std::string(why));
 }
 
-/// Ends the connection, or the attempt at one, if there is any. `noted`: writes a line to the log.
-void Link::fail(Time now, Vote reason, std::string why, bool noted) {
+/// Ends the connection, or the attempt at one, if there is any.
+void Link::fail(Time now, Vote reason, std::string why) {
   if (state_ == State::stopped || state_ == State::resting) return;
   const bool was_up = state_ == State::up;
   if (was_up && !pipeline_.empty()) {
     orphan_.leave(greeting_.facts().run_id, greeting_.client_id());
   }
-  if (noted && was_up) note("lost: " + why);
-  if (noted && !was_up) {
-    if (const auto sentence = attempts_.note_failure(now, why)) note(*sentence);
-  }
+  const bool news = !was_up && attempts_.fail(now, why);
   trouble_ = std::move(why);
   events_.push(Disconnect{});
   state_ = State::resting;
@@ -221,7 +221,7 @@ void Link::fail(Time now, Vote reason, std::string why, bool noted) {
   asks_early_ = false;
   down_reason_ = reason;
   // The state change comes before the answers, so that they cause no new commands to this node.
-  announce();
+  if (!announce() && news) events_.push(StillDown{});
   while (!pipeline_.empty()) {
     const Pipeline::Command lost = pipeline_.drop();
     if (lost.own) continue;
@@ -230,7 +230,7 @@ void Link::fail(Time now, Vote reason, std::string why, bool noted) {
 }
 
 void Link::stop(Time now) {
-  fail(now, Vote::unreachable, "closed", false);
+  fail(now, Vote::unreachable, "closed");
   attempts_.stop();
   state_ = State::stopped;
 }
@@ -274,10 +274,7 @@ void Link::advance(Time now) {
       attempts_.forgive();
       return open(now);
     }
-    if (first) {
-      trouble_ = "no answer within node_timeout";
-      note("stalled: no answer within node_timeout");
-    }
+    if (first) trouble_ = "no answer within node_timeout";
     const Pipeline::Command overdue = pipeline_.next_overdue(now);
     announce();
     if (!overdue.own) events_.push(Late{overdue.tag});
@@ -321,10 +318,7 @@ Link::Event* Link::next(Time now) {
     if (reply->type == Reply::Type::error && !answered.own && !right_.barred()) {
       trouble_ = greeting_.said(*reply);
     }
-    if (was_stalled && !pipeline_.is_stalled()) {
-      note("answers again");
-      announce();
-    }
+    if (was_stalled && !pipeline_.is_stalled()) announce();
     if (answered.own) {
       on_own_reply(now, answered.tag, *reply);
       continue;
@@ -355,10 +349,10 @@ void Link::on_own_reply(Time now, const core::Tag& tag, const Reply& reply) {
   update(now);
 }
 
-/// Reports the link's state to the engine if it has changed.
-void Link::announce() {
+/// Reports the link's state to the engine if it has changed. Returns whether it has.
+bool Link::announce() {
   const bool up = state_ == State::up;
-  if (right_.is_reading_again() && up && !pipeline_.is_stalled()) return;
+  if (right_.is_reading_again() && up && !pipeline_.is_stalled()) return false;
   LinkState state = LinkState::up;
   Vote reason = Vote::pending;
   if (!up) {
@@ -371,22 +365,16 @@ void Link::announce() {
     state = LinkState::quarantined;
     reason = right_.vote();
   }
-  if (state == announced_.state && reason == announced_.reason) return;
-  if (state == LinkState::quarantined && reason != announced_.reason) {
-    note("does not vote: " + trouble(Time::max()));
-  }
+  if (state == announced_.state && reason == announced_.reason) return false;
   announced_ = {state, reason};
   events_.push(Changed{state, reason});
+  return true;
 }
 
 std::string Link::trouble(Time now) const {
   const bool is_its_own =
       state_ != State::up || pipeline_.is_stalled() || right_.barred() || right_.votes();
   return is_its_own ? trouble_ : right_.why(now);
-}
-
-void Link::note(std::string sentence) {
-  events_.push(Note{endpoint().name() + " " + std::move(sentence)});
 }
 
 }  // namespace quorumlock::redis

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "core/engine.hpp"
@@ -88,12 +89,15 @@ class Link final : public RespWire {
   struct Late {
     core::Tag tag;
   };
-  /// One sentence for the log.
+  /// The node is still down, as last reported, and the last attempt to connect was news (Attempts).
+  struct StillDown {};
+  /// Something is wrong with the node that its state does not show. A clause about it, for an
+  /// event.
   struct Note {
-    std::string sentence;
+    std::string why;
   };
-  using Event =
-      std::variant<Connect, Disconnect, Greeted, Enrolled, Repair, Changed, Answer, Late, Note>;
+  using Event = std::variant<Connect, Disconnect, Greeted, Enrolled, Repair, Changed, Answer, Late,
+                             StillDown, Note>;
 
   Link(Config config, core::Random& random);
 
@@ -121,6 +125,8 @@ class Link final : public RespWire {
   /// it. If the link does not take such a command now, the answer is the reason.
   void send(core::Time now, const core::Tag& tag, std::string_view bytes);
   void advance(core::Time now);
+  /// Adds a Note: a clause about the node.
+  void note(std::string why) { events_.push(Note{std::move(why)}); }
   /// Gives up the connection for good.
   void stop(core::Time now);
 
@@ -166,9 +172,8 @@ class Link final : public RespWire {
   void come_up(core::Time now);
   void send_held(core::Time now);
   void log_in_again(core::Time now);
-  void announce();
-  void fail(core::Time now, Vote reason, std::string why, bool noted = true);
-  void note(std::string sentence);
+  bool announce();
+  void fail(core::Time now, Vote reason, std::string why);
 
   State state_ = State::stopped;
   Attempts attempts_;

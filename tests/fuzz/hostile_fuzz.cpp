@@ -260,7 +260,7 @@ class World {
       asked_[disconnect.wire == hostile ? 0 : 1].clear();
     }
   }
-  void take(const Session::Note& note) { require_sentence(note.sentence); }
+  void take(const Session::News& news) { require_sentence(news.reason); }
   template <class T>
   void take(const T& /*other*/) {}
 

@@ -51,7 +51,6 @@ set(simulated
   loop/repair
   loop/sender
   loop/session
-  loop/wrong_clocks
   redis/attempts
   redis/candidacy
   redis/dispatch

@@ -126,13 +126,6 @@ def tables_have_rows(path, text):
                 yield number, "is a table without rows"
 
 
-def old_servers_understand(path, text):
-    if path.endswith(".lua"):
-        for number, line in enumerate(text.splitlines(), 1):
-            if re.search(r"redis\.call\(.*'(?:GT|LT|GETEX|GETDEL|ZADD', '.*CH)'", line):
-                yield number, "calls what Redis 5 does not have: compare here, or use pcall"
-
-
 CLOCKS = [r"(?:\w*[cC]lock)::now", "steady_clock", "system_clock", "high_resolution_clock",
           "clock_gettime", "gettimeofday", "time_t", "uv_now", "uv_hrtime"]
 # None of these counts the time that the machine is suspended.
@@ -244,9 +237,6 @@ RULES = [
     (tables_have_rows,
      ("docs/a.md", "| a | b |\n|---|---|\n\nmore\n"),
      ("docs/a.md", "| a | b |\n|---|---|\n| 1 | 2 |\n")),
-    (old_servers_understand,
-     ("lib/redis/scripts/a.lua", "redis.call('ZADD', line, 'GT', 'CH', 1, waiter)\n"),
-     ("lib/redis/scripts/a.lua", "redis.pcall('PEXPIRE', lock, ARGV[1], 'GT')\n")),
 ]
 
 

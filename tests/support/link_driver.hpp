@@ -155,6 +155,7 @@ class LinkDriver {
     bool promoted = false;                    ///< it was a replica in this run
     std::string history = "12345678";         ///< the start of its replication id
     int least_replicas = 0, most_lag_s = 10;  ///< min-replicas-to-write, min-replicas-max-lag
+    std::string version = "7.0.15";
   };
   /// The server's answer to a greeting.
   static std::string answer_to(const std::string& greeting, const Server& server) {
@@ -168,7 +169,7 @@ class LinkDriver {
                   "\r\nsecond_repl_offset:" + (server.promoted ? "1" : "-1") + "\r\n");
     }
     if (greeting == "INFO server") {
-      return bulk("# Server\r\nredis_version:7.0.15\r\nredis_mode:" + server.mode +
+      return bulk("# Server\r\nredis_version:" + server.version + "\r\nredis_mode:" + server.mode +
                   "\r\nrun_id:" + server.run_id + "\r\ntcp_port:6379\r\n");
     }
     if (greeting == "CONFIG GET min-replicas-*") {
@@ -261,7 +262,8 @@ class LinkDriver {
   void take(const redis::Link::Late& late) {
     said_.push_back(std::to_string(late.tag.claim.index) + " late");
   }
-  void take(const redis::Link::Note& note) { notes_.push_back(note.sentence); }
+  void take(const redis::Link::StillDown&) { notes_.emplace_back("still down"); }
+  void take(const redis::Link::Note& note) { notes_.push_back(note.why); }
 
   std::vector<std::string> said_;
   std::vector<std::string> notes_;

@@ -59,7 +59,9 @@ class SessionDriver {
  public:
   detail::Session session;
   core::Time now = core::Time(1h);
-  std::vector<std::string> notes;
+  std::vector<std::string> news;
+  std::vector<core::ClockJumped> jumps;
+  std::vector<core::ClockStood> standstills;
   std::vector<std::string> heard_of;  // changes of their leaders
   std::vector<core::Refused> refused;
   int acquired = 0;
@@ -214,7 +216,9 @@ class SessionDriver {
     answered.push_back("n" + std::to_string(what.node + 1) + " " +
                        std::string(describe(what.vote)));
   }
-  void take(const detail::Session::Note& note) { notes.push_back(note.sentence); }
+  void take(const detail::Session::News& what) { news.push_back(what.reason); }
+  void take(const core::ClockJumped& what) { jumps.push_back(what); }
+  void take(const core::ClockStood& what) { standstills.push_back(what); }
   void take(const detail::Session::ListChanged& /*changed*/) {}
   void take(const detail::Session::Heard& heard) { heard_of.push_back(heard.key); }
   void take(const core::Acquired& what) {

@@ -160,7 +160,7 @@ TEST(Findings, AServerOfAnotherKindHasNoOtherFinding) {
   EXPECT_THAT(codes([](NodeStatus& node) {
                 node.state = NodeState::down;
                 node.votes = false;
-                node.trouble = "is Redis 6.0.16, which is too old";
+                node.trouble = "is Redis 6.2.14, which is too old";
               }),
               ElementsAre("error too_old"));
   EXPECT_THAT(codes([](NodeStatus& node) { node.version = "valkey 8.0.1"; }), IsEmpty());

@@ -32,8 +32,8 @@ class MessagesTest : public ::testing::Test {
         all.push_back("open " + std::to_string(open->wire));
       } else if (const auto* heard = std::get_if<Messages::Heard>(&*output)) {
         all.push_back("heard of " + heard->key);
-      } else if (const auto* line = std::get_if<detail::LogLine>(&*output)) {
-        all.push_back(line->sentence);
+      } else if (const auto* news = std::get_if<detail::News>(&*output)) {
+        all.push_back("n" + std::to_string(news->node + 1) + " " + news->reason);
       } else {
         all.emplace_back("close");
       }

@@ -103,12 +103,9 @@ TEST(LinkEnrolment, AQuarantinedNodeTakesReleasesAndNoVotes) {
 }
 
 TEST(LinkEnrolment, SaysWhyAndHowLong) {
-  // The reason appears in the log once, and in trouble() together with the time left.
+  // The reason is in trouble(), together with the time left.
   LinkDriver driver;
   const std::string candidate = come_up_waiting(driver);
-  EXPECT_EQ(
-      driver.notes().back(),
-      "redis://n1:6379 does not vote: has no enrolment: it is new, or has forgotten everything");
   EXPECT_EQ(driver.link.trouble(driver.now),
             "has no enrolment: it is new, or has forgotten everything; 31 s left");
   wait(driver, 20s, candidate);
