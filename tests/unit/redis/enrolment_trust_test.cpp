@@ -201,7 +201,7 @@ TEST(EnrolmentTrust, ALinkLooksAgain) {
   EXPECT_EQ(driver.link.state(), LinkState::up);
 }
 
-TEST(Candidates, SayWhetherTheClusterWasEnrolled) {
+TEST(EnrolmentTrustCandidates, SayWhetherTheClusterWasEnrolled) {
   // A client that has seen an enrolment marks its own or another's candidate; the wait goes on.
   Driver driver;
   redis::Enrolment::Others others = all_agree(driver.members);
@@ -226,7 +226,7 @@ TEST(Candidates, SayWhetherTheClusterWasEnrolled) {
   EXPECT_EQ(other.it.candidacy().until(), until);
 }
 
-TEST(Candidates, DoNotLiveForEver) {
+TEST(EnrolmentTrustCandidates, DoNotLiveForEver) {
   // A candidate expires after twice the wait plus a minute since the last look.
   Driver driver;
   driver.greet(std::nullopt);

@@ -24,7 +24,7 @@ Deletion learnt(const std::string& delex, const std::string& delifeq) {
   return driver.link.greeting().deletion();
 }
 
-TEST(NativeDelete, IsLearntInTheGreeting) {
+TEST(LinkDeletion, IsLearntInTheGreeting) {
   // The greeting tries the commands on a key that never exists, in the same write as the rest. A
   // command that this user may not call counts as missing; Valkey 9.2 has both commands.
   const std::string denied = "-NOPERM this user has no permissions to run the 'delex' command\r\n";
@@ -36,7 +36,7 @@ TEST(NativeDelete, IsLearntInTheGreeting) {
   EXPECT_EQ(learnt(denied, ":0\r\n"), Deletion::delifeq);
 }
 
-TEST(NativeDelete, IsNotAskedForIfReleasesWake) {
+TEST(LinkDeletion, IsNotAskedForIfReleasesWake) {
   // The script also wakes a waiter, so it is used whatever the server offers.
   LinkDriver driver;
   driver.start();
@@ -47,7 +47,7 @@ TEST(NativeDelete, IsNotAskedForIfReleasesWake) {
   EXPECT_EQ(driver.link.greeting().deletion(), Deletion::script);
 }
 
-TEST(NativeDelete, IsLearntAgainFromTheNextServer) {
+TEST(LinkDeletion, IsLearntAgainFromTheNextServer) {
   // After a reconnection the same name may lead to another version.
   LinkDriver driver({.host = "n1"}, 1, false);
   LinkDriver::Server server;
@@ -76,7 +76,7 @@ struct Nodes {
   std::string token;
 };
 
-TEST(NativeDelete, EachNodeGetsTheCommandThatItOffers) {
+TEST(LinkDeletion, EachNodeGetsTheCommandThatItOffers) {
   // The replies 1 and 0 mean the same as the script's, so that two of three are a quorum.
   Nodes nodes;
   ASSERT_EQ(nodes.driver.acquired, 1);
@@ -95,7 +95,7 @@ TEST(NativeDelete, EachNodeGetsTheCommandThatItOffers) {
   EXPECT_EQ(nodes.driver.released[0].tally.vote(1), Vote::absent);
 }
 
-TEST(NativeDelete, AnotherKindOfValueIsNotOurs) {
+TEST(LinkDeletion, AnotherKindOfValueIsNotOurs) {
   // As with the script, nothing is deleted, and the link keeps using the command.
   Nodes nodes;
   nodes.driver.release();
@@ -110,7 +110,7 @@ TEST(NativeDelete, AnotherKindOfValueIsNotOurs) {
   EXPECT_EQ(nodes.driver.session.link(0).greeting().deletion(), Deletion::delex);
 }
 
-TEST(NativeDelete, AUserWithoutTheRightFallsBackToTheScript) {
+TEST(LinkDeletion, AUserWithoutTheRightFallsBackToTheScript) {
   // The user's rights have changed since the greeting. The release is tried again with the script.
   Nodes nodes;
   nodes.driver.release();
@@ -124,7 +124,7 @@ TEST(NativeDelete, AUserWithoutTheRightFallsBackToTheScript) {
       0, "EVALSHA " + std::string(redis::release_script.sha1) + " 1 key " + nodes.token, ":1\r\n");
 }
 
-TEST(NativeDelete, IsUsedOnlyForReleasesOfOneKey) {
+TEST(LinkDeletion, IsUsedOnlyForReleasesOfOneKey) {
   // Releases of readers, of several keys, of permits and of entries in a line, and those by token,
   // keep their scripts.
   core::Send release;
