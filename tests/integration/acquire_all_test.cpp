@@ -288,7 +288,7 @@ TEST_F(AcquireAll, ServesManyWaitersOfOneProcessForManySets) {
 
 /// Five philosophers, each in a process of its own. A file has a number for each fork, which only
 /// the lock on the fork protects.
-TEST(Philosophers, AllDineAndNoForkIsHeldTwice) {
+TEST(AcquireAllPhilosophers, AllDineAndNoForkIsHeldTwice) {
   // Each asks for both forks, in a circle: no deadlock, no lost update, and all of them finish.
   constexpr int seats = 5;
   constexpr int times = 20;

@@ -51,10 +51,10 @@ const std::map<std::string, std::string_view>& alternatives() {
       {"mode", "w | r"},
       {"slot", "1 | 2 | 3"},
       {"capacity", "3 | 3 | 3 | 2 | 1"},
-      {"usual", "run-1:30000,a,86400:durable"},
-      {"terms", "$usual | $usual | $usual | $usual | run-2:30000,a,86400:volatile"},
+      {"usual", "run-1:30000,86400@#f.0s.d"},
+      {"terms", "$usual | $usual | $usual | $usual | run-2:30000,86400@#f.0s.e"},
       {"run", "run-1 | run-2"},
-      {"waits", "$run:30000,a,86400:volatile:abc | $run:30000,a,86400:volatile:abc:known"},
+      {"waits", "$run:30000,86400@#f.0s.e:abc | $run:30000,86400@#f.0s.e:abc:known"},
       {"votes", "$lock $counter $enrolment"},
       {"both", "$one $two $counters $enrolment"},
       // A batch never names another lock's counter, which no resource is called.
@@ -266,7 +266,7 @@ std::vector<std::string_view> states_of_a_lock() {
       "SET $sem 3 ; SET quorumlock:permit:1:$job token-1 PX 30000 ; SET quorumlock:permit:2:$job "
       "token-2 PX 900 ; HSET quorumlock:permit:3:$job a b ; SET quorumlock:fence:$sem 9",
       "SET $sem 2 ; SET quorumlock:permit:2:$job token-1",
-      "SET $candidate run-1:30000,a,86400:volatile:abc ; SET $repairer another ; SET $members old",
+      "SET $candidate run-1:30000,86400@#f.0s.e:abc ; SET $repairer another ; SET $members old",
   };
 }
 

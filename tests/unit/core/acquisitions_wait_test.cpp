@@ -4,7 +4,7 @@
 namespace quorumlock::test {
 namespace {
 
-TEST(EngineWait, EndsAtItsDeadlineBetweenAttempts) {
+TEST(AcquisitionsWait, EndsAtItsDeadlineBetweenAttempts) {
   // Every attempt is refused: the wait ends exactly at its deadline, and no attempt follows.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 1s);
@@ -24,7 +24,7 @@ TEST(EngineWait, EndsAtItsDeadlineBetweenAttempts) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineWait, PausesWithoutAQuorumWhateverTheOptionsSay) {
+TEST(AcquisitionsWait, PausesWithoutAQuorumWhateverTheOptionsSay) {
   // Each attempt is lost as soon as it begins. Without a pause, which {"delay": "0s", "jitter":
   // "1ns"} asks for, the attempts would go on for ever within one moment.
   for (const int there : {0, 1}) {
@@ -39,7 +39,7 @@ TEST(EngineWait, PausesWithoutAQuorumWhateverTheOptionsSay) {
   }
 }
 
-TEST(EngineWait, WithoutOrderOnlyThePauseBringsTheNextAttempt) {
+TEST(AcquisitionsWait, WithoutOrderOnlyThePauseBringsTheNextAttempt) {
   // Neither a node that comes back, nor a message, nor waiting for long changes the pace: each
   // attempt follows the one before after a pause, none enters a line, and nobody listens.
   for (const bool fencing : {true, false}) {
@@ -68,7 +68,7 @@ TEST(EngineWait, WithoutOrderOnlyThePauseBringsTheNextAttempt) {
   }
 }
 
-TEST(EngineWait, EndsAtItsDeadlineWithinAnAttempt) {
+TEST(AcquisitionsWait, EndsAtItsDeadlineWithinAnAttempt) {
   // The wait ends while votes are out: the refusal comes at once, and the grant is given back.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 1s);
@@ -83,7 +83,7 @@ TEST(EngineWait, EndsAtItsDeadlineWithinAnAttempt) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineWait, AGrantAtItsDeadlineIsTooLate) {
+TEST(AcquisitionsWait, AGrantAtItsDeadlineIsTooLate) {
   // The q-th grant comes at the moment of the wait's end: the wait has ended.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 1s);
@@ -96,7 +96,7 @@ TEST(EngineWait, AGrantAtItsDeadlineIsTooLate) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineWait, ReportsTimedOutOnlyIfTheLockWasSeenHeld) {
+TEST(AcquisitionsWait, ReportsTimedOutOnlyIfTheLockWasSeenHeld) {
   // Another client held the lock in the only attempt that was answered: timed_out. The nodes were
   // silent: no_quorum. The lock was held at first, and the last attempt was cut short without an
   // answer: still timed_out, by the latest answers.
@@ -123,7 +123,7 @@ TEST(EngineWait, ReportsTimedOutOnlyIfTheLockWasSeenHeld) {
   EXPECT_EQ(both.only<core::Refused>().tally.vote(0), Vote::held);
 }
 
-TEST(EngineWait, GoesOnForDaysWithoutALimit) {
+TEST(AcquisitionsWait, GoesOnForDaysWithoutALimit) {
   // `forever` has no end: a million seconds later the wait still tries.
   EngineDriver driver(core::Engine::Config{3, 0.01, 1000s, 0s});
   driver.acquire(1, ten_seconds, forever);
@@ -137,7 +137,7 @@ TEST(EngineWait, GoesOnForDaysWithoutALimit) {
   EXPECT_EQ(driver.only<core::Acquired>().attempts, 1001);
 }
 
-TEST(EngineWait, AWaitOfZeroIsOneAttempt) {
+TEST(AcquisitionsWait, AWaitOfZeroIsOneAttempt) {
   // No pause follows, whatever the verdict is.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds);
@@ -148,7 +148,7 @@ TEST(EngineWait, AWaitOfZeroIsOneAttempt) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineWait, ABriefOneMakesOneAttemptAtLeast) {
+TEST(AcquisitionsWait, ABriefOneMakesOneAttemptAtLeast) {
   // A wait that is over before the nodes can answer still has an attempt of its own. A free
   // lock is won, and a taken one is timed_out and is not tried again, in order or not.
   for (const bool ordered : {false, true}) {
@@ -174,7 +174,7 @@ TEST(EngineWait, ABriefOneMakesOneAttemptAtLeast) {
   }
 }
 
-TEST(EngineWait, ABriefWaitWithoutAQuorumReportsNoQuorum) {
+TEST(AcquisitionsWait, ABriefWaitWithoutAQuorumReportsNoQuorum) {
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 1us);
   driver.pass(1ms);
@@ -184,7 +184,7 @@ TEST(EngineWait, ABriefWaitWithoutAQuorumReportsNoQuorum) {
   EXPECT_EQ(driver.only<core::Refused>().why, Errc::no_quorum);
 }
 
-TEST(EngineWait, ABriefOneWaitsForItsReason) {
+TEST(AcquisitionsWait, ABriefOneWaitsForItsReason) {
   // The attempt is lost before a quorum has answered. The entry in the line, which would follow at
   // once, could not be answered within the wait either.
   EngineDriver driver(EngineDriver::fencing(3));
@@ -197,7 +197,7 @@ TEST(EngineWait, ABriefOneWaitsForItsReason) {
   EXPECT_EQ(driver.only<core::Refused>().why, Errc::timed_out);
 }
 
-TEST(EngineWait, ABriefOneIsCutShortInALaterAttempt) {
+TEST(AcquisitionsWait, ABriefOneIsCutShortInALaterAttempt) {
   // The wait's first attempt was answered within the wait, so the next ones end with the wait.
   EngineDriver driver(3);
   driver.acquire(1, ten_seconds, 400ms);
@@ -208,7 +208,7 @@ TEST(EngineWait, ABriefOneIsCutShortInALaterAttempt) {
   EXPECT_EQ(driver.only<core::Refused>().why, Errc::timed_out);
 }
 
-TEST(EngineWait, ABriefOneAsksFirstAlthoughOthersWait) {
+TEST(AcquisitionsWait, ABriefOneAsksFirstAlthoughOthersWait) {
   // An entry in the line would be left again before a node could answer it, which is not an
   // attempt.
   EngineDriver driver(EngineDriver::fencing(3));
@@ -223,7 +223,7 @@ TEST(EngineWait, ABriefOneAsksFirstAlthoughOthersWait) {
   EXPECT_EQ(driver.only<core::Refused>().why, Errc::timed_out);
 }
 
-TEST(EngineWait, OutlivesNodesThatAreAway) {
+TEST(AcquisitionsWait, OutlivesNodesThatAreAway) {
   // All nodes are down at first: the wait goes on, sends nothing, and wins when they are back.
   EngineDriver driver(3);
   for (const int node : {0, 1, 2}) driver.link(node, LinkState::down);
@@ -237,7 +237,7 @@ TEST(EngineWait, OutlivesNodesThatAreAway) {
   EXPECT_EQ(driver.count<core::Acquired>(), 1U);
 }
 
-TEST(EngineCancel, EndsTheWaitAtOnceAndNotTheCleanUp) {
+TEST(AcquisitionsWaitCancel, EndsTheWaitAtOnceAndNotTheCleanUp) {
   // The wait is cancelled after one grant, with two votes out: the refusal comes within the call,
   // every node gets a release, and the later grants are released once more.
   EngineDriver driver(3);
@@ -260,7 +260,7 @@ TEST(EngineCancel, EndsTheWaitAtOnceAndNotTheCleanUp) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineCancel, AddsOnlyTheRefusalToALostAttempt) {
+TEST(AcquisitionsWaitCancel, AddsOnlyTheRefusalToALostAttempt) {
   // The attempt is lost (two of three nodes refused or failed), but the reason is not known yet;
   // the release is out. Cancelling adds the refusal and nothing else.
   EngineDriver driver(3);
@@ -276,7 +276,7 @@ TEST(EngineCancel, AddsOnlyTheRefusalToALostAttempt) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineCancel, GivesNothingBackBetweenAttempts) {
+TEST(AcquisitionsWaitCancel, GivesNothingBackBetweenAttempts) {
   // There is nothing to give back during the pause.
   EngineDriver driver(3);
   const core::WaiterId waiter = driver.acquire(1, ten_seconds, 1min);
@@ -288,7 +288,7 @@ TEST(EngineCancel, GivesNothingBackBetweenAttempts) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineCancel, FindsNoWaiterAfterTheWin) {
+TEST(AcquisitionsWaitCancel, FindsNoWaiterAfterTheWin) {
   // After the win or a second time, cancel() finds no waiter, even if another one now has the same
   // place.
   EngineDriver driver(3);
@@ -303,7 +303,7 @@ TEST(EngineCancel, FindsNoWaiterAfterTheWin) {
   EXPECT_EQ(driver.count(CommandKind::release), 0U);
 }
 
-TEST(EngineClose, EndsWaitsAndLeasesAndCleansUp) {
+TEST(AcquisitionsWaitClose, EndsWaitsAndLeasesAndCleansUp) {
   // One lease is held, one acquisition waits for votes, one is pausing: close() is reported to all
   // three, the keys are given back, and after the answers nothing is left.
   EngineDriver driver(3);
@@ -326,7 +326,7 @@ TEST(EngineClose, EndsWaitsAndLeasesAndCleansUp) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineClose, ReportsAnExtendThatIsUnderWay) {
+TEST(AcquisitionsWaitClose, ReportsAnExtendThatIsUnderWay) {
   // The extend's user gets an answer; an extend by token goes on to its own end.
   EngineDriver driver(3);
   const core::ClaimId lease = driver.hold(ten_seconds);
@@ -344,7 +344,7 @@ TEST(EngineClose, ReportsAnExtendThatIsUnderWay) {
   driver.expect_nothing_left();
 }
 
-TEST(EngineClose, ReportsNothingIfNothingIsUnderWay) {
+TEST(AcquisitionsWaitClose, ReportsNothingIfNothingIsUnderWay) {
   // There is nothing to report or to send.
   EngineDriver driver(3);
   driver.close();

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 const std::string token(40, 'a');
 
 /// One lease of user 7, with no command under way.
-class OneClaim : public ::testing::Test {
+class ClaimsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     Claim& claim = claims[id];
@@ -39,7 +39,7 @@ class OneClaim : public ::testing::Test {
   ClaimId id = claims.take("orders:42", token);
 };
 
-TEST_F(OneClaim, IsTheSameAfterItWasFolded) {
+TEST_F(ClaimsTest, IsTheSameAfterItWasFolded) {
   claims.fold(id);
   EXPECT_EQ(claims.open(), 0U);
   const Claim* claim = claims.find(id);
@@ -67,7 +67,7 @@ TEST_F(OneClaim, IsTheSameAfterItWasFolded) {
   EXPECT_EQ(claim->round.tally.nodes().size(), 3);
 }
 
-TEST_F(OneClaim, IsNotFoldedIfFoldingWouldForgetSomething) {
+TEST_F(ClaimsTest, IsNotFoldedIfFoldingWouldForgetSomething) {
   // Each of these changes is one that folding would forget.
   const std::vector<std::function<void(Claim&)>> changes = {
       [](Claim& claim) { claim.phase = Phase::releasing; },
@@ -103,7 +103,7 @@ TEST_F(OneClaim, IsNotFoldedIfFoldingWouldForgetSomething) {
   EXPECT_EQ(claims.open(), 0U);
 }
 
-TEST_F(OneClaim, AnIdNamesNothingOnceItIsGivenBack) {
+TEST_F(ClaimsTest, AnIdNamesNothingOnceItIsGivenBack) {
   // An id of a folded or open claim names nothing after give_back(), nor does it fold a successor.
   claims.fold(id);
   claims.give_back(id);

@@ -287,7 +287,7 @@ TEST(EnrolmentRefusal, ErrorsAreReportedAndTheNodeIsAskedAgain) {
   }
 }
 
-TEST(EnrolmentDoubt, TheRecordIsReadAgain) {
+TEST(EnrolmentRefusalDoubt, TheRecordIsReadAgain) {
   // A vote script has found another record. The node does not vote until its record is read. If the
   // record still fits, the node is enrolled; if there is none, it waits.
   for (const bool forgotten : {false, true}) {
@@ -312,7 +312,7 @@ TEST(EnrolmentDoubt, TheRecordIsReadAgain) {
   }
 }
 
-TEST(EnrolmentDoubt, DoesNotApplyToANodeThatDoesNotVote) {
+TEST(EnrolmentRefusalDoubt, DoesNotApplyToANodeThatDoesNotVote) {
   // Late answers of earlier votes do not matter: the wait goes on, or the node stays unconnected.
   Driver driver;
   driver.it.doubt();

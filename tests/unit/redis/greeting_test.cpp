@@ -171,12 +171,12 @@ TEST_F(GreetingTest, AConnectionDoesNotOutliveItsServersData) {
 }
 
 /// A server that Sentinels may replace.
-class FailedOver : public GreetingTest {
+class GreetingFailedOver : public GreetingTest {
  protected:
-  FailedOver() { greeting = Greeting({.login = {}, .fails_over = true}); }
+  GreetingFailedOver() { greeting = Greeting({.login = {}, .fails_over = true}); }
 };
 
-TEST_F(FailedOver, AServerThatGrantsWithoutItsReplicasIsRefused) {
+TEST_F(GreetingFailedOver, AServerThatGrantsWithoutItsReplicasIsRefused) {
   // Both this server and the replica that is promoted in its place would cast the node's vote.
   const auto unfenced = greet({.replicas = 1, .least_replicas = 0});
   ASSERT_TRUE(unfenced);
@@ -194,7 +194,7 @@ TEST_F(FailedOver, AServerThatGrantsWithoutItsReplicasIsRefused) {
   EXPECT_FALSE(greet({.replicas = 0, .least_replicas = 1}));  // it grants nothing until one is back
 }
 
-TEST_F(FailedOver, TheSettingIsAskedForAgain) {
+TEST_F(GreetingFailedOver, TheSettingIsAskedForAgain) {
   EXPECT_FALSE(greet({.replicas = 1, .least_replicas = 1}));
   greeting.ask_facts(now, out, pipeline);
   EXPECT_FALSE(answer_later({.replicas = 1, .least_replicas = 1}));
@@ -204,7 +204,7 @@ TEST_F(FailedOver, TheSettingIsAskedForAgain) {
   EXPECT_EQ(more->vote, Vote::not_standalone);
 }
 
-TEST_F(FailedOver, AUserWhoMayNotReadTheSettingIsRefused) {
+TEST_F(GreetingFailedOver, AUserWhoMayNotReadTheSettingIsRefused) {
   greeting.begin(out);
   std::optional<Greeting::Trouble> trouble;
   for (const std::string& question : written()) {
@@ -216,7 +216,7 @@ TEST_F(FailedOver, AUserWhoMayNotReadTheSettingIsRefused) {
   EXPECT_NE(trouble->why.find("let this user call CONFIG GET"), std::string::npos);
 }
 
-TEST_F(FailedOver, TheTimeForWhichItOutlivesAFailoverIsAFact) {
+TEST_F(GreetingFailedOver, TheTimeForWhichItOutlivesAFailoverIsAFact) {
   greet({.replicas = 1, .least_replicas = 1, .most_lag_s = 5});
   EXPECT_EQ(greeting.facts().outlives_failover, core::Duration(7s));
 }

@@ -243,7 +243,7 @@ Strings written_after_loss(LinkDriver& driver, const LinkDriver::Server& before,
   return driver.written();
 }
 
-TEST(LinkOrphan, IsKilledBeforeAnythingElse) {
+TEST(LinkGreetingOrphan, IsKilledBeforeAnythingElse) {
   // It is the same run of the server, and one command was not answered: the old connection is
   // killed, and only then is the node up again.
   LinkDriver driver;
@@ -254,7 +254,7 @@ TEST(LinkOrphan, IsKilledBeforeAnythingElse) {
   EXPECT_EQ(driver.said(), Strings{"up"});
 }
 
-TEST(LinkOrphan, MayBeGoneAlready) {
+TEST(LinkGreetingOrphan, MayBeGoneAlready) {
   // The server has closed the old connection itself: the link comes up.
   for (const char* answer : {":0\r\n", "-ERR No such client\r\n"}) {
     LinkDriver driver;
@@ -265,7 +265,7 @@ TEST(LinkOrphan, MayBeGoneAlready) {
   }
 }
 
-TEST(LinkOrphan, GetsTimeToEndIfThisUserMayNotKillIt) {
+TEST(LinkGreetingOrphan, GetsTimeToEndIfThisUserMayNotKillIt) {
   // Commands that were sent on the old connection may run until node_timeout has passed; only then
   // is anything sent on the new one. A note says so.
   LinkDriver driver;
@@ -281,7 +281,7 @@ TEST(LinkOrphan, GetsTimeToEndIfThisUserMayNotKillIt) {
   EXPECT_EQ(driver.said(), Strings{"up"});
 }
 
-TEST(LinkOrphan, GetsTimeToEndIfItsNumberIsUnknown) {
+TEST(LinkGreetingOrphan, GetsTimeToEndIfItsNumberIsUnknown) {
   // CLIENT ID was refused, so that there is nothing to kill by.
   LinkDriver driver;
   EXPECT_TRUE(written_after_loss(driver, {.client_id = -1}, {.client_id = -1}).empty());
@@ -292,27 +292,27 @@ TEST(LinkOrphan, GetsTimeToEndIfItsNumberIsUnknown) {
   EXPECT_EQ(driver.said(), Strings{"up"});
 }
 
-TEST(LinkOrphan, IsLeftAloneInAnotherRun) {
+TEST(LinkGreetingOrphan, IsLeftAloneInAnotherRun) {
   // The server was restarted: its client 7 is somebody else.
   LinkDriver driver;
   EXPECT_TRUE(written_after_loss(driver, {.run_id = "run1"}, {.run_id = "run2"}).empty());
   EXPECT_EQ(driver.said().back(), "up");
 }
 
-TEST(LinkOrphan, IsLeftAloneInAnUnknownRun) {
+TEST(LinkGreetingOrphan, IsLeftAloneInAnUnknownRun) {
   // Without a run id it is unknown whether it is the same run.
   LinkDriver driver;
   EXPECT_TRUE(written_after_loss(driver, {.run_id = ""}, {.run_id = ""}).empty());
 }
 
-TEST(LinkOrphan, IsNoneIfEverythingWasAnswered) {
+TEST(LinkGreetingOrphan, IsNoneIfEverythingWasAnswered) {
   // Every command was answered, so none can run later.
   LinkDriver driver;
   EXPECT_TRUE(written_after_loss(driver, {}, {.client_id = 9}, false).empty());
   EXPECT_EQ(driver.said().back(), "up");
 }
 
-TEST(LinkOrphan, IsRememberedAcrossFailedTries) {
+TEST(LinkGreetingOrphan, IsRememberedAcrossFailedTries) {
   // Two tries fail, one before the socket is open and one during the greeting.
   LinkDriver driver;
   driver.come_up();
@@ -327,7 +327,7 @@ TEST(LinkOrphan, IsRememberedAcrossFailedTries) {
   EXPECT_EQ(driver.written(), Strings{"CLIENT KILL ID 7"});
 }
 
-TEST(LinkOrphan, IsRememberedIfTheKillWasNotAnswered) {
+TEST(LinkGreetingOrphan, IsRememberedIfTheKillWasNotAnswered) {
   // The connection breaks again before the kill is answered: the kill may not have run, so the next
   // connection repeats it.
   LinkDriver driver;
@@ -338,7 +338,7 @@ TEST(LinkOrphan, IsRememberedIfTheKillWasNotAnswered) {
   EXPECT_EQ(driver.written(), Strings{"CLIENT KILL ID 7"});
 }
 
-TEST(LinkOrphan, IsForgottenOnceItIsKilled) {
+TEST(LinkGreetingOrphan, IsForgottenOnceItIsKilled) {
   // A killed orphan is forgotten: a later loss with nothing unanswered kills no connection.
   LinkDriver driver;
   written_after_loss(driver, {}, {.client_id = 9});
