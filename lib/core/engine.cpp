@@ -361,8 +361,4 @@ void Engine::do_due(Time now) {
   acquisitions_.advance(now);
 }
 
-Time Engine::deadline() const {
-  return std::min(exchange_.timers.next(), acquisitions_.deadline());
-}
-
 }  // namespace quorumlock::core
