@@ -161,7 +161,6 @@ class Engine {
   void read_clock(Time now, int node, Time asked, std::int64_t node_time);
   void void_votes(Time now, int node);
   void void_all_votes(Time now);
-  void rest(ClaimId id);
 
   Exchange exchange_;
   Permits permits_;

@@ -28,7 +28,6 @@ void Client::begin_life(const Draw& draw) {
                    .max_ttl = draw.max_ttl,
                    .entry_life = draw.entry_life,
                    .turn_after = draw.entry_life * 5 / 3,
-                   .unfolded = 0,
                    .acquisitions_out = draw.acquisitions_out,
                    .send_within = draw.node_timeout};
   config.links = links_to(list, draw);
