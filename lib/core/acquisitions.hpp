@@ -96,9 +96,6 @@ class Acquisitions {
 
   /// Does what is due by `now`.
   void advance(Time now);
-  [[nodiscard]] bool may_be_due(Time now) const {
-    return waiters_.timers.may_be_due(now) || now >= lines_.refresh_at();
-  }
   [[nodiscard]] Time deadline() const {
     return std::min(waiters_.timers.next(), lines_.refresh_at());
   }

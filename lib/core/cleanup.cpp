@@ -186,7 +186,7 @@ void Cleanup::on_due(Time now, ClaimId id) {
 }
 
 void Cleanup::on_back(int node) {
-  exchange_.claims.for_each_open([&](ClaimId id) {
+  exchange_.claims.for_each([&](ClaimId id) {
     const Claim& claim = exchange_.claims[id];
     if (claim.phase == Phase::releasing && claim.footprint.nodes.contains(node)) {
       exchange_.clean_up(id, NodeSet::only(node));

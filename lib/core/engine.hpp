@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -102,7 +103,7 @@ class Engine {
   /// Does what is due by `now`; the other inputs begin with this.
   void advance(Time now) {
     exchange_.now = now;
-    if (exchange_.timers.may_be_due(now) || acquisitions_.may_be_due(now)) do_due(now);
+    if (deadline() <= now) do_due(now);
   }
 
   // Outputs.
@@ -117,7 +118,9 @@ class Engine {
   }
   [[nodiscard]] bool has_outputs() const { return exchange_.has_outputs(); }
   /// The latest time for the next call of advance(); `never` if no time matters.
-  [[nodiscard]] Time deadline() const;
+  [[nodiscard]] Time deadline() const {
+    return std::min(exchange_.timers.next(), acquisitions_.deadline());
+  }
 
   /// Returns null once the claim is forgotten. The pointer is valid until the next input.
   const Claim* claim(ClaimId id) { return exchange_.claims.find(id); }
@@ -156,7 +159,6 @@ class Engine {
   void read_clock(Time now, int node, Time asked, std::int64_t node_time);
   void void_votes(Time now, int node);
   void void_all_votes(Time now);
-  void rest(ClaimId id);
 
   Exchange exchange_;
   Permits permits_;

@@ -5,11 +5,7 @@
 namespace quorumlock::core {
 
 Exchange::Exchange(const Config& its_config, Random& its_random)
-    : config(its_config),
-      random(its_random),
-      nodes(config),
-      claims(nodes.all()),
-      tokens_(config.label, random) {
+    : config(its_config), random(its_random), nodes(config), tokens_(config.label, random) {
   if (config.classes.prefixes.empty()) return;
   for (const std::string& prefix : config.classes.prefixes) stats.classes.push_back({prefix});
   stats.classes.emplace_back();  // the other resources

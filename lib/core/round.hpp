@@ -32,11 +32,6 @@ class Round {
 
   /// Begins the next round: from now on only answers to its own commands count.
   void open(Time now, Duration ttl, NodeSet nodes, Majority by);
-  /// Continues after the round of this number, with no vote.
-  void resume(std::uint16_t number, NodeSet nodes) {
-    number_ = number;
-    tally.begin(nodes);
-  }
   /// Returns true if the round was open, that is, had no verdict yet.
   bool close() { return std::exchange(open_, false); }
   [[nodiscard]] bool is_open() const { return open_; }

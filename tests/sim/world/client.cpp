@@ -27,7 +27,6 @@ void Client::begin_life(const Draw& draw) {
                    .fencing = draw.fencing,
                    .max_ttl = draw.max_ttl,
                    .entry_life = draw.entry_life,
-                   .unfolded = 0,
                    .acquisitions_out = draw.acquisitions_out,
                    .send_within = draw.node_timeout};
   config.links = links_to(list, draw);

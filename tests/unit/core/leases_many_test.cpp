@@ -11,7 +11,6 @@ core::Engine::Config few_out(int renewals_out) {
   return {.nodes = 3,
           .retry_delay = EngineDriver::delay,
           .retry_jitter = EngineDriver::jitter,
-          .unfolded = 0,
           .renewals_out = renewals_out};
 }
 

@@ -34,7 +34,8 @@ class RoundTest : public ::testing::Test {
 
 TEST_F(RoundTest, NumbersFollowEachOtherAndSkipTheUncounted) {
   EXPECT_EQ(round.number(), 1);
-  round.resume(65535, NodeSet::first(3));
+  for (int i = 2; i < 65536; ++i) round.open(Time(1s), 5s, NodeSet::first(3), {0, 2});
+  EXPECT_EQ(round.number(), 65535);
   round.open(Time(2s), 5s, NodeSet::first(3), {0, 2});
   EXPECT_EQ(round.number(), 1) << "zero is the number of commands whose answers are not counted";
   EXPECT_EQ(round.start(), Time(2s));
