@@ -82,7 +82,7 @@ set(simulated
 list(TRANSFORM simulated PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 list(TRANSFORM simulated APPEND .cpp)
 file(GLOB world_sources CONFIGURE_DEPENDS sim/world/*.cpp)
-add_executable(simulate ${simulated} ${sim_server_sources} ${world_sources})
+add_executable(simulate ${simulated} ${sim_server_sources} ${world_sources} overseer/overseer.cpp)
 target_compile_definitions(simulate PRIVATE QUORUMLOCK_MUTANTS QUORUMLOCK_WITH_TLS=0)
 target_compile_options(simulate PRIVATE -O2)
 target_include_directories(simulate PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}
@@ -94,6 +94,6 @@ target_link_libraries(simulate PRIVATE quorumlock_build_flags ${QUORUMLOCK_HIRED
 add_test(NAME sim.mutants COMMAND simulate --mutants CONFIGURATIONS long)
 add_test(NAME sim.seeds COMMAND simulate --seeds 10000)
 set_tests_properties(sim.mutants sim.seeds PROPERTIES LABELS sim TIMEOUT 900 PROCESSORS 2)
-add_test(NAME sim.replay COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/replay_test.py
+add_test(NAME sim.replay COMMAND ${python} ${CMAKE_CURRENT_LIST_DIR}/replay_test.py
   $<TARGET_FILE:simulate>)
 set_tests_properties(sim.replay PROPERTIES LABELS sim TIMEOUT 900)
