@@ -188,10 +188,9 @@ TEST(OptionsJson, RefusesAWrongTypeAndSaysWhichIsRight) {
   EXPECT_EQ(error_with(R"("order": {})"),
             "order is an object: it must be \"fifo\" or \"unordered\"");
   EXPECT_TRUE(starts(error_with(R"("retry": {"delay": 50})"), "retry.delay is 50"));
-  for (const char* key :
-       {"groups", "loops", "ttl", "max_ttl", "wait", "order", "auto_extend", "max_hold",
-        "max_renewals", "stop_margin", "node_timeout", "connect_timeout", "drift_factor", "retry",
-         "fencing", "key_prefix"}) {
+  for (const char* key : {"groups", "loops", "ttl", "max_ttl", "wait", "order", "auto_extend",
+                          "max_hold", "max_renewals", "stop_margin", "node_timeout",
+                          "connect_timeout", "drift_factor", "retry", "fencing", "key_prefix"}) {
     const std::string start = std::string(key) + " is null: it must be ";
     EXPECT_EQ(error_with("\"" + std::string(key) + "\": null").substr(0, start.size()), start);
   }
