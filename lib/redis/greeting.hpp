@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include <quorumlock/outcome.hpp>
+
 #include "core/types.hpp"
 #include "redis/login.hpp"
 #include "redis/pipeline.hpp"
