@@ -12,10 +12,10 @@ target_link_libraries(sim_server PUBLIC PkgConfig::LUAJIT PRIVATE quorumlock_bui
 
 if(QUORUMLOCK_BUILD_TOOLS)
   quorumlock_tests(sim_tests sim TIMEOUT 900 SOURCES sim/*_test.cpp)
-  target_sources(sim_tests PRIVATE sim/twins.cpp sim/words_maker.cpp)
+  target_sources(sim_tests PRIVATE sim/twins.cpp sim/differential_table.cpp)
   # The tests need the library's objects, too, since the words of a command are not public.
   target_link_libraries(sim_tests PRIVATE sim_server quorumlock_objects ${QUORUMLOCK_HIREDIS}
-    test_support)
+    test_support node_clock)
 endif()
 
 # The simulator has objects of its own of all that it runs: mistakes can be planted in them, and they
