@@ -68,10 +68,10 @@ bool holding_of(const redis::Reply& reply, NodeHolding& holding) {
   const std::int64_t now_us = words[0].integer;
   const std::string_view kind = words[1].text;
   holding.vote = kind == "none" ? Vote::absent : Vote::held;
-  if (kind == "string") {
+  if (!core::OwnerToken::read(words[2].text).digits.empty()) {
     holding.token = words[2].text;
-  } else if (kind != "none" && words[4].elements.empty()) {
-    holding.detail = "another kind of value";
+  } else if (kind != "none" && kind != "readers") {
+    holding.detail = core::describe_holder(words[2].text);
   }
   holding.expires_in = expiry_of(words[3]);
   for (std::size_t i = 0; i < words[4].elements.size(); i += 2) {

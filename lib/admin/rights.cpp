@@ -46,11 +46,15 @@ constexpr Right rights[] = {
     {"zrange", true, "releases no lock if waiters are to be woken, and lets nobody wait in order"},
     {"zrem", true, "keeps readers and waiters that have left until their time is over"},
     {"zremrangebyscore", true, no_line},
-    {"type", false, "does not show who holds a lock (quorumlock inspect)"},
-    {"hset", false, "takes no announcement of a leader"},
-    {"hget", false, "takes no announcement of a leader"},
+    {"type", true, no_lock},
+    {"hset", true, no_line},
+    {"hget", true, no_line},
     {"hmget", false, "does not show who leads"},
-    {"getrange", false, "does not show who holds a lock (quorumlock inspect)"},
+    {"getrange", true, no_lock},
+    {"strlen", true, "does not say that another program's value is under a lock's name"},
+    {"zrangebyscore", true, no_line},
+    {"zremrangebyrank", true, no_line},
+    {"hdel", true, no_line},
     {"ping", false,
      "ends the connection for wake-ups at each check of it: some waiters get the lock when they "
      "look, up to 1 s later"},
@@ -121,7 +125,8 @@ local calls = {{'mget', key}, {'set', key, '', 'XX'}, {'get', key}, {'time'}, {'
   {'del', key}, {'pexpire', key, 1}, {'pttl', key}, {'publish', ARGV[1], ''},
   {'zadd', key, 'XX', 1, '-'}, {'zrange', key, 0, 0}, {'zrem', key, '-'},
   {'zremrangebyscore', key, 0, 0}, {'zscore', key, '-'}, {'type', key},
-  {'hset', key, '-', '', '-'}, {'hget', key, '-'}, {'hmget', key, '-'}, {'getrange', key, 0, 0}}
+  {'hset', key, '-', '', '-'}, {'hget', key, '-'}, {'hmget', key, '-'}, {'getrange', key, 0, 0},
+  {'strlen', key}, {'zrangebyscore', key, 0, 0}, {'zremrangebyrank', key, 1, 0}, {'hdel', key, '-'}}
 local missing = {}
 for _, call in ipairs(calls) do
   local said = redis.pcall(unpack(call))

@@ -79,7 +79,6 @@ enum class Mutant {
   mark_not_left,
   mark_not_left_of_sets,
   mark_not_looked_at,
-  mark_lost_by_downgrade,
   // A client whose own clock stood still.
   nodes_blamed,
   judged_once,

@@ -69,7 +69,7 @@ void Notes::erase(Time now, int node, int from, std::string_view noted) {
   if (present) return;
   const std::string key = std::string(redis::node_prefix) + of.config().node;
   std::string bytes;
-  redis::append_command(bytes, {"EVAL", redis::release_script.source, "1", key, noted});
+  redis::append_command(bytes, {"EVAL", redis::release_script.source, "0", key, noted});
   core::Tag tag;
   tag.claim.index = static_cast<std::uint32_t>(node);
   tag.round = first_round;  // without a run: the answer is ignored

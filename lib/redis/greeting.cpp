@@ -71,10 +71,10 @@ void Greeting::begin(WriteBuffer& out) {
   if (config_.fails_over) ask(Question::fence, {"CONFIG", "GET", fence_settings});
   ask(Question::durability, {"CONFIG", "GET", "append*"});
   ask(Question::durability, {"CONFIG", "GET", "no-appendfsync-on-rewrite"});
-  // The scripts for readers, several locks and permits cost nothing until one is used: the first
-  // such command of any client to a run of a server is answered NOSCRIPT and sent again in full.
-  for (const Script* script : {&acquire_script, &acquire_ordered_script, &queue_script,
-                               &raise_script, &renew_script, &release_script}) {
+  // The other scripts cost nothing until one is used: the first such command of any client to a run
+  // of a server is answered NOSCRIPT and sent again in full.
+  for (const Script* script : {&acquire_script, &acquire_all_script, &queue_script, &raise_script,
+                               &renew_script, &release_script}) {
     ask(Question::script, {"SCRIPT", "LOAD", script->source});
   }
   ask(Question::record, {"MGET", enrolment_key, members_key});

@@ -82,7 +82,7 @@ TEST_F(SemaphoreInspection, ReportsHoldersAndWaiters) {
 TEST_F(SemaphoreInspection, ReportsAllPermitsOfTheGreatestSemaphore) {
   // All permits are reported, as held on every node.
   const auto slot = [this](long number) {
-    return "quorumlock:permit:" + std::to_string(number) + ":" + key;
+    return "quorumlock:permit:" + key + ":" + std::to_string(number);
   };
   std::vector<std::string> all = {"MSET", "quorumlock:semaphore:" + key,
                                   std::to_string(Semaphore::max())};

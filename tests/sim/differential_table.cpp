@@ -27,14 +27,18 @@ const std::map<std::string, std::string_view>& alternatives() {
       {"counter", "quorumlock:fence:$lock"},
       {"counters", "quorumlock:fence:$one quorumlock:fence:$two"},
       {"line", "quorumlock:queue:$lock | quorumlock:queue:$lock | quorumlock:waiting:$lock"},
-      {"permit", "quorumlock:permit:$slot:$job"},
-      {"key", "$any | quorumlock:fence:$any | quorumlock:replanted:$any | $enrolment | $candidate"},
+      {"permit", "quorumlock:permit:$job:$slot"},
+      {"key",
+       "$any | quorumlock:fence:$any | quorumlock:replanted:$any | quorumlock:granted:$any | "
+       "$enrolment | "
+       "$candidate"},
       {"token", "token-1 | token-2 | token-3"},
       {"ttl", "20000 | 30000 | 60000 | 20000 | $short | $odd"},
       {"odd", "$short | 30000 | 30000 | 0 | -5 | 9223372036854775807"},
       {"life", "1000000 | 2592000000 | 1000000 | 2592000000 | $short | 0"},
       {"life_or_none", "$life | $life | 0"},
       {"fence", "0 | 0 | 7 | 8 | 1000 | $us | $us-40000000 | $us+80000000 | $us+120000000 | $edge"},
+      {"wall", "$us | $us | $us-40000000 | $us+120000000 | $fence"},
       {"edge", "0 | 7 | 8 | 9007199254740990 | 9007199254740991 | 9007199254740992"},
       {"late", "$us+5000000 | $us+5000000 | $us+5000000 | 0 | $us-1000 | $us | $us+1"},
       {"left", "9000000 | 9000000 | 0 | -4000000"},
@@ -49,14 +53,16 @@ const std::map<std::string, std::string_view>& alternatives() {
       {"ticket", "$us | $us-3 | $us+2 | 1 | 2 | 3"},
       {"flag", "1 | 0 | 1"},
       {"mode", "w | r"},
+      {"by", "w | r | t"},
+      {"barred", "0 | 0 | 30000"},
       {"slot", "1 | 2 | 3"},
       {"capacity", "3 | 3 | 3 | 2 | 1"},
       {"usual", "run-1:30000,a,86400:durable"},
       {"terms", "$usual | $usual | $usual | $usual | run-2:30000,a,86400:volatile"},
       {"run", "run-1 | run-2"},
       {"waits", "$run:30000,a,86400:volatile:abc | $run:30000,a,86400:volatile:abc:known"},
-      {"votes", "$lock $counter $enrolment"},
-      {"both", "$one $two $counters $enrolment"},
+      {"votes", "$lock $counter"},
+      {"both", "$one $two $counters"},
       // A batch never names another lock's counter, which no resource is called.
       {"named", "$any | $any | $any | $any | $any | $enrolment | $candidate"},
       {"asked", "$named $token $fence | $named $token $fence $asked"},
@@ -82,11 +88,15 @@ const std::map<std::string, std::string_view>& alternatives() {
       {"permit_of", "SET quorumlock:permit"},
       {"labelled", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@web-3:812"},
       {"digits", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"},
-      {"get_all", "CALL acquire_all x y quorumlock:fence:x quorumlock:fence:y $enrolment /"},
-      {"keep_all", "CALL renew_all x y quorumlock:fence:x quorumlock:fence:y $enrolment /"},
-      {"raise_all", "CALL raise_all x y quorumlock:fence:x quorumlock:fence:y $enrolment /"},
+      {"get", "CALL acquire_all x quorumlock:fence:x /"},
+      {"get_all", "CALL acquire_all x y quorumlock:fence:x quorumlock:fence:y /"},
+      {"keep", "CALL renew_all x quorumlock:fence:x /"},
+      {"keep_all", "CALL renew_all x y quorumlock:fence:x quorumlock:fence:y /"},
+      {"raise_all", "CALL raise x y quorumlock:fence:x quorumlock:fence:y /"},
+      {"drop", "CALL release_all x /"},
       {"drop_all", "CALL release_all x y /"},
-      {"raise", "CALL raise x quorumlock:fence:x $enrolment /"},
+      {"raise", "CALL raise x quorumlock:fence:x /"},
+      {"in_line", "ZADD quorumlock:waiting:x $far"},
       {"r", "r0123456789abcdef"},
       {"w", "w0123456789abcdef"},
       {"latest", "9000000000000000"},
@@ -100,20 +110,17 @@ const std::map<std::string, std::string_view>& alternatives() {
 std::vector<Row> rows() {
   return {
       // Scripts, by name.
-      {30, "CALL acquire $votes / $token $ttl $fence $fence $life_or_none $terms $fence"},
-      {20, "CALL acquire $enrolment / $ttl $fence $life_or_none $asked $terms $fence"},
+      {50, "CALL acquire / $ttl $wall $life_or_none $asked $terms $fence"},
+      {70,
+       "CALL acquire_all $votes / $token $ttl $fence $wall $life $flag $nobody $ticket $entry "
+       "$mode "
+       "0 0 $terms $fence"},
       {35,
-       "CALL acquire_all $both / $token $ttl $fence $fence $life_or_none $nobody $ticket $entry "
-       "$mode $terms $fence"},
-      {25,
-       "CALL acquire_ordered $votes / $token $ttl $fence $fence $life_or_none $waiter $ticket "
-       "$entry $terms $fence"},
+       "CALL acquire_all $both / $token $ttl $fence $wall $life $flag $nobody $ticket $entry $mode "
+       "0 0 $terms $fence"},
       {40,
-       "CALL acquire_permit $sem quorumlock:fence:$sem $enrolment / $token $ttl $fence $fence "
-       "$life $flag $nobody $ticket $entry $slot $capacity $terms $fence"},
-      {40,
-       "CALL acquire_shared $votes / $token $ttl $fence $fence $life_or_none $nobody $ticket "
-       "$entry $terms $fence"},
+       "CALL acquire_all $sem quorumlock:fence:$sem / $token $ttl $fence $wall $life $flag $nobody "
+       "$ticket $entry w $slot $capacity $terms $fence"},
       {8, "CALL adopt $enrolment $candidate $members / $terms $terms n1,s,-,n1,n2"},
       {4, "CALL adopt $enrolment $candidate $members / '' $terms n1,s,-,n1,n2"},
       {5, "CALL announce $lock quorumlock:leader:$lock / $token $fence $fence text $ttl"},
@@ -126,22 +133,20 @@ std::vector<Row> rows() {
       {8, "CALL queue $one $two / $entry $places $places"},
       {12, "CALL queue $sem / $entry $writer $ticket"},
       {15, "CALL raise $votes / $token $fence $life $terms $fence"},
-      {8, "CALL raise_all $both / $token $fence $life $terms $fence"},
-      {8, "CALL release $lock / $token"},
-      {12, "CALL release $lock / $token $nobody $waiter"},
-      {15, "CALL release / $given"},
-      {8, "CALL release_all $one $two / $token $nobody $waiter"},
-      {4, "CALL release_all $one $two / $token"},
-      {20, "CALL release_permit $sem / $token $slot $nobody $writer"},
-      {8, "CALL release_token $lock / $token $ttl"},
-      {10, "CALL renew $enrolment $lock / $ttl $flag $life $renewed $late $terms $fence"},
-      {8,
-       "CALL renew $enrolment $one $two / $ttl $flag $life $renewed $renewed $late $terms $fence"},
-      {15, "CALL renew_all $both / $token $ttl $fence $flag $life $mode $late $terms $fence"},
+      {8, "CALL raise $both / $token $fence $life $terms $fence"},
+      {8, "CALL raise $permit quorumlock:fence:$sem / $token $fence $life $terms $fence"},
+      {20, "CALL release / $given"},
+      {25, "CALL release_all $lock / $token $nobody $nobody 0 $barred"},
+      {12, "CALL release_all $one $two / $token $nobody $nobody 0 $barred"},
+      {20, "CALL release_all $sem / $token $nobody $nobody $slot 0"},
+      {10, "CALL renew $lock / $ttl $flag $life $renewed $late $terms $fence"},
+      {8, "CALL renew $one $two / $ttl $flag $life $renewed $renewed $late $terms $fence"},
+      {25, "CALL renew_all $votes / $token $ttl $fence $flag $life $by 0 0 $late $terms $fence"},
+      {15, "CALL renew_all $both / $token $ttl $fence $flag $life $mode 0 0 $late $terms $fence"},
       {20,
-       "CALL renew_permit $permit quorumlock:fence:$sem $enrolment $sem / $token $ttl $fence "
-       "$flag $life $capacity $late $terms $fence"},
-      {16, "CALL renew_shared $votes / $token $ttl $fence $flag $life $late $terms $fence"},
+       "CALL renew_all $sem quorumlock:fence:$sem / $token $ttl $fence $flag $life w $slot "
+       "$capacity "
+       "$late $terms $fence"},
       {8, "CALL repair $repairer $counters / me 2000 $life $fence $fence"},
       {2, "CALL repair $repairer $counters / another 2000 $life $fence $fence"},
       {5, "CALL replace $enrolment $candidate / $terms $waits $life"},
@@ -190,6 +195,11 @@ std::vector<Row> rows() {
       {5, "DEL $permit"},
       {2, "DEL $sem"},
       {2, "ZADD quorumlock:queue:$lock $ticket $waiter"},
+      {2, "HSET quorumlock:granted:$lock $waiter $token"},
+      {2, "HDEL quorumlock:granted:$lock $waiter"},
+      {1, "STRLEN $key"},
+      {1, "ZRANGEBYSCORE $line -inf ($ms LIMIT 0 2"},
+      {1, "ZREMRANGEBYRANK quorumlock:readers:$lock 0 -1"},
       {1, "ZADD $lock x $token"},
       {1, "ZADD $lock 1"},
       {2, "ZRANGE $line -2 -1"},
@@ -211,7 +221,7 @@ std::vector<Row> rows() {
       {1, "SELECT x"},
       {2, "SCRIPT LOAD $source"},
       {3, "SCRIPT EXISTS $sha $none"},
-      {2, "EVALSHA $sha 1 absent token"},
+      {2, "EVALSHA $sha 0 absent token"},
       {1, "SCRIPT FLUSH"},
       {1, "EVALSHA $none 0 a"},
       {1, "EVALSHA $none 5 a"},
@@ -251,21 +261,26 @@ std::vector<std::string_view> states_of_a_lock() {
       "SET $one token-1 PX 30000",
       "SET $one token-1",
       "SET $one token-2 PX 30000 ; SET quorumlock:replanted:$one token-1 PX 30000",
-      "SET quorumlock:released:token-1:$one 1 PX 30000 ; SET quorumlock:fence:$one 1000",
+      "SET quorumlock:released:$one:token-1 1 PX 30000 ; SET quorumlock:fence:$one 1000",
       "HSET $one field value",
-      "ZADD $one $far token-1 $ms+3000 token-2 ; PEXPIRE $one 30000 ; SET $two token-1 PX 5000",
-      "ZADD $one $far.5 token-1 ; PEXPIRE $one 30000 ; ZADD $two $far token-1 ; PEXPIRE $two 9000",
-      "ZADD $one $ms-1 token-1 $ms token-2 ; PEXPIRE $one 30000",
-      "ZADD $one $ms-1 token-2 ; PEXPIRE $one 30000",
+      "SET $one quorumlock:readers PX 30000 ; ZADD quorumlock:readers:$one $far token-1 $ms+3000 "
+      "token-2 ; PEXPIRE quorumlock:readers:$one 30000 ; SET $two token-1 PX 5000",
+      "SET $one quorumlock:readers PX 30000 ; ZADD quorumlock:readers:$one $far token-1 ; SET $two "
+      "quorumlock:readers PX 9000 ; ZADD quorumlock:readers:$two $far token-1",
+      "SET $one quorumlock:readers PX 30000 ; ZADD quorumlock:readers:$one $ms-1 token-1 $ms "
+      "token-2",
+      "SET $one quorumlock:readers PX 30000 ; ZADD quorumlock:readers:$one $ms-1 token-2",
+      "SET $one quorumlock:readers PX 30000",
+      "ZADD quorumlock:readers:$one $far token-1",
       "ZADD $one $far token-1",
       "SET $one token-1 PX 30000 ; HSET quorumlock:leader:$one token token-1 version 3 fence 7 "
       "value "
       "text",
       "SET $one token-1 PX 30000 ; SET quorumlock:leader:$one text ; HSET quorumlock:fence:$one a "
       "b",
-      "SET $sem 3 ; SET quorumlock:permit:1:$job token-1 PX 30000 ; SET quorumlock:permit:2:$job "
-      "token-2 PX 900 ; HSET quorumlock:permit:3:$job a b ; SET quorumlock:fence:$sem 9",
-      "SET $sem 2 ; SET quorumlock:permit:2:$job token-1",
+      "SET $sem 3 ; SET quorumlock:permit:$job:1 token-1 PX 30000 ; SET quorumlock:permit:$job:2 "
+      "token-2 PX 900 ; HSET quorumlock:permit:$job:3 a b ; SET quorumlock:fence:$sem 9",
+      "SET $sem 2 ; SET quorumlock:permit:$job:2 token-1",
       "SET $candidate run-1:30000,a,86400:volatile:abc ; SET $repairer another ; SET $members old",
   };
 }
@@ -275,7 +290,8 @@ std::vector<std::string_view> states_of_a_line() {
       "",
       "ZADD quorumlock:queue:$one 5 $writer ; ZADD quorumlock:waiting:$one $far $writer",
       "ZADD quorumlock:queue:$one 5 w0123456789abcdef.22 ; "
-      "ZADD quorumlock:waiting:$one $far.5 w0123456789abcdef.22",
+      "ZADD quorumlock:waiting:$one $far w0123456789abcdef.22 ; "
+      "HSET quorumlock:granted:$one w0123456789abcdef.22 token-1",
       "ZADD quorumlock:queue:$one 4 wfedcba9876543210.1 5 r0123456789abcdef.3 ; "
       "ZADD quorumlock:waiting:$one $far wfedcba9876543210.1 $far r0123456789abcdef.3 ; "
       "ZADD quorumlock:queue:$two 3 r0123456789abcdef.3 5 wfedcba9876543210.1 ; "
@@ -315,14 +331,15 @@ std::vector<std::string_view> stories() {
 
       // What is known of one lock, and of a semaphore of the same name.
       "$inspect 1000 1024 => {now none '' -2 {} {} 0 {} {} ''}",
-      "$mine ; $count ; $inspect 1000 1024 => {now string me 60000 {} {} 0 {} {} 41}",
-      "$mine ; $inspect 1000 1024 => {now string me 60000 {} {} 0 {} {} ''}",
-      "SET lock $long ; $inspect 1000 1024 => {now string $cut -1 {} {} 0 {} {} ''}",
-      "$hash ; $inspect 1000 1024 => {now hash '' -1 {} {} 0 {} {} ''}",
-      "ZADD lock $far a $far b 1 dead ; PEXPIRE lock 60000 ; $inspect 1000 1024 => "
-      "{now zset '' 60000 {a 9000000000000 b 9000000000000} {} 0 {} {} ''}",
-      "ZADD lock $far a $far b 1 dead ; $inspect 2 1024 => "
-      "{now zset '' -1 {a 9000000000000} {} 0 {} {} ''}",
+      "$mine ; $count ; $inspect 1000 1024 => {now string string 2 60000 {} {} 0 {} {} 41}",
+      "$mine ; $inspect 1000 1024 => {now string string 2 60000 {} {} 0 {} {} ''}",
+      "SET lock $long ; $inspect 1000 1024 => {now string string 2000 -1 {} {} 0 {} {} ''}",
+      "$hash ; $inspect 1000 1024 => {now hash hash -1 {} {} 0 {} {} ''}",
+      "SET lock quorumlock:readers PX 60000 ; ZADD quorumlock:readers:lock $far a $far b 1 dead ; "
+      "$inspect 1000 1024 => {now readers '' 60000 {a 9000000000000 b 9000000000000} {} 0 {} {} "
+      "''}",
+      "SET lock quorumlock:readers ; ZADD quorumlock:readers:lock $far a $far b 1 dead ; "
+      "$inspect 2 1024 => {now readers '' -1 {a 9000000000000} {} 0 {} {} ''}",
       "ZADD quorumlock:queue:lock 5 w1 4 r2 ; ZADD quorumlock:waiting:lock $far w1 $far r2 ; "
       "$inspect 1000 1024 => {now none '' -2 {} {r2 4 9000000000000 w1 5 9000000000000} 0 {} {} "
       "''}",
@@ -331,22 +348,24 @@ std::vector<std::string_view> stories() {
       "ZADD quorumlock:queue:lock 5 w1 6 w2 ; ZADD quorumlock:waiting:lock $far w1 $far w2 ; "
       "$inspect 1 1024 => {now none '' -2 {} {w1 5 9000000000000} 0 {} {} ''}",
       "$slots 3 ; $inspect 1000 3 => {now none '' -2 {} {} 3 {} {} ''}",
-      "$slots 3 ; $permit_of:1:lock a PX 60000 ; $permit_of:3:lock b PX 60000 ; $inspect 1000 3 => "
-      "{now none '' -2 {} {} 3 {1 a 60000 3 b 60000} {} ''}",
-      "$slots 2 ; $permit_of:2:lock a ; $inspect 1000 3 => {now none '' -2 {} {} 2 {2 a -1} {} ''}",
-      "$slots 2 ; $permit_of:3:lock a ; $inspect 1000 3 => {now none '' -2 {} {} 2 {} {} ''}",
-      "$slots 2 ; $permit_of:1:lock a ; HSET quorumlock:permit:2:lock field value ; "
-      "$inspect 1000 3 => {now none '' -2 {} {} 2 {1 a -1} {} ''}",
-      "$slots 4 ; $permit_of:1:lock a ; $inspect 1000 3 => {now none '' -2 {} {} 0 {} {} ''}",
-      "$slots -3 ; $permit_of:1:lock a ; $inspect 1000 3 => {now none '' -2 {} {} 0 {} {} ''}",
-      "$slots three ; $permit_of:1:lock a ; $inspect 1000 3 => {now none '' -2 {} {} 0 {} {} ''}",
+      "$slots 3 ; $permit_of:lock:1 a PX 60000 ; $permit_of:lock:3 b PX 60000 ; $inspect 1000 3 => "
+      "{now none '' -2 {} {} 3 {1 string 1 60000 3 string 1 60000} {} ''}",
+      "$slots 2 ; $permit_of:lock:2 a ; $inspect 1000 3 => {now none '' -2 {} {} 2 {2 string 1 -1} "
+      "{} ''}",
+      "$slots 2 ; $permit_of:lock:3 a ; $inspect 1000 3 => {now none '' -2 {} {} 2 {} {} ''}",
+      "$slots 2 ; $permit_of:lock:1 a ; HSET quorumlock:permit:lock:2 field value ; "
+      "$inspect 1000 3 => {now none '' -2 {} {} 2 {1 string 1 -1} {} ''}",
+      "$slots 4 ; $permit_of:lock:1 a ; $inspect 1000 3 => {now none '' -2 {} {} 0 {} {} ''}",
+      "$slots -3 ; $permit_of:lock:1 a ; $inspect 1000 3 => {now none '' -2 {} {} 0 {} {} ''}",
+      "$slots three ; $permit_of:lock:1 a ; $inspect 1000 3 => {now none '' -2 {} {} 0 {} {} ''}",
       "HSET quorumlock:semaphore:lock a b ; $inspect 1000 3 => {now none '' -2 {} {} 0 {} {} ''}",
       "ZADD quorumlock:queue:quorumlock:semaphore:lock 5 w1 ; "
       "ZADD quorumlock:waiting:quorumlock:semaphore:lock $far w1 ; "
       "$inspect 1000 3 => {now none '' -2 {} {} 0 {} {w1 5 9000000000000} ''} ; "
-      "$slots 1 ; $permit_of:1:lock a ; $mine ; ZADD quorumlock:queue:lock 6 w2 ; "
+      "$slots 1 ; $permit_of:lock:1 a ; $mine ; ZADD quorumlock:queue:lock 6 w2 ; "
       "ZADD quorumlock:waiting:lock $far w2 ; $inspect 1000 3 => "
-      "{now string me 60000 {} {w2 6 9000000000000} 1 {1 a -1} {w1 5 9000000000000} ''}",
+      "{now string string 2 60000 {} {w2 6 9000000000000} 1 {1 string 1 -1} {w1 5 9000000000000} "
+      "''}",
 
       // The locks of a node.
       "$list_locks => {0 now}",
@@ -363,21 +382,56 @@ std::vector<std::string_view> stories() {
       "SET lock $digits ; $count ; $list_locks => {0 now {lock string -1 41 0 {$digits} 0 ''}}",
       "SET lock $digits ; ZADD quorumlock:queue:lock 5 w1 ; ZADD quorumlock:waiting:lock $far w1 ; "
       "$list_locks => {0 now {lock string -1 '' 1 {$digits} 0 w1}}",
-      "$count ; ZADD lock $far a ; $list_locks => {0 now {lock zset -1 41 0 {a 9000000000000} 0 "
-      "''}}",
+      "$count ; SET lock quorumlock:readers ; ZADD quorumlock:readers:lock $far a ; "
+      "$list_locks => {0 now {lock readers -1 41 0 {a 9000000000000} 0 ''}}",
+      "$count ; ZADD lock $far a ; $list_locks => {0 now}",
+      "$count ; SET lock secret ; $list_locks => {0 now {lock string -1 41 0 {string 6} 0 ''}}",
       "$count ; $hash ; $list_locks => {0 now}",
-      "$permit_of:2:lock $labelled ; $list_locks => {0 now}",
-      "$permit_of:2:lock $labelled ; ZADD quorumlock:queue:quorumlock:semaphore:lock 5 w1 ; "
+      "$permit_of:lock:2 $labelled ; $list_locks => {0 now}",
+      "$permit_of:lock:2 $labelled ; ZADD quorumlock:queue:quorumlock:semaphore:lock 5 w1 ; "
       "ZADD quorumlock:waiting:quorumlock:semaphore:lock $far w1 ; "
       "SET quorumlock:fence:quorumlock:semaphore:lock 41 ; "
       "CALL locks / 0 quorumlock:permit:*:* 100 quorumlock:semaphore: => "
-      "{0 now {quorumlock:permit:2:lock string -1 41 1 {$labelled} 0 w1}}",
+      "{0 now {quorumlock:permit:lock:2 string -1 41 1 {$labelled} 0 w1}}",
 
       // A reader's time that is too long is refused, and nothing is set.
-      "SET $enrolment E ; CALL acquire_shared x quorumlock:fence:x $enrolment / "
-      "a $ever 0 0 1000000 '' 1 600000 E 0 => error ; EXISTS x => 0",
-      "SET $enrolment E ; $get_all a $ever 0 0 1000000 '' 1 600000 r E 0 => error ; EXISTS x y => "
-      "0",
+      "SET $enrolment E ; $get a $ever 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => error ; "
+      "EXISTS x quorumlock:readers:x => 0",
+      "SET $enrolment E ; $get_all a $ever 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => error ; "
+      "EXISTS x y => 0",
+
+      // What another program has under a lock's name is held, by its kind and its length alone, and
+      // stays as it is. What it has under a key of ours is an error that names the key.
+      "SET $enrolment E ; ZADD x 5 a ; CALL acquire / 9000 $us 9000 x me 0 E 0 => "
+      "{now 0 0 -1 0 {zset}} ; $get me 9000 0 0 9000 1 '' 1 600000 r 0 0 E 0 => "
+      "{0 0 now -1 0 zset} ; $drop me '' '' 0 0 => 0 ; ZRANGE x 0 -1 => {a}",
+      "SET $enrolment E ; SET x $long ; CALL acquire / 9000 $us 9000 x me 0 E 0 => "
+      "{now 0 0 -1 0 {string 2000}} ; $get me 9000 0 0 9000 1 $w.1 1 600000 w 0 0 E 0 => "
+      "{0 0 now -1 1 string 2000} ; CALL queue x / 600000 $w.1 1 => {0 0 string 2000 -1 0}",
+      "SET $enrolment E ; HSET quorumlock:queue:x a b ; $get me 9000 0 0 9000 1 $w.1 1 600000 w 0 "
+      "0 "
+      "E 0 => error ; EXISTS x => 0 ; HSET quorumlock:queue:x a b => 0",
+      "SET $enrolment E ; HSET quorumlock:fence:x a b ; CALL acquire / 9000 $us 9000 x me 0 E 0 ; "
+      "EXISTS x => 0 ; HGET quorumlock:fence:x a => b",
+
+      // Nobody who reads has the token to delete the lock, and a reader's token extends nothing.
+      "SET $enrolment E ; $get a 30000 0 0 9000 1 '' 1 600000 r 0 0 E 0 => 1 ; "
+      "GET x => quorumlock:readers ; $drop quorumlock:readers '' '' 0 0 => 0 ; "
+      "CALL release / x quorumlock:readers => {0} ; "
+      "$keep a 60000 0 0 9000 t 0 0 $latest E 0 => 0 ; "
+      "$keep quorumlock:readers 60000 0 0 9000 t 0 0 $latest E 0 => 0 ; PTTL x => 30000 ; "
+      "$drop a '' '' 0 30000 => 1 ; EXISTS x quorumlock:readers:x => 0 ; "
+      "$keep a 60000 0 1 9000 r 0 0 $latest E 0 => 3",
+
+      // Readers of an earlier time do not come back with new ones.
+      "SET $enrolment E ; $get a 30000 0 0 9000 1 '' 1 600000 r 0 0 E 0 => 1 ; DEL x ; "
+      "$get b 30000 0 0 9000 1 '' 1 600000 r 0 0 E 0 => 1 ; ZRANGE quorumlock:readers:x 0 -1 => "
+      "{b}",
+
+      // Entries of the dead go, wherever they are in the line.
+      "ZADD quorumlock:queue:x 1 $w.1 2 w2.2 3 w3.3 4 w4.4 ; $in_line $w.1 $far w3.3 ; "
+      "ZADD quorumlock:waiting:x 5 w2.2 5 w4.4 ; CALL queue x / 600000 $w.1 1 ; "
+      "ZRANGE quorumlock:queue:x 0 -1 => {$w.1 w3.3}",
 
       // The holder of the lock on the node raises the counter to a greater number. For any other
       // token the lock is gone, and the counter stays.
@@ -389,32 +443,38 @@ std::vector<std::string_view> stories() {
 
       // Two waiters of one process ask in one call. The second one's entry is spent: it had the
       // lock here, gave it up without informing this node, and goes on waiting.
-      "ZADD quorumlock:queue:x 1 $r.2 ; ZADD quorumlock:waiting:x 9000000000000.5 $r.2 ; "
+      "ZADD quorumlock:queue:x 1 $r.2 ; $in_line $r.2 ; HSET quorumlock:granted:x $r.2 gone ; "
       "CALL queue x x / 600000 $r.3 2 $r.2 1 ; ZSCORE quorumlock:queue:x $r.2 => 1",
-      "ZADD quorumlock:queue:x 1 $w.2 ; ZADD quorumlock:waiting:x 9000000000000.5 $w.2 ; "
+      "ZADD quorumlock:queue:x 1 $w.2 ; $in_line $w.2 ; HSET quorumlock:granted:x $w.2 gone ; "
       "CALL queue x x / 600000 $w.3 2 $w.2 1 ; ZSCORE quorumlock:queue:x $w.2 => 1",
 
-      // Readers of several locks yield to a writer that came after them. The score of a lock that
-      // was set again ends in a half, and stays so. A writer becomes a reader.
-      "SET $enrolment E ; $get_all a 30000 0 0 1000000 '' 1 600000 r E 0 => 1 ; "
-      "$get_all b 30000 0 0 1000000 $r.3 1 600000 r E 0 => 1 ; "
-      "$get_all c 30000 0 0 1000000 '' 1 600000 w E 0 => 0 ; "
+      // Readers of several locks yield to a writer that came after them. A lock that
+      // was lost is set again. A writer becomes a reader.
+      "SET $enrolment E ; $get_all a 30000 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => 1 ; "
+      "$get_all b 30000 0 0 1000000 1 $r.3 1 600000 r 0 0 E 0 => 1 ; "
+      "$get_all c 30000 0 0 1000000 1 '' 1 600000 w 0 0 E 0 => 0 ; "
       "$raise_all b $latest 1000000 E 0 => 1 ; $raise_all a $latest 1000000 E 0 => 0 ; "
       "$raise_all c 9000000000000001 1000000 E 0 => 3 ; "
-      "$get_all c 30000 0 0 1000000 $w.4 2 600000 w E 0 => 0 ; $drop_all b '' $r.3 => 1 ; "
-      "$drop_all b '' $r.3 => 0 ; $get_all d 30000 0 0 1000000 $r.5 3 600000 r E 0 => 0 ; "
-      "$get_all d 30000 0 0 1000000 '' 3 600000 r E 0 => 0 ; $drop_all d $w.4 '' => 0 told ; "
-      "$get_all d 30000 0 0 1000000 $r.5 3 600000 r E 0 => 1 ; ZREM y d ; "
-      "$keep_all d 20000 0 1 1000000 r $latest E 0 => 2 ; "
-      "$keep_all d 40000 0 1 1000000 r $latest E 0 => 1 ; ZSCORE x d => $ms+40000 ; "
-      "ZSCORE y d => $ms+40000.5 ; $drop_all d $r.5 '' => 1 ; $drop_all a $r.3 '' => 1 ; "
-      "$get_all e 30000 0 0 1000000 '' 1 600000 w E 0 => 1 ; PEXPIRE y 90000 ; "
-      "$keep_all e 50000 0 1 1000000 r $latest E 0 => 1 ; "
-      "$get_all f 30000 0 0 1000000 '' 1 600000 r E 0 => 1 ; $drop_all e '' '' => 1 ; DEL y ; "
-      "ZADD y 1 f ; $keep_all f 50000 0 1 1000000 r $latest E 0 => 0 ; "
-      "$get_all g 30000 0 0 1000000 '' 1 600000 r E 0 => 0 ; DEL y ; HSET y field value ; "
-      "$keep_all f 50000 0 1 1000000 r $latest E 0 => 0 ; "
-      "$get_all g 30000 0 0 1000000 '' 1 600000 r E 0 => 0 ; $drop_all f '' '' => 0",
+      "$get_all c 30000 0 0 1000000 1 $w.4 2 600000 w 0 0 E 0 => 0 ; $drop_all b '' $r.3 0 0 => 1 "
+      "; "
+      "$drop_all b '' $r.3 0 0 => 0 ; $get_all d 30000 0 0 1000000 1 $r.5 3 600000 r 0 0 E 0 => 0 "
+      "; "
+      "$get_all d 30000 0 0 1000000 1 '' 3 600000 r 0 0 E 0 => 0 ; $drop_all d $w.4 '' 0 0 => 0 "
+      "told ; "
+      "$get_all d 30000 0 0 1000000 1 $r.5 3 600000 r 0 0 E 0 => 1 ; ZREM quorumlock:readers:y d ; "
+      "$keep_all d 20000 0 1 1000000 r 0 0 $latest E 0 => 2 ; "
+      "$keep_all d 40000 0 1 1000000 r 0 0 $latest E 0 => 1 ; ZSCORE quorumlock:readers:x d => "
+      "$ms+40000 ; "
+      "ZSCORE quorumlock:readers:y d => $ms+40000 ; $drop_all d $r.5 '' 0 0 => 1 ; $drop_all a "
+      "$r.3 '' 0 0 => 1 ; "
+      "$get_all e 30000 0 0 1000000 1 '' 1 600000 w 0 0 E 0 => 1 ; PEXPIRE y 90000 ; "
+      "$keep_all e 50000 0 1 1000000 r 0 0 $latest E 0 => 1 ; "
+      "$get_all f 30000 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => 1 ; $drop_all e '' '' 0 0 => 1 ; "
+      "DEL y ; "
+      "ZADD y 1 f ; $keep_all f 50000 0 1 1000000 r 0 0 $latest E 0 => 0 ; "
+      "$get_all g 30000 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => 0 ; DEL y ; HSET y field value ; "
+      "$keep_all f 50000 0 1 1000000 r 0 0 $latest E 0 => 0 ; "
+      "$get_all g 30000 0 0 1000000 1 '' 1 600000 r 0 0 E 0 => 0 ; $drop_all f '' '' 0 0 => 0",
   };
 }
 
@@ -432,7 +492,6 @@ Words Draw::alternative(const std::string& name) {
   if (name == "two") return {"{odd} \0 name"s};
   if (name == "job") return {"{odd} \0 jobs"s};
   if (name == "long") return {std::string(2000, 'x')};
-  if (name == "cut") return {std::string(1024, 'x')};
   if (name == "none") return {std::string(40, 'f')};
   if (name == "short") return {std::to_string(random.between(1, 30))};
   if (name == "sha") return {std::string(redis::release_script.sha1)};

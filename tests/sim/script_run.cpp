@@ -175,12 +175,14 @@ int redis_error_reply(lua_State* lua) {
   return 1;
 }
 
-/// Lua's own pcall, except that it catches only the text of a server's error, as in Redis.
+/// Lua's own pcall, except that it catches only the text of a server's error, as in Redis. A
+/// mistake of the script itself is not caught, so that it is found.
 int caught_call(lua_State* lua) {
   lua_pushboolean(lua, 1);
   lua_insert(lua, 1);
   if (lua_pcall(lua, lua_gettop(lua) - 2, LUA_MULTRET, 0) != 0) {
-    if (lua_istable(lua, -1)) lua_getfield(lua, -1, "err");
+    if (!lua_istable(lua, -1)) return lua_error(lua);
+    lua_getfield(lua, -1, "err");
     lua_pushboolean(lua, 0);
     lua_insert(lua, -2);
     return 2;

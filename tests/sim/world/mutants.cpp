@@ -147,8 +147,6 @@ const std::vector<KnownMutant>& known_mutants() {
        2000, Focus::tokens},
       {Mutant::mark_not_looked_at, "mark-not-looked-at",
        "an extend by token counts a node with the mark", 2000, Focus::tokens},
-      {Mutant::mark_lost_by_downgrade, "mark-lost-by-downgrade",
-       "a downgrade turns a writer with the mark into a reader without it", 5000, Focus::tokens},
       {Mutant::nodes_blamed, "nodes-blamed",
        "nodes are mistrusted although a quorum of them is ahead at once", 500, Focus::standstills},
       {Mutant::judged_once, "judged-once",

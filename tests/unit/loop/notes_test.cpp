@@ -81,7 +81,7 @@ TEST(Notes, AreErasedAfterTheQuarantineOfADurableNode) {
   driver.reply(1, note_question, LinkDriver::bulk("run0:copy"));
   driver.reply(2, note_question, LinkDriver::bulk("run1"));
   driver.reply(3, note_question, no_note);
-  driver.reply(1, "EVAL release 1 quorumlock:node:n1 run0:copy", ":1\r\n");
+  driver.reply(1, "EVAL release 0 quorumlock:node:n1 run0:copy", ":1\r\n");
   for (int node = 0; node < 4; ++node) EXPECT_TRUE(driver.asked(node).empty()) << node;
 }
 

@@ -27,7 +27,8 @@ TEST(WhyRefused, NamesTheHolderAndForHowLong) {
   EXPECT_EQ(why_no_lock(refused(Errc::contended, token, 12'900ms)), "held by web-3:812 for 12 s");
   EXPECT_EQ(why_no_lock(refused(Errc::contended, token, 350ms)), "held by web-3:812 for 350 ms");
   EXPECT_EQ(why_no_lock(refused(Errc::contended, token)), "held by web-3:812");
-  EXPECT_EQ(why_no_lock(refused(Errc::contended, "theirs")), "held by the token theirs");
+  EXPECT_EQ(why_no_lock(refused(Errc::contended, "string 6")),
+            "held by another program's value (a string of 6 bytes)");
   EXPECT_EQ(why_no_lock(refused(Errc::timed_out, token, 2s)),
             "the wait ran out while the lock was held by web-3:812 for 2 s");
 }

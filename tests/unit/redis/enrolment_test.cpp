@@ -326,7 +326,7 @@ TEST(Enrolment, AClientThatFailsToRepairYields) {
   driver.hear_ok();
   driver.it.take_repair();
   driver.it.done(driver.now, redis::Enrolment::RepairFailed());
-  EXPECT_EQ(driver.asks(), "release " + mark);
+  EXPECT_EQ(driver.asks(), "release quorumlock:repairer " + mark);
   EXPECT_EQ(driver.it.standing(), Standing::waiting);
   driver.hear(1);
   EXPECT_EQ(driver.it.deadline(), driver.now + look);
