@@ -184,14 +184,14 @@ TEST_F(LockCommands, InspectShowsThePermitsOfASemaphore) {
   const std::string token = pool.lease().owner_token();
   const auto held = [&] {
     for (int slot = 1; slot <= 3; ++slot) {
-      if (cluster.holders("quorumlock:permit:" + std::to_string(slot) + ":pool", token) == 3)
+      if (cluster.holders("quorumlock:permit:pool:" + std::to_string(slot), token) == 3)
         return slot;
     }
     return 0;
   };
   ASSERT_TRUE(eventually([&] { return held() != 0; }));
   const int left = held() % 3 + 1;
-  cluster.plant(2, "quorumlock:permit:" + std::to_string(left) + ":pool", "left");
+  cluster.plant(2, "quorumlock:permit:pool:" + std::to_string(left), "left");
   for (const std::string line : {"queue", "waiting"}) {
     cluster.raw_everywhere({"ZADD", "quorumlock:" + line + ":quorumlock:semaphore:pool",
                             line == "queue" ? "1" : "9000000000000", "w0123456789abcdef.7"});

@@ -71,7 +71,6 @@ set(simulated
   redis/subscriber
   redis/verbs/acquire
   redis/verbs/call
-  redis/verbs/kinds
   redis/verbs/line
   redis/verbs/release
   redis/verbs/renew
