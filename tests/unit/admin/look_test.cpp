@@ -91,14 +91,18 @@ TEST(Look, AFencingTokenShowsForHowLongTheLockIsHeld) {
       std::nullopt);
 }
 
+const std::string first(40, '1');
+const std::string second = std::string(40, '2') + "@web-3:812";
+
 TEST(Look, AllReadersAreRead) {
   // Readers are a sorted set of owner tokens, so that several share the lock.
   const NodeHolding found =
-      holding(answer("readers", "", "4000", {"one", "1700000001000", "two", "1700000004000"}, {}));
+      holding(answer("readers", "", "4000",
+                     {first, "1700000001000", "another program's", "1", second, "1700000004000"}, {}));
   EXPECT_EQ(found.vote, Vote::held);
   EXPECT_EQ(found.token, "");
   ASSERT_EQ(found.readers.size(), 2U);
-  EXPECT_EQ(found.readers[0].token, "one");
+  EXPECT_EQ(found.readers[0].token, first);
   EXPECT_EQ(found.readers[1].expires_in, 4000ms);
 }
 
@@ -121,7 +125,7 @@ TEST(Look, ThePermitsOfASemaphoreAreRead) {
   // Two of three permits are held, one of them without an expiry, and there is a waiter for the
   // third; the lock of the same name is free.
   const std::string permits =
-      "*6\r\n:1\r\n" + bulk("one") + ":900\r\n:3\r\n" + bulk("two") + ":-1\r\n";
+      "*6\r\n:1\r\n" + bulk(first) + ":900\r\n:3\r\n" + bulk("string 9") + ":-1\r\n";
   const NodeHolding found = holding(answer(
       "none", "", "-2", {}, {},
       ":3\r\n" + permits + array({"w0123456789abcdef.4", "1699999999000000", "1700000002000"})));
@@ -131,7 +135,8 @@ TEST(Look, ThePermitsOfASemaphoreAreRead) {
   EXPECT_EQ(found.semaphore.capacity, 3);
   ASSERT_EQ(found.semaphore.permits.size(), 2U);
   EXPECT_EQ(found.semaphore.permits[0].slot, 1);
-  EXPECT_EQ(found.semaphore.permits[0].token, "one");
+  EXPECT_EQ(found.semaphore.permits[0].token, first);
+  EXPECT_EQ(found.semaphore.permits[1].token, "");
   EXPECT_EQ(found.semaphore.permits[0].expires_in, 900ms);
   EXPECT_EQ(found.semaphore.permits[1].slot, 3);
   EXPECT_EQ(found.semaphore.permits[1].expires_in, std::nullopt);
