@@ -18,8 +18,8 @@ namespace {
   std::abort();
 }
 
-// A reply is reduced to one bit: OK, 1 and an array that ends with 1 are yes, everything else is no.
-// An array is created before its elements, so its bit is kept here until the reply is complete.
+// A reply is reduced to one bit: OK, 1 and an array that ends with 1 are yes, everything else is
+// no. An array is created before its elements, so its bit is kept here until the reply is complete.
 void* const yes = reinterpret_cast<void*>(1);
 void* const no = reinterpret_cast<void*>(2);
 void* const array = reinterpret_cast<void*>(3);

@@ -96,9 +96,9 @@ const std::string second = std::string(40, '2') + "@web-3:812";
 
 TEST(Look, AllReadersAreRead) {
   // Readers are a sorted set of owner tokens, so that several share the lock.
-  const NodeHolding found =
-      holding(answer("readers", "", "4000",
-                     {first, "1700000001000", "another program's", "1", second, "1700000004000"}, {}));
+  const NodeHolding found = holding(
+      answer("readers", "", "4000",
+             {first, "1700000001000", "another program's", "1", second, "1700000004000"}, {}));
   EXPECT_EQ(found.vote, Vote::held);
   EXPECT_EQ(found.token, "");
   ASSERT_EQ(found.readers.size(), 2U);
