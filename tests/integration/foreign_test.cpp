@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -98,6 +100,65 @@ TEST_F(Foreign, ClientsShareACounterWithUs) {
   }
   other.join();
   EXPECT_EQ(number, 200);
+}
+
+TEST_F(Foreign, BigValuesAreHeldAndCostNobodyElseAnything) {
+  // Another program has 1.1 MB under one lock's name, and 40 KB under 64 others. Whoever wants
+  // these locks is refused or waits; a lease of the same process and its connections stay.
+  const std::string secret = "secret";
+  const std::string big = key + "/big";
+  cluster().raw_everywhere({"SET", big, secret + std::string(1'100'000, 'x')});
+  std::vector<std::string> many;
+  for (int i = 0; i < 64; ++i) {
+    many.push_back(key + "/" + std::to_string(i));
+    cluster().raw_everywhere({"SET", many.back(), secret + std::string(40'000, 'x')});
+  }
+  Coordinator coordinator = connect();
+  Result<Lease> lease = coordinator.acquire(key, {.ttl = 2s});
+  ASSERT_TRUE(ok(lease));
+  const auto connections = [this] {
+    std::vector<std::string> all;
+    for (int node = 0; node < 5; ++node) {
+      std::istringstream lines(cluster().raw(node, {"CLIENT", "LIST"}).text);
+      for (std::string line; std::getline(lines, line);) {
+        if (line.find("name=quorumlock") == line.npos) continue;
+        all.push_back(std::to_string(node) + " " + line.substr(0, line.find(' ')));
+      }
+    }
+    return all;
+  };
+  const std::vector<std::string> before = connections();
+  const Result<Lease> refused = coordinator.acquire(big);
+  ASSERT_TRUE(fails_with(refused, Errc::contended));
+  const std::string said = refused.error().what();
+  EXPECT_NE(said.find("another program's value (a string of 1100006 bytes), which never expires"),
+            said.npos)
+      << said;
+  std::vector<Answer<Result<Lease>>> answers(2 * many.size() + 1);
+  coordinator.async_acquire(big, {.wait = 500ms}, {}, answers.back().handler());
+  for (std::size_t i = 0; i < many.size(); ++i) {
+    coordinator.async_acquire(many[i], {}, {}, answers[2 * i].handler());
+    coordinator.async_acquire(many[i], {.wait = 500ms, .mode = LockMode::shared}, {},
+                              answers[2 * i + 1].handler());
+  }
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const Result<Lease> answer = answers[i].get();
+    const bool waits = i % 2 == 1 || i + 1 == answers.size();
+    EXPECT_TRUE(fails_with(answer, waits ? Errc::timed_out : Errc::contended));
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(std::string(answer.error().what()).find(secret), std::string::npos);
+  }
+  const Result<Inspection> seen = coordinator.inspect(big);
+  ASSERT_TRUE(ok(seen));
+  EXPECT_EQ(seen->nodes.at(0).token, "");
+  EXPECT_EQ(seen->nodes.at(0).detail, "another program's value (a string of 1100006 bytes)");
+  EXPECT_TRUE(lease->is_valid());
+  // A waiter's connection for wake-ups may have come, and none has gone.
+  const std::vector<std::string> after = connections();
+  for (const std::string& one : before) {
+    EXPECT_NE(std::ranges::find(after, one), after.end()) << one;
+  }
+  EXPECT_EQ(cluster().raw(0, {"STRLEN", big}).integer, 1'100'006);
 }
 
 TEST_F(Foreign, AHashUnderTheKeyIsHeld) {
