@@ -91,6 +91,7 @@ void Batch::add(const core::Send& send) {
     least_left_ = send.left;
   }
   least_left_ = std::min(least_left_, send.left);
+  first_.fence = std::max(first_.fence, send.fence);  // the greatest of all that are seen
   tags_.push_back(send.tag);
   locks_.add(form_->call, send);
 }

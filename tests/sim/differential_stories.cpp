@@ -101,16 +101,16 @@ std::vector<std::string_view> stories() {
 
       // What another program has under a lock's name is held, by its kind and its length alone, and
       // stays as it is. What it has under a key of ours is an error that names the key.
-      "SET $enrolment E ; ZADD x 5 a ; CALL acquire / 9000 $us 9000 x me 0 E 0 => "
+      "SET $enrolment E ; ZADD x 5 a ; CALL acquire / 9000 $us 9000 0 x me 0 E 0 => "
       "{now 0 0 -1 0 {zset}} ; $get me 9000 0 0 9000 1 '' 1 600000 r 0 0 E 0 => "
       "{0 0 now -1 0 zset} ; $drop me '' '' 0 0 => 0 ; ZRANGE x 0 -1 => {a}",
-      "SET $enrolment E ; SET x $long ; CALL acquire / 9000 $us 9000 x me 0 E 0 => "
+      "SET $enrolment E ; SET x $long ; CALL acquire / 9000 $us 9000 0 x me 0 E 0 => "
       "{now 0 0 -1 0 {string 2000}} ; $get me 9000 0 0 9000 1 $w.1 1 600000 w 0 0 E 0 => "
       "{0 0 now -1 1 string 2000} ; CALL queue x / 600000 $w.1 1 => {0 0 string 2000 -1 0}",
       "SET $enrolment E ; HSET quorumlock:queue:x a b ; $get me 9000 0 0 9000 1 $w.1 1 600000 w 0 "
       "0 "
       "E 0 => error ; EXISTS x => 0 ; HSET quorumlock:queue:x a b => 0",
-      "SET $enrolment E ; HSET quorumlock:fence:x a b ; CALL acquire / 9000 $us 9000 x me 0 E 0 ; "
+      "SET $enrolment E ; HSET quorumlock:fence:x a b ; CALL acquire / 9000 $us 9000 0 x me 0 E 0 ; "
       "EXISTS x => 0 ; HGET quorumlock:fence:x a => b",
 
       // Nobody who reads has the token to delete the lock, and a reader's token extends nothing.

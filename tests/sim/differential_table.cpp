@@ -110,7 +110,7 @@ const std::map<std::string, std::string_view>& alternatives() {
 std::vector<Row> rows() {
   return {
       // Scripts, by name.
-      {50, "CALL acquire / $ttl $wall $life_or_none $asked $terms $fence"},
+      {50, "CALL acquire / $ttl $wall $life_or_none $fence $asked $terms $fence"},
       {70,
        "CALL acquire_all $votes / $token $ttl $fence $wall $life $flag $nobody $ticket $entry "
        "$mode "

@@ -1,8 +1,8 @@
 -- Acquires locks to write, one after the other, for callers that are not in the line: callers that do not wait,
 -- and the first attempt of callers that would enter the line if refused.
 --
---   ARGV     ttl ms, client's wall clock us, counters' life ms (0: no fencing), then for each lock its key, its
---            token and the greatest fence seen, then enrolment, floor
+--   ARGV     ttl ms, client's wall clock us, counters' life ms (0: no fencing), the greatest fence seen of all these
+--            locks, then for each lock its key, its token and the greatest fence seen of it, then enrolment, floor
 --   returns  {time, fence}  all were granted, with this fence (0: no fencing)
 --            {time, then four values for each lock}, and in the end a list of the holders, one for each lock
 --              1, fence, 0, 0  granted
@@ -15,11 +15,12 @@ local now = redis.call('TIME')
 local time = now[1] * 1000000 + now[2]
 local last = #ARGV - 2
 local wall, life, floor = tonumber(ARGV[2]), ARGV[3], ARGV[last + 2]
-local keys, counters = {}, {'quorumlock:enrolment'}
-for i = 4, last, 3 do
-  keys[#keys + 1] = ARGV[i]
-  keys[#keys + 1] = 'quorumlock:queue:' .. ARGV[i]
-  if life ~= '0' then counters[#counters + 1] = 'quorumlock:fence:' .. ARGV[i] end
+local keys, counters, at = {}, {'quorumlock:enrolment'}, 1
+for i = 5, last, 3 do
+  local lock = ARGV[i]
+  keys[2 * at - 1], keys[2 * at] = lock, 'quorumlock:queue:' .. lock
+  at = at + 1
+  if life ~= '0' then counters[at] = 'quorumlock:fence:' .. lock end
 end
 -- These fail if this user may not touch one of the keys.
 local found = redis.pcall('MGET', unpack(counters))
@@ -28,7 +29,7 @@ local exist = redis.pcall('EXISTS', unpack(keys))
 -- Usually all locks are free, nobody waits for them, and their counters are behind the client's clock, which
 -- then is the fence of all.
 local is_usual = exist == 0 and not found.err and (life == '0' or
-  (wall > tonumber(floor) and wall <= time + 60000000 and wall > time - life * 500))
+  (wall > tonumber(floor) and wall > tonumber(ARGV[4]) and wall <= time + 60000000 and wall > time - life * 500))
 
 -- Handles every other case. It uses few variables from outside, since Lua would create each of them anew in every
 -- call of the script.
@@ -66,31 +67,25 @@ local function carefully(lock, token, seen)
   return done and said or blame(said, {lock}, {counter_key})
 end
 
-local is_asked, said, number = {}, nil, 1
-for i = 4, last, 3 do
+-- GET makes SET refuse another kind of value, and answers with the value before, or false if there was none. A name
+-- that comes twice is not free the second time.
+local said, number, call, ttl, fence_text = nil, 1, redis.pcall, ARGV[1], ARGV[2]
+for i = 5, last, 3 do
   number = number + 1
-  local lock, done = ARGV[i], nil
-  if is_usual and not is_asked[lock] then
-    is_asked[lock] = true
-    local written, is_behind = found[number], true
-    if life ~= '0' then
-      local counter = tonumber(written or 0)
-      is_behind = counter and counter >= 0 and counter < wall and counter % 1 == 0 and
-        tonumber(ARGV[i + 2]) < wall
-      if not is_behind then
-        done = nil
-      elseif written then
-        done = redis.pcall('SET', counters[number], ARGV[2], 'PX', life)
-      else
-        done = redis.pcall('SET', counters[number], ARGV[2], 'NX', 'PX', life)
-      end
-      is_behind = done and done.ok
+  local lock, token, done = ARGV[i], ARGV[i + 1], false
+  if is_usual then
+    local written = found[number]
+    local counter = tonumber(written or 0)
+    if life == '0' then
+      done = true
+    elseif counter and counter >= 0 and counter < wall and counter % 1 == 0 then
+      done = call('SET', counters[number], fence_text, 'PX', life, 'GET') == written
     end
-    done = is_behind and redis.pcall('SET', lock, ARGV[i + 1], 'NX', 'PX', ARGV[1])
+    done = done and call('SET', lock, token, 'NX', 'PX', ttl, 'GET') == false
   end
-  if not (done and done.ok) then
+  if not done then
     said = said or {}
-    said[number] = carefully(lock, ARGV[i + 1], ARGV[i + 2])
+    said[number] = carefully(lock, token, ARGV[i + 2])
   end
 end
 local fence = life ~= '0' and wall or 0

@@ -2,9 +2,9 @@
 -- who may have them now.
 --
 --   ARGV     for each lock its key and token
---   returns  for each lock as release_all.lua, or an error
+--   returns  1 if all were deleted and nobody waits, else for each lock as release_all.lua, or an error
 -- The locks are not among KEYS: the server would refuse the whole call for one key that this user may not touch.
-local locks, lines, ours, is_ours, said = {}, {}, {}, {}, {}
+local locks, lines, ours, said = {}, {}, {}, {}
 local function carefully(lock, token)
   --> now
   --> holder
@@ -31,15 +31,17 @@ end
 local holders = redis.pcall('MGET', unpack(locks))
 if redis.pcall('EXISTS', unpack(lines)) == 0 then
   for i, lock in ipairs(locks) do
-    if holders[i] == ARGV[2 * i] and holders[i] ~= 'quorumlock:readers' and not is_ours[lock] then
-      ours[#ours + 1] = lock
-      is_ours[lock] = i
-    end
+    if holders[i] == ARGV[2 * i] and holders[i] ~= 'quorumlock:readers' then ours[#ours + 1] = lock end
   end
 end
-local deleted = ours[1] and redis.pcall('DEL', unpack(ours)) == #ours
+local deleted = ours[1] and redis.pcall('DEL', unpack(ours))
+if deleted == #locks then return 1 end
+-- A name that came twice is deleted once, so all of `ours` are gone unless DEL failed.
+local is_ours = {}
+for _, lock in ipairs(type(deleted) == 'number' and ours or {}) do is_ours[lock] = true end
 for i, lock in ipairs(locks) do
-  said[i] = deleted and is_ours[lock] == i and 1 or carefully(lock, ARGV[2 * i])
+  said[i] = is_ours[lock] and holders[i] == ARGV[2 * i] and 1 or carefully(lock, ARGV[2 * i])
+  is_ours[lock] = nil
   local why = type(said[i]) == 'table' and said[i].err
   -- A replica refuses everything.
   if why and string.find(why, 'READONLY', 1, true) then return said[i] end

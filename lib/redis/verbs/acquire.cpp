@@ -86,7 +86,7 @@ constinit const Call general{
 constinit const BatchForm batch{
     .kind = core::CommandKind::acquisitions,
     .most = 32,
-    .call = {{&acquire_script, {}, {ttl, wall, life_if_used}},
+    .call = {{&acquire_script, {}, {ttl, wall, life_if_used, fence}},
              {nullptr, {}, {locks, token, fence}}},
     .takes = [](const core::Send& send) { return send.lock.is_plain() && send.place.number == 0; },
     .read = read_batch,

@@ -53,7 +53,7 @@ std::vector<Owner> owners_of(const Words& words, const redis::Script* script) {
   if (script == &redis::release_script) {
     for (std::size_t i = 0; i < args.size(); i += 2) add(args.subspan(i, 1), args[i + 1], true);
   } else if (script == &redis::acquire_script) {
-    for (std::size_t i = 3; i + 3 < args.size(); i += 3) {
+    for (std::size_t i = 4; i + 3 < args.size(); i += 3) {
       add(args.subspan(i, 1), args[i + 1], false);
     }
   } else if (script == &redis::renew_script) {

@@ -93,9 +93,10 @@ TEST(Dispatch, OfAcquisitionsAndReleases) {
   EXPECT_EQ(bytes_of({sending(CommandKind::acquire, "orders:42", "t0ken"),
                       sending(CommandKind::acquire, "", "an0ther", 8)},
                      1'700'000'000'000'000),
-            "*14\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::acquire_script.sha1) +
+            "*15\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(redis::acquire_script.sha1) +
                 "\r\n$1\r\n0\r\n$5\r\n12345\r\n"
-                "$16\r\n1700000000000000\r\n$8\r\n86400000\r\n$9\r\norders:42\r\n$5\r\nt0ken\r\n"
+                "$16\r\n1700000000000000\r\n$8\r\n86400000\r\n$1\r\n8\r\n$9\r\norders:42\r\n$"
+                "5\r\nt0ken\r\n"
                 "$1\r\n7\r\n$0\r\n\r\n$7\r\nan0ther\r\n$1\r\n8\r\n");
   EXPECT_EQ(bytes_of({sending(CommandKind::release, "orders:42", "t0ken"),
                       sending(CommandKind::release, "", "an0ther")}),
@@ -108,7 +109,7 @@ TEST(Dispatch, OfAcquisitionsAndReleases) {
   bare.tag.with_source = true;
   const std::string bytes = bytes_of({bare, bare});
   EXPECT_TRUE(
-      bytes.ends_with("\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\na\r\n$1\r\nt\r\n$1\r\n7\r\n"
+      bytes.ends_with("\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n7\r\n$1\r\na\r\n$1\r\nt\r\n$1\r\n7\r\n"
                       "$1\r\na\r\n$1\r\nt\r\n$1\r\n7\r\n"))
       << bytes;
   EXPECT_NE(bytes.find(redis::acquire_script.source), bytes.npos);
