@@ -81,7 +81,10 @@ std::optional<std::string> unescaped(std::string_view text) {
 
 std::string text_of(const NodeNames& list) {
   std::string text;
-  for (const std::string& name : list) text += (text.empty() ? "" : ",") + escaped(name);
+  for (const std::string& name : list) {
+    if (!text.empty()) text += ',';
+    text += escaped(name);
+  }
   return text.empty() ? std::string(no_list) : text;
 }
 
@@ -251,7 +254,7 @@ std::string names_in_words(const NodeNames& names) {
 }
 
 std::string in_braces(const NodeNames& names) {
-  return "{" + names_in_words(names) + "}";
+  return '{' + names_in_words(names) + '}';
 }
 
 std::string difference(const Membership& its, const NodeNames& ours) {
