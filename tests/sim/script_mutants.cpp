@@ -16,10 +16,6 @@ const std::vector<ScriptMistake>& script_mistakes() {
        "if found[3] then"},
       {no_queue, &acquire_ordered_script, "if ends % 1 == 0 then",
        "if first[1] == waiter and ends % 1 == 0 then"},
-      {hand_over_past_others, &acquire_ordered_script, "if found[3] or first[1] ~= waiter then",
-       "if found[3] or (first[1] ~= waiter and ARGV[7] ~= '0') then"},
-      {hand_over_past_others, &acquire_ordered_script, "if ends % 1 == 0 then",
-       "if first[1] == waiter and ends % 1 == 0 then"},
       {removed_at_grant, &acquire_ordered_script, "local next = first[2] or ''",
        "redis.call('ZREM', line, waiter) redis.call('ZREM', lives, waiter)\n"
        "local next = first[2] or ''"},
