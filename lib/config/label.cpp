@@ -9,7 +9,7 @@
 namespace quorumlock {
 
 std::string default_label() {
-  const std::string process = ":" + std::to_string(::getpid());
+  const std::string process = ':' + std::to_string(::getpid());
   std::array<char, 256> name{};  // POSIX: at most 255 bytes
   if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') name = {"localhost"};
   // The process's number is kept, however long the host's name is.

@@ -86,7 +86,7 @@ void Acquisitions::attempt(Time now, WaiterId id) {
   if (in_line) {
     claim.entry.ordered = true;
     claim.entry.place = in_line->place;
-    claim.entry.ticket = planted(Mutant::hand_over_past_others) ? 0 : in_line->ticket;
+    claim.entry.ticket = in_line->ticket;
     if (in_line->place != 0) waiters_.timers.set(id.index, acquisition.wait_until);
   }
   const Duration ttl = acquisition.terms.ttl;
@@ -145,7 +145,7 @@ void Acquisitions::judge(Time now, ClaimId id, Claim& claim) {
   switch (claim.round.tally.granted()) {
     case Verdict::pending: return;
     case Verdict::won: {
-      if (now >= claim.deadline && !planted(Mutant::deadline_not_checked)) break;  // too late
+      // Each input calls advance() first, so an attempt that is too late has been given up.
       if (planted(Mutant::validity_from_decision)) {
         claim.deadline = valid_until(now, claim.terms.ttl, exchange_.config.drift_factor);
       }

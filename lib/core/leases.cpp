@@ -170,6 +170,7 @@ Time Leases::renewal_pause_ends(Time now, const Claim& claim) {
 void Leases::schedule(ClaimId id) {
   const Claim& claim = exchange_.claims[id];
   Time due = claim.deadline;
+  if (planted(Mutant::renewal_after_the_old_end) && claim.round.is_open()) due += claim.terms.ttl;
   if (!claim.held.told) due = std::min(due, claim.deadline - claim.terms.stop_margin);
   due = std::min(due, claim.next_try);
   exchange_.timers.set(id.index, due);
@@ -177,11 +178,6 @@ void Leases::schedule(ClaimId id) {
 
 void Leases::on_due(Time now, ClaimId id) {
   Claim& claim = exchange_.claims[id];
-  const bool late_renewals =
-      planted(Mutant::renewal_after_the_old_end) || planted(Mutant::replant_after_the_old_end);
-  if (now >= claim.deadline && claim.round.is_open() && late_renewals) {
-    return exchange_.timers.set(id.index, now + claim.terms.ttl);
-  }
   if (now >= claim.deadline) {
     const bool renewing = claim.next_try != never || (claim.round.is_open() && !claim.asked_for);
     return end(now, id, renewing ? Errc::lost : Errc::expired);

@@ -386,7 +386,6 @@ WaiterId Lines::heir_of(Time now, const Claim& claim) {
   if (!acquisition.pausing || !in_line.settled || now < in_line.not_before) return {};
   // Only the nodes know whether the other ones of several locks are free.
   if (acquisition.others != nullptr) return {};
-  if (planted(Mutant::hand_over_past_others)) return id;
   const NodeSet next = in_line.next & exchange_.nodes.voters(now);
   return next.size() >= exchange_.nodes.majority().votes() ? id : WaiterId();
 }

@@ -18,7 +18,6 @@ enum class Mutant {
   // Renewal.
   renewal_counted_from_its_end,
   renewal_after_the_old_end,
-  replant_after_the_old_end,
   answers_of_an_older_round,
   // Nodes that forget.
   no_quarantine,
@@ -26,6 +25,7 @@ enum class Mutant {
   quarantine_by_a_fast_clock,
   candidate_without_nonce,
   absent_taken_as_new,
+  repair_before_the_wait,
   no_repair,
   replant_without_enrolment,
   confirm_without_enrolment,
@@ -36,7 +36,6 @@ enum class Mutant {
   // Ordered waiting.
   minority_grants_kept,
   re_entry_with_a_smaller_ticket,
-  hand_over_past_others,
   // Several locks at once.
   ticket_for_each_line,
   // How many acquisitions are sent at once.
@@ -91,7 +90,7 @@ enum class Mutant {
   record_not_compared,
   one_voucher_is_enough,
   blank_nodes_vouch,
-  vouchers_by_own_list,
+  vouchers_by_new_list,
   least_advanced_voucher,
   identity_by_elimination,
   no_epoch,

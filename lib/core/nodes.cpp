@@ -40,7 +40,7 @@ void Nodes::remove(int node) {
   of_all_ = {0, quorum_of(all_.size())};
   // This list is older than any other, so a vote of this node that is still to be read does not
   // count.
-  if (!planted(Mutant::votes_of_nodes_that_left)) says_[static_cast<std::size_t>(node)] = {0, 1};
+  says_[static_cast<std::size_t>(node)] = {0, 1};
   take_requests_.remove(node);
   take_releases_.remove(node);
   connecting_.remove(node);

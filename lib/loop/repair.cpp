@@ -78,8 +78,7 @@ void Repair::choose_sources() {
   job_.clocks = job_.sources;
   job_.clocks.insert(job_.clocks.end(), quarantined.begin(), quarantined.end());
   job_.clocks.push_back(job_.target);
-  int needed = job_.as.vouchers_needed();
-  if (planted(Mutant::vouchers_by_own_list)) needed = session_.size() - session_.size() / 2;
+  const int needed = job_.as.vouchers_needed();
   job_.from_quorum = static_cast<int>(job_.sources.size()) >= needed;
   job_.by_clock = !job_.from_quorum;
   if (job_.from_quorum) {

@@ -39,7 +39,7 @@ std::string Candidacy::life(core::Duration max_ttl) const {
 }
 
 std::string Candidacy::refusal(const NodeNames& list) const {
-  if (!remembered_ || planted(Mutant::list_on_disk_ignored)) return {};
+  if (!remembered_) return {};
   const std::string why = refusal_of(*remembered_, list);
   return why.empty() ? "" : "was restarted, and " + why;
 }

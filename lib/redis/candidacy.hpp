@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/mutants.hpp"
 #include "core/types.hpp"
 #include "redis/enrolment_record.hpp"
 #include "redis/membership.hpp"
@@ -25,7 +26,9 @@ class Candidacy {
   /// may last as long.
   void lengthen(core::Duration wait) { longest_ = std::max(longest_, wait); }
   /// Notes what the record of an earlier run says, if there is one.
-  void remember(SharedMembership its) { remembered_ = std::move(its); }
+  void remember(SharedMembership its) {
+    if (!core::planted(core::Mutant::list_on_disk_ignored)) remembered_ = std::move(its);
+  }
   /// Notes what the standing candidate says.
   void reads(const EnrolmentCandidate& candidate) { mark_ = candidate.record.members; }
   /// Notes that this candidate, whose own wait is this long, stands on the node. The wait begins

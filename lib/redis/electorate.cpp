@@ -19,7 +19,7 @@ constexpr std::string_view nobody_vouches =
     "quorumlock enroll with them";
 
 std::uint64_t draw(core::Random& random) {
-  std::uint64_t number = 0;
+  std::uint64_t number = planted(Mutant::founding_without_id) ? 1 : 0;
   while (number == 0) random.fill(std::as_writable_bytes(std::span(&number, 1)));
   return number;
 }
@@ -104,10 +104,8 @@ void Electorate::propose(std::span<const Node> nodes) {
   }
   founds_ = std::ranges::equal(nodes, founded_, [this](const Node& node, const Founded& as) {
     if (!node.membership) {
-      return !node.remembered || redis::refusal_of(*node.remembered, list_).empty() ||
-             planted(Mutant::list_on_disk_ignored);
+      return !node.remembered || redis::refusal_of(*node.remembered, list_).empty();
     }
-    if (planted(Mutant::founding_without_id)) return node.membership->to == as.membership->to;
     return *node.membership == *as.membership;
   });
 }
@@ -140,7 +138,7 @@ std::vector<Electorate::Judgement> Electorate::decide(std::span<const Node> node
     judged[i].refusal = refusal_of(its, list_, std::ranges::count(list_, its.name) > 1);
     judged[i].undecided = expects && !judged[i].refusal.empty();
     if (!judged[i].refusal.empty()) continue;
-    if (its.founding != founding_ && !planted(Mutant::founding_without_id)) {
+    if (its.founding != founding_) {
       judged[i].refusal = "was enrolled in another founding of these nodes than the others";
       judged[i].vote = Vote::quarantined;
     } else {
@@ -221,8 +219,6 @@ void Electorate::admit(Judgement& its, const std::string& founding_waits) const 
   }
   const int vouch = static_cast<int>(vouchers_.size());
   int needed = furthest_ ? furthest_->vouchers_needed() : 0;
-  const int own = static_cast<int>(list_.size()) - quorum(list_) + 1;
-  if (planted(Mutant::vouchers_by_own_list)) needed = own;
   if (planted(Mutant::blank_nodes_vouch)) needed = std::min(needed, 1);
   if (furthest_ && !furthest_->may_vote(name)) {
     its.why_not = "is not a member of the list until the change of the nodes is settled";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/mutants.hpp"
 #include "redis/keys.hpp"
 #include "redis/verbs/vote.hpp"
 
@@ -207,7 +208,8 @@ void Enrolment::on_candidate(Time now, const Reply& reply) {
   candidacy_.look(now);
   const bool ripe = candidacy_.ripe();
   if (ripe) outputs_.news = true;  // the others may have to be looked at before they can vouch
-  if (ripe && others_.admitted) return go(Step::claiming);
+  const bool waited = ripe || core::planted(core::Mutant::repair_before_the_wait);
+  if (waited && others_.admitted) return go(Step::claiming);
   if (ripe) return rest(now, Step::waiting, others_.why_not);
   rest(now, Step::waiting, not_voting_.why);
   next_look_ = std::min(next_look_, candidacy_.until());

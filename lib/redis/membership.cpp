@@ -81,7 +81,10 @@ std::optional<std::string> unescaped(std::string_view text) {
 
 std::string text_of(const NodeNames& list) {
   std::string text;
-  for (const std::string& name : list) text += (text.empty() ? "" : ",") + escaped(name);
+  for (const std::string& name : list) {
+    if (!text.empty()) text += ',';
+    text += escaped(name);
+  }
   return text.empty() ? std::string(no_list) : text;
 }
 
@@ -159,7 +162,6 @@ MembersMark Membership::mark() const {
 }
 
 std::optional<std::uint32_t> Membership::epoch_of(const NodeNames& list) const {
-  if (planted(Mutant::identity_by_elimination)) return epoch;
   if (planted(Mutant::no_epoch) && (list == to || list == from)) return 0;
   if (planted(Mutant::old_list_accepted) && phase == MembersPhase::unsettled && list == from) {
     return epoch - 1;
@@ -168,16 +170,12 @@ std::optional<std::uint32_t> Membership::epoch_of(const NodeNames& list) const {
     if (list == from) return epoch;
     return list == to ? std::optional(epoch + 1) : std::nullopt;
   }
-  return list == to ? std::optional(epoch) : std::nullopt;
+  return list == to || planted(Mutant::identity_by_elimination) ? std::optional(epoch)
+                                                                : std::nullopt;
 }
 
 bool Membership::may_vote(std::string_view node) const {
-  if (planted(Mutant::new_node_votes_at_once) || planted(Mutant::identity_by_elimination)) {
-    return true;
-  }
-  if (planted(Mutant::old_list_accepted) && phase == MembersPhase::unsettled) {
-    return is_member(from, node);
-  }
+  if (planted(Mutant::new_node_votes_at_once)) return true;
   switch (phase) {
     case MembersPhase::settled: return is_member(to, node);
     case MembersPhase::announced: return is_member(from, node);
@@ -197,6 +195,7 @@ int Membership::votes_needed() const {
 
 int Membership::vouchers_needed() const {
   if (planted(Mutant::one_voucher_is_enough)) return 1;
+  if (planted(Mutant::vouchers_by_new_list)) return vouchers(to);
   switch (phase) {
     case MembersPhase::settled: return vouchers(to);
     case MembersPhase::announced: return vouchers(from);
@@ -251,7 +250,7 @@ std::string names_in_words(const NodeNames& names) {
 }
 
 std::string in_braces(const NodeNames& names) {
-  return "{" + names_in_words(names) + "}";
+  return '{' + names_in_words(names) + '}';
 }
 
 std::string difference(const Membership& its, const NodeNames& ours) {

@@ -75,21 +75,30 @@ TYPED_TEST(Lockable, ATryForEndsAtItsBudget) {
   EXPECT_GE(std::chrono::steady_clock::now() - before, 200ms);
   EXPECT_FALSE(this->here.try_lock_for(-1s));
   EXPECT_FALSE(this->here.try_lock_until(before - 1h));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 5s);
   this->elsewhere.unlock();
 }
 
 TYPED_TEST(Lockable, WaitsForAnyTime) {
-  // The extreme durations of any clock are served without an overflow.
+  // The extreme durations of any clock are served without an overflow: the longest wait until the
+  // lock is free, and the shortest is over.
   using Steady = std::chrono::steady_clock::time_point;
   using System = std::chrono::sys_time<std::chrono::hours>;
   TypeParam& mutex = this->here;
-  for (int kind = 0; kind < 5; ++kind) {
-    EXPECT_TRUE(kind == 0   ? mutex.try_lock_until(Steady::min()) || mutex.try_lock_for(20s)
-                : kind == 1 ? mutex.try_lock_until(Steady::max())
-                : kind == 2 ? mutex.try_lock_until(System::max())
-                : kind == 3 ? mutex.try_lock_for(std::chrono::hours::max())
-                            : mutex.try_lock_for(std::chrono::duration<double>(1e300)));
-    mutex.unlock();
+  for (int kind = 0; kind < 4; ++kind) {
+    this->elsewhere.lock();
+    EXPECT_FALSE(mutex.try_lock_until(Steady::min()));
+    std::thread waiter([&] {
+      EXPECT_TRUE(kind == 0   ? mutex.try_lock_until(Steady::max())
+                  : kind == 1 ? mutex.try_lock_until(System::max())
+                  : kind == 2 ? mutex.try_lock_for(std::chrono::hours::max())
+                              : mutex.try_lock_for(std::chrono::duration<double>(1e300)));
+      mutex.unlock();
+    });
+    const long long before = this->cluster().commands(0);
+    EXPECT_TRUE(eventually([&] { return this->cluster().commands(0) > before + 4; }));
+    this->elsewhere.unlock();
+    waiter.join();
   }
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "redis/info.hpp"
 #include "redis/scripts.hpp"
 #include "sim/differential_table.hpp"
 #include "sim/resp.hpp"
@@ -347,10 +348,11 @@ TEST(Differential, ALoadingServerRepliesTheSame) {
   twins.control().read();
 }
 
-/// The lines of an INFO reply, without those that differ from run to run.
+/// The lines of an INFO reply, without those that differ from run to run, or from server to server.
 std::vector<std::string> steady_lines(std::string_view info) {
-  static const std::set<std::string> own = {"run_id", "tcp_port", "connected_clients",
-                                            "uptime_in_seconds", "master_replid"};
+  static const std::set<std::string> own = {
+      "run_id",        "tcp_port",      "connected_clients", "uptime_in_seconds",
+      "master_replid", "redis_version", "redis_mode"};
   std::vector<std::string> lines;
   for (const std::string_view each : table::split(info, "\r\n")) {
     const std::string line(each);
@@ -368,6 +370,8 @@ TEST(Differential, IntrospectionIsTheSame) {
       for (const char* const section : {"server", "replication", "persistence", "memory"}) {
         const auto [real, simulated] = twins.replies({"INFO", section});
         EXPECT_THAT(steady_lines(real), testing::IsSupersetOf(steady_lines(simulated)));
+        EXPECT_EQ(redis::mode_of(simulated), redis::mode_of(real));
+        EXPECT_EQ(redis::version_of(simulated).empty(), redis::version_of(real).empty());
       }
     }
     for (const char* const parameter : {"appendonly", "appendfsync", "no-appendfsync-on-rewrite",

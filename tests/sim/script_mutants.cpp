@@ -15,8 +15,6 @@ const std::vector<ScriptMistake>& script_mistakes() {
       {no_queue, &acquire_script, "if holder == nil and not before[1] then",
        "if holder == nil then"},
       {no_queue, &acquire_all_script, "if before[1] or not is_free then", "if not is_free then"},
-      {hand_over_past_others, &acquire_all_script, "if before[1] or not is_free then",
-       "if (before[1] and ARGV[8] ~= '0') or not is_free then"},
       {removed_at_grant, &acquire_all_script, "local next = not reads",
        "if waiter ~= '' then for i = 1, n do leave(KEYS[i], waiter) end end\n"
        "local next = not reads"},

@@ -12,10 +12,8 @@ using enum Word;
 void read_verdict(Verdict verdict, core::Answer& answer) {
   switch (verdict) {
     case Verdict::replanted:
-      answer.vote = core::planted(core::Mutant::replant_without_enrolment) ||
-                            core::planted(core::Mutant::replant_after_the_old_end)
-                        ? Vote::granted
-                        : Vote::absent;
+      answer.vote =
+          core::planted(core::Mutant::replant_without_enrolment) ? Vote::granted : Vote::absent;
       answer.replanted = true;
       break;
     case Verdict::absent: answer.vote = Vote::absent; break;

@@ -245,6 +245,17 @@ TEST(Nodes, ARoundGoesOnWhenTheListChanges) {
   EXPECT_EQ(clocks.driver.told(CommandKind::renew, clocks.driver.tokens().back()), now);
 }
 
+TEST(Nodes, AVoteThatIsReadAfterItsNodeHasLeftDoesNotCount) {
+  Clocks clocks(3);
+  for (int node = 0; node < 3; ++node) clocks.driver.engine().on_list(node, {4, 2}, false);
+  clocks.driver.acquire(1, ten_seconds);
+  clocks.driver.engine().remove_node(clocks.driver.now, 2);
+  clocks.reply({0, 2}, Vote::granted);
+  EXPECT_EQ(clocks.driver.count<core::Acquired>(), 0U);
+  clocks.reply(1, Vote::granted);
+  EXPECT_EQ(clocks.driver.count<core::Acquired>(), 1U);
+}
+
 TEST(Nodes, ANumberMayBeGivenToAnotherNode) {
   // n3 has a wrong clock and leaves. Its successor with the same number is trusted at once, and
   // n3's vote for a lease does not count as a vote of its successor.
