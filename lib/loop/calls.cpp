@@ -92,8 +92,9 @@ void Calls::begin(AcquireCall& acquisition) {
   if (refused) {
     return later_.add([this, &acquisition, error = *refused] { finish(acquisition, error); });
   }
-  key_.clear();
-  if (acquisition.request.capacity != 0) key_ = redis::semaphore_prefix;
+  key_ = redis::kind_prefix({.first = acquisition.resource,
+                             .mode = acquisition.request.terms.mode,
+                             .permit = {.capacity = acquisition.request.capacity}});
   key_ += cluster_.options.key_prefix;
   key_ += acquisition.resource;
   std::vector<std::string> others;
