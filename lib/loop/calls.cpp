@@ -168,6 +168,13 @@ void Calls::downgrade(LeaseState& lease, detail::Handler<Result<void>> handler) 
                         could_not("downgrade", names_of(lease), Errc::invalid_argument,
                                   "the lease is detached, let it run out"));
   }
+  // Only a lock under its own name has readers: a permit, for example, has none.
+  const core::Claim* const claim = engine_.claim(lease.claim);
+  if (claim != nullptr && claim->key().starts_with(redis::own_prefix)) {
+    return answer_later(std::move(handler),
+                        could_not("downgrade", names_of(lease), Errc::invalid_argument,
+                                  "it is no lock to write, and nobody can read it"));
+  }
   ask_for("downgrade", lease, std::move(handler),
           [&] { return engine_.downgrade(Clock::now(), lease.claim); });
 }
