@@ -124,7 +124,7 @@ void Election::async_campaign(std::string value, std::stop_token stop,
   if (runtime_ == nullptr) throw coordinator_gone("campaign");
   runtime_->refuse_in_child("campaign");
   Result<void> fine = detail::check_value(value);
-  if (options_.mode == LockMode::shared) {
+  if (options_.mode.value_or(LockMode::exclusive) != LockMode::exclusive) {
     fine = detail::refusal("an election has one leader: leave mode exclusive");
   }
   if (!fine) {

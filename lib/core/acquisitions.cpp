@@ -181,8 +181,7 @@ void Acquisitions::win(Time now, ClaimId id) {
   exchange_.drop_ballot(claim);
   const WaiterId waiter = claim.waiter;
   Acquisition& acquisition = waiters_[waiter];
-  note_win(exchange_.stats, exchange_.class_of(claim.key(), acquisition.permit.has_value()),
-           exchange_.now, claim, acquisition);
+  note_win(exchange_.stats, exchange_.class_of(claim.key()), exchange_.now, claim, acquisition);
   acquisition.note(now, TraceKind::won);
   leases_.begin(id);
   exchange_.output(Acquired{acquisition.user, id, acquisition.attempts});
@@ -360,8 +359,8 @@ void Acquisitions::cancel(Time now, WaiterId id, Errc why) {
 void Acquisitions::refuse(WaiterId id, Errc why, const Tally& tally,
                           std::optional<std::uint64_t> unsent_before) {
   Acquisition& acquisition = waiters_[id];
-  note_refusal(exchange_.stats, exchange_.class_of(acquisition.key, acquisition.permit.has_value()),
-               exchange_.now, acquisition, why);
+  note_refusal(exchange_.stats, exchange_.class_of(acquisition.key), exchange_.now, acquisition,
+               why);
   acquisition.note(exchange_.now, TraceKind::refused);
   exchange_.output(Refused{acquisition.user, why, acquisition.attempts, tally,
                            acquisition.permit ? acquisition.permit->other_capacity : 0,

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/quorum.hpp"
@@ -22,11 +24,12 @@ struct Config {
   /// much time has passed on its clock, so its TIME less half of this exceeds the counter.
   Duration fencing_memory = std::chrono::hours(24);
   std::string label = {};  ///< the label in our owner tokens; empty: none
-  /// Prefixes of resources' names that are counted separately, and how many bytes the keys of locks
-  /// and of semaphores have in front of the names.
+  /// Prefixes of resources' names that are counted separately, and what keys have in front of the
+  /// names: the prefix of a kind, if it has one, and this many bytes.
   struct Classes {
     std::vector<std::string> prefixes = {};
-    std::size_t before_name = 0, before_semaphore = 0;
+    std::span<const std::string_view> kinds = {};
+    std::size_t before_name = 0;
   } classes = {};
   /// How long an entry in a line lives unless refreshed; it is refreshed three times as often.
   Duration entry_life = std::chrono::seconds(3);

@@ -11,8 +11,11 @@ Exchange::Exchange(const Config& its_config, Random& its_random)
   stats.classes.emplace_back();  // the other resources
 }
 
-ClassStats& Exchange::found_class(std::string_view key, bool is_permit) {
-  key.remove_prefix(is_permit ? config.classes.before_semaphore : config.classes.before_name);
+ClassStats& Exchange::found_class(std::string_view key) {
+  for (const std::string_view kind : config.classes.kinds) {
+    if (key.starts_with(kind)) key.remove_prefix(kind.size());
+  }
+  key.remove_prefix(config.classes.before_name);
   return *std::ranges::find_if(stats.classes, [key](const ClassStats& one) {
     const std::string& prefix = one.prefix;
     if (prefix.size() > key.size()) return false;

@@ -59,8 +59,8 @@ class Exchange {
   }
 
   /// The counts of a lock's class; null if there are no classes. O(their number).
-  [[nodiscard]] ClassStats* class_of(std::string_view key, bool is_permit) {
-    return stats.classes.empty() ? nullptr : &found_class(key, is_permit);
+  [[nodiscard]] ClassStats* class_of(std::string_view key) {
+    return stats.classes.empty() ? nullptr : &found_class(key);
   }
 
   void note_vote(int node, Vote vote) {
@@ -80,7 +80,7 @@ class Exchange {
   std::string process;  ///< the prefix of our waiters' names; empty until the first enters a line
 
  private:
-  ClassStats& found_class(std::string_view key, bool is_permit);
+  ClassStats& found_class(std::string_view key);
 
   TokenMaker tokens_;
   Slots<Ballot> ballots_;

@@ -212,7 +212,7 @@ void Leases::end(Time now, ClaimId id, Errc why) {
   if (why == Errc::expired) ++exchange_.stats.expired;
   if (why == Errc::lost) {
     ++exchange_.stats.lost;
-    ClassStats* const its_class = exchange_.class_of(claim.key(), claim.permit.capacity != 0);
+    ClassStats* const its_class = exchange_.class_of(claim.key());
     if (its_class != nullptr) ++its_class->lost;
   }
   // Ended comes first, so that a user whose extend fails because of it finds the lease ended.

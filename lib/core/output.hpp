@@ -54,7 +54,7 @@ struct Send {
   LockSet lock;
   std::string_view token;
   Time begun{};              ///< when the first command of the round was sent
-  Duration ttl{};            ///< set, acquire, renew
+  Duration ttl{};            ///< how long the keys live that the command leaves
   std::uint64_t fence = 0;   ///< see CommandKind; for a renewal the fencing token
   LinePlace place = {};      ///< acquire: the waiter's entry; release: the entry that goes
   LinePlace not_woken = {};  ///< release: the waiter that need not be woken

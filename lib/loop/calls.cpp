@@ -92,8 +92,9 @@ void Calls::begin(AcquireCall& acquisition) {
   if (refused) {
     return later_.add([this, &acquisition, error = *refused] { finish(acquisition, error); });
   }
-  key_.clear();
-  if (acquisition.request.capacity != 0) key_ = redis::semaphore_prefix;
+  key_ = redis::kind_prefix({.first = acquisition.resource,
+                             .mode = acquisition.request.terms.mode,
+                             .permit = {.capacity = acquisition.request.capacity}});
   key_ += cluster_.options.key_prefix;
   key_ += acquisition.resource;
   std::vector<std::string> others;
@@ -166,6 +167,13 @@ void Calls::downgrade(LeaseState& lease, detail::Handler<Result<void>> handler) 
     return answer_later(std::move(handler),
                         could_not("downgrade", names_of(lease), Errc::invalid_argument,
                                   "the lease is detached, let it run out"));
+  }
+  // Only a lock under its own name has readers: a permit, for example, has none.
+  const core::Claim* const claim = engine_.claim(lease.claim);
+  if (claim != nullptr && claim->key().starts_with(redis::own_prefix)) {
+    return answer_later(std::move(handler),
+                        could_not("downgrade", names_of(lease), Errc::invalid_argument,
+                                  "it is no lock to write, and nobody can read it"));
   }
   ask_for("downgrade", lease, std::move(handler),
           [&] { return engine_.downgrade(Clock::now(), lease.claim); });

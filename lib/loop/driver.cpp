@@ -42,17 +42,17 @@ Session::Config session_config(const Cluster& cluster) {
   const Options& options = cluster.options;
   Session::Config config;
   config.links = link_configs(cluster);
-  config.engine = {.nodes = cluster.size(),
-                   .drift_factor = options.drift_factor,
-                   .retry_delay = options.retry.delay,
-                   .retry_jitter = options.retry.jitter,
-                   .fencing = options.fencing,
-                   .max_ttl = options.max_ttl,
-                   .fencing_memory = options.fencing_memory,
-                   .label = label_of(options),
-                   .classes = {options.resource_classes, options.key_prefix.size(),
-                               redis::semaphore_prefix.size() + options.key_prefix.size()},
-                   .send_within = options.node_timeout};
+  config.engine = {
+      .nodes = cluster.size(),
+      .drift_factor = options.drift_factor,
+      .retry_delay = options.retry.delay,
+      .retry_jitter = options.retry.jitter,
+      .fencing = options.fencing,
+      .max_ttl = options.max_ttl,
+      .fencing_memory = options.fencing_memory,
+      .label = label_of(options),
+      .classes = {options.resource_classes, redis::kind_prefixes, options.key_prefix.size()},
+      .send_within = options.node_timeout};
   return config;
 }
 

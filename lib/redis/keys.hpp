@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "core/lock.hpp"
+
 /// Our keys in addition to the key of the lock itself. An operator may give a user the keys that
 /// begin with one of these prefixes and then with the user's prefix, and no other user's, so the
 /// lock's key comes right behind the prefix; the few keys at the end of this list belong to the
@@ -32,6 +34,16 @@ inline constexpr std::string_view semaphore_prefix = "quorumlock:semaphore:";
 /// This prefix, a semaphore's key, a colon and a number from 1 on name one of its permits, which is
 /// held like a lock.
 inline constexpr std::string_view permit_prefix = "quorumlock:permit:";
+/// The locks of some kinds never meet others of the same name: one of these is before their keys.
+inline constexpr std::string_view kind_prefixes[] = {semaphore_prefix};
+/// The one of these for such a lock; empty for any other.
+constexpr std::string_view kind_prefix(const core::LockSet& lock) {
+  return lock.permit.capacity != 0 ? semaphore_prefix : std::string_view();
+}
+/// Whether a token is held under this key: it is that of a lock or of a permit.
+constexpr bool is_held_key(std::string_view key) {
+  return !key.starts_with(own_prefix) || key.starts_with(permit_prefix);
+}
 /// This prefix, a lock's key, a colon and an owner token name the note that the lock was released
 /// by token, so the holder's renewals must not set it again.
 inline constexpr std::string_view released_prefix = "quorumlock:released:";

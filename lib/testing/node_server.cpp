@@ -182,7 +182,7 @@ void NodeServer::take_over(const std::string& token) {
         database.put(key, std::move(rest));
         take(key.substr(redis::readers_prefix.size()));
       } else if (value.text() != nullptr && *value.text() == token) {
-        if (!key.starts_with(redis::own_prefix) || key.starts_with(redis::permit_prefix)) take(key);
+        if (redis::is_held_key(key)) take(key);
       }
     }
   }

@@ -263,6 +263,11 @@ TEST_F(Semaphores, BadCapacitiesAreRefusedBeforeAnythingIsSent) {
   }
   Semaphore reader(coordinator, key, 2, {.mode = LockMode::shared});
   EXPECT_TRUE(fails_with(ask(reader), Errc::invalid_argument));
+  Semaphore writer(coordinator, key + "/permit", 2);
+  Result<Lease> permit = ask(writer);
+  ASSERT_TRUE(ok(permit));
+  EXPECT_TRUE(fails_with(permit->downgrade(), Errc::invalid_argument));
+  EXPECT_TRUE(ok(permit->release()));
   Semaphore reserved(coordinator, "quorumlock:x", 2);
   EXPECT_EQ(thrown_by([&] { reserved.acquire(); }), Errc::invalid_argument);
   Semaphore most(coordinator, key, Semaphore::max());

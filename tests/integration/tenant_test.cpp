@@ -167,6 +167,14 @@ TEST_F(Tenants, DoEverythingWithTheirOwnKeys) {
     ASSERT_TRUE(ok(two));
     ASSERT_TRUE(ok(one->extend(20s)));
     ASSERT_TRUE(ok(here.inspect("permits")));
+    // The renewals of both set anew what a node has lost.
+    const std::string key_of = "quorumlock:permit:tenant:permits:";
+    cluster.raw(0, {"DEL", key_of + "1", key_of + "2"});
+    EXPECT_TRUE(eventually([&] {
+      (void)one->extend(20s);
+      (void)two->extend(20s);
+      return cluster.raw(0, {"EXISTS", key_of + "1", key_of + "2"}).integer == 2;
+    }));
     permits.async_acquire({}, third.handler());
     ASSERT_TRUE(ok(one->release()));
     ASSERT_TRUE(ok(third.get()));

@@ -136,7 +136,8 @@ const std::vector<ScriptMistake>& script_mistakes() {
       {mark_not_left, &renew_script, "if math.max(counted, ARGV[#ARGV]) > least then",
        "if false then"},
       {mark_not_left_of_sets, &renew_all_script,
-       "if not reads and holders[i] == nil and math.max(counted, ARGV[11]) > fence then",
+       "if slot == 0 and not reads and holders[i] == nil and math.max(counted, ARGV[11]) > fence "
+       "then",
        "if false then"},
       {mark_not_looked_at, &renew_all_script, "elseif mode == 't' and", "elseif false and"},
       {readers_extended_by_token, &renew_all_script, "if reads and holder == read_mark then",

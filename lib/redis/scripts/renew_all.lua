@@ -52,7 +52,8 @@ local function renew()
   if gone > 0 then
     if ARGV[4] ~= '1' then return {3, greatest, time} end
     for i = 1, n do
-      if redis.call('EXISTS', 'quorumlock:released:' .. KEYS[i] .. ':' .. token) == 1 then
+      -- A permit is neither released nor extended by its token: it has no such note, and leaves no mark.
+      if slot == 0 and redis.call('EXISTS', 'quorumlock:released:' .. KEYS[i] .. ':' .. token) == 1 then
         return {3, greatest, time}
       end
     end
@@ -64,7 +65,7 @@ local function renew()
     end
     for i = 1, n do
       local counted, fence = tonumber(found[i + 1]) or 0, tonumber(ARGV[3])
-      if not reads and holders[i] == nil and math.max(counted, ARGV[11]) > fence then
+      if slot == 0 and not reads and holders[i] == nil and math.max(counted, ARGV[11]) > fence then
         -- For the mark see renew.lua.
         redis.call('SET', 'quorumlock:replanted:' .. KEYS[i], token, 'PX', ARGV[5], 'GET')
       end

@@ -42,7 +42,7 @@ enum class Word : std::uint8_t {
   capacity,
   replant,  ///< 1 to set anew what is gone, else 0
   left,     ///< Send::left, in us
-  barred,   ///< by token, how long no renewal may set it anew; else 0
+  barred,   ///< how long nothing may set anew what is released; 0: it may be set at once
 };
 
 /// The keys and the arguments of a script's call.

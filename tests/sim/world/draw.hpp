@@ -1,13 +1,16 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/types.hpp"
+#include "redis/keys.hpp"
 #include "sim/wall_clock.hpp"
 
 namespace quorumlock::test {
@@ -84,7 +87,16 @@ inline constexpr int focuses = static_cast<int>(Focus::unfenced) + 1;
 /// Each of the later focuses has one seed in 64, so that the earlier ones keep their seeds. The
 /// later ones take long.
 inline constexpr int first_focuses = static_cast<int>(Focus::line) + 1;
-std::string_view to_string(Focus focus);
+/// The names, in the same order.
+inline constexpr std::string_view focus_names[] = {
+    "everything", "fences",    "order",       "forgetting", "lateness", "clocks",   "giving_up",
+    "raises",     "relapses",  "line",        "sets",       "readers",  "permits",  "pieces",
+    "silence",    "tokens",    "standstills", "disks",      "tenants",  "idleness", "members",
+    "replacing",  "shrinking", "in_a_row",    "forks",      "founding", "traps",    "unfenced"};
+static_assert(std::size(focus_names) == focuses);
+inline std::string_view to_string(Focus focus) {
+  return focus_names[static_cast<std::size_t>(focus)];
+}
 
 /// The steps of a change of the list of nodes.
 enum class Step { announced, committed, settled };
@@ -187,6 +199,14 @@ struct Draw {
   [[nodiscard]] int servers() const { return nodes + spares; }
   /// Whether the list of nodes changes, or is not the same for all clients.
   [[nodiscard]] bool lists_change() const { return operators > 0 || !plan.empty(); }
+  /// The mode in which clients ask for the lock that most of them want, and its key.
+  [[nodiscard]] LockMode mode(bool reads) const {
+    return reads ? LockMode::shared : LockMode::exclusive;
+  }
+  [[nodiscard]] std::string lock() const {
+    const core::LockSet asked{"lock", {}, mode(false), false, {.capacity = capacity}};
+    return std::string(redis::kind_prefix(asked)).append(asked.first);
+  }
   /// Whether no clock steps or runs beyond the bound, and no node drops keys unnoticed.
   [[nodiscard]] bool timing_holds() const {
     // Without fencing a plain SET does not look at the enrolment: FLUSHALL is then noticed late.

@@ -36,40 +36,6 @@ std::string_view to_string(Fault fault) {
   return "?";
 }
 
-std::string_view to_string(Focus focus) {
-  switch (focus) {
-    case Focus::everything: return "everything";
-    case Focus::fences: return "fences";
-    case Focus::order: return "order";
-    case Focus::forgetting: return "forgetting";
-    case Focus::lateness: return "lateness";
-    case Focus::clocks: return "clocks";
-    case Focus::giving_up: return "giving_up";
-    case Focus::raises: return "raises";
-    case Focus::relapses: return "relapses";
-    case Focus::line: return "line";
-    case Focus::sets: return "sets";
-    case Focus::readers: return "readers";
-    case Focus::permits: return "permits";
-    case Focus::pieces: return "pieces";
-    case Focus::silence: return "silence";
-    case Focus::tokens: return "tokens";
-    case Focus::standstills: return "standstills";
-    case Focus::disks: return "disks";
-    case Focus::tenants: return "tenants";
-    case Focus::idleness: return "idleness";
-    case Focus::members: return "members";
-    case Focus::replacing: return "replacing";
-    case Focus::shrinking: return "shrinking";
-    case Focus::in_a_row: return "in_a_row";
-    case Focus::forks: return "forks";
-    case Focus::founding: return "founding";
-    case Focus::traps: return "traps";
-    case Focus::unfenced: return "unfenced";
-  }
-  return "?";
-}
-
 std::string_view to_string(Step step) {
   switch (step) {
     case Step::announced: return "announced";

@@ -56,7 +56,7 @@ void Recovery::demand_releases() {
   for (const Operation& one : operations_) lost = lost || one.detached;
   for (std::size_t node = 0; node < nodes_.size() && !lost; ++node) {
     for (const auto& [key, value] : nodes_[node].at(now()).keys()) {
-      if (!key.starts_with(redis::own_prefix) || key.starts_with(redis::permit_prefix)) {
+      if (redis::is_held_key(key)) {
         report("node " + std::to_string(node + 1) + " still has " + key +
                " although nobody holds it and no connection was lost");
       }
@@ -171,8 +171,7 @@ void Recovery::demand_tidiness() {
       const bool of_a_line =
           key.starts_with(redis::queue_prefix) || key.starts_with(redis::waiting_prefix) ||
           key.starts_with(redis::granted_prefix) || key.starts_with(redis::readers_prefix);
-      const bool of_a_permit = key.starts_with(redis::permit_prefix);
-      if (key.starts_with(redis::own_prefix) && !of_a_line && !of_a_permit) continue;
+      if (!redis::is_held_key(key) && !of_a_line) continue;
       report("node " + std::to_string(node + 1) + " has " + key + " long after its ttl");
     }
   }

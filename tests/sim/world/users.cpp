@@ -87,7 +87,7 @@ Operation& Users::ask(Client& client, core::Duration wait, bool ordered, bool of
     one.terms = {.ttl = draw_.ttl, .stop_margin = draw_.ttl / 10};
   }
   one.shared = draw_.to_read > 0 && random_.between(1, 100) <= draw_.to_read;
-  one.terms.mode = one.shared ? LockMode::shared : LockMode::exclusive;
+  one.terms.mode = draw_.mode(one.shared);
   one.requested = client.local(now());
   one.wait = wait;
   one.asked = now();

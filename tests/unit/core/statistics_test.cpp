@@ -229,9 +229,8 @@ class StatisticsClasses : public testing::Test {
  protected:
   static core::Engine::Config config() {
     core::Engine::Config config{.nodes = 3, .retry_delay = 50ms, .retry_jitter = 30ms};
-    config.classes = {{"orders:", "stock:"},
-                      std::string_view("app:").size(),
-                      std::string_view("quorumlock:semaphore:app:").size()};
+    static constexpr std::string_view kinds[] = {"quorumlock:semaphore:"};
+    config.classes = {{"orders:", "stock:"}, kinds, std::string_view("app:").size()};
     return config;
   }
   const ClassStats& of(int number) {
@@ -246,7 +245,7 @@ class StatisticsClasses : public testing::Test {
 };
 
 TEST_F(StatisticsClasses, AreCountedByTheBeginningOfTheName) {
-  // The prefix of the keys is not part of a name, nor is what a permit's key begins with.
+  // The prefix of the keys is not part of a name, nor is what a semaphore's key begins with.
   driver.acquire(1, terms, 0s, "app:orders:42");
   driver.answer_all();
   driver.acquire(2, terms, 0s, "app:stock:7");
@@ -262,6 +261,9 @@ TEST_F(StatisticsClasses, AreCountedByTheBeginningOfTheName) {
   EXPECT_EQ(of(2).prefix, "");
   EXPECT_EQ(of(2).acquired, 1U);
   EXPECT_EQ(driver.engine().stats(driver.now).acquired, 2U);
+  driver.acquire(4, terms, 0s, "quorumlock:semaphore:app:orders:7");
+  driver.answer_all();
+  EXPECT_EQ(of(0).acquired, 2U);
 }
 
 TEST_F(StatisticsClasses, CountWaitsAndLosses) {
