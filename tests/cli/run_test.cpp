@@ -1,3 +1,6 @@
+#include <sys/stat.h>
+
+#include <chrono>
 #include <fstream>
 #include <sstream>
 
@@ -275,6 +278,30 @@ TEST_F(Run, OptionsOfTheFileApply) {
                            "trap 'echo asked; exit 3' TERM; while :; do sleep 0.01; done"});
   EXPECT_EQ(ended.code, 76);
   EXPECT_EQ(document_in(ended.err).at("error").at("code"), "lost");
+}
+
+TEST_F(Run, RunEndsWhileItsConfigurationFileBlocks) {
+  // The file becomes a pipe that nobody writes to, as a file on a server that is away.
+  const std::string file = (directory.path() / "c.json").string();
+  json urls = json::array();
+  for (const std::string& url : cluster.urls()) urls.push_back(url);
+  std::ofstream(file) << json{{"nodes", urls}};
+  const std::string pipe = (directory.path() / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  Program program({QUORUMLOCK_PROGRAM, "--config", file, "run", "orders", "--", "sh", "-c",
+                   "echo up; " + std::string(for_ever)});
+  EXPECT_EQ(program.line(), "up");
+  std::filesystem::rename(pipe, file);
+  program.signal(SIGHUP);  // reads it at once
+  const auto begin = std::chrono::steady_clock::now();
+  program.signal(SIGTERM);
+  EXPECT_THAT(program.finish().code, testing::AnyOf(128 + SIGTERM, 128 + SIGHUP));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
+  EXPECT_THAT(cluster.keys(), IsEmpty());
+  // A command that begins with such a file says what is wrong.
+  const Ended status = Program({QUORUMLOCK_PROGRAM, "--config", file, "status"}).finish();
+  EXPECT_EQ(status.code, 64);
+  EXPECT_THAT(status.err, HasSubstr("nothing was written to it for 5s"));
 }
 
 }  // namespace

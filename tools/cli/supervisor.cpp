@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <stop_token>
@@ -18,7 +19,9 @@ int Supervisor::run() {
   while (!status_) {
     if (!ending_) guard_.kill_at(deadlines_.kill_at(lease_.valid_until()));
     pollfd ready[] = {{signals_.fd(), POLLIN, 0}, {ending_ ? -1 : ending.fd(), POLLIN, 0}};
-    ::poll(ready, 2, time_to_next_look());
+    const int look = time_to_next_look();
+    const int alive = manager_.keep_alive();
+    ::poll(ready, 2, look < 0 || alive < 0 ? std::max(look, alive) : std::min(look, alive));
     // The command's end is handled first: if it ended in time, we did not end it.
     while (const std::optional<int> signal = signals_.next()) on_signal(*signal);
     if (!status_ && (ready[1].revents & POLLIN) != 0) end_it();
@@ -67,6 +70,20 @@ void Supervisor::on_news() {
   }
   // Without its guard the command could outlive us.
   if (!status_ && guard_.has_gone()) child_.signal(SIGKILL);
+  reap_orphans();
+}
+
+void Supervisor::reap_orphans() {
+  if (::getpid() != 1) return;
+  // The command and the guard are awaited by their own objects, which look at them again.
+  for (;;) {
+    siginfo_t ended{};
+    if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0 ||
+        ended.si_pid == child_.pid() || ended.si_pid == guard_.pid()) {
+      return;
+    }
+    ::waitpid(ended.si_pid, nullptr, 0);
+  }
 }
 
 void Supervisor::on_stop(int signal) {
